@@ -23,10 +23,10 @@
 // The largest request without its length, and the longest password, in bytes.
 #define HELPER_REQUEST_LIMIT 16384
 #define HELPER_TOKEN_LIMIT 4096
-// What a caller sends when it waits no longer.
+// Sent by a caller that waits no longer.
 #define HELPER_GO_ON 1
 
-// What a caller asks for.
+// The requests of a caller.
 #define HELPER_OPERATIONS(entry)                                                                  \
   entry(Authenticate, 1)       /* unlock; the stack may still refuse the login */                 \
   entry(OpenSession, 2)        /* the stack has accepted the login */                             \

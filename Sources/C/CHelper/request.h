@@ -16,7 +16,7 @@
 
 // The size of the memory that a request lies in: whole pages, with room for a length and the largest request.
 #define HELPER_MEMORY_SIZE 20480
-// What a caller sends first, with the descriptor of the memory that its request lies in.
+// The first packet of a caller, with the descriptor of the memory that has its request.
 #define HELPER_REQUEST 2
 
 int memfd_create(const char *, unsigned int);  // behind _GNU_SOURCE, which the programs cannot set

@@ -1,5 +1,5 @@
-// What the PAM module needs of libc and libpam. Embedded Swift has no Glibc module, so the headers are named here;
-// the inline functions are only what Swift cannot import: errno, variadic functions, a configured string.
+// The parts of libc and libpam that the PAM module needs. Embedded Swift has no Glibc module, so the headers are named here;
+// the inline functions exist only for things that Swift cannot import: errno, variadic functions, a configured string.
 #pragma once
 
 #ifndef _GNU_SOURCE

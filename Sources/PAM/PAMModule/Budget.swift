@@ -3,15 +3,15 @@ import CLatchkeyPAMModule
 /// The time that one PAM handle may spend waiting for the helper: all calls of a login together, or of a logout, however
 /// often the module stands in a stack.
 ///
-/// What is left is kept in the PAM handle as the pointer itself (plus one, as NULL means "nothing kept"): no memory
-/// to allocate, nothing to clean up.
+/// The PAM handle keeps the rest of the time as the pointer itself (plus one, as NULL means "nothing kept"): no memory to
+/// allocate, nothing to clean up.
 struct Budget {
   /// Milliseconds for what a person typed at a prompt, from that moment: on a slow machine, or a busy one, Argon2id takes a
   /// minute, and there may be several passwords to try.
   static let prompt: Int64 = 90_000
   /// Milliseconds for a change of the password: each password that is tried costs its time.
   static let change: Int64 = 6000
-  /// What authenticate leaves of a login's time, in milliseconds: open_session has to start a helper at least.
+  /// The time of a login that authenticate leaves over, in milliseconds: open_session must at least start a helper.
   static let reserve: Int64 = 700
 
   /// Milliseconds.

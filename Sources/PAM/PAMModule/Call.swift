@@ -56,7 +56,8 @@ struct Call {
   /// The login password was changed without Latchkey: asks for the former one, or the recovery code, with which the vault
   /// opens from now on by the present one.
   private func askFormer() {
-    // What opens nothing there is no login password that was changed, but a code, say, and is to open nothing later.
+    // With `no_found` the token may be something else than a login password, such as a code. It must not become the vault's
+    // password.
     guard !options.forbidsCreation, Variable.mayAskFormer(of: handle), let conversation = Conversation(of: handle)
     else { return }
     let news: Literal = "Your login password was changed without Latchkey. Enter the former one once."
@@ -164,10 +165,10 @@ struct Call {
     return nil
   }
 
-  /// Asks for the passphrase that a prompt of latchkeyd's is about, and lets the helper open the collection with it. The
+  /// Asks for the passphrase that a prompt of latchkeyd's is about, and lets the helper unlock the collection with it. The
   /// passphrase is for that alone: it becomes neither PAM_AUTHTOK nor a kept token.
   ///
-  /// - Returns: what libpam is told: success only if the collection is open now.
+  /// - Returns: the result for libpam: success only if the collection is unlocked now.
   func passphrase() -> Int32 {
     guard service.mayAskPassphrase else {
       Log.write(LOG_ERR, "no passphrase asked for: not allowed in the service ", quoting: service.name, to: handle)
@@ -224,7 +225,7 @@ struct Call {
     budget.giveBack(deadline.left &+ reserve, to: handle)
   }
 
-  /// What the helper answered; nil where it did not.
+  /// The helper's answer; nil without one.
   private func run(
     _ operation: HelperOperation, prompt: Text, token: Text, mayCreate: Bool = true, until deadline: Deadline,
     mayGoOn: Bool

@@ -53,7 +53,7 @@ struct Conversation {
       var messages: UnsafePointer<pam_message>? = pointer
       return function(1, &messages, &responses, item.appdata_ptr)
     }
-    // What a failed conversation left there is not touched: it may be freed already.
+    // Leftovers of a failed conversation are not touched: they may be freed already.
     guard result == PAM_SUCCESS, let responses else { return .failed }
     defer { Conversation.release(responses) }
     guard let text = responses.pointee.resp else { return .failed }

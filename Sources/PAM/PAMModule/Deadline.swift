@@ -13,7 +13,7 @@ struct Deadline {
 
   init(after milliseconds: Int64) { moment = Deadline.now &+ milliseconds }
 
-  /// What is left, in milliseconds; never negative.
+  /// The time that is left, in milliseconds; never negative.
   var left: Int64 {
     let difference = moment &- Deadline.now
     return difference > 0 ? difference : 0

@@ -1,7 +1,7 @@
 import CLatchkeyPAMModule
 
-// What libpam calls. Without the option `passphrase` every one of them returns PAM_IGNORE, always: the module neither lets
-// anybody in nor keeps anybody out, wherever in a stack it stands.
+// The functions that libpam calls. Without the option `passphrase` every one of them returns PAM_IGNORE, always: the module
+// neither lets anybody in nor keeps anybody out, wherever in a stack it stands.
 //
 // With it, authenticate asks, and answers whether the collection opened; it never returns PAM_IGNORE then, whatever goes
 // wrong. The others do nothing.

@@ -8,7 +8,7 @@ struct Helper: ~Copyable {
   /// How a request ended.
   enum Ending {
     case answered(Outcome)
-    /// An answer that is none.
+    /// An invalid answer.
     case garbled
     /// No answer, and dead by this signal.
     case killed(signal: Int32)

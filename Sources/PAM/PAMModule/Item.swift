@@ -1,6 +1,6 @@
 import CLatchkeyPAMModule
 
-/// What the application and the modules before this one told libpam.
+/// The items that the application and earlier modules gave libpam.
 ///
 /// Only `pam_get_item`: it never asks the person anything, unlike `pam_get_authtok` and `pam_get_user`.
 enum Item {

@@ -74,7 +74,7 @@ struct Options {
 
   /// The flags of a request.
   ///
-  /// - Parameter mayCreate: whether the token may create a vault, where the options let it.
+  /// - Parameter mayCreate: whether the token may create a vault, if the options allow it.
   func flags(mayCreate: Bool) -> HelperFlags {
     let creation = forbidsCreation || !mayCreate ? HelperFlags.noCreate.rawValue : 0
     return HelperFlags(rawValue: creation | (debug ? HelperFlags.debug.rawValue : 0))

@@ -24,7 +24,7 @@ extension HelperResult {
     }
   }
 
-  /// What libpam is told where a passphrase was asked for. Only an open collection is a success.
+  /// The result for libpam of a question for a passphrase. Only an unlocked collection is a success.
   var passphraseResult: Int32 {
     switch self {
     case .unlocked: PAM_SUCCESS
@@ -81,7 +81,7 @@ extension HelperResult {
     }
   }
 
-  /// Somebody waits for a vault: that there is none is worth a line.
+  /// Somebody waits for a vault, so a missing one is worth a line.
   var creationPriority: Int32 {
     switch self {
     case .noVault, .noDaemon: LOG_WARNING

@@ -30,7 +30,7 @@ struct Request: ~Copyable {
     append(byte: flags.rawValue)
   }
 
-  /// What the helper is given.
+  /// The descriptor for the helper.
   var descriptor: Int32 { pages.descriptor }
 
   /// Leaves it to the helper to erase the request: a starved one may read it after this process has gone on.

@@ -1,8 +1,8 @@
 import CLatchkeyPAMModule
 
-/// What the application put into the PAM environment for Latchkey's own services.
+/// The variables that the application put into the PAM environment for Latchkey's own services.
 ///
-/// Only `pam_getenv`, never the process's own environment, which a setuid caller has from whoever started it.
+/// Only `pam_getenv`, never the process's own environment, which a setuid caller has from the program that started it.
 enum Variable {
   /// The number of the prompt of latchkeyd's that is being answered.
   case prompt

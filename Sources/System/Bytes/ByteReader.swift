@@ -1,4 +1,4 @@
-/// Reads fields from untrusted bytes. Never traps: what is not there is ``Truncated``.
+/// Reads fields from untrusted bytes. Never traps: a missing field throws ``Truncated``.
 public struct ByteReader {
   /// The bytes ended before the field did.
   public struct Truncated: Error {

@@ -1,6 +1,6 @@
 /// Writes the fields that ``ByteReader`` reads. For what is no secret: its memory is not erased.
 public struct ByteWriter {
-  /// What was written.
+  /// The bytes written so far.
   public var bytes: [UInt8] { contents }
 
   @usableFromInline var contents: [UInt8] = []

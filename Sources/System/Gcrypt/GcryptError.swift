@@ -1,4 +1,4 @@
-/// What can go wrong in this module. No case carries anything secret.
+/// An error of this module. No case carries anything secret.
 public enum GcryptError: Error, Equatable, Sendable {
   /// libgcrypt is older than 1.10, or its start-up failed.
   case unusableLibrary

@@ -19,7 +19,7 @@ struct Integer: ~Copyable {
   init(randomBits bits: UInt32) throws(GcryptError) {
     try self.init(secretWithCapacity: bits)
     gcry_mpi_randomize(number, bits, GCRY_STRONG_RANDOM)
-    // What was drawn is whole bytes.
+    // The drawn value has whole bytes.
     gcry_mpi_clear_highbit(number, bits)
   }
 

@@ -69,11 +69,11 @@ public final class SessionCipher {
   ///   - ciphertext: a multiple of 16 bytes, at least 16.
   ///   - iv: 16 bytes.
   ///   - plaintext: at least as many bytes as `ciphertext`, not overlapping it, and meant for a secret: the caller
-  ///     owns and erases it. What lies behind the plaintext up to the ciphertext's length is zero afterwards;
-  ///     after an error, all of that length is.
+  ///     owns and erases it. The bytes after the plaintext, up to the ciphertext's length, are zero afterwards; after an
+  ///     error, all of that length is.
   /// - Returns: bytes of plaintext, 0 up to `ciphertext.count - 1`.
-  /// - Throws: `undecryptable` for whatever is wrong with ciphertext, IV or padding; `badBufferSize` where
-  ///   `plaintext` is too small; `outOfSecureMemory`.
+  /// - Throws: `undecryptable` for any fault of ciphertext, IV or padding; `badBufferSize` where `plaintext` is too small;
+  ///   `outOfSecureMemory`.
   public func decrypt(
     _ ciphertext: UnsafeRawBufferPointer, iv: UnsafeRawBufferPointer, into plaintext: UnsafeMutableRawBufferPointer
   ) throws(GcryptError) -> Int {

@@ -48,7 +48,7 @@ package enum Language {
     return nil
   }
 
-  /// The translation of a text; nil where there is none.
+  /// The translation of a text; nil without one.
   static func find(_ key: String) -> String? {
     // The entry of the empty text is the catalogue's header.
     guard let locale, !key.isEmpty else { return nil }

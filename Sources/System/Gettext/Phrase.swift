@@ -1,7 +1,7 @@
 /// A text for a person, with values in it: a string literal as any other. Its catalogue entry has "%1$s", "%2$s" in the
 /// place of the values, so that a translation can put them in another order.
 package struct Phrase: ExpressibleByStringInterpolation {
-  /// What stands before, between and behind the values: one more than there are values.
+  /// The texts before, between and behind the values: one more than there are values.
   private let pieces: [String]
   let values: [String]
 
@@ -74,8 +74,8 @@ package struct Phrase: ExpressibleByStringInterpolation {
   }
 }
 
-/// A text in the person's language; in English where the catalogue has no translation, or a wrong one. `po/extract` finds
-/// the literals of these calls. What goes into logs, JSON or a protocol is not translated, and no value is ever a secret.
+/// A text in the person's language; in English where the catalogue has no translation, or a wrong one. `po/extract` finds the
+/// literals of these calls. Texts for logs, JSON or a protocol are not translated. No value may be a secret.
 package func translated(_ phrase: Phrase) -> String {
   guard let found = Language.find(phrase.key) else { return phrase.text }
   return Phrase.filled(found, with: phrase.values, atLeast: phrase.values.count) ?? phrase.text

@@ -19,11 +19,11 @@ public enum Authentication {
   /// - Parameters:
   ///   - folder: where the service file is, in the place of `/etc/pam.d` (`pam_start_confdir(3)`).
   ///   - environment: variables for the modules (`pam_putenv(3)`), not of this process. Nothing secret.
-  ///   - createsVault: whether the modules hear that the whole stack has accepted the user (`pam_setcred(3)`): Latchkey's
-  ///     own creates the vault then, where there is none.
+  ///   - createsVault: whether the modules hear that the whole stack has accepted the user (`pam_setcred(3)`): Latchkey's own
+  ///     module then creates the vault if it is missing.
   ///
-  /// libpam wipes the password that it was given when the stack ends. A service without a file of its own is unavailable:
-  /// what stands in for one is another stack.
+  /// libpam wipes the password that it was given when the stack ends. A service without a file of its own is unavailable,
+  /// because libpam would take another stack in its place.
   public static func run(
     service: String, user: String, terminal: String?, folder: String? = nil, environment: [String: String] = [:],
     createsVault: Bool = false, conversation: any Conversation
@@ -61,7 +61,7 @@ public enum Authentication {
   }
 }
 
-/// What PAM hands back to us with each message.
+/// The object that PAM hands back to us with each message.
 private final class ConversationBox {
   let conversation: any Conversation
 

@@ -1,6 +1,6 @@
 import LatchkeySodium
 
-/// What a PAM module wants said or asked (`pam_conv(3)`).
+/// A message or question of a PAM module (`pam_conv(3)`).
 public enum ConversationMessage: Equatable, Sendable {
   /// A question whose answer must not be seen.
   case secret(String)

@@ -6,7 +6,7 @@ import LatchkeySodium
 /// A conversation on the terminal of the process: secrets are asked for without echo, and the terminal is as it was
 /// before, also when Ctrl-C, Ctrl-Z or a signal comes first.
 public final class TerminalConversation: Conversation {
-  /// What is told instead of a person's answer: standard input is no terminal, and was not asked for.
+  /// Thrown instead of a person's answer: standard input is no terminal, and nobody asked for it to be read.
   public struct NoTerminal: Error {}
 
   private let input: FileDescriptor
@@ -25,7 +25,7 @@ public final class TerminalConversation: Conversation {
     isTerminal = true
   }
 
-  /// Lines of standard input, for scripts. What PAM has to say goes to standard error; questions are not shown.
+  /// Lines of standard input, for scripts. PAM's messages go to standard error; questions are not shown.
   public init(standardInput: Void) {
     input = FileDescriptor(owning: dup(STDIN_FILENO))
     output = FileDescriptor(owning: dup(STDERR_FILENO))

@@ -28,7 +28,7 @@ public final class TerminalEcho {
         keys[Int(VEOL)] = TerminalEcho.interruptKey
       }
     }
-    // What was typed before the question is no answer to it.
+    // Input from before the question is no answer to it.
     guard tcsetattr(terminal, TCSAFLUSH, &now) == 0, tcgetattr(terminal, &own) == 0 else {
       throw PosixError("tcsetattr")
     }

@@ -6,7 +6,7 @@ import Glibc
 public struct AccountLookUp: ~Copyable {
   private let answered: FileDescriptor
 
-  /// What the thread is given.
+  /// The input of the thread.
   private final class Order: Sendable {
     let uid: uid_t
     let pipe: Int32

@@ -13,7 +13,7 @@ public final class ChildProcess {
     posix_spawn_file_actions_init(&actions)
     defer { posix_spawn_file_actions_destroy(&actions) }
     posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDWR, 0)
-    // What it has to say goes where the daemon's own words go.
+    // Its output goes to the daemon's own standard error.
     posix_spawn_file_actions_adddup2(&actions, 2, 2)
     posix_spawn_file_actions_adddup2(&actions, 2, 1)
     posix_spawn_file_actions_addclosefrom_np(&actions, 3)

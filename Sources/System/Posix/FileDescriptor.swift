@@ -27,7 +27,7 @@ public struct FileDescriptor: ~Copyable {
     FileDescriptor(owning: try retrying("open") { openat(folder, path, flags | O_CLOEXEC, mode) })
   }
 
-  /// What the kernel knows of the open file.
+  /// The kernel's facts about the open file.
   public borrowing func status() throws(PosixError) -> stat {
     var result = stat()
     let number = self.number

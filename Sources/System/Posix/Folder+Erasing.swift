@@ -5,8 +5,8 @@ import Glibc
 extension Folder {
   private static let suffix = ".erased"
 
-  /// Takes the file `name` away for good: renamed, overwritten, removed, each of which is on the disk before the next.
-  /// Where there is none, nothing happens.
+  /// Takes the file `name` away for good: renamed, overwritten, removed, each of which is on the disk before the next. A
+  /// missing file is no error.
   ///
   /// After an interruption either `name` is there as it was, or ``finishErasing(_:)`` does the rest.
   ///
@@ -31,8 +31,8 @@ extension Folder {
     try synchronize()
   }
 
-  /// Erases what an earlier ``erase(_:)`` or ``keepForErasing(_:)`` of `name` left. What is still there under its own name
-  /// stays as it is.
+  /// Erases what an earlier ``erase(_:)`` or ``keepForErasing(_:)`` of `name` left. A file that still has its own name stays
+  /// as it is.
   ///
   /// - Parameter size: how many of its first bytes are overwritten.
   public borrowing func finishErasing(_ name: String, first size: Int = .max) throws(PosixError) {

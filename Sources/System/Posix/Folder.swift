@@ -11,7 +11,7 @@ public struct Folder: ~Copyable {
 
   /// Opens the folder at `path`, which must be owned by `owner`.
   ///
-  /// - Throws: ``PosixError``: `ENOENT` when it is not there, `EPERM` when it belongs to somebody else.
+  /// - Throws: ``PosixError``: `ENOENT` when it is missing, `EPERM` when it belongs to somebody else.
   public init(path: String, owner: uid_t) throws(PosixError) {
     let descriptor = try FileDescriptor.open(path, flags: O_RDONLY | O_DIRECTORY)
     guard try descriptor.status().st_uid == owner else { throw PosixError("folder", code: EPERM) }
@@ -37,7 +37,7 @@ public struct Folder: ~Copyable {
     private let device: dev_t
     private let number: ino_t
 
-    /// nil where there is none.
+    /// Nil if there is none.
     public init?(path: String) {
       var file = stat()
       guard stat(path, &file) == 0 else { return nil }
@@ -104,7 +104,7 @@ public struct Folder: ~Copyable {
   }
 
   /// Puts `bytes` in the place of the file `name`: a temporary file, synchronised, renamed over it, and the folder
-  /// synchronised. Whatever happens meanwhile, the old or the new content is there, whole.
+  /// synchronised. At every moment the file has the old or the new content, whole.
   ///
   /// - Parameter replacing: when false, an existing file is left alone and `EEXIST` thrown.
   public borrowing func write(_ name: String, _ bytes: RawSpan, replacing: Bool) throws(PosixError) {
@@ -150,7 +150,7 @@ public struct Folder: ~Copyable {
     unlinkat(descriptor.number, name, 0)
   }
 
-  /// Takes the exclusive lock of the file `name`, making the file when it is not there.
+  /// Takes the exclusive lock of the file `name`, making the file if it is missing.
   ///
   /// - Parameter deadline: how long to wait, in milliseconds, before `EWOULDBLOCK`.
   /// - Returns: the lock; it ends with the value.

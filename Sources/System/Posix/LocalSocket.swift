@@ -6,7 +6,7 @@ import Glibc
 public struct LocalSocket: ~Copyable {
   private let descriptor: FileDescriptor
 
-  /// Who is at the other end, as the kernel saw it when the connection was made.
+  /// The process at the other end, as the kernel saw it when the connection was made.
   public struct Peer: Equatable, Sendable {
     /// The process.
     public let pid: pid_t
@@ -133,7 +133,7 @@ public struct LocalSocket: ~Copyable {
     return LocalSocket(new: FileDescriptor(owning: number))
   }
 
-  /// Who is at the other end.
+  /// The process at the other end.
   public borrowing func peer() throws(PosixError) -> Peer { try descriptor.peer() }
 
   /// Keeps the connection until this process ends, whatever becomes of this value: the other end hears of the process's end.
@@ -155,7 +155,7 @@ public struct LocalSocket: ~Copyable {
     do { return try pendingSize() == nil } catch { return false }
   }
 
-  /// What ``endProcessOnInput(_:)`` was called for.
+  /// The socket for which ``endProcessOnInput(_:)`` was called.
   nonisolated(unsafe) private static var watched: Int32 = -1
 
   /// Handles the kernel's signal, which proves nothing: it queues a packet, wakes the reader, and sends the signal last. A

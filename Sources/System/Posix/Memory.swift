@@ -21,7 +21,7 @@ public enum Memory {
     return nil
   }
 
-  /// What the limits of this process's control group (version 2) and those above it leave.
+  /// The memory that the limits of this process's control group (version 2) and of those above it leave, in bytes.
   private static var groupAllowance: UInt64? {
     guard let line = text("/proc/self/cgroup")?.split(separator: "\n").first(where: { $0.hasPrefix("0::/") }) else {
       return nil

@@ -15,10 +15,10 @@ public final class NewFile {
   /// By which its process names the file where nobody else can.
   private var ownPath: String { Self.ownPath(of: file) }
 
-  /// Begins the file `name` in the folder at `path`. What an earlier one that was killed left behind is removed.
+  /// Begins the file `name` in the folder at `path`. Leftovers of an earlier one that was killed are removed.
   ///
   /// - Throws: ``PosixError``: `EISDIR` for a folder of that name; `ENOTSUP` for a device, a pipe or a socket, which is
-  ///   never replaced, nor is a link to one; `EEXIST` where something else of that name is there and is not to be replaced.
+  ///   never replaced, nor is a link to one; `EEXIST` if another file has that name and must not be replaced.
   public convenience init(_ name: String, in path: String, replacing: Bool) throws(PosixError) {
     try self.init(name, in: path, replacing: replacing, isNamed: false)
   }

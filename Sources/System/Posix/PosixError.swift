@@ -2,7 +2,7 @@ import Glibc
 
 /// A system call that failed: what was attempted, and the kernel's number for why.
 public struct PosixError: Error, Equatable, Sendable, CustomStringConvertible {
-  /// What was attempted, without any secret: "open", "rename".
+  /// The operation that failed, without any secret: "open", "rename".
   public let operation: StaticString
   /// The value of `errno`.
   public let code: Int32

@@ -1,7 +1,7 @@
 import CLatchkeyLinux
 import Glibc
 
-/// What a process does to itself before it touches anything secret or anything of a user's.
+/// The measures that a process takes before it touches a secret or a user's files.
 public enum Process {
   /// No core dump, and no tracing or memory reading by other processes of the same user. ``become(_:)`` keeps it so.
   public static func forbidInspection() throws(PosixError) {

@@ -2,8 +2,8 @@ import CLatchkeySQLite
 
 /// One connection to a database file, for one thread.
 ///
-/// What the connection promises: in write-ahead mode with `synchronous=FULL`, so a transaction that was committed is on
-/// the disk; exclusive, so no second process opens the file meanwhile; deleted content is overwritten with zeros.
+/// Guarantees: a committed transaction is on the disk (write-ahead mode with `synchronous=FULL`); no second process opens the
+/// file meanwhile (exclusive mode); deleted content is overwritten with zeros.
 public final class Database {
   let handle: OpaquePointer
   /// By where their text lies: a literal's does not move.
@@ -13,7 +13,7 @@ public final class Database {
   public enum Mode: Sendable {
     /// The file must be there.
     case existing
-    /// The file is made when it is not there.
+    /// The file is made if it is missing.
     case creating
     /// In memory only; gone with the connection.
     case memory
@@ -70,7 +70,7 @@ public final class Database {
     sqlite3_close_v2(handle)
   }
 
-  /// What tells SQLite that nobody changes the file at `path` (https://sqlite.org/uri.html).
+  /// The URI that tells SQLite that nobody changes the file at `path` (https://sqlite.org/uri.html).
   private static func unchanging(_ path: String) -> String {
     let digits = Array("0123456789ABCDEF".unicodeScalars)
     var text = "file:"

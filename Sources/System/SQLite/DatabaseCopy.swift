@@ -24,7 +24,7 @@ public final class DatabaseCopy {
     }
     self.source = source
     target = opened
-    // Whoever makes the copy throws it away after any failure, and synchronises it at the end. What it keeps in memory is little.
+    // The caller throws the copy away after any failure, and synchronises it at the end. Its cache is small.
     for pragma in ["journal_mode = OFF", "synchronous = OFF", "locking_mode = EXCLUSIVE", "cache_size = 64"] {
       guard sqlite3_exec(target, "PRAGMA " + pragma, nil, nil, nil) == SQLITE_OK else { throw error }
     }

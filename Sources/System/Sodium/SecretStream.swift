@@ -11,7 +11,7 @@ public enum SecretStream {
   /// Seals one chunk after the other.
   public struct Sealer: ~Copyable {
     private var state: SecureBytes
-    /// What whoever opens the stream needs beside the key.
+    /// The header, which the reader of the stream needs beside the key.
     public let header: [UInt8]
 
     /// Begins a stream under `key`.

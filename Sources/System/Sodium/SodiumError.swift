@@ -1,4 +1,4 @@
-/// What can go wrong in the cryptographic layer. No case carries data: an error never repeats a secret.
+/// An error of the cryptographic layer. No case carries data: an error never repeats a secret.
 public enum SodiumError: Error, Equatable, Sendable {
   /// libsodium could not be initialised (no source of randomness).
   case unavailable

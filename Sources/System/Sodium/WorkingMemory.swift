@@ -10,7 +10,7 @@ import Synchronization
 public enum WorkingMemory {
   /// The thread that derives a key now, as pthread numbers it, or 0.
   private static let thread = Atomic<UInt>(0)
-  /// What that thread is about to map, in bytes.
+  /// The size of the mapping that the thread is about to make, in bytes.
   private static let wanted = Atomic<Int>(0)
   /// The mapping, or 0.
   private static let start = Atomic<UInt>(0)

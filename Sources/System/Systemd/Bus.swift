@@ -175,7 +175,7 @@ public final class Bus {
 
   // MARK: Names
 
-  /// What came of asking for a name.
+  /// The outcome of a request for a name.
   public enum NameRequest: Equatable, Sendable {
     case owned
     /// This connection owned it before.

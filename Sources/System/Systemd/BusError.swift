@@ -48,13 +48,13 @@ public struct BusError: Error, Equatable, CustomStringConvertible {
     return result < 0 ? result : -EIO
   }
 
-  /// The error a message carries, or nil when it is none.
+  /// The error of an error message; nil for any other message.
   init?(message: OpaquePointer) {
     guard let error = sd_bus_message_get_error(message), let name = error.pointee.name else { return nil }
     self.init(name: String(cString: name), message: error.pointee.message.map { String(cString: $0) } ?? "")
   }
 
-  /// What went wrong while a message was written or sent.
+  /// Throws the error of writing or sending a message.
   static func check(_ result: Int32, writing what: @autoclosure () -> String) throws(BusError) {
     if result >= 0 { return }
     switch -result {

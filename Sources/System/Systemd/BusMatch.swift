@@ -77,7 +77,7 @@ extension Bus {
   }
 }
 
-/// Who stands behind a connection, as the bus saw it when it connected.
+/// The process behind a connection, as the bus saw it when it connected.
 public struct PeerCredentials: Equatable, Sendable {
   /// The name that was asked for.
   public let name: String

@@ -64,8 +64,8 @@ public final class EventLoop {
     return source
   }
 
-  /// Calls `handler` with what a descriptor is ready for. The descriptor is borrowed: it must stay open for as
-  /// long as the source lives.
+  /// Calls `handler` when a descriptor is ready, with the events. The descriptor is borrowed: it must stay open for as long
+  /// as the source lives.
   public func addIO(
     fd: Int32, events: IOEvents, handler: @escaping (IOEvents) -> Void
   ) throws(SystemdError) -> EventSource {
@@ -102,7 +102,7 @@ public final class EventLoop {
   }
 }
 
-/// What a descriptor is ready for, or shall be watched for.
+/// The events of a descriptor that are ready, or are watched.
 public struct IOEvents: OptionSet, Sendable {
   /// The bits of epoll(7).
   public let rawValue: UInt32

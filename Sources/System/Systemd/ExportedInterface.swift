@@ -144,7 +144,7 @@ final class NodeEnumerator {
 
   static let enumerate: sd_bus_node_enumerator_t = { _, path, userdata, result, _ in
     guard let path, let box = userdata?.box(as: NodeEnumerator.self) else { return 0 }
-    // Everything under here was asked for, but a path that is none would fail the whole introspection.
+    // An invalid path would fail the whole introspection, so it is left out.
     let paths = box.nodes(String(cString: path)).filter { sd_bus_object_path_is_valid($0) > 0 }
     // sd-bus frees the array and its strings.
     guard let raw = calloc(paths.count + 1, MemoryLayout<UnsafeMutablePointer<CChar>?>.stride) else { return -ENOMEM }

@@ -1,9 +1,8 @@
 import CLatchkeySystemd
 import Glibc
 
-/// A received message, with a cursor that reads its content from front to back. Whatever a peer sent, a read either
-/// gives a value of the type asked for or throws `org.freedesktop.DBus.Error.InvalidArgs`; after a throw the
-/// position is undefined.
+/// A received message, with a cursor that reads its content from front to back. For any message, a read returns a value of
+/// the requested type or throws `org.freedesktop.DBus.Error.InvalidArgs`. After a throw the position is undefined.
 public final class Message {
   let pointer: OpaquePointer
 

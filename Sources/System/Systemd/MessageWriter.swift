@@ -3,9 +3,9 @@ import Glibc
 
 /// Appends to a message that is being built. Exists only inside the closure that builds it.
 ///
-/// It remembers its first error, as sd-bus does of a message that ran out of memory: from then on it appends nothing and calls
-/// no closure. Whoever has the message built throws that error instead of sending. A loop that does more than append looks at
-/// ``failure`` in each turn.
+/// It remembers its first error, as sd-bus does of a message that ran out of memory: from then on it appends nothing and
+/// calls no closure. The caller that builds the message throws that error instead of sending. A loop that does more than
+/// append looks at ``failure`` in each turn.
 public struct MessageWriter: ~Copyable {
   private let pointer: OpaquePointer
   /// How much was appended, rather too high than too low.
@@ -16,7 +16,7 @@ public struct MessageWriter: ~Copyable {
   /// The most that is appended to one message, in bytes. D-Bus allows an array of this size at most, and a bus closes the
   /// connection of whoever sends a larger one.
   private static let sizeLimit = 64 << 20
-  /// What lengths and padding take at most, beside each value.
+  /// The most that lengths and padding take beside each value, in bytes.
   private static let overhead = 16
 
   private init(_ pointer: OpaquePointer) { self.pointer = pointer }

@@ -4,11 +4,11 @@ import CLatchkeySystemd
 public struct ObjectInterface {
   /// Its D-Bus name.
   public let name: String
-  /// What can be called.
+  /// The methods.
   public let methods: [Method]
-  /// What can be read, and perhaps set.
+  /// The properties.
   public let properties: [Property]
-  /// What it may emit; sending is up to `Bus.emitSignal`.
+  /// The signals that it may emit; `Bus.emitSignal` sends them.
   public let signals: [Signal]
 
   /// Declares it; see the members.
@@ -32,7 +32,7 @@ public struct ObjectInterface {
     }
   }
 
-  /// What is said of a method or signal.
+  /// Annotations of a method or signal.
   public struct MemberFlags: OptionSet, Sendable {
     /// The bits, for this process only.
     public let rawValue: UInt32
@@ -53,11 +53,11 @@ public struct ObjectInterface {
   public struct Method {
     /// Its D-Bus name.
     public let name: String
-    /// What a call carries.
+    /// The arguments of a call.
     public let input: [Argument]
-    /// What its answer carries.
+    /// The arguments of its answer.
     public let output: [Argument]
-    /// What is said of it.
+    /// Its annotations.
     public let flags: MemberFlags
     /// Answers the call, at once or later; throwing answers with that error. The bus checked the signature.
     public let handler: (MethodCall) throws(BusError) -> Void
@@ -75,7 +75,7 @@ public struct ObjectInterface {
     }
   }
 
-  /// What is announced when a property changes, and what is said of it.
+  /// The announcements and annotations of a property.
   public struct PropertyFlags: OptionSet, Sendable {
     /// The bits, for this process only.
     public let rawValue: UInt32
@@ -102,7 +102,7 @@ public struct ObjectInterface {
     public let name: String
     /// A complete type: its signature.
     public let type: String
-    /// What is said of it.
+    /// Its annotations.
     public let flags: PropertyFlags
     /// Appends the value for the object at a path. Throwing fails Get, and GetAll as a whole.
     public let getter: (String, inout MessageWriter) throws(BusError) -> Void
@@ -127,9 +127,9 @@ public struct ObjectInterface {
   public struct Signal {
     /// Its D-Bus name.
     public let name: String
-    /// What it carries.
+    /// Its arguments.
     public let arguments: [Argument]
-    /// What is said of it.
+    /// Its annotations.
     public let flags: MemberFlags
 
     /// Declares it; see the members.

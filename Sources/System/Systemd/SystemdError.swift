@@ -5,7 +5,7 @@ public struct SystemdError: Error, Equatable, CustomStringConvertible {
   /// The positive error number.
   public let errno: Int32
 
-  /// What was attempted, for a log line.
+  /// The operation that failed, for a log line.
   public let operation: String
 
   /// An error of one operation.

@@ -6,7 +6,7 @@ public enum TPMError: Error, Equatable, Sendable, CustomStringConvertible {
   case failed(StaticString, UInt32)
   /// The chip's seed is another one than when that was sealed.
   case otherChip
-  /// What is to be unsealed is nothing that this program sealed.
+  /// This program did not seal the data.
   case malformed
   /// Memory could not be had.
   case outOfMemory

@@ -2,7 +2,7 @@
 public struct YAMLError: Error, Equatable, Sendable {
   /// The line, counted from 1.
   public let line: Int
-  /// What is wrong, for a person.
+  /// The error, for a person.
   public let text: String
 
   init(_ line: Int, _ text: String) {

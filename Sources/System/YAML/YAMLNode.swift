@@ -2,7 +2,7 @@
 public struct YAMLNode: Equatable, Sendable {
   /// The line on which it begins, counted from 1.
   public let line: Int
-  /// What it is.
+  /// The content.
   public let content: Content
 
   /// The three kinds of pieces. Nothing is made of a scalar's text: `yes`, `12` and `~` are text as well.
@@ -21,7 +21,7 @@ public struct YAMLNode: Equatable, Sendable {
     public let key: String
     /// Where the name stands.
     public let line: Int
-    /// What belongs to it.
+    /// The value of the key.
     public let value: YAMLNode
   }
 

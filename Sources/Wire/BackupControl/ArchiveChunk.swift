@@ -3,7 +3,7 @@ import LatchkeyControl
 
 /// The next bytes of a backup: no secret without its passphrase.
 package struct ArchiveChunk: ControlFields, Equatable, Sendable {
-  /// What comes next in the file.
+  /// The next part of the file.
   package let bytes: [UInt8]
   /// Whether nothing follows.
   package let isLast: Bool

@@ -11,7 +11,7 @@ package struct GetArchiveReport: PageMessage {
 }
 
 extension ControlClient {
-  /// What became of everything. The first call ends a restore: then it is done.
+  /// The report of the backup or restore. The first call ends a restore: it is then complete.
   package borrowing func archiveReport(until deadline: Int) throws(ControlError) -> ArchiveReport {
     try report(until: deadline) { GetArchiveReport(after: $0) }
   }

@@ -7,7 +7,7 @@ package struct ArrivedPacket: ~Copyable {
   package let operation: UInt8
   private let memory: SecureBytes
   private let size: Int
-  /// What it was sealed to, where its sender had asked for that. It is for this packet alone, whatever it is.
+  /// The key to which it was sealed, if its sender asked for one. The key is for this packet alone.
   private var key: OneTimeKey?
 
   /// Takes over the first `size` bytes of `memory`; nil for a packet of another version.
@@ -26,7 +26,7 @@ package struct ArrivedPacket: ~Copyable {
     return memory.bytes.unsafeLoad(fromByteOffset: 1, as: UInt8.self)
   }
 
-  /// The message, in the clear; nil where it is none of this kind, or has more than its fields.
+  /// The message, in the clear; nil if it is of another kind, or has more than its fields.
   package borrowing func message<Message: ControlMessage>(_: Message.Type = Message.self) -> Message? {
     guard operation == Message.operation, size <= Message.sizeLimit else { return nil }
     let fields = memory.bytes.extracting(ControlPacket.headSize..<size)

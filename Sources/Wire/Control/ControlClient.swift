@@ -12,8 +12,8 @@ public struct ControlClient: ~Copyable {
   /// - Throws: ``ControlError/noDaemon``; ``ControlError/strangeDaemon`` when the socket is a link or somebody else's:
   ///   nothing is sent to it; ``ControlError/silent`` when the daemon lets too many wait.
   public init(runtime: String, uid: uid_t) throws(ControlError) {
-    // Against mistakes only: the file could be another one a moment later. Who listens is what the kernel says of the
-    // connection.
+    // Against mistakes only: the file could be another one a moment later. The kernel says who listens at the other end of
+    // the connection.
     var file = stat()
     guard lstat(ControlSocket.path(runtime: runtime), &file) == 0 else { throw .noDaemon }
     guard file.st_mode & S_IFMT == S_IFSOCK, file.st_uid == uid || file.st_uid == 0 else { throw .strangeDaemon }
@@ -113,7 +113,7 @@ public struct ControlClient: ~Copyable {
     return try body()
   }
 
-  /// What was sealed for this client and does not open was no answer.
+  /// A packet for this client that does not open counts as no answer.
   static func sodium<Result: ~Copyable>(
     _ body: () throws(SodiumError) -> Result
   ) throws(ControlError) -> Result {

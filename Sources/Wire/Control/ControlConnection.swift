@@ -6,9 +6,9 @@ import LatchkeySodium
 /// sealed to a key that is made for each.
 public struct ControlConnection: ~Copyable {
   private let socket: LocalSocket
-  /// Who connected.
+  /// The process that connected.
   public let peer: LocalSocket.Peer
-  /// What the next packet is sealed to, where the peer asked for that.
+  /// The key to which the next packet is sealed, if the peer asked for one.
   private var oneTimeKey: OneTimeKey?
 
   /// Takes over an accepted connection; nil when the kernel does not say who it is.
@@ -22,10 +22,10 @@ public struct ControlConnection: ~Copyable {
   /// The descriptor's number, for an event loop.
   public var number: Int32 { socket.number }
 
-  /// Says that nothing more will be said. What the peer still says can be read, until it ends.
+  /// Ends this side's packets. The peer's can still be read, until it ends.
   public borrowing func finish() { shutdown(socket.number, Int32(SHUT_WR)) }
 
-  /// What came next.
+  /// The next arrival.
   package enum Arrival: ~Copyable {
     /// Nothing yet.
     case nothing
@@ -43,7 +43,7 @@ public struct ControlConnection: ~Copyable {
   package mutating func receive() -> Arrival {
     do {
       guard let size = try socket.pendingSize() else { return .nothing }
-      // What does not fit ends the connection.
+      // A packet that does not fit ends the connection.
       var buffer = try SecureBytes(count: min(size, ControlPacket.sizeLimit))
       let count = try buffer.withUnsafeMutableBytes { memory throws(PosixError) in try socket.receive(into: memory) }
       guard let count else { return .nothing }

@@ -1,6 +1,6 @@
 import LatchkeyBytes
 
-/// What stands in a packet behind its head, or a part of it.
+/// The fields of a packet after its head, or some of them.
 package protocol ControlFields {
   /// Writes what ``init(decoding:)`` reads.
   func encode(into out: inout ByteWriter)

@@ -4,7 +4,7 @@ import LatchkeyBytes
 /// fields, and what answers it. The client asks by ``ControlClient/ask(_:until:)``; the daemon has one line for each
 /// message where it registers what it serves.
 package protocol ControlMessage: ControlFields, Sendable {
-  /// What the daemon says to it, where it does not decline.
+  /// The daemon's answer, unless it declines.
   associatedtype Answer: ControlFields
   /// Its number in a packet.
   static var operation: UInt8 { get }

@@ -1,6 +1,6 @@
 import LatchkeyBytes
 
-/// What all packets of the control socket have in common: version, operation, fields. FORMAT.md has them byte by byte.
+/// The common form of all packets of the control socket: version, operation, fields. FORMAT.md has them byte by byte.
 public enum ControlPacket {
   /// From the first release on it changes with whatever a program of the version before would not understand.
   static let version: UInt8 = 1

@@ -18,7 +18,7 @@ public struct DeviceSecretRequest: ControlMessage, Equatable {
 
   /// Which secret.
   public let wanted: Wanted
-  /// What the answer is sealed to: 32 bytes.
+  /// The public key to which the answer is sealed: 32 bytes.
   public let publicKey: [UInt8]
 
   private static let nameSize = 16
@@ -105,9 +105,9 @@ extension ControlClient {
       key: try ControlClient.sodium { () throws(SodiumError) in try sealed.open(with: mine) })
   }
 
-  /// What the device key gives back of the keybag's protector without a password.
+  /// The secret of the keybag's protector without a password, unwrapped by the device key.
   ///
-  /// - Throws: ``ControlError/declined(_:)`` where there is no such protector, or the device key is another.
+  /// - Throws: ``ControlError/declined(_:)`` if there is no such protector, or the device key has changed.
   public borrowing func presentDeviceSecret(until deadline: Int) throws(ControlError) -> Key {
     let mine = try ControlClient.sodium { () throws(SodiumError) in try Key.random() }
     let sealed = try deviceSecret(.present, for: mine, until: deadline)

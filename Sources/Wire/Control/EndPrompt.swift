@@ -8,7 +8,8 @@ package struct EndPrompt: ControlMessage {
   /// How.
   package let end: PromptEnd
 
-  /// The ends that `latchkey-prompt` tells, each at its number in a packet. Whether anything is open now is not its to say.
+  /// The ends that `latchkey-prompt` reports, each at its number in a packet. It does not report whether anything is unlocked
+  /// now.
   private static let told: [PromptEnd] = [.granted, .dismissed, .unavailable, .refused]
 
   /// The message. An end that only the daemon knows of is told as ``PromptEnd/unavailable``.

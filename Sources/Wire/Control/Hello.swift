@@ -1,6 +1,6 @@
 import LatchkeyBytes
 
-/// What a helper tells the daemon before it spends any time: which authentication this is.
+/// A helper's first message, before it spends any time: it describes the authentication.
 public struct Hello: ControlMessage, Equatable {
   package typealias Answer = Need
   package static let operation: UInt8 = 1
@@ -22,7 +22,7 @@ public struct Hello: ControlMessage, Equatable {
   public let stage: Stage
   /// PAM's service: "login", "i3lock".
   public let service: String
-  /// PAM's terminal; empty where there is none.
+  /// PAM's terminal; empty without one.
   public let tty: String
   /// PAM's remote host; empty for a login on this machine.
   public let remoteHost: String
@@ -53,7 +53,7 @@ public struct Hello: ControlMessage, Equatable {
   }
 }
 
-/// What the daemon answers to a ``Hello``.
+/// The daemon's answer to a ``Hello``.
 public enum Need: ControlFields, Equatable, Sendable {
   /// Nothing: no password need be worked on.
   case nothing

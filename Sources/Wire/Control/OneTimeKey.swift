@@ -1,14 +1,13 @@
 import LatchkeyBytes
 import LatchkeySodium
 
-/// A key pair for one packet that carries a secret. Whoever is to get the secret makes it and sends the public half; the
-/// sender seals the packet to that. So the kernel's buffers of the socket, which it frees without clearing them, hold
-/// nothing that opens anything.
+/// A key pair for one packet that carries a secret. The receiver of the secret makes it and sends the public half. The sender
+/// seals the packet to that. So the kernel's socket buffers, which it frees without clearing them, hold no usable secret.
 ///
 /// The secret half lies in locked memory and is erased with this value: when its packet was opened, or came to nothing.
 public struct OneTimeKey: ~Copyable {
   private let secret: Key
-  /// What the other end seals its packet to: 32 bytes.
+  /// The key to which the other end seals its packet: 32 bytes.
   let publicKey: [UInt8]
 
   init() throws(SodiumError) { self.init(secret: try Key.random()) }

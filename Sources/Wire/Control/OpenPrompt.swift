@@ -4,7 +4,7 @@ import LatchkeyBytes
 package struct OpenPrompt: ControlMessage {
   package typealias Answer = OpenedPrompt
   package static let operation: UInt8 = 9
-  /// What is wanted.
+  /// The purpose of the prompt.
   package let purpose: PromptRequest.Purpose
   /// The collection's label, or the last part of its object path; what is longer than 255 bytes is cut.
   package let collection: String
@@ -31,7 +31,7 @@ package struct OpenPrompt: ControlMessage {
 package struct OpenedPrompt: ControlFields, Equatable, Sendable {
   /// Its number.
   package let number: UInt64
-  /// What it asks.
+  /// The request.
   package let request: PromptRequest
 
   /// Puts them together.

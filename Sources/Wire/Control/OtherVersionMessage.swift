@@ -1,6 +1,6 @@
 import LatchkeySodium
 
-/// What is known of a packet of another version. These numbers stay what they are in every version.
+/// A packet of another version, as far as it can be known. These numbers stay the same in every version.
 package enum OtherVersionMessage: Equatable, Sendable {
   /// A helper begins: ``Hello``.
   case hello

@@ -1,8 +1,7 @@
 import LatchkeyBytes
 import LatchkeyKeybag
 
-/// What `latchkey-prompt` asks a person for, as the daemon tells it. Labels and names are for a person to read; nothing
-/// secret is in it.
+/// A request that `latchkey-prompt` shows a person. Labels and names are for a person to read. It contains no secret.
 public struct PromptRequest: ControlFields, Equatable, Sendable {
   /// What is wanted.
   public enum Purpose: UInt8, Sendable {
@@ -12,13 +11,13 @@ public struct PromptRequest: ControlFields, Equatable, Sendable {
     case collection = 2
     /// A new passphrase for a collection, by the same service.
     case newPassphrase = 3
-    /// What an item asks for, by `latchkey-presence`, `latchkey-biometry` and `latchkey-item`.
+    /// The requirements of an item, by `latchkey-presence`, `latchkey-biometry` and `latchkey-item`.
     case item = 4
     /// A passphrase for an item that is to be stored, or to get another, by `latchkey-item`.
     case newItemPassphrase = 5
     /// The same as for ``item``, before what the item asks for is changed.
     case itemAccess = 6
-    /// The login password, by `latchkey-unlock`, with which a vault is created: there is none yet.
+    /// The login password, by `latchkey-unlock`, with which the first vault is created.
     case newVault = 7
     /// Nothing: a person wanted the first collection's password changed, and is told how that is done.
     case loginAdvice = 8
@@ -37,17 +36,17 @@ public struct PromptRequest: ControlFields, Equatable, Sendable {
   public let label: String
   /// The program that caused the prompt, as far as the system can tell; empty where it cannot. A hint, no proof.
   public let caller: String
-  /// What the client gave as its window; may be empty, or of any form.
+  /// The window that the client named; empty, or in any form.
   public let window: String
   /// The device of the client's terminal, as "/dev/pts/3"; empty where it has none.
   public let terminal: String
-  /// What the item asks for.
+  /// The item's requirements.
   public let access: AccessControl
   /// For how long the client may read the item again without asking, in seconds; 0 for one use.
   public let reuse: UInt16
-  /// What the item is to become, as words that go on after "to"; empty for no change.
+  /// The change of the item, as words that follow "to"; empty for none.
   public let change: String
-  /// What the program says that it wants it for; empty for nothing.
+  /// The program's reason, in its own words; empty without one.
   public let reason: String
   /// Whether the program gave the item's passphrase, so that the person is not asked for that.
   public let hasPassphrase: Bool

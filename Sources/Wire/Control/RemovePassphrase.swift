@@ -1,6 +1,6 @@
 import LatchkeyBytes
 
-/// Takes the passphrase from a collection that is open.
+/// Removes the passphrase of an unlocked collection.
 package struct RemovePassphrase: ControlMessage {
   package typealias Answer = Done
   package static let operation: UInt8 = 10

@@ -1,6 +1,6 @@
 import LatchkeyBytes
 
-/// What `latchkey status` tells. No secret, no label, no attribute is in it.
+/// The facts that `latchkey status` shows. It contains no secret, label or attribute.
 public struct Status: ControlFields, Equatable, Sendable {
   /// The state of the vault.
   public enum State: UInt8, Sendable {
@@ -47,7 +47,7 @@ public struct Status: ControlFields, Equatable, Sendable {
   public var staged = false
   /// Every class.
   public var classes: [ClassState] = []
-  /// What is wrong, each a line for a person that names the file.
+  /// The problems, each a line for a person that names the file.
   public var problems: [String] = []
   /// The vault's folder.
   public var vaultPath = ""
@@ -59,7 +59,7 @@ public struct Status: ControlFields, Equatable, Sendable {
   public var memoryLocked = false
   /// How many allocations for secrets were not locked since the daemon started, as a large secret with a small limit.
   public var swappableSecrets: UInt64 = 0
-  /// Who owns `org.freedesktop.secrets`: "latchkeyd", "nobody", or another program's bus name.
+  /// The owner of `org.freedesktop.secrets`: "latchkeyd", "nobody", or another program's bus name.
   public var nameOwner = ""
   /// Where news of locked screens comes from.
   public var lockSources: [String] = []
@@ -81,7 +81,7 @@ public struct Status: ControlFields, Equatable, Sendable {
   public struct Rotation: Equatable, Sendable {
     /// Items whose keys are still to be wrapped anew.
     public var left: UInt64 = 0
-    /// Items of collections that are closed: they follow when those are opened.
+    /// Items of locked collections: they follow when those are unlocked.
     public var closed: UInt64 = 0
     /// Items of other devices: they follow there.
     public var otherDevice: UInt64 = 0
@@ -107,7 +107,7 @@ public struct Status: ControlFields, Equatable, Sendable {
 
   /// One way into the vault.
   public struct Protector: Equatable, Sendable {
-    /// What opens it, as ``Keybag/Protector/Kind`` has it: 1 password, 2 recovery code, 3 session, 4 device key.
+    /// The way to unwrap it, as ``Keybag/Protector/Kind`` has it: 1 password, 2 recovery code, 3 session, 4 device key.
     public var kind: UInt8
     /// How far it is to be believed, as ``Keybag/Protector/State`` has it: 0 unproven, 1 proven, 2 retiring.
     public var state: UInt8

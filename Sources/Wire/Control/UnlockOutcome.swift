@@ -1,6 +1,6 @@
 import LatchkeyBytes
 
-/// What became of keys that were delivered.
+/// The fate of keys that were delivered.
 public enum UnlockOutcome: ControlFields, Equatable, Sendable {
   /// They are in use.
   case live

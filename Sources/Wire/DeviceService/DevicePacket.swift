@@ -3,7 +3,7 @@ import LatchkeyBytes
 import LatchkeyKeybag
 import LatchkeySodium
 
-/// What all packets of the device service's socket have in common: version, operation or outcome, fields. FORMAT.md has
+/// The common form of all packets of the device key service's socket: version, operation or outcome, fields. FORMAT.md has
 /// them byte by byte.
 public enum DevicePacket {
   static let version: UInt8 = 1
@@ -51,9 +51,9 @@ public enum DevicePacket {
   }
 }
 
-/// What a peer asks of the device service. Whose keys are meant says the kernel, never the packet.
+/// A peer's request to the device key service. The kernel says whose keys are meant, never the packet.
 public enum DeviceRequest: ~Copyable {
-  /// Who the device is for this peer.
+  /// The identity of the device for this peer.
   case identity
   /// Wrap a share.
   case wrap(Key, DeviceShareKind, context: [UInt8])
@@ -191,7 +191,7 @@ extension DevicePacket {
   }
 }
 
-/// What the device service answers, as packets in locked memory.
+/// The device key service's answers, as packets in locked memory.
 public enum DeviceReply {
   /// The longest reason, in bytes; what is longer is cut.
   private static let reasonLimit = 400

@@ -111,7 +111,7 @@ public final class ServiceDeviceKey: DeviceKey, GenerationMemory {
     return isKnown == 1 ? VaultGenerations(keybag: keybag, database: database) : nil
   }
 
-  /// What is answered with done, or not.
+  /// A command, whose answer says only whether it was done.
   public enum Command: Sendable {
     /// Erase the erasable secret of a user.
     case eraseErasable(uid_t)

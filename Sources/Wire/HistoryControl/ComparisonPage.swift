@@ -4,7 +4,7 @@ import LatchkeyKeybag
 
 /// A part of a comparison: all its numbers, and as many of its lines as a packet has room for.
 package struct ComparisonPage: ControlFields, Equatable, Sendable {
-  /// What became of an item since the generation.
+  /// The change of an item since the generation.
   package enum Change: UInt8, Sendable {
     case deleted = 1
     case changed = 2
@@ -13,7 +13,7 @@ package struct ComparisonPage: ControlFields, Equatable, Sendable {
 
   /// An item that is not in both in the same way.
   package struct Line: Equatable, Sendable {
-    /// What became of it.
+    /// The change.
     package let change: Change
     /// Its number; for one that is not in the vault any more, that in the generation.
     package let item: UInt64
@@ -45,7 +45,7 @@ package struct ComparisonPage: ControlFields, Equatable, Sendable {
   package let same: UInt64
   /// How many rows of the generation are damaged.
   package let damaged: UInt64
-  /// What differs.
+  /// The differences.
   package let lines: [Line]
   /// Whether there are more lines.
   package let hasMore: Bool

@@ -10,7 +10,7 @@ package struct FindInGenerations: ControlMessage, Equatable {
 
   /// Items that the vault has, by their numbers.
   package let present: [UInt64]
-  /// What to look for beside them: attributes or items.
+  /// The attributes or items to look for beside them.
   package let selection: GenerationSelection
 
   /// Puts them together.

@@ -31,7 +31,7 @@ package struct GetForgetting: FieldlessMessage {
   package init() {}
 }
 
-/// What came of it.
+/// The result.
 package struct Forgetting: ControlFields, Equatable, Sendable {
   /// How many generations had one of the items.
   package let changed: UInt32

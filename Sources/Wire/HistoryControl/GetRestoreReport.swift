@@ -12,7 +12,7 @@ package struct GetRestoreReport: PageMessage {
 }
 
 extension ControlClient {
-  /// What became of each item. The first call writes: then it is done.
+  /// The outcome for each item. The first call writes: the restore is then complete.
   package borrowing func restoreReport(until deadline: Int) throws(ControlError) -> ArchiveReport {
     try report(until: deadline) { GetRestoreReport(after: $0) }
   }

@@ -14,7 +14,7 @@ package struct RestoreFromGeneration: ControlMessage, Equatable {
   package let takesTheirs: Bool
   /// Whether nothing is to be written.
   package let isDry: Bool
-  /// What is to come back.
+  /// The items to restore.
   package let selection: GenerationSelection
 
   /// Puts them together.

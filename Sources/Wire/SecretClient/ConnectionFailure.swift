@@ -6,9 +6,9 @@ public enum ConnectionFailure: Error, Equatable {
   case noBus
   /// Nobody keeps the secrets of this session, and the bus could not start the vault.
   case notRunning
-  /// Who keeps them is another user's program.
+  /// Another user's program owns the name.
   case stranger
-  /// Who keeps them is not Latchkey.
+  /// A program other than Latchkey owns the name.
   case otherService
   /// The connection broke while it was made.
   case broken(BusError)

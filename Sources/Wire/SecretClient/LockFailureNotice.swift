@@ -2,7 +2,7 @@ import LatchkeySodium
 import LatchkeySystemd
 import Synchronization
 
-/// What a program says, once, when the kernel did not lock one of its secrets in memory.
+/// The notice that a program gives, once, when the kernel did not lock one of its secrets in memory.
 enum LockFailureNotice {
   private static let isSaid = Atomic<Bool>(false)
 

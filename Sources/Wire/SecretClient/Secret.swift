@@ -4,7 +4,7 @@ import LatchkeySodium
 /// copyable.
 public final class Secret {
   private let owned: SecureBytes
-  /// What kind of data it is.
+  /// The kind of data.
   public let contentType: String
   /// How many bytes it has.
   public let count: Int

@@ -14,7 +14,7 @@ public final class ServiceConnection {
   public static let collection = "org.freedesktop.Secret.Collection"
   /// The interface of items.
   public static let item = "org.freedesktop.Secret.Item"
-  /// What items say beside it.
+  /// Latchkey's own interface of items.
   public static let itemAccess = "org.latchkey.Item"
   /// The interface of prompts.
   public static let prompt = "org.freedesktop.Secret.Prompt"
@@ -22,13 +22,13 @@ public final class ServiceConnection {
   public static let none = "/"
   private static let properties = "org.freedesktop.DBus.Properties"
 
-  /// What serves the bus while a call waits.
+  /// The loop that serves the bus while a call waits.
   public let loop: EventLoop
   /// The connection itself.
   public let bus: Bus
   /// The vault's unique name: whoever takes the well-known one later is told nothing.
   public private(set) var owner = ""
-  /// Who that is.
+  /// The owner's credentials.
   private var ownerCredentials: PeerCredentials?
   /// How long a call waits before it looks whether latchkeyd is stopped.
   private static let lookInterval = 2000
@@ -142,7 +142,7 @@ public final class ServiceConnection {
     while true {
       try serve(for: Self.lookInterval) { answer != nil }
       if let answer { return try answer.get() }
-      // Nobody is to wait for a time limit of the bus then. What was asked for may still be done when it goes on.
+      // Nobody should wait for the bus's timeout then. The service may still carry out the request when it goes on.
       if ownerCredentials?.isStopped == true { throw Self.isStopped }
     }
   }
@@ -164,7 +164,7 @@ public final class ServiceConnection {
     while true {
       try serve(for: Self.lookInterval, until: isDone)
       guard !isDone() else { return }
-      // Whoever looks into the program stops it for a moment.
+      // A debugger or a profiler stops the program for a moment.
       looks = ownerCredentials?.isStopped == true ? looks + 1 : 0
       if looks == 2 { throw Self.isStopped }
     }
