@@ -1,10 +1,10 @@
 import Foundation
 import Synchronization
 
-/// Threads for calls that wait: for the vault, and where it asks for a person, which takes minutes.
+/// Threads for calls that wait: for the vault, or for minutes if it prompts a person.
 ///
-/// They are none of the threads that Swift's tasks share, as there are only as many of those as processors, and none of
-/// Dispatch's pool, which the rest of the program may need meanwhile.
+/// They are not the threads that Swift's tasks share, because there are only as many of those as processors. Nor are they
+/// from Dispatch's pool, which the rest of the program may need meanwhile.
 final class CallThreads: Sendable {
   private struct State {
     var threads = 0
@@ -24,8 +24,8 @@ final class CallThreads: Sendable {
 
   /// Makes a call on such a thread.
   ///
-  /// - Throws: What the call throws; ``KeychainError/cancelled`` where the task is cancelled already. A call that began is
-  ///   not interrupted: nobody could say then whether it was carried out.
+  /// - Throws: The error of the call; ``KeychainError/cancelled`` if the task is cancelled already. A call that began is not
+  ///   interrupted, because it would then be unknown whether it was carried out.
   func run<Value: Sendable>(
     _ call: @escaping @Sendable () throws(KeychainError) -> Value
   ) async throws(KeychainError) -> Value {

@@ -24,6 +24,6 @@ package struct ItemCalls: Sendable {
     self.delete = delete
   }
 
-  /// What a new ``Keychain`` calls.
+  /// The functions that a new ``Keychain`` calls.
   @TaskLocal package static var current = ItemCalls()
 }

@@ -12,8 +12,8 @@ extension Keychain {
   /// question stays on the screen until the person or the vault ends it, and the result is the call's own.
   ///
   /// - Parameters:
-  ///   - account: Whose.
-  ///   - reason: What the person reads when they are asked.
+  ///   - account: The name of the account.
+  ///   - reason: The text for the person when they are asked.
   ///   - context: Brings the item's passphrase, forbids to ask, or keeps an answer for some time.
   /// - Throws: As the form that waits.
   public func get(
@@ -29,8 +29,8 @@ extension Keychain {
   /// Cancelling the task before the call begins has it throw ``KeychainError/cancelled``. Once begun it is not interrupted.
   ///
   /// - Parameters:
-  ///   - account: Whose.
-  ///   - reason: What the person reads when they are asked.
+  ///   - account: The name of the account.
+  ///   - reason: The text for the person when they are asked.
   ///   - context: Brings the item's passphrase, forbids to ask, or keeps an answer for some time.
   /// - Throws: As the form that waits.
   public func getString(
@@ -43,15 +43,15 @@ extension Keychain {
 
   /// Stores or replaces the secret of an account, without holding up other tasks.
   ///
-  /// Cancelling the task before the call begins has it throw ``KeychainError/cancelled``, and nothing is stored. Once begun it
-  /// is not interrupted, and what it returns or throws is what became of the item.
+  /// Cancelling the task before the call begins has it throw ``KeychainError/cancelled``, and nothing is stored. Once begun
+  /// it is not interrupted, and its result says whether the item was stored.
   ///
   /// - Parameters:
   ///   - secret: Any bytes; 32 MiB at most.
-  ///   - account: Whose.
+  ///   - account: The name of the account.
   ///   - accessibility: When it can be read; nil as in the form that waits.
-  ///   - flags: What it asks for each time that it is read; none as in the form that waits.
-  ///   - reason: What the person reads when they are asked.
+  ///   - flags: The requirements for each read; none as in the form that waits.
+  ///   - reason: The text for the person when they are asked.
   ///   - context: Brings the item's passphrase, or forbids to ask.
   /// - Throws: As the form that waits.
   public func set(
@@ -71,10 +71,10 @@ extension Keychain {
   ///
   /// - Parameters:
   ///   - text: The secret.
-  ///   - account: Whose.
+  ///   - account: The name of the account.
   ///   - accessibility: When it can be read; nil as in the form that waits.
-  ///   - flags: What it asks for each time that it is read; none as in the form that waits.
-  ///   - reason: What the person reads when they are asked.
+  ///   - flags: The requirements for each read; none as in the form that waits.
+  ///   - reason: The text for the person when they are asked.
   ///   - context: Brings the item's passphrase, or forbids to ask.
   /// - Throws: As the form that waits.
   public func set(
@@ -87,7 +87,7 @@ extension Keychain {
 
   /// Deletes the item of an account, without holding up other tasks.
   ///
-  /// - Parameter account: Whose.
+  /// - Parameter account: The name of the account.
   /// - Throws: As the form that waits; ``KeychainError/cancelled`` where the task was cancelled before the call began, and
   ///   nothing is deleted.
   public func delete(_ account: String) async throws(KeychainError) {
@@ -106,7 +106,7 @@ extension Keychain {
 
   /// Whether there is an item of an account, without holding up other tasks.
   ///
-  /// - Parameter account: Whose.
+  /// - Parameter account: The name of the account.
   /// - Throws: As the form that waits; ``KeychainError/cancelled`` where the task was cancelled before the call began.
   public func contains(_ account: String) async throws(KeychainError) -> Bool {
     try await CallThreads.shared.run { () throws(KeychainError) in try contains(account) }

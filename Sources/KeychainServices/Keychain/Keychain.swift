@@ -38,14 +38,14 @@ public struct Keychain: Sendable {
 
   /// The secret of an account.
   ///
-  /// It asks the person where the item asks for that, or the session's vault is locked and no locker is on the screen.
+  /// It prompts the person if the item requires that, or if the session's vault is locked and no locker is on the screen.
   ///
   /// - Parameters:
-  ///   - account: Whose.
-  ///   - reason: What the person reads when they are asked, beside the program's name; nil for the vault's own words. What
-  ///     the context says comes before it.
+  ///   - account: The name of the account.
+  ///   - reason: The text for the person when they are asked, beside the program's name; nil for the vault's own words. The
+  ///     context's text takes precedence.
   ///   - context: Brings the item's passphrase, forbids to ask, or keeps an answer for some time.
-  /// - Returns: The bytes, as they were stored; none where the item has no secret. The copy is the caller's.
+  /// - Returns: The bytes, as they were stored; none if the item has no secret. The copy is the caller's.
   /// - Throws: ``KeychainError/notFound``, ``KeychainError/locked``, ``KeychainError/cancelled``,
   ///   ``KeychainError/authenticationFailed``, or what else there is.
   public func get(
@@ -62,8 +62,8 @@ public struct Keychain: Sendable {
   /// The secret of an account, as text.
   ///
   /// - Parameters:
-  ///   - account: Whose.
-  ///   - reason: What the person reads when they are asked.
+  ///   - account: The name of the account.
+  ///   - reason: The text for the person when they are asked.
   ///   - context: Brings the item's passphrase, forbids to ask, or keeps an answer for some time.
   /// - Throws: ``KeychainError/notText`` where the bytes are not UTF-8; else as the form for data.
   public func getString(
@@ -77,17 +77,17 @@ public struct Keychain: Sendable {
 
   /// Stores the secret of an account, or replaces it.
   ///
-  /// When two do so at once there is one item afterwards, with the secret of either. An item that asks for something asks
-  /// for it before its secret is replaced.
+  /// After two such calls at once there is one item, with the secret of either. An item with requirements enforces them
+  /// before its secret is replaced.
   ///
   /// - Parameters:
-  ///   - secret: Any bytes, none too; 32 MiB at most.
-  ///   - account: Whose.
-  ///   - accessibility: When it can be read. Nil: a new item gets the ``Keychain/accessibility`` of this value, and one that
-  ///     is there keeps what it has.
-  ///   - flags: What it asks for each time that it is read. None: a new item asks for nothing, and one that is there
-  ///     keeps what it asks for, unless an accessibility is given, which then counts alone.
-  ///   - reason: What the person reads when they are asked.
+  ///   - secret: Any bytes, also none; 32 MiB at most.
+  ///   - account: The name of the account.
+  ///   - accessibility: When it can be read. Nil: a new item gets the ``Keychain/accessibility`` of this value, and an
+  ///     existing one keeps its own.
+  ///   - flags: The requirements for each read. None: a new item requires nothing, and an existing one keeps its
+  ///     requirements, unless an accessibility is given, which then counts alone.
+  ///   - reason: The text for the person when they are asked.
   ///   - context: Brings the item's passphrase (`applicationPassword`), which the person is asked for otherwise; forbids to
   ///     ask.
   /// - Throws: ``KeychainError/authenticationFailed`` for
@@ -122,12 +122,12 @@ public struct Keychain: Sendable {
   /// Stores the secret of an account, or replaces it: text, as UTF-8.
   ///
   /// - Parameters:
-  ///   - text: The secret. Swift keeps no track of the copies of a string, and erases none: for what must not stay in the
-  ///     program's memory use the form for data.
-  ///   - account: Whose.
+  ///   - text: The secret. Swift erases no copy of a string. Use the form for data if the secret must not stay in the
+  ///     program's memory.
+  ///   - account: The name of the account.
   ///   - accessibility: When it can be read.
-  ///   - flags: What it asks for each time that it is read.
-  ///   - reason: What the person reads when they are asked.
+  ///   - flags: The requirements for each read.
+  ///   - reason: The text for the person when they are asked.
   ///   - context: Brings the item's passphrase, or forbids to ask.
   /// - Throws: As the form for data.
   public func set(
@@ -140,18 +140,18 @@ public struct Keychain: Sendable {
 
   /// Deletes the item of an account, locked or not. Nobody is asked.
   ///
-  /// - Parameter account: Whose.
-  /// - Throws: ``KeychainError/notFound`` where there is none, or what else there is.
+  /// - Parameter account: The name of the account.
+  /// - Throws: ``KeychainError/notFound`` if there is no such item, or another ``KeychainError``.
   public func delete(_ account: String) throws(KeychainError) {
     try KeychainError.check(calls.delete(terms(account: account) as CFDictionary))
   }
 
   /// Deletes all items of this service, locked or not, in the groups that this value looks in. Nobody is asked.
   ///
-  /// Where there is none, nothing happens. Up to 4096 items are deleted in one step: all, or none.
+  /// Without such an item nothing happens. Up to 4096 items are deleted in one step: all, or none.
   ///
-  /// - Throws: ``KeychainError/notAvailable``, ``KeychainError/locked`` before the first login for items of other programs, or
-  ///   what else there is.
+  /// - Throws: ``KeychainError/notAvailable``, ``KeychainError/locked`` before the first login for items of other programs,
+  ///   or another ``KeychainError``.
   public func deleteAll() throws(KeychainError) {
     let status = calls.delete(terms() as CFDictionary)
     if status != errSecItemNotFound { try KeychainError.check(status) }
@@ -159,7 +159,7 @@ public struct Keychain: Sendable {
 
   /// Whether there is an item of an account, locked or not. Nobody is asked.
   ///
-  /// - Parameter account: Whose.
+  /// - Parameter account: The name of the account.
   /// - Throws: ``KeychainError/notAvailable``, or what else there is.
   public func contains(_ account: String) throws(KeychainError) -> Bool {
     var query = terms(account: account)

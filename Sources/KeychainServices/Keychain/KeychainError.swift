@@ -12,12 +12,12 @@ public enum KeychainError: Error, Hashable, Sendable {
   case locked
   /// The person dismissed the question; or the task was cancelled before its call began.
   case cancelled
-  /// What the person or the program gave was wrong; a passcode class without a login password; an item that waits for
-  /// the fingers that were enrolled when it was stored.
+  /// The answer of the person or the program was wrong; a passcode class without a login password; an item that waits for the
+  /// fingers that were enrolled when it was stored.
   case authenticationFailed
   /// There is no vault: its service does not run and cannot be started.
   case notAvailable
-  /// The access group is none of the program's.
+  /// The program does not belong to the access group.
   case missingEntitlement
   /// Values that do not go together, as flags of an access control.
   case invalidParameter
@@ -38,7 +38,7 @@ public enum KeychainError: Error, Hashable, Sendable {
 
   /// The case for a code; nil for `errSecSuccess`.
   ///
-  /// - Parameter status: What a function of the module Security returned.
+  /// - Parameter status: The code that a function of the module Security returned.
   public init?(status: OSStatus) {
     switch status {
     case errSecSuccess: return nil

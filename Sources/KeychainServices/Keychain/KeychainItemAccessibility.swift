@@ -14,7 +14,7 @@ public enum KeychainItemAccessibility: CaseIterable, Hashable, Sendable {
   case alwaysThisDeviceOnly
   /// As ``whenUnlockedThisDeviceOnly``, and only where the login has a password: destroyed when that is removed.
   case whenPasscodeSetThisDeviceOnly
-  /// While the session is unlocked. What an item gets for which nothing is said.
+  /// While the session is unlocked. The default.
   case whenUnlocked
   /// As ``whenUnlocked``, and on this device alone.
   case whenUnlockedThisDeviceOnly

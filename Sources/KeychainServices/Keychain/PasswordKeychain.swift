@@ -3,9 +3,9 @@ import Synchronization
 
 /// Passwords by service and account, with one accessibility for the whole program.
 ///
-/// The shape of older layers over the keychain, for programs that know it. What they reported through a pointer to an error is
-/// thrown. The items are the same as those of ``Keychain``, which can do more: a class for each item, access control, what
-/// the person reads, forms for tasks. The calls here wait on the thread that makes them.
+/// The shape of older layers over the keychain, for programs that know it. It throws the errors that they reported through a
+/// pointer. The items are the same as those of ``Keychain``, which can do more: a class for each item, access control, a text
+/// for the person, forms for tasks. The calls here wait on the thread that makes them.
 public enum PasswordKeychain {
   private static let chosen = Mutex<KeychainItemAccessibility?>(nil)
 
@@ -27,9 +27,9 @@ public enum PasswordKeychain {
   ///
   /// - Parameters:
   ///   - password: The password; stored as UTF-8.
-  ///   - service: What it is for, as `org.example.mail`; not empty.
-  ///   - account: Whose.
-  /// - Throws: What ``Keychain`` throws where it stores.
+  ///   - service: The service, such as `org.example.mail`; not empty.
+  ///   - account: The name of the account.
+  /// - Throws: A ``KeychainError``.
   public static func setPassword(
     _ password: String, forService service: String, account: String
   ) throws(KeychainError) {
@@ -40,9 +40,9 @@ public enum PasswordKeychain {
   ///
   /// - Parameters:
   ///   - password: Any bytes; 32 MiB at most.
-  ///   - service: What it is for; not empty.
-  ///   - account: Whose.
-  /// - Throws: What ``Keychain`` throws where it stores.
+  ///   - service: The service; not empty.
+  ///   - account: The name of the account.
+  /// - Throws: A ``KeychainError``.
   public static func setPasswordData(
     _ password: Data, forService service: String, account: String
   ) throws(KeychainError) {
@@ -52,10 +52,10 @@ public enum PasswordKeychain {
   /// A password.
   ///
   /// - Parameters:
-  ///   - service: What it is for.
-  ///   - account: Whose.
-  /// - Throws: ``KeychainError/notFound`` where there is none; ``KeychainError/notText`` for bytes that are no UTF-8; what
-  ///   else ``Keychain`` throws where it reads.
+  ///   - service: The service.
+  ///   - account: The name of the account.
+  /// - Throws: ``KeychainError/notFound`` if there is none; ``KeychainError/notText`` for bytes that are not UTF-8; or
+  ///   another ``KeychainError``.
   public static func password(forService service: String, account: String) throws(KeychainError) -> String {
     try Keychain(service: service).getString(account)
   }
@@ -63,9 +63,9 @@ public enum PasswordKeychain {
   /// The bytes of a password.
   ///
   /// - Parameters:
-  ///   - service: What it is for.
-  ///   - account: Whose.
-  /// - Throws: ``KeychainError/notFound`` where there is none; what else ``Keychain`` throws where it reads.
+  ///   - service: The service.
+  ///   - account: The name of the account.
+  /// - Throws: ``KeychainError/notFound`` if there is none; or another ``KeychainError``.
   public static func passwordData(forService service: String, account: String) throws(KeychainError) -> Data {
     try Keychain(service: service).get(account)
   }
@@ -73,17 +73,17 @@ public enum PasswordKeychain {
   /// Deletes a password, locked or not.
   ///
   /// - Parameters:
-  ///   - service: What it is for.
-  ///   - account: Whose.
-  /// - Throws: ``KeychainError/notFound`` where there is none, or what else there is.
+  ///   - service: The service.
+  ///   - account: The name of the account.
+  /// - Throws: ``KeychainError/notFound`` if there is none; or another ``KeychainError``.
   public static func deletePassword(forService service: String, account: String) throws(KeychainError) {
     try Keychain(service: service).delete(account)
   }
 
-  /// The accounts of a service that have a password, the oldest first; none where there is none.
+  /// The accounts of a service that have a password, the oldest first.
   ///
-  /// - Parameter service: What the passwords are for.
-  /// - Throws: What ``Keychain`` throws where it lists accounts.
+  /// - Parameter service: The service.
+  /// - Throws: A ``KeychainError``.
   public static func accounts(forService service: String) throws(KeychainError) -> [String] {
     try Keychain(service: service).accounts()
   }

@@ -6,8 +6,8 @@ extension AccessGroups {
   static let ofProgram = AccessGroups(ProgramIdentity.current())
 }
 
-/// What is known of a program, by which it is told from others. All of it is the program's own word: whoever runs as the same
-/// user can say the same.
+/// The identity of a program, which tells it from others. All of it is the program's own word: any program of the same user
+/// can say the same.
 struct ProgramIdentity: Equatable {
   /// The file NAME.entitlements beside the executable.
   var entitlements: Data?

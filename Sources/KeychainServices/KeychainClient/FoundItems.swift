@@ -1,6 +1,6 @@
 import LatchkeySecretClient
 
-/// What a search found.
+/// The items that a search found.
 struct FoundItems {
   /// Whether a screen locker is up, behind which nobody is asked anything.
   var isScreenLocked = false

@@ -1,6 +1,6 @@
 import Security
 
-/// What an update does to one item.
+/// The change of one item by an update.
 struct ItemChange: Equatable {
   /// Label, attributes and class.
   let written: VaultLink.Change

@@ -1,7 +1,7 @@
 import Security
 
 extension ItemClass {
-  /// What the world calls the attributes that it knows: `secret-tool`, Seahorse, the schemas of libsecret.
+  /// The names that other programs use for the attributes: `secret-tool`, Seahorse, the schemas of libsecret.
   var worldNames: [AttributeName: String] {
     switch self {
     case .genericPassword: [.service: "service", .account: "account"]

@@ -13,7 +13,7 @@ extension ItemFailure {
     case "org.latchkey.Error.NoPasscode", "org.latchkey.Error.NoFingers": status = errSecAuthFailed
     case "org.latchkey.Error.Damaged": status = errSecDecode
     case "org.latchkey.Error.Unavailable": status = errSecNotAvailable
-    // What the vault says when the disk is full.
+    // The vault's error when the disk is full.
     case "org.freedesktop.DBus.Error.NoMemory": status = errSecDiskFull
     case ItemFailure.noMemoryName: status = errSecAllocate
     case _ where error.isNoSuchObject: status = errSecItemNotFound

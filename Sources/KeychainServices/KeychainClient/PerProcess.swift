@@ -6,7 +6,8 @@ import Synchronization
 ///
 /// The lock is of pthread's: `Mutex` remembers the number of a thread, which a fork changes.
 final class PerProcess<Value>: @unchecked Sendable {
-  /// What one process has. A child's copy of its parent's is never freed: another thread may be on its way into it.
+  /// The value of one process. A child never frees its copy of its parent's value, because another thread may be on its way
+  /// into it.
   private final class Place: @unchecked Sendable {
     let process = getpid()
     let lock = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
@@ -30,7 +31,7 @@ final class PerProcess<Value>: @unchecked Sendable {
     Unmanaged<Place>.fromOpaque(pointer).release()
   }
 
-  /// Lends it. What is nil the body may make.
+  /// Lends it. The body may make a value that is nil.
   func withValue<Result, Failure: Error>(_ body: (inout Value?) throws(Failure) -> Result) throws(Failure) -> Result {
     let place = place()
     pthread_mutex_lock(place.lock)

@@ -62,7 +62,7 @@ final class Person {
     }
   }
 
-  /// What a prompt is to say, and what it need not ask for.
+  /// The words of a prompt, and the answers that it need not ask for.
   func words(withPassphrase isWanted: Bool) -> PromptWords {
     let passphrase = isWanted ? authentication.context?.withPassphrase { try? Secret(copying: $0) } ?? nil : nil
     return PromptWords(reason: authentication.reason, passphrase: passphrase)

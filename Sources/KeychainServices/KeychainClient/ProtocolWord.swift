@@ -1,4 +1,4 @@
-/// What the values of `kSecAttrProtocol` are called by all others: the first part of addresses, mostly.
+/// The common names for the values of `kSecAttrProtocol`: mostly the first part of addresses.
 enum ProtocolWord {
   /// Apple's four letters and the word, where the two are not the same.
   private static let words: [(code: String, word: String)] = [

@@ -2,11 +2,11 @@ import LatchkeySecretClient
 import LatchkeySystemd
 import Security
 
-/// What a search found that matches.
+/// The items of a search that match.
 struct Matches {
   /// An item that matches.
   struct Match {
-    /// As the vault tells of it.
+    /// The vault's description of it.
     let found: VaultItem
     /// As programs know it; nil where it could not be read.
     let stored: StoredItem?
@@ -24,7 +24,7 @@ struct Matches {
 
 /// A search for the items of a query.
 struct Search {
-  /// What they are wanted for.
+  /// The purpose of the search.
   enum Purpose: Equatable {
     case copying(secrets: Bool)
     /// All that match.
@@ -132,7 +132,7 @@ struct Search {
   }
 }
 
-/// What can be said of items that could not be read: the vault finds those too, by the sets of a search.
+/// The facts about items that could not be read: the vault finds those too, by the sets of a search.
 private struct Unknown {
   /// The paths of all that `SecItemAdd` stored, in the groups of the search.
   private let own: Set<String>

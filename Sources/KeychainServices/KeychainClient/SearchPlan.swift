@@ -1,8 +1,8 @@
 import Foundation
 import Security
 
-/// A query as the vault can be asked: sets of attributes, of which an item has all of one. What attributes cannot tell is
-/// looked at afterwards, by ``ItemQuery/matches(_:)``.
+/// A query as the vault can be asked: sets of attributes, of which an item has all of one. Conditions that attributes cannot
+/// express are checked afterwards, by ``ItemQuery/matches(_:)``.
 struct SearchPlan: Equatable {
   /// Finds what `SecItemAdd` stored: a set for each access group.
   let own: [[String: String]]
@@ -54,6 +54,6 @@ struct SearchPlan: Equatable {
     }
   }
 
-  /// What to ask for.
+  /// The sets to ask for.
   var sets: [[String: String]] { own + (foreign.map { [$0] } ?? []) }
 }

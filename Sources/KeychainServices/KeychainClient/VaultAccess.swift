@@ -6,7 +6,7 @@ import Security
 /// A connection to the vault that is made when it is first needed, and made anew when it is gone: after the vault was
 /// started again, and in the child of a fork.
 final class VaultAccess: Sendable {
-  /// What a call does, for when its answer is lost.
+  /// The effect of a call, which matters when its answer is lost.
   enum Kind {
     /// It may be done again.
     case reading

@@ -2,9 +2,9 @@ import Foundation
 import LatchkeyItemProtection
 import Security
 
-/// An item as the vault tells of it.
+/// An item as the vault describes it.
 struct VaultItem: Equatable {
-  /// What can be done with an item by this connection, at that moment.
+  /// The access that this connection has to an item, at that moment.
   enum State: UInt8 {
     /// Its secret can be read.
     case open = 0
@@ -19,7 +19,7 @@ struct VaultItem: Equatable {
   /// How long an identifier is.
   static let identifierSize = 24
 
-  /// What names it for good.
+  /// Its permanent name.
   let identifier: Data
   let attributes: [String: String]
   let label: String
@@ -28,7 +28,7 @@ struct VaultItem: Equatable {
   let modified: UInt64
   /// The class's name.
   let accessible: String
-  /// What it asks for.
+  /// Its requirements.
   let require: String
   let state: State
   /// Whether label, attributes and what it asks for could be read. They are empty otherwise.
@@ -37,7 +37,7 @@ struct VaultItem: Equatable {
   /// Whether `SecItemAdd` stored it.
   var isOwn: Bool { attributes[OwnName.itemClass] != nil }
 
-  /// What it asks for; nil for something that this version does not know.
+  /// Its requirements; nil if this version does not know them.
   var control: AccessControl? { try? AccessControl(text: require) }
 
   /// Its class; nil where it is no password as Apple has them.
@@ -60,7 +60,7 @@ struct VaultItem: Equatable {
     }
   }
 
-  /// The item as programs know it; nil where it is none of Apple's, or could not be read.
+  /// The item as programs know it; nil if it has none of Apple's classes, or could not be read.
   ///
   /// - Parameter group: the access group of items that other programs stored.
   func storedItem(foreignGroup group: String) -> StoredItem? {

@@ -2,9 +2,9 @@ import LatchkeyItemProtection
 import LatchkeySecretClient
 import LatchkeySystemd
 
-/// What a prompt is to say, and what need not be asked.
+/// The words of a prompt, and the answers that it need not ask for.
 struct PromptWords {
-  /// What the program wants it for.
+  /// The program's reason.
   let reason: String?
   /// The item's passphrase, where the program has it.
   let passphrase: Secret?

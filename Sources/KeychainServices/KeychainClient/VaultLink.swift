@@ -5,7 +5,7 @@ import LatchkeySodium
 import LatchkeySystemd
 import Security
 
-/// A connection to the vault, with an encrypted session for secrets. What a person gives is given to one such connection.
+/// A connection to the vault, with an encrypted session for secrets. A person's answer counts for one such connection.
 final class VaultLink {
   private static let interface = "org.latchkey.Keychain"
   private static let root = ServiceConnection.root
@@ -113,7 +113,7 @@ final class VaultLink {
     }
   }
 
-  /// What becomes of an item.
+  /// The change of an item.
   struct Change: Equatable {
     let path: String
     /// Label and attributes; nil where they stay.
@@ -124,7 +124,7 @@ final class VaultLink {
 
   /// Changes items, all or none; with a secret, all get that.
   func update(_ changes: [Change], secret: Secret?) throws(BusError) {
-    // Where there is none, something of that shape stands in its place.
+    // Without a secret, an empty one of that shape is sent.
     let sent: Secret
     if let secret { sent = secret } else { sent = try Secret(copying: UnsafeRawBufferPointer(start: nil, count: 0)) }
     try connection.call(Self.root, Self.interface, "Update") { out throws(BusError) in
@@ -178,7 +178,7 @@ final class VaultLink {
 }
 
 extension WrittenItem {
-  /// What no other item may have; nothing for one that `SecItemAdd` did not store.
+  /// The attributes that no other item may have; none for an item that `SecItemAdd` did not store.
   var unique: [String: String] { attributes.filter { $0.key == OwnName.key } }
 }
 
@@ -193,7 +193,7 @@ extension VaultItem {
     modified = try field.readUInt64()
     accessible = try field.readString()
     require = try field.readString()
-    // What a later vault may say is no leave to read.
+    // A state that only a later vault knows does not allow reading.
     state = State(rawValue: try field.readByte()) ?? .locked
     isKnown = try field.readBool()
   }

@@ -152,8 +152,8 @@ struct VaultStore: ItemStore {
     }
     let secret: Secret? = if let data = changes.secret { try Secret.of(data) } else { nil }
     if secret != nil {
-      // Not for a moment is the new secret to be readable without what it is to ask for. What asks for something from here
-      // on asks for it when it is written, too.
+      // The new secret must never be readable without its new requirements, not even for a moment. An item with requirements
+      // enforces them when it is written, too.
       for change in protected where !change.former.control.requiresAnything {
         try protect(change, person)
         asking.append((change.path, change.new.control))

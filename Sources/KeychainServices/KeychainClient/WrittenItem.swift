@@ -4,7 +4,7 @@ import Security
 
 /// An item's label and attributes as the vault keeps them.
 struct WrittenItem: Equatable {
-  /// What people see of it.
+  /// The label that people see.
   let label: String
   /// The attributes.
   let attributes: [String: String]
@@ -21,8 +21,8 @@ struct WrittenItem: Equatable {
 
   /// An item with its changes.
   ///
-  /// - Parameter former: what it was found with. What has no name of Apple's stays; one that `SecItemAdd` did not store gets
-  ///   none of what tells that it did.
+  /// - Parameter former: its former state. Attributes without an Apple name stay. An item that `SecItemAdd` did not store
+  ///   gets none of the attributes that mark its own items.
   init(_ item: StoredItem, former: VaultItem) {
     let own = WrittenItem(attributes: item.attributes, primaryKey: item.primaryKey)
     let itemClass = item.reference.itemClass
@@ -85,7 +85,7 @@ struct WrittenItem: Equatable {
     return (made, value.flatMap(WrittenValue.inFull))
   }
 
-  /// What stands for a label where the program gave none.
+  /// The label of an item whose program gave none.
   static let noLabel = "none"
 
   /// A label for an item without one.

@@ -34,7 +34,7 @@ struct WrittenValue: Equatable {
     own = WrittenValue.inFull(value)
   }
 
-  /// Reads a value; nil for one that is not there.
+  /// Reads a value; nil for a missing one.
   static func value(world: String?, own: String?, of name: AttributeName) -> AttributeValue? {
     if own == "data", let world { return .data(Data(world.utf8)) }
     return own.flatMap(fromFull) ?? world.map { read($0, of: name) }

@@ -22,7 +22,7 @@ open class LAContext: NSObject, @unchecked Sendable {
   /// A context that changes nothing.
   public override init() {}
 
-  /// What the person reads when they are asked. Empty for the vault's own words.
+  /// The text for the person when they are asked. Empty for the vault's own words.
   open var localizedReason: String {
     get { state.withLock { $0.localizedReason } }
     set { state.withLock { $0.localizedReason = newValue } }

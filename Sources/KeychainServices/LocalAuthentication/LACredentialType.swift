@@ -1,4 +1,4 @@
-/// What kind of credential a program gives to a context. The numbers are Apple's.
+/// The kind of credential that a program gives to a context. The numbers are Apple's.
 public enum LACredentialType: Int, Sendable {
   /// The passphrase of items with `applicationPassword`.
   case applicationPassword = 0

@@ -10,7 +10,7 @@ public let LAErrorDomain = "com.apple.LocalAuthentication"
 public struct LAError: CustomNSError, Hashable, Sendable {
   /// The reasons.
   public enum Code: Int, Sendable {
-    /// What the person showed was wrong.
+    /// The person's answer was wrong.
     case authenticationFailed = -1
     /// The person dismissed the question.
     case userCancel = -2

@@ -7,7 +7,7 @@ package struct AccessGroups: Hashable, Sendable {
 
   /// The group of a new item.
   ///
-  /// - Throws: `errSecMissingEntitlement` for a group that is none of the program's, and for a program without groups.
+  /// - Throws: `errSecMissingEntitlement` if the program does not belong to the group, or has no groups.
   func groupForNewItem(named name: String?) throws(ItemFailure) -> String {
     guard let chosen = name ?? names.first, names.contains(chosen) else {
       throw ItemFailure(errSecMissingEntitlement, .undeclaredGroup)

@@ -22,7 +22,7 @@ package enum AttributeName: String, CaseIterable, Sendable {
   case creationDate = "cdat"
   case modificationDate = "mdat"
 
-  /// What an attribute's value may be.
+  /// The kind of value of an attribute.
   enum Kind: Sendable {
     /// Text, data or a number, kept as it came.
     case any
@@ -32,7 +32,7 @@ package enum AttributeName: String, CaseIterable, Sendable {
     case date
   }
 
-  /// What the value may be.
+  /// The kind of the value.
   var kind: Kind {
     switch self {
     case .account, .service, .generic, .securityDomain, .server, .authenticationType, .path, .label, .description,
@@ -52,7 +52,7 @@ package enum AttributeName: String, CaseIterable, Sendable {
     }
   }
 
-  /// What an item has that was stored without: for those that tell items apart, where "absent" is the same as "empty".
+  /// The value of an item that was stored without one: for attributes that tell items apart, "absent" is the same as "empty".
   package var absentValue: AttributeValue? {
     switch self {
     case .account, .service, .securityDomain, .server, .authenticationType, .path: .text("")

@@ -1,6 +1,6 @@
 /// How a call may ask the person.
 package struct Authentication: Sendable {
-  /// What to do where the person would have to be asked.
+  /// The behaviour when the person would have to be asked.
   package enum Interaction: Sendable {
     /// Ask.
     case allowed
@@ -10,9 +10,9 @@ package struct Authentication: Sendable {
     case skipped
   }
 
-  /// What to do.
+  /// The behaviour.
   package var interaction = Interaction.allowed
-  /// What the person reads; nil for nothing.
+  /// The text for the person; nil without one.
   package var reason: String?
   /// The program's context.
   package var context: (any AuthenticationContext)?

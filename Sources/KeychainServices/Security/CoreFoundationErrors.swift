@@ -9,5 +9,5 @@ public func CFErrorGetCode(_ error: CFError) -> CFIndex { error.code }
 public func CFErrorGetDomain(_ error: CFError) -> CFString { error.domain as NSString }
 
 // swift-format-ignore: AlwaysUseLowerCamelCase
-/// What an error says beside its code.
+/// The information that an error has beside its code.
 public func CFErrorCopyUserInfo(_ error: CFError) -> CFDictionary? { error.userInfo as NSDictionary }

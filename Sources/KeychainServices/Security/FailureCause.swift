@@ -1,4 +1,4 @@
-/// What a failed call met on this machine, where its code says several things or nothing that helps.
+/// The cause of a failed call on this machine, if its code is ambiguous or does not help.
 package enum FailureCause: Hashable, Sendable {
   /// Nobody has unlocked the vault since the session began.
   case sealed
@@ -19,7 +19,7 @@ package enum FailureCause: Hashable, Sendable {
   /// The vault's program does not answer.
   case silentVault
 
-  /// What happened, and what to do.
+  /// The event, and the remedy.
   var advice: String {
     switch self {
     case .sealed:

@@ -24,7 +24,7 @@ public nonisolated(unsafe) let kSecAttrCreationDate: CFString = "cdat"
 /// When the item was last changed; set by the vault.
 public nonisolated(unsafe) let kSecAttrModificationDate: CFString = "mdat"
 
-/// What kind of item it is, for a person.
+/// The kind of item, for a person.
 public nonisolated(unsafe) let kSecAttrDescription: CFString = "desc"
 
 /// The person's own comment.

@@ -1,6 +1,6 @@
 package import Foundation
 
-/// What an update sets. What is nil or not there stays as it is.
+/// The values that an update sets. A missing or nil value stays as it is.
 package struct ItemChanges: Sendable {
   /// The group that the items move to.
   package let accessGroup: String?
@@ -24,7 +24,7 @@ package struct ItemChanges: Sendable {
     secret = terms.secret
   }
 
-  /// Sees to it that items move to no group that is none of the program's.
+  /// Checks that items move only to groups of the program.
   ///
   /// - Throws: `errSecNoAccessForItem`.
   func check(against groups: AccessGroups) throws(ItemFailure) {

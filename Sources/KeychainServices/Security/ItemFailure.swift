@@ -2,7 +2,7 @@
 package struct ItemFailure: Error, Hashable, Sendable {
   /// The code; never `errSecSuccess`.
   package let status: OSStatus
-  /// What the code does not say; nil where it says enough.
+  /// The cause that the code does not tell; nil if the code is enough.
   package let cause: FailureCause?
 
   package init(_ status: OSStatus, _ cause: FailureCause? = nil) {

@@ -3,7 +3,7 @@ package import LatchkeyItemProtection
 
 /// Which items a call is about.
 package struct ItemQuery: Sendable {
-  /// What a query is for: calls differ in what they take.
+  /// The purpose of a query: calls accept different keys.
   enum Purpose {
     case copying
     /// Updates act on all that match: they take no limit.
@@ -28,7 +28,7 @@ package struct ItemQuery: Sendable {
   package let limit: MatchLimit
   /// How the person may be asked.
   package let authentication: Authentication
-  /// What the program wants back.
+  /// The kinds of result that the program wants.
   package let returned: ReturnedKinds
 
   /// Reads a dictionary.

@@ -1,12 +1,12 @@
 package import Foundation
 
-/// What names one item for good: a persistent reference.
+/// A permanent name of one item: a persistent reference.
 ///
 /// As data it is the class's four letters and the bytes by which the store knows the item.
 package struct ItemReference: Hashable, Sendable {
   /// The item's class.
   package let itemClass: ItemClass
-  /// What the store knows it by; 1 to 64 bytes.
+  /// The store's name for it; 1 to 64 bytes.
   package let identifier: Data
 
   package init(itemClass: ItemClass, identifier: Data) {
@@ -19,7 +19,7 @@ package struct ItemReference: Hashable, Sendable {
 
   /// Reads the value of `kSecValuePersistentRef`.
   ///
-  /// - Throws: `errSecParam` for what is none.
+  /// - Throws: `errSecParam` for any other value.
   init(term: Any) throws(ItemFailure) {
     guard let data = term as? Data, (5...68).contains(data.count),
       let name = String(bytes: data.prefix(4), encoding: .utf8)

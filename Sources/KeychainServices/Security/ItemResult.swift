@@ -2,11 +2,11 @@ import Foundation
 
 /// Results as programs expect them: the only place that builds them.
 enum ItemResult {
-  /// The result of a call; nil where nothing was asked for.
+  /// The result of a call; nil if the program wants none.
   ///
   /// - Parameters:
-  ///   - items: What was found; not empty.
-  ///   - kinds: What was asked for.
+  ///   - items: The items that were found; not empty.
+  ///   - kinds: The kinds of result that the program wants.
   ///   - limit: With more than one allowed the result is an array, also of one item.
   static func object(for items: [StoredItem], kinds: ReturnedKinds, limit: MatchLimit) -> AnyObject? {
     guard !kinds.isEmpty else { return nil }

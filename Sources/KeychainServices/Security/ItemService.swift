@@ -67,7 +67,7 @@ package struct ItemService: Sendable {
 }
 
 extension UnsafeMutablePointer<CFTypeRef?> {
-  /// Hands over a result; where there is none, what the program has there stays.
+  /// Hands over a result. Without one, the program's variable stays as it is.
   fileprivate func deliver(_ object: AnyObject?) {
     if let object { pointee = object }
   }

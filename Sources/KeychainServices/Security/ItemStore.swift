@@ -1,6 +1,6 @@
 /// Where items are.
 package protocol ItemStore: Sendable {
-  /// The groups of this program. A store that is not there says so here already.
+  /// The groups of this program. An unavailable store throws here already.
   var accessGroups: AccessGroups { get throws(ItemFailure) }
 
   /// Stores an item.

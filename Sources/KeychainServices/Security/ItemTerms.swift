@@ -1,7 +1,7 @@
 import Foundation
 import LatchkeyItemProtection
 
-/// What a dictionary of a program says, each value in its type. Which of it goes together differs from call to call.
+/// The contents of a program's dictionary, each value in its type. Calls differ in the combinations that they accept.
 struct ItemTerms {
   /// Whether items are synchronizable.
   enum Synchronizable {
@@ -11,7 +11,7 @@ struct ItemTerms {
     case any
   }
 
-  /// What the dictionary is for.
+  /// The purpose of the dictionary.
   enum Purpose {
     /// To find items, or to describe a new one.
     case item
@@ -123,9 +123,9 @@ struct ItemTerms {
     return true
   }
 
-  /// What was said of the protection; nil for nothing.
+  /// The protection that the dictionary names; nil for none.
   ///
-  /// - Throws: What ``Protection/init(_:)`` throws.
+  /// - Throws: The errors of ``Protection/init(_:)``.
   func protection() throws(ItemFailure) -> Protection? {
     if let control { return try Protection(control) }
     return accessible.map { Protection(accessible: $0, control: .none) }

@@ -14,7 +14,7 @@ public nonisolated(unsafe) let kSecAttrKeyTypeECSECPrimeRandom: CFString = "73"
 /// How many bits a key has.
 public nonisolated(unsafe) let kSecAttrKeySizeInBits: CFString = "bsiz"
 
-/// What a program finds its key by.
+/// The tag by which a program finds its key.
 public nonisolated(unsafe) let kSecAttrApplicationTag: CFString = "atag"
 
 /// Whether a new key is stored.

@@ -16,18 +16,18 @@ package struct NewItem: Sendable {
   package let secret: Data?
   /// How the person may be asked.
   package let authentication: Authentication
-  /// What the program wants back.
+  /// The kinds of result that the program wants.
   package let returned: ReturnedKinds
 
   /// Reads the dictionary of `SecItemAdd`.
   ///
   /// A synchronizable item may have a class that is bound to this device. Apple's headers forbid it, its systems take it, and
-  /// programs rely on that. Here nothing is synchronised; it is the class that says what leaves the device.
+  /// programs rely on that. Here nothing is synchronised, and the class alone decides what leaves the device.
   ///
   /// A match limit changes nothing: programs store with the dictionary that they search with.
   ///
   /// - Parameters:
-  ///   - dictionary: What the program gave.
+  ///   - dictionary: The program's dictionary.
   ///   - groups: Asked for last: a mistake is the same mistake whether or not there is a vault.
   init(
     _ dictionary: NSDictionary, groups: @autoclosure () throws(ItemFailure) -> AccessGroups
@@ -44,7 +44,7 @@ package struct NewItem: Sendable {
     accessGroup = try groups().groupForNewItem(named: terms.accessGroup)
   }
 
-  /// What no other item may have.
+  /// The attributes that no other item may have.
   package var primaryKey: PrimaryKey {
     PrimaryKey(
       itemClass: itemClass, accessGroup: accessGroup, isSynchronizable: isSynchronizable, attributes: attributes)

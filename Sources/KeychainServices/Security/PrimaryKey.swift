@@ -1,4 +1,5 @@
-/// What tells an item from all others. Its accessibility is no part of it: the same account cannot be there in two classes.
+/// The attributes that tell an item from all others. Its accessibility is not one of them: the same account cannot exist in
+/// two classes.
 package struct PrimaryKey: Hashable, Sendable {
   /// The class.
   package let itemClass: ItemClass

@@ -4,10 +4,10 @@ package import LatchkeyItemProtection
 package struct Protection: Hashable, Sendable {
   /// When.
   package let accessible: AccessibilityClass
-  /// What for.
+  /// The requirements.
   package let control: AccessControl
 
-  /// What an item gets for which nothing was said.
+  /// The protection of an item whose program named none.
   package static let standard = Protection(accessible: .whenUnlocked, control: .none)
 
   package init(accessible: AccessibilityClass, control: AccessControl) {

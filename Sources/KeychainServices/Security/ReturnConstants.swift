@@ -1,6 +1,6 @@
 public import Foundation
 
-// What a call is to return, and how many items.
+// The kinds of result of a call, and the number of items.
 
 /// Return the secret.
 public nonisolated(unsafe) let kSecReturnData: CFString = "r_Data"

@@ -1,4 +1,4 @@
-/// What a call is to return of an item.
+/// The kinds of result of a call.
 package struct ReturnedKinds: OptionSet, Hashable, Sendable {
   package let rawValue: UInt8
 

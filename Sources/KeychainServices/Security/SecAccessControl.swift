@@ -7,7 +7,7 @@ package import LatchkeyItemProtection
 public final class SecAccessControl: NSObject, Sendable {
   /// When.
   package let accessible: AccessibilityClass
-  /// What is asked for.
+  /// The requirements.
   package let flags: SecAccessControlCreateFlags
 
   package init(accessible: AccessibilityClass, flags: SecAccessControlCreateFlags) {
@@ -40,12 +40,12 @@ public final class SecAccessControl: NSObject, Sendable {
 ///
 /// The rules are Apple's: ``SecAccessControlCreateFlags/or`` and ``SecAccessControlCreateFlags/and`` exclude each other, as
 /// do the two kinds of biometry, and ``SecAccessControlCreateFlags/userPresence`` goes only with a passphrase and with
-/// private keys. On Linux bits without a meaning break a rule too: nobody is to think that they protect something.
+/// private keys. On Linux, bits without a meaning break a rule too, so that nobody believes that they protect something.
 ///
 /// - Parameters:
 ///   - allocator: Nil.
 ///   - protection: One of the `kSecAttrAccessible…` values.
-///   - flags: What to ask for.
+///   - flags: The requirements.
 ///   - error: Where an error goes: of the domain `NSOSStatusErrorDomain`, code `errSecParam`.
 /// - Returns: Nil, with an error, for any other protection or flags that do not go together.
 public func SecAccessControlCreateWithFlags(

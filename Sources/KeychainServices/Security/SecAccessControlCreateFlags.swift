@@ -1,4 +1,4 @@
-/// What an item asks for each time that it is read, on top of its accessibility. The bits are Apple's.
+/// The requirements of an item for each read, on top of its accessibility. The bits are Apple's.
 public struct SecAccessControlCreateFlags: OptionSet, Hashable, Sendable {
   /// The bits.
   public let rawValue: CFOptionFlags

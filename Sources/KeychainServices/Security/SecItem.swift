@@ -3,14 +3,15 @@ public import Foundation
 // swift-format-ignore: AlwaysUseLowerCamelCase
 /// Stores an item.
 ///
-/// What can be read only while the vault is open can be stored only then. Where it is locked the person is asked to open it,
-/// once in a call; behind a screen locker, and where the program forbids to ask, it is `errSecInteractionNotAllowed`.
+/// An item that can be read only while the vault is unlocked can be stored only then. If the vault is locked, the person is
+/// asked to unlock it, once in a call. Behind a screen locker, or if the program forbids to ask, the result is
+/// `errSecInteractionNotAllowed`.
 ///
 /// - Parameters:
 ///   - attributes: The class, attributes and secret of the item, and what to return.
-///   - result: Where what is asked for goes; nil where nothing is wanted.
-/// - Returns: `errSecSuccess`, or why nothing was stored: `errSecDuplicateItem` where an item with the same class, access
-///   group, account and service (for Internet passwords account, server, port and so on) is there.
+///   - result: The place for the result; nil if none is wanted.
+/// - Returns: `errSecSuccess`, or the reason why nothing was stored: `errSecDuplicateItem` if an item with the same class,
+///   access group, account and service (for Internet passwords account, server, port and so on) exists.
 @discardableResult
 public func SecItemAdd(_ attributes: CFDictionary, _ result: UnsafeMutablePointer<CFTypeRef?>?) -> OSStatus {
   ItemService.shared.add(attributes, result)
@@ -42,12 +43,12 @@ public func SecItemCopyMatching(_ query: CFDictionary, _ result: UnsafeMutablePo
 // swift-format-ignore: AlwaysUseLowerCamelCase
 /// Changes all items that match, or none.
 ///
-/// An item with an access control asks for what it names before it is changed. What it asks for from then on is changed after
-/// the rest, and by itself.
+/// An item with an access control enforces it before the change. A new access control is set after the rest, in a step of its
+/// own.
 ///
 /// - Parameters:
 ///   - query: The class and attributes of the items. It takes no limit and nothing to return.
-///   - attributesToUpdate: Attributes and secret as they are to be. No other key is allowed, the class neither.
+///   - attributesToUpdate: The new attributes and secret. No other key is allowed, not even the class.
 /// - Returns: `errSecSuccess`; `errSecItemNotFound` where nothing matches; `errSecDuplicateItem` where another item would
 ///   have the same primary attributes.
 @discardableResult

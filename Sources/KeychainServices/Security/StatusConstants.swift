@@ -1,6 +1,6 @@
 // Result codes. The numbers are Apple's.
 
-/// What the functions of this library return: `errSecSuccess`, or why not.
+/// The result of this library's functions: `errSecSuccess`, or the reason for the failure.
 public typealias OSStatus = Int32
 
 /// No error: the same as ``errSecSuccess``.
@@ -36,7 +36,7 @@ public let errSecBadReq: OSStatus = -909
 /// A fault inside the library.
 public let errSecInternalComponent: OSStatus = -2070
 
-/// An update to an access group that is none of the program's.
+/// An update to an access group to which the program does not belong.
 public let errSecNoAccessForItem: OSStatus = -25243
 
 /// There is no vault: the service does not run.
@@ -84,5 +84,5 @@ public let errSecDataNotAvailable: OSStatus = -25316
 /// The item is damaged.
 public let errSecDecode: OSStatus = -26275
 
-/// The access group is none of the program's.
+/// The program does not belong to the access group.
 public let errSecMissingEntitlement: OSStatus = -34018

@@ -2,7 +2,7 @@ package import Foundation
 
 /// An item of the vault.
 package struct StoredItem: Hashable, Sendable {
-  /// What names it, with its class.
+  /// Its permanent name, with its class.
   package let reference: ItemReference
   /// Its access group.
   package let accessGroup: String
@@ -34,7 +34,7 @@ package struct StoredItem: Hashable, Sendable {
       attributes: attributes, secret: secret)
   }
 
-  /// What no other item may have.
+  /// The attributes that no other item may have.
   package var primaryKey: PrimaryKey {
     PrimaryKey(
       itemClass: reference.itemClass, accessGroup: accessGroup, isSynchronizable: isSynchronizable,

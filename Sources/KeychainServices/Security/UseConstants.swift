@@ -20,7 +20,7 @@ public nonisolated(unsafe) let kSecUseAuthenticationUISkip: CFString = "u_AuthUI
 /// Older form of ``kSecUseAuthenticationUIFail``: true forbids to ask.
 public nonisolated(unsafe) let kSecUseNoAuthenticationUI: CFString = "u_NoAuthUI"
 
-/// What the person reads when they are asked. Deprecated by Apple: use an `LAContext`.
+/// The text for the person when they are asked. Deprecated by Apple: use an `LAContext`.
 public nonisolated(unsafe) let kSecUseOperationPrompt: CFString = "u_OpPrompt"
 
 /// Which of two keychains a Mac is to use. On Linux there is one, and the key changes nothing.
