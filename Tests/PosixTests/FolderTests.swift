@@ -20,6 +20,29 @@ struct FolderTests {
     } catch { return error.code }
   }
 
+  @Test("A copy has zeros for what the disk cannot read, and after a while does not try each block of it")
+  func unreadable() throws {
+    let folder = try open()
+    let bytes = [UInt8](repeating: 7, count: 4 << 20)
+    try folder.write("sick", bytes.span.bytes, replacing: false)
+    let bad = 1 << 20..<3 << 20
+    for (time, most) in [(Int.max, 512), (0, 2)] {
+      var failures = 0
+      let isWhole = try folder.copyReadable(scratch.file("sick"), to: "copy\(most)", failingFor: time) {
+        guard bad.contains(Int($3)) else { return pread($0, $1, $2, $3) }
+        failures += 1
+        errno = EIO
+        return -1
+      }
+      #expect(!isWhole && failures == most)
+      let copy = try folder.read("copy\(most)", limit: 4 << 20)
+      #expect(copy.count == bytes.count && copy[bad].allSatisfy { $0 == 0 })
+      #expect(copy[..<(1 << 20)].allSatisfy { $0 == 7 } && copy[(3 << 20)...].allSatisfy { $0 == 7 })
+    }
+    let isWhole = try folder.copyReadable(scratch.file("sick"), to: "whole")
+    #expect(isWhole)
+  }
+
   @Test("A file comes back as it was written, 0600, and nothing else is left")
   func roundTrip() throws {
     let folder = try open()

@@ -19,33 +19,47 @@ extension Folder {
     }
   }
 
-  /// Copies as ``copy(_:to:)`` does, with zeros for each block that the disk cannot read.
+  /// Copies as ``copy(_:to:)`` does, with zeros for each block that the disk cannot read. A disk may try for seconds before it
+  /// says so: after a while, each failure costs what lies behind it as well, and the copy has zeros there.
   ///
+  /// - Parameters:
+  ///   - time: for how long every block is tried, in milliseconds of failures.
+  ///   - read: reads as `pread` does.
   /// - Returns: whether all of it could be read.
-  public borrowing func copyReadable(_ path: String, to name: String) throws(PosixError) -> Bool {
+  public borrowing func copyReadable(
+    _ path: String, to name: String, failingFor time: Int = 2000,
+    read: (Int32, UnsafeMutableRawPointer?, Int, off_t) -> Int = pread
+  ) throws(PosixError) -> Bool {
     let source = try FileDescriptor.open(path, flags: O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
     let status = try source.status()
     guard status.st_mode & S_IFMT == S_IFREG, try owns(status) else { throw PosixError("open", code: EPERM) }
     let target = try FileDescriptor.open(
       name, at: number, flags: O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o600)
     var block = [UInt8](repeating: 0, count: 4096)
-    var (position, isWhole) = (0, true)
+    var (position, isWhole, failing) = (0, true, 0)
     while position < Int(status.st_size) {
       let wanted = min(block.count, Int(status.st_size) - position)
       let file = source.number
-      var count = wanted
+      let start = Process.now
+      var (count, end) = (0, position)
       do throws(PosixError) {
         count = try block.withUnsafeMutableBufferPointer { buffer throws(PosixError) in
-          try retrying("read") { pread(file, buffer.baseAddress, wanted, off_t(position)) }
+          try retrying("read") { read(file, buffer.baseAddress, wanted, off_t(position)) }
         }
         if count == 0 { break }
+        end = position + count
       } catch {
         guard error.code == EIO else { throw error }
         isWhole = false
+        failing += Process.now - start
         for index in block.indices { block[index] = 0 }
+        end = min(position + (failing < time ? wanted : 1 << 20), Int(status.st_size))
       }
-      try target.writeAll(block.span.bytes.extracting(0..<count))
-      position += count
+      while position < end {
+        count = min(block.count, end - position)
+        try target.writeAll(block.span.bytes.extracting(0..<count))
+        position += count
+      }
     }
     return isWhole
   }

@@ -133,9 +133,14 @@ public struct Folder: ~Copyable {
   ///
   /// - Throws: ``PosixError``: `EEXIST`.
   public borrowing func rename(_ name: String, to other: String) throws(PosixError) {
+    try move(name, to: other)
+    try descriptor.synchronize()
+  }
+
+  /// The same, without waiting for the disk: for many files, before one ``synchronize()``.
+  public borrowing func move(_ name: String, to other: String) throws(PosixError) {
     let folder = descriptor.number
     _ = try retrying("rename") { renameat2(folder, name, folder, other, 1 /* RENAME_NOREPLACE */) }
-    try descriptor.synchronize()
   }
 
   /// Puts the file `other` in the place of the file `name`, which goes, and waits until that is on the disk.
