@@ -5,14 +5,14 @@ import Testing
 
 @testable import LatchkeyVault
 
-/// A file system of two mebibytes in memory; nil where the process may not make one.
+/// A small file system in memory; nil where the process may not make one.
 final class SmallDisk {
   let path: String
 
-  init?() {
+  init?(mebibytes: Int = 2) {
     path = "/tmp/latchkey-small-\(getpid())-\(UInt32.random(in: 0 ... .max))"
     guard geteuid() == 0, mkdir(path, 0o700) == 0 else { return nil }
-    guard mount("latchkey-test", path, "tmpfs", 0, "size=2m") == 0 else {
+    guard mount("latchkey-test", path, "tmpfs", 0, "size=\(mebibytes)m") == 0 else {
       rmdir(path)
       return nil
     }

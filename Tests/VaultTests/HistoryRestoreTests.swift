@@ -51,7 +51,7 @@ struct HistoryRestoreTests {
     try vault.writer.deleteItem(1)
     try vault.set(2, "new b")
     try vault.add(["n": "d"], "new d", label: "d")
-    #expect(try vault.historyEntries().map(\.items) == [3])
+    #expect(try vault.historyEntries().entries.map(\.items) == [3])
     #expect(try vault.differences(from: 1) == ["a": .deleted, "b": .changed, "d": .new])
     let rehearsal = try vault.bringBack(from: 1, replacing: true, isDry: true)
     #expect(rehearsal.report.added == 1 && rehearsal.report.replaced == 1 && rehearsal.report.same == 1)

@@ -19,6 +19,9 @@ final class HistoryService {
     case failed(String)
   }
 
+  /// How long one answer about what there is takes, in milliseconds: each generation is opened.
+  private static let listTime = 10
+
   private let vault: Vault
   private let keeper: HistoryKeeper
   private let session: SessionReference
@@ -107,8 +110,9 @@ final class HistoryService {
 
   private func page(below number: UInt32) throws(Refusal) -> GenerationPage {
     _ = keeper.hasWork
-    let entries = try Refusal.vault { () throws(VaultError) in
-      try vault.historyEntries(below: number == 0 ? .max : number, limit: GenerationPage.lineLimit + 1)
+    let (entries, hasMore) = try Refusal.vault { () throws(VaultError) in
+      try vault.historyEntries(
+        below: number == 0 ? .max : number, limit: GenerationPage.lineLimit, for: HistoryService.listTime)
     }
     return GenerationPage(
       isOn: vault.history.policy.isOn, settings: keeper.path, problem: problem,
@@ -116,7 +120,7 @@ final class HistoryService {
         GenerationPage.Line(
           number: entry.generation.number, time: entry.generation.time, size: UInt64(clamping: entry.generation.size),
           items: UInt64(clamping: entry.items ?? 0), problem: entry.problem ?? "")
-      }, hasMore: false)
+      }, hasMore: hasMore)
   }
 
   private var problem: String { keeper.problem ?? vault.history.problem ?? "" }

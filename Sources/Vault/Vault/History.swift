@@ -15,6 +15,10 @@ public final class History {
   static let interval = 3600 * 1000
   /// How much room a generation leaves on the disk beside as much as the database has, in bytes.
   static let usualSpareRoom = 32 << 20
+  /// How much room it leaves to take items out of a generation: these are to go soon.
+  static let leastRoom = 4 << 20
+  /// How long nothing is tried again after items could not be taken out, in milliseconds.
+  static let pause = 600 * 1000
   /// How long a step takes, in milliseconds.
   static let stepTime = 10
   /// A number that no generation of ours reaches: one an hour takes 240,000 years.
@@ -45,8 +49,12 @@ public final class History {
   private var tightened: Set<[UInt8]> = []
   /// Takes these out, and only those that there were when it began.
   private var loosening: (forgetting: HistoryForgetting, items: Set<[UInt8]>)?
-  /// What a user has taken out now. Two at once would undo each other.
+  /// When taking these out last failed, by ``Process.sinceBoot``.
+  private var failedToLoosenAt: Int?
+  /// What a user has taken out now. Two at once would undo each other: this one waits for the other.
   private weak var asked: HistoryForgetting?
+  /// Whether the files are gone that a process left when it ended in the middle.
+  private var isTidy = false
   /// Looks which items a process that ended left in generations; nil when that is done.
   private var protectionWalk: HistoryProtection?
   private var isProtectionKnown = false
@@ -98,13 +106,10 @@ public final class History {
   }
 
   /// Takes a generation away: at once under its name, and for good when ``step(epoch:mayMake:)`` has overwritten it.
-  func remove(_ generation: PastGeneration, in folder: borrowing Folder) throws(PosixError) {
-    let name = generation.name
-    do throws(PosixError) { try folder.rename(name, to: name + HistoryErasure.suffix) } catch {
-      guard error.code == EEXIST else { throw error }
-      // What was left of a former file has that name.
-      try folder.rename(name, to: "\(name).\(clock().uptime)\(HistoryErasure.suffix)")
-    }
+  ///
+  /// Does not wait until that is on the disk.
+  private func remove(_ generation: PastGeneration, in folder: borrowing Folder) throws(PosixError) {
+    try folder.move(generation.name, to: HistoryErasure.freeName(for: generation.name, in: folder))
   }
 
   /// Takes all generations away, as what they have opens with less than the vault asks for from now on. The next one is made as soon
@@ -112,8 +117,26 @@ public final class History {
   func removeAll() throws(VaultError) {
     rest()
     loosening = nil
-    try remove(generations)
+    try removeGenerations(before: nil)
     (lookedAt, changesSeen) = (nil, nil)
+  }
+
+  /// Removes all generations from before a key epoch, or all, and the copies of such that items are taken out of.
+  private func removeGenerations(before epoch: UInt32?) throws(VaultError) {
+    var failure: VaultError?
+    do throws(VaultError) { try dropForgetting(before: epoch) } catch { failure = error }
+    try remove(generations.filter { one in epoch.map { one.epoch < $0 } ?? true })
+    if let failure { throw failure }
+  }
+
+  /// Drops the copy that is being made of such a generation. What a process left that ended may be one.
+  private func dropForgetting(before epoch: UInt32?) throws(VaultError) {
+    for one in [loosening?.forgetting, asked] { one?.drop(before: epoch) }
+    let isInUse = [loosening?.forgetting, asked].contains { $0?.hasDraft ?? false }
+    let name = HistoryForgetting.draftName
+    guard !isInUse, let folder = try? folder(), folder.contains(name) else { return }
+    HistoryDraft.remove(name, in: folder)
+    guard !folder.contains(name) else { throw .unavailable("generations: \(name) cannot be removed") }
   }
 
   // MARK: - items that are better protected now
@@ -134,12 +157,7 @@ public final class History {
   ///
   /// - Returns: whether there is more to do.
   private func loosen(_ store: Store) throws(VaultError) -> Bool {
-    guard asked == nil else { return false }
     if !isProtectionKnown {
-      if protectionWalk == nil, let folder = try? folder() {
-        // What a process left that ended in the middle.
-        for name in [HistoryDraft.newName, HistoryForgetting.draftName] { HistoryDraft.remove(name, in: folder) }
-      }
       if protectionWalk == nil { protectionWalk = HistoryProtection(self, store) }
       guard try protectionWalk?.step() ?? false else {
         for uuid in protectionWalk?.weaker ?? [] { tightened.insert(uuid) }
@@ -150,11 +168,12 @@ public final class History {
     }
     guard let (forgetting, items) = loosening else {
       guard !tightened.isEmpty else { return false }
+      asked?.drop()
       loosening = (HistoryForgetting(self, vault: store.vault, items: Array(tightened)), tightened)
       return true
     }
-    do throws(VaultError) { if try forgetting.step() { return true } } catch {
-      loosening = nil
+    do throws(VaultError) { if try forgetting.work() { return true } } catch {
+      (loosening, failedToLoosenAt) = (nil, clock().uptime)
       throw error
     }
     loosening = nil
@@ -163,11 +182,20 @@ public final class History {
     return !tightened.isEmpty && !isStuck
   }
 
+  /// A small piece of the work on items that are better protected now, before what a user has taken out: no client can hold that up.
+  ///
+  /// - Returns: whether there is more to do first.
+  func loosenFirst(for one: HistoryForgetting) -> Bool {
+    guard asked === one, mustLoosen, let store = database.store else { return false }
+    // After a failure it waits, and what the user asked for goes on.
+    do throws(VaultError) { return try loosen(store) } catch { return false }
+  }
+
   /// Begins to take items away from every generation, by their uuids.
   public func forgetEverywhere(_ items: [[UInt8]]) throws(VaultError) -> HistoryForgetting {
     // What is being copied may have them.
     rest()
-    loosening = nil
+    asked?.drop()
     let forgetting = HistoryForgetting(self, vault: try database.ready().vault, items: items)
     asked = forgetting
     return forgetting
@@ -200,6 +228,8 @@ public final class History {
     rest()
     (lookedAt, changesSeen, problem, erasure, isWanted) = (nil, nil, nil, nil, false)
     (tightened, loosening, protectionWalk, isProtectionKnown, isStuck) = ([], nil, nil, false, false)
+    asked?.drop()
+    (asked, failedToLoosenAt, isTidy) = (nil, nil, false)
   }
 
   /// Whether a step has anything to do: a generation to make, to go on with, or to remove.
@@ -218,13 +248,23 @@ public final class History {
   }
 
   private var mustLoosen: Bool {
-    guard asked == nil else { return false }
+    if let failedToLoosenAt, clock().uptime - failedToLoosenAt < History.pause { return false }
     return tightened.isEmpty || isStuck ? !isProtectionKnown && !generations.isEmpty : true
   }
 
   private var hasRemnants: Bool {
     guard let folder = try? folder(), let names = try? folder.names() else { return false }
-    return names.contains { $0.hasSuffix(HistoryErasure.suffix) }
+    return names.contains { $0.hasSuffix(HistoryErasure.suffix) || !isTidy && $0.hasSuffix(HistoryDraft.suffix) }
+  }
+
+  /// Removes what a process left that ended in the middle.
+  private func tidy() {
+    guard let folder = try? folder() else { return }
+    HistoryDraft.remove(HistoryDraft.newName, in: folder)
+    // What the user has taken out now may be in use.
+    guard loosening == nil, asked == nil else { return }
+    HistoryDraft.remove(HistoryForgetting.draftName, in: folder)
+    isTidy = true
   }
 
   private func isDue(_ present: [PastGeneration], _ store: Store) -> Bool {
@@ -301,11 +341,29 @@ public final class History {
   }
 
   private func begin(_ store: Store, epoch: UInt32, mayMake: Bool) throws(VaultError) -> Bool {
+    if !isTidy { tidy() }
     if let erasure {
       if !erasure.step() { self.erasure = nil }
       return true
     }
-    if mustLoosen, try loosen(store) { return true }
+    // Before anything that takes room.
+    if let folder = try? folder(), let next = HistoryErasure.next(in: folder) {
+      erasure = next
+      return true
+    }
+    if mustLoosen {
+      do throws(VaultError) { if try loosen(store) { return true } } catch {
+        // What is not kept any more goes all the same, and makes room.
+        if try thin(generations) {
+          failedToLoosenAt = nil
+          return true
+        }
+        guard hasRemnants else { throw error }
+        noteLook()
+        problem = error.explanation
+        return true
+      }
+    }
     let present = generations
     if mayMake, policy.isOn, present.contains(where: { $0.epoch < epoch }) {
       // There is one already where the former ones could not be removed.
@@ -351,7 +409,7 @@ public final class History {
 
   /// Removes those from before the last change of keys.
   private func removeFormer(epoch: UInt32) throws(VaultError) {
-    try remove(generations.filter { $0.epoch < epoch })
+    try removeGenerations(before: epoch)
   }
 
   private func remove(_ unwanted: [PastGeneration]) throws(VaultError) {
@@ -365,7 +423,7 @@ public final class History {
     } catch { throw VaultError(error, "generations") }
   }
 
-  /// Removes what is not kept any more, and overwrites what was removed.
+  /// Removes what is not kept any more. What was removed is overwritten after.
   ///
   /// - Returns: whether there is more to do.
   private func thin(_ present: [PastGeneration]) throws(VaultError) -> Bool {
@@ -374,8 +432,6 @@ public final class History {
       expiredAt = clock().uptime
       try remove(unwanted)
     }
-    guard hasRemnants, let folder = try? folder() else { return false }
-    erasure = HistoryErasure.next(in: folder)
-    return erasure != nil
+    return !unwanted.isEmpty
   }
 }

@@ -29,7 +29,13 @@ final class HistoryDraft {
         name, at: folder.number, flags: O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o600)
     } catch { throw VaultError(error, "a generation") }
     let path = self.path
-    copy = try VaultError.store { () throws(SQLiteError) in try DatabaseCopy(of: source, to: path) }
+    do throws(VaultError) {
+      copy = try VaultError.store { () throws(SQLiteError) in try DatabaseCopy(of: source, to: path) }
+    } catch {
+      // It has nothing yet.
+      folder.remove(name)
+      throw error
+    }
   }
 
   /// Copies for so many milliseconds.
@@ -44,10 +50,12 @@ final class HistoryDraft {
         break
       }
     } while Process.now < end
-    // The disk begins now with what the end waits for.
-    file.beginWriting()
+    beginWriting()
     return self.copy != nil
   }
+
+  /// Has the disk begin with what ``finish(as:in:replacing:)`` waits for.
+  func beginWriting() { file.beginWriting() }
 
   /// Gives the finished copy the name of a generation, when all of it is on the disk.
   ///
@@ -61,11 +69,7 @@ final class HistoryDraft {
 
   /// Removes one that is not to be finished. It may have items that are deleted by now, so it is overwritten as a generation is.
   static func remove(_ name: String, in folder: borrowing Folder) {
-    if folder.contains(name) {
-      let isRenamed = (try? folder.rename(name, to: name + HistoryErasure.suffix)) != nil
-      // What was left of a former one has that name.
-      if !isRenamed { try? folder.rename(name, to: "\(name).\(Process.sinceBoot)\(HistoryErasure.suffix)") }
-    }
+    if folder.contains(name) { try? folder.rename(name, to: HistoryErasure.freeName(for: name, in: folder)) }
     for suffix in ["", "-wal", "-shm", "-journal"] { folder.remove(name + suffix) }
   }
 

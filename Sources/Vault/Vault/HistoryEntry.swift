@@ -1,3 +1,5 @@
+import LatchkeyPosix
+
 /// A generation, and what is known of it without any key.
 public struct HistoryEntry: Equatable, Sendable {
   /// The generation.
@@ -9,19 +11,28 @@ public struct HistoryEntry: Equatable, Sendable {
 }
 
 extension Vault {
-  /// The generations below a number, the newest first; so many at most, as each is opened.
+  /// The generations below a number, the newest first. As each is opened, they are so many at most, and end when a moment is over.
+  ///
+  /// - Parameter time: how long a moment is, in milliseconds; nil for as long as it takes.
+  /// - Returns: these, and whether there are older ones.
   public func historyEntries(
-    below number: UInt32 = .max, limit: Int = .max
-  ) throws(VaultError) -> [HistoryEntry] {
+    below number: UInt32 = .max, limit: Int = .max, for time: Int? = nil
+  ) throws(VaultError) -> (entries: [HistoryEntry], hasMore: Bool) {
     let vault = try database.ready().vault
-    return history.generations.filter { $0.number < number }.prefix(limit).map { generation in
+    let end = time.map { Process.now + $0 }
+    let wanted = history.generations.filter { $0.number < number }
+    var entries: [HistoryEntry] = []
+    for generation in wanted.prefix(limit) {
+      if let end, !entries.isEmpty, Process.now >= end { break }
       do throws(VaultError) {
         let items = try history.open(generation, vault: vault).itemCount()
-        return HistoryEntry(generation: generation, items: items, problem: nil)
+        entries.append(HistoryEntry(generation: generation, items: items, problem: nil))
       } catch {
-        return HistoryEntry(
-          generation: generation, items: nil, problem: error.inGeneration(generation.number).explanation)
+        entries.append(
+          HistoryEntry(
+            generation: generation, items: nil, problem: error.inGeneration(generation.number).explanation))
       }
     }
+    return (entries, entries.count < wanted.count)
   }
 }

@@ -20,6 +20,16 @@ final class HistoryErasure {
     position = isToBeOverwritten ? 0 : nil
   }
 
+  /// The name that a file gets which is to be gone: one that nothing has yet.
+  static func freeName(for name: String, in folder: borrowing Folder) -> String {
+    var (free, number) = (name + suffix, 1)
+    while folder.contains(free) {
+      number += 1
+      free = "\(name).\(number)\(suffix)"
+    }
+    return free
+  }
+
   /// The next one in the folder; nil where there is none.
   static func next(in folder: consuming Folder) -> HistoryErasure? {
     for name in (try? folder.names()) ?? [] where name.hasSuffix(suffix) {

@@ -1,69 +1,95 @@
 import Glibc
 import LatchkeyPosix
-import LatchkeySQLite
 
 /// The end of some items in every generation. Each generation that has one of them is copied without it, and the copy takes its
 /// place in one step; then the former file is overwritten. After an interruption a generation is as it was, or without them.
+///
+/// There is room for one more generation on the disk at any time, and no more is needed: the former file is gone before the next
+/// copy begins.
 public final class HistoryForgetting {
   static let draftName = "forgetting" + HistoryDraft.suffix
+
+  private enum Stage {
+    case choosing
+    case looking(PastGeneration, HistoryItemWalk)
+    case copying(PastGeneration, HistoryDraft)
+    case deleting(PastGeneration, HistoryDraft, HistoryDeletion)
+
+    /// The generation that is worked on.
+    var generation: PastGeneration? {
+      switch self {
+      case .choosing: nil
+      case .looking(let past, _), .copying(let past, _), .deleting(let past, _, _): past
+      }
+    }
+  }
 
   private let history: History
   private let vault: [UInt8]
   private let items: Set<[UInt8]>
   private var waiting: [PastGeneration]
-  private var draft: (of: PastGeneration, HistoryDraft)?
+  /// Those that have items and find no room for their copies.
+  private var withoutRoom: [PastGeneration] = []
+  private var stage = Stage.choosing
   private var erasure: HistoryErasure?
   /// How many generations had any of them so far.
   public private(set) var changed = 0
   /// The generations that cannot be read: they may have them still.
   public private(set) var unreadable: [UInt32] = []
   /// How many generations are still to be looked at.
-  public var left: Int { waiting.count + (draft == nil ? 0 : 1) }
+  public var left: Int { waiting.count + withoutRoom.count + (stage.generation == nil ? 0 : 1) }
 
   init(_ history: History, vault: [UInt8], items: [[UInt8]]) {
     (self.history, self.vault, self.items) = (history, vault, Set(items))
     waiting = history.generations
   }
 
+  deinit { drop() }
+
   /// Works for a moment.
   ///
   /// - Returns: whether there is more to do. Where not, the items are gone from every generation, and that is on the disk.
   /// - Throws: why it cannot go on; begun again it does what is left.
   public func step() throws(VaultError) -> Bool {
+    if history.loosenFirst(for: self) { return true }
+    return try work()
+  }
+
+  /// The same, without what must go first.
+  func work() throws(VaultError) -> Bool {
     let folder: Folder
     do throws(PosixError) { folder = try history.folder() } catch {
       // No generation was ever made.
       guard error.code != ENOENT else { return false }
       throw VaultError(error, "the folder of the generations")
     }
-    if let (past, draft) = draft {
-      do throws(VaultError) {
-        if try draft.step(for: History.stepTime) { return true }
-        try finish(draft, past, folder)
-      } catch {
-        // One bad block of one generation must not keep the items in all others.
-        guard Self.isOfOneFile(error) else { throw error }
-        HistoryDraft.remove(Self.draftName, in: folder)
-        unreadable.append(past.number)
-      }
-      self.draft = nil
+    do throws(VaultError) { return try goOn(folder) } catch {
+      let past = stage.generation
+      drop()
+      // One bad block of one generation must not keep the items in all others.
+      guard let past, Self.isOfOneFile(error) else { throw error }
+      waiting.removeAll { $0 == past }
+      unreadable.append(past.number)
       return true
     }
-    if let past = waiting.popLast() {
-      guard folder.contains(past.name) else { return true }
-      // A damaged one must not keep the items in all others.
-      guard let store = try? history.open(past, vault: vault), let isThere = try? has(store) else {
-        unreadable.append(past.number)
-        return true
-      }
-      if isThere {
-        draft = (past, try HistoryDraft(Self.draftName, of: store.database, in: folder, path: history.path))
-      }
-      return true
+  }
+
+  /// Drops the copy that is being made: its generation is looked at again.
+  ///
+  /// - Parameter epoch: a copy of a generation of this key epoch or a later one stays.
+  func drop(before epoch: UInt32? = nil) {
+    guard let past = stage.generation, epoch.map({ past.epoch < $0 }) ?? true else { return }
+    stage = .choosing
+    waiting.append(past)
+    if let folder = try? history.folder() { HistoryDraft.remove(Self.draftName, in: folder) }
+  }
+
+  /// Whether a copy is being made.
+  var hasDraft: Bool {
+    switch stage {
+    case .choosing, .looking: false
+    case .copying, .deleting: true
     }
-    if let erasure, erasure.step() { return true }
-    erasure = HistoryErasure.next(in: folder)
-    return erasure != nil
   }
 
   private static func isOfOneFile(_ error: VaultError) -> Bool {
@@ -73,33 +99,73 @@ public final class HistoryForgetting {
     }
   }
 
-  private func has(_ store: Store) throws(VaultError) -> Bool {
-    try !store.items(uuids: items).isEmpty
+  private func goOn(_ folder: borrowing Folder) throws(VaultError) -> Bool {
+    switch stage {
+    case .choosing: return try choose(folder)
+    case .looking(let past, var walk):
+      let isOver = try !walk.step()
+      stage = walk.found.isEmpty && isOver ? .choosing : .looking(past, walk)
+      guard !walk.found.isEmpty else { return true }
+      guard hasRoom(for: past, folder) else {
+        stage = .choosing
+        withoutRoom.append(past)
+        return true
+      }
+      let draft = try HistoryDraft(Self.draftName, of: walk.store.database, in: folder, path: history.path)
+      stage = .copying(past, draft)
+    case .copying(let past, let draft):
+      guard try !draft.step(for: History.stepTime) else { return true }
+      stage = .deleting(past, draft, try HistoryDeletion(of: items, from: draft.path, vault: vault))
+    case .deleting(let past, let draft, let deletion):
+      guard try !deletion.step() else {
+        draft.beginWriting()
+        return true
+      }
+      try finish(draft, past, folder)
+      stage = .choosing
+    }
+    return true
+  }
+
+  private func choose(_ folder: borrowing Folder) throws(VaultError) -> Bool {
+    if let erasure {
+      if !erasure.step() { self.erasure = nil }
+      return true
+    }
+    // What was replaced is gone before the next copy takes room.
+    if let other = try? history.folder(), let next = HistoryErasure.next(in: other) {
+      erasure = next
+      return true
+    }
+    guard let past = waiting.popLast() else {
+      if withoutRoom.isEmpty { return false }
+      throw .diskFull
+    }
+    guard folder.contains(past.name) else { return true }
+    // A damaged one must not keep the items in all others.
+    guard let store = try? history.open(past, vault: vault) else {
+      unreadable.append(past.number)
+      return true
+    }
+    stage = .looking(past, HistoryItemWalk(store, items))
+    return true
+  }
+
+  /// Whether the disk has room for a copy and the log of the deletions in it.
+  private func hasRoom(for past: PastGeneration, _ folder: borrowing Folder) -> Bool {
+    past.size < (folder.freeSpace - min(history.spareRoom, History.leastRoom)) / 2
   }
 
   private func finish(_ draft: HistoryDraft, _ past: PastGeneration, _ folder: borrowing Folder) throws(VaultError) {
-    try forget(in: draft.path)
-    do throws(PosixError) { try folder.keepForErasing(past.name) } catch { throw VaultError(error, "a generation") }
+    // It was removed meanwhile, and so its copy goes.
+    guard folder.contains(past.name) else { return HistoryDraft.remove(Self.draftName, in: folder) }
+    let remnant = HistoryErasure.freeName(for: past.name, in: folder)
+    do throws(PosixError) {
+      try folder.link(past.name, to: remnant)
+      guard folder.areSame(past.name, remnant) else { throw PosixError("link", code: EEXIST) }
+      try folder.synchronize()
+    } catch { throw VaultError(error, "a generation") }
     try draft.finish(as: past.name, in: folder, replacing: true)
     changed += 1
-  }
-
-  /// Deletes the rows, and leaves one file with everything in its place.
-  private func forget(in path: String) throws(VaultError) {
-    let store = try Store(path: path, vault: vault)
-    do throws(VaultError) { try delete(from: store) } catch {
-      // A damaged index does not have what is to be deleted.
-      try VaultError.store { () throws(SQLiteError) in try store.database.execute("REINDEX") }
-      try delete(from: store)
-    }
-    try store.emptyLog()
-    store.database.trust()
-  }
-
-  private func delete(from store: Store) throws(VaultError) {
-    let items = items
-    try store.transaction { () throws(VaultError) in
-      for id in try store.items(uuids: items) { _ = try store.deleteItem(id) }
-    }
   }
 }

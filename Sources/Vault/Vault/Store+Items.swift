@@ -334,13 +334,14 @@ extension Store {
     }
   }
 
-  /// The numbers of the items with these uuids, by the rows themselves: an index that is damaged hides none.
-  func items(uuids: Set<[UInt8]>) throws(VaultError) -> [Int64] {
+  /// Up to `limit` items with a number above `id`, each with its uuid, by the rows themselves.
+  func uuids(after id: Int64, limit: Int) throws(VaultError) -> [(id: Int64, uuid: [UInt8])] {
     try VaultError.store { () throws(SQLiteError) in
-      let statement = try database.statement("SELECT id, uuid FROM item NOT INDEXED")
+      let statement = try database.statement("SELECT id, uuid FROM item NOT INDEXED WHERE id > ? ORDER BY id LIMIT ?")
       defer { statement.reset() }
-      var found: [Int64] = []
-      while try statement.step() { if uuids.contains(statement.blob(1)) { found.append(statement.integer(0)) } }
+      try statement.bind(1, id).bind(2, Int64(limit))
+      var found: [(id: Int64, uuid: [UInt8])] = []
+      while try statement.step() { found.append((statement.integer(0), statement.blob(1))) }
       return found
     }
   }

@@ -1,0 +1,93 @@
+import LatchkeyPosix
+import LatchkeySQLite
+
+/// The deletion of some items from a copy of a generation, a moment at a time. At its end the file has everything in its place.
+///
+/// Nothing of it waits for the disk: whoever gives the copy its name does that.
+final class HistoryDeletion {
+  private enum Stage {
+    case looking(HistoryItemWalk)
+    case deleting([Int64])
+    /// Makes these indexes again, as one of them does not have what is to be deleted.
+    case indexing([String], items: [Int64])
+  }
+
+  /// How many items a step deletes at most.
+  static let batch = 64
+
+  /// Nil at the end: whoever gives the copy its name finds no log beside it.
+  private var store: Store?
+  private var stage: Stage
+  private var areIndexesNew = false
+
+  init(of items: Set<[UInt8]>, from path: String, vault: [UInt8]) throws(VaultError) {
+    let store = try Store(path: path, vault: vault)
+    try VaultError.store { () throws(SQLiteError) in try store.database.execute("PRAGMA synchronous = OFF") }
+    self.store = store
+    stage = .looking(HistoryItemWalk(store, items))
+  }
+
+  /// Works for a moment; for as long as it takes where an index is made again.
+  ///
+  /// - Returns: whether there is more to do.
+  func step() throws(VaultError) -> Bool {
+    guard let store else { return false }
+    switch stage {
+    case .looking(var walk):
+      stage = try walk.step() ? .looking(walk) : .deleting(walk.found)
+    case .deleting(var items):
+      do throws(VaultError) { try delete(&items, from: store) } catch {
+        guard case .damaged = error, !areIndexesNew else { throw error }
+        areIndexesNew = true
+        stage = .indexing(try store.indexNames(), items: items)
+        return true
+      }
+      stage = .deleting(items)
+      // Else the log would take as much room as all of it.
+      try store.emptyLog()
+      if items.isEmpty {
+        store.database.trust()
+        (self.store, stage) = (nil, .deleting([]))
+        return false
+      }
+    case .indexing(var names, let items):
+      if let name = names.popLast() { try store.makeAgain(index: name) }
+      stage = names.isEmpty ? .deleting(items) : .indexing(names, items: items)
+    }
+    return true
+  }
+
+  private func delete(_ items: inout [Int64], from store: Store) throws(VaultError) {
+    let end = Process.now + History.stepTime
+    var left = items
+    try store.transaction { () throws(VaultError) in
+      for _ in 0..<Self.batch where Process.now < end {
+        guard let id = left.popLast() else { return }
+        _ = try store.deleteItem(id)
+      }
+    }
+    items = left
+  }
+}
+
+extension Store {
+  /// The names of all indexes.
+  fileprivate func indexNames() throws(VaultError) -> [String] {
+    try VaultError.store { () throws(SQLiteError) in
+      let statement = try database.statement("SELECT name FROM sqlite_schema WHERE type = 'index'")
+      defer { statement.reset() }
+      var found: [String] = []
+      while try statement.step() { found.append(statement.text(0)) }
+      return found
+    }
+  }
+
+  /// Makes an index again from the rows of its table.
+  ///
+  /// - Parameter name: one of the schema, which was held against the one that is known.
+  fileprivate func makeAgain(index name: String) throws(VaultError) {
+    try transaction { () throws(VaultError) in
+      try VaultError.store { () throws(SQLiteError) in try database.execute("REINDEX \"\(name)\"") }
+    }
+  }
+}

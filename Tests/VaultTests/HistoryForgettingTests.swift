@@ -1,0 +1,198 @@
+import Glibc
+import LatchkeyPosix
+import LatchkeySQLite
+import Testing
+
+@testable import LatchkeyVault
+
+/// A vault whose first item is in so many generations.
+private func vault(
+  _ home: Home, generations: Int, size: Int = 500
+) throws -> (vault: Vault, uuid: [UInt8]) {
+  let vault = try home.unlocked()
+  vault.settleWhole()
+  vault.history.spareRoom = 0
+  try vault.add(["n": "0"], String(repeating: "x", count: size))
+  for number in 1...generations {
+    try vault.add(["n": "\(number)"], "secret \(number)")
+    vault.keepWholeHistory()
+  }
+  try #require(vault.history.generations.count == generations)
+  vault.settle()
+  return (vault, try #require(try vault.database.ready().item(1)).uuid)
+}
+
+/// Whether any generation has the item.
+private func isInGenerations(_ uuid: [UInt8], _ vault: Vault) throws -> Bool {
+  let store = try vault.database.ready()
+  return try vault.history.generations.contains { one in
+    try vault.history.open(one, vault: store.vault).item(uuid: uuid) != nil
+  }
+}
+
+@Suite("Items that are taken out of generations")
+struct HistoryForgettingTests {
+  @Test("that are better protected go, whatever a client asks for and does not end", arguments: [false, true])
+  func idle(_ isAnswered: Bool) throws {
+    let home = try Home()
+    let (vault, uuid) = try vault(home, generations: 3)
+    vault.history.tighten(uuid)
+    var asked = try vault.history.forgetEverywhere([[UInt8](repeating: 9, count: 16)])
+    var steps = 0
+    while vault.hasHistoryWork, vault.keepHistory() {
+      steps += 1
+      try #require(steps < 10_000)
+      guard isAnswered else { continue }
+      // It begins again and again, and never ends one.
+      _ = try asked.step()
+      if steps % 3 == 0 { asked = try vault.history.forgetEverywhere([[UInt8](repeating: 9, count: 16)]) }
+    }
+    #expect(try !isInGenerations(uuid, vault))
+    #expect(!vault.history.isTightened(uuid))
+    // And what was asked for is done as well.
+    let other = try #require(try vault.database.ready().item(2)).uuid
+    try vault.writer.deleteItem(2)
+    let forgetting = try vault.history.forgetEverywhere([other])
+    while try forgetting.step() {}
+    #expect(try forgetting.changed == 3 && !isInGenerations(other, vault))
+  }
+
+  @Test("leave no copy behind when a collection gets a passphrase, keys change, or the client goes away")
+  func copies() throws {
+    for how in ["all", "former", "client", "killed"] {
+      let home = try Home()
+      let (vault, uuid) = try vault(home, generations: 2)
+      let name = HistoryForgetting.draftName
+      if how == "killed" {
+        vault.keepWholeHistory(hours: 0)
+        let oldest = try #require(vault.history.generations.last)
+        writeFile(home.generations + "/" + name, readFile(home.generations + "/" + oldest.name) ?? [])
+      } else if how == "client" {
+        var asked: HistoryForgetting? = try vault.history.forgetEverywhere([uuid])
+        while !namesInFolder(home.generations).contains(name) { try #require(try asked?.step() ?? false) }
+        asked = nil
+        #expect(!namesInFolder(home.generations).contains(name), "\(how)")
+        continue
+      } else {
+        vault.history.tighten(uuid)
+        while !namesInFolder(home.generations).contains(name) { try #require(vault.keepHistory()) }
+      }
+      if how == "former" {
+        // What a change of keys does when it is through.
+        _ = vault.history.step(epoch: 2, mayMake: true)
+        while !vault.history.generations.allSatisfy({ $0.epoch == 2 }) {
+          try #require(vault.history.step(epoch: 2, mayMake: true))
+        }
+      } else {
+        try vault.history.removeAll()
+      }
+      let left = namesInFolder(home.generations)
+      #expect(left.allSatisfy { $0.hasSuffix(".erased") || $0.hasSuffix("-2.db") }, "\(how): \(left)")
+    }
+  }
+
+  @Test("are deleted from a copy in many steps, from one with a damaged index as well", arguments: [false, true])
+  func steps(_ isDamaged: Bool) throws {
+    let home = try Home()
+    let vault = try home.unlocked()
+    vault.settleWhole()
+    for number in 0..<2000 { try vault.add(["n": "\(number)", "app": "all"], String(repeating: "x", count: 300)) }
+    let last = try #require(try vault.database.ready().item(2000)).uuid
+    let generation = try #require(vault.keepWholeHistory().first)
+    let uuids = Set(try vault.database.ready().uuids(after: 0, limit: 1999).map(\.uuid))
+    if isDamaged {
+      let path = home.generations + "/" + generation.name
+      let page: Int64
+      do {
+        let database = try Database(path: path, mode: .unchanging)
+        let statement = try database.statement("SELECT rootpage FROM sqlite_schema WHERE name = 'item_collection'")
+        defer { statement.reset() }
+        try #require(try statement.step())
+        page = statement.integer(0)
+      }
+      var bytes = readFile(path) ?? []
+      let start = Int(page - 1) * 4096
+      for position in start..<start + 4096 { bytes[position] = 0 }
+      bytes[start] = 10
+      (bytes[start + 5], bytes[start + 6]) = (0x10, 0)
+      writeFile(path, bytes)
+    }
+    let forgetting = try vault.history.forgetEverywhere(Array(uuids))
+    var steps = 0
+    while try forgetting.step() { steps += 1 }
+    #expect(forgetting.changed == 1 && forgetting.unreadable == [])
+    let store = try vault.history.open(generation, vault: try vault.database.ready().vault)
+    #expect(try store.uuids(after: 0, limit: 10).map(\.uuid) == [last])
+    // The other pages of the damaged index are nobody's then.
+    #expect(isDamaged || store.isWhole)
+    #expect(namesInFolder(home.generations) == [generation.name])
+    #expect(steps > 1999 / HistoryDeletion.batch)
+  }
+
+  @Test("are in a list that is made a few generations at a time")
+  func list() throws {
+    let home = try Home()
+    let (vault, _) = try vault(home, generations: 4)
+    var numbers: [UInt32] = []
+    while true {
+      let (entries, hasMore) = try vault.historyEntries(below: numbers.last ?? .max, limit: 40, for: 0)
+      #expect(entries.count == 1)
+      numbers += entries.map(\.generation.number)
+      if !hasMore { break }
+    }
+    #expect(numbers == [4, 3, 2, 1])
+  }
+}
+
+@Suite("Taking items out of generations on a full disk", .enabled(if: geteuid() == 0, "needs to mount a small disk"))
+struct HistoryRoomTests {
+  @Test("needs room for one more generation, and no more")
+  func oneAtATime() throws {
+    let disk = try #require(SmallDisk(mebibytes: 6))
+    let home = try Home(below: disk.path)
+    try work(home, disk)
+    func work(_ home: Home, _ disk: SmallDisk) throws {
+      let (vault, uuid) = try vault(home, generations: 5, size: 200_000)
+      let size = try #require(vault.history.generations.first).size
+      disk.fill(butFor: 2 * size + 64 * 1024)
+      vault.history.tighten(uuid)
+      while vault.hasHistoryWork, vault.keepHistory() {}
+      #expect(vault.history.problem == nil)
+      #expect(try !isInGenerations(uuid, vault))
+      #expect(namesInFolder(home.generations) == vault.history.generations.map(\.name).sorted())
+      #expect(vault.history.generations.count == 5)
+    }
+  }
+
+  @Test("takes no room where there is too little, keeps nothing from going that is too old, and is done later")
+  func noRoom() throws {
+    let disk = try #require(SmallDisk(mebibytes: 6))
+    let home = try Home(below: disk.path)
+    try work(home, disk)
+    func work(_ home: Home, _ disk: SmallDisk) throws {
+      let (vault, uuid) = try vault(home, generations: 4, size: 200_000)
+      let before = namesInFolder(home.generations)
+      let size = try #require(vault.history.generations.first).size
+      disk.fill(butFor: size + 32 * 1024)
+      vault.history.tighten(uuid)
+      for _ in 0..<5 {
+        while vault.hasHistoryWork, vault.keepHistory() {}
+        #expect(namesInFolder(home.generations) == before)
+        vault.history.clock = { [now = vault.history.clock()] in (now.time, now.uptime + 700_000) }
+      }
+      #expect(vault.history.problem == VaultError.diskFull.explanation)
+      try vault.add(["n": "more"], "there is room for it")
+      vault.settle()
+      let asked = try vault.history.forgetEverywhere([uuid])
+      #expect(throws: VaultError.diskFull) { while try asked.step() {} }
+      #expect(namesInFolder(home.generations) == before)
+      // What is thinned makes room, also for the copies.
+      vault.history.policy.size = 2 * size + 4096
+      vault.history.clock = { [now = vault.history.clock()] in (now.time, now.uptime + 700_000) }
+      while vault.hasHistoryWork, vault.keepHistory() {}
+      #expect(vault.history.generations.count == 2)
+      #expect(try !isInGenerations(uuid, vault))
+      #expect(namesInFolder(home.generations) == vault.history.generations.map(\.name).sorted())
+    }
+  }
+}
