@@ -224,6 +224,25 @@ struct HistoryRestoreTests {
     #expect(try vault.reader.info(ofItem: 2).accessibility == .afterFirstUnlock)
   }
 
+  @Test("takes the item that gets a stricter class by it out of generations that have it with the former one")
+  func stricterThanBetween() throws {
+    let home = try Home()
+    let vault = try vault(home, .whenUnlocked)
+    for id in 1...2 { try vault.writer.update(item: Int64(id), accessibility: .afterFirstUnlock) { _ in } }
+    try vault.set(2, "new b")
+    vault.keepWholeHistory()
+    // One by its row as it is, the other one sealed anew.
+    #expect(try vault.bringBack(from: 1, replacing: true).report.replaced >= 1)
+    for id in 1...2 as ClosedRange<Int64> {
+      guard try vault.reader.info(ofItem: id).accessibility == .whenUnlocked else { continue }
+      #expect(vault.history.isTightened(try #require(try vault.database.ready().item(id)).uuid), "item \(id)")
+    }
+    #expect(try vault.reader.info(ofItem: 2).accessibility == .whenUnlocked)
+    for id in try vault.ids([:]) { try vault.writer.deleteItem(id) }
+    let outcome = try vault.bringBack(from: 2)
+    #expect(!outcome.report.lines.contains { $0.label == "b" && $0.outcome == .added })
+  }
+
   @Test("leaves alone what a program stored under the same attributes, before or meanwhile")
   func programs() throws {
     let home = try Home()

@@ -19,6 +19,8 @@ public final class HistoryRestore {
     /// Where its attributes are looked for again.
     let token: [UInt8]
     let line: Int
+    /// Whether the item gets a stricter class than it has now.
+    let isStricter: Bool
   }
 
   private let vault: Vault
@@ -157,7 +159,7 @@ public final class HistoryRestore {
       var row = item.row
       (row.id, row.collection, row.classKey) = (present.id, home.row.id, sealed.key.row.id)
       report.add(line(item, .replaced))
-      return try keep(row, item.row, present)
+      return try keep(row, item.row, present, isStricter: both != now.accessibility)
     }
     guard !isGuarded, let key = home.current(both, share: vault.keys.share), key.secretKey != nil else {
       return report.add(line(item, .conflict, "it is of the class \(both.name) now"))
@@ -170,7 +172,7 @@ public final class HistoryRestore {
       opened.metadata, secret: secret, tokens: item.row.tokens, modified: max(item.row.modified, present.created),
       passphraseKey: nil)
     report.add(line(item, .replaced))
-    try keep(next.row, item.row, present)
+    try keep(next.row, item.row, present, isStricter: both != now.accessibility)
   }
 
   /// The item of the vault that is this one, or has just its attributes; nil for none.
@@ -204,7 +206,9 @@ public final class HistoryRestore {
     return Sodium.equal(theirs.bytes, ours.bytes)
   }
 
-  private func keep(_ row: ItemRow, _ original: ItemRow, _ present: ItemRow?) throws(VaultError) {
+  private func keep(
+    _ row: ItemRow, _ original: ItemRow, _ present: ItemRow?, isStricter: Bool = false
+  ) throws(VaultError) {
     guard !isDry else { return }
     held += row.secret.count + row.metadata.count + row.tokens.count + 512
     guard held <= heldLimit else {
@@ -213,7 +217,7 @@ public final class HistoryRestore {
     drafts.append(
       Draft(
         row: row, counterpart: present?.id, expected: present?.itemKey, token: Self.token(of: original),
-        line: report.lines.count - 1))
+        line: report.lines.count - 1, isStricter: isStricter))
   }
 
   /// Writes everything in one transaction: all of it is on the disk when this returns, or nothing of it happened. An item that a
@@ -231,6 +235,12 @@ public final class HistoryRestore {
     }
     var changes = Restore.Changes()
     var stale: [Int] = []
+    // Before they are written, as with any other item that is better protected from now on.
+    try vault.database.reading { store throws(VaultError) in
+      for draft in drafts where draft.counterpart != nil && (draft.isStricter || draft.row.access != nil) {
+        if try isCurrent(draft, store) { vault.history.tighten(draft.row.uuid) }
+      }
+    }
     try vault.database.writing { store throws(VaultError) in
       (changes, stale) = (Restore.Changes(), [])
       var next = try store.nextID(.item)
@@ -251,9 +261,6 @@ public final class HistoryRestore {
         try store.insert(row)
         changes.added.append((row.collection, row.id))
       }
-    }
-    for draft in drafts where draft.counterpart != nil && draft.row.access != nil {
-      vault.history.tighten(draft.row.uuid)
     }
     for line in stale { report.turnIntoConflict(line, reason: "a program changed it meanwhile") }
     drafts = []
