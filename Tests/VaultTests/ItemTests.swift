@@ -321,4 +321,21 @@ struct ItemTests {
     #expect(try vault.ids(fitting) == [id])
     #expect(try vault.reader.secret(ofItem: id).contentType.utf8.count == 65535)
   }
+
+  @Test("never get a version that is older than the one before, whatever the clock says")
+  func clockSetBack() throws {
+    let id = try vault.add(["n": "1"], "before")
+    let row = try #require(try vault.database.ready().item(id))
+    let future = row.modified + 100_000
+    var item = try vault.reader.locate(row)
+    let opened = try #require(try item.openMetadata(vault.keys.index))
+    try item.relabel(opened.metadata, revision: opened.revision, tokens: row.tokens, modified: future)
+    let next = item.row
+    try vault.database.writing { store throws(VaultError) in try store.update(next) }
+    try vault.set(id, "after the clock was set back")
+    #expect(try #require(try vault.database.ready().item(id)).modified >= future)
+    try vault.writer.update(item: id) { $0.label = "other" }
+    #expect(try #require(try vault.database.ready().item(id)).modified >= future)
+    #expect(try vault.secretText(id) == "after the clock was set back")
+  }
 }

@@ -276,7 +276,7 @@ public final class ItemWriter {
     _ = try database.writable()
     try item.relabel(
       next, revision: old.revision, tokens: try keys.readyIndex().column(for: next.attributes),
-      modified: max(Process.time, item.row.created))
+      modified: item.row.nextModified(Process.time))
     return item.row
   }
 
@@ -315,7 +315,7 @@ public final class ItemWriter {
     try metadata.checkSize()
     try item.seal(
       metadata, secret: secret, tokens: try keys.readyIndex().column(for: metadata.attributes),
-      modified: max(modified, item.row.created), passphraseKey: passphraseKey)
+      modified: item.row.nextModified(modified), passphraseKey: passphraseKey)
   }
 
   /// Wraps items that were stored while their class was locked under the class key, at most `limit` of them. An item that
@@ -403,4 +403,9 @@ public final class ItemWriter {
     guard let collection = try reader.collection(ofItem: id) else { throw .noSuchItem }
     keys.ownLocks.lock(item: id, in: collection)
   }
+}
+
+extension ItemRow {
+  /// When a new version of it was made: never before the present one, whatever the clock says. By this, healing knows the later one.
+  fileprivate func nextModified(_ time: UInt64) -> UInt64 { max(time, created, modified) }
 }

@@ -144,7 +144,8 @@ extension Vault {
     _ = try database.writable()
     var row = collection.row
     row.label = try sealLabel(label, uuid: row.uuid, index: try keys.readyIndex())
-    row.modified = Process.time
+    // Healing takes the later version, whatever the clock says.
+    row.modified = max(Process.time, row.modified)
     try database.writing { store throws(VaultError) in try store.update(row) }
     collection.row = row
   }
