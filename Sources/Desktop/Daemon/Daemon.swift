@@ -91,6 +91,7 @@ package final class Daemon {
     }
     // As the daemon began.
     if let healing = vault.keybagHealing { vault.toldOfKeybagHealing(healing) }
+    if let healing = vault.healing { vault.toldOfHealing(healing) }
     presence.delegate = self
   }
 

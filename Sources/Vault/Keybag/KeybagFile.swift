@@ -44,7 +44,7 @@ public enum KeybagFile {
   }
 
   /// Takes the lock that whoever writes a file of the vault's keys holds.
-  static func lock(
+  public static func lock(
     _ folder: borrowing Folder, deadline: Int = lockDeadline
   ) throws(PosixError) -> FileDescriptor {
     try folder.lock(lockName, deadline: deadline)

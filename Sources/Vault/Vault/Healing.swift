@@ -12,8 +12,10 @@ public struct Healing: Equatable, Sendable {
 
   /// What was wrong.
   public let loss: Loss
-  /// The generation that it was made from.
+  /// The generation that it was made from; number 0 where ``wasFinished``.
   public let generation: PastGeneration
+  /// Whether a process that ended had made it, and only the exchange of the files was left: nobody knows what became of the items.
+  public private(set) var wasFinished = false
   /// How many items came from the damaged file, as they are newer there.
   public internal(set) var newer = 0
   /// The labels of the items that are as the generation has them, as the damaged file's could not be read; empty for those whose
@@ -35,6 +37,14 @@ public struct Healing: Equatable, Sendable {
   /// Where the damaged file is now; nil where there was none.
   public internal(set) var aside: String?
 
+  init(loss: Loss, generation: PastGeneration) { (self.loss, self.generation) = (loss, generation) }
+
+  /// The end of what a process began that ended.
+  init(finishing loss: Loss, aside: String?) {
+    self.init(loss: loss, generation: PastGeneration(number: 0, time: 0, epoch: 0, size: 0))
+    (wasFinished, isCounted, self.aside) = (true, false, aside)
+  }
+
   /// Whether items may be missing, or be as they were before.
   public var mayMissItems: Bool { !isCounted || !lostNumbers.isEmpty || !olderNumbers.isEmpty }
 
@@ -46,8 +56,8 @@ public struct Healing: Equatable, Sendable {
       case .damaged: "was damaged"
       case .foreign: "was another vault's"
       }
-    var text =
-      "vault.db \(what), and was made again from generation \(generation.number) and what could be read of the file"
+    let source = wasFinished ? "a generation" : "generation \(generation.number)"
+    var text = "vault.db \(what), and was made again from \(source) and what could be read of the file"
     if newer > 0 { text += "; newer items that could be read: \(newer)" }
     if !olderNumbers.isEmpty { text += "; items that are as they were in the generation: \(Self.list(olderNumbers))" }
     if !dropped.isEmpty { text += "; items that were deleted since the generation: \(Self.list(dropped))" }

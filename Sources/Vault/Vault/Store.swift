@@ -21,6 +21,7 @@ final class Store {
       (try database.pragma("PRAGMA application_id"), try database.pragma("PRAGMA user_version"))
     }
     // The header once more: the log may have another one.
+    if format.0 == Schema.applicationID, format.1 > Schema.version { throw Store.isNewer(format.1) }
     guard format == (Schema.applicationID, Schema.version) else {
       throw .damaged("vault.db: the file has format \(format.1), which this program does not know")
     }
@@ -31,6 +32,11 @@ final class Store {
     self.vault = vault
     let row = try vaultRow()
     guard row.vault == vault else { throw Store.foreign }
+  }
+
+  /// A newer program made it: that is no damage, and nothing is to be healed.
+  private static func isNewer(_ version: Int64) -> VaultError {
+    .unavailable("vault.db: the file has format \(version), which is newer than this program")
   }
 
   /// The database is another vault's.
@@ -75,7 +81,7 @@ final class Store {
         throw VaultError.damaged("vault.db: the file is not a vault's database")
       }
       guard version <= Schema.version else {
-        throw VaultError.damaged("vault.db: the file has format \(version), which is newer than this program")
+        throw isNewer(Int64(version))
       }
       guard version == Schema.version, modes == [2, 2] else {
         throw VaultError.damaged("vault.db: the file's header is damaged")

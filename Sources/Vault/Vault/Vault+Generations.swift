@@ -92,8 +92,8 @@ extension Vault {
 
   /// Ends what is said of older copies and of healing: the session is over.
   public func forgetOlderFiles() {
-    // A keybag that healed before a login is news in the session that begins with it.
-    if wasUnlocked { (keybagHealing, wasUnlocked) = (nil, false) }
-    (olderFiles, comparedFiles, healing, healingProblem) = ([], [], nil, nil)
+    // What healed before a login is news in the session that begins with it.
+    if wasUnlocked { (keybagHealing, healing, wasUnlocked) = (nil, nil, false) }
+    (olderFiles, comparedFiles, healingProblem) = ([], [], nil)
   }
 }

@@ -19,6 +19,9 @@ extension Vault {
   /// for its end.
   private static let sizeLimit = 64 << 20
 
+  /// How long healing waits for another process that writes the vault's files, in milliseconds.
+  private static let lockTime = 200
+
   /// What is wrong with the database; nil where nothing is that a generation could heal.
   private var loss: Healing.Loss? {
     guard !home.isEmpty, databaseName == KeybagFile.database, keybag != nil else { return nil }
@@ -73,6 +76,13 @@ extension Vault {
       let folder = try? KeybagFile.folder(home: home, owner: owner)
     else { return }
     guard !isTooLarge() else { return }
+    // Another daemon on the same home folder may heal it, too.
+    guard let lock = try? KeybagFile.lock(folder, deadline: Vault.lockTime) else {
+      healingProblem =
+        "vault.db: it cannot be healed now, as another process has keybag.lock; the next unlock tries again"
+      return
+    }
+    defer { extendLifetime(lock) }
     let generations = history.generations
     let damage = database.damage
     for generation in generations where generation.size <= Vault.sizeLimit {
@@ -80,7 +90,10 @@ extension Vault {
         (try? openIndex(tiers.session, former, base)) != nil
       else { continue }
       history.rest()
+      let ownLocks = keys.ownLocks
       forget()
+      // What a program locked by itself stays locked at the unlock of a screen.
+      defer { keys.ownLocks = ownLocks }
       var healing = Healing(loss: loss, generation: generation)
       do throws(VaultError) {
         try heal(&healing, from: base, tiers, former, folder)
@@ -146,8 +159,17 @@ extension Vault {
     try draft.close()
     let stamp = Process.stamp
     healing.aside = folder.contains(KeybagFile.database) ? path + "/" + Vault.damagedPrefix + stamp : nil
-    try Vault.publish(folder, as: stamp)
-    try finishHealing(folder)
+    let healed = Vault.healedPrefix + stamp
+    do throws(VaultError) {
+      try Vault.publish(folder, as: healed)
+      guard isSound(healed, folder) else { throw .unavailable("vault.db: the copy cannot be read again") }
+      try Vault.exchange(healed, folder)
+    } catch {
+      // Else a later opening of the vault would take it for a newer one than vault.db.
+      folder.remove(healed)
+      try? folder.synchronize()
+      throw error
+    }
   }
 
   /// How the damaged database and the generation follow each other.
@@ -228,41 +250,127 @@ extension Vault {
     try raiseGeneration(HeldKey(try wrapOfIndex(tier)))
   }
 
-  /// Lets the draft be the database from now on, whatever happens.
-  private static func publish(_ folder: borrowing Folder, as stamp: String) throws(VaultError) {
+  /// Lets the draft be the database from now on: whoever opens the vault puts it in the place of the damaged one.
+  private static func publish(_ folder: borrowing Folder, as healed: String) throws(VaultError) {
     do throws(PosixError) {
       try FileDescriptor.open(draftName, at: folder.number, flags: O_RDWR | O_NOFOLLOW).synchronize()
       try folder.synchronize()
-      try folder.rename(draftName, to: healedPrefix + stamp)
+      try folder.rename(draftName, to: healed)
     } catch { throw VaultError(error, "vault.db") }
   }
 
-  /// Puts a healed database in the place of the damaged one, which goes aside. Whenever this is interrupted, the next opening of the
-  /// vault does the rest.
+  /// Does the rest of what a process began that ended: puts the database that it had healed in the place of the damaged one. A database
+  /// that is whole by now stays, and the healed one goes.
   func finishHealing(_ folder: borrowing Folder) throws(VaultError) {
     do throws(PosixError) {
       let names = try folder.names()
-      if names.contains(where: { $0.hasPrefix(Vault.draftName) || $0.hasPrefix(Salvage.name) }) {
-        Vault.removeDrafts(folder)
-      }
       let candidates = names.filter { $0.hasPrefix(Vault.healedPrefix) }
-      var found: String?
-      for name in candidates.sorted(by: >) where found == nil && isSound(name, folder) { found = name }
-      guard let healed = found else { return }
-      let aside = Vault.damagedPrefix + healed.dropFirst(Vault.healedPrefix.count)
+      let hasDrafts = names.contains { $0.hasPrefix(Vault.draftName) || $0.hasPrefix(Salvage.name) }
+      guard hasDrafts || !candidates.isEmpty else { return }
+      // A process that has it is at work on them.
+      let lock = try KeybagFile.lock(folder, deadline: 0)
+      defer { extendLifetime(lock) }
+      if hasDrafts { Vault.removeDrafts(folder) }
+      guard let healed = candidates.sorted(by: >).first(where: { isSound($0, folder) }) else {
+        if presentState(folder) == .whole { try folder.remove(candidates) }
+        return
+      }
+      let hasBegun = folder.areSame(KeybagFile.database, Vault.aside(healed))
+      let state = presentState(folder)
+      switch state {
+      case .whole where !hasBegun: return try folder.remove(candidates)
+      case .unknown: return
+      default: break
+      }
+      do throws(VaultError) { try Vault.exchange(healed, folder) } catch { return }
+      let aside = Vault.aside(healed)
+      let wasKept = folder.contains(aside)
+      let healing = Healing(
+        finishing: state == .missing && wasKept ? .damaged : state.loss, aside: wasKept ? path + "/" + aside : nil)
+      self.healing = healing
+      toldOfHealing(healing)
+    } catch { throw VaultError(error, "vault.db") }
+  }
+
+  /// The name that the damaged database gets.
+  private static func aside(_ healed: String) -> String { damagedPrefix + healed.dropFirst(healedPrefix.count) }
+
+  /// Puts a healed database in the place of the damaged one, which goes aside.
+  ///
+  /// - Throws: where it could not be done; then the damaged one is where it was.
+  private static func exchange(_ healed: String, _ folder: borrowing Folder) throws(VaultError) {
+    let aside = aside(healed)
+    do throws(PosixError) {
+      // No other one is to take this one's place later.
+      let others = try folder.names().filter { $0.hasPrefix(healedPrefix) && $0 != healed }
+      if !others.isEmpty { try folder.remove(others) }
       for suffix in ["", "-wal"] where folder.contains(KeybagFile.database + suffix) {
-        try folder.link(KeybagFile.database + suffix, to: aside + suffix)
-        // Another file of that name is not what is to be kept.
-        guard folder.areSame(KeybagFile.database + suffix, aside + suffix) else {
-          throw PosixError("link", code: EEXIST)
-        }
+        try keep(KeybagFile.database + suffix, as: aside + suffix, folder)
       }
       try folder.synchronize()
       // The log of the damaged database must not be taken for the healed one's.
       for suffix in ["-wal", "-shm"] { folder.remove(KeybagFile.database + suffix) }
       try folder.synchronize()
       try folder.replace(KeybagFile.database, by: healed)
-    } catch { throw VaultError(error, "vault.db") }
+    } catch {
+      // After an exchange that is not on the disk yet, the next opening of the vault does it again.
+      guard folder.contains(healed) else { return }
+      for suffix in ["-wal", ""] {
+        let (own, kept) = (KeybagFile.database + suffix, aside + suffix)
+        if folder.areSame(own, kept) { folder.remove(kept) } else { try? folder.move(kept, to: own) }
+      }
+      try? folder.synchronize()
+      throw VaultError(error, "vault.db")
+    }
+  }
+
+  /// Gives a file one more name; where the file system has no second names, another one.
+  private static func keep(_ name: String, as other: String, _ folder: borrowing Folder) throws(PosixError) {
+    var hasLink = true
+    do throws(PosixError) { try folder.link(name, to: other) } catch { hasLink = false }
+    if hasLink {
+      // Another file of that name is not what is to be kept.
+      guard folder.areSame(name, other) else { throw PosixError("link", code: EEXIST) }
+    } else {
+      try folder.move(name, to: other)
+    }
+  }
+
+  /// What `vault.db` is before anything is opened.
+  private enum PresentState {
+    case missing, damaged, foreign, whole
+    /// Another process has it, a newer program made it, or it cannot be opened now.
+    case unknown
+
+    /// What is wrong with it.
+    var loss: Healing.Loss {
+      switch self {
+      case .missing: .missing
+      case .foreign: .foreign
+      default: .damaged
+      }
+    }
+  }
+
+  private func presentState(_ folder: borrowing Folder) -> PresentState {
+    let name = KeybagFile.database
+    guard folder.contains(name) else { return .missing }
+    guard let keybag = try? KeybagFile.load(from: folder) else { return .unknown }
+    if Store.isOfNewerProgram(folder) { return .unknown }
+    var header = [UInt8](repeating: 0, count: 100)
+    do {
+      _ = try header.withUnsafeMutableBufferPointer { buffer throws(PosixError) in
+        try folder.read(name, into: UnsafeMutableRawBufferPointer(buffer))
+      }
+    } catch { return .unknown }
+    do throws(VaultError) {
+      try Store.checkHeader(header)
+      // With its log, into which nothing is written.
+      return try Store(path: path + "/" + name, vault: keybag.vault).isWhole ? .whole : .damaged
+    } catch {
+      if case .damaged = error { return .damaged }
+      return error == Store.foreign ? .foreign : .unknown
+    }
   }
 
   /// Whether the file is a whole database of this vault.

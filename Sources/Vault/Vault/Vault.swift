@@ -36,7 +36,7 @@ public final class Vault {
   let service: DeviceKeyService
   /// The name of the database's file.
   let databaseName: String
-  /// What became of a database that had to be healed; until ``forgetOlderFiles()``.
+  /// What became of a database that had to be healed; until the session ends in which that was said.
   public internal(set) var healing: Healing?
   /// What became of a keybag that had to be healed; until the session ends in which that was said.
   public internal(set) var keybagHealing: KeybagHealing?
@@ -46,7 +46,7 @@ public final class Vault {
   var healingProblem: String?
   /// The generations that there were when it could not be healed.
   var failedGenerations: [PastGeneration]?
-  /// Called once for each database that was healed.
+  /// Called once for each database that was healed, but for one whose exchange was finished as the vault was looked at first.
   public var toldOfHealing: (Healing) -> Void = { _ in }
   /// Called once for each keybag that was healed, but for one that was as the vault was looked at first.
   public var toldOfKeybagHealing: (KeybagHealing) -> Void = { _ in }
@@ -259,7 +259,7 @@ public final class Vault {
     (device, keys.deviceProblem, passwordlessProblem, noteProblem) = (nil, nil, nil, nil)
     (movedKeyIsGone, passcodeItemsAreDead) = (false, false)
     (epoch, indexEpoch, generation, destroyed) = (1, 1, 0, [])
-    (failedGenerations, keybagHealing) = (nil, nil)
+    (failedGenerations, keybagHealing, healing) = (nil, nil, nil)
     writer.forget()
     history.forget()
     accessLog.forget()

@@ -1,0 +1,183 @@
+import Glibc
+import LatchkeyKeybag
+import LatchkeyPosix
+import LatchkeySQLite
+import Testing
+
+@testable import LatchkeyVault
+
+@Suite("Healing that did not come to its end")
+struct HealingLeftoverTests {
+  private static func zeroed(_ bytes: [UInt8], page: Int = 0) -> [UInt8] {
+    var bytes = bytes
+    for position in page * 4096..<(page + 1) * 4096 { bytes[position] = 0 }
+    return bytes
+  }
+
+  /// A home whose database is damaged, with the generation of the patient; and a whole database from before.
+  private func damaged(_ patient: Patient) throws -> (home: Home, older: [UInt8]) {
+    let home = try Home(copying: patient.home)
+    home.remove("vault.db-wal")
+    let older = readFile(home.generations + "/" + (namesInFolder(home.generations).first ?? "")) ?? []
+    home.write("vault.db", Self.zeroed(patient.database))
+    return (home, older)
+  }
+
+  @Test("leaves no former copy for a later opening of the vault")
+  func others() throws {
+    let patient = try Patient()
+    let (home, older) = try damaged(patient)
+    // What did not come to its end, as while this vault was open.
+    let vault = home.vault()
+    for day in 1...3 { home.write("vault.db.healed-2025010\(day)-000000", older) }
+    try home.unlock(vault)
+    #expect(vault.healing != nil)
+    #expect(!home.names.contains { $0.hasPrefix("vault.db.healed-") })
+    try vault.add(["n": "late"], "later", label: "later")
+    vault.settleWhole()
+    let next = try Home(copying: home)
+    let again = try Patient.opened(next)
+    #expect(try again.healing == nil && again.ids(["n": "late"]).count == 1)
+    #expect(next.names.filter { $0.hasPrefix("vault.db.damaged-") }.count == 1)
+  }
+
+  @Test("puts nothing in the place of a whole database, with what is only in its log", arguments: [false, true])
+  func whole(_ hasLog: Bool) throws {
+    let patient = try Patient()
+    let crashed: Home
+    do {
+      let vault = try patient.home.unlocked()
+      vault.verifyToEnd()
+      try vault.add(["n": "late"], "later", label: "later")
+      if !hasLog { vault.settleWhole() }
+      crashed = try Home(copying: patient.home)
+    }
+    let older = readFile(crashed.generations + "/" + (namesInFolder(crashed.generations).first ?? "")) ?? []
+    crashed.write("vault.db.healed-20250101-000000", older)
+    crashed.write("vault.db.healed-20250102-000000", [1, 2, 3])
+    let vault = try Patient.opened(crashed)
+    #expect(try vault.healing == nil && vault.ids(["n": "late"]).count == 1)
+    #expect(!crashed.names.contains { $0.hasPrefix("vault.db.healed-") || $0.hasPrefix("vault.db.damaged-") })
+  }
+
+  @Test("ends an exchange that had begun, though what is left of the damaged database looks whole without its log")
+  func begun() throws {
+    let patient = try Patient()
+    let (home, _) = try damaged(patient)
+    home.write("vault.db", patient.database)
+    home.write("vault.db.healed-20250101-000000", patient.database)
+    #expect(link(home.folder + "/vault.db", home.folder + "/vault.db.damaged-20250101-000000") == 0)
+    let vault = home.vault()
+    #expect(vault.healing?.wasFinished == true)
+    #expect(!home.names.contains { $0.hasPrefix("vault.db.healed-") })
+    #expect(home.names.contains("vault.db.damaged-20250101-000000"))
+  }
+
+  @Test("is told where the next process ends it, in the session that begins then, and not in the one after that")
+  func news() throws {
+    let patient = try Patient()
+    let (home, older) = try damaged(patient)
+    home.write("vault.db.healed-20250101-000000", older)
+    let vault = home.vault()
+    let healing = try #require(vault.healing)
+    #expect(healing.wasFinished && healing.loss == .damaged && healing.mayMissItems)
+    #expect(healing.aside == home.folder + "/vault.db.damaged-20250101-000000")
+    #expect(healing.explanation.contains("may be missing"))
+    // Whoever looks before the login does not take it away.
+    vault.forgetOlderFiles()
+    try home.unlock(vault)
+    #expect(vault.healing == healing)
+    vault.forgetOlderFiles()
+    #expect(vault.healing == nil)
+  }
+
+  @Test("takes its own copy away where the exchange cannot be made, and leaves everything as it was")
+  func ownCopy() throws {
+    let patient = try Patient()
+    let (home, _) = try damaged(patient)
+    let bytes = home.read("vault.db")
+    let vault = home.vault()
+    // Nothing can be put in the place of a folder of that name, and so nothing goes aside.
+    let now = Process.stamp
+    var obstacles: [String] = []
+    for second in 0..<60 {
+      let name = "vault.db.damaged-" + Self.stamp(now, plus: second)
+      mkdir(home.folder + "/" + name, 0o700)
+      obstacles.append(name)
+    }
+    #expect(throws: VaultError.self) { try home.unlock(vault) }
+    #expect(vault.healing == nil && vault.problems.contains { $0.contains("cannot be healed") })
+    #expect(!home.names.contains { $0.hasPrefix("vault.db.healed-") || $0.hasPrefix("vault.db.healing") })
+    #expect((home.read("vault.db") == bytes) as Bool)
+    for name in obstacles { rmdir(home.folder + "/" + name) }
+    let later = try Patient.opened(home)
+    #expect(try later.healing != nil && patient.complaint(later, later.healing) == nil)
+  }
+
+  /// The stamp so many seconds later, on the same day but at its end.
+  private static func stamp(_ stamp: String, plus seconds: Int) -> String {
+    let day = stamp.split(separator: "-")[0]
+    let clock = Int(stamp.split(separator: "-")[1]) ?? 0
+    let total = clock / 10000 * 3600 + clock / 100 % 100 * 60 + clock % 100 + seconds
+    func two(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
+    return "\(day)-\(two(total / 3600 % 24))\(two(total / 60 % 60))\(two(total % 60))"
+  }
+
+  @Test("waits for another process that heals the same files")
+  func twoDaemons() throws {
+    let patient = try Patient()
+    let (home, older) = try damaged(patient)
+    let vault = home.vault()
+    let healing = home.folder + "/vault.db.healing"
+    do {
+      let lock = try KeybagFile.lock(try KeybagFile.folder(home: home.path, owner: getuid()))
+      defer { extendLifetime(lock) }
+      // What the other one is at work on.
+      writeFile(healing, [7])
+      home.write("vault.db.healed-20250101-000000", older)
+      #expect(throws: VaultError.self) { try home.unlock(vault) }
+      #expect(vault.healing == nil && readFile(healing) == [7])
+      #expect(home.names.contains("vault.db.healed-20250101-000000"))
+      unlink(home.folder + "/vault.db.healed-20250101-000000")
+    }
+    try home.unlock(vault)
+    #expect(try vault.healing?.wasFinished == false && patient.complaint(vault, vault.healing) == nil)
+  }
+
+  @Test("leaves an item locked that was locked by itself, whether it heals or not", arguments: [true, false])
+  func ownLocks(_ heals: Bool) throws {
+    let patient = try Patient()
+    let home = try Home(copying: patient.home)
+    home.remove("vault.db-wal")
+    let vault = try home.unlocked()
+    try vault.writer.lockItem(1)
+    vault.database.note(.damaged("vault.db: found damaged"))
+    if !heals {
+      mkdir(home.folder + "/vault.db.healing", 0o700)
+      writeFile(home.folder + "/vault.db.healing/x", [1])
+    }
+    try home.unlock(vault, liftingLocks: false)
+    #expect((vault.healing != nil) == heals)
+    #expect(throws: VaultError.isLockedByItself) { try vault.secretText(1) }
+    try home.unlock(vault)
+    #expect(try vault.secretText(1).hasPrefix("old"))
+  }
+
+  @Test("does not begin where a newer program's mark is in the log alone")
+  func newerLog() throws {
+    let patient = try Patient()
+    let home = try Home(copying: patient.home)
+    home.remove("vault.db-wal")
+    do {
+      let database = try Database(path: home.folder + "/vault.db", mode: .existing)
+      try database.execute("PRAGMA user_version = 9")
+    }
+    #expect(home.read("vault.db-wal").count > 4096 && home.read("vault.db")[60..<64].allSatisfy { $0 == 0 } == false)
+    let before = home.read("vault.db")
+    let vault = home.vault()
+    #expect(throws: VaultError.self) { try home.unlock(vault) }
+    #expect(vault.healing == nil && vault.problems.contains { $0.contains("newer than this program") })
+    #expect((home.read("vault.db") == before) as Bool)
+    #expect(!home.names.contains { $0.hasPrefix("vault.db.damaged-") })
+  }
+}
