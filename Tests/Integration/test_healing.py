@@ -6,6 +6,7 @@ from support.peer import Peer
 from support.portal import ONE, retrieve
 from support.session import wait_until
 from test_generations import kept  # noqa: F401
+from test_prompts import SERVICE, bus
 from test_session_key import Keys, admit, bring
 
 REPAIRED = "The vault was repaired"
@@ -142,3 +143,35 @@ def test_an_application_has_the_same_secret_after_healing(session):
     peer = Peer(session)
     assert retrieve(peer, ONE) == before
     peer.close()
+
+
+@pytest.mark.parametrize("is_damaged", [True, False], ids=["damaged", "whole"])
+def test_a_copy_that_a_process_left_takes_the_place_of_a_damaged_database_only(kept, is_damaged):  # noqa: F811
+    kept.stop_daemon()
+    generation = max((kept.vault / "generations").glob("*.db"))
+    (kept.vault / "vault.db.healed-20250101-000000").write_bytes(generation.read_bytes())
+    if is_damaged:
+        (kept.vault / "vault.db").write_bytes(b"damaged")
+    kept.start_daemon()
+    assert kept.login().returncode == 0
+    assert kept.lookup("n", "1") == "first"
+    assert not list(kept.vault.glob("vault.db.healed-*"))
+    assert [path.read_bytes() for path in asides(kept, "vault.db")] == ([b"damaged"] if is_damaged else [])
+    told = [line for line in kept.status()["problems"] if "was made again from a generation" in line]
+    assert len(told) == is_damaged and kept.log().count("was made again from a generation") == is_damaged
+    if not is_damaged:
+        assert kept.lookup("n", "2") == "second"
+
+
+def test_a_new_passphrase_names_a_damaged_database_that_opens_without_it(session):
+    assert session.login().returncode == 0
+    label = "{'org.freedesktop.Secret.Collection.Label': <'Private'>}"
+    bus(session, SERVICE, "org.freedesktop.Secret.Service", "CreateCollection", label, "")
+    command = ["latchkey", "passphrase", "set", "--stdin", "Private"]
+    done = session.run(*command, input="sesame", check=True)
+    assert done.stderr == ""
+    aside = session.vault / "vault.db.damaged-20250101-000000"
+    aside.write_bytes(b"damaged")
+    (session.vault / f"{aside.name}-wal").write_bytes(b"damaged")
+    done = session.run(*command, input="other", check=True)
+    assert done.stderr == f"{aside} still opens with your login alone. Check your items, then delete it.\n"

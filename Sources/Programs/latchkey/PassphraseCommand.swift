@@ -30,6 +30,17 @@ struct PassphraseCommand: ParsableCommand {
       try Failure.telling {
         try asking.ask(.newPassphrase, collection: collection, at: place)
         print(translated("The passphrase of the collection is set."))
+        warn()
+      }
+    }
+
+    /// A damaged database that healing kept has the keys of the collection under the login alone.
+    private func warn() {
+      guard let status = try? place.status() else { return }
+      for name in status.damagedFiles where name.hasPrefix("vault.db.damaged-") {
+        let text = translated(
+          "\(status.vaultPath)/\(name) still opens with your login alone. Check your items, then delete it.")
+        StandardStream.error.show(TerminalText.printable(text) + "\n")
       }
     }
   }
