@@ -22,20 +22,59 @@ def opened(session):
     return session
 
 
-@pytest.mark.parametrize("percent", [50, 25, 10, 5])
+SHARES = pytest.mark.parametrize("percent", [50, 25, 10, 5])
+
+
+def pam(session, group, service, *operations, **variables):
+    """pamtester with the session's password, in the group: the module, and the helper that it starts."""
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    command = ["pamtester", service, session.user, *operations]
+    process = session.start(*command, text=True, env=session.environment | variables, **pipes)
+    move(process.pid, group)  # it waits for the password
+    _, errors = process.communicate(session.password)
+    assert process.returncode == 0, errors
+
+
+def await_unlocked(session):
+    wait_until(lambda: session.status()["state"] == "unlocked", "the unlock", 60)
+
+
+@SHARES
 def test_the_locker_unlocks_at_once_or_later(opened, quota, percent):  # noqa: F811
     opened.lock()
     group = quota(percent)
     move(opened.daemon_pid(), group)
-    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-    locker = opened.start("pamtester", "i3lock", opened.user, "authenticate", text=True, **pipes)
-    move(locker.pid, group)  # it waits for the password
-    locker.communicate(opened.password)
-    assert locker.returncode == 0
-    wait_until(lambda: opened.status()["state"] == "unlocked", "the unlock", 60)
+    pam(opened, group, "i3lock", "authenticate")
+    await_unlocked(opened)
 
 
-@pytest.mark.parametrize("percent", [25, 5])
+@SHARES
+def test_each_login_unlocks_at_once_or_later(new_session, quota, percent):  # noqa: F811
+    """The first, which creates the vault, and a later one."""
+    for is_first in (True, False):
+        assert (new_session.vault / "keybag").exists() != is_first
+        process = new_session.start_daemon()
+        group = quota(percent)
+        move(process, group)
+        pam(new_session, group, "login", "authenticate", "open_session")
+        await_unlocked(new_session)
+        new_session.await_helpers()
+        new_session.stop_daemon()
+
+
+@SHARES
+def test_a_new_password_unlocks_at_once_or_later(opened, quota, percent):  # noqa: F811
+    group, old, new = quota(percent), opened.password, "another password 12"
+    move(opened.daemon_pid(), group)
+    pam(opened, group, "passwd", "chauthtok", PAM_OLDAUTHTOK=old, PAM_AUTHTOK=new)
+    opened.await_helpers()
+    opened.set_password(new)
+    opened.lock()
+    pam(opened, group, "login", "authenticate", "open_session")
+    await_unlocked(opened)
+
+
+@SHARES
 def test_a_wrong_item_passphrase_is_called_wrong_and_the_right_one_opens(opened, quota, percent):  # noqa: F811
     store(opened, "the secret", "open sesame", "k", "v")
     # The daemon starts what asks, and that starts what makes a key of the passphrase.

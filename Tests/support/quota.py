@@ -53,9 +53,10 @@ class Quota:
 
 @pytest.fixture
 def quota():
-    """Makes groups for the test."""
+    """Makes groups for the test. In CI there must be some."""
     if os.geteuid() != 0 or _hierarchy() is None:
-        pytest.skip("no control groups for processors here")
+        missing = pytest.fail if os.environ.get("CI") == "true" else pytest.skip
+        missing("no control groups for processors here, or not root")
     made = []
 
     def make(percent):
