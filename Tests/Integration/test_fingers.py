@@ -4,7 +4,7 @@ import pytest
 from gi.repository import GLib
 from support.clients import CLASS
 from support.fprintd import NO_PRINTS, SILENT, Fprintd
-from support.peer import IS_LOCKED, ITEM, NO_SUCH_OBJECT, NOT_SUPPORTED, NOTHING, Peer
+from support.peer import IS_LOCKED, ITEM, NO_SUCH_OBJECT, NOT_SUPPORTED, NOTHING, ROOT, Peer
 from support.person import Person, ask_on_terminals
 from support.session import wait_until
 from support.vaultreader import APPLICATION, Vault, fingers_digest, machine_identity
@@ -284,6 +284,18 @@ def test_they_are_looked_at_again_when_the_person_has_answered(opened, fprintd, 
     fprintd.set(ENROLLED)
     person = Person(opened, "secret-tool", "lookup", "k", "v").expect("Bank").type(opened.password)
     assert person.last_line() == "the secret"
+
+
+@pytest.mark.parametrize("words", [CURRENT, f"{CURRENT},or,device-passcode"])
+def test_no_client_reads_again_without_a_look_at_them(opened, fprintd, peer, words):
+    (opened.root / "pam.d/latchkey-presence").write_text(PERMIT)
+    item = peer.create("the secret", {"k": "v", REQUIRE: words}, label="Bank")
+    other = peer.create("another", {"o": "v", REQUIRE: "biometry-any"})
+    peer.call(ROOT, "org.latchkey.Service", "SetReuse", "(u)", 300)
+    assert read(peer, other) == peer.read(other) == b"another"
+    assert read(peer, item) == b"the secret" and peer.read_error(item) == IS_LOCKED
+    fprintd.set(OTHERS[0])
+    assert read(peer, item) == (None if words == CURRENT else b"the secret")
 
 
 def test_a_lock_while_they_are_looked_at_leaves_nothing_open(opened, fprintd, peer):

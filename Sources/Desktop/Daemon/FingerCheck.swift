@@ -74,6 +74,10 @@ final class FingerCheck {
     return (try? vault.reader.info(ofItem: id))?.access?.withoutCurrentSet
   }
 
+  /// Whether one answer lets a client read the item more than once. The fingers are looked at before an answer counts, so an item
+  /// that remembers them asks each time.
+  func mayReadAgain(item id: Int64) -> Bool { !((try? vault.reader.remembersFingers(ofItem: id)) ?? true) }
+
   /// The problems that `latchkey status` shows for items that wait for fingers.
   var problems: [String] {
     guard let service = presence.service else { return [] }

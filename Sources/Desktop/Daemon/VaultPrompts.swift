@@ -131,8 +131,7 @@ final class VaultPrompts: PromptQueueDelegate {
     guard let info = try? vault.reader.info(ofItem: id) else { return PromptSubject() }
     return PromptSubject(
       label: info.metadata?.label ?? "", access: fingers.otherConditions(ofItem: id) ?? info.access ?? .none,
-      reuse: reuse,
-      change: change)
+      reuse: fingers.mayReadAgain(item: id) ? reuse : 0, change: change)
   }
 
   func accepted(_ question: Question, for caller: Caller, showing subject: PromptSubject, answer: AnyObject?) -> Bool {
