@@ -9,7 +9,7 @@ INTERFACE = """
   <arg type="s" direction="in"/><arg type="u" direction="in"/><arg type="s" direction="in"/><arg type="s" direction="in"/>
   <arg type="s" direction="in"/><arg type="as" direction="in"/><arg type="a{sv}" direction="in"/>
   <arg type="i" direction="in"/><arg type="u" direction="out"/>
-</method></interface></node>"""
+</method><method name="CloseNotification"><arg type="u" direction="in"/></method></interface></node>"""
 
 
 MARKER = ".local/state/latchkey/first-notice"
@@ -21,18 +21,21 @@ def know_the_first(session):
 
 
 class Notifications:
-    """`shown` has title and text of each that came."""
+    """`shown` has title and text of each that came, `closed` the numbers (from 1) of those that were taken back."""
 
     def __init__(self, session):
-        self.peer, self.shown = Peer(session), []
+        self.peer, self.shown, self.closed = Peer(session), [], []
         (interface,) = Gio.DBusNodeInfo.new_for_xml(INTERFACE).interfaces
         self.peer.bus.register_object(PATH, interface, self._called, None, None)
         self.peer.bus.call_sync(
             "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", "RequestName",
             GLib.Variant("(su)", (NAME, 4)), None, 0, 10000, None)
 
-    def _called(self, _bus, _sender, _path, _interface, _method, arguments, invocation):
+    def _called(self, _bus, _sender, _path, _interface, method, arguments, invocation):
         values = arguments.unpack()
+        if method == "CloseNotification":
+            self.closed += values
+            return invocation.return_value(None)
         assert values[0] == "Latchkey" and values[1] == 0 and values[5:] == ([], {}, -1), values
         self.shown.append(values[3:5])
         invocation.return_value(GLib.Variant("(u)", (len(self.shown),)))

@@ -82,7 +82,10 @@ final class Pinentry: Prompter {
   }
 
   /// On a terminal only: a window is gone with its answer.
-  func check() { terminal?.say(TerminalConversation.checking) }
+  func check() -> Bool {
+    terminal?.say(TerminalConversation.checking)
+    return terminal != nil
+  }
 
   func tellWithdrawn() { terminal?.say(TerminalPrompter.withdrawn) }
 

@@ -64,7 +64,7 @@ public final class PromptConversation: Conversation {
   }
 
   /// Lets the person know, where they typed what is checked now.
-  public func check() { if wasTyped { prompter.check() } }
+  public func check() { if wasTyped { _ = prompter.check() } }
 
   /// Has the person agree to what they saw nothing of yet.
   ///

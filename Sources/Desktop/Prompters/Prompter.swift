@@ -11,7 +11,9 @@ public protocol Prompter: AnyObject {
   func show(_ notice: PromptText) -> Bool
 
   /// Says that the answer is being checked, which may take a minute on a slow machine.
-  func check()
+  ///
+  /// - Returns: whether the person sees that.
+  func check() -> Bool
 
   /// Says that nobody waits any more for the answer that is being checked.
   func tellWithdrawn()
@@ -27,8 +29,8 @@ extension Prompter {
   /// It cannot.
   public func show(_ notice: PromptText) -> Bool { false }
 
-  /// Its window stays, and says so by itself, or is gone.
-  public func check() {}
+  /// Its window is gone, or says nothing of that.
+  public func check() -> Bool { false }
 
   /// Its window goes.
   public func tellWithdrawn() {}

@@ -6,6 +6,8 @@ public final class PrompterChoice: Prompter {
   private var current: (any Prompter)?
   /// Whether the person was told that the answer is being checked, and has heard nothing since.
   private var isChecking = false
+  /// What the person sees of that, where what asked shows nothing.
+  private var checkingNotice: CheckingNotice?
   private let terminal: String
   private let hasWindows: Bool
   /// The caller's terminal, line by line.
@@ -42,6 +44,7 @@ public final class PrompterChoice: Prompter {
   /// Asks by the first that works; see ``Prompter/ask(_:)``.
   public func ask(_ question: PromptText) -> Answer {
     isChecking = false
+    checkingNotice = nil
     while !deadline.isOver {
       guard let prompter = current else {
         guard let next = candidates.popFirst() else { return .unavailable }
@@ -67,10 +70,12 @@ public final class PrompterChoice: Prompter {
     return terminalPrompter?.show(notice) ?? false
   }
 
-  /// As that which asked.
-  public func check() {
+  /// As that which asked, or else by a notification.
+  public func check() -> Bool {
     isChecking = true
-    current?.check()
+    guard let current, !current.check() else { return true }
+    checkingNotice = CheckingNotice()
+    return true
   }
 
   /// As that which asked, where the person waits to hear of the answer.
@@ -78,6 +83,7 @@ public final class PrompterChoice: Prompter {
 
   /// Takes away what is on the screen.
   public func end() {
+    checkingNotice = nil
     current?.end()
     current = nil
     candidates = []

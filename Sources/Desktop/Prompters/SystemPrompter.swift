@@ -57,6 +57,9 @@ final class SystemPrompter: Prompter {
     return .given(secret)
   }
 
+  /// Its dialog stays, and shows that it waits.
+  func check() -> Bool { true }
+
   func end() {
     callbacks = nil
     watch = nil

@@ -51,7 +51,10 @@ final class TerminalPrompter: Prompter {
     return true
   }
 
-  func check() { terminal.say(TerminalConversation.checking) }
+  func check() -> Bool {
+    terminal.say(TerminalConversation.checking)
+    return true
+  }
 
   func tellWithdrawn() { terminal.say(TerminalPrompter.withdrawn) }
 

@@ -1,0 +1,48 @@
+import Glibc
+
+/// A thread beside one that waits and serves nothing meanwhile. It is told to end, and waited for, when this object ends.
+public final class SideThread {
+  private final class Work: Sendable {
+    let body: @Sendable (Int32) -> Void
+    let end: Int32
+
+    init(_ body: @escaping @Sendable (Int32) -> Void, end: Int32) {
+      self.body = body
+      self.end = end
+    }
+  }
+
+  private let end: FileDescriptor
+  private let ending: FileDescriptor
+  private var thread = pthread_t()
+
+  /// Starts it; nil where the system has no thread left.
+  ///
+  /// - Parameter body: gets a descriptor that becomes readable, and stays so, when the thread is to end.
+  public init?(_ body: @escaping @Sendable (Int32) -> Void) {
+    var ends: [Int32] = [-1, -1]
+    guard pipe(&ends) == 0 else { return nil }
+    end = FileDescriptor(owning: ends[0])
+    ending = FileDescriptor(owning: ends[1])
+    for number in ends { _ = fcntl(number, F_SETFD, FD_CLOEXEC) }
+    let work = Unmanaged.passRetained(Work(body, end: ends[0]))
+    let run: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? = { argument in
+      guard let argument else { return nil }
+      let work = Unmanaged<Work>.fromOpaque(argument).takeRetainedValue()
+      work.body(work.end)
+      return nil
+    }
+    guard pthread_create(&thread, nil, run, work.toOpaque()) == 0 else {
+      work.release()
+      thread = 0
+      return nil
+    }
+  }
+
+  deinit {
+    guard thread != 0 else { return }
+    var word: UInt8 = 1
+    write(ending.number, &word, 1)
+    pthread_join(thread, nil)
+  }
+}
