@@ -5,6 +5,7 @@ import dataclasses
 import functools
 import os
 import pathlib
+import re
 import shutil
 import tempfile
 
@@ -16,6 +17,8 @@ from support.peer import Peer
 from support.session import Session, wait_until
 from support.vaultreader import Keybag, ServiceKey, Unreadable, Vault
 from workload import ASKS, Service
+
+GENERATION = re.compile(r"\d+-\d+-(\d+)\.db")
 
 # Argon2id costs more than everything else in the readers. Each state tries the same password on the same keybag, and the same
 # passphrase on the same backup.
@@ -37,6 +40,11 @@ class Aftermath:
     doing: str
     partly: bool
     uid: int
+    # What was looked at: whether there was a copy of the keybag, how many generations opened, how many names there stand for
+    # none that is whole.
+    has_copy: bool = False
+    opened_generations: int = 0
+    ignored_generations: int = 0
 
     @staticmethod
     def of(state, kind, folder, uid):
@@ -64,10 +72,15 @@ class Aftermath:
     def check(self):
         """Raises Broken, or Unreadable where the files are not even a vault's. The items, or None without a vault."""
         self._check_backup()
+        copy = self.vault / "keybag.copy"
+        self.has_copy = copy.exists()
         if not (self.vault / "keybag").exists():
             self._require(not self.told["vault"], "the vault is gone")
+            self._require(not self.has_copy, "there is a copy of no keybag")
             return None
         content = (self.vault / "keybag").read_bytes()
+        if self.has_copy:
+            self._require(copy.read_bytes() == content, "keybag.copy is another keybag")
         opening = self.told["opening"] or self.asked["opening"]
         for password in set(self.told["opening"]) & set(self.asked["opening"]):
             Keybag(content, password)
@@ -78,7 +91,27 @@ class Aftermath:
             return None
         items = self._items(keybag)
         self._check_items(items)
+        self._check_generations(keybag)
         return items
+
+    def _check_generations(self, keybag):
+        """A generation whose keys are there is whole: it opens as a vault. Others, and other names, are passed over."""
+        folder = self.vault / "generations"
+        for path in folder.iterdir() if folder.is_dir() else ():
+            name = GENERATION.fullmatch(path.name)
+            # One of a former epoch goes when a newer one is there; the keybag may have let go of its keys before.
+            if not name or (int(name[1]), "C") not in keybag.tiers:
+                self.ignored_generations += 1
+                continue
+            try:
+                with tempfile.TemporaryDirectory(dir=self.folder) as place:
+                    shutil.copy(path, f"{place}/vault.db")
+                    if (self.vault / "device.key").exists():
+                        shutil.copy(self.vault / "device.key", place)
+                    self._read_any(keybag, lambda arguments, place=place: Vault(place, None, **arguments))
+            except Unreadable as error:
+                raise Broken(f"generation {path.name}: {error}") from error
+            self.opened_generations += 1
 
     @staticmethod
     def _require(condition, problem):
@@ -106,13 +139,31 @@ class Aftermath:
 
     def _items(self, keybag):
         """The secrets that can be read, by label."""
+        return max((self._read(keybag, device) for device in self._devices()), key=len)
+
+    def _devices(self):
         devices = [None]
         if (self.folder / "device/users" / str(self.uid)).exists():
             # While the device key moves both may be there, and either will do.
             devices.append(self._service_key())
         else:
             self._require(not self.told.get("service"), "the service's secret of the user is gone")
-        return max((self._read(keybag, device) for device in devices), key=len)
+        return devices
+
+    def _read_any(self, keybag, read):
+        """By any of the device's keys, and whether its erasable secret is there or not: a generation may be older than both."""
+        problem = None
+        for device in self._devices():
+            for erased in (False, True):
+                try:
+                    return read(self._arguments(keybag, device) | {"erased": erased})
+                except Unreadable as error:
+                    problem = error
+        raise problem
+
+    @staticmethod
+    def _arguments(keybag, device):
+        return {"machine": vaultreader.machine_identity(vaultreader.APPLICATION), "keybag": keybag, "device": device}
 
     def _service_key(self):
         told, asked = self.told.get("service") or {}, self.asked["service"] or {}
@@ -124,9 +175,7 @@ class Aftermath:
         return key
 
     def _read(self, keybag, device):
-        arguments = {
-            "machine": vaultreader.machine_identity(vaultreader.APPLICATION), "keybag": keybag, "device": device
-        }  # fmt: skip
+        arguments = self._arguments(keybag, device)
         try:
             vault = Vault(self.vault, None, **arguments)
         except Unreadable:

@@ -13,6 +13,8 @@ import subprocess
 import tempfile
 import time
 
+from support.pace import Limit, seconds
+
 SOURCE = pathlib.Path(__file__).with_name("writelog.c")
 SECTOR, FLUSH, MARK = 512, 1, 8
 # A disk writes whole blocks: of a longer write any of them may arrive.
@@ -60,9 +62,9 @@ class LoggedDisk:
         self._marks = os.open(self.shown / "mark", os.O_WRONLY)
 
     def _wait_for_server(self):
-        end = time.monotonic() + 30
+        limit = Limit(30)
         while not (self.shown / "disk").exists():
-            assert self._server.poll() is None and time.monotonic() < end, "the logging disk does not start"
+            assert self._server.poll() is None and not limit.is_over, "the logging disk does not start"
             time.sleep(0.02)
 
     def mark(self, told):
@@ -82,13 +84,13 @@ class LoggedDisk:
         if os.path.ismount(self.shown):
             run("umount", "--lazy", self.shown)
             self._server.kill()
-        self._server.wait(60)
+        self._server.wait(seconds(60))
         self.place.rmdir()
 
     @staticmethod
     def _unmount(place, timeout=60):
-        end = time.monotonic() + timeout
-        while os.path.ismount(place) and time.monotonic() < end:
+        limit = Limit(timeout)
+        while os.path.ismount(place) and not limit.is_over:
             subprocess.run(["umount", place], stderr=subprocess.DEVNULL)
             time.sleep(0.05)
 
@@ -116,6 +118,7 @@ class State:
     marks: list
     # For messages: where it was cut, and what arrived.
     description: str
+    is_at_flush: bool
 
 
 class Log:
@@ -142,12 +145,12 @@ class Log:
         return sum(entry.kind == kind for entry in self.entries)
 
     def _cuts(self, count, chance):
-        """Where the power is cut, in order: at flushes, and anywhere between them."""
+        """Where the power is cut, in order: at flushes, all of them where so many cuts are enough, and anywhere between them."""
         marks = [number for number, entry in enumerate(self.entries) if entry.kind == "mark"]
         # What comes after the last mark nobody told of: the session that is taken away.
         flushes = [number for number in self.flushes if marks[0] < number < marks[-1]]
-        cuts = chance.sample(flushes, min(len(flushes), count // 2))
-        cuts += chance.choices(range(marks[0], marks[-1] + 1), k=count - len(cuts))
+        cuts = flushes if len(flushes) <= count * 3 // 4 else chance.sample(flushes, count // 2)
+        cuts = cuts + chance.choices(range(marks[0], marks[-1] + 1), k=count - len(cuts))
         return sorted(cuts)
 
     def states(self, count, seed):
@@ -174,7 +177,7 @@ class Log:
                 run("cp", "--sparse=always", base, image)
                 arrived, description = self._arrived(pending, chance)
                 self._write(image, data, arrived)
-                yield State(image, list(marks), f"cut at {cut}, flushed at {flushed}, {description}")
+                yield State(image, list(marks), f"cut at {cut}, flushed at {flushed}, {description}", cut == flushed)
 
     @staticmethod
     def _arrived(pending, chance):

@@ -4,6 +4,7 @@ LATCHKEY_CUTS: how many states of the disk are looked at for each file system; `
 failure told, for the same again.
 """
 
+import collections
 import contextlib
 import os
 import random
@@ -43,12 +44,16 @@ def logged(kind, stage, rounds=None, **faults):
 
 @pytest.mark.parametrize("kind", ["ext4", "btrfs"])
 def test_power_cuts(stage, kind, capsys):
-    started = 0
+    started, at_flush, seen = 0, 0, collections.Counter()
     with logged(kind, stage) as (log, uid, tpm), contextlib.closing(NextStart(stage, tpm)) as next_start:
         for number, state in enumerate(log.states(CUTS, SEED)):
+            at_flush += state.is_at_flush
             try:
                 with after(state, kind, uid) as aftermath:
                     items = aftermath.check()
+                    seen["copies"] += aftermath.has_copy
+                    seen["generations"] += aftermath.opened_generations
+                    seen["parts"] += aftermath.ignored_generations
                     if number % STARTS == STARTS // 2:
                         next_start.check(aftermath, items)
                         started += 1
@@ -58,8 +63,10 @@ def test_power_cuts(stage, kind, capsys):
                 raise
         with capsys.disabled():
             print(
-                f"\n{kind}: {CUTS} power cuts in {log.count('write')} writes and {log.count('flush')} flushes, {started} of them"
-                f" with a login afterwards, seed {SEED}")  # fmt: skip
+                f"\n{kind}: {CUTS} power cuts in {log.count('write')} writes; {at_flush} of them at one of {len(log.flushes)}"
+                f" flushes, {started} with a login afterwards; {seen['copies']} copies of the keybag, {seen['generations']}"
+                f" generations that open, {seen['parts']} other files of theirs; seed {SEED}")  # fmt: skip
+        assert seen["copies"] and seen["generations"]
 
 
 def test_a_missing_flush_is_found(stage):

@@ -41,6 +41,8 @@ class Workload:
         self.service.state.mkdir(0o700)
         self.peer = None
         self.history = []
+        # The generations of before the last rotation.
+        self._former = set()
         if no_flush:
             self._leave_out_flushes(no_flush)
 
@@ -80,7 +82,7 @@ class Workload:
     def run(self, rounds=None):
         """All of it; or only so many rounds."""
         between = [
-            self.rotate, self.change_password, self.back_up_and_restore, self.move_device_key, self.store_locked,
+            self.await_generation, self.rotate, self.await_generation, self.change_password, self.back_up_and_restore, self.move_device_key, self.store_locked,
             self.move_to_tpm, self.store_by_rule, self.clear_log, self.move_to_host,
         ]  # fmt: skip
         self.create()
@@ -129,8 +131,17 @@ class Workload:
             after = (kind, present[1])
         self._step(f"{doing} {name}", act, items=self._items(**{name: after}))
 
+    def _generations(self):
+        folder = self.session.vault / "generations"
+        return {path.name for path in folder.glob("*-*-*.db")} if folder.is_dir() else set()
+
+    def await_generation(self):
+        """The first, or after a rotation one whose keys are newer; then the former go. It may be there already."""
+        self._step("make a generation", lambda: wait_until(lambda: self._generations() - self._former, "a generation", 60))
+
     def rotate(self):
         answer = self.session.password + "\n"
+        self._former = self._generations()
         self._step("rotate", lambda: self.session.run("latchkey", "rotate", "--stdin", input=answer, check=True))
 
     def change_password(self):
