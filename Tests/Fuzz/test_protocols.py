@@ -14,6 +14,7 @@ from conftest import SECONDS
 from gi.repository import GLib
 from support.control import HELLO, LOCK, MESSAGES, OTHER_VERSION, STATUS, UNLOCK, VERSION, Control, hello, keys, packet, status_works
 from support.keychain import DUPLICATE, KEYCHAIN, TOLD_PROMPT
+from support.pace import seconds
 from support.peer import (
     COLLECTION, ITEM, LOGIN, NOTHING, PROMPT, PROPERTIES, ROOT, SERVICE, SESSION, SESSION_COLLECTION, Failure, Peer,
     attributes_of, octets,
@@ -314,7 +315,7 @@ def test_control_socket(session, findings):
     try:
         while time.monotonic() < end:
             control = Control(session)
-            control.socket.settimeout(5)
+            control.socket.settimeout(seconds(5))
             for _ in range(choice.randrange(4)):
                 data = bytearray(choice.choice(valid))
                 for _ in range(choice.choice([0, 1, 1, 4])):

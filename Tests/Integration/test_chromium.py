@@ -15,6 +15,7 @@ import threading
 import pytest
 from support.clients import LOCKED, answer_behind_a_locker, bring_back, bring_to
 from support.display import display  # noqa: F401
+from support.pace import seconds
 from support.peer import ITEM, Peer
 from support.session import wait_until
 
@@ -104,7 +105,7 @@ class Browser:
         finally:
             if browser.poll() is None:
                 browser.kill()
-            browser.wait(10)
+            browser.wait(seconds(10))
         return dict(self._site.asked)["/kept"]
 
     def kept(self):

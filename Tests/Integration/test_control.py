@@ -181,14 +181,14 @@ def test_another_user_is_dropped(session):
     for path, mode in ((session.root, 0o711), (session.runtime, 0o711), (folder, 0o711), (folder / "control", 0o666)):
         path.chmod(mode)
     asking = (
-        "import socket, sys; s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET); s.settimeout(5)\n"
+        "import socket, sys; s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET); s.settimeout(float(sys.argv[3]))\n"
         "s.connect(sys.argv[1])\n"
         "try:\n s.send(bytes([1, int(sys.argv[2])])); print(len(s.recv(32768)))\n"
         "except (BrokenPipeError, ConnectionResetError): print(0)\n"
     )
 
     def ask(uid, operation):
-        command = ["/usr/bin/python3", "-c", asking, str(folder / "control"), str(operation)]
+        command = ["/usr/bin/python3", "-c", asking, str(folder / "control"), str(operation), str(seconds(5))]
         done = subprocess.run(command, user=uid, group=uid, extra_groups=[], capture_output=True, text=True, timeout=seconds(20))
         assert done.returncode == 0, done.stderr
         return int(done.stdout)
@@ -289,15 +289,15 @@ def test_wrong_keys_are_slowed_on_their_connection_alone_and_counted(session):
             assert session.login().returncode == 0
             assert session.status()["state"] == "unlocked"
             assert session.logout().returncode == 0
-            assert time.monotonic() - began < attempt + 3
+            assert time.monotonic() - began < seconds(attempt + 1)
         assert guessing.receive()[:3] == packet(UNLOCK, bytes([WRONG_KEYS]))
         if attempt != 2:
-            assert attempt - 0.1 < time.monotonic() - began < attempt + 1
+            assert attempt - 0.1 < time.monotonic() - began < seconds(attempt)
     # What is cut off stays so, and a new connection begins anew.
     assert guessing.ask(packet(STATUS)) == b""
     began = time.monotonic()
     assert other.ask_sealed(keys())[:3] == packet(UNLOCK, bytes([WRONG_KEYS]))
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < seconds(0.7)
     assert session.status()["state"] == "sealed"
 
 

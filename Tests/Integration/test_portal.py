@@ -12,6 +12,7 @@ import struct
 import pytest
 from gi.repository import Gio, GLib
 from support.memory import scan
+from support.pace import seconds
 from support.peer import (
     ACCESS_DENIED, INVALID, ITEM, LOGIN, NOT_SUPPORTED, NOTHING, PROPERTIES, ROOT, SECRETS, SERVICE, Failure, Peer,
     acting_as,
@@ -465,7 +466,7 @@ def test_the_name_is_ours_where_another_program_provides_secrets(session):
     assert len(retrieve(peer, ONE)) == 64
     assert daemon.poll() is None
     daemon.terminate()
-    daemon.wait(10)
+    daemon.wait(seconds(10))
     peer.close()
 
 

@@ -5,6 +5,7 @@ import subprocess
 
 import pytest
 from gi.repository import Gio, GLib
+from support.pace import seconds
 from support.peer import PROPERTIES, Peer
 from support.portal import (
     FRONTEND,
@@ -99,7 +100,7 @@ def frontend(session, stage, sandboxes):
     yield peer
     peer.close()
     process.terminate()
-    process.wait(10)
+    process.wait(seconds(10))
 
 
 def test_sandboxed_applications(session, frontend):
@@ -151,7 +152,7 @@ def test_a_sandboxed_application_that_waits_no_longer(session, frontend):
         else:
             # bwrap takes its application with it.
             waiting.process.kill()
-            waiting.process.wait(10)
+            waiting.process.wait(seconds(10))
         wait_until(lambda: not has_request(frontend, handle), "the end of the request")
     assert session.login().returncode == 0
     assert secrets_of(frontend, ONE) == []

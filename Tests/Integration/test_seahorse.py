@@ -6,6 +6,7 @@ import subprocess
 import pytest
 from support.clients import bring_to
 from support.display import display  # noqa: F401
+from support.pace import seconds
 from support.peer import COLLECTION, ITEM, ROOT, SERVICE, GLib
 from support.session import BUS, wait_until
 
@@ -121,7 +122,7 @@ class Seahorse:
     def close(self):
         for process in (self._reader, self._program):
             process.terminate()
-            process.wait(10)
+            process.wait(seconds(10))
 
     def ask(self, *question):
         self._reader.stdin.write(json.dumps(question) + "\n")

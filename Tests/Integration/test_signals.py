@@ -2,6 +2,7 @@
 
 import pytest
 from support.clients import script
+from support.pace import seconds
 from support.peer import COLLECTION, ITEM, LOGIN, ROOT, SERVICE, SESSION_COLLECTION, Failure
 from support.session import wait_until
 
@@ -82,7 +83,7 @@ def send(path, interface, method, signature=None, *body):
     address = DBusAddress(path, bus_name=NAME, interface=interface)
     bus.send(new_method_call(address, method, signature, body), serial=serial)
     while True:
-        message = bus.receive(timeout=10)
+        message = bus.receive(timeout=float(sys.argv[1]))
         fields = message.header.fields
         if fields.get(HeaderFields.reply_serial) == serial:
             return message.body
@@ -111,6 +112,7 @@ members = {"PropertiesChanged"}
 call("locked", ROOT, SECRET + "Service", "Lock", "ao", [other])
 call("locked again", ROOT, SECRET + "Service", "Lock", "ao", [other])
 """,
+        seconds(10),
     )
     assert told == {
         "collection made": [["CollectionCreated"], []],

@@ -11,6 +11,7 @@ import subprocess
 import threading
 
 import pytest
+from support.pace import seconds
 from support.session import SECRETS, wait_until
 
 HOME = "/home/x"
@@ -195,7 +196,7 @@ def test_gnome_keyring_leaves_the_queue_and_its_agent_stays(session, machine):
         status, done = switch(session, machine, "--to", "latchkey")
         assert (status, done["state"], done["owners"]) == (DONE, "done", ["latchkeyd"]), done
         assert done["changes"] == planned["changes"] and any("gnome-keyring (process" in one for one in done["changes"])
-        assert keyring.wait(10) is not None and queue(session) == ["latchkeyd"]
+        assert keyring.wait(seconds(10)) is not None and queue(session) == ["latchkeyd"]
         agent = session.run("ssh-add", "-l", env=session.environment | {"SSH_AUTH_SOCK": str(folder / "ssh")})
         assert "no identities" in agent.stdout
     finally:

@@ -114,7 +114,7 @@ def test_signals_clean_up(stage):
         assert root.is_dir()
         # As the terminal does: to everyone in the foreground.
         os.killpg(process.pid, number)
-        assert process.wait(30) == 128 + number
+        assert process.wait(seconds(30)) == 128 + number
         assert not root.exists()
 
 

@@ -7,6 +7,7 @@ import subprocess
 import time
 
 import pytest
+from support.pace import seconds
 from support.session import REPOSITORY
 
 # What packages call their targets that people use beside a keychain, and what ours once did.
@@ -158,8 +159,8 @@ def test_the_same_at_the_next_resolution(client):
 def test_without_a_bus_it_says_so_at_once(client, environment):
     begun = time.monotonic()
     told = run(client / ".build/debug/six", env=environment).splitlines()
-    # Not after a time limit of the bus, which is 25 s.
-    assert time.monotonic() - begun < 20
+    # Not after a time limit of the bus, which is 25 s; more on a machine where the program's start alone takes long.
+    assert time.monotonic() - begun < seconds(7)
     assert told[0].startswith(NO_BUS) and "There is no session bus." in told[1]
 
 

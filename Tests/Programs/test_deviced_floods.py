@@ -10,6 +10,7 @@ import time
 from support.derive import as_root
 from support.deviced import SHARE, WRAP, command, service  # noqa: F401
 from support.floods import CONNECT, ERASER, HALVES, LIMIT, REQUESTS, UNKNOWN, ask, flood
+from support.pace import seconds
 
 pytestmark = as_root
 
@@ -24,7 +25,7 @@ def test_an_honest_users_requests_are_all_answered(service):
             times.append(time.monotonic() - begin)
     times.sort()
     print(f"{REQUESTS} requests: median {times[len(times) // 2] * 1000:.1f} ms, slowest {times[-1] * 1000:.0f} ms")
-    assert times[-1] < LIMIT
+    assert times[-1] < seconds(LIMIT)
     assert service.process.poll() is None
 
 
@@ -39,10 +40,10 @@ def test_what_erases_without_end_writes_few_lines(service):
     begin = time.monotonic()
     with flood(service, ERASER):
         time.sleep(4)
-    seconds = time.monotonic() - begin
+    took = time.monotonic() - begin
     lines = service.journal().count("was erased")
     # A second's worth at once, and a tenth of the time after that, at a tenth of a second each.
-    assert 1 <= lines <= 12 + 2 * seconds
+    assert 1 <= lines <= 12 + 2 * took
 
 
 def test_who_is_let_in_later_waits_for_a_place(service):
@@ -67,4 +68,4 @@ def test_who_is_let_in_later_waits_for_a_place(service):
         os.kill(service.process.pid, signal.SIGCONT)
         for peer in crowd:
             peer.close()
-    assert late.communicate(timeout=60) == ("host\n", "")
+    assert late.communicate(timeout=seconds(60)) == ("host\n", "")

@@ -9,6 +9,7 @@ import sys
 import tarfile
 
 import pytest
+from support.pace import seconds
 
 CACHE = pathlib.Path(__file__).resolve().parents[2] / ".build/suites"
 APT_HELPER = "/usr/lib/apt/apt-helper"
@@ -97,7 +98,7 @@ def _checked(folder, checksum):
 def _run(*command):
     try:
         done = subprocess.run(
-            [str(word) for word in command], text=True, stdin=subprocess.DEVNULL, capture_output=True, timeout=300)
+            [str(word) for word in command], text=True, stdin=subprocess.DEVNULL, capture_output=True, timeout=seconds(300))
     except subprocess.TimeoutExpired as error:
         raise Unavailable(str(error)) from error
     if done.returncode != 0:

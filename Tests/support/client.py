@@ -4,6 +4,8 @@ import json
 import pathlib
 import subprocess
 
+from support.pace import seconds
+
 SOURCE = pathlib.Path(__file__).with_name("secretclient.py")
 
 
@@ -42,7 +44,7 @@ class SecretClient:
         """Leaves the bus."""
         self._process.stdin.close()
         self._process.stdout.close()
-        self._process.wait(10)
+        self._process.wait(seconds(10))
 
     def __enter__(self):
         return self

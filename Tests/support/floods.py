@@ -6,11 +6,12 @@ import sys
 import time
 
 from support.deviced import DONE, Peer
+from support.pace import seconds
 
 HONEST, STRANGERS = 65534, 3_000_000_000
 REQUESTS = 1000
-# What a request may take here. The program gives up after 2 s of waiting, on a machine that is not as busy.
-LIMIT = 20
+# What a request may take on a quiet machine. The program gives up after 2 s of waiting.
+LIMIT = 7
 
 CONNECT = """
 while True:
@@ -91,7 +92,7 @@ def ask(service, packet):
     while True:
         with Peer(service.path, HONEST) as peer:
             try:
-                peer.socket.settimeout(LIMIT)
+                peer.socket.settimeout(seconds(LIMIT))
                 peer.socket.send(packet)
                 answer = peer.socket.recv(512)
             except (BrokenPipeError, ConnectionResetError):
