@@ -355,6 +355,7 @@ import Testing
       #expect(found.condition == .ok)
       #expect(found.fix == nil)
       #expect(found.found.contains("does not clear") != clears, "\(cmdline), \(built)")
+      #expect(found.found.contains("the boot option init_on_free=1") != clears)
     }
   }
 

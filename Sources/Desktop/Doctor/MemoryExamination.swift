@@ -47,13 +47,14 @@ struct MemoryExamination {
   private static let option = "init_on_free"
 
   /// Latchkey erases its own memory. The programs that a password goes through leave copies of it: only the kernel can clear
-  /// those. Few systems do, as it costs some speed, so this is no warning.
+  /// those. Few systems do, as it costs some speed, so this is no warning, and the option is part of what was found.
   private func freed() -> Finding {
     let id = "memory.freed"
     if clearsFreedPages { return .ok(id, "the kernel clears freed memory") }
     return .ok(
       id,
-      "the kernel does not clear freed memory, as is usual, so other programs can leave copies of a typed password there"
+      "the kernel does not clear freed memory, as is usual, so other programs can leave a typed password there;"
+        + " the boot option \(MemoryExamination.option)=1 clears it"
     )
   }
 
