@@ -427,6 +427,27 @@ def test_a_passphrase_that_the_program_brings(session, program):
     assert program.read({"v_PersistentRef": reference}, right) == b"x"
 
 
+@pytest.mark.parametrize("is_locked", [True, False])
+def test_a_passphrase_that_could_not_be_locked_is_told(session, keychain_caller, is_locked):  # noqa: F811
+    """Of the memory for other secrets there is enough by then: it is the context's own that is refused."""
+    assert session.login().returncode == 0
+    errors = session.root / "errors"
+    with errors.open("w") as file:
+        program = Program(session, keychain_caller, file)
+    try:
+        first = program.context("first", passphrase=data(b"open sesame")["data"], silent=True)
+        assert program.add(generic(), secret(b"x"), guarded(PASSPHRASE), first)[0] == SUCCESS
+        assert program.read(generic(), first) == b"x"
+        if not is_locked:
+            session.run("prlimit", f"--pid={program.pid}", "--memlock=0:0", check=True)
+        context = program.context("second", passphrase=data(b"open sesame")["data"], silent=True)
+        for _ in range(2):
+            assert program.read(generic(), context) == b"x"
+        assert errors.read_text().count("could not be locked in memory") == (0 if is_locked else 1)
+    finally:
+        program.close()
+
+
 # MARK: many at once
 
 

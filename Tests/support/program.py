@@ -70,10 +70,12 @@ def keychain_caller():
 class Program:
     """The program, running in a session. Each call of its is a method here, which gives the status and the result."""
 
-    def __init__(self, session, path, **environment):
+    def __init__(self, session, path, errors=None, **environment):
+        """`errors`: where its standard error goes."""
         self._process = session.start(
-            path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=session.environment | environment
+            path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, env=session.environment | environment
         )
+        self.pid = self._process.pid
 
     def descriptors(self):
         """How many it has open."""

@@ -65,6 +65,7 @@ final class Person {
   /// The words of a prompt, and the answers that it need not ask for.
   func words(withPassphrase isWanted: Bool) -> PromptWords {
     let passphrase = isWanted ? authentication.context?.withPassphrase { try? Secret(copying: $0) } ?? nil : nil
+    if passphrase != nil { LockFailureNotice.sayIfNeeded(elsewhere: authentication.context?.lockFailures ?? 0) }
     return PromptWords(reason: authentication.reason, passphrase: passphrase)
   }
 

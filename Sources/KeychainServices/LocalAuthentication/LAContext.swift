@@ -53,7 +53,8 @@ open class LAContext: NSObject, @unchecked Sendable {
   /// Gives the passphrase of items with `applicationPassword`, so that the person is not asked for it.
   ///
   /// It is kept in locked memory until it is replaced or taken away, or the context is invalidated or ends; then it is
-  /// erased. The program's own copy is the program's to erase.
+  /// erased. Where the program's limit on locked memory is used up, it is kept all the same, and its first use says so on
+  /// standard error. The program's own copy is the program's to erase.
   ///
   /// - Parameters:
   ///   - credential: The passphrase; nil takes it away.
@@ -112,6 +113,8 @@ extension LAContext: AuthenticationContext {
     get { state.withLock { $0.companion } }
     set { state.withLock { if !$0.isInvalidated { $0.companion = newValue } } }
   }
+
+  package var lockFailures: UInt64 { LockedBytes.lockFailures.load(ordering: .relaxed) }
 
   package func withPassphrase<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result? {
     // Not under the lock: who borrows it may take long, and may ask the context for something else.

@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 
 /// A secret's bytes in pages of their own: locked where the kernel allows it, left out of core dumps, and erased at the
 /// end.
@@ -9,6 +10,9 @@ final class LockedBytes: @unchecked Sendable {  // nobody writes to the pages af
   private let size: Int
   private let count: Int
 
+  /// How many of them the kernel refused to lock.
+  static let lockFailures = Atomic<UInt64>(0)
+
   /// A copy; nil when there is no memory.
   init?(copying data: Data) {
     let page = sysconf(Int32(_SC_PAGESIZE))
@@ -18,7 +22,7 @@ final class LockedBytes: @unchecked Sendable {  // nobody writes to the pages af
     guard let mapped = mmap(nil, size, PROT_READ | PROT_WRITE, flags, -1, 0), mapped != MAP_FAILED else { return nil }
     pages = mapped
     // Refused where the limit on locked memory is used up: the pages can be swapped out then, as everybody's can.
-    mlock(pages, size)
+    if mlock(pages, size) != 0 { Self.lockFailures.add(1, ordering: .relaxed) }
     madvise(pages, size, MADV_DONTDUMP)
     data.withUnsafeBytes { if let start = $0.baseAddress { pages.copyMemory(from: start, byteCount: $0.count) } }
   }

@@ -13,6 +13,8 @@ package protocol AuthenticationContext: AnyObject, Sendable {
   var reuseDuration: Double { get }
   /// An object that a store keeps with it, until the context is invalidated or ends.
   var companion: (any AnyObject & Sendable)? { get set }
+  /// How many passphrases of this program's contexts the kernel did not lock in memory.
+  var lockFailures: UInt64 { get }
   /// Lends the passphrase that the program gave; nil for none.
   func withPassphrase<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result?
 }

@@ -3,12 +3,14 @@ import LatchkeySystemd
 import Synchronization
 
 /// The notice that a program gives, once, when the kernel did not lock one of its secrets in memory.
-enum LockFailureNotice {
+public enum LockFailureNotice {
   private static let isSaid = Atomic<Bool>(false)
 
   /// Says it, where there is reason to.
-  static func sayIfNeeded() {
-    guard SecureBytes.lockFailures > 0, !isSaid.exchange(true, ordering: .relaxed) else { return }
+  ///
+  /// - Parameter elsewhere: how many secrets that are not in `SecureBytes` were not locked.
+  public static func sayIfNeeded(elsewhere: UInt64 = 0) {
+    guard SecureBytes.lockFailures > 0 || elsewhere > 0, !isSaid.exchange(true, ordering: .relaxed) else { return }
     Journal.log(
       .warning,
       "a secret could not be locked in memory and may be swapped out: raise this program's limit (see 'ulimit -l')")
