@@ -61,8 +61,8 @@ LANGUAGES  := $(shell cat po/LINGUAS)
 CATALOGUES := $(LANGUAGES:%=.build/locale/%/LC_MESSAGES/latchkey.mo)
 
 PROGRAMS := latchkeyd latchkey-derive latchkey-prompt latchkey-deviced latchkey
-# Tests with parts of their own run three at a time; a booted system mostly waits, and five of them do. Programs have time limits to keep: beside
-# them is the fuzzing alone, which gives way.
+# Tests with parts of their own run three at a time; a booted system mostly waits, and five of them do. Beside those, one machine under QEMU
+# gives way. Programs have time limits to keep: beside them is the fuzzing alone, which gives way too.
 SUITES   := Tests/Repository Tests/Integration Tests/Suites Tests/PowerCuts
 JOBS     ?= 3
 MACHINES ?= 5
@@ -232,7 +232,9 @@ UNIT = mkdir -p .build; $(PYTEST) -n $(WAITING) Tests/PAMModule >.build/module.l
 # Every part, even if one before it failed.
 EVERY = $(UNIT); \
 	for s in $(SUITES); do $(PYTEST) -n $(JOBS) $$s || failed="$$failed $$s"; done; \
+	nice $(PYTEST) -m "not thorough" Tests/Machine >.build/machine.log 2>&1 & machine=$$!; \
 	$(PYTEST) -n $(MACHINES) Tests/Desktop || failed="$$failed Tests/Desktop"; \
+	wait $$machine || failed="$$failed Tests/Machine"; cat .build/machine.log; \
 	nice $(PYTEST) Tests/Fuzz >.build/fuzz.log 2>&1 & fuzz=$$!; \
 	$(PYTEST) Tests/Programs || failed="$$failed Tests/Programs"; \
 	wait $$fuzz || failed="$$failed Tests/Fuzz"; cat .build/fuzz.log

@@ -1,5 +1,6 @@
 """The machine that the tests of a file share, and what its console said where one fails."""
 
+import contextlib
 import os
 
 import pytest
@@ -10,8 +11,8 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "thorough: takes its time; `make test` leaves it out, `make machine` does not")
 
 
-@pytest.fixture(scope="module")
-def machine():
+@contextlib.contextmanager
+def running():
     """A running machine. Where none can be had the tests are skipped, but not in CI, where they must run."""
     try:
         machine = Machine().boot()
@@ -20,6 +21,12 @@ def machine():
             pytest.fail(f"no machine could be booted: {why}")
         pytest.skip(f"no machine could be booted: {why}")
     with machine:
+        yield machine
+
+
+@pytest.fixture(scope="module")
+def machine():
+    with running() as machine:
         yield machine
 
 

@@ -11,6 +11,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from support.pace import seconds
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 INSIDE = Path(__file__).resolve().parent / "inside"
 UNERASED = REPOSITORY / "Tests/support/unerased.py"
@@ -21,6 +23,12 @@ PACKAGES = (
     "libsodium23 libgcrypt20 libsqlite3-0 libyaml-0-2 libsystemd0 libsecret-tools "
     "python3-gi gir1.2-secret-1 python3-secretstorage python3-jeepney python3-cryptography polkitd"
 ).split()
+# The initial file system has what this machine's disk needs, and no more: it is made and booted in half the time.
+INITRAMFS = (
+    'mkdir -p "$1/etc/initramfs-tools/conf.d" "$1/usr/share/initramfs-tools/modules.d"'
+    ' && printf "MODULES=list\\nCOMPRESSLEVEL=1\\n" >"$1/etc/initramfs-tools/conf.d/machine"'
+    ' && printf "%s\\n" virtio_pci virtio_blk ext4 crc32c_generic >"$1/usr/share/initramfs-tools/modules.d/machine"'
+)
 # Room for what is written while it runs. What was never written takes no room outside.
 SIZE = "2G"
 
@@ -46,7 +54,7 @@ def make_image():
         if not shutil.which(tool):
             raise Unavailable(f"{tool} is missing (`make deps`)")
     with _alone():
-        packages = _once("packages", _digest(INSIDE / "provision", ".", PACKAGES, _release()), _install_packages)
+        packages = _once("packages", _digest(INSIDE / "provision", ".", PACKAGES, INITRAMFS, _release()), _install_packages)
         return Image(_with_project(packages))
 
 
@@ -64,12 +72,21 @@ def _once(kind, digest, make):
     folder = CACHE / f"{kind}-{digest}"
     if not folder.is_dir():
         for old in CACHE.glob(f"{kind}-*"):
-            shutil.rmtree(old)
+            _remove(old)
         partial = CACHE / f"{kind}-partial"
         partial.mkdir()
         make(partial)
         partial.rename(folder)
     return folder
+
+
+def _remove(folder):
+    """Removes a folder. A mmdebstrap that was killed has left the system's own folders mounted in it: nothing in those goes."""
+    mounts = [line.split()[1] for line in Path("/proc/self/mounts").read_text().splitlines()]
+    for place in reversed(mounts):
+        if Path(place).is_relative_to(folder):
+            _run("umount", "--lazy", place)
+    _run("rm", "-rf", "--one-file-system", folder)
 
 
 def _digest(path, *more):
@@ -90,10 +107,10 @@ def _release():
     raise Unavailable("this is no Debian with a code name")
 
 
-def _run(*command, timeout=1800):
+def _run(*command):
     done = subprocess.run(
         list(map(str, command)), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        text=True, timeout=timeout,
+        text=True, timeout=seconds(1800),
     )  # fmt: skip
     if done.returncode != 0:
         raise AssertionError(f"{command[0]} ended with {done.returncode}:\n{done.stdout[-4000:]}")
@@ -104,7 +121,8 @@ def _install_packages(folder):
     sources = Path("/etc/apt/sources.list.d/debian.sources")
     include = f"--include={','.join(PACKAGES)}"
     root = folder / "root"
-    _run("mmdebstrap", "--variant=minbase", include, _release(), root, *([sources] if sources.is_file() else []))
+    hook = f"--setup-hook={INITRAMFS}"
+    _run("mmdebstrap", "--variant=minbase", include, hook, _release(), root, *([sources] if sources.is_file() else []))
     shutil.copy(INSIDE / "provision", root / "root")
     _run("chroot", root, "bash", "/root/provision")
 

@@ -1,11 +1,10 @@
 """A whole Debian to look into: QEMU without KVM, on a disk of its own, with a console on its serial line.
 
-Unlike a container it has a kernel of its own. So all of its physical memory and each write to its disk can be seen from
-here, it really sleeps and wakes, and its control groups have every controller.
+Unlike a container it has a kernel of its own. So all of its physical memory can be seen from here, it really sleeps and wakes,
+and its control groups have every controller.
 """
 
 import contextlib
-import dataclasses
 import os
 import shutil
 import signal
@@ -20,12 +19,13 @@ import pexpect.fdpexpect
 from console import Console
 from image import CACHE, Unavailable, make_image
 from monitor import Monitor
+from support.pace import seconds
 
 MEMORY = 768 << 20
 # A machine that is emulated, beside others' work: everything takes as long as it takes, but not for ever.
 TIMEOUT = float(os.environ.get("LATCHKEY_MACHINE_TIMEOUT", "600"))
 
-__all__ = ["Disk", "Machine", "Unavailable", "eventually"]
+__all__ = ["Machine", "Unavailable", "eventually"]
 
 
 def eventually(true, timeout=TIMEOUT, what="the condition"):
@@ -38,41 +38,18 @@ def eventually(true, timeout=TIMEOUT, what="the condition"):
     return value
 
 
-@dataclasses.dataclass
-class Disk:
-    """A file that a machine has as a disk, which it writes to. Where `log` is a file, each write and each flush is
-    appended to it as it happens, in the format of the kernel's dm-log-writes."""
-
-    path: Path
-    log: Path = None
-
-    def drivers(self, name):
-        """The arguments of QEMU for it, and the name of what the machine is to see."""
-        yield "-blockdev", f"driver=file,node-name={name}-file,filename={self.path},cache.no-flush=on"
-        yield "-blockdev", f"driver=raw,node-name={name}-raw,file={name}-file"
-        if self.log:
-            self.log.touch()
-            yield "-blockdev", f"driver=file,node-name={name}-log,filename={self.log},cache.no-flush=on"
-            logged = f"driver=blklogwrites,node-name={name},file={name}-raw,log={name}-log,log-sector-size=512"
-            yield "-blockdev", logged
-        yield "-device", f"virtio-blk-pci,drive={name if self.log else name + '-raw'},id={name}-disk"
-
-
 class Machine:
     """One machine, not running yet. Its disk starts as the image's and keeps what is written to it, over power cuts too."""
 
-    def __init__(self, disks=(), log=None, memory=MEMORY, arguments=""):
-        """`disks`: more disks, seen as vdb and so on. `log`: where the writes to its own disk are logged. `memory`: in bytes,
-        up to 2 GiB. `arguments`: more arguments of the kernel's."""
+    def __init__(self, memory=MEMORY):
+        """`memory`: in bytes, up to 2 GiB."""
         self.image = make_image()
         self.folder = Path(tempfile.mkdtemp(prefix="run-", dir=CACHE))
-        self.disk = Disk(self.folder / "disk", log)
-        subprocess.run(["cp", "--sparse=always", self.image.disk, self.disk.path], check=True)
-        self._disks = [self.disk, *disks]
+        self.disk = self.folder / "disk"
+        subprocess.run(["cp", "--sparse=always", self.image.disk, self.disk], check=True)
         self._memory = memory
         # On a busy machine the emulated timer looks broken to the kernel. And a getty on the second line too.
-        fixed = "root=/dev/vda rw console=ttyS0 quiet panic=-1 no_timer_check systemd.wants=serial-getty@ttyS1.service"
-        self._arguments = f"{fixed} {arguments}".strip()
+        self._arguments = "root=/dev/vda rw console=ttyS0 quiet panic=-1 no_timer_check systemd.wants=serial-getty@ttyS1.service"
         self.console = self.root = self.monitor = None
 
     def __enter__(self):
@@ -98,7 +75,8 @@ class Machine:
             "-qmp", f"unix:{monitor},server=on,wait=off", "-serial", "stdio",
             "-chardev", f"socket,id=second,path={second},server=on,wait=off", "-serial", "chardev:second",
             "-object", "rng-random,id=random,filename=/dev/urandom", "-device", "virtio-rng-pci,rng=random",
-            *(word for number, disk in enumerate(self._disks) for pair in disk.drivers(f"disk{number}") for word in pair),
+            "-blockdev", f"driver=file,node-name=file,filename={self.disk},cache.no-flush=on",
+            "-blockdev", "driver=raw,node-name=disk,file=file", "-device", "virtio-blk-pci,drive=disk",
         ]  # fmt: skip
         self._process = pexpect.spawn(
             "qemu-system-x86_64", list(map(str, command)), encoding="utf-8", codec_errors="replace", timeout=TIMEOUT,
@@ -106,7 +84,7 @@ class Machine:
         )  # fmt: skip
         self._process.logfile_read = (self.folder / "console").open("w")
         try:
-            self.monitor = Monitor(monitor, time.monotonic() + 60)
+            self.monitor = Monitor(monitor, time.monotonic() + seconds(60))
         except OSError:
             said = self._process.read()
             self.power_cut()
@@ -121,7 +99,7 @@ class Machine:
         return self
 
     def power_cut(self):
-        """Takes its power away. What the disk was given stays, flushed or not: who wants less looks at the log."""
+        """Takes its power away. What the disk was given stays, flushed or not; Tests/PowerCuts has less."""
         if self.monitor:
             self.monitor.close()
             self._second.close()
@@ -175,7 +153,7 @@ class Machine:
         Path(destination).mkdir()
         # Everything is then in its place on the disk, and nothing in the journal only.
         self.root.run("fsfreeze -f / && fsfreeze -u /")
-        command = ["debugfs", "-R", f"rdump {inside} {destination}", self.disk.path]
+        command = ["debugfs", "-R", f"rdump {inside} {destination}", self.disk]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
         return Path(destination) / Path(inside).name
 

@@ -1,24 +1,62 @@
 #!/usr/bin/python3
-"""unerased PROGRAM: has latchkey-derive leave Argon2id's memory as it is, as the control of what is looked for.
+"""unerased [--kept] PROGRAM: has latchkey-derive leave Argon2id's memory as it is, as the control of what is looked for.
 
-The program's own mmap and munmap get other names, so that libsodium finds libc's. Nothing else changes.
+The program's own mmap and munmap get other names, so that libsodium finds libc's. Nothing else changes. The kernel gives the page
+that is freed last to the next who needs one, and in that is the block that leads to the key. With --kept the program's munmap does
+nothing instead: the memory goes with the process, before what is mapped above it.
 """
 
+import struct
 import sys
 from pathlib import Path
 
+NAMES = (b"mmap", b"munmap")
+# xor eax, eax; ret
+RETURN_ZERO = bytes.fromhex("31c0c3")
+DYNAMIC_SYMBOLS, LOADED = 11, 1
 
-def leave_memory(program):
+
+def renamed(content):
+    for name in NAMES:
+        content = content.replace(b"\0%s\0" % name, b"\0%s\0" % (name[:-1] + b"q"))
+    return content
+
+
+def kept(content):
+    at = position(content, b"munmap")
+    return content[:at] + RETURN_ZERO + content[at + len(RETURN_ZERO) :]
+
+
+def position(content, name):
+    """Where a function that a program of x86-64 exports is in its file."""
+    segments, sections = struct.unpack_from("<QQ", content, 32)
+    segment_size, segment_count, section_size, section_count = struct.unpack_from("<HHHH", content, 54)
+    table = [struct.unpack_from("<IIQQQQIIQQ", content, sections + section_size * number) for number in range(section_count)]
+    symbols = next(section for section in table if section[1] == DYNAMIC_SYMBOLS)
+    texts = table[symbols[6]][4]
+    for at in range(symbols[4], symbols[4] + symbols[5], symbols[9]):
+        text, _, _, _, address, _ = struct.unpack_from("<IBBHQQ", content, at)
+        if address and content[texts + text :].split(b"\0", 1)[0] == name:
+            break
+    else:
+        raise AssertionError(f"{name} is not exported")
+    for number in range(segment_count):
+        kind, _, offset, start, _, size = struct.unpack_from("<IIQQQQ", content, segments + segment_size * number)
+        if kind == LOADED and start <= address < start + size:
+            return address - start + offset
+    raise AssertionError(f"{name} is in no segment")
+
+
+def leave_memory(program, change=renamed):
     program = Path(program)
     content = program.read_bytes()
-    for name in (b"mmap", b"munmap"):
+    for name in NAMES:
         assert b"\0%s\0" % name in content, f"{program} exports no {name}"
-        content = content.replace(b"\0%s\0" % name, b"\0%s\0" % (name[:-1] + b"q"))
     changed = program.with_name("unerased")
-    changed.write_bytes(content)
+    changed.write_bytes(change(content))
     changed.chmod(0o755)
     changed.rename(program)
 
 
 if __name__ == "__main__":
-    leave_memory(sys.argv[1])
+    leave_memory(sys.argv[-1], kept if sys.argv[1] == "--kept" else renamed)

@@ -1,0 +1,140 @@
+"""What is looked for in a machine's memory, and one look at it; what alice does in between."""
+
+import json
+import secrets
+import struct
+
+from qemu import eventually
+from scan import scan, working_blocks
+from support.memory import hchacha20
+from support.vaultreader import Keybag, ServiceKey, Vault
+
+# Keys that the daemon keeps while it may have them; the others it makes when it needs them.
+KEPT = {"collection", "index", "device", "share", "class", "metadata", "private"}
+UID = 2001
+# Where the image has the parts of the tests that run inside.
+INSIDE = "/usr/local/lib/latchkey-test"
+
+
+def status(console):
+    """What `latchkey status --json` says. On a busy machine it may have to be asked more than once."""
+    said = lambda: console.run("latchkey status --json", check=False)
+    return json.loads(eventually(lambda: (done := said()).returncode == 0 and done.stdout, what="the status"))
+
+
+def await_state(console, state):
+    eventually(lambda: status(console)["state"] == state, what=f"the state {state}")
+
+
+def log_in(console, password):
+    """Logs in, and waits until the vault is open: at once, or on a slow machine later, but by itself."""
+    console.login("alice", password)
+    await_state(console, "unlocked")
+
+
+def add_items(console):
+    """One item of each tier, whose secrets no test knows before it reads them."""
+    for name, accessible in (("A", "when-unlocked"), ("C", "after-first-unlock")):
+        text = secrets.token_hex(24)
+        console.run(f"echo {text} | latchkey add --label 'item of {name}' --class {accessible} name={name}")
+
+
+def unlock(console, password):
+    console.start("latchkey unlock")
+    console.answer("assword.*: ", password)
+    console.finish()
+    await_state(console, "unlocked")
+
+
+def lock(machine):
+    machine.console.run("loginctl lock-session")
+    await_state(machine.console, "locked")
+
+
+class Known:
+    """Everything that must not be found, by where it may be: A, C, device, or never."""
+
+    def __init__(self, machine, folder, password, typed=False):
+        """`typed`: the items' secrets came from commands of this boot, and others than we have copies."""
+        home = machine.copy_files("/home/alice/.local/share/latchkey", folder / "home")
+        device = ServiceKey(machine.copy_files("/var/lib/latchkey", folder / "service"), UID)
+        keybag = Keybag((home / "keybag").read_bytes(), password)
+        self.blocks = working_blocks(password.encode(), *keybag.derivation)
+        vault = Vault(home, None, keybag=keybag, device=device)
+        self.derived = {key.name: key.value for key in vault.keys if key.kind == "protector"}
+        self.needles, self.kept = {}, {"A": set(), "C": set()}
+        self.tiers = {name: "never" for name in self.derived}
+        last = {tier: [key for key in vault.keys if key.kind == "link" and key.tier == tier][-1] for tier in "AC"}
+        tiers = {key.value: "never" if key.tier == "password" else key.tier for key in vault.keys}
+        for key in vault.keys:
+            name = f"{key.name} {key.value[:2].hex()}"
+            if key.name in self.derived:
+                continue
+            kept = key.kind in KEPT or key in last.values()
+            # Tier keys cross the control socket, and are kept by nobody.
+            self.add(name, key.value, "never" if key.kind == "tier" else tiers[key.value])
+            if kept and key.tier in self.kept:
+                self.kept[key.tier].add(name)
+        for key, nonce, what in vault.sealed:
+            stream = hchacha20(key, nonce)
+            # Labels of collections and the like: the index opens them.
+            self.add(f"stream key of {what} {stream[:2].hex()}", stream, tiers.get(key, "device"))
+        for item in () if typed else vault.items.values():
+            self.add(f"secret of {item.label}", item.secret, "A" if item.accessibility == "when-unlocked" else "C")
+        # What is common to several is in the widest of their tiers: the index is C's and the device's.
+        self.password = password.encode()
+        # How a request to the helper ends: empty fields, and a length.
+        self.packets = {"the request": bytes(6) + struct.pack("<H", len(self.password)) + self.password}
+        self.tiers["the request"] = "never"
+
+    def add(self, name, value, tier):
+        self.needles[name] = value
+        self.tiers[name] = tier
+
+
+class Sight:
+    """What one look at the memory found."""
+
+    def __init__(self, machine, known, moment):
+        needles = known.needles | {"the password": known.password}
+        found = scan(machine, needles, known.derived, known.blocks, known.packets)
+        self.traces, self.blocks, self.known = found.traces, found.blocks, known
+        passwords = sum(trace.name == "the password" and trace.offset == 0 for trace in self.traces)
+        print(
+            f"\n{moment}: the password {passwords} times, tier keys {len(self.named('tier '))} times, requests"
+            f" {len(self.named('the request'))} times, {self.blocks} blocks of Argon2id's memory,"
+            f" {sum(trace.form == 'block' for trace in self.traces)} of them a key", flush=True)  # fmt: skip
+
+    def named(self, beginning):
+        return [trace for trace in self.traces if trace.name.startswith(beginning)]
+
+    def of(self, *tiers):
+        """Traces of what belongs to the tiers."""
+        return sorted(str(trace) for trace in self.traces if self.known.tiers.get(trace.name) in tiers)
+
+    def missing(self, tier):
+        """Keys of a tier that the daemon keeps and that are nowhere."""
+        return self.known.kept[tier] - {trace.name for trace in self.traces}
+
+    @property
+    def follows(self):
+        """The derived keys that follow from a block of Argon2id's memory."""
+        return {trace.name for trace in self.traces if trace.form == "block"}
+
+
+def assert_nothing(sight, *tiers):
+    assert sight.of(*tiers) == [] and sight.blocks == 0
+
+
+def assert_key_follows(machine, known, password, rounds=3):
+    """The control of a locked vault: without the erasing a key follows from what is found after an unlock and a lock. The kernel
+    may have given just the page of the last block to others: then another unlock is looked at."""
+    machine.root.run(f"{INSIDE}/unerased.py --kept /usr/libexec/latchkey-derive")
+    for number in range(1, rounds + 1):
+        unlock(machine.console, password)
+        lock(machine)
+        sight = Sight(machine, known, f"not erased, locked {number} times")
+        assert sight.blocks > 0
+        if sight.follows:
+            return
+    raise AssertionError("no key follows from what is not erased")

@@ -1,0 +1,28 @@
+"""The shortest look at a machine's memory, which `make test` has: one boot, a login, a lock, and the control."""
+
+import secrets
+
+import pytest
+from sight import Known, Sight, add_items, assert_key_follows, assert_nothing, lock, log_in, unlock
+
+
+@pytest.fixture(scope="module")
+def password(machine):
+    word = "Password-" + secrets.token_hex(12)
+    machine.root.run(f"echo alice:{word} | chpasswd && systemctl start latchkey-deviced.service")
+    return word
+
+
+def test_nothing_is_left_after_a_lock(machine, password, tmp_path):
+    log_in(machine.console, password)
+    add_items(machine.console)
+    lock(machine)
+    unlock(machine.console, password)
+    known = Known(machine, tmp_path, password, typed=True)
+    sight = Sight(machine, known, "unlocked")
+    assert sight.missing("A") == set()
+    assert_nothing(sight, "never")
+    lock(machine)
+    assert_nothing(Sight(machine, known, "locked"), "A", "never")
+
+    assert_key_follows(machine, known, password)
