@@ -116,6 +116,55 @@ let standard = "org.freedesktop.DBus.Error."
     #expect(nobody == .some(nil))
   }
 
+  @Test func oneThatWouldReplaceTheOwnerWaitsInFront() throws {
+    let pair = try Pair()
+    let third = try pair.daemon.connect(pair.loop)
+    let thirdName = try third.name(pair.loop)
+    let name = "org.example.Latchkey"
+    var answers: [Bus.NameRequest] = []
+    func ask(_ bus: Bus, allow: Bool = false, replace: Bool = false, queue: Bool = false) throws {
+      let count = answers.count
+      try bus.requestNameAsync(name, allowReplacement: allow, replaceExisting: replace, queueing: queue) {
+        if case .success(let answer) = $0 { answers.append(answer) }
+      }
+      try pair.loop.run(until: "name") { answers.count > count }
+    }
+    func queue() throws -> [String] {
+      var owners: [String]?
+      try pair.client.queuedOwners(of: name) { owners = try? $0.get() }
+      try pair.loop.run(until: "queue") { owners != nil }
+      return owners ?? []
+    }
+    #expect(try queue() == [])
+    try ask(pair.service)
+    try ask(pair.client, queue: true)
+    try ask(third, allow: true, replace: true, queue: true)
+    #expect(answers == [.owned, .queued, .queued])
+    #expect(try queue() == [pair.serviceName, thirdName, pair.clientName])
+    // The next owner takes the name from the place in front.
+    pair.service.close()
+    while try queue().first != thirdName {}
+    let next = try pair.daemon.connect(pair.loop)
+    let nextName = try next.name(pair.loop)
+    try ask(next, replace: true)
+    #expect(answers.last == .owned)
+    #expect(try queue() == [nextName, thirdName, pair.clientName])
+  }
+
+  @Test func signalsAboutNamesOfANamespace() throws {
+    let pair = try Pair()
+    var heard: [String] = []
+    let slot = try pair.client.matchSignal(
+      sender: "org.freedesktop.DBus", member: "NameOwnerChanged", arg0Namespace: "org.example"
+    ) { message throws(BusError) in heard.append(try message.readString()) }
+    for name in ["com.example.One", "org.examples.Two", "org.example.Three"] {
+      try pair.service.requestNameAsync(name) { _ in }
+    }
+    try pair.loop.run(until: "the last one") { heard.contains("org.example.Three") }
+    #expect(heard == ["org.example.Three"])
+    withExtendedLifetime(slot) {}
+  }
+
   @Test func anInvalidNameIsAnError() throws {
     let pair = try Pair()
     var failure: BusError?

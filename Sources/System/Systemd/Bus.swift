@@ -88,6 +88,9 @@ public final class Bus {
   /// Whether the connection stands or is being made.
   public var isOpen: Bool { sd_bus_is_open(pointer) > 0 }
 
+  /// The connection's socket, for as long as it is open; -1 after that.
+  public var descriptor: Int32 { sd_bus_get_fd(pointer) }
+
   /// The connection's own name (`:1.42`), or nil for as long as the bus has not answered Hello.
   public var uniqueName: String? {
     // sd_bus_get_unique_name() waits for Hello, so it is not asked before.
@@ -182,15 +185,21 @@ public final class Bus {
     case alreadyOwned
     /// Somebody else owns it; nothing is queued.
     case exists
+    /// Somebody else owns it, and this connection waits for it.
+    case queued
   }
 
-  /// Asks for a well-known name without queueing for it.
+  /// Asks for a well-known name.
+  ///
+  /// - Parameters:
+  ///   - replaceExisting: takes it from an owner that allows that; where it waits, it waits before all others.
+  ///   - queueing: whether it waits for the name where somebody else owns it.
   public func requestNameAsync(
     _ name: String, allowReplacement: Bool = false, replaceExisting: Bool = false,
-    completion: @escaping (Result<NameRequest, BusError>) -> Void
+    queueing: Bool = false, completion: @escaping (Result<NameRequest, BusError>) -> Void
   ) throws(BusError) {
     // DBUS_NAME_FLAG_ALLOW_REPLACEMENT 1, REPLACE_EXISTING 2, DO_NOT_QUEUE 4.
-    let flags: UInt32 = (allowReplacement ? 1 : 0) | (replaceExisting ? 2 : 0) | 4
+    let flags: UInt32 = (allowReplacement ? 1 : 0) | (replaceExisting ? 2 : 0) | (queueing ? 0 : 4)
     try callDriver("RequestName") { writer in
       writer.appendString(name)
       writer.appendUInt32(flags)
@@ -199,6 +208,7 @@ public final class Bus {
         reply.reading { message throws(BusError) in
           switch try message.readUInt32() {
           case 1: return .owned
+          case 2: return .queued
           case 3: return .exists
           case 4: return .alreadyOwned
           default: throw .failed("unexpected answer to a request for the name \(name)")

@@ -13,14 +13,19 @@ extension Bus {
   ///
   /// - Parameters:
   ///   - arg0: only signals whose first argument is this string.
+  ///   - arg0Namespace: only signals whose first argument is this name, or begins with it and a dot.
   ///   - installed: told once when the bus took the rule (nil) or refused it. Without it, a refused rule closes the
   ///     connection: signals that are relied upon do not go missing silently.
   public func matchSignal(
     sender: String? = nil, path: String? = nil, interface: String? = nil, member: String? = nil, arg0: String? = nil,
-    installed: ((BusError?) -> Void)? = nil, handler: @escaping (Message) throws(BusError) -> Void
+    arg0Namespace: String? = nil, installed: ((BusError?) -> Void)? = nil,
+    handler: @escaping (Message) throws(BusError) -> Void
   ) throws(SystemdError) -> BusSlot {
     var rule = "type='signal'"
-    let parts = [("sender", sender), ("path", path), ("interface", interface), ("member", member), ("arg0", arg0)]
+    let parts = [
+      ("sender", sender), ("path", path), ("interface", interface), ("member", member), ("arg0", arg0),
+      ("arg0namespace", arg0Namespace),
+    ]
     for (key, value) in parts {
       guard let value else { continue }
       guard !value.utf8.contains(UInt8(ascii: "'")) else {
@@ -61,6 +66,18 @@ extension Bus {
       $0.appendString(name)
     } reply: { reply in
       completion(reply.reading { message throws(BusError) in try PeerCredentials(name: name, from: message) })
+    }
+  }
+
+  /// Asks the bus for the unique names of those who own a well-known one or wait for it; the owner is the first.
+  public func queuedOwners(
+    of name: String, completion: @escaping (Result<[String], BusError>) -> Void
+  ) throws(BusError) {
+    try callDriver("ListQueuedOwners") {
+      $0.appendString(name)
+    } reply: { reply in
+      if case .failure(let error) = reply, error.isStandard("NameHasNoOwner") { return completion(.success([])) }
+      completion(reply.reading { message throws(BusError) in try message.readStrings() })
     }
   }
 

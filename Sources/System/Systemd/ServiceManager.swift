@@ -6,6 +6,21 @@ public enum ServiceManager {
   /// Tells it a state, such as `READY=1` or `STATUS=…`, one assignment per line. Nothing happens without a manager.
   public static func notify(_ state: String) { sd_notify(0, state) }
 
+  /// Whether there is one that is told.
+  public static var isPresent: Bool { getenv("NOTIFY_SOCKET") != nil }
+
+  /// Has it keep a copy of an open descriptor, and pass that when it starts this program again (`FDSTORE=1`).
+  ///
+  /// - Returns: whether it was asked. It does not answer.
+  public static func keep(_ descriptor: Int32, as name: String) -> Bool {
+    withUnsafePointer(to: descriptor) {
+      sd_pid_notify_with_fds(0, 0, "FDSTORE=1\nFDNAME=\(name)", $0, 1) > 0
+    }
+  }
+
+  /// Has it close what it keeps under a name.
+  public static func drop(_ name: String) { notify("FDSTOREREMOVE=1\nFDNAME=\(name)") }
+
   /// A socket that the service manager opened before it started this program.
   public struct ListenDescriptor: Equatable, Sendable {
     /// Close-on-exec; the caller closes it.
@@ -14,7 +29,7 @@ public enum ServiceManager {
     public let name: String
   }
 
-  /// The sockets that were handed over, in the order of the unit's lines. Empty when none were, or not to this
+  /// The sockets that were handed over, in the order of the unit's lines, and then what it kept. Empty when none were, or not to this
   /// process. Takes them out of the environment: a second call finds none.
   public static func listenDescriptors() throws(SystemdError) -> [ListenDescriptor] {
     var names: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
