@@ -43,12 +43,31 @@ def the_one(notifications):
     return text
 
 
+def test_a_keyring_that_waits_is_told_of_with_what_ends_that(new_session, notifications):
+    session = new_session
+    session.start_daemon()
+    keyring = session.start("gnome-keyring-daemon", "--foreground", "--components=secrets")
+    queue = ["busctl", "--user", "call", "org.freedesktop.DBus", "/", "org.freedesktop.DBus", "ListQueuedOwners", "s", SECRETS]
+    wait_until(lambda: session.run(*queue).stdout.startswith("as 2 "), "gnome-keyring, which waits")
+    # Any program that comes has the daemon look who waits.
+    other = Peer(session)
+    other.bus.call_sync(*DRIVER, "RequestName", GLib.Variant("(su)", ("org.example.Other", 0)), None, 0, 10000, None)
+    try:
+        assert session.login().returncode == 0
+        text = the_one(notifications)
+        assert "'latchkey switch --to latchkey'" in text and "Another program that keeps secrets still runs" in text
+    finally:
+        keyring.terminate()
+        keyring.wait()
+        other.close()
+
+
 def test_once_and_never_again(new_session, notifications):
     session = new_session
     assert notifications.look() == [] and not (session.home / MARKER).exists()
     assert session.login().returncode == 0
     text = the_one(notifications)
-    assert "import" not in text and session.user not in text
+    assert "import" not in text and "--to latchkey" not in text and session.user not in text
     wait_until((session.home / MARKER).exists, "the note that it was shown")
     assert stat.S_IMODE((session.home / MARKER).stat().st_mode) == 0o600
     session.lock()

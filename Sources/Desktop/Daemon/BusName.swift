@@ -1,11 +1,12 @@
 import LatchkeySystemd
 
 /// A well-known name on the session bus that the daemon wants: asked for without queueing, and again when it becomes
-/// free.
+/// free. Where the daemon before it left a place in the queue, the name is taken from there.
 final class BusName {
   let name: String
   /// The consequence if another program owns it, for a person.
   private let consequence: String
+  private let place: NamePlace?
   private weak var bus: Bus?
   private var watch: BusSlot?
   private var answered: (Bool) -> Void = { _ in }
@@ -16,8 +17,10 @@ final class BusName {
 
   private static let ourselves = "latchkeyd"
 
-  init(_ name: String, consequence: String) {
+  /// - Parameter place: keeps the name for the next daemon.
+  init(_ name: String, consequence: String, place: NamePlace? = nil) {
     self.name = name
+    self.place = place
     self.consequence = consequence
   }
 
@@ -41,18 +44,21 @@ final class BusName {
 
   /// The connection is lost.
   func forget() {
+    place?.leave()
     (watch, bus) = (nil, nil)
     owner = "nobody"
   }
 
   private func request() {
-    try? bus?.requestNameAsync(name) { [weak self] result in
+    try? bus?.requestNameAsync(name, replaceExisting: place?.hasFormer ?? false) { [weak self] result in
       guard let self else { return }
       switch result {
       case .success(.owned), .success(.alreadyOwned):
         owner = BusName.ourselves
+        if let bus { place?.hold(for: bus) }
         answered(true)
       case .success:
+        place?.leave()
         answered(false)
         isTaken()
       case .failure(let error): Journal.log(.warning, "the bus did not give \(name): \(error)")

@@ -29,7 +29,8 @@ final class BusPresence {
   private var bus: Bus?
   private(set) var service: SecretService?
   private var object: VaultObject?
-  private let secretsName = BusName(SecretService.busName, consequence: "applications keep their secrets there")
+  private let secretsName: BusName
+  private let secretsPlace: NamePlace
   /// Ours in any state of the vault, and whoever provides secrets: the portals' frontend asks for it when it starts.
   private let portalName = BusName(
     SecretService.portalBusName, consequence: "sandboxed applications get their secrets there")
@@ -41,12 +42,22 @@ final class BusPresence {
   var nameOwner: String { secretsName.owner }
   /// Whether programs that look for the Secret Service find this one.
   var ownsSecretsName: Bool { secretsName.isOurs }
+  /// Whether the service manager keeps the name for a daemon that it starts next.
+  var isNameKept: Bool { secretsPlace.isKept }
+  /// Whether another program waits for the name.
+  var othersWaitForName: Bool { secretsPlace.othersWait }
 
-  init(loop: EventLoop, vault: Vault, address: Bus.Address, endsWithBus: Bool) {
+  /// - Parameter passed: what the service manager passed to this program.
+  init(
+    loop: EventLoop, vault: Vault, address: Bus.Address, passed: [ServiceManager.ListenDescriptor], endsWithBus: Bool
+  ) {
     self.loop = loop
     self.vault = vault
     self.address = address
     self.endsWithBus = endsWithBus
+    secretsPlace = NamePlace(SecretService.busName, loop: loop, address: address, passed: passed)
+    secretsName = BusName(
+      SecretService.busName, consequence: "applications keep their secrets there", place: secretsPlace)
   }
 
   /// Connects, now or as soon as there is a bus.

@@ -43,13 +43,22 @@ package final class Daemon {
     history: history)
   private lazy var replacement = Replacement(
     session: session, opening: opening, isStartedAgain: !endsWithBus
-  ) { [unowned self] in stop() }
+  ) { [unowned self] in stop(code: presence.isNameKept ? Daemon.startAgain : 0) }
   private var server: ControlServer?
   /// Whether nobody starts the program again when it is needed.
   private let endsWithBus: Bool
 
+  /// With this exit status the service manager starts the program again at once, and keeps what it has for it (`latchkeyd.service`).
+  private static let startAgain: Int32 = 75
   private static let firstUnlockUnit = "latchkey-first-unlock.target"
   private static let wasLocked = "the vault was locked meanwhile"
+
+  /// Which of the descriptors that the service manager passed is the control socket.
+  package static func controlSocket(
+    in passed: [ServiceManager.ListenDescriptor]
+  ) -> ServiceManager.ListenDescriptor? {
+    passed.first { !NamePlace.isOne($0) }
+  }
 
   /// Puts the parts together.
   ///
@@ -58,17 +67,19 @@ package final class Daemon {
   ///   - devicePath: where the device key service listens.
   ///   - deviceLimit: what the vault's requests to it are bounded by.
   ///   - promptProgram: what shows prompts where there is no service manager.
+  ///   - passed: what the service manager passed to this program.
   ///   - endsWithBus: whether the program ends when its bus does.
   package init(
     loop: EventLoop, vault: Vault, rules: ClassRules, owner: uid_t, home: String, devicePath: String,
-    deviceLimit: TurnLimit, promptProgram: String, bus: Bus.Address, endsWithBus: Bool
+    deviceLimit: TurnLimit, promptProgram: String, bus: Bus.Address,
+    passed: [ServiceManager.ListenDescriptor], endsWithBus: Bool
   ) {
     self.loop = loop
     self.vault = vault
     self.rules = rules
     self.owner = owner
     self.endsWithBus = endsWithBus
-    presence = BusPresence(loop: loop, vault: vault, address: bus, endsWithBus: endsWithBus)
+    presence = BusPresence(loop: loop, vault: vault, address: bus, passed: passed, endsWithBus: endsWithBus)
     history = HistoryKeeper(vault, home: home, owner: owner)
     upkeep = VaultUpkeep(vault, presence: presence, history: history)
     fingers = FingerCheck(vault, presence: presence, loop: loop)
@@ -138,13 +149,15 @@ package final class Daemon {
 
   /// Erases the keys of an unlocked session, and ends the loop when no prompt is on the screen any more; at once if it is
   /// called again. Later messages to the bus are not sent.
-  package func stop() {
+  ///
+  /// - Parameter code: the program's exit status.
+  package func stop(code: Int32 = 0) {
     opening.stop()
     session.watch?.end()
     eraseUnlockedKeys(telling: "the vault's service ends")
     prompts.queue.end { [self] in
       presence.service?.dismissPrompts()
-      loop.exit()
+      loop.exit(code: code)
     }
   }
 
@@ -253,8 +266,9 @@ extension Daemon: KeyObserver {
 
   /// Only where it is true, and where the person can read it.
   private func tellNotices() {
+    let presence = presence
     if session.state == .unlocked, !isLockerUp, presence.ownsSecretsName {
-      firstNotice.tell(created: vault.created)
+      firstNotice.tell(created: vault.created, othersWait: presence.othersWaitForName)
     } else {
       firstNotice.hold()
     }

@@ -30,8 +30,10 @@ final class FirstNotice {
 
   /// The vault is unlocked, programs reach it, and nothing is between the person and the desktop.
   ///
-  /// - Parameter created: when the vault was created; nil where that is not known yet.
-  func tell(created: @autoclosure () -> UInt64?) {
+  /// - Parameters:
+  ///   - created: when the vault was created; nil where that is not known yet.
+  ///   - othersWait: whether another program waits for the name of the Secret Service.
+  func tell(created: @autoclosure () -> UInt64?, othersWait: @autoclosure @escaping () -> Bool) {
     // The session is unlocked a moment before a new vault has its database.
     guard !isDone, !notification.isWaiting, let created = created() else { return }
     // A program that writes into the vault's folder chooses that number.
@@ -41,7 +43,7 @@ final class FirstNotice {
       return
     }
     let stores = FormerStore.allCases.filter { $0.isThere(home: home, owner: owner) }
-    notification.show(Self.message(stores)) { [weak self] in self?.wasShown() }
+    notification.show(Self.message(stores, othersWait: othersWait())) { [weak self] in self?.wasShown() }
   }
 
   /// It is not to be shown now, but perhaps later.
@@ -67,12 +69,18 @@ final class FirstNotice {
     }
   }
 
-  private static func message(_ stores: [FormerStore]) -> DesktopNotification.Message {
+  private static func message(_ stores: [FormerStore], othersWait: Bool) -> DesktopNotification.Message {
     var sentences = [translated("Programs store their passwords in Latchkey's vault, which your login unlocks.")]
     if !stores.isEmpty {
       let (titles, commands) = (list(stores.map(\.title)), list(stores.map { "'\($0.command)'" }))
       sentences.append(
         translated("Your secrets in \(titles) are still there. To bring them over, run \(commands)."))
+    }
+    if othersWait {
+      sentences.append(
+        translated(
+          "Another program that keeps secrets still runs. To make Latchkey the only one, run 'latchkey switch --to latchkey'."
+        ))
     }
     sentences.append(
       access(machineRecord, F_OK) == 0

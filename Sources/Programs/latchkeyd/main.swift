@@ -17,8 +17,8 @@ private let applicationID: [UInt8] = [
 ]
 
 /// The socket that the service manager passed, or one of our own.
-private func controlSocket(_ options: Options) throws -> LocalSocket {
-  if let passed = try ServiceManager.listenDescriptors().first {
+private func controlSocket(_ passed: ServiceManager.ListenDescriptor?, _ options: Options) throws -> LocalSocket {
+  if let passed {
     return try LocalSocket(owning: FileDescriptor(owning: passed.fd))
   }
   let folder = ControlSocket.folder(runtime: options.runtime)
@@ -45,12 +45,13 @@ private func serve(_ options: Options) throws -> Int32 {
   let rules = ClassRules(
     user: RulesFile.userPath(home: options.home), shipped: options.rules, owner: options.account.uid
   ) { Journal.log(.warning, $0) }
+  let passed = try ServiceManager.listenDescriptors()
   let daemon = Daemon(
     loop: loop, vault: vault, rules: rules, owner: options.account.uid, home: options.home,
     devicePath: options.deviceSocket, deviceLimit: limit, promptProgram: options.promptProgram, bus: .session,
-    endsWithBus: !isManaged)
+    passed: passed, endsWithBus: !isManaged)
   let signals = try [SIGTERM, SIGINT, SIGHUP].map { try loop.addSignal($0) { daemon.stop() } }
-  try daemon.start(serving: try controlSocket(options))
+  try daemon.start(serving: try controlSocket(Daemon.controlSocket(in: passed), options))
   ServiceManager.notify("READY=1")
   let status = try withExtendedLifetime(signals) { try loop.run() }
   daemon.end()
