@@ -1,13 +1,17 @@
 """`latchkey switch` where gnome-keyring is in every login: taking over, handing back, and what is as before."""
 
+import contextlib
 import json
+from types import SimpleNamespace
 
 import pytest
 from support.account import TOOLS, Account
+from support.control import GIVE_WAY, HELLO, VERSION, Control, packet
 from support.machine import Machine, eventually, make, or_skip
 from support.switching import ASIDE, await_owner, files, queue, switch
 
 LOGINS = 2
+MONITOR = "exec dbus-monitor --session \"member='NameOwnerChanged',arg0='org.freedesktop.secrets'\""
 AGENT = "SSH_AUTH_SOCK=$XDG_RUNTIME_DIR/keyring/ssh"
 
 
@@ -44,6 +48,12 @@ def keys(session):
     return session.run(f"{AGENT} ssh-add -l", check=False).stdout
 
 
+def last(session):
+    """The connection of the last that waits for the name."""
+    call = "busctl --user call org.freedesktop.DBus / org.freedesktop.DBus ListQueuedOwners s org.freedesktop.secrets"
+    return session.run(call).stdout.split()[-1]
+
+
 def logins(account, owner, agent):
     """Some logins, each with one owner of the name, and with the same keys in the agent."""
     for _ in range(LOGINS):
@@ -60,9 +70,9 @@ def test_there_and_back(alice):
         eventually(lambda: "gnome-keyring-d" in queue(session), what="gnome-keyring, which waits for the name")
         agent = keys(session)
         assert "alice" in agent or "ED25519" in agent
-        checks = json.loads(session.run("latchkey doctor --json", check=False).stdout)["checks"]
-        name = next(check for check in checks if check["id"] == "name")
-        assert (name["state"], name["command"]) == ("warning", "latchkey switch --to latchkey")
+        await_place(session)
+        name = check_of_name(session)
+        assert name["state"] == "ok" and "gnome-keyring" in name["found"] and "waits" in name["found"]
         before = files(alice)
 
         planned = switch(session, alice, "--to latchkey", "--dry-run")
@@ -70,7 +80,8 @@ def test_there_and_back(alice):
         assert files(alice) == before and "gnome-keyring-d" in queue(session)
         done = switch(session, alice, "--to latchkey")
         assert (done["changes"], done["state"]) == (planned["changes"], "done")
-        assert queue(session) == ["latchkeyd"] and keys(session) == agent
+        await_owner(session, "latchkeyd")
+        assert keys(session) == agent
         taken = files(alice)
         assert switch(session, alice, "--to latchkey")["changes"] == [] and files(alice) == taken
 
@@ -93,8 +104,63 @@ def test_there_and_back(alice):
     with alice.login() as session:
         session.run(f"{TOOLS}/autostart")
         switch(session, alice, "--to latchkey")
-        assert queue(session) == ["latchkeyd"] and keys(session) == agent
+        await_owner(session, "latchkeyd")
+        assert keys(session) == agent
         assert files(alice).keys() == taken.keys()
+
+
+def await_place(session):
+    """Waits until latchkeyd has a place in front of gnome-keyring, for the daemon after it."""
+    eventually(lambda: queue(session) == ["latchkeyd", "latchkeyd", "gnome-keyring-d"], 20, f"the place, not {queue(session)}")
+
+
+def check_of_name(session):
+    """What doctor says of the name."""
+    checks = json.loads(session.run("latchkey doctor --json", check=False).stdout)["checks"]
+    return next(check for check in checks if check["id"] == "name")
+
+
+def replace(session, account):
+    """A helper of another version that has opened the keybag, as after an upgrade; that it opened it is not looked at."""
+    other = lambda operation: packet(operation, version=VERSION + 1)
+    session.run("latchkey lock")
+    ours = SimpleNamespace(runtime=account.machine.path(f"/run/user/{account.uid}"))
+    with contextlib.closing(Control(ours, user=False)) as helper:
+        assert helper.ask(other(HELLO)) == packet(GIVE_WAY)
+        assert helper.ask(other(GIVE_WAY)) == packet(GIVE_WAY)
+        assert helper.receive() == b""
+
+
+ENDS = {
+    "killed": lambda session, account: session.run("systemctl --user kill -s KILL latchkeyd.service"),
+    "restarted": lambda session, account: session.run("systemctl --user restart latchkeyd.service"),
+    "replaced": replace,
+}
+
+
+def test_the_name_stays_where_nobody_switched(alice):
+    """Whatever ends latchkeyd, gnome-keyring waits on. Only where it is stopped, the name is gnome-keyring's."""
+    with alice.login() as session:
+        session.run(f"{TOOLS}/autostart")
+        session.store("of default", app="default")
+        await_place(session)
+        session.run(f"{MONITOR} >/tmp/owners 2>/dev/null &")
+        session.run("until grep -q NameAcquired /tmp/owners; do sleep 0.1; done")
+        for end in ENDS.values():
+            former = alice.daemon()
+            end(session, alice)
+            await_place(session)
+            eventually(lambda: alice.daemon() != former, what="the next daemon")
+            assert check_of_name(session)["state"] == "ok"
+            with alice.login():
+                assert session.lookup(app="default") == "of default"
+        session.run("kill %1")
+        owners = session.run("grep -A 3 'member=NameOwnerChanged' /tmp/owners | grep string").stdout
+        keyring = last(session)
+        assert keyring.startswith('":') and keyring not in owners and '""' not in owners, owners
+        assert owners.count("org.freedesktop.secrets") >= len(ENDS)
+        session.run("systemctl --user stop latchkeyd.socket latchkeyd.service")
+        await_owner(session, "gnome-keyring-d")
 
 
 def test_an_agent_with_keys_that_would_be_lost_stays(alice):

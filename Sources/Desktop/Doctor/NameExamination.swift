@@ -38,10 +38,16 @@ struct NameExamination {
 
   /// The program that gets the name the moment that latchkeyd ends, in a crash or for an upgrade.
   private func waiting(_ id: String) -> Finding? {
-    let others = (facts.secretsQueue.value ?? []).compactMap { RunningProcess($0, in: root) }
-      .filter { $0.name != "latchkeyd" }
-    guard let next = others.first else { return nil }
+    let waiting = (facts.secretsQueue.value ?? []).dropFirst().compactMap { RunningProcess($0, in: root) }
+    guard let next = waiting.first(where: { $0.name != "latchkeyd" }) else { return nil }
     let known = Provider.of(process: next.name)
+    // The place that latchkeyd has the service manager keep for the daemon after it.
+    if waiting.first?.name == "latchkeyd" {
+      return .ok(
+        id,
+        "latchkeyd owns \(NameExamination.name), also after a crash or a restart; \(known?.title ?? next.name) (process"
+          + " \(next.id)) waits behind it, and gets the name only when latchkeyd is stopped")
+    }
     return Finding(
       id, .warning,
       "latchkeyd owns \(NameExamination.name), but \(known?.title ?? next.name) (process \(next.id)) waits for the name"

@@ -27,6 +27,8 @@ struct SwitchSession {
     let provider: Provider?
     /// The unit that started it, where it is one of its provider's.
     let unit: String?
+    /// Whether its process is gone, and the service manager keeps its connection.
+    let hasEnded: Bool
 
     var isLatchkey: Bool { program == "latchkeyd" }
     var title: String { translated("\(provider?.title ?? program) (process \(process))") }
@@ -39,13 +41,15 @@ struct SwitchSession {
 
   func holders() -> [Holder] {
     (bus.queue(for: Self.name).value ?? []).map { one in
-      let program = RunningProcess(one.process, in: Self.root)?.name ?? translated("a program")
+      let process = RunningProcess(one.process, in: Self.root)
+      let program = process?.name ?? translated("a program")
       let provider = Provider.of(process: program)
       let unit = Self.root.lines("/proc/\(one.process)/cgroup").lazy
         .compactMap { $0.split(separator: "/").last.map(String.init) }
         .first { provider?.units.contains($0) == true }
       return Holder(
-        connection: one.connection, process: one.process, program: program, provider: provider, unit: unit)
+        connection: one.connection, process: one.process, program: program, provider: provider, unit: unit,
+        hasEnded: process == nil && one.process > 0)
     }
   }
 
@@ -148,7 +152,8 @@ struct SwitchSession {
   /// Stops Latchkey, before its units are masked: a masked unit no longer knows what to do at its end.
   func stopLatchkey() {
     for unit in Self.own { manage("StopUnit", unit) }
-    _ = waitUntil { !holders().contains(where: \.isLatchkey) }
+    // The service manager closes the connection that it kept for a next daemon a moment after this one has ended.
+    _ = waitUntil { !holders().contains { $0.isLatchkey || $0.hasEnded } }
   }
 
   /// Has another provider take the name again.
