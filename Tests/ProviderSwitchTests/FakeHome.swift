@@ -94,6 +94,11 @@ final class FakeHome {
     try installGNOMEKeyring()
     for program in ["kwalletd6", "ksecretd", "keepassxc", "oo7-daemon"] { try put("/usr/bin/\(program)", "") }
     try put("/usr/lib/systemd/user/oo7-daemon.service", "[Service]\nExecStart=/usr/libexec/oo7-daemon\n")
+    // As Fedora has the bus start it.
+    try link("/usr/lib/systemd/user/dbus-org.freedesktop.secrets.service", to: "oo7-daemon.service")
+    try put("/usr/bin/pass_secret_service", "")
+    try put(
+      "/usr/lib/systemd/user/pass-secret-service.service", "[Service]\nExecStart=/usr/bin/pass_secret_service\n")
     try own(".config/kwalletrc", "[Wallet]\nFirst Use=false\n", mode: 0o600)
     try own(".config/keepassxc/keepassxc.ini", "[General]\nX=1\n\n[FdoSecrets]\nEnabled=true\n", mode: 0o640)
     try put("/usr/share/xdg-desktop-portal/portals/latchkey.portal", "[portal]\n")

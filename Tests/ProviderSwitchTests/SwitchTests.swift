@@ -48,10 +48,13 @@ import Testing
 
   @Test func everyProviderIsTurnedOff() throws {
     let home = try system { try $0.installAll() }
-    try home.put("/etc/systemd/user/default.target.wants/oo7-daemon.service", "")
-    #expect(enabling(home) == ["gnome-keyring", "kwallet", "keepassxc", "oo7"])
+    let units = ["oo7-daemon.service", "pass-secret-service.service", "dbus-org.freedesktop.secrets.service"]
+    for unit in units { try home.put("/etc/systemd/user/default.target.wants/\(unit)", "") }
+    #expect(
+      enabling(home) == ["gnome-keyring", "kwallet", "keepassxc", "oo7", "pass-secret-service", "bus-activated"])
     try run(.toLatchkey, home)
     #expect(enabling(home) == [])
+    for unit in units { #expect(try home.everything()[".config/systemd/user/\(unit)"] == "link /dev/null") }
     #expect(home.text(".config/kwalletrc")?.contains("[org.freedesktop.secrets]\napiEnabled=false\n") == true)
     #expect(home.text(".config/kwalletrc")?.contains("[KSecretD]\nEnabled=false\n") == true)
     #expect(home.text(".config/keepassxc/keepassxc.ini") == "[General]\nX=1\n\n[FdoSecrets]\nEnabled=false\n")
@@ -104,7 +107,7 @@ import Testing
     let before = try home.everything()
     let plan = try home.providers.plan(.toLatchkey)
     #expect(try home.everything() == before)
-    #expect(plan.changes.count == 7)
+    #expect(plan.changes.count == 9)
     for change in plan.changes { #expect(change.words(home: FakeHome.home).contains("~/.")) }
     _ = try home.providers.perform(plan)
     let after = try home.everything()
@@ -218,6 +221,41 @@ import Testing
     home.person.keepsPortal = true
     let plan = try home.providers.plan(.toLatchkey)
     #expect(!plan.changesNothing && !plan.changes.contains { $0.path.contains("portal") })
+  }
+
+  @Test func aDesktopThatNamesNoBackendForSecretsGetsLatchkey() throws {
+    let portals = "/usr/share/xdg-desktop-portal"
+    let own = ".config/xdg-desktop-portal/kde-portals.conf"
+    func plasma(_ text: String, _ more: (FakeHome) throws -> Void = { _ in }) throws -> FakeHome {
+      try system {
+        for (name, interfaces) in [("latchkey", "Secret"), ("kde", "FileChooser"), ("kwallet", "Secret")] {
+          try $0.put(
+            "\(portals)/portals/\(name).portal", "[portal]\nInterfaces=org.freedesktop.impl.portal.\(interfaces)\n")
+        }
+        try $0.put("\(portals)/kde-portals.conf", text)
+        try more($0)
+      }
+    }
+    for text in ["[preferred]\ndefault=kde\n", "[preferred]\ndefault=kde;kwallet;\n"] {
+      let home = try plasma(text)
+      let before = try home.everything()
+      try run(.toLatchkey, home)
+      #expect(home.text(own) == text + "org.freedesktop.impl.portal.Secret=latchkey\n")
+      #expect(try home.providers.plan(.toLatchkey).changesNothing)
+      try run(.back, home)
+      #expect(home.text(own) == nil)
+      #expect(try before.keys.allSatisfy { try home.everything()[$0] != nil })
+    }
+    // Any backend will do, none is wanted, or it leads to Latchkey.
+    for text in ["default=*", "default=kde\norg.freedesktop.impl.portal.Secret=none", "default=kde;latchkey"] {
+      #expect(try plasma("[preferred]\n\(text)\n").providers.plan(.toLatchkey).changesNothing)
+    }
+    // The person's own file, and the wish that all stays.
+    let chosen = try plasma("[preferred]\ndefault=kde\n") { try $0.own(own, "[preferred]\ndefault=kde\n") }
+    #expect(try chosen.providers.plan(.toLatchkey).changesNothing)
+    let kept = try plasma("[preferred]\ndefault=kde\n")
+    kept.person.keepsPortal = true
+    #expect(try kept.providers.plan(.toLatchkey).changesNothing)
   }
 
   // MARK: Interruptions

@@ -36,7 +36,14 @@ struct PortalRouting {
       guard let (path, writer) = file(of: desktop) else { continue }
       let text = settings(path)
       let named = text.value(Self.interface, in: "preferred")
-      guard let other = backend(named, of: desktop), !Self.ours.contains(other) else { continue }
+      guard let other = backend(text, of: desktop) else {
+        // As on Plasma. A file that the person or the administrator wrote stays as it is.
+        if writer == .desktop, !wanted.person.keepsPortal, !leavesItOpen(text) {
+          lead(desktop, path, "on \(desktop), sandboxed applications get their secret from Latchkey", &wanted)
+        }
+        continue
+      }
+      guard !Self.ours.contains(other) else { continue }
       switch writer {
       case .person:
         guard named != nil else { continue }
@@ -47,22 +54,33 @@ struct PortalRouting {
         wanted.refusePortal("\(who) chose '\(other)' for the secrets of sandboxed applications in \(path).")
       case .desktop where wanted.person.keepsPortal: continue
       case .desktop:
-        guard var own = textToCopy(path, wanted.files) else {
-          wanted.refusePortal(
-            "\(path) would be copied to where every user can read it. For that, it has to be root's own file, no link,"
-              + " readable by all, in folders that nobody else can change. Look at it with 'ls -l \(path)'.")
-          continue
-        }
-        // The first file that is found counts as a whole, so ours is the desktop's with one line more.
-        own.set(Self.interface, in: "preferred", to: "latchkey")
-        wanted.add(
-          "\(scope.portals)/\(desktop)-portals.conf",
-          "on \(desktop), sandboxed applications get their secret from Latchkey, not from \(other)", new: own.text)
+        guard
+          lead(
+            desktop, path, "on \(desktop), sandboxed applications get their secret from Latchkey, not from \(other)",
+            &wanted)
+        else { continue }
         wanted.note(
           "A sandboxed application whose secret is in '\(other)' gets a new one here, and cannot read what it sealed with the"
             + " former one. Import that secret first, or add --keep-portal.")
       }
     }
+  }
+
+  /// Adds a file that leads to Latchkey, in front of the desktop's own at `path`.
+  ///
+  /// - Returns: whether it can.
+  @discardableResult
+  private func lead(_ desktop: String, _ path: String, _ purpose: String, _ wanted: inout WantedChanges) -> Bool {
+    guard var own = textToCopy(path, wanted.files) else {
+      wanted.refusePortal(
+        "\(path) would be copied to where every user can read it. For that, it has to be root's own file, no link,"
+          + " readable by all, in folders that nobody else can change. Look at it with 'ls -l \(path)'.")
+      return false
+    }
+    // The first file that is found counts as a whole, so ours is the desktop's with one line more.
+    own.set(Self.interface, in: "preferred", to: "latchkey")
+    wanted.add("\(scope.portals)/\(desktop)-portals.conf", purpose, new: own.text)
+    return true
   }
 
   /// What a desktop's file says, for a copy of it; nil where the copy could show users what only root can read. Root follows any
@@ -90,20 +108,38 @@ struct PortalRouting {
     return nil
   }
 
-  /// The backend that is asked: the first of those named that is installed, else one that says it is for the desktop.
-  private func backend(_ named: String?, of desktop: String) -> String? {
-    let portals = "/usr/share/xdg-desktop-portal/portals"
-    let list = named?.split(separator: ";").map { String($0.filter { $0 != " " }) } ?? []
-    if let first = list.first(where: { root.contains("\(portals)/\($0).portal") }) { return first }
-    guard named == nil else { return nil }
-    for name in root.names(in: portals) where name.hasSuffix(".portal") {
-      let text = settings("\(portals)/\(name)")
-      let uses = (text.value("UseIn", in: "portal") ?? "").lowercased().split(separator: ";")
-      let interfaces = (text.value("Interfaces", in: "portal") ?? "").split(separator: ";")
-      if uses.contains(Substring(desktop)), interfaces.contains(Substring(Self.interface)) {
-        return String(name.dropLast(".portal".count))
-      }
+  private static let portals = "/usr/share/xdg-desktop-portal/portals"
+
+  /// The backend that is asked: the first installed one that the file names for secrets; else, the first one named for
+  /// everything that has secrets; else, one that says it is for the desktop. Nil where there is none.
+  private func backend(_ text: SettingsText, of desktop: String) -> String? {
+    if let named = names(text.value(Self.interface, in: "preferred")) {
+      return named.first { root.contains("\(Self.portals)/\($0).portal") }
     }
-    return nil
+    if let first = names(text.value("default", in: "preferred"))?.first(where: hasSecrets) { return first }
+    return root.names(in: Self.portals).sorted().lazy.filter { $0.hasSuffix(".portal") }
+      .map { String($0.dropLast(".portal".count)) }.first { hasSecrets($0) && isFor(desktop, $0) }
+  }
+
+  private func names(_ list: String?) -> [String]? {
+    list?.split(separator: ";").map { String($0.filter { $0 != " " }) }
+  }
+
+  private func value(_ key: String, of backend: String) -> [Substring] {
+    (settings("\(Self.portals)/\(backend).portal").value(key, in: "portal") ?? "").split(separator: ";")
+  }
+
+  private func hasSecrets(_ backend: String) -> Bool {
+    value("Interfaces", of: backend).contains(Substring(Self.interface))
+  }
+
+  private func isFor(_ desktop: String, _ backend: String) -> Bool {
+    value("UseIn", of: backend).contains { $0.lowercased() == desktop.lowercased() }
+  }
+
+  /// Whether a file wants no backend for secrets, or takes any.
+  private func leavesItOpen(_ text: SettingsText) -> Bool {
+    names(text.value(Self.interface, in: "preferred"))?.contains("none") == true
+      || names(text.value("default", in: "preferred"))?.contains("*") == true
   }
 }
