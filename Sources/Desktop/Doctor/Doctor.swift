@@ -24,6 +24,7 @@ public struct Doctor: Sendable {
     findings += OwnServices(root: root).findings()
     findings += UnitExamination(root: root, facts: facts).findings()
     findings += NameExamination(root: root, facts: facts).findings()
+    findings += PortalExamination(root: root, facts: facts).findings()
     findings += MemoryExamination(root: root, facts: facts).findings()
     findings += VaultExamination(root: root, facts: facts).findings()
     findings += LockerExamination(root: root, facts: facts).findings()

@@ -1,0 +1,124 @@
+import Glibc
+import Testing
+
+@testable import LatchkeyDoctor
+
+/// Who owns the name, and which other programs could.
+extension SessionTests {
+  @Test func owner() throws {
+    #expect(try told("name", { $0.secretsOwner = .known(.nobody) }).condition == .broken)
+    #expect(try told("name", { $0.secretsOwner = .unknown("why") }) == .unknown("name", "why"))
+    #expect(try told("name", { $0.secretsOwner = .known(.process(0)) }).condition == .unknown)
+    let found = try told("name", { $0.secretsOwner = .known(.process(50)) }) {
+      try $0.process(50, "gnome-keyring-d", uid: Int(getuid()))
+    }
+    #expect(found.condition == .broken && found.found.contains("gnome-keyring (process 50)"))
+    guard case .command(let command)? = found.fix else { Issue.record("no command"); return }
+    #expect(command == "latchkey switch --to latchkey")
+  }
+
+  @Test func whoWaitsForTheName() throws {
+    let found = try told("name", { $0.secretsQueue = .known([11, 50]) }) {
+      try $0.process(50, "gnome-keyring-d", uid: Int(getuid()))
+    }
+    #expect(found.condition == .warning && found.found.contains("gnome-keyring (process 50) waits for the name"))
+    #expect(found.fix == .command("latchkey switch --to latchkey"))
+    #expect(try told("name", { $0.secretsQueue = .known([11]) }).condition == .ok)
+    let behind = try told("name", { $0.secretsQueue = .known([11, 11, 50]) }) {
+      try $0.process(50, "gnome-keyring-d", uid: Int(getuid()))
+    }
+    #expect(behind.condition == .ok && behind.found.contains("gnome-keyring (process 50) waits behind it"))
+    #expect(try told("name", { $0.secretsQueue = .unknown("why") }).condition == .ok)
+  }
+
+  @Test func otherProviders() throws {
+    let install: (FakeSystem) throws -> Void = {
+      try $0.put("/usr/bin/gnome-keyring-daemon", "", mode: 0o755)
+      try $0.put("/usr/lib/systemd/user/gnome-keyring-daemon.socket", "")
+      try $0.put(
+        "/etc/xdg/autostart/gnome-keyring-secrets.desktop",
+        "[Desktop Entry]\nExec=/usr/bin/gnome-keyring-daemon --start --components=secrets\n")
+    }
+    let id = "provider.gnome-keyring"
+    #expect(Self.findings(try Self.system()).one(id) == nil)
+    // Ours was first.
+    #expect(try after(id, install).condition == .ok)
+    let nobody: (inout DesktopFacts) -> Void = { $0.secretsOwner = .known(.nobody) }
+    #expect(try told(id, nobody, install).condition == .warning)
+    #expect(
+      try told(id, nobody) {
+        try install($0)
+        try $0.put("\(Self.home)/.config/autostart/gnome-keyring-secrets.desktop", "[Desktop Entry]\nHidden=true\n")
+      }.condition == .ok)
+    #expect(
+      try told(id, nobody) {
+        try install($0)
+        try $0.put("\(Self.home)/.config/autostart/gnome-keyring-secrets.desktop", "Hidden=true\n")
+        try $0.link("/etc/systemd/user/sockets.target.wants/gnome-keyring-daemon.socket", to: "/x")
+      }.condition == .warning)
+    #expect(try told("provider.kwallet", nobody) { try $0.put("/usr/bin/kwalletd6", "") }.condition == .warning)
+    #expect(
+      try told("provider.kwallet", nobody) {
+        try $0.put("/usr/bin/kwalletd6", "")
+        try $0.put(
+          "\(Self.home)/.config/kwalletrc", "[Wallet]\nEnabled=true\n\n[org.freedesktop.secrets]\napiEnabled=false\n")
+      }.condition == .ok)
+    let keepassxc: (FakeSystem) throws -> Void = { try $0.put("/usr/bin/keepassxc", "") }
+    #expect(try told("provider.keepassxc", nobody, keepassxc).condition == .ok)
+    let found = try told("provider.keepassxc", nobody) {
+      try keepassxc($0)
+      try $0.put(
+        "\(Self.home)/.config/keepassxc/keepassxc.ini", "[Browser]\nEnabled=false\n[FdoSecrets]\nEnabled=true\n")
+    }
+    #expect(found.condition == .warning)
+    #expect(
+      try told("provider.oo7", nobody) {
+        try $0.put("/usr/lib/systemd/user/oo7-daemon.service", "")
+        try $0.link("/etc/systemd/user/default.target.wants/oo7-daemon.service", to: "/x")
+      }.condition == .warning)
+    #expect(
+      try told("provider.pass-secret-service", nobody) { try $0.put("/usr/bin/pass_secret_service", "") }.condition
+        == .ok)
+    // As Fedora has the bus start oo7, and a unit of pass-secret-service's.
+    for (id, unit) in [
+      ("provider.bus-activated", "dbus-org.freedesktop.secrets.service"),
+      ("provider.pass-secret-service", "pass-secret-service.service"),
+    ] {
+      func install(_ system: FakeSystem) throws {
+        try system.put("/usr/lib/systemd/user/\(unit)", "[Service]\nExecStart=/usr/bin/pass_secret_service\n")
+      }
+      #expect(try told(id, nobody, install).condition == .ok)
+      let found = try told(id, nobody) {
+        try install($0)
+        try $0.link("/etc/systemd/user/default.target.wants/\(unit)", to: "/x")
+      }
+      #expect(found.condition == .warning && found.found.contains(unit))
+      #expect(
+        try told(id, nobody) {
+          try install($0)
+          try $0.link("/etc/systemd/user/default.target.wants/\(unit)", to: "/x")
+          try $0.link("\(Self.home)/.config/systemd/user/\(unit)", to: "/dev/null")
+        }.condition == .ok)
+    }
+  }
+
+  @Test func aPortalsFileThatLeadsToLatchkeyAfterItSteppedAside() throws {
+    let file = "\(Self.home)/.config/xdg-desktop-portal/kde-portals.conf"
+    let line = "[preferred]\ndefault=kde\norg.freedesktop.impl.portal.Secret=latchkey\n"
+    let stepAside: (FakeSystem) throws -> Void = {
+      try $0.link("\(Self.home)/.config/systemd/user/latchkeyd.socket", to: "/dev/null")
+    }
+    #expect(Self.findings(try Self.system()).one("portal") == nil)
+    #expect(try after("portal", stepAside).condition == .ok)
+    let found = try after("portal") {
+      try stepAside($0)
+      try $0.put(file, line)
+    }
+    #expect(found.condition == .warning && found.found.contains(file))
+    let other = try after("portal") {
+      try stepAside($0)
+      try $0.put(file, "[preferred]\norg.freedesktop.impl.portal.Secret=kwallet\n")
+    }
+    #expect(other.condition == .ok)
+  }
+}
