@@ -96,6 +96,6 @@ def pytest_runtest_makereport(item, call):
     report = (yield).get_result()
     shown = item.funcargs.get("any_desktop")
     if report.when != "teardown" and report.failed and shown is not None:
-        report.sections.append(("the screen", shown.picture(f"failed-{item.originalname}")))
+        report.sections.append(("the screen", shown.picture_of_failure(item.originalname)))
         lines = shown.machine.root("journalctl", "-q", "--no-pager", "-n", "200", check=False).stdout
         report.sections.append(("journal", lines))

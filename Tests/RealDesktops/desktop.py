@@ -20,6 +20,8 @@ class Desktop:
     name = ""
     # The command by which its own menu or key locks the screen.
     own_lock = ()
+    # Whether it locks the screen when logind announces sleep.
+    locks_for_sleep = True
 
     def __init__(self, account):
         self.account = account
@@ -138,8 +140,7 @@ class Desktop:
             with contextlib.suppress(AssertionError):
                 eventually(lambda: not self.is_locked(), 10, "the open screen")
                 return
-        self.picture("unlock-failed")
-        raise AssertionError(f"the screen stays locked: see {PICTURES}")
+        raise AssertionError(f"the screen stays locked: {self.picture_of_failure('unlock')}")
 
     def refuse(self, password):
         """Types a wrong password at the locked screen, which stays locked. Leaves a picture of it."""
@@ -165,14 +166,20 @@ class Desktop:
         raise NotImplementedError
 
     def picture(self, name):
-        """Keeps a picture of the screen; the path of it, or why there is none."""
+        """Keeps a picture of the screen; the path of it."""
         PICTURES.mkdir(parents=True, exist_ok=True)
         path = PICTURES / f"{self.name}-{name}.png"
+        path.unlink(missing_ok=True)
+        self.camera(path)
+        assert path.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n", f"{path} is no picture"
+        return str(path)
+
+    def picture_of_failure(self, name):
+        """The same beside another failure, which counts: why there is no picture, where there is none."""
         try:
-            self.camera(path)
+            return self.picture(f"failed-{name}")
         except (AssertionError, OSError) as error:
             return f"no picture: {error}"
-        return str(path)
 
     def wake(self):
         """Has the locked screen ask for the password."""

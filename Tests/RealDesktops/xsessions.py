@@ -29,8 +29,6 @@ class XSession(XDesktop):
     desktops = ""
     # The locker's own command. Not all of these lockers tell logind that the screen is locked.
     locker = ""
-    # Whether the locker locks the screen when logind announces sleep. Elsewhere a power manager does, which is not installed here.
-    locks_for_sleep = False
 
     @property
     def command(self):
@@ -51,7 +49,6 @@ class Xfce(XSession):
     name, desktops, packages = "xfce", "XFCE", XFCE_PACKAGES
     program, sign = "startxfce4", "xfce4-panel"
     locker = "xfce4-screensaver-command"
-    locks_for_sleep = True
 
 
 class MATE(XSession):
@@ -60,3 +57,5 @@ class MATE(XSession):
     name, desktops, packages = "mate", "MATE", MATE_PACKAGES
     program, sign = "mate-session", "mate-panel"
     locker = "mate-screensaver-command"
+    # A power manager would, which is not installed here.
+    locks_for_sleep = False
