@@ -8,7 +8,8 @@ CACHE = REPOSITORY / ".build/roots"
 # Other programs that keep secrets, and what their tests use.
 PROVIDERS = {
     "bookworm": ["gnome-keyring", "libpam-gnome-keyring", "libkf5wallet-bin", "keepassxc"],
-    "trixie": ["gnome-keyring", "libpam-gnome-keyring", "kwallet6", "keepassxc"],
+    # gcr4 has the agent for ssh that follows gnome-keyring's.
+    "trixie": ["gnome-keyring", "libpam-gnome-keyring", "gcr4", "kwallet6", "keepassxc"],
 }
 PORTAL = ["xdg-desktop-portal", "bubblewrap", "python3-jeepney"]
 

@@ -102,7 +102,7 @@ def test_there_and_back(beside, former, alice):
 
 @pytest.mark.parametrize("beside", ["gnome-keyring"], indirect=True)
 def test_the_portal_answers_as_before(former, alice):
-    """The application gets back what the former provider gave it."""
+    """The application gets back what the former provider gave it. gnome-keyring's lines of PAM stay, and take nobody the name."""
     # As display managers have it; login(1) does not open gnome-keyring's files, and it would ask.
     for kind, options in (("auth", ""), ("session", " auto_start")):
         file = alice.machine.path(f"/etc/pam.d/common-{kind}")
@@ -113,6 +113,7 @@ def test_the_portal_answers_as_before(former, alice):
         await_owner(session, former.program)
         secret = portal_secret(session, alice, "GNOME")
     before, _ = providers.take_over(alice, former)
+    providers.logins(alice, "latchkeyd", former, LOGINS)
     with former.running(alice) as session:
         assert portal_secret(session, alice, "GNOME") != secret
     providers.hand_back(alice, former, before)
@@ -129,10 +130,14 @@ def test_installed_again(beside, former, alice, packages):
             await_owner(session, "latchkeyd")
     else:
         before, _ = providers.take_over(alice, former)
+    with former.running(alice) as session:
+        secret = portal_secret(session, alice, desktop(beside))
     machine.root(*APT, "remove", "latchkey", "libpam-latchkey", timeout=120)
     keys = providers.logins(alice, None, former, FEW)
     machine.root(*APT, "install", *packages.inside, timeout=120)
     assert providers.logins(alice, "latchkeyd", former, LOGINS) == keys
+    with former.running(alice) as session:
+        assert portal_secret(session, alice, desktop(beside)) == secret
     if before is not None:
         providers.hand_back(alice, former, before)
         assert providers.logins(alice, former.program, former, FEW) == keys

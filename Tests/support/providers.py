@@ -28,13 +28,14 @@ START_AGAIN = "start KeePassXC again"
 
 class Former:
     """The provider from before: its process, how a session starts it, what ends it at logout, what handing back to it leaves to the
-    person, whether it waits for the name that another program has, and whether it keeps its settings then."""
+    person, whether it waits for the name that another program has, whether it keeps its settings then, and whether the session has an
+    agent for ssh with it."""
 
-    def __init__(self, program, begin, end="true", left="", waits=False, bears_others=True, without=frozenset()):
+    def __init__(self, program, begin, end="true", left="", waits=False, bears_others=True, without=frozenset(), has_agent=False):
         self.program, self.begin, self.end, self.left = program, begin, end, left
         self.waits, self.bears_others = waits, bears_others
         # What handing back does not add.
-        self.without = without
+        self.without, self.has_agent = without, has_agent
 
     @contextlib.contextmanager
     def running(self, account, begins=True):
@@ -52,7 +53,7 @@ BUS_LINK = {"/.local/share/dbus-1/services/org.freedesktop.secrets.service"}
 
 
 def gnome_keyring():
-    return Former("gnome-keyring-d", lambda session: session.run(f"{TOOLS}/autostart"), waits=True)
+    return Former("gnome-keyring-d", lambda session: session.run(f"{TOOLS}/autostart"), waits=True, has_agent=True)
 
 
 def kwallet(version):
@@ -100,8 +101,11 @@ def keepassxc_settings(account, former):
         await_owner(session, "keepassxc")
 
 
-def agents(session):
-    """What the agents for ssh have, and whether there are any."""
+def agents(session, former):
+    """What the agents for ssh have, and whether there are any. Where there is one, it has the user's key."""
+    if not former.has_agent:
+        return session.run(AGENTS, check=False).stdout
+    eventually(lambda: "(ED25519)" in session.run(AGENTS, check=False).stdout, 20, "a key in an agent for ssh")
     return session.run(AGENTS, check=False).stdout
 
 
@@ -111,7 +115,7 @@ def logins(account, owner, former, count, look=lambda session: None):
     for _ in range(count):
         with former.running(account) as session:
             await_owner(session, owner)
-            seen.add(agents(session))
+            seen.add(agents(session, former))
             look(session)
     assert len(seen) == 1, seen
     return seen.pop()
@@ -123,10 +127,10 @@ def take_over(account, former, first=True):
     with former.running(account, begins=former.bears_others or not first) as session:
         if former.waits and first:
             eventually(lambda: former.program in queue(session), 20, f"{former.program}, which wants the name")
-        keys, before = agents(session), files(account)
+        keys, before = agents(session, former), files(account)
         switch(session, account, "--to latchkey")
         await_owner(session, "latchkeyd")
-        assert agents(session) == keys
+        assert agents(session, former) == keys
         taken = files(account)
         assert switch(session, account, "--to latchkey")["changes"] == []
     return before, taken
