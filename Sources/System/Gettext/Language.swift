@@ -34,6 +34,9 @@ package enum Language {
     locale = nil
   }
 
+  /// Whether texts may be other than English.
+  static var isChosen: Bool { locale != nil }
+
   /// Below the folder that `make install` has laid this program into, a few levels up: PREFIX/share/locale.
   private static var catalogues: String? {
     var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))

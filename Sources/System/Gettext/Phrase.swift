@@ -5,6 +5,8 @@ package struct Phrase: ExpressibleByStringInterpolation {
   private let pieces: [String]
   let values: [String]
 
+  init(pieces: [String], values: [String]) { (self.pieces, self.values) = (pieces, values) }
+
   package init(stringLiteral text: String) { (pieces, values) = ([text], []) }
 
   package init(stringInterpolation parts: StringInterpolation) { (pieces, values) = (parts.pieces, parts.values) }

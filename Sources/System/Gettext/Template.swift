@@ -1,0 +1,114 @@
+/// A text that another program writes in English, or that a file has in English: an answer of the vault, a note of what was done.
+/// It is a literal with the places of its values, so that ``Templates`` finds the text and its values again. `po/extract` finds
+/// the literals of `Template("…")`.
+package struct Template: ExpressibleByStringInterpolation, Sendable {
+  /// What stands in a place.
+  package enum Place: Sendable {
+    /// A name, a path, a number: the same in every language.
+    case value
+    /// Another such text.
+    case text
+  }
+
+  /// What stands before, between and behind the places: one more than there are places.
+  let pieces: [String]
+  let places: [Place]
+
+  package init(stringLiteral text: String) { (pieces, places) = ([text], []) }
+
+  package init(stringInterpolation parts: StringInterpolation) { (pieces, places) = (parts.pieces, parts.places) }
+
+  /// The English text with these values.
+  package func filled(_ values: String...) -> String { Phrase(pieces: pieces, values: values).text }
+
+  /// Takes a literal with places apart.
+  package struct StringInterpolation: StringInterpolationProtocol {
+    fileprivate var pieces = [""]
+    fileprivate var places: [Place] = []
+
+    package init(literalCapacity: Int, interpolationCount: Int) {}
+
+    package mutating func appendLiteral(_ literal: String) { pieces[pieces.count - 1] += literal }
+
+    package mutating func appendInterpolation(_ place: Place) {
+      places.append(place)
+      pieces.append("")
+    }
+  }
+
+  /// The values in a text; nil where it is another text.
+  func values(in text: String) -> [String]? {
+    var rest = Array(text.utf8)[...]
+    let first = Array(pieces[0].utf8)
+    guard rest.starts(with: first) else { return nil }
+    rest = rest.dropFirst(first.count)
+    var values: [String] = []
+    for (number, piece) in pieces.enumerated().dropFirst() {
+      let piece = Array(piece.utf8)
+      // A value ends where the next piece begins first. The last piece is the end of the text.
+      let isLast = number == pieces.count - 1
+      guard let start = isLast ? Self.end(of: rest, piece) : Self.start(of: piece, in: rest), start > rest.startIndex
+      else { return nil }
+      values.append(String(decoding: rest[..<start], as: UTF8.self))
+      // What follows a semicolon is another text.
+      if places[number - 1] == .value, Self.start(of: Array("; ".utf8), in: rest[..<start]) != nil { return nil }
+      rest = rest[start...].dropFirst(piece.count)
+    }
+    return rest.isEmpty ? values : nil
+  }
+
+  private static func start(of piece: [UInt8], in text: ArraySlice<UInt8>) -> Int? {
+    guard text.count >= piece.count else { return nil }
+    return (text.startIndex...text.endIndex - piece.count).first { text[$0...].starts(with: piece) }
+  }
+
+  private static func end(of text: ArraySlice<UInt8>, _ piece: [UInt8]) -> Int? {
+    text.suffix(piece.count).elementsEqual(piece) ? text.endIndex - piece.count : nil
+  }
+}
+
+/// All texts of one source, with which a person reads in their language what arrived in English.
+package struct Templates: Sendable {
+  private let plain: Set<String>
+  private let filled: [Template]
+  private let joined: [UInt8: Template]
+
+  /// - Parameters:
+  ///   - templates: the first that fits a text counts.
+  ///   - semicolon: how two texts are joined by a semicolon; nil where none are.
+  ///   - colon: the same for "where: what".
+  package init(_ templates: [Template], semicolon: Template? = nil, colon: Template? = nil) {
+    plain = Set(templates.filter(\.places.isEmpty).map { $0.pieces[0] })
+    filled = templates.filter { !$0.places.isEmpty }
+    joined = [UInt8(ascii: ";"): semicolon, UInt8(ascii: ":"): colon].compactMapValues { $0 }
+  }
+
+  /// A text in the person's language. One that is not known stays as it is. Texts that are joined are translated one by one.
+  package func translation(of text: String) -> String { Language.isChosen ? translation(of: text, depth: 0) : text }
+
+  private func translation(of text: String, depth: Int) -> String {
+    // What a program answers must not decide how deep this goes.
+    guard depth < 16 else { return text }
+    if plain.contains(text) { return Language.find(text) ?? text }
+    for template in filled {
+      guard let values = template.values(in: text) else { continue }
+      let told = zip(values, template.places).map { value, place in
+        place == .text ? translation(of: value, depth: depth + 1) : value
+      }
+      return translated(Phrase(pieces: template.pieces, values: told))
+    }
+    guard let (first, way, rest) = split(text) else { return text }
+    let parts = [translation(of: first, depth: depth + 1), translation(of: rest, depth: depth + 1)]
+    return parts == [first, rest] ? text : translated(Phrase(pieces: way.pieces, values: parts))
+  }
+
+  /// What stands before the first mark with a blank behind it, how the two are joined, and what follows.
+  private func split(_ text: String) -> (String, Template, String)? {
+    let bytes = Array(text.utf8)
+    let place = bytes.indices.dropLast().first { joined[bytes[$0]] != nil && bytes[$0 + 1] == UInt8(ascii: " ") }
+    guard let place, let way = joined[bytes[place]] else { return nil }
+    return (
+      String(decoding: bytes[..<place], as: UTF8.self), way, String(decoding: bytes[(place + 2)...], as: UTF8.self)
+    )
+  }
+}
