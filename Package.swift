@@ -162,13 +162,15 @@ let package = Package(
     module("SecretClient", on: .wire, ["LatchkeyGcrypt", "LatchkeySodium", "LatchkeySystemd"]),
 
     // Import
-    module("ForeignKeyrings", on: .imports, ["LatchkeyGcrypt", "LatchkeySecretClient", "LatchkeySodium"]),
+    module(
+      "ForeignKeyrings", on: .imports,
+      ["LatchkeyGcrypt", "LatchkeyGettext", "LatchkeySecretClient", "LatchkeySodium"]),
 
     // Desktop
     module("SessionState", on: .desktop, ["CLatchkeyHelper", "LatchkeyControl", "LatchkeySystemd"]),
     module("Biometry", on: .desktop, ["LatchkeySystemd"]),
-    module("Doctor", on: .desktop, ["CLatchkeyHelper", "CLatchkeyLinux", "LatchkeyPosix"]),
-    module("ProviderSwitch", on: .desktop, ["LatchkeyDoctor", "LatchkeyPosix"]),
+    module("Doctor", on: .desktop, ["CLatchkeyHelper", "CLatchkeyLinux", "LatchkeyGettext", "LatchkeyPosix"]),
+    module("ProviderSwitch", on: .desktop, ["LatchkeyDoctor", "LatchkeyGettext", "LatchkeyPosix"]),
     module(
       "Prompts", on: .desktop,
       ["CLatchkeyLinux", "LatchkeyControl", "LatchkeyKeybag", "LatchkeyPosix", "LatchkeySystemd"]),

@@ -1,3 +1,5 @@
+import LatchkeyGettext
+
 /// Another program that can keep the session's secrets, and how it comes to do that.
 package struct Provider: Sendable {
   /// A line of its settings that says whether it offers secrets.
@@ -36,7 +38,10 @@ package struct Provider: Sendable {
   }
 
   package let id: String
-  package let title: String
+  /// Its name in English, as records have it.
+  package let name: String
+  /// Its name for a person.
+  package var title: String { id == "bus-activated" ? translated("the service \(units[0])") : name }
   /// How its processes are called, cut to the 15 letters that the kernel keeps.
   package let processes: [String]
   /// Its units in the user's manager.
@@ -49,10 +54,10 @@ package struct Provider: Sendable {
   package let ending: Ending?
 
   private init(
-    _ id: String, _ title: String, processes: [String], units: [String] = [], settings: [Setting] = [],
+    _ id: String, _ name: String, processes: [String], units: [String] = [], settings: [Setting] = [],
     programs: [String], otherNames: [String] = [], ending: Ending? = nil
   ) {
-    (self.id, self.title, self.processes, self.units) = (id, title, processes, units)
+    (self.id, self.name, self.processes, self.units) = (id, name, processes, units)
     (self.settings, self.programs, self.otherNames, self.ending) = (settings, programs, otherNames, ending)
   }
 

@@ -1,3 +1,5 @@
+import LatchkeyGettext
+
 /// One file that a switch changes, with what puts it back.
 public struct FileChange: Codable, Equatable, Sendable {
   /// Which way of a switch made it.
@@ -21,7 +23,7 @@ public struct FileChange: Codable, Equatable, Sendable {
   public let path: String
   /// Which way made it.
   public let side: Side
-  /// What it is for, in words.
+  /// What it is for, in English words.
   public let purpose: String
   /// What was there.
   public internal(set) var before: FileState
@@ -29,16 +31,20 @@ public struct FileChange: Codable, Equatable, Sendable {
   public internal(set) var after: FileState
   var settings: [Setting] = []
 
+  /// What it is for, in the person's language.
+  public var purposeWords: String { Purpose.words(of: purpose) }
+
   /// What is done, for a person, as part of a list.
   public func words(home: String?) -> String {
     let place = Self.short(path, home: home)
     switch after {
-    case .absent: return "remove \(place): \(purpose)"
-    case .link(let target): return "link \(place) to \(target): \(purpose)"
+    case .absent: return translated("remove \(place): \(purposeWords)")
+    case .link(let target): return translated("link \(place) to \(target): \(purposeWords)")
     case .file:
-      guard !settings.isEmpty else { return "write \(place): \(purpose)" }
-      let lines = settings.map { "\($0.key)=\($0.value) in [\($0.section)]" }.joined(separator: " and ")
-      return "set \(lines) of \(place): \(purpose)"
+      guard !settings.isEmpty else { return translated("write \(place): \(purposeWords)") }
+      let lines = settings.map { translated("\($0.key)=\($0.value) in [\($0.section)]") }
+      let list = lines.dropFirst().reduce(lines[0]) { translated("\($0) and \($1)") }
+      return translated("set \(list) of \(place): \(purposeWords)")
     }
   }
 
@@ -46,9 +52,9 @@ public struct FileChange: Codable, Equatable, Sendable {
   public func backWords(home: String?) -> String {
     let place = Self.short(path, home: home)
     switch before {
-    case .absent: return "remove \(place), which did not exist before"
-    case .link(let target): return "link \(place) to \(target), as before"
-    case .file: return "restore \(place) as it was"
+    case .absent: return translated("remove \(place), which did not exist before")
+    case .link(let target): return translated("link \(place) to \(target), as before")
+    case .file: return translated("restore \(place) as it was")
     }
   }
 

@@ -1,4 +1,5 @@
 import LatchkeyDoctor
+import LatchkeyGettext
 
 /// Which backend gives sandboxed applications their secret: what portals.conf of each desktop says, and what there is without.
 struct PortalRouting {
@@ -39,7 +40,7 @@ struct PortalRouting {
       guard let other = backend(text, of: desktop) else {
         // As on Plasma. A file that the person or the administrator wrote stays as it is.
         if writer == .desktop, !wanted.person.keepsPortal, !leavesItOpen(text) {
-          lead(desktop, path, "on \(desktop), sandboxed applications get their secret from Latchkey", &wanted)
+          lead(desktop, path, Purpose.unnamedPortal.filled(desktop), &wanted)
         }
         continue
       }
@@ -47,21 +48,22 @@ struct PortalRouting {
       switch writer {
       case .person:
         guard named != nil else { continue }
-        wanted.refusePortal("you chose '\(other)' for the secrets of sandboxed applications in \(path).")
+        wanted.refusePortal(translated("you chose '\(other)' for the secrets of sandboxed applications in \(path)."))
       case .administrator:
         guard named != nil else { continue }
-        let who = scope == .allUsers ? "you" : "your administrator"
-        wanted.refusePortal("\(who) chose '\(other)' for the secrets of sandboxed applications in \(path).")
+        wanted.refusePortal(
+          scope == .allUsers
+            ? translated("you chose '\(other)' for the secrets of sandboxed applications in \(path).")
+            : translated("your administrator chose '\(other)' for the secrets of sandboxed applications in \(path)."))
       case .desktop where wanted.person.keepsPortal: continue
       case .desktop:
-        guard
-          lead(
-            desktop, path, "on \(desktop), sandboxed applications get their secret from Latchkey, not from \(other)",
-            &wanted)
-        else { continue }
+        guard lead(desktop, path, Purpose.portal.filled(desktop, other), &wanted) else { continue }
         wanted.note(
-          "A sandboxed application whose secret is in '\(other)' gets a new one here, and cannot read what it sealed with the"
-            + " former one. Import that secret first, or add --keep-portal.")
+          translated(
+            """
+            A sandboxed application whose secret is in '\(other)' gets a new one here, and cannot read what it \
+            sealed with the former one. Import that secret first, or add --keep-portal.
+            """))
       }
     }
   }
@@ -73,8 +75,11 @@ struct PortalRouting {
   private func lead(_ desktop: String, _ path: String, _ purpose: String, _ wanted: inout WantedChanges) -> Bool {
     guard var own = textToCopy(path, wanted.files) else {
       wanted.refusePortal(
-        "\(path) would be copied to where every user can read it. For that, it has to be root's own file, no link,"
-          + " readable by all, in folders that nobody else can change. Look at it with 'ls -l \(path)'.")
+        translated(
+          """
+          \(path) would be copied to where every user can read it. For that, it has to be root's own file, no \
+          link, readable by all, in folders that nobody else can change. Look at it with 'ls -l \(path)'.
+          """))
       return false
     }
     // The first file that is found counts as a whole, so ours is the desktop's with one line more.

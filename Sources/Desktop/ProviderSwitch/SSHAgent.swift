@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Glibc
 import LatchkeyDoctor
+import LatchkeyGettext
 import LatchkeyPosix
 
 /// gnome-keyring's agent for ssh, which version 42 has beside its part for secrets.
@@ -81,7 +82,7 @@ public struct SSHAgent {
   public func whyItStays(root: SystemRoot, home: String) -> String? {
     switch content {
     case .absent: return nil
-    case .silent: return "its ssh agent does not answer, and any keys in it would be lost"
+    case .silent: return translated("its ssh agent does not answer, and any keys in it would be lost")
     case .keys(var keys):
       for name in root.names(in: "\(home)/.ssh") where name.hasSuffix(".pub") {
         for line in root.lines("\(home)/.ssh/\(name)") {
@@ -90,7 +91,9 @@ public struct SSHAgent {
       }
       let count = keys.count
       guard count > 0 else { return nil }
-      return "its ssh agent has \(count) \(count == 1 ? "key" : "keys") from ssh-add, which would be lost"
+      return translated(
+        count, one: "its ssh agent has \(count) key from ssh-add, which would be lost",
+        other: "its ssh agent has \(count) keys from ssh-add, which would be lost")
     }
   }
 

@@ -1,5 +1,6 @@
 import Glibc
 import LatchkeyDoctor
+import LatchkeyGettext
 import LatchkeyPosix
 
 /// Finds what starts other providers of secrets, and collects the changes that keep each from doing so.
@@ -36,8 +37,11 @@ struct WantedChanges {
     PortalRouting(root: root, scope: scope).addChanges(to: &self)
     if scope == .allUsers, !changes.isEmpty {
       note(
-        "It counts from each user's next login on. Files in home folders stay as they are: a user whose own settings start"
-          + " another program runs 'latchkey switch --to latchkey' too.")
+        translated(
+          """
+          It counts from each user's next login on. Files in home folders stay as they are: a user whose own \
+          settings start another program runs 'latchkey switch --to latchkey' too.
+          """))
     }
   }
 
@@ -45,27 +49,37 @@ struct WantedChanges {
   private mutating func checkGround() {
     if let home = scope.home, let folder = person.configHome, folder != "\(home)/.config" {
       obstacles.append(
-        "XDG_CONFIG_HOME is \(folder); this command changes ~/.config only. Unset XDG_CONFIG_HOME, or change the files by"
-          + " hand.")
+        translated(
+          """
+          XDG_CONFIG_HOME is \(folder); this command changes ~/.config only. Unset XDG_CONFIG_HOME, or change the \
+          files by hand.
+          """))
     }
     let system = UnitFiles(root: root, home: nil)
     for unit in ["latchkeyd.socket", "latchkeyd.service"] {
       let own = "\(scope.units)/\(unit)"
       if let mask = system.mask(unit), !returning.contains(mask) {
-        let who = scope == .allUsers ? "you" : "your administrator"
         let command =
           scope != .allUsers && MachineSwitch(root: root).isHandedBack ? MachineSwitch.takeOver : "sudo rm \(mask)"
-        obstacles.append("\(who) turned Latchkey off for all users (\(mask) masks \(unit)). To allow it: \(command)")
+        obstacles.append(
+          scope == .allUsers
+            ? translated("you turned Latchkey off for all users (\(mask) masks \(unit)). To allow it: \(command)")
+            : translated(
+              "your administrator turned Latchkey off for all users (\(mask) masks \(unit)). To allow it: \(command)"))
       } else if scope != .allUsers, case .link("/dev/null") = state(own), !returning.contains(own) {
-        obstacles.append("you turned Latchkey off. To allow it again: systemctl --user unmask \(unit)")
+        obstacles.append(translated("you turned Latchkey off. To allow it again: systemctl --user unmask \(unit)"))
       } else if system.path(unit) == nil, units.path(unit) == nil {
-        obstacles.append("Latchkey is not installed: there is no unit \(unit). Install it, then run this again.")
+        obstacles.append(
+          translated("Latchkey is not installed: there is no unit \(unit). Install it, then run this again."))
       }
     }
     if let refusal = BusPolicy(root: root).refusal {
       obstacles.append(
-        "a rule of the session bus keeps the name \(Self.name) from every program: \(refusal.path) says"
-          + " <\(refusal.rule)>.")
+        translated(
+          """
+          a rule of the session bus keeps the name \(Self.name) from every program: \(refusal.path) says \
+          <\(refusal.rule)>.
+          """))
     }
   }
 
@@ -81,7 +95,7 @@ struct WantedChanges {
       // Where it is off for all users, no user needs a file.
       if root.content("\(SwitchScope.allUsers.busServices)/\(name).service") == .text(text) { continue }
       add(
-        "\(scope.busServices)/\(name).service", "the bus no longer starts \(provider.title) for the name \(name)",
+        "\(scope.busServices)/\(name).service", Purpose.nameOff.filled(provider.name, name),
         new: text)
     }
   }
@@ -91,7 +105,7 @@ struct WantedChanges {
     switch AutostartChange(entry.command, of: provider, hasParts: provider.id == "gnome-keyring") {
     case .hide:
       add(
-        path, "the desktop no longer starts \(provider.title) for secrets",
+        path, Purpose.autostartOff.filled(provider.name),
         settings: [("Desktop Entry", "Hidden", "true")],
         new: "[Desktop Entry]\nType=Application\nName=Off, by latchkey switch\nHidden=true\n")
     case .command(let rest):
@@ -100,12 +114,15 @@ struct WantedChanges {
       var text = SettingsText(former)
       text.set("Exec", in: "Desktop Entry", to: rest)
       add(
-        path, "the desktop starts \(provider.title) without its part for secrets",
+        path, Purpose.autostartReduced.filled(provider.name),
         settings: entry.path == path ? [("Desktop Entry", "Exec", rest)] : [], new: text.text)
     case .unclear:
       obstacles.append(
-        "\(short(entry.path)) starts \(provider.title) and perhaps more. Have its command say which parts to start, as"
-          + " \(AutostartChange.otherParts), then run this again.")
+        translated(
+          """
+          \(short(entry.path)) starts \(provider.title) and perhaps more. Have its command say which parts to \
+          start, as \(AutostartChange.otherParts), then run this again.
+          """))
     }
   }
 
@@ -114,7 +131,11 @@ struct WantedChanges {
     let own = "\(scope.units)/\(unit)"
     if let state = state(own), state != .absent, !isAlias(state) {
       obstacles.append(
-        "you have a unit of your own that starts \(provider.title): \(short(own)). Take it away, then run this again.")
+        translated(
+          """
+          you have a unit of your own that starts \(provider.title): \(short(own)). Take it away, then run this \
+          again.
+          """))
       return
     }
     let sources = units.sources(unit)
@@ -122,24 +143,28 @@ struct WantedChanges {
       let rest = KeyringComponents(command)?.commandWithoutSecrets
     {
       if let dropIn = sources.dropFirst().first(where: { !units.commands(in: [$0]).isEmpty }) {
-        obstacles.append("\(short(dropIn)) says how \(unit) is started. Take 'secrets' out of its --components there.")
+        obstacles.append(
+          translated("\(short(dropIn)) says how \(unit) is started. Take 'secrets' out of its --components there."))
         return
       }
       add(
-        "\(own).d/latchkey-switch.conf", "\(provider.title) runs on, without its part for secrets",
+        "\(own).d/latchkey-switch.conf", Purpose.unitReduced.filled(provider.name),
         new: "[Service]\nExecStart=\nExecStart=\(rest)\n")
       return
     }
     if provider.id == "gnome-keyring", unit.hasSuffix(".service") {
       // Masked, it would take its ssh agent along.
       obstacles.append(
-        "\(short(sources.first ?? unit)) does not say which parts \(provider.title) has. Add --components=pkcs11,ssh to its"
-          + " ExecStart=, then run this again.")
+        translated(
+          """
+          \(short(sources.first ?? unit)) does not say which parts \(provider.title) has. Add \
+          --components=pkcs11,ssh to its ExecStart=, then run this again.
+          """))
       return
     }
     // The service of this socket goes on.
     if unit.hasSuffix(".socket"), keepsRunning(unit.dropLast(".socket".count) + ".service") { return }
-    addLink(own, to: "/dev/null", "systemd no longer starts \(provider.title)")
+    addLink(own, to: "/dev/null", Purpose.unitOff.filled(provider.name))
   }
 
   private func keepsRunning(_ service: String) -> Bool {
@@ -157,8 +182,11 @@ struct WantedChanges {
     let settings = provider.settings(root, searchPath: person.searchPath)
     if !settings.isEmpty, settings.allSatisfy({ scope.file(of: $0) == nil }) {
       note(
-        "\(provider.title) has no setting for all users, so it stays as each user has it. A user whose \(provider.title) offers"
-          + " secrets runs 'latchkey switch --to latchkey' too.")
+        translated(
+          """
+          \(provider.title) has no setting for all users, so it stays as each user has it. A user whose \
+          \(provider.title) offers secrets runs 'latchkey switch --to latchkey' too.
+          """))
     }
     for path in Set(settings.compactMap { scope.file(of: $0) }).sorted() {
       let wanted = settings.filter { scope.file(of: $0) == path }
@@ -166,7 +194,11 @@ struct WantedChanges {
         for owner in Set([one.machineFile ?? path, path]).sorted()
         where SettingsText(lines(owner)).isImmutable(one.key, in: one.section) {
           obstacles.append(
-            "\(short(owner)) keeps [\(one.section)] \(one.key) from being changed ([$i]), so \(provider.title) goes on."
+            translated(
+              """
+              \(short(owner)) keeps [\(one.section)] \(one.key) from being changed ([$i]), so \(provider.title) \
+              goes on.
+              """)
           )
         }
       }
@@ -175,11 +207,15 @@ struct WantedChanges {
       let on = wanted.filter { $0.isOn(root, home: scope.home) }
       guard !on.isEmpty else { continue }
       add(
-        path, "\(provider.title) no longer offers secrets to other programs",
+        path, Purpose.settingOff.filled(provider.name),
         settings: on.map { ($0.section, $0.key, $0.off) })
       if wanted.contains(where: { $0.reader != nil }) {
         note(
-          "KDE's programs keep their passwords in Latchkey from now on. Those in KWallet stay there: import them first."
+          translated(
+            """
+            KDE's programs keep their passwords in Latchkey from now on. Those in KWallet stay there: import them \
+            first.
+            """)
         )
       }
     }
@@ -192,8 +228,11 @@ struct WantedChanges {
     side = .back
     if scope != .allUsers, MachineSwitch(root: root).isTakenOver {
       obstacles.append(
-        "your administrator made Latchkey the only one for all users, so no other program would take its place. To undo that"
-          + " for all: \(MachineSwitch.handBack)")
+        translated(
+          """
+          your administrator made Latchkey the only one for all users, so no other program would take its place. \
+          To undo that for all: \(MachineSwitch.handBack)
+          """))
       return
     }
     let other = "/usr/share/dbus-1/services/\(Self.name).service"
@@ -205,21 +244,21 @@ struct WantedChanges {
             || !provider.autostart(root, home: scope.home).isEmpty)
       }
     guard hasOther else {
-      notes.append("No other program on this machine keeps secrets, so Latchkey stays.")
+      notes.append(translated("No other program on this machine keeps secrets, so Latchkey stays."))
       return
     }
     for unit in ["latchkeyd.socket", "latchkeyd.service"] {
       let path = "\(scope.units)/\(unit)"
       if let state = state(path), state != .absent, !isAlias(state) {
-        obstacles.append("you have a unit of your own, \(short(path)). Take it away, then run this again.")
+        obstacles.append(translated("you have a unit of your own, \(short(path)). Take it away, then run this again."))
         continue
       }
-      addLink(path, to: "/dev/null", "systemd no longer starts Latchkey")
+      addLink(path, to: "/dev/null", Purpose.latchkeyOff.filled())
     }
     // Both files are in one folder, where the bus takes either.
     let path = "\(scope.busServices)/\(Self.name).service"
     if root.contains(other), state(path) == .absent {
-      addLink(path, to: other, "the bus starts the former provider for the name")
+      addLink(path, to: other, Purpose.formerProvider.filled())
     }
   }
 
@@ -227,7 +266,11 @@ struct WantedChanges {
 
   /// Adds an obstacle of the portal's, unless the person wants its backend to stay.
   mutating func refusePortal(_ text: String) {
-    if person.keepsPortal { notes.append(text) } else { obstacles.append("\(text) To leave it so: add --keep-portal.") }
+    if person.keepsPortal {
+      notes.append(text)
+    } else {
+      obstacles.append(translated("\(text) To leave it so: add --keep-portal."))
+    }
   }
 
   mutating func note(_ text: String) { if !notes.contains(text) { notes.append(text) } }
@@ -240,13 +283,16 @@ struct WantedChanges {
     guard let before = state(path) else { return }
     if case .link(let target) = before {
       obstacles.append(
-        "\(short(path)) is a link to \(target), which this command would replace. Change \(target) by hand.")
+        translated(
+          """
+          \(short(path)) is a link to \(target), which this command would replace. Change \(target) by hand.
+          """))
       return
     }
     var change = FileChange(path: path, side: side, purpose: purpose, before: before, after: .absent)
     if case .file(_, let mode) = before, !settings.isEmpty {
       guard let old = before.text else {
-        obstacles.append("\(short(path)) is not a text file. Look what it is, and take it away.")
+        obstacles.append(translated("\(short(path)) is not a text file. Look what it is, and take it away."))
         return
       }
       var text = SettingsText(old)
@@ -277,7 +323,7 @@ struct WantedChanges {
   private mutating func append(_ change: FileChange) {
     guard change.before != change.after else { return }
     if let error = files.refusal(of: change.path) {
-      obstacles.append("\(short(change.path)) cannot be changed: \(error).")
+      obstacles.append(translated("\(short(change.path)) cannot be changed: \(error)."))
       return
     }
     changes.append(change)
@@ -287,12 +333,15 @@ struct WantedChanges {
   private mutating func state(_ path: String) -> FileState? {
     if let place = files.stranger(onTheWayTo: path) {
       obstacles.append(
-        "not only root can change what \(place) is, so \(path) is not written as root. Look at it with 'ls -ld \(place)': it has"
-          + " to be root's own folder, no link, and closed to others with 'sudo chmod go-w'.")
+        translated(
+          """
+          not only root can change what \(place) is, so \(path) is not written as root. Look at it with 'ls -ld \
+          \(place)': it has to be root's own folder, no link, and closed to others with 'sudo chmod go-w'.
+          """))
       return nil
     }
     do throws(PosixError) { return try files.state(path) } catch {
-      obstacles.append("\(short(path)) cannot be changed: \(error).")
+      obstacles.append(translated("\(short(path)) cannot be changed: \(error)."))
       return nil
     }
   }

@@ -34,7 +34,7 @@ struct SwitchReport: Encodable {
 
   /// Files that were not put back.
   static func words(left: [FileChange]) -> [String] {
-    left.map { translated("\($0.path) was changed since, so it stays as it is. Look at it: \($0.purpose).") }
+    left.map { translated("\($0.path) was changed since, so it stays as it is. Look at it: \($0.purposeWords).") }
   }
 
   /// Who has the name at the end, and who waits for it.
