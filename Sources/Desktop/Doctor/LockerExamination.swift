@@ -1,3 +1,5 @@
+import LatchkeyGettext
+
 /// Looks at what tells the vault that the screen is locked.
 struct LockerExamination {
   let root: SystemRoot
@@ -36,31 +38,40 @@ struct LockerExamination {
     case .known(let vault):
       if vault.lockSources.contains("logind") { return .ok(id, PAMExamination.list(vault.lockSources)) }
       return Finding(
-        id, .broken, "the vault gets no messages from logind, so it misses locked screens, sleep and logouts",
+        id, .broken,
+        translated("the vault gets no messages from logind, so it misses locked screens, sleep and logouts"),
         fix: .command("sudo systemctl start dbus.service systemd-logind.service"))
     }
   }
 
   private func locker() -> Finding {
     let id = "locker"
-    guard isGraphical else { return .ok(id, "no graphical session here; 'latchkey lock' and logout lock the vault") }
+    guard isGraphical else {
+      return .ok(id, translated("no graphical session here; 'latchkey lock' and logout lock the vault"))
+    }
     let processes = RunningProcess.all(of: facts.uid, in: root)
     let bare = bareUse(processes)
     if let bare {
       return Finding(
-        id, .warning, "\(bare.place) starts \(bare.program), which does not announce that it locks the screen",
-        fix: .advice("Replace '\(bare.program)' there with: latchkey lock; \(bare.program)"))
+        id, .warning,
+        translated("\(bare.place) starts \(bare.program), which does not announce that it locks the screen"),
+        fix: .advice(translated("Replace '\(bare.program)' there with: latchkey lock; \(bare.program)")))
     }
     if let name = Self.savers.first(where: { facts.ownedNames.contains($0) }) {
-      return .ok(id, "\(name) announces when the screen is locked")
+      return .ok(id, translated("\(name) announces when the screen is locked"))
     }
     if let known = processes.first(where: { Self.announcers.contains($0.name) }) {
-      return .ok(id, "\(known.name) announces when the screen is locked")
+      return .ok(id, translated("\(known.name) announces when the screen is locked"))
     }
     return Finding(
-      id, .warning, "no running program is known to announce a locked screen, so the vault may stay unlocked",
+      id, .warning,
+      translated("no running program is known to announce a locked screen, so the vault may stay unlocked"),
       fix: .advice(
-        "Put 'latchkey lock;' before the command that locks your screen, or start the locker from xss-lock or swayidle."
+        translated(
+          """
+          Put 'latchkey lock;' before the command that locks your screen, or start the locker from xss-lock or \
+          swayidle.
+          """)
       ))
   }
 
@@ -85,7 +96,7 @@ struct LockerExamination {
           isTold || Self.announcers.contains(above.name) || above.arguments.contains { $0.contains("latchkey lock") }
         parent = above.parent
       }
-      if !isTold { return (process.name, "process \(process.parent)") }
+      if !isTold { return (process.name, translated("process \(process.parent)")) }
     }
     for name in Self.settings {
       let path = "\(facts.home)/.config/\(name)"

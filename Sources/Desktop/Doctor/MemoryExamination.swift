@@ -1,3 +1,5 @@
+import LatchkeyGettext
+
 /// Looks at how much memory may be kept from being written to the disk.
 struct MemoryExamination {
   let root: SystemRoot
@@ -11,7 +13,8 @@ struct MemoryExamination {
     let manager = processes.first { $0.name == "systemd" && $0.arguments.contains("--user") }
     let daemon = processes.first { $0.name == "latchkeyd" }
     return [
-      limit("memory.manager", "the user manager", manager), limit("memory.daemon", "latchkeyd", daemon), locked(),
+      limit("memory.manager", translated("the user manager"), manager), limit("memory.daemon", "latchkeyd", daemon),
+      locked(),
       freed(),
     ]
   }
@@ -24,12 +27,15 @@ struct MemoryExamination {
   }
 
   private func limit(_ id: String, _ title: String, _ process: RunningProcess?) -> Finding {
-    guard let process else { return .unknown(id, "\(title) is not running") }
-    guard let limit = process.lockLimit(in: root) else { return .unknown(id, "the limits of \(title) cannot be read") }
-    let amount = limit == .max ? "any amount" : "\(limit >> 10) KiB"
-    if limit >= MemoryExamination.enough { return .ok(id, "\(title) may lock \(amount) of memory") }
+    guard let process else { return .unknown(id, translated("\(title) is not running")) }
+    guard let limit = process.lockLimit(in: root) else {
+      return .unknown(id, translated("the limits of \(title) cannot be read"))
+    }
+    let amount = limit == .max ? translated("any amount") : "\(limit >> 10) KiB"
+    if limit >= MemoryExamination.enough { return .ok(id, translated("\(title) may lock \(amount) of memory")) }
     return Finding(
-      id, .warning, "\(title) may lock only \(amount) of memory, so larger secrets could be swapped out", fix: fix)
+      id, .warning, translated("\(title) may lock only \(amount) of memory, so larger secrets could be swapped out"),
+      fix: fix)
   }
 
   private func locked() -> Finding {
@@ -37,8 +43,9 @@ struct MemoryExamination {
     switch facts.vault {
     case .unknown(let why): return .unknown(id, why)
     case .known(let vault):
-      if vault.isMemoryLocked { return .ok(id, "memory that holds secrets is locked") }
-      return Finding(id, .broken, "memory that holds secrets is not locked, so it could be swapped out", fix: fix)
+      if vault.isMemoryLocked { return .ok(id, translated("memory that holds secrets is locked")) }
+      return Finding(
+        id, .broken, translated("memory that holds secrets is not locked, so it could be swapped out"), fix: fix)
     }
   }
 
@@ -50,11 +57,14 @@ struct MemoryExamination {
   /// those. Few systems do, as it costs some speed, so this is no warning, and the option is part of what was found.
   private func freed() -> Finding {
     let id = "memory.freed"
-    if clearsFreedPages { return .ok(id, "the kernel clears freed memory") }
+    if clearsFreedPages { return .ok(id, translated("the kernel clears freed memory")) }
     return .ok(
       id,
-      "the kernel does not clear freed memory, as is usual, so other programs can leave a typed password there;"
-        + " the boot option \(MemoryExamination.option)=1 clears it"
+      translated(
+        """
+        the kernel does not clear freed memory, as is usual, so other programs can leave a typed password \
+        there; the boot option \(MemoryExamination.option)=1 clears it
+        """)
     )
   }
 

@@ -1,4 +1,5 @@
 import Glibc
+import LatchkeyGettext
 
 /// Looks at what was installed: the PAM module, where libpam finds it, and the programs that it and the units start.
 struct ModuleExamination {
@@ -18,29 +19,33 @@ struct ModuleExamination {
 
   private func module() -> Finding {
     let id = "module"
-    guard let ours = kind(of: program, in: SystemRoot()) else { return .unknown(id, "\(program) cannot be read") }
+    guard let ours = kind(of: program, in: SystemRoot()) else {
+      return .unknown(id, translated("\(program) cannot be read"))
+    }
     let name = "pam_latchkey.so"
     // The one with libpam's own modules is it.
     let folders = root.moduleFolders
     let homes = folders.filter { kind(of: "\($0)/pam_unix.so", in: root) == ours }
     let found = folders.map { "\($0)/\(name)" }.filter { root.contains($0) }
     guard let home = homes.first else {
-      return .unknown(id, "the folder of the PAM modules was not found")
+      return .unknown(id, translated("the folder of the PAM modules was not found"))
     }
     guard let path = homes.map({ "\($0)/\(name)" }).first(where: { root.contains($0) }) else {
-      let elsewhere = found.first.map { "; it is in \($0)" } ?? ""
+      let place =
+        found.first.map { translated("\(name) is not in \(home), where PAM looks; it is in \($0)") }
+        ?? translated("\(name) is not in \(home), where PAM looks")
       return Finding(
-        id, .broken, "\(name) is not in \(home), where PAM looks\(elsewhere)",
-        fix: .advice("In Latchkey's sources, run: sudo make install PAMDIR=\(home)"))
+        id, .broken, place,
+        fix: .advice(translated("In Latchkey's sources, run: sudo make install PAMDIR=\(home)")))
     }
     guard kind(of: path, in: root) == ours else {
       return Finding(
-        id, .broken, "\(path) was built for another kind of machine",
-        fix: .advice("In Latchkey's sources, run: make clean build && sudo make install PAMDIR=\(home)"))
+        id, .broken, translated("\(path) was built for another kind of machine"),
+        fix: .advice(translated("In Latchkey's sources, run: make clean build && sudo make install PAMDIR=\(home)")))
     }
     if let status = root.status(path), status.st_mode & 0o022 != 0 || status.st_uid != 0 {
       return Finding(
-        id, .broken, "other users than root can write to \(path), and so control every login",
+        id, .broken, translated("other users than root can write to \(path), and so control every login"),
         fix: .command("sudo chown root:root \(path) && sudo chmod 644 \(path)"))
     }
     return .ok(id, path)
@@ -56,8 +61,9 @@ struct ModuleExamination {
       let slash = first.lastIndex(of: "/")
     else {
       return Finding(
-        id, .broken, "the unit latchkeyd.service is not installed",
-        fix: .advice("Install Latchkey again: reinstall its package, or run 'sudo make install' in its sources."))
+        id, .broken, translated("the unit latchkeyd.service is not installed"),
+        fix: .advice(
+          translated("Install Latchkey again: reinstall its package, or run 'sudo make install' in its sources.")))
     }
     let folder = first[..<slash]
     let names = ["latchkeyd", "latchkey-derive", "latchkey-prompt", "latchkey-deviced"]
@@ -65,9 +71,10 @@ struct ModuleExamination {
       guard let status = root.status("\(folder)/\(name)") else { return true }
       return status.st_mode & 0o111 == 0
     }
-    if missing.isEmpty { return .ok(id, "all are in \(folder)") }
+    if missing.isEmpty { return .ok(id, translated("all are in \(folder)")) }
     return Finding(
-      id, .broken, "missing from \(folder), or not executable: \(PAMExamination.list(missing))",
-      fix: .advice("Install Latchkey again: reinstall its package, or run 'sudo make install' in its sources."))
+      id, .broken, translated("missing from \(folder), or not executable: \(PAMExamination.list(missing))"),
+      fix: .advice(
+        translated("Install Latchkey again: reinstall its package, or run 'sudo make install' in its sources.")))
   }
 }

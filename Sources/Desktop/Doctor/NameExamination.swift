@@ -1,3 +1,5 @@
+import LatchkeyGettext
+
 /// Looks at who answers programs that keep secrets: who owns the name on the bus, and who else could.
 struct NameExamination {
   static let name = "org.freedesktop.secrets"
@@ -19,20 +21,24 @@ struct NameExamination {
     case .unknown(let why): return .unknown(id, why)
     case .known(.nobody):
       return Finding(
-        id, .broken, "no program owns \(NameExamination.name), so programs do not reach the vault",
+        id, .broken, translated("no program owns \(NameExamination.name), so programs do not reach the vault"),
         fix: .command("systemctl --user restart latchkeyd.socket && systemctl --user start latchkeyd.service"))
     case .known(.process(let number)):
       guard let process = ownerProcess else {
-        return .unknown(id, "process \(number) owns \(NameExamination.name), and cannot be examined")
+        return .unknown(id, translated("process \(number) owns \(NameExamination.name), and cannot be examined"))
       }
-      if isOurs { return waiting(id) ?? .ok(id, "latchkeyd owns \(NameExamination.name)") }
+      if isOurs { return waiting(id) ?? .ok(id, translated("latchkeyd owns \(NameExamination.name)")) }
       let known = Provider.of(process: process.name)
       return Finding(
         id, .broken,
-        "\(known?.title ?? process.name) (process \(number)) owns \(NameExamination.name), so programs do not reach"
-          + " this vault",
+        translated(
+          """
+          \(known?.title ?? process.name) (process \(number)) owns \(NameExamination.name), so programs do not \
+          reach this vault
+          """),
         fix: known != nil
-          ? Provider.fix(root) : .advice("Turn the Secret Service off in \(process.name), quit it, and log in again."))
+          ? Provider.fix(root)
+          : .advice(translated("Turn the Secret Service off in \(process.name), quit it, and log in again.")))
     }
   }
 
@@ -50,25 +56,32 @@ struct NameExamination {
     }
     return Finding(
       id, .warning,
-      "latchkeyd owns \(NameExamination.name), but \(known?.title ?? next.name) (process \(next.id)) waits for the name"
-        + " and gets it as soon as latchkeyd ends",
-      fix: known != nil ? Provider.fix(root) : .advice("Turn the Secret Service off in \(next.name), and quit it."))
+      translated(
+        """
+        latchkeyd owns \(NameExamination.name), but \(known?.title ?? next.name) (process \(next.id)) waits for \
+        the name and gets it as soon as latchkeyd ends
+        """),
+      fix: known != nil
+        ? Provider.fix(root) : .advice(translated("Turn the Secret Service off in \(next.name), and quit it.")))
   }
 
   private func providers() -> [Finding] {
     Provider.all.filter { $0.isInstalled(root, searchPath: facts.searchPath) }.map { provider in
       let id = "provider.\(provider.id)"
       let enabling = provider.enabling(root, home: facts.home, searchPath: facts.searchPath)
-      if enabling.isEmpty { return .ok(id, "\(provider.title) is installed, but nothing starts it for secrets") }
+      if enabling.isEmpty {
+        return .ok(id, translated("\(provider.title) is installed, but nothing starts it for secrets"))
+      }
       let by = enabling.joined(separator: ", ")
       guard facts.secretsOwner.value != nil else {
-        return .unknown(id, "\(provider.title) is enabled (\(by)); the owner of the name is not known")
+        return .unknown(id, translated("\(provider.title) is enabled (\(by)); the owner of the name is not known"))
       }
       if isOurs {
-        return .ok(id, "\(provider.title) is enabled too (\(by)), but Latchkey started first and owns the name")
+        return .ok(
+          id, translated("\(provider.title) is enabled too (\(by)), but Latchkey started first and owns the name"))
       }
       return Finding(
-        id, .warning, "\(provider.title) is enabled (\(by)), and takes the name if it starts first",
+        id, .warning, translated("\(provider.title) is enabled (\(by)), and takes the name if it starts first"),
         fix: Provider.fix(root))
     }
   }
@@ -83,30 +96,31 @@ struct NameExamination {
     let folders = ["\(facts.home)/.local/share", "/usr/local/share", "/usr/share"]
     guard folders.contains(where: { root.contains($0 + ours) }) else {
       return Finding(
-        id, .broken, "the file that tells the bus how to start Latchkey is missing",
-        fix: .advice("Install Latchkey again: reinstall its package, or run 'sudo make install' in its sources."))
+        id, .broken, translated("the file that tells the bus how to start Latchkey is missing"),
+        fix: .advice(
+          translated("Install Latchkey again: reinstall its package, or run 'sudo make install' in its sources.")))
     }
     guard root.contains(facts.runtime) else {
-      return .unknown(id, "\(facts.runtime) does not exist, so there is no session")
+      return .unknown(id, translated("\(facts.runtime) does not exist, so there is no session"))
     }
     if case .text(let text) = root.content(link), text.contains("SystemdService=latchkeyd.service") {
       let places = ["\(facts.runtime)/dbus-1", "\(facts.runtime)/dbus-1/services"]
       if let place = places.first(where: { (root.status($0)?.st_mode ?? 0) & 0o022 != 0 }) {
         return Finding(
-          id, .warning, "the bus ignores \(link), because other users can write to \(place)",
+          id, .warning, translated("the bus ignores \(link), because other users can write to \(place)"),
           fix: .command(
             "chmod go-w \(places.joined(separator: " "))"
               + " && busctl --user call org.freedesktop.DBus / org.freedesktop.DBus ReloadConfig"))
       }
-      return .ok(id, "the bus starts latchkeyd for the name")
+      return .ok(id, translated("the bus starts latchkeyd for the name"))
     }
     if root.contains(link) {
-      return Finding(id, .warning, "\(link) makes the bus start another program", fix: fix)
+      return Finding(id, .warning, translated("\(link) makes the bus start another program"), fix: fix)
     }
     let other = folders.map { "\($0)/dbus-1/services/\(NameExamination.name).service" }.first { root.contains($0) }
-    guard let other else { return .ok(id, "the bus starts latchkeyd for the name") }
+    guard let other else { return .ok(id, translated("the bus starts latchkeyd for the name")) }
     return Finding(
-      id, .warning, "\(link) is missing, so the bus may start what \(other) names",
+      id, .warning, translated("\(link) is missing, so the bus may start what \(other) names"),
       fix: fix)
   }
 
@@ -114,10 +128,10 @@ struct NameExamination {
   private func policy() -> Finding {
     let id = "bus-policy"
     guard let (path, rule) = BusPolicy(root: root).refusal else {
-      return .ok(id, "no rule of the session bus forbids the name")
+      return .ok(id, translated("no rule of the session bus forbids the name"))
     }
     return Finding(
-      id, .broken, "\(path) forbids the name: <\(rule)>",
-      fix: .advice("Remove that line from \(path), and log in again."))
+      id, .broken, translated("\(path) forbids the name: <\(rule)>"),
+      fix: .advice(translated("Remove that line from \(path), and log in again.")))
   }
 }

@@ -1,3 +1,5 @@
+import LatchkeyGettext
+
 /// Looks at the PAM services that are Latchkey's own: those of prompts.
 struct OwnServices {
   let root: SystemRoot
@@ -23,16 +25,16 @@ struct OwnServices {
     // latchkey-prompt looks in these two only.
     let path = PAMStack.folders.prefix(2).map { "\($0)/\(name)" }.first { root.contains($0) }
     guard let path else {
-      return Finding(id, .broken, "the service does not exist, so its prompts are refused", fix: fix)
+      return Finding(id, .broken, translated("the service does not exist, so its prompts are refused"), fix: fix)
     }
     let stack: PAMStack
     do throws(PAMStack.Trouble) { stack = try PAMStack(name, .auth, in: root) } catch {
       if case .unreadable = error { return .unknown(id, error.description) }
-      return Finding(id, .broken, "\(error.description), so its prompts are refused", fix: fix)
+      return Finding(id, .broken, translated("\(error.description), so its prompts are refused"), fix: fix)
     }
     let entries = stack.entries
     if entries.isEmpty {
-      return Finding(id, .broken, "\(path) has no line for auth, so its prompts are refused", fix: fix)
+      return Finding(id, .broken, translated("\(path) has no line for auth, so its prompts are refused"), fix: fix)
     }
     switch name {
     case "latchkey-unlock":
@@ -41,11 +43,12 @@ struct OwnServices {
     case "latchkey-collection", "latchkey-item":
       guard entries.contains(where: { $0.isOurs && $0.options.contains("passphrase") }) else {
         return Finding(
-          id, .broken, "\(path) has no 'pam_latchkey.so passphrase' in auth, so nothing asks for the passphrase",
+          id, .broken,
+          translated("\(path) has no 'pam_latchkey.so passphrase' in auth, so nothing asks for the passphrase"),
           fix: fix)
       }
     default: break
     }
-    return .ok(id, "\(path) is right")
+    return .ok(id, translated("\(path) is right"))
   }
 }

@@ -1,3 +1,5 @@
+import LatchkeyGettext
+
 /// Looks at the PAM files: whether the module is where logins, lockers and changed passwords come by.
 struct PAMExamination {
   let root: SystemRoot
@@ -19,7 +21,7 @@ struct PAMExamination {
       if let finding = finding(of: name, service) { findings.append(finding) }
     }
     if logins == 0 {
-      findings.append(.unknown("pam", "no service for logins was found in \(PAMStack.folders[0])"))
+      findings.append(.unknown("pam", translated("no service for logins was found in \(PAMStack.folders[0])")))
     }
     return findings
   }
@@ -46,12 +48,13 @@ struct PAMExamination {
     } catch {
       if case .unreadable = error { return .unknown(id, error.description) }
       return Finding(
-        id, .broken, "\(error.description), so nobody can log in by it", fix: .advice("Correct that file."))
+        id, .broken, translated("\(error.description), so nobody can log in by it"),
+        fix: .advice(translated("Correct that file.")))
     }
     let worst = problems.map(\.condition).max() ?? .ok
     if worst == .ok {
       let remarks = problems.map { "; \($0.text)" }.joined()
-      return .ok(id, "in the right place in \(PAMExamination.list(kinds.map(\.rawValue)))\(remarks)")
+      return .ok(id, translated("in the right place in \(PAMExamination.list(kinds.map(\.rawValue)))\(remarks)"))
     }
     let fix = worst == .unknown ? nil : PAMFix(root: root).fix(name, service, problems)
     let texts = problems.filter { $0.condition != .ok }.map(\.text)
@@ -59,7 +62,9 @@ struct PAMExamination {
   }
 
   static func list(_ words: [String]) -> String {
-    words.count < 2 ? words.joined() : words.dropLast().joined(separator: ", ") + " and " + words[words.count - 1]
+    guard words.count > 1 else { return words.joined() }
+    let (list, last) = (words.dropLast().joined(separator: ", "), words[words.count - 1])
+    return translated("\(list) and \(last)")
   }
 
   /// The module ignores these services by name. A line in a file that they share with logins must stay.
@@ -70,7 +75,7 @@ struct PAMExamination {
     }
     guard hasLine else { return nil }
     return Finding(
-      "pam.\(name)", .warning, "pam_latchkey.so is in \(path), but nobody logs in by this service",
+      "pam.\(name)", .warning, translated("pam_latchkey.so is in \(path), but nobody logs in by this service"),
       fix: .command("sudo sed -i '/pam_latchkey\\.so/d' \(path)"))
   }
 
@@ -96,10 +101,12 @@ struct PAMExamination {
     }
     let entries = stack.entries
     guard let ours = entries.firstIndex(where: \.isOurs) else {
-      return problem(.broken, "not in auth, so the password does not unlock the vault")
+      return problem(.broken, translated("not in auth, so the password does not unlock the vault"))
     }
     let askers = entries.indices.filter { entries[$0].isAsker }
-    if askers.isEmpty { return problem(.unknown, "in auth, but it is not known which module asks for the password") }
+    if askers.isEmpty {
+      return problem(.unknown, translated("in auth, but it is not known which module asks for the password"))
+    }
     var missed: [String] = []
     var asked = 0
     for asker in askers {
@@ -108,14 +115,14 @@ struct PAMExamination {
       asked += 1
       let reached = trial.called.indices.filter { entries[trial.called[$0]].isOurs }
       if let first = reached.first, first < place {
-        return problem(.broken, "in auth before \(entries[asker].module), which asks for the password")
+        return problem(.broken, translated("in auth before \(entries[asker].module), which asks for the password"))
       }
       if reached.isEmpty {
-        let end = trial.lastWord.map { entries[$0].module } ?? "the line before"
-        missed.append("in auth after \(end), which ends the stack when \(entries[asker].module) accepts")
+        let end = trial.lastWord.map { entries[$0].module } ?? translated("the line before")
+        missed.append(translated("in auth after \(end), which ends the stack when \(entries[asker].module) accepts"))
       }
     }
-    if asked == 0 { return problem(.unknown, "in auth, but doctor does not understand these lines") }
+    if asked == 0 { return problem(.unknown, translated("in auth, but doctor does not understand these lines")) }
     if !missed.isEmpty {
       return problem(missed.count == asked ? .broken : .warning, missed.joined(separator: "; "))
     }
@@ -124,7 +131,10 @@ struct PAMExamination {
       let isBounded = askers.allSatisfy { entries[$0].depth > entries[ours].depth }
       return problem(
         isBounded ? .ok : .warning,
-        "wrong passwords reach the line in \(entries[ours].file) too; each costs time and adds a line to the log")
+        translated(
+          """
+          wrong passwords reach the line in \(entries[ours].file) too; each costs time and adds a line to the log
+          """))
     }
     return []
   }
@@ -136,22 +146,25 @@ struct PAMExamination {
     let entries = stack.entries
     guard entries.contains(where: \.isOurs) else {
       return isPasswordless
-        ? problem(.warning, "not in session, so the vault does not notice such a login")
-        : problem(.broken, "not in session, so the login creates no vault, and the vault does not notice the logout")
+        ? problem(.warning, translated("not in session, so the vault does not notice such a login"))
+        : problem(
+          .broken, translated("not in session, so the login creates no vault, and the vault does not notice the logout")
+        )
     }
     let trial = PAMTrial(stack, accepting: .every)
     guard let ours = trial.called.firstIndex(where: { entries[$0].isOurs }) else {
-      let end = trial.lastWord.map { entries[$0].module } ?? "the line before"
-      return problem(.broken, "in session after \(end), which ends the stack")
+      let end = trial.lastWord.map { entries[$0].module } ?? translated("the line before")
+      return problem(.broken, translated("in session after \(end), which ends the stack"))
     }
     // A second pam_systemd.so, as some files have, finds the session made.
     let hasSession = trial.called[..<ours].contains { entries[$0].module == "pam_systemd.so" }
     let late = trial.called[ours...].map { entries[$0] }.first {
       $0.bringsHome || ($0.module == "pam_systemd.so" && !hasSession)
     }
-    if let late { return problem(.broken, "in session before \(late.module), but must come after it") }
+    if let late { return problem(.broken, translated("in session before \(late.module), but must come after it")) }
     if !hasSession {
-      return problem(.warning, "no pam_systemd.so in session, so the login starts no user manager and no latchkeyd")
+      return problem(
+        .warning, translated("no pam_systemd.so in session, so the login starts no user manager and no latchkeyd"))
     }
     return []
   }
@@ -165,7 +178,7 @@ struct PAMExamination {
     // Without one no password is changed there.
     if askers.isEmpty { return [] }
     guard entries.contains(where: \.isOurs) else {
-      return problem("not in password, so a password that is changed there does not unlock the vault")
+      return problem(translated("not in password, so a password that is changed there does not unlock the vault"))
     }
     var missed: [String] = []
     var asked = 0
@@ -177,14 +190,16 @@ struct PAMExamination {
         missed.append(entries[asker].module)
         continue
       }
-      if ours < place { return problem("in password before \(entries[asker].module), but must come after it") }
+      if ours < place {
+        return problem(translated("in password before \(entries[asker].module), but must come after it"))
+      }
     }
     if !missed.isEmpty && missed.count == asked {
-      return problem("in password after \(PAMExamination.list(missed)), which ends the stack")
+      return problem(translated("in password after \(PAMExamination.list(missed)), which ends the stack"))
     }
     if !missed.isEmpty {
       // sssd's own line has it so.
-      let text = "the vault does not notice a password that \(PAMExamination.list(missed)) changes"
+      let text = translated("the vault does not notice a password that \(PAMExamination.list(missed)) changes")
       return [Problem(kind: .password, condition: .ok, text: text)]
     }
     return []

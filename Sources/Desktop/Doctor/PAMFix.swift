@@ -1,3 +1,5 @@
+import LatchkeyGettext
+
 /// Finds the command that puts the module where it belongs, by trying each on the files as they would be.
 struct PAMFix {
   let root: SystemRoot
@@ -19,8 +21,10 @@ struct PAMFix {
       return .command(first.command)
     }
     let path = PAMStack.path(of: name, in: root) ?? "/etc/pam.d/\(name)"
-    let lines = PAMStack.Kind.allCases.filter(kinds.contains).map { "'\(PAMFix.line($0))' \(PAMFix.place($0))" }
-    return .advice("In \(path), or in a file that it includes, put \(PAMExamination.list(lines)).")
+    let lines = PAMStack.Kind.allCases.filter(kinds.contains).map {
+      "'\(PAMFix.line($0))' \(PAMFix.place($0))"
+    }
+    return .advice(translated("In \(path), or in a file that it includes, put \(PAMExamination.list(lines))."))
   }
 
   private func isFixed(
@@ -37,9 +41,9 @@ struct PAMFix {
 
   private static func place(_ kind: PAMStack.Kind) -> String {
     switch kind {
-    case .auth: "last, where only the right password reaches it"
-    case .session: "after pam_systemd.so"
-    case .password: "after the module that changes the password"
+    case .auth: translated("last, where only the right password reaches it")
+    case .session: translated("after pam_systemd.so")
+    case .password: translated("after the module that changes the password")
     }
   }
 

@@ -1,3 +1,5 @@
+import LatchkeyGettext
+
 /// The lines of one kind of one service: its file, with the files that it includes.
 struct PAMStack {
   /// The four kinds of lines, but for `account`, which does not matter here.
@@ -32,10 +34,10 @@ struct PAMStack {
 
     var description: String {
       switch self {
-      case .missing(let path): "\(path) does not exist"
-      case .unreadable(let path): "\(path) cannot be read"
-      case .notUnderstood(let path, let line): "\(path), line \(line), cannot be understood"
-      case .tooDeep(let path): "\(path) is included too often"
+      case .missing(let path): translated("\(path) does not exist")
+      case .unreadable(let path): translated("\(path) cannot be read")
+      case .notUnderstood(let path, let line): translated("\(path), line \(line), cannot be understood")
+      case .tooDeep(let path): translated("\(path) is included too often")
       }
     }
   }

@@ -1,11 +1,16 @@
+import LatchkeyGettext
+
 /// Looks at what can ask the person.
 struct PromptExamination {
   let root: SystemRoot
   let facts: DesktopFacts
 
-  private static let prompters = [
-    ("org.kde.secretprompter", "Plasma's dialog"), ("org.gnome.keyring.SystemPrompter", "GNOME's dialog (gcr)"),
-  ]
+  private static var prompters: [(String, String)] {
+    [
+      ("org.kde.secretprompter", translated("Plasma's dialog")),
+      ("org.gnome.keyring.SystemPrompter", translated("GNOME's dialog (gcr)")),
+    ]
+  }
 
   func findings() -> [Finding] { [prompts(), fingers()] }
 
@@ -15,7 +20,9 @@ struct PromptExamination {
 
   private func prompts() -> Finding {
     let id = "prompts"
-    guard facts.hasDisplay else { return .ok(id, "no display here: prompts appear on the terminal of the program") }
+    guard facts.hasDisplay else {
+      return .ok(id, translated("no display here: prompts appear on the terminal of the program"))
+    }
     let names = facts.busNames.value ?? []
     var ways = Self.prompters.filter { names.contains($0.0) }.map(\.1)
     if let pinentry = has("pinentry") { ways.append(pinentry) }
@@ -23,7 +30,8 @@ struct PromptExamination {
     if case .unknown(let why) = facts.busNames { return .unknown(id, why) }
     let fix = Distribution(root).installing(debian: "gcr", fedora: "gcr", arch: "gcr", suse: "gcr")
     return Finding(
-      id, .warning, "no program here can show a prompt in a window, so programs without a terminal cannot ask you",
+      id, .warning,
+      translated("no program here can show a prompt in a window, so programs without a terminal cannot ask you"),
       fix: fix)
   }
 
@@ -33,12 +41,13 @@ struct PromptExamination {
     let hasService = root.contains("/usr/share/dbus-1/system-services/net.reactivated.Fprint.service")
     let hasModule = root.moduleFolders.contains { root.contains("\($0)/pam_fprintd.so") }
     switch (hasService, hasModule) {
-    case (true, true): return .ok(id, "fprintd and pam_fprintd.so are installed")
-    case (false, false): return .ok(id, "fprintd is not installed, so items that require a finger stay locked")
+    case (true, true): return .ok(id, translated("fprintd and pam_fprintd.so are installed"))
+    case (false, false):
+      return .ok(id, translated("fprintd is not installed, so items that require a finger stay locked"))
     case (true, false), (false, true):
       let missing = hasService ? "pam_fprintd.so" : "fprintd"
       return Finding(
-        id, .warning, "\(missing) is missing, so items that require a finger stay locked",
+        id, .warning, translated("\(missing) is missing, so items that require a finger stay locked"),
         fix: Distribution(root).installing(
           debian: "fprintd libpam-fprintd", fedora: "fprintd fprintd-pam", arch: "fprintd", suse: "fprintd fprintd-pam")
       )

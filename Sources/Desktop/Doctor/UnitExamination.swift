@@ -1,3 +1,5 @@
+import LatchkeyGettext
+
 /// Looks at the units: whether what starts the vault's programs is there, enabled and running.
 struct UnitExamination {
   let root: SystemRoot
@@ -15,6 +17,8 @@ struct UnitExamination {
 
   func findings() -> [Finding] { [socketFinding(), serviceFinding(), targetFinding(), deviceFinding()] }
 
+  private static var notKnown: String { translated("not known to the user manager") }
+
   private var files: UnitFiles { UnitFiles(root: root, home: facts.home) }
 
   /// A unit that is kept from being started.
@@ -22,15 +26,16 @@ struct UnitExamination {
     guard let path = files.mask(unit) else { return nil }
     let isOwn = path.hasPrefix(facts.home + "/")
     if isOwn && root.contains("\(facts.home)/.local/state/latchkey/switch.json") {
-      return Finding(id, .broken, "masked by \(path), since 'latchkey switch --back'", fix: Provider.fix(root))
+      return Finding(
+        id, .broken, translated("masked by \(path), since 'latchkey switch --back'"), fix: Provider.fix(root))
     }
     if !isOwn && MachineSwitch(root: root).isHandedBack {
       return Finding(
-        id, .broken, "masked by \(path) for all users, since 'latchkey switch --back --all-users'",
+        id, .broken, translated("masked by \(path) for all users, since 'latchkey switch --back --all-users'"),
         fix: .command(MachineSwitch.takeOver))
     }
     return Finding(
-      id, .broken, "masked by \(path)",
+      id, .broken, translated("masked by \(path)"),
       fix: .command(
         (isOwn ? "rm" : "sudo rm") + " \(path) && systemctl --user daemon-reload && systemctl --user start \(unit)"))
   }
@@ -40,12 +45,13 @@ struct UnitExamination {
     if let masked = masked(id, unit) { return masked }
     guard files.path(unit) != nil else {
       return Finding(
-        id, .broken, "\(unit) is not installed",
-        fix: .advice("Install Latchkey again: reinstall its package, or run 'sudo make install' in its sources."))
+        id, .broken, translated("\(unit) is not installed"),
+        fix: .advice(
+          translated("Install Latchkey again: reinstall its package, or run 'sudo make install' in its sources.")))
     }
     guard files.isWanted(unit) else {
       return Finding(
-        id, .broken, "\(unit) is not enabled, so nothing starts latchkeyd at login",
+        id, .broken, translated("\(unit) is not enabled, so nothing starts latchkeyd at login"),
         fix: .command("systemctl --user enable --now \(unit)"))
     }
     switch facts.userUnits {
@@ -53,10 +59,10 @@ struct UnitExamination {
     case .known(let units):
       guard units[unit]?.active == "active" else {
         return Finding(
-          id, .broken, "\(unit) is enabled, but \(units[unit]?.active ?? "not known to the user manager")",
+          id, .broken, translated("\(unit) is enabled, but \(units[unit]?.active ?? UnitExamination.notKnown)"),
           fix: .command("systemctl --user daemon-reload && systemctl --user restart \(unit)"))
       }
-      return .ok(id, "\(unit) is enabled and active")
+      return .ok(id, translated("\(unit) is enabled and active"))
     }
   }
 
@@ -67,15 +73,15 @@ struct UnitExamination {
     case .unknown(let why): return .unknown(id, why)
     case .known(let units):
       switch units[unit]?.active {
-      case "active": return .ok(id, "\(unit) is active")
+      case "active": return .ok(id, translated("\(unit) is active"))
       case "failed":
         return Finding(
-          id, .broken, "\(unit) failed; 'journalctl --user -u latchkeyd' says why",
+          id, .broken, translated("\(unit) failed; 'journalctl --user -u latchkeyd' says why"),
           fix: .command("systemctl --user reset-failed \(unit) && systemctl --user start \(unit)"))
       case "inactive":
         return Finding(
-          id, .warning, "\(unit) is not running", fix: .command("systemctl --user start \(unit)"))
-      case let state: return .unknown(id, "\(unit) is \(state ?? "not known to the user manager")")
+          id, .warning, translated("\(unit) is not running"), fix: .command("systemctl --user start \(unit)"))
+      case let state: return .unknown(id, translated("\(unit) is \(state ?? UnitExamination.notKnown)"))
       }
     }
   }
@@ -85,19 +91,23 @@ struct UnitExamination {
     if let masked = masked(id, unit) { return masked }
     guard files.path(unit) != nil else {
       return Finding(
-        id, .warning, "\(unit) is not installed, so units that wait for secrets never start",
-        fix: .advice("Install Latchkey again: reinstall its package, or run 'sudo make install' in its sources."))
+        id, .warning, translated("\(unit) is not installed, so units that wait for secrets never start"),
+        fix: .advice(
+          translated("Install Latchkey again: reinstall its package, or run 'sudo make install' in its sources.")))
     }
     guard let units = facts.userUnits.value, let vault = facts.vault.value else {
-      return .ok(id, "\(unit) is installed")
+      return .ok(id, translated("\(unit) is installed"))
     }
     let isReached = units[unit]?.active == "active"
     if isReached == vault.isFirstUnlocked {
-      return .ok(id, isReached ? "reached" : "not reached yet, because the vault was not unlocked yet")
+      return .ok(
+        id, isReached ? translated("reached") : translated("not reached yet, because the vault was not unlocked yet"))
     }
     return Finding(
       id, .warning,
-      isReached ? "reached, but the vault was not unlocked yet" : "not reached, but the vault was unlocked",
+      isReached
+        ? translated("reached, but the vault was not unlocked yet")
+        : translated("not reached, but the vault was unlocked"),
       fix: .command("systemctl --user \(isReached ? "stop" : "start") \(unit)"))
   }
 
@@ -107,19 +117,21 @@ struct UnitExamination {
     case .unknown(let why): return .unknown(id, why)
     case .known(let units):
       switch (units[unit]?.load, units[unit]?.active) {
-      case (_, "active"): return .ok(id, "\(unit) is active")
+      case (_, "active"): return .ok(id, translated("\(unit) is active"))
       case ("masked", _):
         return Finding(
-          id, .warning, "\(unit) is masked",
+          id, .warning, translated("\(unit) is masked"),
           fix: .command("sudo systemctl unmask \(unit) && sudo systemctl start \(unit)"))
       case ("loaded", let state?):
         return Finding(
-          id, .warning, "\(unit) is \(state), so the device key is a file beside the vault, or cannot be used",
+          id, .warning,
+          translated("\(unit) is \(state), so the device key is a file beside the vault, or cannot be used"),
           fix: .command("sudo systemctl daemon-reload && sudo systemctl restart \(unit)"))
       default:
         return Finding(
-          id, .warning, "\(unit) is not installed, so the device key is a file beside the vault",
-          fix: .advice("Install Latchkey again: reinstall its package, or run 'sudo make install' in its sources."))
+          id, .warning, translated("\(unit) is not installed, so the device key is a file beside the vault"),
+          fix: .advice(
+            translated("Install Latchkey again: reinstall its package, or run 'sudo make install' in its sources.")))
       }
     }
   }

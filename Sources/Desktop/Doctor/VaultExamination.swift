@@ -1,4 +1,5 @@
 import Glibc
+import LatchkeyGettext
 
 /// Looks at the vault itself: what it says is wrong, its device key, and the folders that it is in.
 struct VaultExamination {
@@ -14,7 +15,8 @@ struct VaultExamination {
     case .known(let vault):
       if vault.problems.isEmpty { return .ok(id, vault.path) }
       return Finding(
-        id, .broken, vault.problems.joined(separator: "; "), fix: .advice("Run 'latchkey status' for the details."))
+        id, .broken, vault.problems.joined(separator: "; "),
+        fix: .advice(translated("Run 'latchkey status' for the details.")))
     }
   }
 
@@ -24,18 +26,22 @@ struct VaultExamination {
     case .unknown(let why): return .unknown(id, why)
     case .known(let vault):
       switch vault.deviceKey {
-      case "tpm": return .ok(id, "sealed to the TPM")
+      case "tpm": return .ok(id, translated("sealed to the TPM"))
       case "host":
-        let hint = root.contains("/dev/tpmrm0") ? "; 'sudo latchkey device move tpm' seals it to the TPM" : ""
-        return .ok(id, "a file that only the system service reads\(hint)")
-      case "": return .ok(id, "none yet: the first unlock creates it")
+        return .ok(
+          id,
+          root.contains("/dev/tpmrm0")
+            ? translated(
+              "a file that only the system service reads; 'sudo latchkey device move tpm' seals it to the TPM")
+            : translated("a file that only the system service reads"))
+      case "": return .ok(id, translated("none yet: the first unlock creates it"))
       case "file":
         return Finding(
-          id, .warning, "a file beside the vault: anybody who copies it and /etc/machine-id has the key",
+          id, .warning, translated("a file beside the vault: anybody who copies it and /etc/machine-id has the key"),
           fix: .command("sudo systemctl start latchkey-deviced.socket && latchkey lock && latchkey unlock"))
       default:
         return Finding(
-          id, .broken, "it cannot be used, so secrets bound to this device cannot be read",
+          id, .broken, translated("it cannot be used, so secrets bound to this device cannot be read"),
           fix: .command("sudo systemctl restart latchkey-deviced.socket && latchkey lock && latchkey unlock"))
       }
     }
@@ -54,7 +60,7 @@ struct VaultExamination {
   private func fileSystem() -> Finding {
     let id = "home.file-system"
     guard case .text(let mounts) = root.content("/proc/self/mountinfo", limit: 1 << 20) else {
-      return .unknown(id, "the list of mounts cannot be read")
+      return .unknown(id, translated("the list of mounts cannot be read"))
     }
     // The vault, or the nearest folder above it that is there, may be reached by a link; mounts below the home count too.
     var best: (mount: Substring, type: Substring)?
@@ -65,38 +71,41 @@ struct VaultExamination {
       guard mount == "/" || path == mount || path.hasPrefix(mount + "/") else { continue }
       if mount.count >= best?.mount.count ?? 0 { best = (mount, type) }
     }
-    guard let best else { return .unknown(id, "the file system of the home folder is not known") }
+    guard let best else { return .unknown(id, translated("the file system of the home folder is not known")) }
     guard VaultExamination.remote.contains(String(best.type)) else { return .ok(id, "\(best.mount) is \(best.type)") }
     return Finding(
       id, .warning,
-      "\(best.mount) is \(best.type): a vault on a remote disk must be used from one machine at a time",
-      fix: .advice("Move \(path) to a folder of yours on a local disk, and put a link in its place."))
+      translated("\(best.mount) is \(best.type): a vault on a remote disk must be used from one machine at a time"),
+      fix: .advice(translated("Move \(path) to a folder of yours on a local disk, and put a link in its place.")))
   }
 
   private func folder() -> Finding {
     let id = "home.folders"
-    guard let home = root.status(facts.home) else { return .unknown(id, "\(facts.home) cannot be examined") }
+    guard let home = root.status(facts.home) else {
+      return .unknown(id, translated("\(facts.home) cannot be examined"))
+    }
     if home.st_uid != facts.uid {
       return Finding(
-        id, .broken, "\(facts.home) belongs to somebody else",
+        id, .broken, translated("\(facts.home) belongs to somebody else"),
         fix: .command("sudo chown \(facts.uid) \(VaultExamination.quoted(facts.home))"))
     }
     if home.st_mode & 0o022 != 0 {
       return Finding(
-        id, .broken, "other users can write to \(facts.home), and so can replace your vault",
+        id, .broken, translated("other users can write to \(facts.home), and so can replace your vault"),
         fix: .command("chmod go-w \(VaultExamination.quoted(facts.home))"))
     }
-    guard let vault = root.status(path) else { return .ok(id, "there is no vault yet") }
+    guard let vault = root.status(path) else { return .ok(id, translated("there is no vault yet")) }
     if vault.st_uid != facts.uid {
       return Finding(
-        id, .broken, "\(path) belongs to somebody else",
+        id, .broken, translated("\(path) belongs to somebody else"),
         fix: .command("sudo chown -R \(facts.uid) \(VaultExamination.quoted(path))"))
     }
     if vault.st_mode & 0o077 != 0 {
       return Finding(
-        id, .warning, "other users can read \(path)", fix: .command("chmod 700 \(VaultExamination.quoted(path))"))
+        id, .warning, translated("other users can read \(path)"),
+        fix: .command("chmod 700 \(VaultExamination.quoted(path))"))
     }
-    return .ok(id, "\(path) is yours alone")
+    return .ok(id, translated("\(path) is yours alone"))
   }
 
   /// A word of a shell's command line.
