@@ -1,3 +1,5 @@
+import LatchkeyGettext
+
 /// Why a file of another program could not be read. No case carries anything of the file's but names of
 /// columns.
 public enum ForeignFileError: Error, Equatable, Sendable {
@@ -31,25 +33,30 @@ public enum ForeignFileError: Error, Equatable, Sendable {
   /// For a person, behind the file's name.
   public var explanation: String {
     switch self {
-    case .unknownFormat: "is not a file that Latchkey can read"
-    case .notText: "is not text in UTF-8"
-    case .noColumn(let name, let columns): "has no column '\(name)'. It has: \(columns.joined(separator: ", "))"
+    case .unknownFormat: translated("is not a file that Latchkey can read")
+    case .notText: translated("is not text in UTF-8")
+    case .noColumn(let name, let columns): Self.noColumn(name, columns.joined(separator: ", "))
     case .unknownVersion:
-      "is a keyring of an unknown version; use 'latchkey import service' while its program runs"
-    case .newerExport: "was exported by a newer version of Latchkey; install that one here"
+      translated("is a keyring of an unknown version; use 'latchkey import service' while its program runs")
+    case .newerExport: translated("was exported by a newer version of Latchkey; install that one here")
     case .unknownWallet:
-      "is a wallet of an unknown version; use 'latchkey import kwallet --running' while KWallet runs"
-    case .forGPG: "is encrypted with GPG; use 'latchkey import kwallet --running' while KWallet runs"
-    case .noSalt: "has no salt beside it: a file of the same name that ends with .salt and has 56 bytes"
-    case .wrongPassword: "does not open with that password"
-    case .damaged: "is damaged or cut off"
-    case .tooLarge: "is larger than a vault takes"
+      translated("is a wallet of an unknown version; use 'latchkey import kwallet --running' while KWallet runs")
+    case .forGPG: translated("is encrypted with GPG; use 'latchkey import kwallet --running' while KWallet runs")
+    case .noSalt: translated("has no salt beside it: a file of the same name that ends with .salt and has 56 bytes")
+    case .wrongPassword: translated("does not open with that password")
+    case .damaged: translated("is damaged or cut off")
+    case .tooLarge: translated("is larger than a vault takes")
     case .tooCostly:
-      """
-      asks for more than 1 GiB of memory, or for minutes of work, to be opened. If it is your own, open it in KeePassXC, \
-      lower the settings in 'Database Security', and save it
-      """
-    case .noMemory: "could not be decrypted: no memory, or the system forbids what it is encrypted with"
+      translated(
+        """
+        asks for more than 1 GiB of memory, or for minutes of work, to be opened. If it is your own, open it in KeePassXC, \
+        lower the settings in 'Database Security', and save it
+        """)
+    case .noMemory: translated("could not be decrypted: no memory, or the system forbids what it is encrypted with")
     }
+  }
+
+  private static func noColumn(_ name: String, _ list: String) -> String {
+    translated("has no column '\(name)'. It has: \(list)")
   }
 }

@@ -92,7 +92,7 @@ extension ArchiveReport {
 extension ArchiveReport.Line {
   fileprivate var text: String {
     let thing = label.isEmpty ? collection : "\(collection) / \(label)"
-    return thing + (accessibility.map { " (\($0.name))" } ?? "") + (reason.isEmpty ? "" : ": \(reason)")
+    return thing + (accessibility.map { " (\($0.name))" } ?? "") + (reason.isEmpty ? "" : ": \(Answers.told(reason))")
   }
 }
 

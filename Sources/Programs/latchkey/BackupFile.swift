@@ -74,9 +74,10 @@ final class BackupFile {
     guard prefix.count == 4 else { throw cut() }
     let length = prefix.reversed().reduce(0) { $0 << 8 | Int($1) }
     guard length <= BackupReader.chunkLimit else {
+      let damage = Answers.told(BackupError.damagedChunk(chunks).explanation)
       throw Failure.backup(
         translated(
-          "\(BackupError.damagedChunk(chunks).explanation), which is at offset \(start) of the file. Nothing was restored."
+          "\(damage), which is at offset \(start) of the file. Nothing was restored."
         ))
     }
     let bytes = try read(length)

@@ -108,7 +108,7 @@ struct DeviceEraseCommand: ParsableCommand {
       do {
         _ = try daemon.ask(DestroyPasscodeItems(passwordRemoved: false), until: end)
       } catch ControlError.declined(let why) {
-        throw Failure.declined(why + ".")
+        throw Failure.declined(Answers.told(why) + ".")
       }
     }
   }

@@ -101,16 +101,28 @@ struct EditCommand: ParsableCommand {
           changed.append("label")
         }
       } catch let error where !changed.isEmpty {
-        let list = changed.joined(separator: ", ")
+        let list = changed.map(Self.title).joined(separator: ", ")
         StandardStream.error.show(translated("latchkey: changed before it failed: \(list)\n"))
         throw error
       }
       if json { return print(try JSONText.of(Report(path: item.place, changed: changed, newline_removed: wasCut))) }
-      let list = changed.joined(separator: ", ")
+      let list = changed.map(Self.title).joined(separator: ", ")
       print(
         wasCut
           ? translated("Changed \(item.place): \(list) (without the line end behind it).")
           : translated("Changed \(item.place): \(list)."))
+    }
+  }
+
+  /// What --json calls such a part, in the person's language.
+  private static func title(_ part: String) -> String {
+    switch part {
+    case "attributes": translated("attributes")
+    case "class": translated("class")
+    case "requirements": translated("requirements")
+    case "secret": translated("secret")
+    case "label": translated("label")
+    default: part
     }
   }
 

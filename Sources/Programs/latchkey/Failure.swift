@@ -65,33 +65,33 @@ enum Failure: Error {
     case .cancelled:
       translated("you gave no answer, so nothing was done. Run the command again when you want to.")
     case .refused(let text):
-      translated("the password was not accepted (\(text)). Try again with your login password.")
+      translated("the password was not accepted (\(Answers.told(text))). Try again with your login password.")
     case .unavailable(let text):
       translated(
         """
-        the password could not be checked: \(text).
+        the password could not be checked: \(Answers.told(text)).
         Is there a PAM service 'latchkey-unlock' in /etc/pam.d?
         """)
-    case .stillLocked(let text), .declined(let text), .noItem(let text), .noService(let text): text
+    case .stillLocked(let text), .declined(let text), .noItem(let text), .noService(let text): Answers.told(text)
     case .locked(let reason):
       translated("it is locked (\(reason)). Run 'latchkey unlock', then this again.")
-    case .backup(let text), .file(let text): text
+    case .backup(let text), .file(let text): Answers.told(text)
     case .wrongBackupPassphrase: translated("that is not the backup's passphrase. Nothing was restored. Try again.")
     case .wrongPassphrase: translated("that is not the collection's passphrase. Try again.")
     case .notTaken(let text, let hint):
       translated(
         """
-        the passphrase was not accepted: \(text).
+        the passphrase was not accepted: \(Answers.told(text)).
         Is there a PAM service 'latchkey-collection' in /etc/pam.d? The system log has a line of pam_latchkey that says why.\(hint)
         """)
     case .deviceService(let text):
       translated(
         """
-        the device key service refused: \(text).
+        the device key service refused: \(Answers.told(text)).
         See 'systemctl status latchkey-deviced.socket latchkey-deviced.service'.
         """)
     case .rules(let problems):
-      translated("the class rules have errors:") + "\n" + problems.map { "  " + $0 + "\n" }.joined()
+      translated("the class rules have errors:") + "\n" + problems.map { "  " + Answers.told($0) + "\n" }.joined()
         + translated("Correct the file. Until then the vault uses the rules that it read before, or none of that file.")
     }
   }

@@ -90,7 +90,7 @@ struct ListedDifferences: Encodable {
       var text =
         "  \(path)  \(collection.isEmpty ? "?" : collection) / \(label ?? translated("(no label, or it cannot be read now)"))"
       if let kind = `class` { text += " (\(kind))" }
-      if let reason { text += translated("; it cannot be brought back: \(reason)") }
+      if let reason { text += translated("; it cannot be brought back: \(Answers.told(reason))") }
       return text
     }
   }

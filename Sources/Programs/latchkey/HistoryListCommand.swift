@@ -62,7 +62,7 @@ struct ListedHistory: Encodable {
     let rows = generations.map { one in
       [
         String(one.number), LocalTime(one.time).minute, one.items.map { String($0) } ?? "?", Self.size(one.size),
-        one.problem ?? "",
+        one.problem.map(Answers.told) ?? "",
       ]
     }
     var lines: [String] = []
@@ -80,7 +80,7 @@ struct ListedHistory: Encodable {
       }
       lines.append(translated("Settings: \(settings)"))
     }
-    if !problem.isEmpty { lines.append(translated("Problem: \(problem)")) }
+    if !problem.isEmpty { lines.append(translated("Problem: \(Answers.told(problem))")) }
     return lines.map(TerminalText.printable).joined(separator: "\n")
   }
 
@@ -119,7 +119,9 @@ extension Failure {
   /// Runs a command that works with generations.
   static func history<Result: ~Copyable>(_ body: () throws -> Result) throws -> Result {
     try telling {
-      do { return try body() } catch ControlError.declined(let reason) { throw Failure.declined(reason + ".") }
+      do { return try body() } catch ControlError.declined(let reason) {
+        throw Failure.declined(Answers.told(reason) + ".")
+      }
     }
   }
 }

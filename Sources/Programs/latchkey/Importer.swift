@@ -309,7 +309,7 @@ struct Importer {
     } catch let error as BusError
       where !error.isLocked && !error.isStandard("Disconnected") && !error.isStandard("NoReply")
     {
-      return error.message
+      return Answers.told(error.message)
     }
   }
 

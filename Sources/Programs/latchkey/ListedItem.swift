@@ -141,7 +141,7 @@ private struct Obstacles {
       } read: { _ in
       }
     } catch let error as BusError {
-      return String(error.message.prefix { $0 != ";" })
+      return Answers.told(String(error.message.prefix { $0 != ";" }))
     } catch {}
     return translated("it cannot be opened here; 'latchkey get' says why")
   }

@@ -69,7 +69,7 @@ struct RestoreCommand: ParsableCommand {
         let damage = BackupError.damagedChunk(chunk.number).explanation
         guard error == .declined(damage) else { throw error }
         throw Failure.backup(
-          translated("\(damage), which is at offset \(chunk.offset) of the file. Nothing was restored."))
+          translated("\(Answers.told(damage)), which is at offset \(chunk.offset) of the file. Nothing was restored."))
       }
       progress.show(translated("\(backup.percent) % read"))
     }

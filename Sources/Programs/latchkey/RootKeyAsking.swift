@@ -85,8 +85,10 @@ struct RootKeyAsking: ParsableArguments {
       terminal.answer(.secret(translated("Recovery code: "))) { typed.keep($0) }
       guard !terminal.wasCancelled, let code = typed.take(), code.count > 0 else { throw Failure.cancelled }
       guard let mistake = Self.mistake(in: code) else { return code }
-      guard !stdin else { throw Failure.declined(translated("\(mistake.explanation). Nothing was done.")) }
-      terminal.answer(.error(translated("No: \(mistake.explanation). Once more.")), { _ in })
+      guard !stdin else {
+        throw Failure.declined(translated("\(Answers.told(mistake.explanation)). Nothing was done."))
+      }
+      terminal.answer(.error(translated("No: \(Answers.told(mistake.explanation)). Once more.")), { _ in })
     }
   }
 

@@ -43,7 +43,7 @@ struct RotateCommand: ParsableCommand {
       try RootKeyAsking.prepare()
       do {
         try place.connect().ask(CheckMayRotate(), until: LatchkeyPosix.Process.now + StatusCommand.answerLimit)
-      } catch ControlError.declined(let reason) { throw Failure.declined(reason + ".") }
+      } catch ControlError.declined(let reason) { throw Failure.declined(Answers.told(reason) + ".") }
       let status = try status()
       let program = try asking.program(place, vault: status.vaultPath)
       switch try asking.askPassword(for: .rotate, of: program, status) {

@@ -51,8 +51,8 @@ struct SessionQuestions {
       return .known(
         DesktopFacts.Vault(
           deviceKey: status.deviceKey, isMemoryLocked: status.memoryLocked && status.swappableSecrets == 0,
-          isFirstUnlocked: status.firstUnlocked, path: status.vaultPath, problems: status.problems,
-          lockSources: status.lockSources))
+          isFirstUnlocked: status.firstUnlocked, path: status.vaultPath,
+          problems: status.problems.map(Answers.told), lockSources: status.lockSources.map(Answers.told)))
     } catch {
       return .unknown(
         error == .noDaemon

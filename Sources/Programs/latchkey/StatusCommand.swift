@@ -106,7 +106,7 @@ struct StatusCommand: ParsableCommand {
 
   static func text(_ status: Status) -> String {
     var lines: [(String, String)] = []
-    let reasons = status.lockReasons.map { $0 == "command" ? translated("by 'latchkey lock'") : $0 }
+    let reasons = lockReasons(status)
     let state = Self.state(status.state)
     lines.append((translated("State"), reasons.isEmpty ? state : "\(state): \(reasons.joined(separator: ", "))"))
     if status.state != .unlocked { lines.append((translated("To unlock"), Self.wayToUnlock(status))) }
@@ -156,7 +156,8 @@ struct StatusCommand: ParsableCommand {
     lines.append(
       (
         translated("Lock reports from"),
-        status.lockSources.isEmpty ? translated("this command only") : status.lockSources.joined(separator: ", ")
+        status.lockSources.isEmpty
+          ? translated("this command only") : status.lockSources.map(Answers.told).joined(separator: ", ")
       ))
     let width = lines.map(\.0.count).max() ?? 0
     var text = lines.map { $0.0.filling(column: width + 2) + $0.1 }
@@ -171,9 +172,14 @@ struct StatusCommand: ParsableCommand {
     text += Self.damagedFiles(status)
     if !status.problems.isEmpty {
       text.append(translated("Problems"))
-      text += status.problems.map { "  " + $0 }
+      text += status.problems.map { "  " + Answers.told($0) }
     }
     return text.map(TerminalText.printable).joined(separator: "\n")
+  }
+
+  /// Why it is locked, in the person's language.
+  static func lockReasons(_ status: Status) -> [String] {
+    status.lockReasons.map { $0 == "command" ? translated("by 'latchkey lock'") : Answers.told($0) }
   }
 
   /// What a person does to unlock it.
@@ -280,7 +286,7 @@ struct StatusCommand: ParsableCommand {
     } else {
       parts.append(history.isOn ? translated("none yet") : translated("off"))
     }
-    if !history.problem.isEmpty { parts.append(translated("no other was made: \(history.problem)")) }
+    if !history.problem.isEmpty { parts.append(translated("no other was made: \(Answers.told(history.problem))")) }
     return parts.joined(separator: "; ")
   }
 

@@ -108,7 +108,7 @@ struct UnlockCommand: ParsableCommand {
     }
     if !status.problems.isEmpty {
       return translated("the vault cannot be unlocked:") + "\n"
-        + status.problems.map { "  " + $0 }.joined(separator: "\n")
+        + status.problems.map { "  " + Answers.told($0) }.joined(separator: "\n")
     }
     return translated(
       """

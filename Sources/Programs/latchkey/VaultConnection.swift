@@ -92,7 +92,7 @@ final class VaultConnection {
         guard wasAsked else { throw locked() }
         // Nobody was asked then, as no answer would have done.
         if error.message.hasPrefix(Self.waitsForFingers) {
-          throw Failure.stillLocked(translated("it is locked: \(error.message)."))
+          throw Failure.stillLocked(translated("it is locked: \(Answers.told(error.message))."))
         }
         throw Failure.stillLocked(
           translated("it is still locked: the prompt was not answered, or no prompt could be shown.") + "\n"
@@ -135,8 +135,8 @@ final class VaultConnection {
     guard state != "unlocked" else { return nil }
     // As the vault is: where it does not say why, its state is all there is to tell.
     let status = try? place.connect().ask(GetStatus(), until: LatchkeyPosix.Process.now + StatusCommand.answerLimit)
-    guard let status, !status.lockReasons.isEmpty else { return state }
-    return status.lockReasons.map { $0 == "command" ? translated("by 'latchkey lock'") : $0 }.joined(separator: ", ")
+    guard let status, !status.lockReasons.isEmpty else { return Answers.told(state) }
+    return StatusCommand.lockReasons(status).joined(separator: ", ")
   }
 
   /// Asks that `path` is opened. What was not opened shows by what is tried next.
