@@ -12,7 +12,8 @@ import LatchkeySystemd
 struct AddCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "add", abstract: translated("Store a new item, or replace one with --replace."),
-    discussion: """
+    discussion: translated(
+      """
       \(SecretInput.explanation)
       Without --class, the class rules choose the class of a new item (latchkey rules).
 
@@ -20,7 +21,7 @@ struct AddCommand: ParsableCommand {
         latchkey add --label Mail service=mail user=me
         latchkey add --label Key --class after-first-unlock service=backup <key.bin
         echo secret | latchkey add --replace --label Mail service=mail user=me
-      """)
+      """))
 
   @OptionGroup var place: Place
   @OptionGroup var prompts: PromptChoice
@@ -44,7 +45,7 @@ struct AddCommand: ParsableCommand {
   @Option(
     help: ArgumentHelp(
       translated("What kind of data the secret is."),
-      discussion: "By default text/plain, or application/octet-stream for binary data.",
+      discussion: translated("By default text/plain, or application/octet-stream for binary data."),
       valueName: "type"))
   var contentType: String?
   @Flag(help: .translated("Replace the item that has just these attributes, if there is one.")) var replace = false

@@ -9,7 +9,7 @@ import LatchkeyPosix
 struct AsideCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "aside", abstract: translated("List the vaults that were put aside."),
-    discussion: "Each folder holds a whole vault. The password that the vault had then unlocks it.")
+    discussion: translated("Each folder holds a whole vault. The password that the vault had then unlocks it."))
 
   @OptionGroup var place: Place
   @Flag(help: .translated("As JSON, with the same keys in every version."))

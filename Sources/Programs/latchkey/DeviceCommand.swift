@@ -11,10 +11,11 @@ import LatchkeySodium
 struct DeviceCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "device", abstract: translated("Show, move or erase the key that binds secrets to this machine."),
-    discussion: """
+    discussion: translated(
+      """
       The machine's device key service keeps it, in the TPM or in a file that only root reads. It serves every user's \
       vault; none of these commands needs a running one.
-      """,
+      """),
     subcommands: [DeviceShowCommand.self, DeviceMoveCommand.self, DeviceEraseCommand.self, DeviceForgetCommand.self],
     defaultSubcommand: DeviceShowCommand.self)
 }
@@ -69,8 +70,9 @@ struct DeviceMoveCommand: ParsableCommand {
 
   static let configuration = CommandConfiguration(
     commandName: "move", abstract: translated("Move the device key (root only)."),
-    discussion:
+    discussion: translated(
       "It stays the same key, so nothing in the vaults changes. Move it to the host before you clear or replace the TPM."
+    )
   )
 
   @OptionGroup var place: DevicePlace
@@ -84,7 +86,7 @@ struct DeviceMoveCommand: ParsableCommand {
 struct DeviceEraseCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "erase", abstract: translated("Destroy your when-passcode-set-this-device-only secrets, for good."),
-    discussion: "No copy of the vault and no password brings them back.")
+    discussion: translated("No copy of the vault and no password brings them back."))
 
   @OptionGroup var place: DevicePlace
   @OptionGroup var vault: Place
@@ -118,7 +120,8 @@ struct DeviceEraseCommand: ParsableCommand {
 struct DeviceForgetCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "forget", abstract: translated("Erase everything that the service keeps for a user (root only)."),
-    discussion: "Use it for an account that no longer exists: all that its vault bound to this machine is lost.")
+    discussion: translated(
+      "Use it for an account that no longer exists: all that its vault bound to this machine is lost."))
 
   @OptionGroup var place: DevicePlace
   @Argument(help: .translated("The user's number."))

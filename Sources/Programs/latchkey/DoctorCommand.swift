@@ -11,7 +11,8 @@ struct DoctorCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "doctor",
     abstract: translated("Check the system settings that the vault depends on, and say what fixes each."),
-    discussion: """
+    discussion: translated(
+      """
       Prints one line for each check: its state (ok, warning, broken, or unknown if it could not be examined), its name, and \
       what was found. The line below has the command that fixes it, or other advice. It checks the PAM files, the bus, the \
       units, memory limits, the device key, the screen locker and other programs that keep secrets. It changes nothing, \
@@ -22,7 +23,7 @@ struct DoctorCommand: ParsableCommand {
       Examples:
         latchkey doctor
         latchkey doctor --json
-      """)
+      """))
 
   @OptionGroup var place: Place
   @Flag(help: .translated("As JSON, with the same keys in every version."))

@@ -12,7 +12,8 @@ import LatchkeySystemd
 struct EditCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "edit", abstract: translated("Change one item: what the options name, and nothing else."),
-    discussion: """
+    discussion: translated(
+      """
       To change the class or the secret, the item must be readable. If it is locked, you are asked to unlock it. With \
       --secret: \(SecretInput.explanation)
 
@@ -22,7 +23,7 @@ struct EditCommand: ParsableCommand {
         latchkey edit login/5 --secret <new.key
         latchkey edit login/5 --require user-presence
         latchkey edit login/5 --new-passphrase
-      """)
+      """))
 
   @OptionGroup var place: Place
   @OptionGroup var prompts: PromptChoice

@@ -7,12 +7,13 @@ import LatchkeySodium
 struct ExportCSVCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "csv", abstract: translated("Export passwords as CSV, for browsers and password managers."),
-    discussion: """
+    discussion: translated(
+      """
       The columns are name, url, username, password, note, totp, group, httpRealm and fields, which 'latchkey import csv', \
       browsers and password managers know. url and username come from the attributes that have them; other attributes, \
       classes and times are not in the file. A secret that is no text is left out. The file is not encrypted, and only you \
       may read it (mode 0600).
-      """)
+      """))
 
   @OptionGroup var choice: ExportChoice
   @OptionGroup var target: ExportFile

@@ -6,7 +6,8 @@ struct ExportCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "export",
     abstract: translated("Take your secrets out of the vault, to another program or into a file."),
-    discussion: """
+    discussion: translated(
+      """
       Nothing in the vault is changed. You are asked for your login password first, as all secrets leave at once. Items whose \
       class keeps them on this device and items that require more than an unlocked session are left out, and listed with \
       the reason; an option exports them too. Items that cannot be read now are left out as well.
@@ -19,7 +20,7 @@ struct ExportCommand: ParsableCommand {
         latchkey export json --plain vault.json
         latchkey export json - | gpg --encrypt -r me@example.org >vault.json.gpg
         latchkey export csv --dry-run passwords.csv
-      """,
+      """),
     subcommands: [
       ExportJSONCommand.self, ExportCSVCommand.self, ExportKeePassCommand.self, ExportServiceCommand.self,
     ])

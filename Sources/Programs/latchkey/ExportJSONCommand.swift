@@ -10,11 +10,12 @@ struct ExportJSONCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "json",
     abstract: translated("Export everything into a JSON file, which 'latchkey import json' reads."),
-    discussion: """
+    discussion: translated(
+      """
       The file has collections, labels, attributes, content types, times, classes, what items require, and the secrets: as \
       text, or in Base64 where a secret is no text. FORMAT.md describes it. It is not encrypted, and only you may read it \
       (mode 0600). It appears under its name when all of it is written.
-      """)
+      """))
 
   @OptionGroup var choice: ExportChoice
   @OptionGroup var target: ExportFile

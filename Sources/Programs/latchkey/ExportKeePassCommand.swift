@@ -10,12 +10,13 @@ import LatchkeySodium
 struct ExportKeePassCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "keepass", abstract: translated("Export into a new database of KeePass, encrypted with a password."),
-    discussion: """
+    discussion: translated(
+      """
       Writes a .kdbx file by keepassxc-cli, which must be installed and is given the entries by a pipe. The new \
       password is asked for twice, or is a line of standard input behind the login password (--stdin). A login becomes an \
       entry with its notes, one-time password, fields and attached files, any other item an entry with its attributes as \
       fields, by which KeePassXC's own Secret Service finds it. A secret that is no text becomes an attached file.
-      """)
+      """))
 
   @OptionGroup var choice: ExportChoice
   @Flag(help: .translated("Replace the file if it exists.")) var force = false

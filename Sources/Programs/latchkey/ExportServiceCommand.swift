@@ -7,14 +7,15 @@ import LatchkeySystemd
 struct ExportServiceCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "service", abstract: translated("Export into a program that keeps secrets and runs now."),
-    discussion: """
+    discussion: translated(
+      """
       Stores by the Secret Service interface in gnome-keyring, oo7, KWallet or KeePassXC. While Latchkey owns the name \
       org.freedesktop.secrets on your session bus, name the other program with --owner, by any bus name that it has, or its \
       own bus with --bus. Items of 'login' go to its default collection, others to a collection of the same label, which is \
       created if it does not exist. An item that is there with the same attributes and the same secret stays as it is, so a \
       second export stores nothing. One with another secret stays too, and is listed. Classes, and what items require, are \
       not known to other programs.
-      """)
+      """))
 
   @OptionGroup var choice: ExportChoice
   @OptionGroup var provider: OtherProvider

@@ -7,7 +7,8 @@ struct FindCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "find",
     abstract: translated("List items: label, attributes, class, and whether they can be read. Never a secret."),
-    discussion: """
+    discussion: translated(
+      """
       Without attributes it lists everything. Locked items are listed too. Before the first login, it lists only what is \
       known without your password. It never asks for anything. The exit status is 2 if no item matches.
 
@@ -15,7 +16,7 @@ struct FindCommand: ParsableCommand {
         latchkey find
         latchkey find service=mail user=me
         latchkey find --class after-first-unlock --json
-      """)
+      """))
 
   @OptionGroup var place: Place
   @Option(

@@ -10,7 +10,8 @@ import LatchkeySystemd
 struct GetCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "get", abstract: translated("Write the secret of one item to standard output, byte by byte."),
-    discussion: """
+    discussion: translated(
+      """
       It writes to a terminal only with --show. If the item is locked, you are asked to unlock it, as with any other program.
 
       Examples:
@@ -18,7 +19,7 @@ struct GetCommand: ParsableCommand {
         latchkey get login/5 >key.pem
         latchkey get --show service=mail user=me
         latchkey get --json --show login/5
-      """)
+      """))
 
   @OptionGroup var place: Place
   @OptionGroup var prompts: PromptChoice

@@ -9,14 +9,15 @@ import LatchkeyPosix
 struct HistoryDiffCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "diff", abstract: translated("List the items that differ between the vault and a generation."),
-    discussion: """
+    discussion: translated(
+      """
       Without a number it compares with the newest generation. It lists the items that were deleted, changed and stored since. \
       It never prints a secret, and changes nothing.
 
       Examples:
         latchkey history diff
         latchkey history diff 12 --json
-      """)
+      """))
 
   @OptionGroup var place: Place
   @Flag(help: .translated("As JSON, with the same keys in every version.")) var json = false

@@ -8,7 +8,7 @@ import LatchkeyPosix
 struct HistoryListCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "list", abstract: translated("List the generations of the vault, the newest first."),
-    discussion: "A generation that cannot be read is listed with the reason. No secret is read.")
+    discussion: translated("A generation that cannot be read is listed with the reason. No secret is read."))
 
   @OptionGroup var place: Place
   @Flag(help: .translated("As JSON, with the same keys in every version.")) var json = false

@@ -8,10 +8,11 @@ import LatchkeyPosix
 struct HistoryMakeCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "make", abstract: translated("Make a generation of the vault now, before you change much."),
-    discussion: """
+    discussion: translated(
+      """
       The vault must be unlocked. If nothing changed since the newest generation, no other one is made. Of the generations of \
       one hour, the last one stays.
-      """)
+      """))
 
   @OptionGroup var place: Place
   @Flag(help: .translated("As JSON, with the same keys in every version.")) var json = false

@@ -11,7 +11,8 @@ struct HistoryRestoreCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "restore",
     abstract: translated("Bring items back from a generation: some, a collection, or everything."),
-    discussion: """
+    discussion: translated(
+      """
       The vault must be unlocked. Name the items by attributes that they had, or by their places, as 'latchkey history diff' \
       lists them; all that have the attributes come back. An item that was changed since stays as it is, and is listed; with \
       --theirs it becomes what it was. An item that requires more than an unlocked session now is never replaced. Nothing is \
@@ -23,7 +24,7 @@ struct HistoryRestoreCommand: ParsableCommand {
         latchkey history restore 12 login/5 login/7
         latchkey history restore 12 --collection Work --dry-run
         latchkey history restore 12 --everything --theirs
-      """)
+      """))
 
   @OptionGroup var place: Place
   @Option(

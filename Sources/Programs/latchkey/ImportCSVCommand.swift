@@ -6,12 +6,13 @@ import LatchkeyGettext
 struct ImportCSVCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "csv", abstract: translated("Import passwords that a browser or a password manager exported as CSV."),
-    discussion: """
+    discussion: translated(
+      """
       Knows the columns of Chromium, Firefox, Apple Passwords, Bitwarden and KeePassXC by their names; --column names \
       others, such as --column password=Kennwort. A row becomes an item with the attributes xdg:schema=\
       \(PasswordTable.schema), url, server, user and field=password. Notes, keys of one-time passwords and further fields \
       become items of their own, with field=notes, totp or fields. A row without any secret stays behind and is listed.
-      """)
+      """))
 
   @OptionGroup var choice: ImportChoice
   @Option(

@@ -5,7 +5,8 @@ import LatchkeyGettext
 struct ImportCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "import", abstract: translated("Bring the secrets of another program into the vault."),
-    discussion: """
+    discussion: translated(
+      """
       Nothing is changed at the old place. Labels, attributes, secrets and times arrive exactly as they are, as far as the \
       old place has them. The class of each item is by the rules (latchkey rules).
       An item that is in the vault with the same attributes and the same secret stays as it is, so a second import stores \
@@ -19,7 +20,7 @@ struct ImportCommand: ParsableCommand {
         latchkey import kwallet
         latchkey import service --owner org.gnome.keyring
         latchkey import csv passwords.csv
-      """,
+      """),
     subcommands: [
       ImportGNOMEKeyringCommand.self, ImportKWalletCommand.self, ImportOO7Command.self, ImportPassCommand.self,
       ImportKeePassCommand.self, ImportServiceCommand.self, ImportCSVCommand.self,

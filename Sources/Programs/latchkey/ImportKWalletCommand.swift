@@ -8,14 +8,15 @@ import LatchkeySodium
 struct ImportKWalletCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "kwallet", abstract: translated("Import the wallets of KWallet."),
-    discussion: """
+    discussion: translated(
+      """
       Reads every .kwl file of ~/.local/share/kwalletd (of $XDG_DATA_HOME, where that is set) with the salt beside it, or \
       the files and folders that you name. KWallet need not run. The password is asked for once, or is a line of standard \
       input; it is tried for each file. Entries arrive as KDE's programs look for them in a Secret Service: the schema is \
       org.qt.keychain, server the folder, user the entry, and type is plaintext, map or base64. The default wallet comes \
       into your default collection, others into one of the same name.
       A wallet that is encrypted with GPG is read by KWallet alone: --running asks the KWallet that runs, which asks you.
-      """)
+      """))
 
   @OptionGroup var choice: ImportChoice
   @Flag(help: .translated("Ask the KWallet that runs, which opens its wallets for you, instead of reading files."))

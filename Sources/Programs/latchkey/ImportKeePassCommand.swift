@@ -9,13 +9,14 @@ import LatchkeySodium
 struct ImportKeePassCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "keepass", abstract: translated("Import a database of KeePass or KeePassXC."),
-    discussion: """
+    discussion: translated(
+      """
       Reads a .kdbx file of version 3 or 4 by keepassxc-cli, which must be installed and hands the entries over by a pipe. \
       The password is asked for, or is a line of standard input. The password of an entry becomes an item with the \
       attributes xdg:schema=\(PasswordTable.schema), name, url, server, user, group and field=password. Notes and keys of \
       one-time passwords become items with field=notes or totp; a field that you added has field=custom and custom=NAME, an \
       attached file field=attachment and attachment=NAME. Older states of entries and the recycle bin stay behind.
-      """)
+      """))
 
   @OptionGroup var choice: ImportChoice
   @Option(help: ArgumentHelp(translated("The key file of the database."), valueName: "file"), completion: .file())

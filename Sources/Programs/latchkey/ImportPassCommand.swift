@@ -9,12 +9,13 @@ import LatchkeySodium
 struct ImportPassCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "pass", abstract: translated("Import the passwords of pass."),
-    discussion: """
+    discussion: translated(
+      """
       Reads every .gpg file of ~/.password-store (of $PASSWORD_STORE_DIR, where that is set), or of the folder that you \
       name, by gpg: its agent asks for the passphrase of your key. The first line of a file becomes an item with the \
       attributes xdg:schema=\(PasswordTable.schema), name=FOLDER/FILE and field=password. The lines below it become another \
       one, with field=notes.
-      """)
+      """))
 
   @OptionGroup var choice: ImportChoice
   @Argument(

@@ -8,12 +8,13 @@ import LatchkeySystemd
 struct ImportServiceCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "service", abstract: translated("Import from a program that keeps secrets and runs now."),
-    discussion: """
+    discussion: translated(
+      """
       Reads by the Secret Service interface whatever that program lets any client read: gnome-keyring, oo7, KWallet, \
       KeePassXC. While Latchkey owns the name org.freedesktop.secrets on your session bus, name the other program with \
       --owner, by any bus name that it has, or its own bus with --bus. A locked collection is unlocked first: that program \
       asks you as it always does. What it does not unlock stays behind.
-      """)
+      """))
 
   @OptionGroup var choice: ImportChoice
   @OptionGroup var other: OtherProvider

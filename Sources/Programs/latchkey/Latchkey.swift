@@ -15,12 +15,13 @@ struct Latchkey: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "latchkey",
     abstract: translated("The credential vault of your desktop session."),
-    discussion: """
+    discussion: translated(
+      """
       Exit status: 0 done; 1 it could not be done (a wrong password, a refusal, an error in a file); 2 there is no such \
       item; 3 no vault is running; 4 done, but not all of it (backup, restore, history, rm, import, export), \
       or there is something to fix (doctor) or left to you (switch); 64 wrong usage.
       Completions: latchkey --generate-completion-script bash (or zsh, fish).
-      """,
+      """),
     version: version,
     subcommands: [
       StatusCommand.self, LockCommand.self, UnlockCommand.self, FindCommand.self, GetCommand.self, AddCommand.self,
@@ -65,7 +66,7 @@ struct Place: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       translated("The runtime folder with the control socket."),
-      discussion: "By default $XDG_RUNTIME_DIR, or /run/user/UID.",
+      discussion: translated("By default $XDG_RUNTIME_DIR, or /run/user/UID."),
       valueName: "dir"))
   var runtime: String?
 

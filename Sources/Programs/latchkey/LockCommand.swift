@@ -7,10 +7,11 @@ import LatchkeyPosix
 struct LockCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "lock", abstract: translated("Erase the keys of WhenUnlocked secrets from memory, now."),
-    discussion: """
+    discussion: translated(
+      """
       Your password brings them back: at the screen locker, or by 'latchkey unlock'. For a screen locker that does not \
       announce itself, put this command in front of it: latchkey lock; swaylock
-      """)
+      """))
 
   @OptionGroup var place: Place
 

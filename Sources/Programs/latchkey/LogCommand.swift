@@ -12,7 +12,8 @@ struct LogCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "log",
     abstract: translated("Print the access log of items that require more than an unlocked session."),
-    discussion: """
+    discussion: translated(
+      """
       Oldest first. One line each time that a program asked for such an item: when, which item, the outcome, and which \
       program, as far as it is known. The log keeps the newest 1,000 entries, at most 256 KiB. The vault must be \
       unlocked.
@@ -21,7 +22,7 @@ struct LogCommand: ParsableCommand {
         latchkey log -n 20
         latchkey log --json
         latchkey log --clear
-      """)
+      """))
 
   @OptionGroup var place: Place
   @Flag(help: .translated("As JSON, with the same keys in every version."))

@@ -10,10 +10,11 @@ import LatchkeySodium
 struct PassphraseCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "passphrase", abstract: translated("Give a collection a passphrase of its own, or remove it."),
-    discussion: """
+    discussion: translated(
+      """
       A collection with a passphrase of its own requires it on top of your login, once in each session and after each \
       time that the collection was locked. Nothing else unlocks it: if you forget the passphrase, the items are lost.
-      """,
+      """),
     subcommands: [Set.self, Remove.self])
 
   /// `latchkey passphrase set`

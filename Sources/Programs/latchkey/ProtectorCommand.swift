@@ -44,10 +44,11 @@ struct ProtectorCommand: ParsableCommand {
   struct Add: ParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: translated("Let logins without a password unlock the after-first-unlock secrets, and nothing else."),
-      discussion: """
+      discussion: translated(
+        """
         For automatic login, fingerprints and security keys, by services that the administrator names in \
         /etc/latchkey/services, one a line. It says what becomes weaker, and asks for your login password.
-        """)
+        """))
 
     @OptionGroup var place: Place
     @OptionGroup var asking: RootKeyAsking

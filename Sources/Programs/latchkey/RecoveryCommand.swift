@@ -10,10 +10,11 @@ struct RecoveryCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "recovery",
     abstract: translated("Manage the code on paper that unlocks the vault when the password is gone."),
-    discussion: """
+    discussion: translated(
+      """
       Whoever has the code and the vault's files can read the secrets. 'latchkey unlock --recovery' unlocks the vault with \
       it, and from then on your present login password unlocks the vault.
-      """,
+      """),
     subcommands: [Create.self, Check.self, Remove.self, Status.self])
 
   /// `latchkey recovery create`

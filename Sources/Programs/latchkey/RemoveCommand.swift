@@ -8,7 +8,8 @@ import LatchkeySystemd
 struct RemoveCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "rm", abstract: translated("Delete items."),
-    discussion: """
+    discussion: translated(
+      """
       If an item is locked, you are asked to unlock it first. Attributes must name one item unless you give --all. Several \
       items can be named by their places.
       The generations of the vault keep a deleted item for 31 days or as the settings say, so 'latchkey history restore' can \
@@ -20,7 +21,7 @@ struct RemoveCommand: ParsableCommand {
         latchkey rm login/5 login/7
         latchkey rm --all --dry-run service=mail
         latchkey rm --everywhere service=mail user=me
-      """)
+      """))
 
   @OptionGroup var place: Place
   @OptionGroup var prompts: PromptChoice

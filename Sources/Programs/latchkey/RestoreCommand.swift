@@ -12,13 +12,14 @@ struct RestoreCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "restore",
     abstract: translated("Bring the items of a backup into the vault, on this machine or another one."),
-    discussion: """
+    discussion: translated(
+      """
       The vault must be unlocked. An item that is there already, in the same collection with the same attributes and \
       secret, stays as it is. Where the secret is another one, yours stays, and is listed; with --theirs the backup's \
       takes its place. Items of the classes …-this-device-only come only on the device that made the backup. Collections \
       that are made anew have no passphrase. First the whole file is read; what is damaged or cut is not restored at all. \
       Exit status 4: it was restored, but something stays behind, or differs.
-      """)
+      """))
 
   @OptionGroup var place: Place
   @OptionGroup var passphrase: ArchivePassphrase

@@ -10,12 +10,13 @@ import LatchkeySodium
 struct RotateCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "rotate", abstract: translated("Give the vault new keys."),
-    discussion: """
+    discussion: translated(
+      """
       Use it when somebody may know your password, or has a copy of your files: with a new password alone, old copies of \
       the keybag still decrypt what is stored later. It asks for your login password. If it is interrupted, it continues \
       at the next unlock, and nothing is lost. The recovery code stays valid, and so does the protector of logins \
       without a password.
-      """)
+      """))
 
   @OptionGroup var place: Place
   @OptionGroup var asking: RootKeyAsking

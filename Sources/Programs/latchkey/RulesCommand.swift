@@ -10,11 +10,12 @@ import LatchkeyPosix
 struct RulesCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "rules", abstract: translated("Say which class a new item gets."),
-    discussion: """
+    discussion: translated(
+      """
       The class of a new item is, in this order: what its maker names (attribute latchkey:accessible), what the item had \
       that it replaces, the first rule that fits in ~/.config/latchkey/rules.yaml, then in the installed rules, and else \
       when-unlocked. The installed file says how rules are written. Works without a running vault.
-      """,
+      """),
     subcommands: [RulesTestCommand.self, RulesCheckCommand.self])
 }
 
@@ -23,13 +24,13 @@ struct RulesPlace: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       translated("The home folder with .config/latchkey/rules.yaml."),
-      discussion: "By default that of your account.",
+      discussion: translated("By default that of your account."),
       valueName: "dir"))
   var home: String?
   @Option(
     help: ArgumentHelp(
       translated("The installed rules."),
-      discussion: "By default share/latchkey/rules.yaml beside the folder of this program.",
+      discussion: translated("By default share/latchkey/rules.yaml beside the folder of this program."),
       valueName: "file"))
   var shipped: String?
 
@@ -78,7 +79,7 @@ struct RulesPlace: ParsableArguments {
 struct RulesCheckCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "check", abstract: translated("Look for errors in the files of rules."),
-    discussion: "Ends with 1 where there is one, and names file and line.")
+    discussion: translated("Ends with 1 where there is one, and names file and line."))
 
   @OptionGroup var place: RulesPlace
 

@@ -9,7 +9,8 @@ import LatchkeyKeybag
 struct RulesTestCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "test", abstract: translated("Say which class a new item with these attributes would get, and why."),
-    discussion: "For example: latchkey rules test xdg:schema=org.gnome.OnlineAccounts goa-identity=google:me")
+    discussion: translated(
+      "For example: latchkey rules test xdg:schema=org.gnome.OnlineAccounts goa-identity=google:me"))
 
   @OptionGroup var place: RulesPlace
   @Flag(help: .translated("As JSON, with the same keys in every version."))

@@ -8,10 +8,11 @@ import LatchkeyPosix
 struct StartEmptyCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "start-empty", abstract: translated("Put the vault aside, so that an empty one takes its place."),
-    discussion: """
+    discussion: translated(
+      """
       Use it when nobody knows a former password or the recovery code ('latchkey unlock' asks for both). Nothing in the \
       vault is changed or deleted: its folder is renamed, and can get its name back. 'latchkey aside' lists such folders.
-      """)
+      """))
 
   @OptionGroup var place: Place
   @Flag(help: .translated("Do not ask for confirmation."))

@@ -9,7 +9,7 @@ import LatchkeyPosix
 struct StatusCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "status", abstract: translated("Print the state of the vault, why it is locked, and what is wrong."),
-    discussion: "It never prints a secret. The exit status is 0 whenever the vault answered, locked or not."
+    discussion: translated("It never prints a secret. The exit status is 0 whenever the vault answered, locked or not.")
   )
 
   @OptionGroup var place: Place

@@ -11,7 +11,8 @@ struct SwitchCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "switch",
     abstract: translated("Make Latchkey the only program that keeps your secrets, or hand that back."),
-    discussion: """
+    discussion: translated(
+      """
       With --to latchkey: keeps gnome-keyring, KWallet, KeePassXC, oo7 and pass-secret-service from offering secrets to \
       other programs, and has them leave the session. The rest of what they do goes on, gnome-keyring's ssh agent too. It \
       moves no secret: 'latchkey import' does.
@@ -33,7 +34,7 @@ struct SwitchCommand: ParsableCommand {
         latchkey switch --to latchkey
         latchkey switch --back
         sudo latchkey switch --to latchkey --all-users
-      """)
+      """))
 
   /// Who is to keep the secrets.
   enum Target: String, ExpressibleByArgument, CaseIterable {

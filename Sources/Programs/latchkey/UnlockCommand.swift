@@ -10,10 +10,11 @@ import LatchkeySodium
 struct UnlockCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "unlock", abstract: translated("Ask for your password and unlock the vault."),
-    discussion: """
+    discussion: translated(
+      """
       PAM asks (service latchkey-unlock), so it is your login password, by your administrator's rules. A collection with \
       a passphrase of its own requires that too (--collection), once the vault is unlocked.
-      """)
+      """))
 
   @OptionGroup var place: Place
   @OptionGroup var asking: RootKeyAsking
