@@ -16,7 +16,8 @@ enum Purpose {
   private static let someService = Template("the service \(.value)")
 
   private static let all = Templates([
-    nameOff, autostartOff, autostartReduced, unitReduced, unitOff, settingOff, portal, unnamedPortal, latchkeyOff, formerProvider,
+    nameOff, autostartOff, autostartReduced, unitReduced, unitOff, settingOff, portal, unnamedPortal, latchkeyOff,
+    formerProvider,
     someService,
   ])
 
