@@ -72,7 +72,9 @@ struct VaultExamination {
       if mount.count >= best?.mount.count ?? 0 { best = (mount, type) }
     }
     guard let best else { return .unknown(id, translated("the file system of the home folder is not known")) }
-    guard VaultExamination.remote.contains(String(best.type)) else { return .ok(id, "\(best.mount) is \(best.type)") }
+    guard VaultExamination.remote.contains(String(best.type)) else {
+      return .ok(id, translated("\(best.mount) is \(best.type)"))
+    }
     return Finding(
       id, .warning,
       translated("\(best.mount) is \(best.type): a vault on a remote disk must be used from one machine at a time"),

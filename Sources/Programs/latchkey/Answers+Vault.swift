@@ -49,7 +49,7 @@ extension Answers {
       other fingers are enrolled than when it was stored: have just those again, with 'fprintd-list', \
       'fprintd-delete' and 'fprintd-enroll'
       """),
-    Template("newer items that could be read: \(.value)"),
+    Template("newer items that could be read: \(.text)"),
     Template("items that are as they were in the generation: \(.text)"),
     Template("items that were deleted since the generation: \(.text)"),
     Template("collections that were deleted since the generation: \(.text)"),
