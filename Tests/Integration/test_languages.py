@@ -1,19 +1,23 @@
 """Other languages in a session: what the command line and notifications say, and what stays the same for programs."""
 
+import json
+import re
 import shutil
 
 import pytest
 from support.languages import MARKED, english, install, speaking, translation
 from support.notifications import Notifications
 from support.session import BUS, wait_until
+from test_doctor import machine as healthy  # noqa: F401 (a fixture)
+from test_switch import machine as providers  # noqa: F401 (a fixture)
 
 # Names that are the same in every language: of programs, classes, units, states of doctor and so on.
 SAME = [
     "latchkey", "latchkeyd", "login", "service", "mail", "TPM", "vault.db", "keybag", "Secret Service", "when-unlocked",
-    "when-passcode-set", "after-first-unlock", "always", "this-device-only", "ssh", "json", "KiB", "Login",
-    # What the daemon says of itself.
-    "screen savers on the bus",
+    "when-passcode-set", "after-first-unlock", "always", "this-device-only", "ssh", "json", "KiB", "Login", "logind",
 ]
+# What the system says of a file, and names in the installed files.
+SYSTEM = ["No such file or directory", "write: Permission denied", "Authentication failure", "xdg", "schema", "org", "freedesktop", "Secret", "Generic"]
 
 
 @pytest.fixture(scope="module")
@@ -36,26 +40,121 @@ def lines(session, *command, status=0):
     return done.stdout + done.stderr
 
 
-@pytest.mark.parametrize(
-    "command, status",
-    [("status", 0), ("find", 0), ("log", 0), ("history", 0), ("history diff", 0), ("history make", 0), ("rules check", 0),
-     ("rules test service=mail", 0), ("aside", 0), ("protector", 0), ("recovery status", 0), ("get service=none", 2),
-     ("get no-attribute", 64), ("find --class none", 64), ("rm service=none", 2),
-     ("restore /none", 1), ("import csv /none", 1), ("import kwallet /none", 1), ("unlock", 0), ("lock", 0)],
-)
-def test_nothing_is_left_in_english(speaks, command, status):
-    speaks.store("a-secret", "service", "mail", label="Post")
-    done = speaks.run("latchkey", *command.split(), input="")
-    assert status is None or done.returncode == status, done
-    shown = done.stdout + done.stderr
-    # The parser's own words, paths, options, and what is shown of the item.
+def left(shown, *values):
+    """The English words in it: paths, options and values are none."""
+    shown = re.sub(r"(?<![\w<])[/~][\w./@:+-]*|(?<!\w)--?[a-z][\w-]*", " ", shown)
     kept = [line for line in shown.splitlines() if not line.startswith(("Usage:", "  See 'latchkey", "Help:"))]
-    text = "\n".join(kept).replace("Error: ", "").replace("Post", "").replace("Usage: ", "")
-    words = [word for word in english(" ".join(word for word in text.split() if not word.startswith(("/", "-", "~"))), *SAME)
-             if not text.startswith("latchkey: /")]
-    allowed = {"none", "attribute", "name", "value", "class", "label", speaks.user, "xdg", "schema", "org", "freedesktop", "Secret",
-               "Generic", "check", "false", "true", "yaml", "file", "No", "such", "or", "directory"}
-    assert [word for word in words if word not in allowed and not word.startswith("latchkey")] == []
+    return english("\n".join(kept).replace("Error: ", "").replace("latchkey: ", ""), *SAME, *SYSTEM, *values)
+
+
+# What is run, its exit status, and what of it is no language.
+COMMANDS = {
+    "status": (0, []), "find": (0, ["Post"]), "log": (0, []), "history": (0, []), "history diff": (0, ["Post"]), "history make": (0, []),
+    "history restore 77 --everything": (1, []), "rules check": (0, []), "rules test service=mail": (0, ["GNOME Online Accounts"]),
+    "aside": (0, []), "protector": (0, []), "recovery status": (0, []), "get service=none": (2, ["none"]),
+    "get no-attribute": (64, ["no-attribute"]), "find --class none": (64, ["none", "class"]), "rm service=none": (2, ["none"]),
+    "rm --dry-run service=mail": (0, ["Post"]), "edit service=mail --label Letters": (0, ["Post", "Letters"]), "edit service=mail": (64, []),
+    "edit service=mail --require none --unset user": (1, ["user"]), "passphrase set none": (1, ["none"]), "passphrase set login": (1, []),
+    "export csv --dry-run passwords.csv": (0, ["Post", "passwords.csv"]), "export json /none": (1, []), "export keepass /none/x": (1, []),
+    "backup /none/x": (1, []), "restore /none": (1, []), "restore keybag": (1, []), "import csv /none": (1, []), "import csv keybag": (1, []),
+    "import kwallet /none": (1, []), "import gnome-keyring keybag": (1, []), "import json keybag": (1, []),
+    "switch": (64, []), "unlock": (0, []), "lock": (0, []),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_nothing_is_left_in_english(speaks, command):
+    status, values = COMMANDS[command]
+    speaks.store("a-secret", "service", "mail", label="Post")
+    words = [str(speaks.vault / word) if word == "keybag" else word for word in command.split()]
+    done = speaks.run("latchkey", *words, input="")
+    assert done.returncode == status, done
+    shown = done.stdout + done.stderr
+    assert left(shown, speaks.user, *values) == [], shown
+
+
+def test_what_is_locked_is_told(speaks):
+    """Why, what each item lacks, and what a command says that needs it."""
+    speaks.store("a-secret", "service", "mail", label="Post")
+    speaks.run("latchkey", "history", "make", check=True)
+    speaks.lock()
+    for command in ("status", "find", "get --no-prompt service=mail", "history diff", "history make", "history restore 1 --everything",
+                    "rotate --stdin", "backup --passphrase-stdin /tmp/none", "export json --plain --no-prompt --stdin /tmp/none", "log"):
+        done = speaks.run("latchkey", *command.split(), input=speaks.password + "\n")
+        assert left(done.stdout + done.stderr, speaks.user, "Post") == [], (command, done)
+    assert translation("by 'latchkey lock'", MARKED) in lines(speaks, "status")
+
+
+def test_problems_are_told(speaks):
+    """A damaged vault: in status, in doctor, and by the commands that need it."""
+    speaks.store("a-secret", "service", "mail", label="Post")
+    (speaks.home / ".config/latchkey").mkdir(parents=True, exist_ok=True)
+    rules = speaks.home / ".config/latchkey/rules.yaml"
+    rules.write_text("- name: x\n  wrong: y\n")
+    shutil.chown(rules.parent, speaks.uid, speaks.gid)
+    shutil.chown(rules, speaks.uid, speaks.gid)
+    speaks.stop_daemon()
+    for name in ("keybag", "keybag.copy"):
+        (speaks.vault / name).write_bytes(b"damaged")
+    speaks.start_daemon()
+    found = speaks.status()
+    assert any(problem.startswith("keybag: ") for problem in found["problems"]) and len(found["problems"]) > 1
+    shown = lines(speaks, "status")
+    assert left(shown, "wrong", speaks.user) == [] and translation("no rule of this file is in force", MARKED) in shown
+    for command in ("find", "unlock --stdin", "rules check", "history"):
+        done = speaks.run("latchkey", *command.split(), input="wrong\n")
+        assert left(done.stdout + done.stderr, "wrong", speaks.user) == [], (command, done)
+
+
+def test_doctor_is_told(session, languages, healthy):  # noqa: F811
+    """Each finding and each advice; states, names of checks and commands are the same."""
+    session.login()
+    session.environment |= speaking(MARKED)
+    (healthy / "etc/pam.d/login").write_text("auth requisite pam_unix.so\n")
+    (healthy / "etc/pam.d/sshd").write_text("auth include nowhere\n")
+    (healthy / "usr/bin").mkdir(parents=True)
+    (healthy / "usr/bin/keepassxc").touch()
+    (healthy / "usr/libexec/latchkey-derive").unlink()
+    command = ["latchkey", "doctor", "--root", healthy, "--home", "/home/x"]
+    plain = json.loads(session.run(*command, "--json").stdout)["checks"]
+    same = [word for check in plain for word in (check["id"], check["command"]) if word]
+    done = session.run(*command)
+    assert done.returncode == 4
+    names = ["ok", "warning", "broken", "unknown", "KeePassXC", "fprintd", "latchkey-first-unlock.target",
+             # What the bus says itself.
+             'Name "org.freedesktop.systemd1" does not exist', "pam_unix.so", "pam_fprintd.so", "pam_latchkey.so", "pam_systemd.so",
+             "latchkey-derive", "latchkeyd.service", "latchkeyd.socket", "latchkeyd", "org.freedesktop.secrets", "ext4", "auth", "session",
+             "password", "optional", "active", "inactive"]  # fmt: skip
+    assert left(done.stdout, *same, *names, session.user) == [], done.stdout
+    assert len(done.stdout.splitlines()) > len(plain)
+    assert all(english(check["found"]) for check in plain)
+
+
+def test_the_plan_of_switch_is_told(speaks, providers):  # noqa: F811
+    home = providers / "home/x"
+    command = ["latchkey", "switch", "--root", providers, "--home", "/home/x"]
+    environment = {name: value for name, value in speaks.environment.items() if name != "XDG_CONFIG_HOME"}
+    environment |= {"PATH": f"{environment['PATH']}:/usr/bin", "DBUS_SESSION_BUS_ADDRESS": "unix:path=/nonexistent"}
+    names = ["gnome-keyring", "KWallet", "KeePassXC", "org.gnome.keyring", "apiEnabled=false", "Enabled=false", "org.freedesktop.secrets",
+             "FdoSecrets", "GNOME"]  # fmt: skip
+
+    def told(*words, status=0):
+        done = speaks.run(*command, *words, env=environment, timeout=90)
+        assert done.returncode == status and left(done.stdout + done.stderr, *names, speaks.user) == [], done
+        return done.stdout
+
+    planned = told("--to", "latchkey", "--dry-run")
+    title = translation("the desktop no longer starts %1$s for secrets", MARKED).replace("%1$s", "gnome-keyring")
+    assert title in planned
+    told("--to", "latchkey")
+    # The record is in English, whoever reads it, and a later run tells it.
+    record = (home / ".local/state/latchkey/switch.json").read_text()
+    assert "the desktop no longer starts gnome-keyring for secrets" in record and "ȧ" not in record
+    (home / ".config/autostart/gnome-keyring-secrets.desktop").write_text("changed")
+    told("--back", "--dry-run", status=4)
+    assert title in told("--back", status=4)
+    (home / ".config/keepassxc").chmod(0o500)
+    told("--to", "latchkey", status=1)
 
 
 def test_help_is_translated(speaks):
@@ -68,7 +167,7 @@ def test_help_is_translated(speaks):
 def test_json_is_the_same_in_every_language(speaks):
     speaks.store("a-secret", "service", "mail", label="Post")
     for command in (["status", "--json"], ["find", "--json"], ["history", "--json"], ["log", "--json"], ["protector", "--json"],
-                    ["doctor", "--json"], ["import", "csv", "--dry-run", "--json", "/none"]):
+                    ["doctor", "--json"], ["import", "csv", "--dry-run", "--json", "/none"], ["switch", "--back", "--dry-run", "--json"]):
         marked = speaks.run("latchkey", *command)
         plain = speaks.run("latchkey", *command, env=speaks.environment | speaking("") | {"LC_ALL": "C"})
         assert (marked.returncode, marked.stderr) == (plain.returncode, plain.stderr)
