@@ -114,6 +114,12 @@ def without_schema(items):
 def test_gnome_keyring_gets_everything_and_gives_it_back(stocked, other):  # noqa: F811
     keyring = GnomeKeyring(stocked)
     try:
+        # A dry run asks nobody: no password is given, and there is no terminal.
+        empty = seen(keyring)
+        for words in ((), ("--no-prompt",)):
+            dry = stocked.run("latchkey", "export", "service", "--bus", keyring.bus, "--dry-run", "--json", *words)
+            assert dry.returncode == PARTLY and counts(dry) == {"items": 9, "exported": 8, "left": 1}, dry
+            assert set(left(dry)) == {"Bound"} and seen(keyring) == empty
         words = ("service", "--bus", keyring.bus, "--no-prompt", "--json")
         done = export(stocked, *words, "--collection", "login", "--with-this-device-only")
         assert done.returncode == DONE and counts(done) == {"items": 8, "exported": 8}, done.stdout + done.stderr

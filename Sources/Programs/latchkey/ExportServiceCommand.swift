@@ -24,7 +24,7 @@ struct ExportServiceCommand: ParsableCommand {
     let report = try Failure.telling {
       try choice.prepare()
       let other = try provider.connect(choice.place)
-      try choice.askForPresence()
+      if !choice.dryRun { try choice.askForPresence() }
       let vault = try VaultConnection(choice.place)
       try provider.check(other, isNot: vault, so: translated("nothing was exported"))
       var source = try ExportSource(vault, choice)
