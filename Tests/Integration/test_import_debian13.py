@@ -16,7 +16,8 @@ KEYRING_ITEMS = [
 
 
 def entry(name, kind, secret):
-    return arrived(f"{WALLET}/{name}", {"xdg:schema": "org.qt.keychain", "server": WALLET, "user": name, "type": kind}, secret)
+    return arrived(f"{WALLET}/{name}", {"xdg:schema": "org.qt.keychain", "server": WALLET, "user": name, "type": kind}, secret,
+                   collection="kdewallet")
 
 
 WALLET_ITEMS = [

@@ -1,6 +1,7 @@
 """latchkey import kwallet: wallets that the real kwalletd5 wrote, wallets of KDE 4, and what a running one reveals."""
 
 import hashlib
+import json
 import struct
 
 import pytest
@@ -9,7 +10,7 @@ from support.importing import DONE, FAILED, PARTLY, carry, counts, encoded, plac
 from support.session import Session
 
 FOLDER = ".local/share/kwalletd"
-COLLECTION = "Login"
+COLLECTION = "kdewallet"
 TEXT, STREAM, MAP = 1, 2, 3
 WIDE = "\u00e4\u6f22\U0001f511"
 
@@ -82,6 +83,105 @@ def test_everything_arrives(kwallet, unlocked):
     assert again.returncode == DONE and counts(again) == {"items": len(expected), "same": len(expected)}
     assert seen(unlocked) == expected and state(folder) == before
     assert PASSWORD not in done.stdout + done.stderr + unlocked.log()
+
+
+# What kwalletd of KDE Frameworks 6.14 and later does at a Secret Service, by the same calls of libsecret. Until 6.28, programs name the
+# wallet that kwalletrc has; from 6.29 on kwalletd names the default collection. It takes the first collection with that label, and
+# makes one where there is none; entries it finds by server, user and type, and reads them as text.
+LOOKUP = """
+import base64, json, sys
+import gi
+gi.require_version("Secret", "1")
+from gi.repository import Gio, GLib, Secret
+named, entries = json.load(sys.stdin)
+service = Secret.Service.get_sync(Secret.ServiceFlags.OPEN_SESSION | Secret.ServiceFlags.LOAD_COLLECTIONS, None)
+text = Secret.SchemaAttributeType.STRING
+schema = Secret.Schema.new("org.qt.keychain", Secret.SchemaFlags.DONT_MATCH_NAME, {"user": text, "server": text, "type": text})
+default = service.get_connection().call_sync(service.get_name(), "/org/freedesktop/secrets", "org.freedesktop.Secret.Service",
+    "ReadAlias", GLib.Variant("(s)", ("default",)), None, 0, -1, None).unpack()[0]
+labels = {one.get_object_path(): one.get_label() for one in service.get_collections()}
+def opened(name):
+    service.load_collections_sync(None)
+    for collection in service.get_collections():
+        if collection.get_label() == name:
+            return collection
+    return Secret.Collection.create_sync(service, name, None, Secret.CollectionCreateFlags.NONE, None)
+def read(collection, folder, entry, kind):
+    given = {"server": folder, "user": entry, "type": kind}
+    for item in collection.search_sync(schema, given, Secret.SearchFlags.ALL | Secret.SearchFlags.LOAD_SECRETS, None):
+        value = item.get_secret()
+        return None if value.get_text() is None else base64.b64encode(bytes(value.get())).decode()
+found = {}
+for name in {named or labels[default], labels[default]}:
+    collection = opened(name)
+    found[name] = [read(collection, *entry) for entry in entries]
+service.load_collections_sync(None)
+labels = [one.get_label() for one in service.get_collections() if not one.get_object_path().endswith("/session")]
+print(json.dumps([found, sorted(labels)]))
+"""
+
+
+def found_by_kde(session, named):
+    """What KDE's programs find of each entry, by the label of the collection that they look into; and all collections afterwards."""
+    entries = [[folder, entry, kind] for folder, entry, _, _, kind, _ in ENTRIES]
+    done = session.run("/usr/bin/python3", "-c", LOOKUP, input=json.dumps([named, entries]), check=True, timeout=120)
+    return json.loads(done.stdout)
+
+
+SECRETS = [encoded(secret) for *_, secret in ENTRIES]
+
+
+def carried(kwallet, session, name="kdewallet"):
+    """The wallet's files in the session's home, under another name."""
+    folder = session.home / FOLDER
+    for file in kwallet.folder.iterdir():
+        place(session, f"{FOLDER}/{file.name.replace('kdewallet', name)}", file.read_bytes())
+    return folder
+
+
+@pytest.mark.parametrize("settings, wallet, label", [
+    (None, "kdewallet", "kdewallet"), ("[Wallet]\nEnabled=true\n", "kdewallet", "kdewallet"),
+    ("[Other]\nDefault Wallet=none\n\n[Wallet]\nDefault Wallet=Meine\nEnabled=true\n", "Meine", "Meine"),
+    ("[Wallet][$i]\nDefault Wallet[$i]=Meine\n", "Meine", "Meine"), ("[Wallet]\nDefault Wallet=\n", "kdewallet", "kdewallet"),
+    # kwalletd has moved its wallet to a Secret Service itself, and notes that one's default collection.
+    ("[Wallet]\nDefault Wallet=Login\n", "kdewallet", "Login")], ids=["none", "unnamed", "other", "kept", "empty", "moved"])  # fmt: skip
+def test_programs_of_kde_find_their_default_wallet(kwallet, unlocked, settings, wallet, label):
+    if settings is not None:
+        place(unlocked, ".config/kwalletrc", settings)
+    carried(kwallet, unlocked, wallet)
+    for words in (("--dry-run",), (), ("--dry-run",), ()):
+        done = run(unlocked, "kwallet", *words)
+        assert done.returncode == DONE, done.stdout + done.stderr
+        if words:
+            assert found_by_kde(unlocked, None)[1] == (["Login"] if done.stdout.count("would come") else [label])
+    found, labels = found_by_kde(unlocked, "Meine" if wallet == "Meine" else "kdewallet" if label != "Login" else "Login")
+    assert found == {label: SECRETS} and labels == [label]
+    assert "12 there already" in done.stdout
+
+
+def test_a_default_wallet_beside_collections_that_were_named(kwallet, unlocked):
+    """Nobody's own names are changed: the wallet comes into a collection of its name, and the report says who looks elsewhere."""
+    carried(kwallet, unlocked)
+    collection = "/org/freedesktop/secrets/collection/login"
+    unlocked.run("busctl", "--user", "set-property", "org.freedesktop.secrets", collection, "org.freedesktop.Secret.Collection", "Label",
+                 "s", "Own", check=True)  # fmt: skip
+    done = run(unlocked, "kwallet")
+    assert done.returncode == DONE and "6.29 and later look in your default collection, 'Own'" in done.stdout, done
+    found, labels = found_by_kde(unlocked, "kdewallet")
+    assert labels == ["Own", "kdewallet"] and found == {"kdewallet": SECRETS, "Own": [None] * len(SECRETS)}
+    # And for those that look there.
+    assert run(unlocked, "kwallet", "--into", "Own").returncode == DONE
+    assert found_by_kde(unlocked, None)[0] == {"Own": SECRETS}
+
+
+def test_what_lies_in_the_old_place_is_named(kwallet, unlocked):
+    folder = carried(kwallet, unlocked)
+    done = run(unlocked, "kwallet")
+    told = [line for line in done.stdout.splitlines() if line.startswith("  rm -- ")]
+    assert told == [f"  rm -- '{folder}/kdewallet{ending}'" for ending in (".kwl", ".salt", "_attributes.json")]
+    # Those lines leave nothing of KWallet's.
+    unlocked.run("sh", "-c", "\n".join(told), check=True)
+    assert list(folder.iterdir()) == []
 
 
 def test_a_running_kwallet(kwallet, unlocked):

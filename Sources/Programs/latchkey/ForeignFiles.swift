@@ -52,11 +52,12 @@ struct ForeignFiles {
   ///
   /// - Parameters:
   ///   - choice: which collections are wanted. A file of another one is not opened, so that its password does not matter.
+  ///   - beside: the paths of what belongs to a file, and is deleted with it.
   ///   - listing: tells the name and the label of the collection in a file without opening it.
   ///   - open: makes a collection of a file.
   /// - Returns: the collections; those of files that were not opened have no items.
   func read(
-    _ importer: inout Importer, what: String, _ choice: ImportChoice,
+    _ importer: inout Importer, what: String, _ choice: ImportChoice, beside: (String) -> [String] = { _ in [] },
     listing: (borrowing ForeignFile) throws(ForeignFileError) -> ForeignCollection,
     _ open: (borrowing ForeignFile) throws(ForeignFileError) -> ForeignCollection
   ) throws -> [ForeignCollection] {
@@ -71,7 +72,7 @@ struct ForeignFiles {
           continue
         }
         collections.append(try open(file))
-        importer.read(path)
+        for file in [path] + beside(path) { importer.read(file) }
       } catch {
         guard paths.count > 1 else {
           throw Failure.file(translated("\(path) \(error.explanation). Nothing was imported."))

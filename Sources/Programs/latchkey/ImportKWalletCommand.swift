@@ -1,5 +1,7 @@
 import ArgumentParser
 import FoundationEssentials
+import Glibc
+import LatchkeyDoctor
 import LatchkeyForeignKeyrings
 import LatchkeyGettext
 import LatchkeySodium
@@ -13,8 +15,9 @@ struct ImportKWalletCommand: ParsableCommand {
       Reads every .kwl file of ~/.local/share/kwalletd (of $XDG_DATA_HOME, where that is set) with the salt beside it, or \
       the files and folders that you name. KWallet need not run. The password is asked for once, or is a line of standard \
       input; it is tried for each file. Entries arrive as KDE's programs look for them in a Secret Service: the schema is \
-      org.qt.keychain, server the folder, user the entry, and type is plaintext, map or base64. The default wallet comes \
-      into your default collection, others into one of the same name.
+      org.qt.keychain, server the folder, user the entry, and type is plaintext, map or base64. A wallet comes \
+      into a collection of its name, as those programs look for it by that. For the default wallet this is your default \
+      collection, which gets that name where it is still called '\(ListedCollection.firstLabel)'.
       A wallet that is encrypted with GPG is read by KWallet alone: --running asks the KWallet that runs, which asks you.
       """))
 
@@ -38,40 +41,62 @@ struct ImportKWalletCommand: ParsableCommand {
       try choice.prepare()
       var importer = try choice.importer(into: VaultConnection(choice.place))
       let read = running ? try served(&importer) : try wallets(&importer)
-      if importer.report.isWhole { try choice.checkNames(among: read) }
-      try importer.take(read, standard: standard)
+      if importer.report.isWhole { try choice.checkNames(among: read.wallets) }
+      try place(read.wallets, standard: read.standard, in: &importer)
+      try importer.take(read.wallets, standard: nil)
       return importer
     }
     try importer.finish()
   }
 
-  /// The default wallet, which KWallet's settings name.
-  private var standard: String {
-    guard let file = try? ForeignFile("\(ForeignFiles.settingsFolder)/kwalletrc"), file.bytes.count <= 64 << 10 else {
-      return "kdewallet"
+  /// The usual name of the default wallet.
+  private static let usualStandard = "kdewallet"
+
+  /// Has KDE's programs find the default wallet.
+  private func place(
+    _ wallets: [ForeignCollection], standard: String, in importer: inout Importer
+  ) throws {
+    if let wallet = wallets.first(where: { $0.name == standard }) { return try importer.place(defaultWallet: wallet) }
+    // KWallet names a collection there once it has moved its default wallet to a Secret Service itself.
+    if let wallet = wallets.first(where: { $0.name == Self.usualStandard }) {
+      try importer.place(formerDefaultWallet: wallet, standard: standard)
     }
-    let text = file.bytes.bytes.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
-    let setting = text.split(separator: "\n").first { $0.hasPrefix("Default Wallet=") }
-    return setting.map { String($0.dropFirst("Default Wallet=".count)) } ?? "kdewallet"
   }
 
-  private func served(_ importer: inout Importer) throws -> [ForeignCollection] {
+  /// The default wallet, which KWallet's settings name: the person's, or else the machine's.
+  private var standard: String {
+    let machine = ProcessInfo.processInfo.environment["XDG_CONFIG_DIRS"] ?? ""
+    let folders = (machine.isEmpty ? "/etc/xdg" : machine).split(separator: ":").map(String.init)
+    for folder in [ForeignFiles.settingsFolder] + folders {
+      guard let file = try? ForeignFile("\(folder)/kwalletrc", limit: 64 << 10) else { continue }
+      let text = SettingsText(file.bytes.bytes.withUnsafeBytes { String(decoding: $0, as: UTF8.self) })
+      // What an administrator keeps from being changed has a mark.
+      for section in ["Wallet", "Wallet][$i"] {
+        for key in ["Default Wallet", "Default Wallet[$i]"] {
+          if let name = text.value(key, in: section), !name.isEmpty { return name }
+        }
+      }
+    }
+    return Self.usualStandard
+  }
+
+  private func served(_ importer: inout Importer) throws -> (wallets: [ForeignCollection], standard: String) {
     let wallet = try RunningKWallet(on: bus)
     let folder = ForeignFiles.dataFolder + "/kwalletd/"
     let read = try wallet.collections(choice, notes: { Self.served(of: folder + $0) }) { importer.leave($0, $1, $2) }
     importer.note(translated("KWallet still has its entries. Nothing was changed there."))
-    return read
+    return (read, try wallet.standard())
   }
 
-  private func wallets(_ importer: inout Importer) throws -> [ForeignCollection] {
+  private func wallets(_ importer: inout Importer) throws -> (wallets: [ForeignCollection], standard: String) {
     let files = try ForeignFiles(
       paths, folder: ForeignFiles.dataFolder + "/kwalletd", ending: ".kwl", what: "wallet")
     let password = try ImportPassword(translated("Password of the wallet: "))
-    return try files.read(&importer, what: "wallet", choice) { file throws(ForeignFileError) in
+    let read = try files.read(&importer, what: "wallet", choice, beside: Self.beside) { file throws(ForeignFileError) in
       let name = Self.decoded(ForeignFile.name(file.path))
       return ForeignCollection(name: name, label: name, items: [])
     } _: { file throws(ForeignFileError) in
-      let stem = file.path.hasSuffix(".kwl") ? String(file.path.dropLast(4)) : file.path
+      let stem = Self.stem(file.path)
       let name = Self.decoded(ForeignFile.name(file.path))
       let served = Self.served(of: stem)
       let salt = try Self.salt(of: stem)
@@ -79,12 +104,24 @@ struct ImportKWalletCommand: ParsableCommand {
         try WalletFile.read(file.bytes, name: name, salt: salt, password: given, served: served)
       }
     }
+    return (read, standard)
   }
+
+  /// A wallet's path without its ending.
+  private static func stem(_ path: String) -> String { path.hasSuffix(".kwl") ? String(path.dropLast(4)) : path }
+
+  /// The files of a wallet beside it: its salt, and what KWallet noted of its items.
+  private static func beside(_ path: String) -> [String] {
+    [saltEnding, notesEnding].map { stem(path) + $0 }.filter { access($0, F_OK) == 0 }
+  }
+
+  private static let saltEnding = ".salt"
+  private static let notesEnding = "_attributes.json"
 
   /// The salt beside a wallet; nothing where there is none.
   private static func salt(of stem: String) throws(ForeignFileError) -> SecureBytes {
     do {
-      guard let file = try? ForeignFile(stem + ".salt") else { return try SecureBytes(count: 0) }
+      guard let file = try? ForeignFile(stem + saltEnding) else { return try SecureBytes(count: 0) }
       return try SecureBytes(copying: file.bytes.bytes)
     } catch { throw .noMemory }
   }
@@ -134,7 +171,7 @@ struct ImportKWalletCommand: ParsableCommand {
             created: time(.created), modified: time(.modified)))
       }
     }
-    guard let file = try? ForeignFile(stem + "_attributes.json") else { return [:] }
+    guard let file = try? ForeignFile(stem + notesEnding) else { return [:] }
     let data = file.bytes.bytes.withUnsafeBytes { Data($0) }
     let notes = (try? JSONDecoder().decode([String: Note].self, from: data)) ?? [:]
     return notes.compactMapValues { note in

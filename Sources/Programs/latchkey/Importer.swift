@@ -80,8 +80,12 @@ struct Importer {
     var path: String?
   }
 
+  /// KDE's default wallet and where it goes, where that is not the collection of its name.
+  private var wallet: (name: String, home: Home)?
+
   private func home(of collection: ForeignCollection, isStandard: Bool) throws -> Home {
     if let name = choice.into { return try home(named: name) }
+    if let wallet, collection.name == wallet.name { return wallet.home }
     if collection.name == "login" { return try existing(ListedCollection.named("login", from: vault)) }
     if isStandard { return try existing(ListedCollection.named(nil, from: vault)) }
     return try home(named: collection.label.isEmpty ? collection.name : collection.label)
@@ -98,6 +102,48 @@ struct Importer {
     } read: { _ in
     }
     note(translated("Programs that name no collection store in '\(collection.label)' now, as the file says."))
+  }
+
+  /// Has KDE's programs find what is in their default wallet. Those of Frameworks 6.14 to 6.28 look for a collection with the
+  /// wallet's label, and make an empty one where there is none; later ones look in the default collection. It is both where
+  /// nobody gave the default collection another label yet.
+  mutating func place(defaultWallet wallet: ForeignCollection) throws {
+    guard choice.into == nil, choice.takes(wallet), wallet.items.contains(where: choice.takes) else { return }
+    let standard = try ListedCollection.named(nil, from: vault)
+    guard standard.label != wallet.label else { return }
+    let hasOwn = try ListedCollection.all(from: vault).contains { $0.label == wallet.label }
+    guard !hasOwn, standard.name == "login", standard.label == ListedCollection.firstLabel else {
+      return note(
+        translated(
+          """
+          KDE Frameworks 6.29 and later look in your default collection, '\(standard.title)', and not in '\(wallet.label)': \
+          '--into \(standard.title)' imports for them.
+          """))
+    }
+    self.wallet = (wallet.name, Home(title: wallet.label, path: standard.path))
+    if choice.dryRun {
+      return note(
+        translated(
+          """
+          Your default collection '\(standard.label)' would be called '\(wallet.label)': KDE's programs look for their \
+          default wallet by that label.
+          """))
+    }
+    try vault.opening(standard.path, asking: choice.isAsking) {
+      try vault.set("Label", of: standard.path, on: VaultConnection.collection, "s") { $0.appendString(wallet.label) }
+    }
+    note(
+      translated(
+        """
+        Your default collection '\(standard.label)' is called '\(wallet.label)' now: KDE's programs look for their default \
+        wallet by that label.
+        """))
+  }
+
+  /// Puts what was KDE's default wallet into the default collection, where KDE's settings name that one instead.
+  mutating func place(formerDefaultWallet wallet: ForeignCollection, standard label: String) throws {
+    let standard = try ListedCollection.named(nil, from: vault)
+    if standard.label == label { self.wallet = (wallet.name, existing(standard)) }
   }
 
   private func existing(_ found: ListedCollection) -> Home { Home(title: found.title, path: found.path) }

@@ -5,6 +5,8 @@ import LatchkeySystemd
 /// A collection as the vault tells it.
 struct ListedCollection {
   static let folder = VaultConnection.root + "/collection/"
+  /// The label of the default collection of a new vault.
+  static let firstLabel = "Login"
 
   let path: String
   /// Empty where it cannot be told.

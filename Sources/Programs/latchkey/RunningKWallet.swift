@@ -87,6 +87,11 @@ struct RunningKWallet {
     return read
   }
 
+  /// The name of the default wallet.
+  func standard() throws(BusError) -> String {
+    try call("networkWallet") { (answer: Message) throws(BusError) in try answer.readString() }
+  }
+
   private func call<Value>(
     _ member: String,
     build: (inout MessageWriter) -> Void = { _ in },

@@ -64,12 +64,12 @@ final class VaultConnection {
     try connection.properties(of: path, interface, read)
   }
 
-  /// Sets a property of an item.
+  /// Sets a property, of an item where no other interface is named.
   func set(
-    _ property: String, of path: String, _ signature: String,
+    _ property: String, of path: String, on interface: String = item, _ signature: String,
     _ build: (inout MessageWriter) -> Void
   ) throws(BusError) {
-    try connection.set(property, of: path, signature, build)
+    try connection.set(property, of: path, on: interface, signature, build)
   }
 
   /// The paths of the items that have these attributes, all of them where there are none.

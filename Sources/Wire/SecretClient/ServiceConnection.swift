@@ -121,13 +121,13 @@ public final class ServiceConnection {
     }
   }
 
-  /// Sets a property of an item.
+  /// Sets a property, of an item where no other interface is named.
   public func set(
-    _ property: String, of path: String, _ signature: String,
+    _ property: String, of path: String, on interface: String = item, _ signature: String,
     _ build: (inout MessageWriter) -> Void
   ) throws(BusError) {
     try call(path, Self.properties, "Set") { out in
-      out.appendString(Self.item)
+      out.appendString(interface)
       out.appendString(property)
       out.appendVariant(signature, build)
     } read: { _ in
