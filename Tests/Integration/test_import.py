@@ -3,6 +3,7 @@
 import base64
 import json
 import signal
+import time
 
 import pytest
 from support.foreign import PASSWORD, GnomeKeyring, seen
@@ -80,6 +81,93 @@ def test_everything_arrives(keyring, unlocked):
     assert again.returncode == DONE and counts(again) == {"items": 200, "same": 200}
     assert seen(unlocked) == theirs and state(folder) == before
     assert PASSWORD not in done.stdout + done.stderr + unlocked.log()
+
+
+def test_a_second_run_takes_what_is_newer_there(unlocked):
+    """What was changed here since stays, whatever time it has there."""
+    file = place(unlocked, "Plain.keyring", TEXTUAL)
+    dry = run(unlocked, "gnome-keyring", file, "--dry-run", "--json")
+    assert counts(dry) == {"items": 2, "added": 2} and report(dry)["dry_run"]
+    assert counts(run(unlocked, "gnome-keyring", file, "--json")) == {"items": 2, "added": 2}
+    first = seen(unlocked)
+    # Changed there alone.
+    place(unlocked, "Plain.keyring", newer(TEXTUAL, "second=2", "second=3", -20))
+    dry = run(unlocked, "gnome-keyring", file, "--dry-run", "--json")
+    assert dry.returncode == DONE and counts(dry) == {"items": 2, "same": 1, "newer_there": 1} and seen(unlocked) == first
+    (line,) = lines(dry, "newer_there")
+    assert line == {"outcome": "newer_there", "collection": "Plain ring", "label": "Lines", "class": "when-unlocked",
+                    "reason": "not changed here since it was imported"}  # fmt: skip
+    assert "Newer there; would take" in run(unlocked, "gnome-keyring", file, "--dry-run").stdout
+    kept = run(unlocked, "gnome-keyring", file, "--prefer", "here", "--json")
+    assert kept.returncode == PARTLY and reasons(kept, "conflict") == ["newer there"] and seen(unlocked) == first
+    done = run(unlocked, "gnome-keyring", file)
+    assert done.returncode == DONE and "1 newer there, imported" in done.stdout and "Newer there; took the place" in done.stdout
+    assert unlocked.lookup("n", "lines") == "first\nsecond=3\n[third]"
+    assert counts(run(unlocked, "gnome-keyring", file, "--json")) == {"items": 2, "same": 2}
+    # Changed there again, label and secret: later than there, though not later than the import.
+    place(unlocked, "Plain.keyring", newer(TEXTUAL, "second=2", "second=4", -30).replace("display-name=Lines", "display-name=Others"))
+    again = run(unlocked, "gnome-keyring", file, "--json")
+    assert again.returncode == PARTLY and counts(again) == {"items": 2, "same": 1, "newer_here": 1}
+    place(unlocked, "Plain.keyring", newer(TEXTUAL, "second=2", "second=4", -5).replace("display-name=Lines", "display-name=Others"))
+    again = run(unlocked, "gnome-keyring", file, "--json")
+    assert again.returncode == DONE and counts(again) == {"items": 2, "same": 1, "newer_there": 1}
+    assert unlocked.lookup("n", "lines") == "first\nsecond=4\n[third]" and "Others" in [one[1] for one in seen(unlocked)]
+    # Changed here, and then there.
+    unlocked.run("latchkey", "edit", "n=lines", "--secret", "--label", "Mine", input="changed here", check=True)
+    mine = seen(unlocked)
+    for words in ((), ("--prefer", "newer"), ("--prefer", "here"), ("--dry-run",)):
+        place(unlocked, "Plain.keyring", TEXTUAL)
+        done = run(unlocked, "gnome-keyring", file, *words, "--json")
+        assert done.returncode == PARTLY and counts(done) == {"items": 2, "same": 1, "newer_here": 1}, done
+        place(unlocked, "Plain.keyring", newer(TEXTUAL, "second=2", "second=5", DAY))
+        done = run(unlocked, "gnome-keyring", file, *words, "--json")
+        assert done.returncode == PARTLY and counts(done) == {"items": 2, "same": 1, "conflicts": 1}, done
+        reason = "newer there" if "here" in words else "newer there, but changed here too since it was imported"
+        assert reasons(done, "conflict") == [reason] and seen(unlocked) == mine
+    done = run(unlocked, "gnome-keyring", file, "--prefer", "there", "--json")
+    assert done.returncode == DONE and counts(done) == {"items": 2, "same": 1, "newer_there": 1}
+    assert unlocked.lookup("n", "lines") == "first\nsecond=5\n[third]"
+
+
+def newer(textual, former, latter, seconds):
+    """The same with another secret, which was changed as many seconds from NOW."""
+    return textual.replace(former, latter, 1).replace("mtime=1700000000", f"mtime={NOW + seconds}", 1)
+
+
+# Later than what any test changes, however long it takes.
+NOW, DAY = int(time.time()), 24 * 60 * 60
+
+
+def lines(done, outcome):
+    return [line for line in report(done)["lines"] if line["outcome"] == outcome]
+
+
+def reasons(done, outcome):
+    return [line["reason"] for line in lines(done, outcome)]
+
+
+def test_what_no_import_brought_stays(unlocked):
+    """A program stored it here itself: that it is newer there does not tell that the one here is of no use."""
+    file = place(unlocked, "Plain.keyring", newer(TEXTUAL, "second=2", "second=3", DAY))
+    assert run(unlocked, "gnome-keyring", file, "--into", "Login").returncode == DONE
+    (unlocked.home / ".local/state/latchkey/imported.json").unlink()
+    unlocked.run("latchkey", "edit", "n=lines", "--secret", input="a program's own", check=True)
+    mine = seen(unlocked)
+    done = run(unlocked, "gnome-keyring", file, "--into", "Login", "--json")
+    assert done.returncode == PARTLY and counts(done) == {"items": 2, "same": 1, "conflicts": 1} and seen(unlocked) == mine
+    (reason,) = reasons(done, "conflict")
+    assert reason == "newer there, but no import brought the one here; --prefer newer takes the other"
+    done = run(unlocked, "gnome-keyring", file, "--into", "Login", "--json", "--prefer", "newer")
+    assert done.returncode == DONE and counts(done) == {"items": 2, "same": 1, "newer_there": 1}
+    assert unlocked.lookup("n", "lines") == "first\nsecond=3\n[third]"
+    # The record is the person's alone, and has no secret, label or attribute.
+    record = unlocked.home / ".local/state/latchkey/imported.json"
+    assert record.stat().st_mode & 0o777 == 0o600
+    written = json.loads(record.read_text())
+    assert set(written) == {"items", "version"} and all(set(one) == {"here", "there"} for one in written["items"].values())
+    # One that is damaged counts as none.
+    record.write_text("{")
+    assert counts(run(unlocked, "gnome-keyring", file, "--into", "Login", "--json")) == {"items": 2, "same": 2}
 
 
 def test_two_secrets_of_one_item(unlocked):

@@ -19,9 +19,10 @@ struct ImportChoice: ParsableArguments {
     help: .translated(
       """
       Which secret and label stay where an item has the same attributes and another secret or label: the vault's (here), \
-      the imported ones (there), or those that were changed last (newer).
+      the imported ones (there), or those that were changed last (newer), unless both were changed since an import. Without \
+      it, one that was changed later there takes the place of one that was not changed here since its import.
       """))
-  var prefer = Preference.here
+  var prefer: Preference?
   @Option(
     help: ArgumentHelp(
       translated("Only this collection of the old place, by its label or name. May be repeated."), valueName: "name"))

@@ -10,12 +10,19 @@ struct ImportReport: Encodable {
     case new
     /// It is there already, with the same secret.
     case same
-    /// It takes the place of another secret.
+    /// It was changed later than the vault's, and takes its place.
+    case newerThere = "newer_there"
+    /// The vault's was changed later, and stays.
+    case newerHere = "newer_here"
+    /// It takes the place of another secret, as --prefer says.
     case replaced
     /// The vault has another secret for it, which stays.
     case conflict
     /// It stays behind; the reason says why.
     case left
+
+    /// Whether the vault's item becomes the other one.
+    var takesTheirs: Bool { self == .newerThere || self == .replaced }
   }
 
   /// One item.
@@ -38,6 +45,8 @@ struct ImportReport: Encodable {
   private(set) var items = 0
   private(set) var added = 0
   private(set) var same = 0
+  private(set) var newer_there = 0
+  private(set) var newer_here = 0
   private(set) var replaced = 0
   private(set) var conflicts = 0
   private(set) var left = 0
@@ -57,6 +66,8 @@ struct ImportReport: Encodable {
     switch line.outcome {
     case .new: added += 1
     case .same: same += 1
+    case .newerThere: newer_there += 1
+    case .newerHere: newer_here += 1
     case .replaced: replaced += 1
     case .conflict: conflicts += 1
     case .left: left += 1
@@ -64,7 +75,7 @@ struct ImportReport: Encodable {
   }
 
   /// Whether all of it is in the vault now.
-  var isWhole: Bool { conflicts == 0 && left == 0 }
+  var isWhole: Bool { newer_here == 0 && conflicts == 0 && left == 0 }
 
   private func section(_ outcome: Outcome, _ title: String) -> [String] {
     ItemTally.section(title, lines.filter { $0.outcome == outcome }.map(\.text))
@@ -76,6 +87,8 @@ struct ImportReport: Encodable {
         items,
         [
           (added, dry_run ? translated("would come") : translated("imported")), (same, translated("there already")),
+          (newer_there, dry_run ? translated("newer there, would come") : translated("newer there, imported")),
+          (newer_here, translated("newer here")),
           (replaced, dry_run ? translated("would replace another") : translated("replaced another")),
           (conflicts, translated("in conflict")),
           (left, dry_run ? translated("would stay behind") : translated("stayed behind")),
@@ -85,6 +98,13 @@ struct ImportReport: Encodable {
       text += section(.new, translated("Would come:"))
       text += section(.same, translated("There already:"))
     }
+    text += section(
+      .newerThere,
+      dry_run
+        ? translated("Newer there; would take the place of what is here:")
+        : translated("Newer there; took the place of what was here:"))
+    text += section(
+      .newerHere, translated("Newer here; what is here stays (--prefer there takes the other secret):"))
     text += section(
       .replaced,
       dry_run ? translated("Would take the place of another secret:") : translated("Took the place of another secret:"))

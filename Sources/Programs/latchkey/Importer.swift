@@ -1,5 +1,6 @@
 import ArgumentParser
 import FoundationEssentials
+import Glibc
 import LatchkeyClassRules
 import LatchkeyForeignKeyrings
 import LatchkeyGettext
@@ -16,6 +17,9 @@ struct Importer {
   private let choice: ImportChoice
   private let progress = Progress()
   private(set) var report: ImportReport
+  private var record = ImportRecord.read()
+  /// Items that took the place of the vault's.
+  private var replaced: [(path: String, item: ForeignItem)] = []
   private var done = 0
   private var count = 0
 
@@ -34,11 +38,17 @@ struct Importer {
     let skipped = collections.reduce(0) { $0 + $1.items.count } - count
     if skipped > 0 { keep(translated("Items that were not looked at, by --collection or --since: \(skipped).")) }
     Interruption.hold()
-    defer { progress.end() }
+    defer {
+      progress.end()
+      keepRecord()
+    }
     for (collection, items) in wanted where !items.isEmpty {
       var home = try self.home(of: collection, isStandard: collection.name == standard)
       for group in Self.groups(items) {
-        if Interruption.hasArrived { return stop() }
+        if Interruption.hasArrived {
+          keepRecord()
+          return stop()
+        }
         try take(group, into: &home)
       }
     }
@@ -54,6 +64,32 @@ struct Importer {
       )
     )
     Interruption.release()
+  }
+
+  /// Keeps what the next import has to know. Without it that one only has the vault's items stay.
+  private mutating func keepRecord() {
+    guard !choice.dryRun else { return }
+    noteReplaced()
+    do { try record.write() } catch {
+      note(
+        translated(
+          "~/.local/state/latchkey/imported.json was not written, so the next import replaces nothing by itself."))
+    }
+  }
+
+  /// Notes items that were replaced, in the second after that: an item that somebody changed in the same second is another by then,
+  /// and has the same time.
+  private mutating func noteReplaced() {
+    guard !replaced.isEmpty, !Interruption.hasArrived else { return }
+    let last = time(nil)
+    while time(nil) == last { usleep(20_000) }
+    for (path, item) in replaced {
+      guard let present = try? ListedItem(path, from: vault), present.label == item.label,
+        let secret = try? vault.secret(of: path, by: channel), secret.isEqual(to: item.secret)
+      else { continue }
+      record.note(path, here: present.modified, there: item.modified)
+    }
+    replaced = []
   }
 
   mutating func note(_ text: String) { report.notices.append(text) }
@@ -221,8 +257,7 @@ struct Importer {
     // Those that also have the same label first: each of the others has another label for certain.
     for item in group {
       if let index = present.firstIndex(where: { $0.item.label == item.label && $0.has(item.secret) }) {
-        present.remove(at: index)
-        add(.same, item, home)
+        addSame(item, present.remove(at: index), home)
       } else {
         others.append(item)
       }
@@ -262,61 +297,73 @@ struct Importer {
     let decision = ClassRules.decision(for: item.attributes, in: rules)
     let accessibility =
       AccessibilityClass(name: protection.accessible) ?? decision?.rule.accessibility ?? .whenUnlocked
-    let rule = decision.map { translated("rule '\($0.rule.name)', \($0.path):\($0.rule.line)") } ?? ""
+    let rule = decision.map { translated("rule '\($0.rule.name)', \($0.path):\($0.rule.line)") }
     if !choice.dryRun {
       let path = try make(&home)
-      let refusal = try refusal { try send(item, to: path) }
+      var stored: String?
+      let refusal = try refusal { stored = try send(item, to: path) }
       if let refusal { return add(.left, item, home, reason: refusal) }
+      // Without a time, nothing is ever newer there.
+      if let stored, item.modified > 0 { record.note(stored, here: item.modified, there: item.modified) }
     }
-    add(.new, item, home, accessibility, reason: protection.accessible.isEmpty ? rule : "")
+    let reason = protection.accessible.isEmpty ? rule ?? translated("no rule matches") : translated("its class there")
+    add(.new, item, home, accessibility, reason: reason)
   }
 
   /// Has the vault store it. An item with a passphrase of its own gets a new one, which a prompt asks for.
-  private func send(_ item: ForeignItem, to path: String) throws {
+  ///
+  /// - Returns: where it is.
+  private func send(_ item: ForeignItem, to path: String) throws -> String {
     var attributes = item.attributes
     let protection = item.protection
     if !protection.accessible.isEmpty { attributes[ItemAttributes.className] = protection.accessible }
     if !protection.require.isEmpty { attributes[ItemAttributes.requireName] = protection.require }
     let created = item.created > 0 ? item.created : item.modified
     let times = ["Created": created, "Modified": item.modified].filter { $0.value > 0 }
-    let prompt = try vault.opening(path, asking: choice.isAsking) {
+    let stored = try vault.opening(path, asking: choice.isAsking) {
       try vault.store(
-        item.secret, label: item.label, attributes: attributes, in: path, replacing: false, times: times, by: channel
-      ).prompt
+        item.secret, label: item.label, attributes: attributes, in: path, replacing: false, times: times, by: channel)
     }
-    guard let prompt else { return }
-    guard choice.isAsking, try vault.perform(prompt) != nil else {
+    guard let prompt = stored.prompt else { return stored.item }
+    guard choice.isAsking, let made = try vault.perform(prompt) else {
       throw BusError.failed(translated("it has a passphrase of its own, and none was chosen for it here"))
     }
+    return made
   }
 
-  /// How old the imported item is beside the vault's, for a person, and whether it takes the vault's place.
-  private func comparison(_ item: ForeignItem, with present: Present) -> (age: String, takesTheirs: Bool) {
-    let isNewer = item.modified > present.item.modified
-    let isOlder = item.modified < present.item.modified
-    let age = item.modified == 0 ? "" : isNewer ? translated("newer there") : isOlder ? translated("newer here") : ""
-    return switch choice.prefer {
-    case .here: (age, false)
-    case .there: (age, true)
-    case .newer: (age, isNewer)
+  /// What becomes of an item that has another secret or label there, and why.
+  private func decision(
+    _ item: ForeignItem, _ present: ListedItem
+  ) -> (outcome: ImportReport.Outcome, reason: String) {
+    let origin = record.origin(of: present)
+    let isNewer = item.modified > origin ?? present.modified
+    let isOlder = item.modified > 0 && item.modified < origin ?? present.modified
+    if choice.prefer == .there { return (isNewer ? .newerThere : .replaced, isOlder ? translated("newer here") : "") }
+    if isOlder { return (.newerHere, "") }
+    guard isNewer else {
+      return (
+        .conflict,
+        item.modified == 0
+          ? translated("the old place does not tell when it was changed")
+          : translated("changed at the same time at both places")
+      )
     }
+    if choice.prefer == .here { return (.conflict, translated("newer there")) }
+    if origin != nil { return (.newerThere, translated("not changed here since it was imported")) }
+    if record.has(present) {
+      return (.conflict, translated("newer there, but changed here too since it was imported"))
+    }
+    if choice.prefer == .newer { return (.newerThere, "") }
+    return (.conflict, translated("newer there, but no import brought the one here; --prefer newer takes the other"))
   }
 
   /// Decides between two labels of the same secret.
   private mutating func relabel(_ item: ForeignItem, _ present: Present, _ home: Home) throws {
-    guard present.item.label != nil, comparison(item, with: present).takesTheirs else { return add(.same, item, home) }
-    if !choice.dryRun {
-      let refusal = try refusal { try setLabel(of: present, to: item.label) }
-      if let refusal { return add(.left, item, home, reason: refusal) }
+    let decision = decision(item, present.item)
+    guard present.item.label != nil, decision.outcome.takesTheirs else {
+      return add(.same, item, home, present.item.accessibility)
     }
-    add(.replaced, item, home, present.item.accessibility, reason: translated("the label alone"))
-  }
-
-  private func setLabel(of present: Present, to label: String) throws {
-    guard let own = present.item.label, own != label else { return }
-    try vault.opening(present.item.path, asking: choice.isAsking) {
-      try vault.set("Label", of: present.item.path, "s") { $0.appendString(label) }
-    }
+    try replace(present, with: item, secret: nil, home, decision.outcome, reason: translated("the label alone"))
   }
 
   /// Decides between two secrets.
@@ -326,25 +373,36 @@ struct Importer {
       return add(
         .conflict, item, home, reason: translated("the vault's item requires \(require), so it was not compared"))
     }
-    let (age, takesTheirs) = comparison(item, with: present)
-    guard takesTheirs else { return add(.conflict, item, home, present.item.accessibility, reason: age) }
+    let (outcome, reason) = decision(item, present.item)
+    guard outcome.takesTheirs else { return add(outcome, item, home, present.item.accessibility, reason: reason) }
     if let objection = item.protection.objection(to: present.item.accessibility) {
       return add(.conflict, item, home, present.item.accessibility, reason: objection)
     }
+    try replace(present, with: item, secret: item.secret, home, outcome, reason: reason)
+  }
+
+  /// Gives the vault's item what the other one has, label and secret in one step.
+  private mutating func replace(
+    _ present: Present, with item: ForeignItem, secret: Secret?, _ home: Home, _ outcome: ImportReport.Outcome,
+    reason: String
+  ) throws {
     if !choice.dryRun {
+      let path = present.item.path
+      let label = present.item.label == item.label ? nil : item.label
       let refusal = try refusal {
-        try vault.opening(present.item.path, asking: choice.isAsking) {
-          try vault.call(present.item.path, VaultConnection.item, "SetSecret") {
-            out throws(BusError) in
-            try channel.write(item.secret, to: &out)
-          } read: { _ in
-          }
+        try vault.opening(path, asking: choice.isAsking) {
+          try vault.update(path, label: label, secret: secret, by: channel)
         }
-        try setLabel(of: present, to: item.label)
       }
       if let refusal { return add(.left, item, home, reason: refusal) }
+      replaced.append((path, item))
     }
-    add(.replaced, item, home, present.item.accessibility, reason: age)
+    add(outcome, item, home, present.item.accessibility, reason: reason)
+  }
+
+  private mutating func addSame(_ item: ForeignItem, _ present: Present, _ home: Home) {
+    record.note(present.item.path, here: present.item.modified, there: item.modified)
+    add(.same, item, home, present.item.accessibility)
   }
 
   /// Why the vault did not take one item; what concerns all of them is thrown.

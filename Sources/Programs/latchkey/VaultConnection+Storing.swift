@@ -1,5 +1,6 @@
 import LatchkeyGettext
 import LatchkeySecretClient
+import LatchkeySodium
 import LatchkeySystemd
 
 /// Items and collections that are made.
@@ -49,6 +50,30 @@ extension VaultConnection {
       out.appendBool(replacing)
     } read: { (answer: Message) throws(BusError) in
       try answer.readMade()
+    }
+  }
+
+  /// Gives an item another label, another secret or both, in one step.
+  func update(_ path: String, label: String?, secret: Secret?, by channel: SecretChannel) throws {
+    // Where there is none, something of that shape stands in its place.
+    let sent = try secret ?? Secret(SecureBytes(count: 0))
+    try call(Self.root, "org.latchkey.Keychain", "Update") { out throws(BusError) in
+      out.open("a", "(oa{sv}a{ss})")
+      out.open("r", "oa{sv}a{ss}")
+      out.appendObjectPath(path)
+      out.appendDictionary("sv") { all in
+        guard let label else { return }
+        all.appendEntry("sv") { entry in
+          entry.appendString(Self.item + ".Label")
+          entry.appendVariant("s") { $0.appendString(label) }
+        }
+      }
+      out.appendStringDictionary([:])
+      out.close()
+      out.close()
+      out.appendBool(secret != nil)
+      try channel.write(sent, to: &out)
+    } read: { _ in
     }
   }
 

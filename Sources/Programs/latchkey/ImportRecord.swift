@@ -1,0 +1,58 @@
+import FoundationEssentials
+import Glibc
+import LatchkeyPosix
+
+/// The items of the vault that were the same at the old place when an import last saw them, with the times that each had then at
+/// both places. One that still has its time was not changed here since. No label, attribute or secret is in it.
+struct ImportRecord: Codable {
+  private var version = 1
+  private var items: [String: Times] = [:]
+
+  /// When an item was last changed, as both places tell it.
+  private struct Times: Codable {
+    let here: UInt64
+    let there: UInt64
+  }
+
+  private static let folder = [".local", "state", "latchkey"]
+  private static let name = "imported.json"
+  private static let sizeLimit = 32 << 20
+
+  /// The person's record. One that is missing or cannot be read only has the vault's items stay.
+  static func read() -> ImportRecord {
+    let path = ([ForeignFiles.home] + folder).joined(separator: "/")
+    guard let folder = try? Folder(path: path, owner: getuid()),
+      let bytes = try? folder.read(name, limit: sizeLimit),
+      let record = try? JSONDecoder().decode(ImportRecord.self, from: Data(bytes)), record.version == 1
+    else { return ImportRecord() }
+    return record
+  }
+
+  /// Puts it on the disk.
+  func write() throws {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    let bytes = Array(try encoder.encode(self))
+    let folder = try Folder.create(Self.folder, below: ForeignFiles.home, owner: getuid())
+    try folder.write(Self.name, bytes.span.bytes, replacing: true)
+  }
+
+  /// Notes an item that is the same at both places now. One whose time is this second is passed over: somebody else may change it
+  /// in the same second.
+  ///
+  /// - Parameter there: 0 where the old place does not tell it.
+  mutating func note(_ path: String, here: UInt64, there: UInt64) {
+    guard here < UInt64(time(nil)) else { return }
+    items[Self.place(path)] = Times(here: here, there: there == 0 ? here : there)
+  }
+
+  /// When what an item has was last changed at the old place, where it is as the last import saw it.
+  func origin(of item: ListedItem) -> UInt64? {
+    items[item.place].flatMap { $0.here == item.modified ? $0.there : nil }
+  }
+
+  /// Whether an import saw it, as it is now or as it was.
+  func has(_ item: ListedItem) -> Bool { items[item.place] != nil }
+
+  private static func place(_ path: String) -> String { String(path.dropFirst(ListedCollection.folder.count)) }
+}
