@@ -4,7 +4,7 @@ import Testing
 
 @testable import LatchkeyForeignKeyrings
 
-/// Wallets and keyrings of version 1, against what a hostile file may have. The files here were written by the kwalletd5 and
+/// Wallets and encrypted keyrings, against what a hostile file may have. The files here were written by the kwalletd5 and
 /// the libsecret of Debian 12; more come from the real programs in Tests/Integration/test_import_*.py.
 @Suite struct EncryptedFileTests {
   init() throws { try Sodium.initialize() }
@@ -23,6 +23,26 @@ import Testing
     + "X4IqM4FEYsjV+QCa8/zmhFPbACo4rlocBkfXseaimDVLYQDKuQ+wNxhNsLJhR2R+p2G3FoxEJvX6uAvVuobELP8ZPwIjSygJ2U+R"
     + "1dtCEuJziVezurh4xzdouh/Vga2lOQXN+XAwGQ2sxGquN3C1gPfQVpGmBOev7SlbOi4dU2aqi3Dhk7LWqDjNEwxEJ+K6OwZh73Yk"
     + "vAAxASQA"
+
+  /// Of gnome-keyring 48, with four items.
+  private static let binary =
+    "R25vbWVLZXlyaW5nCg0ACgAAAAAAAAAFTG9naW4AAAAAAAAAAAAAAABrBFfuAAAAAAAAAAAAAAPuD+GeLTree88AAAAAAAAAAAAA"
+    + "AAAAAAAAAAAABAAAAAIAAAAAAAAAAgAAAAFuAAAAAAAAACA4NDE5YjcxYzg3YTIyNWEyYzcwYjUwNDg2ZmJlZTU0NQAAAAp4ZGc6"
+    + "c2NoZW1hAAAAAAAAACBjNGQwYTU4M2NhMWU5NGYxYzU0MDY5NTliZDAzYjJiYgAAAAMAAAAAAAAAAgAAAAFuAAAAAAAAACBlY2Ni"
+    + "Yzg3ZTRiNWNlMmZlMjgzMDhmZDlmMmE3YmFmMwAAAAp4ZGc6c2NoZW1hAAAAAAAAACBjNGQwYTU4M2NhMWU5NGYxYzU0MDY5NTli"
+    + "ZDAzYjJiYgAAAAEAAAAAAAAAAgAAAAFuAAAAAAAAACBjNGNhNDIzOGEwYjkyMzgyMGRjYzUwOWE2Zjc1ODQ5YgAAAAp4ZGc6c2No"
+    + "ZW1hAAAAAAAAACBjNGQwYTU4M2NhMWU5NGYxYzU0MDY5NTliZDAzYjJiYgAAAAQAAAAAAAAAAQAAAAFuAAAAAAAAACBhODdmZjY3"
+    + "OWEyZjNlNzFkOTE4MWE2N2I3NTQyMTIyYwAAAsBXfLWrxl9bu66lZ3uuFFYg9IyctX4mH76ZM98KH53fbB9z8bFzIHcSzTma+cpV"
+    + "lKpK6/TLIjsBhoDJ/is/JPuLzn2HRl6pBEIm4YUk9urXaXZdDsG0cVs/djcEiGG5NxKXV5Xs0y4I1/XHFi8KHVLHYudXZrr1ela7"
+    + "qtuS7q6D7bRaE/zWVcnSQpurPECfIh0hq7elM/AasAcIR7Kin+jy0+z6kCC6XomUaWbdtVzGkK1oY7f9eWj7PHMYYpA/EA3tNosw"
+    + "Dp4O/SNcoWPUbpXMuiCJHYmEl1JWLC4CkErLCnwHKu1spizHDpUBz3KNZCLb6pkksrGrvRfNhystSZ9oNXTOVPcc8OXGe7WcxpRO"
+    + "vAtkCeb3tiKp9RIdmx+L7eIQkcdYe3619dhXk2jecHPp++le5PUXu2Wlnhh+PFxLeWlQBGrDYO6idvO/DhFf9yhMwtSoseH2AK86"
+    + "qB8QnLwKyRuSsmTosoi3CSvzdDTsSkrmkCVIvui4HZcfmNe9/70YbimcZkoSrJPtlyzmwgLLS12xaSNg+IPNr8bjiEKkYnntHuqy"
+    + "S/WJ8lWGQnVyHsVzMo05PaT58tLfLkO5NsOOCFnyvRGgIDZsg4qjYggQdI7lQh+jrjkFX5yiR+UoR13kOuY/2izja/vL2I931THQ"
+    + "MfBy3ropoX+0ruaaU2caBINk0FEo2o/3hbTM7LfPhsg584zOF9zX2BQS7uG/lBblvjXW+wBMWL0i2QBiszMhHFFtKMfb6K/2h4sK"
+    + "9pQZljW/ehZhMT5K1Km0tpFcnAh+ssGIJZPRyqQErDpgHFJrxOb3RArR9Gj4Z0ADYaKKjbQfHOtUbmNtKng1RA0/kHFK4ubaZ/UY"
+    + "vLGWy9Sdrm+RabcFBMy2STuFRp6JPdpSc88bGhQbevMCn6UG/FrKM3GLSQSfE0jrwGM5lIs1XopXUQ=="
+  private static let binaryPassword = "the keyring's own password"
 
   private func octets(_ text: String) throws -> [UInt8] { try #require(Base64.decode(text)) }
   private func memory(_ octets: [UInt8]) throws -> SecureBytes { try SecureBytes(copying: octets.span.bytes) }
@@ -64,6 +84,23 @@ import Testing
     }
     for count in 0..<other.count {
       #expect(throws: ForeignFileError.self, "\(count)") { try keyring(Array(other[..<count])) }
+    }
+    let old = try octets(Self.binary)
+    for count in 0..<old.count {
+      #expect(throws: ForeignFileError.self, "\(count)") { try keyring(Array(old[..<count]), Self.binaryPassword) }
+    }
+  }
+
+  @Test func aKeyringOfGNOMEKeyring() throws {
+    let whole = try octets(Self.binary)
+    let read = try keyring(whole, Self.binaryPassword)
+    #expect(read.items.map(\.label) == ["Plain", "Wide ä漢🔑", "Octets", "Bare"] && read.items[2].secret.count == 256)
+    #expect(throws: ForeignFileError.wrongPassword) { try keyring(whole, "another") }
+    // What is encrypted is at the end, and has a check sum over all of it.
+    for place in stride(from: whole.count - 1, to: whole.count - 480, by: -7) {
+      var changed = whole
+      changed[place] ^= 1
+      #expect(throws: ForeignFileError.wrongPassword, "\(place)") { try keyring(changed, Self.binaryPassword) }
     }
   }
 

@@ -8,6 +8,7 @@ import time
 import pytest
 from support.foreign import PASSWORD, GnomeKeyring, seen
 from support.importing import DONE, FAILED, PARTLY, carry, counts, place, report, run, state
+from support.pace import seconds
 from support.session import Session, wait_until
 
 FOLDER = ".local/share/keyrings"
@@ -178,9 +179,10 @@ def test_two_secrets_of_one_item(unlocked):
     mine = seen(unlocked)
     assert mine != theirs
     done = run(unlocked, "gnome-keyring", file, "--json")
-    assert done.returncode == PARTLY and counts(done) == {"items": 2, "same": 1, "conflicts": 1}
-    (line,) = [line for line in report(done)["lines"] if line["outcome"] == "conflict"]
-    assert line["label"] == "Lines" and line["reason"] == "newer here"
+    assert done.returncode == PARTLY and counts(done) == {"items": 2, "same": 1, "newer_here": 1}
+    (line,) = lines(done, "newer_here")
+    assert line["label"] == "Lines" and line["class"] == "when-unlocked" and line["reason"] == ""
+    assert "Newer here; what is here stays" in run(unlocked, "gnome-keyring", file).stdout
     assert run(unlocked, "gnome-keyring", file, "--prefer", "newer").returncode == PARTLY and seen(unlocked) == mine
     dry = run(unlocked, "gnome-keyring", file, "--prefer", "there", "--dry-run")
     assert dry.returncode == DONE and "1 would replace another" in dry.stdout and seen(unlocked) == mine
@@ -193,14 +195,38 @@ def test_two_secrets_of_one_item(unlocked):
         assert counts(run(unlocked, "gnome-keyring", file, "--json", "--prefer", "there")) == {"items": 2, "same": 2}
     unlocked.run("latchkey", "edit", "n=lines", "--label", "Mine", check=True)
     assert counts(run(unlocked, "gnome-keyring", file, "--json")) == {"items": 2, "same": 2}
-    unlocked.run("latchkey", "edit", "n=lines", "--label", "Lines", check=True)
-    # The other way round, and what nobody asked for.
-    place(unlocked, "Plain.keyring", TEXTUAL.replace("second=2", "third=3").replace("mtime=17", "mtime=71"))
-    assert "newer there" in run(unlocked, "gnome-keyring", file).stdout
     nothing = run(unlocked, "gnome-keyring", file, "--json", "--since", "2400-01-01")
     assert counts(nothing) == {} and report(nothing)["still_needed"] is True
-    assert run(unlocked, "gnome-keyring", file, "--prefer", "newer").returncode == DONE
-    assert unlocked.lookup("n", "lines") == "first\nthird=3\n[third]"
+
+
+def test_the_class_of_each_and_why(unlocked):
+    """The dry run tells the class that each item then gets, and by which rule."""
+    rules = place(unlocked, ".config/latchkey/rules.yaml", "- name: lines\n  match: {n: lines}\n  class: after-first-unlock\n")
+    words = ("--home", unlocked.home)
+    file = place(unlocked, "Plain.keyring", TEXTUAL)
+    dry = run(unlocked, "gnome-keyring", file, *words, "--dry-run", "--json")
+    told = {line["label"]: (line["class"], line["reason"]) for line in lines(dry, "new")}
+    assert told == {"Lines": ("after-first-unlock", f"rule 'lines', {rules}:1"), "App": ("when-unlocked", "no rule matches")}
+    text = run(unlocked, "gnome-keyring", file, *words, "--dry-run").stdout
+    assert f"  Plain ring / Lines (after-first-unlock): rule 'lines', {rules}:1\n" in text
+    assert run(unlocked, "gnome-keyring", file, *words).returncode == DONE
+    classes = {}
+    for name in ("n=lines", "app_id=org.example.App"):
+        (item,) = json.loads(unlocked.run("latchkey", "find", "--json", name, check=True).stdout)
+        classes[item["label"]] = item["class"]
+    assert classes == {label: kind for label, (kind, _) in told.items()}
+    # Those that are there already are told with the class that they have.
+    again = run(unlocked, "gnome-keyring", file, "--dry-run", "--json")
+    assert {line["label"]: line["class"] for line in lines(again, "same")} == classes
+
+
+def test_without_times_nothing_is_newer(unlocked):
+    """A CSV file of Chromium's does not tell when anything was changed, so what differs is a conflict."""
+    file = place(unlocked, "plain.csv", CSV["chromium"])
+    assert run(unlocked, "csv", file).returncode == DONE
+    place(unlocked, "plain.csv", CSV["chromium"].replace("p1", "p2"))
+    done = run(unlocked, "csv", file, "--json")
+    assert done.returncode == PARTLY and reasons(done, "conflict") == ["the old place does not tell when it was changed"]
 
 
 def test_items_that_only_their_secrets_tell_apart(unlocked):
@@ -238,6 +264,82 @@ def test_what_cannot_be_read(keyring, unlocked):
     done = run(unlocked, "gnome-keyring")
     assert done.returncode == PARTLY and "200 imported" in done.stdout and "cut / all of its items" in done.stdout
     assert "user.keystore has keys" in done.stdout and "cut.keyring'" not in done.stdout
+
+
+def test_links_that_lead_nowhere(unlocked):
+    """A link to itself, to nothing and to its own folder: they stay behind, and what can be read comes."""
+    file = place(unlocked, f"{FOLDER}/Plain.keyring", TEXTUAL)
+    for name, target in (("loop", "loop.keyring"), ("gone", "nothing"), ("folder", ".")):
+        (file.parent / f"{name}.keyring").symlink_to(target)
+    (file.parent / "around").symlink_to("..")
+    done = run(unlocked, "gnome-keyring", password="")
+    assert done.returncode == PARTLY and "2 imported" in done.stdout and "rm --" not in done.stdout, done
+    assert "loop / all of its items" in done.stdout and "Too many levels of symbolic links" in done.stdout
+    assert "gone / all of its items" in done.stdout and "folder.keyring is not a file" in done.stdout
+    alone = run(unlocked, "gnome-keyring", file.parent / "loop.keyring")
+    assert alone.returncode == FAILED and "Too many levels of symbolic links" in alone.stderr
+
+
+def test_the_default_keyring(unlocked):
+    """Its items come into the default collection, as programs store there that name none; others keep their own."""
+    place(unlocked, f"{FOLDER}/Work.keyring", TEXTUAL.replace("Plain ring", "Work").replace("n\ntype", "work\ntype", 1))
+    place(unlocked, f"{FOLDER}/Plain.keyring", TEXTUAL)
+    place(unlocked, f"{FOLDER}/default", "Work\n")
+    for added in (4, 0):
+        done = run(unlocked, "gnome-keyring", "--json", password="")
+        assert done.returncode == DONE and counts(done).get("added", 0) == added, done
+        assert sorted((one[0], one[1]) for one in seen(unlocked)) == [
+            ("Login", "App"), ("Login", "Lines"), ("Plain ring", "App"), ("Plain ring", "Lines")]
+    # One that names none, or nothing at all, changes nothing.
+    place(unlocked, f"{FOLDER}/default", "Gone\n")
+    assert counts(run(unlocked, "gnome-keyring", "--json", password="")) == {"items": 4, "same": 2, "added": 2}
+    assert ("Work", "Lines") in [(one[0], one[1]) for one in seen(unlocked)]
+
+
+# What the command asks the vault, what it tells the person, and what it puts on the disk.
+@pytest.mark.parametrize("call", ["sendmsg", "write", "renameat"])
+def test_a_kill_at_each_call_of_a_replacement(unlocked, call):
+    """Label and secret of an item are both the former or both the latter, and the next run finishes."""
+    file = place(unlocked, "Plain.keyring", TEXTUAL)
+    latter = TEXTUAL.replace("display-name=Lines", "display-name=Others").replace("second=2", "second=9")
+    assert run(unlocked, "gnome-keyring", file, "--into", "Login").returncode == DONE
+    former = {("Lines", "first\nsecond=2\n[third]"), ("Others", "first\nsecond=9\n[third]")}
+    replaced = 0
+    for number in range(1, 200):
+        place(unlocked, "Plain.keyring", TEXTUAL if replaced % 2 else latter)
+        inject = ("strace", "-f", "-qq", "-o", "/dev/null", "-e", f"trace={call}", "-e", f"inject={call}:signal=KILL:when={number}")
+        done = unlocked.run(*inject, "latchkey", "import", "gnome-keyring", file, "--into", "Login", "--prefer", "there", timeout=120)
+        assert done.returncode in (DONE, -signal.SIGKILL), done
+        (state,) = [(one[1], base64.b64decode(one[3]).decode()) for one in seen(unlocked) if one[1] != "App"]
+        assert state in former, (number, state)
+        if done.returncode == DONE:
+            break
+        assert run(unlocked, "gnome-keyring", file, "--into", "Login", "--prefer", "there").returncode == DONE
+        replaced += 1
+    assert done.returncode == DONE and number > 1
+
+
+def test_a_kill_of_the_daemon_in_the_middle(keyring, unlocked):
+    """Items are whole or not there, and the same command brings the rest."""
+    folder = carry(unlocked, keyring.folder.iterdir(), FOLDER)
+    theirs = stored(seen(keyring))
+    for attempt, wanted in enumerate((1, 20, 60, 120)):
+        words = ("gnome-keyring", "--into", f"Attempt {attempt}", folder)
+        child = unlocked.start("latchkey", "import", *words, stdin=-1, stdout=-1, stderr=-1, text=True)
+        child.stdin.write(PASSWORD + "\n")
+        child.stdin.flush()
+        wait_until(lambda: child.poll() is not None or found(unlocked, "empty=") >= attempt * 199 + wanted, "some items", 60)
+        unlocked.stop_daemon(signal.SIGKILL)
+        told = child.communicate(timeout=seconds(60))[1]
+        assert child.returncode in (DONE, FAILED, 3), told
+        unlocked.start_daemon()
+        assert unlocked.login().returncode == 0
+        here = [one[1:] for one in seen(unlocked) if one[0] == f"Attempt {attempt}"]
+        whole = [item[1:] for item in theirs]
+        assert all(one in whole for one in here)
+        done = run(unlocked, *words, "--json")
+        assert done.returncode == DONE and counts(done)["same"] == len(here), done.stdout + done.stderr
+        assert [one[1:] for one in seen(unlocked) if one[0] == f"Attempt {attempt}"] == [one[1:] for one in theirs]
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM], ids=["kill", "term"])

@@ -48,6 +48,14 @@ struct ForeignFiles {
     return home + standard
   }
 
+  /// Opens a file. Of several, one that cannot be opened stays behind, such as a link that leads to itself.
+  private func opened(_ path: String, _ importer: inout Importer) throws -> ForeignFile? {
+    do { return try ForeignFile(path) } catch Failure.file(let reason) where paths.count > 1 {
+      importer.leave(ForeignFile.name(path), translated("all of its items"), reason)
+      return nil
+    }
+  }
+
   /// Reads each file that is wanted. What was named alone is a failure where it cannot be read; of several, the others come.
   ///
   /// - Parameters:
@@ -64,7 +72,7 @@ struct ForeignFiles {
     var collections: [ForeignCollection] = []
     var unwanted: [ForeignCollection] = []
     for path in paths {
-      let file = try ForeignFile(path)
+      guard let file = try opened(path, &importer) else { continue }
       do throws(ForeignFileError) {
         let listed = try listing(file)
         guard choice.takes(listed) else {
