@@ -215,11 +215,12 @@ UnlockBeforeSearch=false
 
 
 class KeePassXC(OtherHome):
-    """KeePassXC without a screen, with a database that is open."""
+    """KeePassXC without a screen, with a database that is open. `entries`: those of its collection, in XML."""
 
-    def __init__(self, session, name="keepassxc"):
+    def __init__(self, session, name="keepassxc", entries=""):
         super().__init__(session, name)
-        for file, content in ((".config/keepassxc/keepassxc.ini", KEEPASSXC_SETTINGS), ("source.xml", KEEPASSXC_XML)):
+        xml = KEEPASSXC_XML.replace("<Name>Programs</Name>", f"<Name>Programs</Name>{entries}")
+        for file, content in ((".config/keepassxc/keepassxc.ini", KEEPASSXC_SETTINGS), ("source.xml", xml)):
             path = self.home / file
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             path.write_text(content)

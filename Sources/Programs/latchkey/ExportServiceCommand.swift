@@ -131,13 +131,11 @@ private struct ProviderForm: ExportForm {
       }
       if attributes["xdg:schema"] == nil, theirs["xdg:schema"] == Self.genericSchema { theirs["xdg:schema"] = nil }
       if theirs["Uuid"] != nil, theirs["Path"] != nil {
-        for name in Self.entryNames where attributes[name] == nil { theirs[name] = nil }
+        for name in KeePassXCEntry.names where attributes[name] == nil { theirs[name] = nil }
       }
       return theirs == attributes && (!attributes.isEmpty || theirLabel == label)
     }
   }
 
-  /// What KeePassXC tells of an entry as attributes.
-  private static let entryNames = ["Title", "UserName", "URL", "Notes", "TOTP", "Uuid", "Path"]
   private static let genericSchema = "org.freedesktop.Secret.Generic"
 }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import LatchkeyDoctor
 import LatchkeyForeignKeyrings
 import LatchkeyGettext
 import LatchkeySecretClient
@@ -13,7 +14,8 @@ struct ImportServiceCommand: ParsableCommand {
       Reads by the Secret Service interface whatever that program lets any client read: gnome-keyring, oo7, KWallet, \
       KeePassXC. While Latchkey owns the name org.freedesktop.secrets on your session bus, name the other program with \
       --owner, by any bus name that it has, or its own bus with --bus. A locked collection is unlocked first: that program \
-      asks you as it always does. What it does not unlock stays behind.
+      asks you as it always does. What it does not unlock stays behind. So do entries that KDE's programs have in KWallet, for \
+      which there is 'latchkey import kwallet --running'.
       """))
 
   @OptionGroup var choice: ImportChoice
@@ -70,7 +72,11 @@ struct ForeignService {
       var items: [ForeignItem] = []
       for path in try listed.items(from: connection) {
         progress.show(translated("\(items.count) items read from \(listed.title)"))
-        do throws(BusError) { items.append(try item(path, channel)) } catch {
+        do throws(BusError) {
+          let (item, reason) = try item(path, channel)
+          if let item { items.append(item) }
+          if let reason { leave(listed.title, item?.label ?? path, reason) }
+        } catch {
           if error.isStandard("Disconnected") { throw error }
           leave(listed.title, path, error.message)
         }
@@ -80,7 +86,10 @@ struct ForeignService {
     return (found, standard)
   }
 
-  private func item(_ path: String, _ channel: SecretChannel) throws(BusError) -> ForeignItem {
+  /// An item, or what stays behind of it and why.
+  private func item(
+    _ path: String, _ channel: SecretChannel
+  ) throws(BusError) -> (item: ForeignItem?, reason: String?) {
     var label = ""
     var attributes: [String: String] = [:]
     var (created, modified): (UInt64, UInt64) = (0, 0)
@@ -94,8 +103,30 @@ struct ForeignService {
       default: try entry.skip()
       }
     }
-    return ForeignItem(
+    if isKWallet, attributes.isEmpty {
+      // Of those it tells neither folder nor kind, and a map's value comes as Qt writes it.
+      return (
+        nil, translated("'\(label)' is an entry of KDE's programs; 'latchkey import kwallet --running' imports it")
+      )
+    }
+    var reason: String?
+    if let entry = KeePassXCEntry(attributes, at: path) {
+      attributes = entry.attributes
+      if entry.isPart {
+        reason = translated("its notes and one-time password; 'latchkey import keepass' imports them")
+      }
+    }
+    let item = ForeignItem(
       label: label, attributes: attributes, secret: try connection.secret(of: path, by: channel), created: created,
       modified: modified)
+    return (item, reason)
+  }
+
+  /// Whether the other program is KWallet.
+  private var isKWallet: Bool {
+    guard let process = connection.ownerProcess, let name = RunningProcess(process, in: SystemRoot())?.name else {
+      return false
+    }
+    return Provider.of(process: name)?.id == "kwallet"
   }
 }

@@ -1,0 +1,27 @@
+/// An entry of KeePassXC as its Secret Service tells it: the attributes that a program stored, and beside them the entry's own.
+struct KeePassXCEntry {
+  /// What it tells of each entry, and the type of what is no text.
+  static let names = ["Title", "UserName", "URL", "Notes", "TOTP", "Uuid", "Path", "FDO_SECRETS_CONTENT_TYPE"]
+  /// Those that may be secrets.
+  private static let secretNames = ["Notes", "TOTP"]
+
+  /// The attributes as the program stored them. An entry that no program stored is told apart by what it has itself.
+  let attributes: [String: String]
+  /// Whether something of the entry is in no attribute any more.
+  let isPart: Bool
+
+  /// - Parameters:
+  ///   - attributes: all that the service tells.
+  ///   - path: where the item is.
+  /// - Returns: nil where it is no such entry.
+  init?(_ attributes: [String: String], at path: String) {
+    guard let uuid = attributes["Uuid"], attributes["Path"] != nil, path.hasSuffix("/" + uuid) else { return nil }
+    let stored = attributes.filter { !Self.names.contains($0.key) }
+    guard stored.isEmpty else {
+      (self.attributes, isPart) = (stored, false)
+      return
+    }
+    self.attributes = attributes.filter { !Self.secretNames.contains($0.key) && !$0.value.isEmpty }
+    isPart = Self.secretNames.contains { !(attributes[$0] ?? "").isEmpty }
+  }
+}

@@ -1,0 +1,75 @@
+"""latchkey import service from KWallet and KeePassXC that run: what programs stored there arrives as they look for it, and what the
+Secret Service does not tell of other entries stays behind, with the command that brings it."""
+
+from support.exporting import fill
+from support.foreign import KWallet, KeePassXC, seen
+from support.importing import (
+    DONE, PARTLY, arrived, counts, encoded, keepass_entry, keepass_string, kept, qt_text, report, run)  # fmt: skip
+
+TEXT, OCTETS = "text/plain", "application/octet-stream"
+WIDE = "\u00e4\u6f22\U0001f511"
+# Label, attributes, secret and content type, as programs store them.
+STORED = [
+    ("Mail", {"xdg:schema": "org.example.Mail", "server": "a.org", "user": WIDE}, b"secret", TEXT),
+    ("Wide", {"n": "2"}, (WIDE + "\nline").encode(), TEXT), ("Octets", {"n": "3"}, bytes(range(256)), OCTETS),
+    ("Empty", {"n": "4"}, b"", TEXT), ("App", {"app_id": "org.example.App"}, bytes(range(64)), OCTETS)]  # fmt: skip
+ARRIVED = sorted(arrived(label, attributes, secret) for label, attributes, secret, _ in STORED)
+
+
+def left(done):
+    return sorted((line["label"], line["reason"]) for line in report(done)["lines"] if line["outcome"] == "left")
+
+
+def test_kwallet(unlocked):
+    kwallet = KWallet(unlocked)
+    try:
+        # As KDE's programs store them.
+        kwallet.write_entries([["Passwords", "plain", 1, encoded(qt_text("of KDE"))], ["Form Data", "octets", 2, encoded(b"\0\1")]])
+        # Its Secret Service has the wallets that were there when it started.
+        kwallet.stop()
+        kwallet.start()
+        fill(kwallet, [(None, STORED)])
+        words = ("service", "--bus", kwallet.bus, "--json")
+        done = run(unlocked, *words)
+        assert done.returncode == PARTLY and counts(done) == {"items": 7, "added": 5, "left": 2}, done.stdout + done.stderr
+        for name, reason in left(done):
+            assert name.startswith("/org/freedesktop/secrets/collection/kdewallet/")
+            assert "is an entry of KDE's programs; 'latchkey import kwallet --running' imports it" in reason
+        assert seen(unlocked) == ARRIVED
+        assert sorted(item[4] for item in kept(unlocked)) == sorted(kind for *_, kind in STORED)
+        again = run(unlocked, *words)
+        assert again.returncode == PARTLY and counts(again) == {"items": 7, "same": 5, "left": 2} and seen(unlocked) == ARRIVED
+        # The command that the report names brings those.
+        assert run(unlocked, "kwallet", "--running", "--bus", kwallet.bus, "--into", "Wallet").returncode == DONE
+        entries = [one[1] for one in seen(unlocked) if one[0] == "Wallet" and ["xdg:schema", "org.qt.keychain"] in one[2]]
+        assert {"Passwords/plain", "Form Data/octets"} <= set(entries)
+    finally:
+        kwallet.close()
+
+
+def test_keepassxc(unlocked):
+    own = [keepass_entry(20, keepass_string("Title", "Own"), keepass_string("UserName", "me"), keepass_string("Password", "p1"),
+                         keepass_string("URL", "https://a.org"), keepass_string("Notes", "a private note")),
+           keepass_entry(21, keepass_string("Title", "Plain"), keepass_string("Password", "p2"))]  # fmt: skip
+    keepassxc = KeePassXC(unlocked, entries="".join(own))
+    try:
+        fill(keepassxc, [(None, STORED)])
+        words = ("service", "--bus", keepassxc.bus, "--json")
+        done = run(unlocked, *words)
+        assert done.returncode == PARTLY and counts(done) == {"items": 8, "added": 7, "left": 1}, done.stdout + done.stderr
+        assert left(done) == [("Own", "its notes and one-time password; 'latchkey import keepass' imports them")]
+        here = seen(unlocked)
+        # What KeePassXC adds of its own to each item's attributes would keep a program from storing over it.
+        assert [one for one in here if one[1] not in ("Own", "Plain")] == ARRIVED
+        mine = {one[1]: (dict(map(tuple, one[2])), one[3]) for one in here if one[1] in ("Own", "Plain")}
+        attributes, secret = mine["Own"]
+        assert secret == encoded(b"p1") and "a private note" not in attributes.values()
+        assert {"Title": "Own", "UserName": "me", "URL": "https://a.org", "Path": "/Own"}.items() <= attributes.items()
+        assert mine["Plain"][1] == encoded(b"p2") and set(mine["Plain"][0]) == {"Title", "Path", "Uuid"}
+        again = run(unlocked, *words)
+        assert again.returncode == PARTLY and counts(again) == {"items": 8, "same": 7, "left": 1} and seen(unlocked) == here
+        # A program stores over what came.
+        unlocked.run("secret-tool", "store", "--label=Wide", "n", "2", input="newer", check=True)
+        assert len([one for one in seen(unlocked) if one[1] == "Wide"]) == 1 and unlocked.lookup("n", "2") == "newer"
+    finally:
+        keepassxc.close()
