@@ -1,9 +1,11 @@
 """latchkey import pass and keepass: a store that the real pass wrote, and databases of the real KeePassXC."""
 
 import pytest
+from support import kdbx
 from support.foreign import PASSWORD, seen
 from support.importing import (
-    DONE, FAILED, PARTLY, arrived, counts, encoded, gpg_home, keepass_database, keepass_entry, keepass_group, keepass_string, place, run, state)  # fmt: skip
+    DONE, FAILED, KEEPASS_CUSTOM, PARTLY, arrived, counts, encoded, gpg_home, keepass_database, keepass_entry, keepass_group, keepass_string,
+    kept, place, run, state, times)  # fmt: skip
 
 WIDE = "\u00e4\u6f22\U0001f511"
 LOGIN = "org.latchkey.Login"
@@ -94,8 +96,10 @@ KEEPASS_ITEMS = [
 ]  # fmt: skip
 
 
-def test_keepass(unlocked):
-    file = keepass_database(unlocked, XML)
+@pytest.mark.parametrize("version, xml", [(3, XML), (4, XML.replace("</Entry>", KEEPASS_CUSTOM + "</Entry>"))], ids=["3", "4"])
+def test_keepass(unlocked, version, xml):
+    file = keepass_database(unlocked, xml)
+    assert int.from_bytes(file.read_bytes()[10:12], "little") == version
     before = state(unlocked.home)[file.name]
     done = run(unlocked, "keepass", file)
     assert done.returncode == PARTLY, done.stderr
@@ -112,6 +116,21 @@ def test_keepass(unlocked):
     done = unlocked.run("sh", "-c", f"cd '{cut.parent}' && latchkey import keepass -- -cut.kdbx", input=PASSWORD + "\n")
     assert done.returncode == FAILED and "nothing was imported" in done.stderr, done
     assert seen(unlocked) == sorted(KEEPASS_ITEMS)
+
+
+@pytest.mark.parametrize("kind", kdbx.KINDS)
+def test_keepass_with_argon2(unlocked, kind):
+    """As KeePassXC's window makes a database. keepassxc-cli of Debian 12 makes them with AES alone."""
+    xml = ("<?xml version='1.0' encoding='UTF-8'?><KeePassFile><Meta><Generator>test</Generator></Meta><Root>"
+           + keepass_group(1, "Passwords", keepass_entry(20, keepass_string("Title", "first"), keepass_string("Password", ODD)))
+           + "</Root></KeePassFile>")  # fmt: skip
+    file = place(unlocked, "argon.kdbx", kdbx.written(PASSWORD, xml, kind))
+    done = run(unlocked, "keepass", file)
+    assert done.returncode == DONE and f"rm -- '{file}'" in done.stdout, done.stderr
+    assert [one[:7] for one in kept(unlocked)] == [
+        ("Login", "first", [("field", "password"), ("name", "first"), ("xdg:schema", LOGIN)], ODD.encode(), "text/plain", *times(20))]
+    wrong = run(unlocked, "keepass", file, password="wrong")
+    assert wrong.returncode == FAILED and "Invalid credentials" in wrong.stderr
 
 
 def test_a_database_that_would_take_all_memory(unlocked):

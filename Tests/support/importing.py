@@ -10,6 +10,7 @@ import os
 import struct
 import time
 
+from support import vaultreader
 from support.foreign import PASSWORD
 
 DONE, FAILED, PARTLY = 0, 1, 4
@@ -68,6 +69,16 @@ def qt_text(value):
     return struct.pack(">I", len(wide)) + wide
 
 
+def kept(session):
+    """What the vault's own files have, by the independent reader: of each item its collection, label, attributes, secret, content
+    type, and when it was stored and changed."""
+    machine = vaultreader.machine_identity(vaultreader.APPLICATION)
+    vault = vaultreader.Vault(session.vault, session.password, machine)
+    return sorted(
+        (vault.collections[item.collection].label, item.label, sorted(item.attributes.items()), item.secret, item.content_type,
+         item.created, item.modified) for item in vault.items.values())  # fmt: skip
+
+
 @contextlib.contextmanager
 def gpg_home(session):
     """A home of GPG with a key that nobody is asked for. Its path is short: the agent's socket is in it."""
@@ -82,8 +93,13 @@ def gpg_home(session):
     session.run("gpgconf", "--kill", "all")
 
 
+def times(number):
+    """When an item of a corpus was stored and changed elsewhere."""
+    return 1_600_000_000 + number, 1_700_000_000 + 7 * number
+
+
 def variant_keyring(password, items):
-    """As oo7 writes it: the serialized form is GLib's own."""
+    """As oo7 writes it: the serialized form is GLib's own. The items have the times of their places."""
     from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
     from gi.repository import GLib
 
@@ -94,9 +110,9 @@ def variant_keyring(password, items):
         return hmac.new(key, octets, "sha256").digest()
 
     sealed = []
-    for label, attributes, secret, content_type in items:
+    for number, (label, attributes, secret, content_type) in enumerate(items):
         named = attributes | {"xdg:content-type": content_type}
-        whole = GLib.Variant("(a{ss}sttay)", (named, label, 1700000000, 1700000001, secret)).get_data_as_bytes().get_data()
+        whole = GLib.Variant("(a{ss}sttay)", (named, label, *times(number), secret)).get_data_as_bytes().get_data()
         padding = 16 - len(whole) % 16
         iv = os.urandom(16)
         cipher = Cipher(algorithms.AES(key), modes.CBC(iv)).encryptor()
@@ -119,10 +135,20 @@ def keepass_string(key, value):
     return f"<String><Key>{html.escape(key)}</Key><Value>{html.escape(value)}</Value></String>"
 
 
+# An entry with data of other programs: keepassxc-cli writes a database that has one in version 4.
+KEEPASS_CUSTOM = "<CustomData><Item><Key>by a test</Key><Value>of version 4</Value></Item></CustomData>"
+
+
+def keepass_time(seconds):
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
+
+
 def keepass_entry(number, *parts):
+    """An entry with the times of its number."""
     uuid = encoded(number.to_bytes(16, "big"))
-    times = "<Times><LastModificationTime>2026-01-02T03:04:05Z</LastModificationTime></Times>"
-    return f"<Entry><UUID>{uuid}</UUID>{times}{''.join(parts)}</Entry>"
+    created, modified = map(keepass_time, times(number))
+    moments = f"<Times><CreationTime>{created}</CreationTime><LastModificationTime>{modified}</LastModificationTime></Times>"
+    return f"<Entry><UUID>{uuid}</UUID>{moments}{''.join(parts)}</Entry>"
 
 
 def keepass_group(number, name, *parts):

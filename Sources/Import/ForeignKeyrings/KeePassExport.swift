@@ -10,6 +10,10 @@ public struct KeePassExport {
   public private(set) var empty: [String] = []
   /// How many entries lie in the recycle bin, and were left there.
   public private(set) var discarded = 0
+  /// Attached files whose content is not in the XML: of a database of version 4, keepassxc-cli writes their names alone.
+  private var missing: [MissingFile] = []
+  /// How many entries have a path.
+  private var paths: [String: Int] = [:]
 
   /// What a field is called in the attributes, where KeePass has it by itself.
   private static let fields = ["Password": "password", "Notes": "notes", "otp": "totp"]
@@ -31,6 +35,17 @@ public struct KeePassExport {
   private struct Group {
     var name = ""
     var isBin = false
+  }
+
+  /// An attached file without its content, and the item that it becomes.
+  private struct MissingFile {
+    let path: String
+    let name: String
+    let reference: String
+    let label: String
+    let attributes: [String: String]
+    let created: UInt64
+    let modified: UInt64
   }
 
   private struct Entry {
@@ -94,8 +109,8 @@ public struct KeePassExport {
     case ("Binaries", "Binary"):
       guard let id = MarkupReader.attribute("ID", in: attributes, bytes) else { throw ForeignFileError.damaged }
       files[id] = (text, MarkupReader.attribute("Compressed", in: attributes, bytes) == "True")
-    case ("Times", "CreationTime"): entry?.created = CalendarTime.seconds(try plain()) ?? 0
-    case ("Times", "LastModificationTime"): entry?.modified = CalendarTime.seconds(try plain()) ?? 0
+    case ("Times", "CreationTime"): entry?.created = Self.time(try plain())
+    case ("Times", "LastModificationTime"): entry?.modified = Self.time(try plain())
     case ("String", "Key"), ("Binary", "Key"): key = try plain()
     case ("String", "Value"): entry?.fields.append((key, text))
     case ("Binary", "Value"):
@@ -106,10 +121,24 @@ public struct KeePassExport {
     }
   }
 
+  /// Between the first of January of the year 1, which version 4 counts from, and of 1970.
+  private static let secondsTo1970: UInt64 = 62_135_596_800
+
+  /// A time in seconds since 1970; 0 where it is none. Of a database of version 4, keepassxc-cli writes the seconds as eight
+  /// bytes, low ones first, in Base64.
+  private static func time(_ text: String) -> UInt64 {
+    if let seconds = CalendarTime.seconds(text) { return seconds }
+    guard let octets = Base64.decode(text), octets.count == 8 else { return 0 }
+    let seconds = octets.reversed().reduce(0) { $0 << 8 | UInt64($1) }
+    return seconds > secondsTo1970 ? seconds - secondsTo1970 : 0
+  }
+
   private mutating func finish(
     _ bytes: borrowing SecureBytes, _ expand: (borrowing SecureBytes) throws -> SecureBytes
   ) throws {
     guard let entry = entry.take() else { return }
+    let path = try path(of: entry, bytes)
+    paths[path, default: 0] += 1
     if groups.contains(where: \.isBin) {
       discarded += 1
       return
@@ -127,13 +156,11 @@ public struct KeePassExport {
       // The first group is the database itself.
       ("group", groups.dropFirst().map(\.name).joined(separator: "/")),
     ] where !value.isEmpty { attributes[name] = value }
-    let before = items.count
+    let before = items.count + missing.count
     func add(
       _ label: String, _ named: [String: String], _ secret: consuming SecureBytes
     ) throws(ForeignFileError) {
-      size += secret.count
-      guard size <= Self.sizeLimit, items.count < KeyringFile.itemLimit else { throw .tooLarge }
-      items.append(
+      try append(
         ForeignItem(
           label: label, attributes: attributes.merging(named) { $1 }, secret: Secret(secret), created: entry.created,
           modified: entry.modified))
@@ -145,13 +172,61 @@ public struct KeePassExport {
       try add(shown, known.map { ["field": $0] } ?? ["field": "custom", "custom": key], secret)
     }
     for (name, reference) in entry.files {
-      guard let file = files[reference], let stored = try Base64.decode(secret: bytes.bytes.extracting(file.range))
-      else {
+      let (shown, named) = ("\(label) (\(name))", ["field": "attachment", "attachment": name])
+      guard let file = files[reference] else {
+        guard missing.count < KeyringFile.itemLimit else { throw ForeignFileError.tooLarge }
+        missing.append(
+          MissingFile(
+            path: path, name: name, reference: reference, label: shown, attributes: attributes.merging(named) { $1 },
+            created: entry.created, modified: entry.modified))
+        continue
+      }
+      guard let stored = try Base64.decode(secret: bytes.bytes.extracting(file.range)) else {
         throw ForeignFileError.damaged
       }
       let secret = if file.isCompressed { try expand(stored) } else { stored }
-      try add("\(label) (\(name))", ["field": "attachment", "attachment": name], secret)
+      try add(shown, named, secret)
     }
-    if items.count == before { empty.append(label) }
+    if items.count + missing.count == before { empty.append(label) }
+  }
+
+  /// Where keepassxc-cli finds an entry: its groups below the database itself, and its title.
+  private func path(of entry: Entry, _ bytes: borrowing SecureBytes) throws(ForeignFileError) -> String {
+    var title = ""
+    if let range = entry.fields.first(where: { $0.key == "Title" })?.value {
+      let value = try MarkupReader.secret(bytes, range)
+      title = value.bytes.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
+    }
+    return "/" + (groups.dropFirst().map(\.name) + [title]).joined(separator: "/")
+  }
+
+  private mutating func append(_ item: ForeignItem) throws(ForeignFileError) {
+    size += item.secret.count
+    guard size <= Self.sizeLimit, items.count < KeyringFile.itemLimit else { throw .tooLarge }
+    items.append(item)
+  }
+
+  /// Adds the attached files whose content is not in the XML. One that several entries have is fetched once.
+  ///
+  /// - Parameter fetch: told the path of an entry and the name of a file; answers its content, or nil where it cannot be had.
+  /// - Returns: what people see of those that could not be had. Entries with the same path cannot be told apart.
+  public mutating func addFiles(_ fetch: (String, String) throws -> SecureBytes?) throws -> [String] {
+    var fetched: [String: Secret] = [:]
+    for file in missing where fetched[file.reference] == nil && paths[file.path] == 1 {
+      if let content = try fetch(file.path, file.name) { fetched[file.reference] = Secret(content) }
+    }
+    var left: [String] = []
+    for file in missing {
+      guard let secret = fetched[file.reference] else {
+        left.append(file.label)
+        continue
+      }
+      try append(
+        ForeignItem(
+          label: file.label, attributes: file.attributes, secret: secret, created: file.created, modified: file.modified
+        ))
+    }
+    missing = []
+    return left
   }
 }

@@ -40,7 +40,11 @@ struct ImportKeePassCommand: ParsableCommand {
         throw Failure.file(translated("\(file) \(error.explanation). Nothing was imported."))
       }
       var importer = try choice.importer(into: VaultConnection(choice.place))
-      let read = try export(opened.bytes)
+      let (read, left) = try export(opened.bytes)
+      for label in left {
+        importer.leave(
+          "login", label, translated("keepassxc-cli did not find the file, or another entry has the same path"))
+      }
       for label in read.empty { importer.leave("login", label, translated("it has no password, note or other secret")) }
       if read.discarded > 0 {
         importer.keep(translated("Entries in the recycle bin, which were left there: \(read.discarded)."))
@@ -53,32 +57,28 @@ struct ImportKeePassCommand: ParsableCommand {
     try importer.finish()
   }
 
-  /// What keepassxc-cli may take. The cost that a header may ask for is far below, but an XML file within may be small in
+  /// The limits of keepassxc-cli. The cost that a header may ask for is far below, but an XML file within may be small in
   /// its compressed form alone.
   private static let limits = ChildProgram.Limits(memory: 4 << 30, time: 600)
 
-  /// Has keepassxc-cli open a copy of what was checked: the file may be another one by now.
-  private func run(_ database: borrowing SecureBytes, _ password: borrowing SecureBytes) throws -> ChildProgram.Outcome
-  {
+  /// A copy of the database that was checked, for keepassxc-cli: the file may have changed since.
+  private func copy(of database: borrowing SecureBytes) throws -> PrivateFolder {
     let copy = try PrivateFolder(in: choice.place.folder, for: "import", file: "database.kdbx")
     do { try copy.write(database.bytes) } catch {
       let reason = String(cString: strerror(error.code))
       throw Failure.declined(translated("no copy of \(file) could be made in \(choice.place.folder): \(reason)."))
     }
-    var arguments = ["export", "--format", "xml"]
-    if noPassword { arguments.append("--no-password") }
-    if let keyFile { arguments += ["--key-file", keyFile] }
-    arguments.append(copy.file)
-    let outcome = try ChildProgram(name: "keepassxc-cli", arguments: arguments, limits: Self.limits).run(password)
-    return outcome.naming(file, for: copy.file)
+    return copy
   }
 
-  private func export(_ database: borrowing SecureBytes) throws -> KeePassExport {
-    let password = try password()
-    // The copy is to go with it.
+  /// The contents of the database, and the labels of attached files that could not be read.
+  private func export(_ database: borrowing SecureBytes) throws -> (read: KeePassExport, left: [String]) {
+    let line = try password()
+    // The copy must not outlive the command.
     Interruption.hold()
     defer { Interruption.release() }
-    let outcome = try run(database, password)
+    let copy = try copy(of: database)
+    let outcome = try run("export", ["--format", "xml"], [], on: copy, line)
     if Interruption.hasArrived { throw Failure.cancelled }
     guard outcome.signal == 0 else {
       throw Failure.file(
@@ -92,15 +92,43 @@ struct ImportKeePassCommand: ParsableCommand {
       let reason = outcome.complaints.filter { !$0.hasPrefix("Enter password") }.joined(separator: " ")
       throw Failure.file(translated("\(file) was not opened, so nothing was imported. keepassxc-cli says: \(reason)"))
     }
+    let progress = Progress()
+    defer { progress.end() }
     do {
-      return try KeePassExport(outcome.output) { compressed in
+      var read = try KeePassExport(outcome.output) { compressed in
         let expanded = try ChildProgram(name: "gzip", arguments: ["-dc"]).run(compressed)
         guard expanded.isDone else { throw ForeignFileError.damaged }
         return expanded.output
       }
+      var count = 0
+      let left = try read.addFiles { entry, name in
+        if Interruption.hasArrived { throw Failure.cancelled }
+        count += 1
+        progress.show(translated("\(count) attached files read"))
+        // With --stdout, version 2.7.4 changes what is no text.
+        let attached = try run("attachment-export", ["--quiet"], [entry, name, "/dev/stdout"], on: copy, line)
+        guard attached.isDone else { return nil }
+        let content = attached.output
+        return consume content
+      }
+      return (read, left)
     } catch let error as ForeignFileError {
       throw Failure.file(translated("what keepassxc-cli made of \(file) \(error.explanation). Nothing was imported."))
     }
+  }
+
+  /// Runs keepassxc-cli on the copy, within its limits.
+  private func run(
+    _ command: String, _ options: [String], _ arguments: [String], on copy: borrowing PrivateFolder,
+    _ password: borrowing SecureBytes
+  ) throws -> ChildProgram.Outcome {
+    var words = [command] + options
+    if noPassword { words.append("--no-password") }
+    if let keyFile { words += ["--key-file", keyFile] }
+    // A name that begins with a dash is no option.
+    words += ["--", copy.file] + arguments
+    let outcome = try ChildProgram(name: "keepassxc-cli", arguments: words, limits: Self.limits).run(password)
+    return outcome.naming(file, for: copy.file)
   }
 
   /// A line with the password, as keepassxc-cli reads it.

@@ -314,7 +314,12 @@ enum Target: String, CaseIterable {
       case 6: try? PasswordFile.items(bytes, name: "a", modified: 0)
       case 7: (try? JSONExport(bytes))?.collections.flatMap(\.items)
       case 8: (try? KeePassHeader.check(bytes)).map { [] }
-      default: try? KeePassExport(bytes) { try SecureBytes(copying: $0.bytes) }.items
+      default:
+        (try? KeePassExport(bytes) { try SecureBytes(copying: $0.bytes) }).map { read in
+          var read = read
+          _ = try? read.addFiles { _, name in try SecureBytes(copying: Array(name.utf8).span.bytes) }
+          return read.items
+        }
       }
     // An attached file can belong to many entries.
     if input.first ?? 9 > 8 { return }
