@@ -1,11 +1,10 @@
 """latchkey export into other programs: a database that the real KeePassXC opens, and a gnome-keyring that runs."""
 
 import base64
-import gzip
 
 import pytest
 from support.archive import other  # noqa: F401 (a fixture)
-from support.exporting import DONE, FAILED, PARTLY, WIDE, database, export, fill, left, private_folder
+from support.exporting import DONE, FAILED, PARTLY, WIDE, attached, database, export, fill, left, private_folder
 from support.foreign import PASSWORD, GnomeKeyring, seen
 from support.importing import carry, counts, place, run
 from support.person import Person
@@ -31,12 +30,7 @@ def stocked(unlocked):
 
 def entries(xml):
     """Each entry by its title: its group, its fields, and its files."""
-    files = {}
-    for one in xml.iter("Binary"):
-        if one.get("ID") is not None:
-            content = base64.b64decode(one.text or "")
-            files[one.get("ID")] = gzip.decompress(content) if one.get("Compressed") == "True" else content
-    found = {}
+    files, found = attached(xml), {}
 
     def walk(group, path):
         for entry in group.findall("Entry"):

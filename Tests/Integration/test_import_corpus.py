@@ -1,51 +1,104 @@
-"""latchkey import, a corpus from each provider: all of it arrives, and a second run does nothing. `make suites` takes 2,000
-items from each."""
+"""latchkey import, a corpus from each provider: all of it arrives with its times and content types, as the independent reader of the
+vault's files finds it, and a second run does nothing. `make suites` takes 2,000 items from each."""
 
 import csv
 import io
+import json
+import time
 
 import pytest
 from support.archive import opened
-from support.corpus import COUNT, TIMEOUT, attributes, items, secret
+from support.corpus import COUNT, OCTETS, TEXT, TIMEOUT, items, secret, text
 from support.exporting import everything, export, fill, private_folder
-from support.foreign import GnomeKeyring, KWallet, PASSWORD, seen
+from support.foreign import GnomeKeyring, KWallet, KeePassXC, PASSWORD, seen
 from support.importing import (
-    DONE, arrived, carry, counts, encoded, gpg_home, keepass_database, keepass_entry, keepass_group, keepass_string, place, qt_text, run,
-    variant_keyring)  # fmt: skip
+    DONE, KEEPASS_CUSTOM, arrived, carry, counts, encoded, gpg_home, keepass_database, keepass_entry, keepass_group, keepass_string, kept,
+    place, qt_text, run, times, variant_keyring)  # fmt: skip
 from support.session import Session
 
 LOGIN = "org.latchkey.Login"
+ATTACHED = bytes(range(256))
+
+
+class Expected:
+    """An item that must be in the vault. Times that the old place does not tell are None."""
+
+    def __init__(self, label, attributes, secret, content_type=TEXT, created=None, modified=None, collection="Login"):
+        self.label, self.attributes, self.secret, self.content_type = label, attributes, secret, content_type
+        self.created, self.modified, self.collection = created, modified, collection
+
+    def seen(self):
+        return arrived(self.label, self.attributes, self.secret, self.collection)
+
+    def kept(self, started, ended):
+        """As the vault's files have it, once those moments of the import are taken for times that nobody told."""
+        moments = [told if told is not None else (started, ended) for told in (self.created, self.modified)]
+        return (self.collection, self.label, sorted(self.attributes.items()), self.secret, self.content_type, *moments)
 
 
 # Each makes a place with COUNT secrets. It returns the words of the command, and what must be in the vault afterwards.
 
 
+TIMES = """
+import json
+import gi
+gi.require_version("Secret", "1")
+from gi.repository import Secret
+service = Secret.Service.get_sync(Secret.ServiceFlags.LOAD_COLLECTIONS, None)
+print(json.dumps({item.get_label(): [item.get_created(), item.get_modified()]
+                  for collection in service.get_collections() for item in collection.get_items()}))
+"""
+
+
+def told_times(provider):
+    """What the provider itself tells of each label."""
+    return json.loads(provider.run("/usr/bin/python3", "-c", TIMES, check=True, timeout=TIMEOUT).stdout)
+
+
 def gnome_keyring(session):
     keyring = GnomeKeyring(session)
     keyring.write([["Login", label, None, named, encoded(value)] for label, named, value, _ in items()], timeout=TIMEOUT)
-    return keyring, [arrived(label, named, value) for label, named, value, _ in items()]
+    return keyring, told_times(keyring)
 
 
 def from_gnome_keyring(session):
-    keyring, expected = gnome_keyring(session)
+    keyring, told = gnome_keyring(session)
     keyring.close()
     carry(session, keyring.folder.iterdir(), ".local/share/keyrings")
-    yield ("gnome-keyring",), expected
+    yield ("gnome-keyring",), [Expected(*item, *told[item[0]]) for item in items()]
 
 
 def from_service(session):
-    keyring, expected = gnome_keyring(session)
-    yield ("service", "--bus", keyring.bus), expected
+    """Of the content type gnome-keyring keeps nothing: it tells programs one for all."""
+    keyring, told = gnome_keyring(session)
+    yield ("service", "--bus", keyring.bus), [Expected(label, named, value, TEXT, *told[label]) for label, named, value, _ in items()]
     keyring.close()
 
 
+def from_keepassxc(session):
+    keepassxc = KeePassXC(session)
+    fill(keepassxc, [(None, items())])
+    told = told_times(keepassxc)
+    yield ("service", "--bus", keepassxc.bus), [Expected(*item, *told[item[0]]) for item in items()]
+    keepassxc.close()
+
+
 def wallet(session):
+    """Entries of KDE's programs, which have no times: texts, and octets as streams. Their collection is found by the wallet's name."""
     kwallet = KWallet(session)
-    names = [(f"Folder {number % 7}", f"entry {number}", secret(number)) for number in range(COUNT)]
-    kwallet.write_entries([[folder, entry, 1, encoded(qt_text(text))] for folder, entry, text in names])
-    expected = [
-        arrived(f"{folder}/{entry}", {"xdg:schema": "org.qt.keychain", "server": folder, "user": entry, "type": "plaintext"}, text.encode())
-        for folder, entry, text in names]  # fmt: skip
+    entries, expected = [], []
+    for number in range(COUNT):
+        folder, entry = f"Folder {number % 7}", f"entry {number}"
+        value, kind = secret(number)
+        named = {"xdg:schema": "org.qt.keychain", "server": folder, "user": entry}
+        if kind == OCTETS:
+            entries.append([folder, entry, 2, encoded(value)])
+            named, value = named | {"type": "base64"}, encoded(value).encode()
+        else:
+            entries.append([folder, entry, 1, encoded(qt_text(value.decode()))])
+            named = named | {"type": "plaintext"}
+        expected.append(Expected(f"{folder}/{entry}", named, value, collection="kdewallet"))
+    kwallet.write_entries(entries)
     return kwallet, expected
 
 
@@ -62,9 +115,28 @@ def from_running_kwallet(session):
     kwallet.close()
 
 
+def from_kwallets_secret_service(session):
+    """Items that programs stored by KWallet's Secret Service: it notes their attributes, content types and times beside the wallet."""
+    kwallet = KWallet(session)
+    # Its Secret Service has the wallets that were there when it started.
+    kwallet.write_entries([])
+    kwallet.stop()
+    kwallet.start()
+    fill(kwallet, [(None, items())])
+    kwallet.write_entries([])
+    kwallet.close()
+    folder = carry(session, kwallet.folder.iterdir(), ".local/share/kwalletd")
+    notes = json.loads((folder / "kdewallet_attributes.json").read_text())
+    told = {}
+    for note in notes.values():
+        if isinstance(note, dict):
+            told[note["attributes"]["n"]] = [int(note["$fdo_created"]), int(note["$fdo_modified"])]
+    yield ("kwallet",), [Expected(label, named, value, kind, *told[named["n"]], collection="kdewallet") for label, named, value, kind in items()]
+
+
 def from_oo7(session):
     place(session, ".local/share/keyrings/v1/login.keyring", variant_keyring(PASSWORD.encode(), items()))
-    yield ("oo7",), [arrived(label, named, value) for label, named, value, _ in items()]
+    yield ("oo7",), [Expected(*item, *times(number)) for number, item in enumerate(items())]
 
 
 def from_pass(session):
@@ -75,30 +147,54 @@ def from_pass(session):
         script = 'mkdir -p "$1" && for n in $(seq 0 $2); do printf "secret %s" $n | gpg -q -e -r me@example.org -o "$1/$n.gpg"; done'
         session.run("sh", "-c", script, "sh", folder, str(COUNT - 1), check=True, timeout=TIMEOUT)
         yield ("pass",), [
-            arrived(f"web/{number}", {"xdg:schema": LOGIN, "name": f"web/{number}", "field": "password"}, f"secret {number}".encode())
+            Expected(f"web/{number}", {"xdg:schema": LOGIN, "name": f"web/{number}", "field": "password"}, f"secret {number}".encode(),
+                     TEXT, *[int((folder / f"{number}.gpg").stat().st_mtime)] * 2)
             for number in range(COUNT)]  # fmt: skip
 
 
-def from_keepass(session):
-    entries = [keepass_entry(number + 10, keepass_string("Title", f"title {number}"), keepass_string("Password", secret(number)))
-               for number in range(COUNT)]  # fmt: skip
-    xml = ("<?xml version='1.0' encoding='UTF-8'?><KeePassFile><Meta/><Root>" + keepass_group(1, "Passwords", *entries)
-           + "</Root></KeePassFile>")  # fmt: skip
-    yield ("keepass", keepass_database(session, xml)), [
-        arrived(f"title {number}", {"xdg:schema": LOGIN, "name": f"title {number}", "field": "password"}, secret(number).encode())
-        for number in range(COUNT)]
+def keepass(session, *parts):
+    """A database in which every sixth entry has an attached file for a password."""
+    entries, expected = [], []
+    for number in range(COUNT):
+        title, key = f"title {number}", number + 10
+        named = {"xdg:schema": LOGIN, "name": title}
+        # To the second that KeePass keeps.
+        moments = times(key)
+        if number % 6 == 4:
+            entries.append(keepass_entry(key, keepass_string("Title", title), "<Binary><Key>file</Key><Value Ref='0'/></Binary>", *parts))
+            named = named | {"field": "attachment", "attachment": "file"}
+            expected.append(Expected(f"{title} (file)", named, ATTACHED, OCTETS, *moments))
+        else:
+            entries.append(keepass_entry(key, keepass_string("Title", title), keepass_string("Password", text(number)), *parts))
+            expected.append(Expected(title, named | {"field": "password"}, text(number).encode(), TEXT, *moments))
+    files = f"<Binaries><Binary ID='0'>{encoded(ATTACHED)}</Binary></Binaries>"
+    xml = (f"<?xml version='1.0' encoding='UTF-8'?><KeePassFile><Meta>{files}</Meta><Root>"
+           + keepass_group(1, "Passwords", *entries) + "</Root></KeePassFile>")  # fmt: skip
+    return keepass_database(session, xml), expected
+
+
+def from_keepass_3(session):
+    file, expected = keepass(session)
+    assert file.read_bytes()[8:12] == b"\x01\0\x03\0"
+    yield ("keepass", file), expected
+
+
+def from_keepass_4(session):
+    file, expected = keepass(session, KEEPASS_CUSTOM)
+    assert file.read_bytes()[8:12] == b"\0\0\x04\0"
+    yield ("keepass", file), expected
 
 
 def from_csv(session):
-    text = io.StringIO()
-    rows = csv.writer(text)
+    written = io.StringIO()
+    rows = csv.writer(written)
     rows.writerow(["name", "url", "username", "password"])
-    rows.writerows([f"name {number}", f"https://{number}.org/", "me", secret(number)] for number in range(COUNT))
+    rows.writerows([f"name {number}", f"https://{number}.org/", "me", text(number)] for number in range(COUNT))
     logins = [
         {"xdg:schema": LOGIN, "url": f"https://{number}.org/", "server": f"{number}.org", "user": "me", "field": "password"}
         for number in range(COUNT)]
-    yield ("csv", place(session, "corpus.csv", text.getvalue())), [
-        arrived(f"name {number}", one, secret(number).encode()) for number, one in enumerate(logins)]
+    yield ("csv", place(session, "corpus.csv", written.getvalue())), [
+        Expected(f"name {number}", one, text(number).encode()) for number, one in enumerate(logins)]
 
 
 def from_json(session):
@@ -107,12 +203,24 @@ def from_json(session):
         fill(source, [(None, items())])
         file = private_folder(source) / "vault.json"
         assert export(source, "json", "--plain", file, timeout=TIMEOUT).returncode == DONE
-        whole, text = everything(source), file.read_bytes()
-    yield ("json", place(session, "vault.json", text)), [arrived(label, named, value) for label, named, value, _ in items()]
+        whole, text, there = everything(source), file.read_bytes(), {item[1]: item[5:] for item in kept(source)}
+    yield ("json", place(session, "vault.json", text)), [Expected(*item, *there[item[0]]) for item in items()]
     assert everything(session) == whole
 
 
-PROVIDERS = [from_gnome_keyring, from_service, from_kwallet, from_running_kwallet, from_oo7, from_pass, from_keepass, from_csv, from_json]
+PROVIDERS = [
+    from_gnome_keyring, from_service, from_keepassxc, from_kwallet, from_running_kwallet, from_kwallets_secret_service, from_oo7, from_pass, from_keepass_3,
+    from_keepass_4, from_csv, from_json]  # fmt: skip
+
+
+def same(found, expected, started, ended):
+    """Whether the vault's files have just what is expected. Not compared by pytest, which would print all of it."""
+    for one, other in zip(found, sorted((item.kept(started, ended) for item in expected), key=lambda item: item[:4])):
+        for mine, theirs in zip(one, other):
+            # Of what no program told, the vault notes the moment of the import.
+            if not (theirs[0] <= mine <= theirs[1] if isinstance(theirs, tuple) else mine == theirs):
+                return False, (one, other)
+    return len(found) == len(expected), (len(found), len(expected))
 
 
 @pytest.mark.parametrize("provider", PROVIDERS, ids=lambda provider: provider.__name__.removeprefix("from_"))
@@ -121,12 +229,19 @@ def test_all_of_it_arrives_once(stage, provider):
     try:
         assert session.login().returncode == 0
         for words, expected in provider(session):
+            shown = sorted(item.seen() for item in expected)
+            started = int(time.time())
             done = run(session, *words, "--json", timeout=TIMEOUT)
-            assert done.returncode == DONE, done.stderr
+            ended = int(time.time())
+            assert done.returncode == DONE, done.stdout + done.stderr
             assert counts(done) == {"items": COUNT, "added": COUNT}
-            assert seen(session) == sorted(expected)
+            assert seen(session) == shown
+            is_same, what = same(kept(session), expected, started, ended)
+            assert is_same, what
             again = run(session, *words, "--json", timeout=TIMEOUT)
             assert again.returncode == DONE and counts(again) == {"items": COUNT, "same": COUNT}
-            assert seen(session) == sorted(expected)
+            assert seen(session) == shown
+            is_same, what = same(kept(session), expected, started, ended)
+            assert is_same, what
     finally:
         session.close()

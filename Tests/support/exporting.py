@@ -1,6 +1,8 @@
 """What the tests of latchkey export share: a vault with items of all kinds, running it, and what libsecret says of every item
 in two vaults."""
 
+import base64
+import gzip
 import json
 import os
 import xml.etree.ElementTree as tree
@@ -18,6 +20,9 @@ import secretstorage
 connection = secretstorage.dbus_init()
 for home, items in json.load(sys.stdin):
     collection = secretstorage.get_default_collection(connection) if home is None else secretstorage.create_collection(connection, home)
+    if collection.is_locked():
+        # KWallet has it open, and asks nobody.
+        collection.unlock()
     for label, attributes, secret, content_type in items:
         collection.create_item(label, attributes, base64.b64decode(secret), content_type=content_type)
 """
@@ -85,3 +90,13 @@ def database(session, file, password=PASSWORD):
     done = session.run("keepassxc-cli", "export", "--format", "xml", file, input=password + "\n", timeout=120)
     assert done.returncode == 0, done.stderr
     return tree.fromstring(done.stdout)
+
+
+def attached(xml):
+    """The content of each attached file of such a database, by its number there."""
+    found = {}
+    for one in xml.iter("Binary"):
+        if one.get("ID") is not None:
+            content = base64.b64decode(one.text or "")
+            found[one.get("ID")] = gzip.decompress(content) if one.get("Compressed") == "True" else content
+    return found
