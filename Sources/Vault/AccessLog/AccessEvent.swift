@@ -1,8 +1,7 @@
 import LatchkeyBytes
 import LatchkeyItemProtection
 
-/// One line of the access log: what became of a question about an item that asks for something. Never a secret, never an
-/// attribute.
+/// One line of the access log: the outcome of a request for an item with requirements. Never a secret, never an attribute.
 public struct AccessEvent: Hashable, Sendable {
   /// The program's request.
   public enum Action: UInt8, CaseIterable, Sendable {
@@ -16,7 +15,7 @@ public struct AccessEvent: Hashable, Sendable {
     case change = 4
   }
 
-  /// What came of it.
+  /// The outcome of a request.
   public enum Outcome: Hashable, Sendable {
     /// The prompt ended; with ``Action/store``, ``PromptEnd/granted`` is that a passphrase was chosen.
     case ended(PromptEnd)
@@ -47,18 +46,18 @@ public struct AccessEvent: Hashable, Sendable {
     }
   }
 
-  /// The longest text, in bytes; what is longer is cut.
+  /// The longest text, in bytes; longer ones are cut.
   public static let textLimit = 255
 
-  /// What was wanted.
+  /// The request.
   public var action: Action
-  /// What came of it.
+  /// The outcome.
   public var outcome: Outcome
   /// How many entries this stands for, with ``Outcome/lost`` and ``Outcome/cleared``; else 0.
   public var count: UInt32
   /// The number of the collection; 0 for none.
   public var collection: UInt64
-  /// The number of the item; 0 for one that is not there yet.
+  /// The number of the item; 0 for one that does not exist yet.
   public var item: UInt64
   /// The item's label at that time. Empty where more than the login protects that.
   public var label: String

@@ -2,8 +2,8 @@ import LatchkeyBytes
 import LatchkeyKeybag
 import LatchkeySodium
 
-/// Seals what a backup has of ThisDeviceOnly items, under a key that only their device unwraps: whoever has nothing but
-/// the passphrase cannot read them.
+/// Seals a backup's parts of ThisDeviceOnly items, under a key that only their device unwraps. The passphrase alone cannot
+/// open them.
 public final class BackupSeal {
   private let key: Key
   private let id: [UInt8]

@@ -77,8 +77,8 @@ public struct BackupWriter: ~Copyable {
     headWritten = 0
   }
 
-  /// The next chunk as it stands in the file, its length in front: a full one; what there is, where the end was put in;
-  /// or with `flushing` whatever there is. Nil while it wants more.
+  /// The next chunk as it stands in the file, its length in front. It is full, unless the end was put in or `flushing` is
+  /// set. Nil while more is needed for a full one.
   public mutating func chunk(flushing: Bool = false) -> [UInt8]? {
     guard !isOver else { return nil }
     fill()

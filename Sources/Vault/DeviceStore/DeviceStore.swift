@@ -32,9 +32,9 @@ public final class DeviceStore {
   ///
   /// - Parameters:
   ///   - seals: how the device secret may be kept, the best first.
-  ///   - hasAccount: whether a user may have keys here. Otherwise whoever has many user numbers of his own, as for
-  ///     containers, could fill the disk. nil where it is not known yet.
-  ///   - log: told of what an administrator should know.
+  ///   - hasAccount: whether a user may have keys here. Otherwise a user with many user numbers, as for containers, could
+  ///     fill the disk. nil if it is not known yet.
+  ///   - log: gets the lines for the administrator.
   public init(
     path: String, seals: [any DeviceSeal], hasAccount: @escaping (uid_t) -> Bool?, log: @escaping (String) -> Void
   ) throws(PosixError) {
@@ -281,7 +281,8 @@ public final class DeviceStore {
     }
   }
 
-  /// Erases a user's erasable secret for good. What depends on it is lost; the next wrap of that kind makes another one.
+  /// Erases a user's erasable secret for good. Everything that depends on it is lost; the next wrap of that kind makes
+  /// another one.
   ///
   /// - Returns: whether there was one.
   public func eraseErasable(of user: uid_t) throws(DeviceKeyError) -> Bool {

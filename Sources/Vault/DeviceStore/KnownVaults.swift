@@ -3,7 +3,7 @@ import LatchkeyKeybag
 
 /// How far a user's vaults are: the ones used last, that one at the end. FORMAT.md has it byte by byte.
 struct KnownVaults {
-  /// More are not remembered: whoever makes vaults without end shall not fill the disk.
+  /// More are not remembered, so that a user who makes vaults without end cannot fill the disk.
   static let limit = 8
   private static let vaultSize = 16
   private static let entrySize = vaultSize + 8 + 8

@@ -33,10 +33,10 @@ public struct AccessControl: Hashable, Sendable {
   /// Apple's bits, as they are stored: `and` is remembered where it was named.
   public let rawValue: UInt32
 
-  /// An item that asks for nothing.
+  /// An item that requires nothing.
   public static let none = AccessControl(conditions: [], combination: .all, needsPassphrase: false, rawValue: 0)
 
-  /// Whether anything is asked for.
+  /// Whether the item requires anything.
   public var requiresAnything: Bool { rawValue != 0 }
 
   /// Why flags do not go together.

@@ -19,6 +19,6 @@ public enum PromptEnd: UInt8, CaseIterable, Sendable {
   case expired = 9
   /// The program that showed the prompt ended without a result.
   case broken = 10
-  /// Other fingers are enrolled than the item asks for, or nobody tells which ones are.
+  /// The enrolled fingers are not those that the item requires, or nobody tells which ones are.
   case fingers = 13
 }

@@ -31,8 +31,8 @@ public typealias DeviceKeyService = () throws(DeviceKeyError) -> (any DeviceKey)
 
 /// Where a device key is kept, weakest first.
 public enum DeviceKeyBackend: String, Sendable {
-  /// A file of the user's own, mixed with the machine's identity: a copied home folder does not open elsewhere, but
-  /// whoever reads the file and knows the machine's identity can.
+  /// A file of the user's own, mixed with the machine's identity: a copied home folder does not open elsewhere, but a program
+  /// that reads the file and knows the machine's identity can open it.
   case file
   /// A file that only root can read, behind the system service.
   case host

@@ -104,10 +104,10 @@ public struct Keybag: Equatable, Sendable {
       return former
     }
 
-    /// New keys throughout, one generation later: another root key, a newest key epoch, and `password` as
-    /// the only password. The former tier keys stay until nothing depends on them; the recovery code stays, as the new root
-    /// key can be sealed to it. With the first password only the code stays that opened: any other may be of whoever came by
-    /// while the vault stood open.
+    /// New keys throughout, one generation later: another root key, a newest key epoch, and `password` as the only password.
+    /// The former tier keys stay until nothing depends on them; the recovery code stays, as the new root key can be sealed to
+    /// it. With the first password only the code stays that opened: any other may be from a person who came by while the
+    /// vault was unlocked.
     ///
     /// - Throws: ``KeybagError/tooManyEpochs``, ``KeybagError/noMemory``.
     public borrowing func rotated(
@@ -210,8 +210,8 @@ public struct Keybag: Equatable, Sendable {
       }
     }
 
-    /// The recovery codes that stay beside a protector of that kind. Where it is the first password, only the one that
-    /// opened: whoever was let in by the device key alone could have made any other.
+    /// The recovery codes that stay beside a protector of that kind. With the first password, only the code that opened the
+    /// keybag stays: a person whom the device key alone let in could have made the others.
     private borrowing func codes(besides kind: Protector.Kind) -> [Protector] {
       let isFirst = keybag.isPasswordless && kind == .password
       let mine = keybag.protectors[protector].id
@@ -225,7 +225,7 @@ public struct Keybag: Equatable, Sendable {
       let made = try Protector.make(
         password: password, root: root, vault: keybag.vault, state: .proven, cost: cost)
       let codes = codes(besides: .password)
-      // Under the first password nothing stays that whoever was let in without one could have made.
+      // Under the first password, nothing stays that a person without a password could have made.
       let isFirst = keybag.isPasswordless
       return try next { keybag in
         keybag.protectors.removeAll { $0.kind != .restricted || isFirst }

@@ -3,8 +3,8 @@ import LatchkeyPosix
 
 /// The copy of the keybag, which takes its place where it is damaged or missing.
 ///
-/// The copy has the bytes of the newest keybag, or there is none: it is gone from the disk before another keybag is written, and is
-/// made again after that. So no password, code or key that ended comes back by it, and whenever the power goes one of the two is whole.
+/// The copy has the bytes of the newest keybag, or is missing: it is deleted before another keybag is written, and made again
+/// after that. So no password, code or key that ended comes back by it. After a power cut, one of the two is whole.
 extension KeybagFile {
   /// The copy's name in the vault's folder.
   public static let copyName = "keybag.copy"
@@ -117,7 +117,7 @@ extension KeybagFile {
     return nil
   }
 
-  /// Whether what keeps the keybag from being read is wrong with the file, and not with who reads it or with when.
+  /// Whether an error is the file's own fault, not its reader's or the moment's.
   private static func isDamage(_ error: KeybagError, _ folder: borrowing Folder) -> Bool {
     switch error {
     case .missing: isMissing(butCopiedIn: folder)

@@ -43,7 +43,7 @@ public enum KeybagFile {
     }
   }
 
-  /// Takes the lock that whoever writes a file of the vault's keys holds.
+  /// Takes the lock for writing a file of the vault's keys.
   public static func lock(
     _ folder: borrowing Folder, deadline: Int = lockDeadline
   ) throws(PosixError) -> FileDescriptor {

@@ -17,8 +17,8 @@ public struct PasswordCost: Equatable, Sendable {
   }
 
   /// The cost of a passphrase that is not the login's, which the daemon chooses and must not spend time on: 128 MiB where the
-  /// machine has 4 GiB, else 64 MiB, three passes. Never copied from an existing file: whoever can write that file could
-  /// make it cheap.
+  /// machine has 4 GiB, else 64 MiB, three passes. Never copied from an existing file: a program that can write that file
+  /// could make it cheap.
   public static var compiledIn: PasswordCost {
     PasswordCost(passes: minimum.passes, memory: Memory.total >= 4096 * mebibyte ? 2 * minimum.memory : minimum.memory)
   }

@@ -4,7 +4,7 @@ import LatchkeySodium
 
 /// One way to the root key: a password, a recovery code, or the device key alone.
 public struct Protector: Equatable, Sendable {
-  /// What opens it.
+  /// The ways to open a protector.
   public enum Kind: UInt8, Sendable {
     /// The login password.
     case password = 1
@@ -26,7 +26,7 @@ public struct Protector: Equatable, Sendable {
     case retiring = 2
   }
 
-  /// What opens it.
+  /// The way to open it.
   public let kind: Kind
   /// How far it is to be believed.
   public var state: State

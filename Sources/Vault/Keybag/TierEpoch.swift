@@ -76,8 +76,8 @@ public struct TierEpoch: Equatable, Sendable {
 }
 
 extension Keybag {
-  /// Whether this can be a later keybag of somebody who has the keys of these key epochs: it has one of them at least, and
-  /// none of another kind. True for none.
+  /// Whether this can be a later keybag for the holder of the keys of these key epochs: it shares an epoch with them, and
+  /// every shared one has the same keys. True if `known` is empty.
   public func hasKeys(of known: [TierEpoch]) -> Bool {
     let present = known.filter { one in epochs.contains { $0.number == one.number } }
     if present.isEmpty { return known.isEmpty }

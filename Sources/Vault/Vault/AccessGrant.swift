@@ -1,14 +1,14 @@
 import LatchkeyKeybag
 import LatchkeySodium
 
-/// What a person gave so that one item opens: that its conditions are met, and the key of its passphrase. Whoever holds it
-/// decides for how long; it is erased with the last reference.
+/// The result of a person's answers for one item: its conditions are met, and the key of its passphrase is known. The holder
+/// decides how long it lives. It is erased with the last reference.
 ///
-/// It is for the item as it was: when its secret, its passphrase or what it asks for was written since, it is worth nothing.
+/// It is for the item as it was. A later write of the secret, the passphrase or the requirements makes it worthless.
 public final class AccessGrant {
   /// The item.
   public let item: Int64
-  /// What it asked for.
+  /// The item's requirements at that time.
   let flags: UInt32
   /// The secret's revision.
   let revision: [UInt8]

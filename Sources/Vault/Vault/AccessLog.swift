@@ -14,7 +14,7 @@ public final class AccessLog {
   private(set) var held: [(epoch: UInt32, key: HeldKey)] = []
   /// The oldest epoch of tier keys that an entry depends on.
   private(set) var epoch: UInt32 = 1
-  /// What is still to be written.
+  /// The entries that are still to be written.
   private(set) var unwritten = UnwrittenAccessLog()
 
   init(_ database: VaultDatabase, _ keys: VaultKeys, _ reader: ItemReader) {
@@ -25,8 +25,8 @@ public final class AccessLog {
 
   // MARK: - writing
 
-  /// What the log says of an item. The label is left out where more than tier key C protects it: it would outlive what
-  /// protects it, as with a collection's passphrase.
+  /// An entry about an item. The label is left out if more than tier key C protects it, for example a collection's
+  /// passphrase: in the log, the label would outlive that protection.
   public func event(
     _ action: AccessEvent.Action, _ outcome: AccessEvent.Outcome, item id: Int64, caller: String
   ) -> AccessEvent {
@@ -181,6 +181,6 @@ public final class AccessLog {
   /// Erases the keys: the vault is sealed.
   func seal() { held = [] }
 
-  /// Forgets everything: the database is closed.
+  /// Forgets everything when the database is closed.
   func forget() { (held, epoch, unwritten) = ([], 1, UnwrittenAccessLog()) }
 }

@@ -48,7 +48,7 @@ struct AttributeIndex {
     try tag(.aliasToken, [Array(name.utf8)])
   }
 
-  /// What a row keeps: the tokens, last the one of the set.
+  /// The tokens for a row. The last one is that of the whole set.
   func column(for attributes: [String: String]) throws(VaultError) -> [UInt8] {
     let tokens = try tokens(of: attributes)
     return tokens.flatMap { $0 } + (try setToken(of: tokens))

@@ -44,8 +44,7 @@ final class ClassKey {
       }
     }
 
-    /// The key that wraps the class key (or, for `label` metadataWrap, the metadata key); nil while something of it is
-    /// not there.
+    /// The key that wraps the class key (or, for `label` metadataWrap, the metadata key); nil while a part of it is missing.
     fileprivate func wrapKey(
       _ label: KeyLabel, _ accessibility: AccessibilityClass, context: [[UInt8]]
     ) throws(SodiumError) -> Key? {
@@ -77,8 +76,8 @@ final class ClassKey {
       return try hash.key()
     }
 
-    /// What says that a class's public key is no stranger's. Without the passphrase's secret, whoever has the login alone
-    /// could have what is stored behind the locked screen sealed to a key of his own.
+    /// The tag that proves a class's public key. It includes the passphrase's secret. Otherwise a person with the login alone
+    /// could exchange the public key, and read the items that are stored behind the locked screen.
     fileprivate func publicKeyTag(_ publicKey: [UInt8], context: [[UInt8]]) throws(SodiumError) -> [UInt8]? {
       guard let session else { return nil }
       var hash = try KeyedHash(key: session.key)
@@ -95,7 +94,7 @@ final class ClassKey {
     [vault, collection, [accessibility.rawValue], uuid]
   }
 
-  /// Opens whatever of the class the keys above it allow. What is open already stays.
+  /// Unwraps the keys of the class that the keys above it allow. Keys in memory stay.
   ///
   /// - Parameter all: the keys above it of each key epoch that it may depend on, newest first.
   func open(vault: [UInt8], collection: [UInt8], above all: [Above]) throws(VaultError) {
@@ -144,14 +143,14 @@ final class ClassKey {
         secretKey = try unwrap(row.classKey, copy: row.classKeySession, .classWrap)
         if let secretKey, let sealed = row.privateKey {
           let opened = HeldKey(try Key(try AEAD.open(sealed.span.bytes, key: secretKey.key, associated: associated)))
-          // Its tag alone would take the word of whoever found tier key C in memory.
+          // Its tag alone proves too little: anybody who found tier key C in memory could make it.
           guard SealedBox.publicKey(of: opened.key) == row.publicKey else { throw .decryptionFailed }
           privateKey = opened
         }
       }
       if let publicKey = row.publicKey, let tag = row.publicTag {
         var tags: [[UInt8]] = []
-        // Of the same key epoch as the rest: by a former one, whoever had its keys could put in a public key of his own.
+        // Of the same key epoch as the rest: with a former one, anybody who had its keys could put in another public key.
         for above in all where above.epoch == epoch {
           if let expected = try above.publicKeyTag(publicKey, context: context) { tags.append(expected) }
         }
@@ -224,8 +223,8 @@ final class ClassKey {
     }
   }
 
-  /// The row of another device's class that has copies under tier key C, with those wrapped under another one; nil where
-  /// there are none.
+  /// The row of another device's class that has copies under tier key C, with the copies wrapped under another one; nil
+  /// without copies.
   func recopied(vault: [UInt8], collection: [UInt8], above: Above) throws(VaultError) -> ClassKeyRow? {
     guard let secretKey, let metadataKey, row.classKeySession != nil else { return nil }
     let context = ClassKey.context(

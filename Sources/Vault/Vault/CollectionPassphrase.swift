@@ -2,9 +2,9 @@ import LatchkeyBytes
 import LatchkeyKeybag
 import LatchkeySodium
 
-/// What a collection's row keeps of a passphrase of its own: how it becomes a key, and under that key a random secret
-/// that every class key of the collection needs as well. So another passphrase costs no item a new key, and without the
-/// passphrase the login's keys open nothing of the collection.
+/// The part of a collection's row for the collection's own passphrase. It says how the passphrase becomes a key. Under that
+/// key it has a random secret, which every class key of the collection needs as well. So a change of the passphrase gives no
+/// item a new key, and the login's keys alone open nothing of the collection.
 struct CollectionPassphrase {
   private static let version: UInt8 = 1
 

@@ -1,8 +1,8 @@
 import LatchkeyKeybag
 import LatchkeySodium
 
-/// What new tier keys change in one collection: every class gets new keys, and what its former ones depend on is wrapped
-/// under the newest tier keys, so that nothing but other devices' classes needs the former ones.
+/// The changes in one collection after a rotation of the tier keys. Every class gets new keys. The keys that its former ones
+/// depend on are wrapped under the newest tier keys, so that only other devices' classes need the former tier keys.
 struct CollectionRotation {
   let collection: OpenCollection
   fileprivate let rewrapped: [(key: ClassKey, row: ClassKeyRow)]
@@ -22,8 +22,8 @@ extension OpenCollection {
 
   /// Whether its class keys are still those before the newest tier keys.
   ///
-  /// Also where only one of those that are used for what comes is: no change of keys leaves such a one, but whoever had
-  /// the former tier keys could have put it there.
+  /// A single old one counts as well. No rotation leaves one, but anybody who had the former tier keys could have put it
+  /// there.
   var isBehind: Bool {
     guard unlocked != nil else { return false }
     return classes.contains {

@@ -1,7 +1,7 @@
 import LatchkeyKeybag
 import LatchkeySodium
 
-/// What this device adds to the keys that are bound to it: two secrets that only its device key unwraps.
+/// This device's part of the keys that are bound to it: two secrets that only its device key unwraps.
 struct DeviceShare {
   /// The number of the device's row.
   let row: Int64
@@ -101,7 +101,7 @@ struct DeviceShare {
 }
 
 extension DeviceKeyBackend {
-  /// What a line about it begins with.
+  /// The first words of a line about it.
   var title: String { self == .file ? FileDeviceKey.name : "device key service" }
 }
 

@@ -21,12 +21,12 @@ public final class Export {
   /// The numbers of the collections in the backup.
   private var numbers: [Int64: UInt32] = [:]
   private var waiting: [Int64] = []
-  /// Collections that were closed at the beginning: they stay left out, whatever happens to them meanwhile.
+  /// Collections that were locked at the beginning. They stay left out even if they are unlocked meanwhile.
   private var leftOut: Set<Int64> = []
   private var position: Int64 = 0
   private var batch: ArraySlice<Int64> = []
 
-  /// What was left out, and how much there is.
+  /// The items that were left out, and counts of the rest.
   public private(set) var report = ArchiveReport()
   /// How many items were looked at.
   public private(set) var done: UInt64 = 0
@@ -79,7 +79,7 @@ public final class Export {
 
   /// The next record; nil when there is no other, and the end is to be written.
   ///
-  /// - Throws: ``VaultError`` when the walk cannot go on. What is wrong with one item is in the report.
+  /// - Throws: ``VaultError`` when the walk cannot go on. Errors of single items are in the report.
   public func next() throws(VaultError) -> BackupRecord? {
     guard vault.isUnlocked else { throw .isLocked }
     while true {
@@ -155,9 +155,9 @@ public final class Export {
         report.add(line(.excluded, id, collection))
         return nil
       }
-      // What somebody else put there is not even looked at.
+      // An item that somebody else put there is not read.
       guard item.row.form != .quarantined else { throw VaultError.foreignItem(id) }
-      // Whoever reads the backup would be asked for nothing.
+      // A reader of the backup would not have to meet its requirements.
       guard item.row.access == nil else { throw VaultError.needsGrant }
       let record = try sealed(try vault.exported(item), item, number, sealing)
       report.items += 1

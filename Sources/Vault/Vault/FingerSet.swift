@@ -1,8 +1,8 @@
 import LatchkeyBytes
 import LatchkeySodium
 
-/// Which fingers were enrolled at some moment, as an item remembers it (`biometryCurrentSet`): a hash of the readers'
-/// names, and one of the fingers' names. What prints stand behind the names nothing tells.
+/// Which fingers were enrolled at some moment, as an item remembers it (`biometryCurrentSet`): a hash of the readers' names,
+/// and one of the fingers' names. Nothing reveals which prints belong to the names.
 public struct FingerSet: Hashable, Sendable {
   /// The readers that there were.
   let readers: [UInt8]

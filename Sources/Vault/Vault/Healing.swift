@@ -1,6 +1,6 @@
-/// What became of a database that was damaged or missing, and was made again from a generation.
+/// The healing of a database that was damaged or missing, from a generation.
 public struct Healing: Equatable, Sendable {
-  /// What was wrong with it.
+  /// The kinds of damage.
   public enum Loss: Sendable {
     /// The file was missing.
     case missing
@@ -10,7 +10,7 @@ public struct Healing: Equatable, Sendable {
     case foreign
   }
 
-  /// What was wrong.
+  /// The damage.
   public let loss: Loss
   /// The generation that it was made from; number 0 where ``wasFinished``.
   public let generation: PastGeneration

@@ -3,7 +3,7 @@ struct HealingMerge {
   private let draft: Store
   private let salvage: Salvage
 
-  /// What became of the items.
+  /// The outcome for the items.
   struct Outcome {
     /// Items whose rows came from the damaged database.
     var taken: [Int64] = []
@@ -28,7 +28,7 @@ struct HealingMerge {
   }
 
   private let order: Order
-  /// What became of them so far.
+  /// The outcome so far.
   private(set) var outcome = Outcome()
 
   /// How many numbers of items are tried where the table does not say which it has.
@@ -109,7 +109,7 @@ struct HealingMerge {
         isWhole || before.passphrase == row.passphrase
       else { continue }
       var next = row
-      // What depends on an older epoch in either depends on it in both.
+      // A collection that depends on an older epoch in either database depends on it in the merged one.
       next = next.withEpoch(min(before.epoch, row.epoch))
       try draft.update(next)
       for key in theirs {

@@ -3,11 +3,11 @@ import LatchkeyKeybag
 import LatchkeyPosix
 import LatchkeySQLite
 
-/// The generations of a vault: copies of its database in a folder beside it, made while nobody asks for anything, thinned, and
+/// The generations of a vault: copies of its database in a folder beside it, made while no request waits, thinned, and
 /// erased.
 ///
-/// A generation is a file under its own name only when all of it is on the disk and its rows were looked at. Whatever goes wrong
-/// with one, the vault goes on: ``problem`` says what it was.
+/// A generation is a file under its own name only when all of it is on the disk and its rows were looked at. The vault goes
+/// on if one fails: ``problem`` says why.
 public final class History {
   /// The folder's name in the vault's own.
   public static let folderName = KeybagFile.generations
@@ -27,7 +27,7 @@ public final class History {
   let database: VaultDatabase
   let home: String
   let owner: uid_t
-  /// What is kept.
+  /// Which generations are kept.
   public var policy = HistoryPolicy()
   /// See ``usualSpareRoom``.
   var spareRoom = History.usualSpareRoom
@@ -51,7 +51,7 @@ public final class History {
   private var loosening: (forgetting: HistoryForgetting, items: Set<[UInt8]>)?
   /// When taking these out last failed, by ``Process.sinceBoot``.
   private var failedToLoosenAt: Int?
-  /// What a user has taken out now. Two at once would undo each other: this one waits for the other.
+  /// The removal that a user asked for and that is under way. Two at once would undo each other: this one waits for the other.
   private weak var asked: HistoryForgetting?
   /// Whether the files are gone that a process left when it ended in the middle.
   private var isTidy = false
@@ -60,7 +60,7 @@ public final class History {
   private var isProtectionKnown = false
   /// Whether a generation that cannot be read keeps some of them.
   private var isStuck = false
-  /// What time it is: in seconds since 1970, and in milliseconds since the machine started.
+  /// The time: in seconds since 1970, and in milliseconds since the machine started.
   var clock: () -> (time: UInt64, uptime: Int) = { (Process.time, Process.sinceBoot) }
 
   private enum Stage {
@@ -112,8 +112,8 @@ public final class History {
     try folder.move(generation.name, to: HistoryErasure.freeName(for: generation.name, in: folder))
   }
 
-  /// Takes all generations away, as what they have opens with less than the vault asks for from now on. The next one is made as soon
-  /// as one may be.
+  /// Takes all generations away, because their items open with less than the vault requires from now on. The next one is made
+  /// as soon as one may be.
   func removeAll() throws(VaultError) {
     rest()
     loosening = nil
@@ -144,7 +144,7 @@ public final class History {
   /// Has an item taken out of all generations. From now on it does not come back from any.
   func tighten(_ uuid: [UInt8]) {
     guard !home.isEmpty else { return }
-    // What is being copied may have it as it was.
+    // The copy under way may have the item as it was.
     rest()
     tightened.insert(uuid)
     isStuck = false
@@ -193,7 +193,7 @@ public final class History {
 
   /// Begins to take items away from every generation, by their uuids.
   public func forgetEverywhere(_ items: [[UInt8]]) throws(VaultError) -> HistoryForgetting {
-    // What is being copied may have them.
+    // The copy under way may have them.
     rest()
     asked?.drop()
     let forgetting = HistoryForgetting(self, vault: try database.ready().vault, items: items)
@@ -206,7 +206,7 @@ public final class History {
   /// Asks for a generation now. ``isWanted`` ends when it is made, when nothing changed since the last one, and when it cannot be
   /// made: ``problem`` says why.
   public func want() {
-    // What is being copied is of a moment before.
+    // The copy under way shows an earlier moment.
     rest()
     (isWanted, changesSeen, problem) = (true, nil, nil)
   }
@@ -214,7 +214,7 @@ public final class History {
   /// Asks for none any more.
   public func wantNone() { isWanted = false }
 
-  /// Ends what is under way, as the database is closed.
+  /// Ends the work under way when the database is closed.
   func rest() {
     guard case .resting = stage else {
       stage = .resting
@@ -387,7 +387,7 @@ public final class History {
     do throws(PosixError) {
       folder = try Folder.create(KeybagFile.folderNames + [History.folderName], below: home, owner: owner)
     } catch { throw VaultError(error, "the folder of the generations") }
-    // What programs store comes first.
+    // Programs' writes take precedence over copies.
     guard folder.freeSpace - 2 * databaseSize > spareRoom else { throw .diskFull }
     stage = .copying(try HistoryDraft(HistoryDraft.newName, of: store.database, in: folder, path: path))
   }

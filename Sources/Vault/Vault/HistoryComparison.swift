@@ -4,7 +4,7 @@ import LatchkeyPosix
 
 /// A comparison of the vault with a generation of it, a few items at a time. It changes nothing.
 public final class HistoryComparison {
-  /// What became of an item since the generation.
+  /// The change of an item since the generation.
   public enum Change: UInt8, Sendable {
     /// It is not in the vault any more.
     case deleted = 1
@@ -16,7 +16,7 @@ public final class HistoryComparison {
 
   /// An item that is not in both in the same way.
   public struct Line: Equatable, Sendable {
-    /// What became of it.
+    /// The item's change.
     public let change: Change
     /// By this it is named to ``HistoryRestore``: 16 bytes.
     public let uuid: [UInt8]
@@ -40,7 +40,7 @@ public final class HistoryComparison {
   private var presentPosition: Int64 = 0
   private var isPastDone = false
 
-  /// What differs, so far.
+  /// The differences so far.
   public private(set) var lines: [Line] = []
   /// How many items are the same.
   public private(set) var same: UInt64 = 0

@@ -24,7 +24,7 @@ struct HistoryDifference {
     return nil
   }
 
-  /// What there is beside items. The access log and the database's own generation are no reason for a new generation.
+  /// The content beside items. The access log and the database's own generation are no reason for a new generation.
   private func content(_ store: Store) throws(VaultError) -> [[UInt8]] {
     try store.collections().map(\.content) + store.classKeys().map(\.content) + store.aliases().map(\.content)
   }

@@ -2,9 +2,9 @@ import Glibc
 import LatchkeyPosix
 import LatchkeySQLite
 
-/// A copy of a database that is being made, under a name that is none of a generation's.
+/// A copy of a database that is being made, under a name that no generation can have.
 final class HistoryDraft {
-  /// What the name of a file ends with that is not whole yet.
+  /// The suffix of a file that is not whole yet.
   static let suffix = ".new"
   /// The name of a new generation's.
   static let newName = "generation" + suffix

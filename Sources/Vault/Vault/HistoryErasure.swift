@@ -3,7 +3,7 @@ import LatchkeyPosix
 
 /// A file of a generation that is to be gone: overwritten a piece at a time, then removed.
 final class HistoryErasure {
-  /// What the name of such a file ends with.
+  /// The suffix of such a file.
   static let suffix = ".erased"
   private static let piece = [UInt8](repeating: 0, count: 256 << 10)
 
@@ -20,7 +20,7 @@ final class HistoryErasure {
     position = isToBeOverwritten ? 0 : nil
   }
 
-  /// The name that a file gets which is to be gone: one that nothing has yet.
+  /// A free name for a file that is to be erased.
   static func freeName(for name: String, in folder: borrowing Folder) -> String {
     var (free, number) = (name + suffix, 1)
     while folder.contains(free) {
@@ -30,14 +30,14 @@ final class HistoryErasure {
     return free
   }
 
-  /// The next one in the folder; nil where there is none.
+  /// The next one in the folder; nil if there is none.
   static func next(in folder: consuming Folder) -> HistoryErasure? {
     for name in (try? folder.names()) ?? [] where name.hasSuffix(suffix) {
       do {
         let file = try FileDescriptor.open(name, at: folder.number, flags: O_WRONLY | O_NOFOLLOW | O_NONBLOCK)
         let status = try file.status()
         if status.st_mode & S_IFMT == S_IFREG {
-          // What has another name still is not to be overwritten: only this name goes.
+          // A file that still has another name must not be overwritten: only this name goes.
           return HistoryErasure(folder, name, file, isToBeOverwritten: status.st_nlink == 1)
         }
       } catch {}

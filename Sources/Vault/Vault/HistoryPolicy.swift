@@ -16,7 +16,7 @@ public struct HistoryPolicy: Equatable, Sendable {
   /// The usual numbers.
   public init() {}
 
-  /// What all generations may have together where nothing else was set, in bytes: eight times the database, and at least 64 MiB.
+  /// The default limit for all generations together, in bytes: eight times the database, and at least 64 MiB.
   static func defaultSize(of database: Int) -> Int {
     max(database.multipliedReportingOverflow(by: 8).partialValue, 64 << 20)
   }

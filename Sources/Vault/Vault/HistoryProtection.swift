@@ -4,7 +4,7 @@ import LatchkeySQLite
 
 /// A walk along all generations for items that are better protected in the vault than there. It needs no key.
 struct HistoryProtection {
-  /// What protects an item, by its row.
+  /// An item's protection, by its row.
   struct Row {
     let id: Int64
     let uuid: [UInt8]
@@ -67,14 +67,14 @@ extension Store {
     Dictionary(try classKeys().map { ($0.id, $0.accessibility) }) { first, _ in first }
   }
 
-  /// What protects up to `limit` items with a number above `id`.
+  /// The protection of up to `limit` items with a number above `id`.
   func protections(after id: Int64, limit: Int) throws(VaultError) -> [HistoryProtection.Row] {
     try protections(
       "SELECT id, uuid, passphrase, class_key FROM item WHERE id > ? ORDER BY id LIMIT ?"
     ) { s throws(SQLiteError) in try s.bind(1, id).bind(2, Int64(limit)) }
   }
 
-  /// What protects the item with this uuid; nil where there is none.
+  /// The protection of the item with this uuid; nil if there is none.
   func protection(uuid: [UInt8]) throws(VaultError) -> HistoryProtection.Row? {
     try protections("SELECT id, uuid, passphrase, class_key FROM item WHERE uuid = ?") { s throws(SQLiteError) in
       try s.bind(1, uuid)

@@ -3,13 +3,13 @@ import LatchkeyKeybag
 import LatchkeyPosix
 import LatchkeySodium
 
-/// Brings items back from a generation into the unlocked vault. What becomes of each is decided a few at a time; until
-/// ``finish()`` nothing is written, and what it writes is one transaction.
+/// Brings items back from a generation into the unlocked vault. The outcome of each is decided, a few items at a time.
+/// Nothing is written until ``finish()``, which writes everything in one transaction.
 ///
 /// A row comes back as it is, with what it requires, so no secret is decrypted for that. Only where an item is written in the place of
 /// another one, or of a stricter class, it is sealed anew.
 public final class HistoryRestore {
-  /// What is to be written.
+  /// The row to write.
   private struct Draft {
     var row: ItemRow
     /// The item whose place it takes; nil for none.
@@ -41,7 +41,7 @@ public final class HistoryRestore {
   /// See ``done``.
   public let total: UInt64
 
-  /// What was decided so far.
+  /// The decisions so far.
   public private(set) var report = ArchiveReport()
 
   private static let batch = 32

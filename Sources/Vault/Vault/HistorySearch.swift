@@ -27,7 +27,7 @@ public final class HistorySearch {
   private var position: Int64 = 0
   private var seen: Set<[UInt8]> = []
 
-  /// What was found so far.
+  /// The findings so far.
   public private(set) var lines: [Line] = []
   /// How many items were looked at.
   public private(set) var done: UInt64 = 0

@@ -1,6 +1,6 @@
 /// Which items of a generation are meant.
 public enum HistorySelection: Sendable {
-  /// Whatever the generation has.
+  /// Everything in the generation.
   case everything
   /// The items of the collections with this label in the generation, or with this number.
   case collection(String, id: Int64? = nil)

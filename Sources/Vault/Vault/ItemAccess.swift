@@ -1,13 +1,13 @@
 import LatchkeyBytes
 import LatchkeyKeybag
 
-/// What an item's row says of its access control. Which conditions there are only the sealed flags tell; here is that the
-/// item asks for something, so that a search knows without opening it, and how its passphrase becomes a key.
+/// The part of an item's row about its access control. It says that the item has requirements, so that a search knows without
+/// opening it, and how its passphrase becomes a key. Only the sealed flags name the conditions.
 enum ItemAccess: Equatable {
   /// Something is to be shown, and there is no passphrase.
   case conditions
-  /// There is a passphrase (`applicationPassword`). Nothing here tells whether one is right: whoever has the files, and not
-  /// the class key, has nothing to try passphrases on.
+  /// There is a passphrase (`applicationPassword`). Nothing here tells whether one is right, so the files without the class
+  /// key are no help in guessing it.
   case passphrase(PassphraseDerivation)
 
   private static let version: UInt8 = 1

@@ -1,6 +1,6 @@
 import LatchkeyKeybag
 
-/// What is told of an item without its secret.
+/// The facts about an item without its secret.
 public struct ItemInfo: Equatable, Sendable {
   /// 16 bytes that no other item has, in no vault.
   public let uuid: [UInt8]
@@ -10,7 +10,7 @@ public struct ItemInfo: Equatable, Sendable {
   public let accessibility: AccessibilityClass
   /// Whether it can be read now.
   public let readability: Readability
-  /// What it requires beside keys; nil while its label cannot be read.
+  /// Its requirements beside keys; nil while its label cannot be read.
   public let access: AccessControl?
   /// When it was created, in seconds since 1970.
   public let created: UInt64

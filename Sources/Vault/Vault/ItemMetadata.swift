@@ -4,7 +4,7 @@ import LatchkeyKeybag
 /// An item's metadata as they were decrypted, and the revision (16 bytes) of the secret that belongs to them.
 typealias OpenedMetadata = (metadata: ItemMetadata, revision: [UInt8])
 
-/// What an item has beside its secret; sealed as one value.
+/// Everything of an item but its secret; sealed as one value.
 public struct ItemMetadata: Equatable, Sendable {
   /// For a person.
   public var label: String
@@ -14,7 +14,7 @@ public struct ItemMetadata: Equatable, Sendable {
   public var contentType: String
   /// Access control flags (SecAccessControlCreateFlags' bits); 0 for none. Bound to the secret as well.
   public var flags: UInt32
-  /// The fingers that were enrolled when the item began to ask for them; there are some just where the flags say so.
+  /// The fingers that were enrolled when the item began to require them; present exactly if the flags say so.
   public var fingers: FingerSet?
 
   /// Puts them together.
@@ -52,7 +52,7 @@ public struct ItemMetadata: Equatable, Sendable {
     attributes.reduce(label.utf8.count + contentType.utf8.count) { $0 + $1.key.utf8.count + $1.value.utf8.count }
   }
 
-  /// What the names of control attributes begin with.
+  /// The prefix of the names of control attributes.
   public static let reservedPrefix = "latchkey:"
 
   /// Whether a program could have stored this: no text of D-Bus has a NUL, and control attributes are not kept.

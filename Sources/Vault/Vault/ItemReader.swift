@@ -74,7 +74,7 @@ public final class ItemReader {
     try noting { () throws(VaultError) in try item.openMetadata(keys.index) }
   }
 
-  /// The secret, whatever conditions the item has; not without its passphrase, and not while it is locked by itself.
+  /// The secret, whatever conditions the item has; not without its passphrase, and not while it has an explicit lock.
   ///
   /// - Parameter checked: what ``SealedItem/check(_:_:)`` returned for it; nil where that did not run.
   func openSecret(
@@ -147,7 +147,7 @@ public final class ItemReader {
     try database.reading { store throws(VaultError) in try store.collection(ofItem: id) }
   }
 
-  /// Whether the item was locked by itself.
+  /// Whether the item has an explicit lock.
   public func isLockedByItself(item id: Int64) -> Bool { keys.ownLocks.contains(item: id) }
 
   func checkIsNotLockedByItself(_ item: SealedItem) throws(VaultError) {
@@ -208,8 +208,8 @@ public final class ItemReader {
     return result.count > 1 ? result.sorted { $0.id < $1.id } : result
   }
 
-  /// The item of this number, if it is the one with this uuid; nil where it is not there. As with a search, never nil because
-  /// of damage that was found.
+  /// The item of this number, if it is the one with this uuid; nil if it does not exist. As in a search, damage that was
+  /// found throws instead.
   public func item(_ id: Int64, uuid: [UInt8]) throws(VaultError) -> FoundItem? {
     guard let row = try row(id), row.uuid == uuid else {
       _ = try database.writable()
@@ -260,10 +260,10 @@ public final class ItemReader {
     return try noting { () throws(VaultError) in try item.access() }?.derivation
   }
 
-  /// What lets one item be read or written, after a person met its conditions.
+  /// A grant to read or write one item, after a person met its conditions.
   ///
-  /// - Parameter passphraseKey: what the item's passphrase gave; nil for an item without one.
-  /// - Returns: nil where the passphrase is another one.
+  /// - Parameter passphraseKey: the key from the item's passphrase; nil for an item without one.
+  /// - Returns: nil for a wrong passphrase.
   public func grant(item id: Int64, passphraseKey: consuming Key? = nil) throws(VaultError) -> AccessGrant? {
     let item = try locate(id)
     guard let opened = try metadata(item), item.key.secretKey != nil else { throw item.absence }

@@ -1,7 +1,7 @@
 import LatchkeyKeybag
 import LatchkeySodium
 
-/// What is to become of an item that is there already; what is nil stays.
+/// A change of an existing item; nil values stay.
 public struct ItemUpdate: Equatable, Sendable {
   /// The item's number.
   public let item: Int64

@@ -10,7 +10,7 @@ public final class ItemWriter {
   private let reader: ItemReader
   /// Where the wrapping of items that were stored while locked goes on.
   private var rewrapPosition: Int64 = 0
-  /// Told of each item, by its uuid, whose former versions opened with less than it asks for from now on.
+  /// Told of each item, by its uuid, whose former versions opened with less than it requires from now on.
   var tightened: ([UInt8]) -> Void = { _ in }
 
   init(_ database: VaultDatabase, _ keys: VaultKeys, _ reader: ItemReader) {
@@ -88,7 +88,7 @@ public final class ItemWriter {
     let grant = granted(id)
     let (present, old) = try reader.readable(item, grant)
     let control = named.requiresAnything ? named : old
-    // What it requires, and when it may be read, is changed by a question of its own.
+    // A separate question changes the requirements and the class.
     guard !old.requiresAnything || (control == old && accessibility ?? item.accessibility == item.accessibility) else {
       throw .keepsItsAccess
     }
@@ -183,7 +183,7 @@ public final class ItemWriter {
     }
   }
 
-  /// - Parameter isTightening: whether it asks for something else than before, which its row does not tell.
+  /// - Parameter isTightening: whether it requires something else than before, which its row does not tell.
   private func write(_ row: ItemRow, isTightening: Bool = false) throws(VaultError) {
     // Before it is written: a former version that is not kept is the smaller loss.
     let requiresMore = try self.isTightening(row)
@@ -191,7 +191,7 @@ public final class ItemWriter {
     try database.writing { store throws(VaultError) in try store.update(row) }
   }
 
-  /// Whether a row asks for more, or for something else, than the one in whose place it comes.
+  /// Whether a row requires more, or something else, than the one in whose place it comes.
   private func isTightening(_ row: ItemRow) throws(VaultError) -> Bool {
     let old = try database.reading { store throws(VaultError) in try store.protection(uuid: row.uuid) }
     guard let old else { return false }
@@ -261,7 +261,7 @@ public final class ItemWriter {
     try checkMayChange(item.key, in: item.collection)
     try reader.checkIsNotLockedByItself(item)
     guard let old = try reader.metadata(item) else { throw item.absence }
-    // A person is asked by its label: whoever could change that could have them agree to something else.
+    // The prompt names the item's label. A program that could change it could have the person agree to something else.
     let control = try reader.noting { () throws(VaultError) in try item.check(granted, old) }
     var next = old.metadata
     change(&next)
@@ -328,7 +328,7 @@ public final class ItemWriter {
     let waiting = try database.reading { store throws(VaultError) in
       try store.items(form: .storedWhileLocked, after: from, limit: limit)
     }
-    // On to the next ones also where these must wait longer, as in a collection that is locked by itself.
+    // On to the next ones also where these must wait longer, as in a collection with an explicit lock.
     rewrapPosition = waiting.count == limit ? waiting.last ?? 0 : 0
     for id in waiting {
       var item = try reader.locate(id)

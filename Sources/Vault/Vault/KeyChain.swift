@@ -4,9 +4,9 @@ import LatchkeySodium
 /// The collections' own tier keys, as a chain under one tier key: link 0 comes from the tier key, each link gives the
 /// key of one collection and the next link.
 ///
-/// Only the link after the last collection is kept. New collections can be made from it, but the key of no collection
-/// that is there can be computed again: so a collection that is locked by itself is out of reach, although the session
-/// is unlocked and the tier key was here.
+/// Only the link after the last collection is kept. New collections can be made from it, but no key of an existing collection
+/// can be computed again. So a collection with an explicit lock is out of reach, although the session is unlocked and the
+/// tier key was here.
 struct KeyChain {
   private var link: HeldKey
   /// The number of the collection whose key the present link gives.

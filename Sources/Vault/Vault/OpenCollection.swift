@@ -6,7 +6,7 @@ final class OpenCollection {
   var row: CollectionRow
   /// Nil for a collection that the login alone opens.
   private(set) var passphrase: CollectionPassphrase?
-  /// What the passphrase protects. Nil until it was given.
+  /// The secret behind the passphrase. Nil until that was given.
   private var passphraseSecret: HeldKey?
   /// Its own tier key A. Nil while locked.
   private(set) var unlocked: HeldKey?
@@ -20,7 +20,7 @@ final class OpenCollection {
   /// Whether something in it may depend on a former key epoch whose keys were not given.
   private var lacksFormer = false
 
-  /// What ``unlocked`` and ``session`` were in a former key epoch.
+  /// The values of ``unlocked`` and ``session`` in a former key epoch.
   struct FormerKeys {
     let epoch: UInt32
     var unlocked: HeldKey?
@@ -33,7 +33,7 @@ final class OpenCollection {
     classes = rows.map { ClassKey($0) }
   }
 
-  /// Whether the login's keys alone open nothing of it: it is locked by itself, or its passphrase was not given.
+  /// Whether the login's keys alone open nothing of it: it has an explicit lock, or its passphrase was not given.
   var isLockedByItself: Bool { row.locked || needsPassphrase }
 
   /// Whether its passphrase is what is missing.

@@ -14,7 +14,7 @@ struct PastItem {
   let obstacle: String?
 }
 
-/// A generation that is read with the keys that the vault has in memory. What is damaged in it is no damage of the vault.
+/// A generation that is read with the keys that the vault has in memory. Damage in it is not damage of the vault.
 struct OpenedGeneration {
   let store: Store
   private let vault: Vault
@@ -56,7 +56,7 @@ struct OpenedGeneration {
     return plain.bytes.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
   }
 
-  /// The collection of the vault that an item belongs into; nil where that is not there.
+  /// The collection of the vault for an item; nil if that was deleted.
   func home(of item: PastItem) -> OpenCollection? { homes[item.row.collection] }
 
   /// Reads an item.
@@ -80,7 +80,7 @@ struct OpenedGeneration {
         accessibility == .whenPasscodeSetThisDeviceOnly
           ? "it was destroyed for good with the password that it depended on" : "the keys of its class are gone")
     }
-    // What the generation says of the class nobody has authenticated.
+    // The class in the generation is not authenticated.
     guard key.row.accessibility == accessibility else { throw .damaged("item \(id) of the generation is damaged") }
     let sealed = SealedItem(vault: store.vault, row: row, collection: home, key: key, share: vault.keys.share)
     guard let opened = try sealed.openMetadata(vault.keys.index) else {

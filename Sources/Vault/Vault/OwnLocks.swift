@@ -6,7 +6,7 @@
 struct OwnLocks {
   /// The locked items, each with its collection.
   private var items: [Int64: Int64] = [:]
-  /// How often a collection or an item was locked by itself. Keys that were given before do not lift that.
+  /// The number of explicit locks so far. Keys that were given before a lock do not end it.
   private(set) var count: UInt64 = 0
 
   var isEmpty: Bool { items.isEmpty }
@@ -20,7 +20,7 @@ struct OwnLocks {
     count &+= 1
   }
 
-  /// To be called when a collection is locked by itself.
+  /// Counts the explicit lock of a collection.
   mutating func lockCollection() { count &+= 1 }
 
   mutating func forget(item id: Int64) { items[id] = nil }

@@ -18,7 +18,7 @@ public struct PastGeneration: Equatable, Sendable {
     (self.number, self.time, self.epoch, self.size) = (number, time, epoch, size)
   }
 
-  /// What the name of a file says; nil where it is no generation's.
+  /// Reads a file's name; nil unless it is a generation's.
   init?(name: String, size: Int) {
     guard name.hasSuffix(Self.suffix) else { return nil }
     let parts = name.dropLast(Self.suffix.count).split(separator: "-", omittingEmptySubsequences: false)

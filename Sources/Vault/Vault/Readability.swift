@@ -2,7 +2,7 @@
 public enum Readability: Equatable, Sendable {
   /// A key is missing.
   case locked
-  /// The keys are there, but the item asks for something else (``AccessControl``), for each read anew.
+  /// The keys are in memory, but each read requires something else (``AccessControl``).
   case guarded
   /// It can be read.
   case open

@@ -3,10 +3,10 @@ import LatchkeyKeybag
 import LatchkeyPosix
 import LatchkeySodium
 
-/// A restore of a backup into an unlocked vault. Records are taken one at a time, and what becomes of each is decided then;
-/// until ``finish()`` nothing is written, and what it writes is one transaction.
+/// A restore of a backup into an unlocked vault. Records are taken one at a time, and the outcome of each is decided then.
+/// Nothing is written until ``finish()``, which writes everything in one transaction.
 ///
-/// What waits to be written is sealed already, under the vault's own keys.
+/// The rows that wait are sealed already, under the vault's own keys.
 public final class Restore {
   private let vault: Vault
   private let id: [UInt8]
@@ -31,7 +31,7 @@ public final class Restore {
   private var held = 0
   private let heldLimit: Int
 
-  /// What was decided so far.
+  /// The decisions so far.
   public private(set) var report = ArchiveReport()
 
   /// Begins.
@@ -75,7 +75,7 @@ public final class Restore {
     }
   }
 
-  /// What a collection's keys, or an item's line of the report and place in a group, need beside the rest, in bytes.
+  /// The memory for a collection's keys, and for an item's line of the report and place in a group, in bytes.
   private static let (collectionSize, itemSize) = (16384, 512)
 
   private func hold(_ size: Int) throws(VaultError) {
@@ -94,7 +94,7 @@ public final class Restore {
     /// Nil where nothing can be put in, and where it is new and was not made yet.
     var collection: OpenCollection?
     let obstacle: String
-    /// What a new collection is made of; nil for one that is here.
+    /// The backup's record for a new collection; nil for an existing one.
     let theirs: BackupCollection?
     /// Of a new collection.
     let uuid: [UInt8]
@@ -325,7 +325,7 @@ public final class Restore {
 
   private func tagIfReadable(_ item: SealedItem) throws(VaultError) -> [UInt8]? {
     do throws(VaultError) {
-      // What asks for something is neither compared nor replaced: nobody was asked.
+      // An item with requirements is neither compared nor replaced, because nobody was asked.
       guard item.row.form != .quarantined, item.row.access == nil else { return nil }
       let exported = try vault.exported(item)
       return try tag(of: exported.takeSecret())
@@ -374,7 +374,7 @@ public final class Restore {
 
   // MARK: - the end
 
-  /// What a restore changed, for whoever tells programs of it.
+  /// The changes of a restore, for the signals to programs.
   public struct Changes: Equatable, Sendable {
     /// Collections that are new.
     public var collections: [Int64] = []

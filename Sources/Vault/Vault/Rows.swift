@@ -131,7 +131,7 @@ struct ItemRow: CheckedRow {
     case wrapped = 0
     /// Sealed to the class's public key, as it was stored while the class was locked.
     case storedWhileLocked = 1
-    /// Stored while locked, but not by whoever had tier key C: kept, never opened.
+    /// Stored while locked, but not by a program with tier key C: kept, never opened.
     case quarantined = 2
   }
 
@@ -145,7 +145,7 @@ struct ItemRow: CheckedRow {
   var metadata: [UInt8]
   var itemKey: [UInt8]
   var lockedTag: [UInt8]?
-  /// What it asks for beside its keys (``ItemAccess``); nil for nothing.
+  /// Its requirements beside its keys (``ItemAccess``); nil for none.
   var access: [UInt8]?
   var secret: [UInt8]
   /// The attributes' tokens, 16 bytes each, sorted; last the token of the whole set.

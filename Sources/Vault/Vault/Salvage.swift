@@ -2,7 +2,7 @@ import Glibc
 import LatchkeyPosix
 import LatchkeySQLite
 
-/// What can still be read of a damaged database. It is read from a copy, so the file itself stays as it is.
+/// The readable part of a damaged database. It is read from a copy, so the file itself stays as it is.
 struct Salvage {
   static let name = "vault.db.salvage"
 
@@ -127,7 +127,7 @@ struct Salvage {
     guard count == pageSize else { return false }
     let pages = UInt32(clamping: (Int(status.st_size) + pageSize - 1) / pageSize)
     withUnsafeBytes(of: pages.bigEndian) { page.replaceSubrange(28..<32, with: $0) }
-    // What the other one says of free pages is not so here.
+    // The other file's list of free pages is not valid here.
     for position in 32..<40 { page[position] = 0 }
     return (try? file.writeAll(page.span.bytes)) != nil
   }
@@ -202,7 +202,7 @@ struct Salvage {
     return (found ?? [], found != nil && !store.skipped)
   }
 
-  /// The row of an item; nil where it is damaged or is not there.
+  /// The row of an item; nil if it is damaged or missing.
   func item(_ id: Int64) -> ItemRow? { try? store.item(id) }
 
   /// The highest number that a row of the table had; nil where that is damaged.

@@ -2,8 +2,8 @@ import LatchkeyBytes
 import LatchkeyKeybag
 import LatchkeySodium
 
-/// What the vault's row keeps under tier key C: the index key and the database's generation, sealed together, so that
-/// only who opens the vault can say how far it is.
+/// The values of the vault's row that tier key C protects: the index key and the database's generation. They are sealed
+/// together, so that only the vault's keys can set the generation.
 struct SealedIndex {
   let index: AttributeIndex
   /// One more each time that keys were taken over and the device key service answered; 0 in databases of before that.

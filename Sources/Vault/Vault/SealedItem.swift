@@ -34,8 +34,8 @@ struct SealedItem {
 
   /// Decrypts label, attributes and flags; nil while their key is not in memory.
   ///
-  /// - Parameter index: the index entries must be those of the attributes. Whoever could exchange two items' entries
-  ///   would have one returned for the other.
+  /// - Parameter index: the index entries must be those of the attributes. Otherwise an exchange of two items' entries would
+  ///   return one item for the other.
   func openMetadata(_ index: AttributeIndex?) throws(VaultError) -> OpenedMetadata? {
     guard let metadataKey = key.metadataKey else { return nil }
     let plain = try VaultError.sodium("an item's label") { () throws(SodiumError) in
@@ -51,14 +51,14 @@ struct SealedItem {
     return opened
   }
 
-  /// What the row says of its access control; nil where it requires nothing.
+  /// The row's column of access control; nil if the item requires nothing.
   func access() throws(VaultError) -> ItemAccess? {
     guard let column = row.access else { return nil }
     return try ItemAccess(decoding: column, ofItem: row.id)
   }
 
-  /// What the sealed flags require. Anybody who can write into the row could change its column: the flags decide, and the
-  /// column must agree with them.
+  /// The requirements in the sealed flags. Anybody who can write into the row could change its column, so the flags decide,
+  /// and the column must agree with them.
   func control(_ metadata: ItemMetadata) throws(VaultError) -> AccessControl {
     let passphrase = try access().map { $0.derivation != nil }
     guard let control = try? AccessControl(rawValue: metadata.flags),

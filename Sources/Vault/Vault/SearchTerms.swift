@@ -1,6 +1,6 @@
 import LatchkeyKeybag
 
-/// What a search is for.
+/// The terms of a search.
 public enum SearchTerms: Equatable, Sendable {
   /// Items that have all of these attributes; every item for none.
   case attributes([String: String])

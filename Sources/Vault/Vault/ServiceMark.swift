@@ -26,9 +26,9 @@ struct ServiceMark: Equatable {
     return machine.withUnsafeBytes { Sodium.checksum(RawSpan(_unsafeBytes: $0), length: 16) }
   }
 
-  /// The mark in the vault's folder; nil where there is none.
+  /// The mark in the vault's folder; nil if there is none.
   ///
-  /// - Throws: ``DeviceKeyError/unavailable(_:)`` for a file that is none.
+  /// - Throws: ``DeviceKeyError/unavailable(_:)`` for a file that is not a mark.
   init?(in folder: borrowing Folder) throws(DeviceKeyError) {
     guard folder.contains(ServiceMark.name) else { return nil }
     do {

@@ -97,15 +97,15 @@ extension Store {
     try numbers("SELECT collection FROM item WHERE id = ?") { s throws(SQLiteError) in try s.bind(1, id) }.first
   }
 
-  /// What decides whether an item can be read.
+  /// The columns that decide whether an item can be read.
   struct Place {
     let item: Int64
-    /// Nil for an item that an index leads to although it is not there.
+    /// Nil for an item that does not exist, although an index leads to it.
     let collection: Int64?
     let classKey: Int64
     /// How its own key is kept.
     let form: ItemRow.Form?
-    /// Whether its row says that it asks for something (``ItemAccess``).
+    /// Whether its row says that it has requirements (``ItemAccess``).
     let isGuarded: Bool
 
     fileprivate init(_ statement: Statement) {
@@ -203,7 +203,7 @@ extension Store {
     ) { s throws(SQLiteError) in try s.bind(1, collection) }.isEmpty
   }
 
-  /// Writes an item's keys and label under another class key. What it is found by stays.
+  /// Writes an item's keys and label under another class key. Its index entries stay.
   func rewrap(_ row: ItemRow) throws(VaultError) {
     try VaultError.store { () throws(SQLiteError) in
       try database.statement(
@@ -346,7 +346,7 @@ extension Store {
     }
   }
 
-  /// The number of the item with this uuid; nil where there is none.
+  /// The number of the item with this uuid; nil if there is none.
   func item(uuid: [UInt8]) throws(VaultError) -> Int64? {
     try numbers("SELECT id FROM item WHERE uuid = ?") { s throws(SQLiteError) in try s.bind(1, uuid) }.first
   }

@@ -42,7 +42,7 @@ final class Store {
   /// The database is another vault's.
   static let foreign = VaultError.unavailable("vault.db: it belongs to another keybag")
 
-  /// What ``schema(of:)`` gives for a vault's database; nil where there is no memory to ask SQLite.
+  /// The result of ``schema(of:)`` for a vault's database; nil if there is no memory to ask SQLite.
   private static let expectedSchema: [[String]]? = {
     guard let database = try? Database(path: ":memory:", mode: .memory),
       (try? database.execute(Schema.statements)) != nil
@@ -62,7 +62,7 @@ final class Store {
   /// Looks at the first bytes of a database file (https://sqlite.org/fileformat.html, "The Database Header") before
   /// SQLite does, which would make an empty file into a database, and convert a foreign one to its write-ahead mode.
   ///
-  /// Reading them ends this process's locks on the file: never while it is open in the same process.
+  /// Reading them ends this process's locks on the file, so it must not happen while the same process has the database open.
   ///
   /// - Throws: ``VaultError/damaged(_:)`` for anything but a vault's database of a format that is known.
   static func checkHeader(_ header: [UInt8]) throws(VaultError) {
@@ -318,7 +318,7 @@ final class Store {
     return last.counter + 1
   }
 
-  /// Lets the numbers of a table's rows go on behind `last`, where they are not there yet.
+  /// Lets the numbers of a table's rows go on behind `last`, unless they are already beyond it.
   func goOn(_ table: Numbered, after last: Int64) throws(VaultError) {
     guard try nextID(table) <= last else { return }
     try VaultError.store { () throws(SQLiteError) in

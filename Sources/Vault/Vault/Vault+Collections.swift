@@ -3,7 +3,7 @@ import LatchkeyKeybag
 import LatchkeyPosix
 import LatchkeySodium
 
-/// What is told of a collection without any key but the index's.
+/// The facts about a collection that need no key but the index's.
 public struct CollectionInfo: Equatable, Sendable {
   /// Its number: never used again for another one.
   public let id: Int64

@@ -86,7 +86,7 @@ extension Vault {
     }
     guard let found = try keys.share?.index(row, vault: store.vault) else { return }
     if let index = keys.index, try !index.isSame(as: found) {
-      // Whoever has no password made that row: what was not found by its index may be there all the same.
+      // That row was made without the password. Items that its index did not find may exist all the same.
       database.note(.damaged("vault.db: a row of table device is not the vault's"))
     }
     if keys.index == nil { keys.index = found }
@@ -204,7 +204,7 @@ extension Vault {
       else { return }
       served = found
       next = try share.moved(row, to: served, vault: store.vault)
-      // What cannot be read back is not to be the only copy.
+      // A wrapping that cannot be unwrapped must not become the only copy.
       let again = try DeviceShare(next, vault: store.vault, device: served)
       guard again.isSame(as: share) else { throw .unavailable("it returned another secret than it was given") }
       try markMoved(row, folder)

@@ -2,8 +2,8 @@ import LatchkeyKeybag
 import LatchkeyPosix
 import LatchkeySodium
 
-/// Whether the vault's files are those that were open here last, or older copies of them. The files cannot tell:
-/// who puts all of them back puts back whatever they say. So the device key service remembers their generations.
+/// Whether the vault's files are those that were open here last, or older copies of them. The files cannot tell, because
+/// older copies of all of them agree with each other. So the device key service remembers their generations.
 extension Vault {
   /// How long that may take together, in milliseconds.
   private static let noteTimeout = 2000
@@ -21,7 +21,7 @@ extension Vault {
     if let waitingNote { note(under: waitingNote) }
   }
 
-  /// - Parameter wrap: what the database's generation is sealed under.
+  /// - Parameter wrap: the key that seals the database's generation.
   private func note(under wrap: HeldKey) {
     (noteProblem, waitingNote) = (nil, deviceIsMissing ? wrap : nil)
     guard !home.isEmpty, !isDamaged, keys.share != nil, let memory = device?.memory, let keybag,
@@ -31,7 +31,7 @@ extension Vault {
     let deadline = Process.now + Vault.noteTimeout
     var present = VaultGenerations(keybag: keybag.generation, database: generation)
     do {
-      // What is remembered must outlive a power cut in the files as well. The database's commits do.
+      // The files must survive a power cut with the generations that are remembered. The database's commits do.
       try folder.synchronize()
       let remembered = try memory.note(present, of: store.vault, isBeginning: false, until: deadline)
       let older = remembered.map { OlderFiles(present, remembered: $0) } ?? []

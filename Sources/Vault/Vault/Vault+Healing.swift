@@ -3,16 +3,16 @@ import LatchkeyKeybag
 import LatchkeyPosix
 import LatchkeySodium
 
-/// Making a database again that is damaged or missing: from the newest generation that is whole and opens with the keys that come,
-/// and whatever of the damaged file can still be read.
+/// The healing of a damaged or missing database. It uses the newest generation that is whole and opens with the new keys, and
+/// the readable part of the damaged file.
 ///
-/// All work is done on a copy, which is opened with the keys before it takes the file's place. Until then nothing of the vault is
-/// changed; from then on whoever opens the vault finishes the exchange.
+/// All work is done on a copy, which is opened with the keys before it takes the file's place. Until then nothing of the
+/// vault is changed. From then on, the next program that opens the vault finishes the exchange.
 extension Vault {
   private static let draftName = KeybagFile.database + ".healing"
-  /// What the name of a healed database begins with that is to take the place of the damaged one. The rest is the time.
+  /// The prefix of a healed database's name before it takes the place of the damaged one. The rest is the time.
   private static let healedPrefix = KeybagFile.database + ".healed-"
-  /// What the name of a damaged database begins with that was put aside.
+  /// The prefix of a damaged database's name after it was put aside.
   static let damagedPrefix = KeybagFile.database + ".damaged-"
 
   /// The most bytes that the damaged file and a generation may each have. Healing is not divided: a lock or the machine's sleep waits
@@ -22,7 +22,7 @@ extension Vault {
   /// How long healing waits for another process that writes the vault's files, in milliseconds.
   private static let lockTime = 200
 
-  /// What is wrong with the database; nil where nothing is that a generation could heal.
+  /// The damage of the database; nil if there is none that a generation could heal.
   private var loss: Healing.Loss? {
     guard !home.isEmpty, databaseName == KeybagFile.database, keybag != nil else { return nil }
     guard database.store == nil else { return database.isDamaged ? .damaged : nil }
@@ -67,7 +67,7 @@ extension Vault {
     return true
   }
 
-  /// Whether it was tried in vain with the generations that there are. What failed once would take its time at every unlock.
+  /// Whether it was tried in vain with the generations that there are. A second try would cost the same time at every unlock.
   private var hasFailedToHeal: Bool { history.generations == failedGenerations }
 
   /// Heals the database, where it needs that and a generation is there; else everything stays as it is.
@@ -105,7 +105,7 @@ extension Vault {
         // As it was before.
         database.forget()
         openDatabase(folder)
-        // What was found is still there: nothing is written into it until the walk has found it again.
+        // The damage is still there: nothing is written into the database until the walk has found it again.
         if let damage { database.note(.damaged(damage)) }
         if error.isOfContent { failedGenerations = generations }
         healingProblem = "vault.db: it cannot be healed: \(error.explanation)"
@@ -212,8 +212,8 @@ extension Vault {
     forget()
   }
 
-  /// In the draft: holds what came from the damaged file against the keys. What they do not open is what the generation has of it, or
-  /// goes.
+  /// In the draft: holds what came from the damaged file against the keys. A row that the keys do not open is replaced by the
+  /// generation's, or deleted.
   private func check(
     _ merge: HealingMerge.Outcome, against base: Store, _ healing: inout Healing
   ) throws(VaultError) {
@@ -389,7 +389,7 @@ extension Vault {
 extension SealedItem {
   /// Whether the keys that are in memory open it, as far as they are.
   ///
-  /// - Throws: whatever says nothing of the item, as that there is no memory.
+  /// - Throws: errors that say nothing about the item, such as a lack of memory.
   func isGenuine(_ index: AttributeIndex?) throws(VaultError) -> Bool {
     do throws(VaultError) {
       guard let opened = try openMetadata(index) else { return true }

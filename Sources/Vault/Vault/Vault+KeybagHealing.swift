@@ -21,8 +21,8 @@ extension Vault {
   }
 
   private func healKeybag(_ folder: borrowing Folder) -> Bool {
-    // A database that is being healed has the vault's own keybag, which is looked at by the vault. Nor does this wait for a helper
-    // that writes: whoever asks next looks again.
+    // A database that is being healed has the vault's own keybag, which is looked at by the vault. Nor does this wait for a
+    // helper that writes: the next call looks again.
     guard databaseName == KeybagFile.database else { return false }
     guard let healing = KeybagFile.heal(in: folder, deadline: 0, isForeign: { self.isForeign($0, $1) }) else {
       return false

@@ -1,4 +1,4 @@
-/// What is locked by itself, and which collections may be changed: none that is locked.
+/// Explicit locks, and whether a collection may be changed: a locked one may not.
 extension Vault {
   /// Refuses a change of a collection that is locked, be it by itself or with its tier keys.
   ///
@@ -15,15 +15,15 @@ extension Vault {
     if hasLockedItems(in: id) { throw .isLocked }
   }
 
-  /// Whether an item of the collection was locked by itself.
+  /// Whether an item of the collection has an explicit lock.
   public func hasLockedItems(in collection: Int64) -> Bool { keys.ownLocks.contains(itemIn: collection) }
 
-  /// Whether any item was locked by itself.
+  /// Whether any item has an explicit lock.
   public var hasLockedItems: Bool { !keys.ownLocks.isEmpty }
 
-  /// Whether something is locked by itself, which a login opens.
+  /// Whether there is an explicit lock, which a login ends.
   public var hasOwnLocks: Bool { lockedCollectionCount > 0 || hasLockedItems }
 
-  /// How often a collection or an item was locked by itself. Keys that were given before do not lift that.
+  /// The number of explicit locks so far. Keys that were given before a lock do not end it.
   public var ownLocks: UInt64 { keys.ownLocks.count }
 }

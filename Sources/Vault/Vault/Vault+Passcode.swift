@@ -5,7 +5,7 @@ import LatchkeyPosix
 /// class depends on is erased from the device first, so that copies of the vault from before stay dead as well.
 extension Vault {
   /// Destroys every item of whenPasscodeSetThisDeviceOnly of this device: the device's erasable secret, then keys in memory,
-  /// then rows. What SQLite's log still has goes with the next ``settle()``.
+  /// then rows. The next ``settle()`` clears SQLite's log.
   ///
   /// Needs no key, and for the secret no database: one that is missing or damaged now may be put back. An interruption after
   /// the first step leaves items that nothing can read; the next call, or the next unlock, removes them.
@@ -58,7 +58,7 @@ extension Vault {
     return devices
   }
 
-  /// Lets there be items of the class again at once, where the vault is open and its login has a password. Else the next
+  /// Allows items of the class again at once, if the vault is unlocked and its login has a password. Otherwise the next
   /// unlock does it.
   public func startPasscodeItemsAnew() throws(VaultError) {
     guard isUnlocked, !isPasswordless else { return }
@@ -66,8 +66,9 @@ extension Vault {
     try makeMissingClasses()
   }
 
-  /// Whether the device may still have what the items of the class depend on, or there is something left to remove. What the
-  /// database says of the device is not believed: whoever writes into the vault's folder could have it say that nothing is.
+  /// Whether the device may still have the secret that the items of the class depend on, or there is something left to
+  /// remove. The database's rows about the device are not believed: a program that writes into the vault's folder could
+  /// remove them.
   public var mayHavePasscodeItems: Bool {
     guard passcodeItemsAreDead else { return true }
     guard let share = keys.share else { return database.store != nil }
@@ -79,7 +80,7 @@ extension Vault {
     key.row.accessibility == .whenPasscodeSetThisDeviceOnly && key.row.device == share.row
   }
 
-  /// The items that were destroyed since this was asked last, for who has to tell that they are gone.
+  /// The items that were destroyed since this was asked last, for the signals that they are gone.
   public func takeDestroyed() -> [FoundItem] {
     defer { destroyed = [] }
     return destroyed
@@ -93,8 +94,8 @@ extension Vault {
     }
   }
 
-  /// Asks the device whether the erasable secret that the share depends on is still there: before what depends on it gets
-  /// another one, which would bring back what was destroyed. What depends on one that is gone is removed.
+  /// Asks the device whether it still has the erasable secret that the share depends on. This comes before the keys get
+  /// another one, which would bring back destroyed items. If the secret is gone, the items that depend on it are removed.
   func noticeErasure() throws(VaultError) {
     if let device, let share = keys.share, !share.isErased {
       let vault = try database.ready().vault

@@ -34,8 +34,8 @@ extension Vault {
   /// Gives a collection a passphrase, in the place of the one it had. Its class keys are wrapped anew, so that the login
   /// alone opens none of them any more.
   ///
-  /// - Throws: ``VaultError/isLocked`` unless the collection is open and the session unlocked;
-  ///   ``VaultError/otherDevice`` when it has items of another device, whose keys are not here.
+  /// - Throws: ``VaultError/isLocked`` unless the collection and the session are unlocked; ``VaultError/otherDevice`` when it
+  ///   has items of another device, whose keys are missing here.
   public func setPassphrase(
     ofCollection id: Int64, key: borrowing Key, _ derivation: PassphraseDerivation
   ) throws(VaultError) {

@@ -19,7 +19,7 @@ extension Vault {
       let secret = try presentDeviceSecret()
       let opened = try openBySecret(secret, liftingLocksOf: lockedExplicitly)
       passwordlessProblem = nil
-      // It is open. Where the protector could not follow, the key that it depends on stays.
+      // The vault is unlocked. If the protector could not follow, the key that it depends on stays.
       do throws(VaultError) { try follow(opened) } catch { passwordlessProblem = error.explanation }
       if let folder = try? KeybagFile.folder(home: home, owner: owner) {
         KeybagFile.keepCopy(of: opened.keybag, in: folder, deadline: 0)
@@ -60,7 +60,7 @@ extension Vault {
     refresh()
   }
 
-  /// What the device key gives back of the secret of the keybag's protector.
+  /// The secret of the keybag's protector, which the device key unwraps.
   public func presentDeviceSecret() throws(VaultError) -> DeviceSecret {
     guard let keybag, let protector = keybag.deviceProtector, let wrapping = protector.deviceWrapping else {
       throw .unavailable("the vault has a password")

@@ -6,7 +6,7 @@ import LatchkeySodium
 public struct RotationProgress: Equatable, Sendable {
   /// Items whose keys are still to be wrapped under new class keys.
   public var left: Int64 = 0
-  /// Items of collections that are closed, which follow when those are opened.
+  /// Items of locked collections, which follow when those are unlocked.
   public var closed: Int64 = 0
   /// Items of other devices, which follow there.
   public var otherDevice: Int64 = 0
@@ -15,8 +15,8 @@ public struct RotationProgress: Equatable, Sendable {
 }
 
 /// A change of keys. The keybag has its new tier keys first, beside the former ones; then one transaction gives every
-/// collection that is open new class keys and wraps what is above them anew; then item keys follow, a few at a time.
-/// Whenever that is interrupted, the next unlock finds the keys of both key epochs, and goes on.
+/// unlocked collection new class keys, and wraps the keys above them anew. Then item keys follow, a few at a time. After an
+/// interruption, the next unlock finds the keys of both key epochs, and goes on.
 extension Vault {
   /// The oldest key epoch that something depends on.
   public var neededEpoch: UInt32 {
@@ -45,7 +45,7 @@ extension Vault {
     }
   }
 
-  /// What the index key is wrapped under by this tier key C.
+  /// The key that wraps the index key, derived from this tier key C.
   func wrapOfIndex(_ tier: borrowing Key) throws(VaultError) -> Key {
     let vault = try database.ready().vault
     do { return try tier.derive(.indexWrap, [vault]) } catch { throw .outOfMemory }
@@ -60,10 +60,10 @@ extension Vault {
     guard isVerified else { throw .unavailable("the vault is still being checked; try again in a moment") }
   }
 
-  /// Gives new class keys to every open collection whose own are those before the newest tier keys: all of it is on the
-  /// disk when this returns, or nothing of it happened.
+  /// Gives new class keys to every unlocked collection whose own are older than the newest tier keys. When this returns, all
+  /// of it is on the disk; after an error, nothing is.
   ///
-  /// - Parameter wrap: what the index key is wrapped under from now on; nil where that is not known, and it stays.
+  /// - Parameter wrap: the key that wraps the index key from now on; nil if it is unknown, and the wrapping stays.
   func renewKeys(indexUnder wrap: HeldKey?) throws(VaultError) {
     let behind = keys.collections.filter { !$0.isLockedByItself && $0.isBehind }
     let others = keys.collections.filter { !$0.isLockedByItself && !$0.keysUnderFormer(keys.share).isEmpty }
@@ -76,7 +76,8 @@ extension Vault {
         row.indexKey = try SealedIndex(index, generation: generation).sealed(under: wrap.key, vault: store.vault)
         try store.update(row)
       }
-      // What depends on the device's share elsewhere could not be wrapped anew.
+      // A new share is made only if all collections are renewed: the keys of others that depend on the old one could not be
+      // wrapped anew.
       var next = keys.share
       if let share = keys.share, let deviceKey, behind.count == keys.collections.count {
         let (made, row) = try DeviceShare.make(

@@ -5,7 +5,7 @@ import LatchkeySodium
 
 /// One user's vault: the files, and the keys that are in memory now.
 ///
-/// It knows no session and no bus. Whoever owns it says when to ``unlock(_:former:opening:liftingLocks:of:mayCreate:)``, to
+/// It knows no session and no bus. Its owner says when to ``unlock(_:former:opening:liftingLocks:of:mayCreate:)``, to
 /// ``lock()`` (screen locked) and to ``seal()`` (session ended); every call then answers by the keys that are there.
 ///
 /// A vault whose files are damaged is never written to. It says so in ``problems`` and by ``VaultError/damaged(_:)``.
@@ -22,9 +22,9 @@ public final class Vault {
   public let reader: ItemReader
   /// Creates, changes and deletes items.
   public let writer: ItemWriter
-  /// What became of questions about items that require something.
+  /// The outcomes of requests for items that require something.
   public let accessLog: AccessLog
-  /// What the vault was before.
+  /// Former states of the vault.
   public let history: History
   let database = VaultDatabase()
   let keys = VaultKeys()
@@ -32,13 +32,13 @@ public final class Vault {
   let home: String
   let owner: uid_t
   let machine: [UInt8]?
-  /// Asks for the device key of the system service; nil where there is none.
+  /// Asks the system service for its device key; nil if there is none.
   let service: DeviceKeyService
   /// The name of the database's file.
   let databaseName: String
-  /// What became of a database that had to be healed; until the session ends in which that was said.
+  /// The healing of the database; nil after the end of the session in which it was announced.
   public internal(set) var healing: Healing?
-  /// What became of a keybag that had to be healed; until the session ends in which that was said.
+  /// The healing of the keybag; nil after the end of the session in which it was announced.
   public internal(set) var keybagHealing: KeybagHealing?
   /// Whether keys came since ``forgetOlderFiles()``.
   var wasUnlocked = false
@@ -62,7 +62,7 @@ public final class Vault {
   var passwordlessProblem: String?
   /// Why it is not known whether the files are older copies.
   var noteProblem: String?
-  /// What that is noted under when it is known; nil where nothing waits to be noted.
+  /// The key that seals the database's generation, while the note of the generations waits; nil if none waits.
   var waitingNote: HeldKey?
 
   var device: (any DeviceKey)?
@@ -141,7 +141,7 @@ public final class Vault {
   /// The folder of the vault.
   public var path: String { KeybagFile.folderPath(home: home) }
 
-  /// What is wrong with the vault's files, for a person; each line names the file.
+  /// The problems of the vault's files, for a person; each line names the file.
   public var problems: [String] {
     var lines: [String] = []
     if let keybagProblem { lines.append("keybag: \(keybagProblem)") }
@@ -158,7 +158,7 @@ public final class Vault {
   /// Whether the database is open, so that it is known what the vault holds.
   public var hasDatabase: Bool { database.store != nil }
 
-  /// Looks at the files again, where they were missing or damaged so far. What is open stays as it is.
+  /// Looks at the files again, if they were missing or damaged. An open database stays as it is.
   public func refresh() {
     guard database.store == nil || database.damage == nil else { return }
     let folder: Folder
@@ -169,12 +169,13 @@ public final class Vault {
       return
     }
     let loaded = readKeybag(folder)
-    // What a crash cut off goes on before anything is opened.
+    // Healing that a crash interrupted goes on before anything is opened.
     if database.store == nil, databaseName == KeybagFile.database { try? finishHealing(folder) }
     let hasDatabase = folder.contains(databaseName)
     do {
       let found = try loaded.get()
-      // Whoever wrote that has none of the keys that this session has: it stays with the keybag that they came with.
+      // The author of that file does not have this session's keys, so the session stays with the keybag that its keys came
+      // with.
       guard found.hasKeys(of: heldEpochs) else {
         keybagProblem = "its keys are not those of this session: put the right file back, or log out to use this one"
         return
@@ -331,10 +332,9 @@ public final class Vault {
   /// Takes keys over into memory. They must be this vault's: ``recognises(_:)``.
   ///
   /// - Parameters:
-  ///   - former: the keys of former key epochs that the keybag still has, oldest first. What depends on them moves to the
-  ///     newest where everything is opened: a change of keys begins, or goes on, here.
-  ///   - liftingLocks: whether collections that were locked by themselves open as well. A login does that, a screen
-  ///     unlock does not.
+  ///   - former: the keys of former key epochs that the keybag still has, oldest first. The keys that depend on them move to
+  ///     the newest if everything is unlocked: a rotation begins, or goes on, here.
+  ///   - liftingLocks: whether explicit locks of collections end. A login does that; an unlock of the screen does not.
   ///   - lockedExplicitly: which of them; nil for all.
   ///   - mayCreate: whether a missing database is made: only right after creation.
   public func unlock(
@@ -359,12 +359,12 @@ public final class Vault {
     do { return try KeyChain(tier: tier, vault: vault) } catch { throw .outOfMemory }
   }
 
-  /// Takes keys over, or none: after a failure no key is there that was not there before.
+  /// Takes keys over. A failure adds no key.
   ///
   /// - Parameters:
   ///   - unlocked: tier key A's chain; nil where only tier key C is taken over.
-  ///   - notesGenerations: whether it is noted how far the files are: whoever brings these keys has seen that the keybag as a
-  ///     whole is genuine.
+  ///   - notesGenerations: whether the files' generations are noted: the program that brings these keys has checked the whole
+  ///     keybag.
   func takeOver(
     _ tier: borrowing Key, unlocked: KeyChain?, former: [FormerTiers], liftingLocksOf lifted: Set<Int64>,
     notesGenerations: Bool = true
@@ -391,7 +391,7 @@ public final class Vault {
     generation = opened.generation
     epoch = keybag?.epoch.number ?? 1
     if let index = keys.index, try !index.isSame(as: genuine) {
-      // Whoever has no password made that row: what was not found by its index may be there all the same.
+      // That row was made without the password. Items that its index did not find may exist all the same.
       database.note(.damaged("vault.db: a row of table device is not the vault's"))
     }
     keys.index = genuine
@@ -457,7 +457,7 @@ public final class Vault {
     }
   }
 
-  /// Makes the classes that this device has no keys for yet, in every open collection.
+  /// Makes the classes that this device has no keys for yet, in every unlocked collection.
   func makeMissingClasses() throws(VaultError) {
     let open = keys.collections.filter { !$0.isLockedByItself }
     let made = try database.writing { store throws(VaultError) in

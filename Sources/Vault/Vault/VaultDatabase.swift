@@ -1,10 +1,10 @@
-/// The vault's database while it is open, and what is wrong with it. After damage was found, nothing is written any more.
+/// The vault's open database, and its problems. After damage was found, nothing is written any more.
 final class VaultDatabase {
   /// Its rows; nil while there is no database that can be used.
   private(set) var store: Store?
   /// Why there is none.
   var problem: VaultError?
-  /// What was found damaged in it, for a person.
+  /// The damage that was found in it, for a person.
   private(set) var damage: String?
   /// Called when a call or the verification finds damage, for the first time.
   var damageNoted: () -> Void = {}
@@ -94,7 +94,7 @@ final class VaultDatabase {
   func verifyStep() -> Bool {
     guard var walk = verification else { return false }
     do throws(VaultError) { try walk.step() } catch {
-      // Whatever kept the walk from its end: rows that it did not reach are not believed.
+      // The walk did not reach its end, so the remaining rows are not believed.
       note(.damaged(error.explanation))
       verification = nil
       return false

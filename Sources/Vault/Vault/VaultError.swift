@@ -6,7 +6,7 @@ import LatchkeySodium
 public enum VaultError: Error, Equatable, Sendable {
   /// The key that this needs is not in memory.
   case isLocked
-  /// The item was locked by itself, though its key is there.
+  /// The item has an explicit lock, though its key is in memory.
   case isLockedByItself
   /// No item of that number.
   case noSuchItem
@@ -30,16 +30,17 @@ public enum VaultError: Error, Equatable, Sendable {
   case foreignItem(Int64)
   /// The item was made on another device, whose key it needs.
   case otherDevice
-  /// The item asks for something that was not given: its conditions, or its passphrase.
+  /// The item requires something that was not given: its conditions, or its passphrase.
   case needsGrant
-  /// What an item asks for, and its class, are changed by ``ItemWriter/setAccess(ofItem:_:accessibility:passphrase:fingers:granted:)``
-  /// only, as a person has to be asked for just that.
+  /// An item's requirements and class are changed by
+  /// ``ItemWriter/setAccess(ofItem:_:accessibility:passphrase:fingers:granted:)`` only, because a person must agree to that
+  /// change.
   case keepsItsAccess
   /// Another item has what only one may have.
   case duplicate
   /// Access control flags do not go together.
   case badAccessControl(AccessControl.Mistake)
-  /// An item that asks for the enrolled fingers cannot be stored; the text says why.
+  /// An item that requires the enrolled fingers cannot be stored; the text says why.
   case noFingers(String)
   /// The class depends on the login's password, and the login has none.
   case noPasscode

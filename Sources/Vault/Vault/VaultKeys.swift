@@ -11,9 +11,9 @@ final class VaultKeys {
   var share: DeviceShare?
   /// Finds items; there before the first login where the device has a share.
   var index: AttributeIndex?
-  /// What is wrong with the device key; the line names whose fault it is.
+  /// The problem with the device key; the line names its cause.
   var deviceProblem: String?
-  /// What was locked by itself while its keys stayed in memory.
+  /// The explicit locks of objects whose keys stay in memory.
   var ownLocks = OwnLocks()
   /// Whether the login has a password, as the keybag says.
   var loginHasPassword = true
@@ -70,7 +70,7 @@ final class VaultKeys {
     if share == nil { index = nil }
   }
 
-  /// Forgets everything: the database is closed.
+  /// Forgets everything when the database is closed.
   func forget() {
     (collections, chains, share, index) = ([], (nil, nil), nil, nil)
     ownLocks.liftAll()
