@@ -2,8 +2,8 @@ import CLatchkeyHelper
 import Glibc
 import LatchkeyPosix
 
-/// The PAM services of which a login without a password opens what is readable behind the locked screen: a file of the
-/// administrator's, one name a line, # before what is none. Without the file, none.
+/// The PAM services whose logins without a password unlock the items that are readable behind the locked screen. The
+/// administrator names them in a file, one name a line, # before a comment. Without the file there are none.
 struct AdmittedServices {
   static let path = "/etc/latchkey/services"
   private static let sizeLimit = 65536
@@ -29,7 +29,7 @@ struct AdmittedServices {
     }
   }
 
-  /// Who could rename files there could put any file of root's in the place.
+  /// A user who could rename files there could put any file of root's in the place.
   private static func checkFolder(of path: String) throws(PosixError) {
     let name = path[..<(path.lastIndex(of: "/") ?? path.startIndex)]
     let folder = try FileDescriptor.open(name.isEmpty ? "/" : String(name), flags: O_RDONLY | O_DIRECTORY)

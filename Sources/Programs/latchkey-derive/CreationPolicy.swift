@@ -1,8 +1,8 @@
 import CLatchkeyHelper
 import LatchkeyPosix
 
-/// Who gets a vault at a first login. The module does not even start the helper for most of the services below; the rule
-/// is here as well, beside what it protects.
+/// The accounts that get a vault at a first login. The module does not even start the helper for most of the services below;
+/// the rule is here as well, beside what it protects.
 enum CreationPolicy {
   /// System accounts get no vault either: nobody logs in as them with a password that should last.
   static func allows(_ account: Account, service: String) -> Bool {

@@ -4,10 +4,10 @@ import LatchkeyKeybag
 import LatchkeyPosix
 import LatchkeySodium
 
-/// What the command line asks for. Each changes the keybag in one step, which happens as a whole or not at all.
+/// The operations for the command line. Each changes the keybag in one step, which happens as a whole or not at all.
 extension Derivation {
-  /// Gives the vault new keys. The keybag has them first, beside those that the database still depends on: whatever happens
-  /// after that, the next unlock brings both.
+  /// Gives the vault new keys. The keybag has them first, beside those that the database still depends on: even if this ends
+  /// now, the next unlock brings both.
   borrowing func rotate() throws -> DeriveResult {
     let daemon = try ControlClient(runtime: runtime, uid: account.uid)
     try daemon.ask(CheckMayRotate(), until: deadline())
@@ -113,7 +113,7 @@ extension Derivation {
       let result = try protect(opened, by: request.second.bytes, of: folder, at: daemon)
       return result == .tooManyEpochs ? .unlocked : result
     }
-    // What takes long comes before the keys: until then the daemon ends this before the machine sleeps.
+    // Slow work comes before the keys: until then, the daemon ends this process before the machine sleeps.
     let next = try daemon.derive { () throws(KeybagError) in
       try opened.settingPassword(request.second.bytes, cost: .measured())
     }
@@ -122,7 +122,7 @@ extension Derivation {
     return .unlocked
   }
 
-  /// What the daemon answers to the keys where that is not that it took them.
+  /// The daemon's answer to the keys if it did not take them.
   private borrowing func failure(
     of opened: borrowing Keybag.Opened, at daemon: borrowing ControlClient
   ) throws -> DeriveResult? {

@@ -27,8 +27,8 @@ extension Derivation {
     }
   }
 
-  /// Tells the daemon that a session begins in which nobody gave a password because there is none. What depends on the
-  /// password ends with that. A vault that had one waits for it, or for its recovery code: nobody here can open it.
+  /// Tells the daemon that a session begins in which nobody gave a password because there is none. Items that depend on the
+  /// password end with that. A vault that had a password waits for it, or for its recovery code: nobody here can open it.
   borrowing func openWithoutPassword() throws -> DeriveResult {
     let daemon = try connect()
     if let result = try greet(daemon, .openSession), result == .refused { return result }
@@ -40,13 +40,13 @@ extension Derivation {
     return .passwordless
   }
 
-  /// The login has a password now. What stood under none is not to stay under the same keys: those were within reach of
-  /// whoever had the machine.
+  /// The login has a password now. The vault gets new keys, because everybody who had the machine could reach the former
+  /// ones.
   borrowing func setFirstPassword(
     _ keybag: Keybag, of folder: borrowing Folder, at daemon: borrowing ControlClient
   ) throws -> DeriveResult {
-    // Not asked first whether keys could be changed now: a daemon that has just been started still looks at its database,
-    // and one login after a start is all that some people do. What cannot be now comes with the next unlock.
+    // Not asked first whether keys could be changed now: a daemon that has just been started still looks at its database, and
+    // one login after a start is all that some people do. If keys cannot be changed now, they are at the next unlock.
     return try protect(try open(keybag, at: daemon), by: request.token.bytes, of: folder, at: daemon)
   }
 
@@ -58,7 +58,8 @@ extension Derivation {
     let next: Keybag.Opened
     do throws(KeybagError) { next = try opened.rotated(password: password, cost: .measured()) } catch {
       guard error == .tooManyEpochs else { throw error }
-      // New keys wait for what still depends on former ones. The password does not, or the vault would stand open for ever.
+      // New keys wait for what still depends on former ones. The password does not, or the vault would stay without
+      // protection for ever.
       try KeybagFile.replace(with: try opened.settingPassword(password, cost: .measured()), in: folder)
       // The daemon reads the keybag again when it is asked how things are.
       _ = try? daemon.ask(GetStatus(), until: deadline())
@@ -67,8 +68,8 @@ extension Derivation {
     return try changeKeys(to: next, of: folder, at: daemon)
   }
 
-  /// The password is being removed: from now on the device key opens the vault, where the old password still can; and
-  /// what depends on the password ends. It is believed unless the system says that there still is one.
+  /// The password is being removed: from now on the device key opens the vault, where the old password still can; and items
+  /// that depend on the password end. It is believed unless the system says that there still is one.
   borrowing func removePassword() throws -> DeriveResult {
     guard login != .some else { return .nothingNeeded }
     guard try vault() == .present else { return .noVault }
@@ -77,7 +78,7 @@ extension Derivation {
     if request.token.count > 0 {
       do { try standOnDevice(daemon) } catch { failure = error }
     }
-    // What depends on the password ends all the same.
+    // Items that depend on the password end in any case.
     _ = try daemon.ask(DestroyPasscodeItems(passwordRemoved: true), until: deadline())
     if let failure { throw failure }
     return .passwordless

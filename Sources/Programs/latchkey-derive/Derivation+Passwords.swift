@@ -47,12 +47,12 @@ extension Derivation {
     let keybag = try load(from: folder)
     guard !keybag.isPasswordless else { return .nothingNeeded }
     let opened = try daemon.derive { () throws(KeybagError) in try openByFormer(keybag) }
-    // All that takes time comes before the keys: who waited for those may log out at once, which ends this as well.
+    // Slow work comes before the keys: a person who waited for those may log out at once, which ends this process as well.
     let added = try daemon.derive { () throws(KeybagError) in
       try opened.addingPassword(request.token.bytes, opensNothing: true, cost: .measured())
     }
     guard let next = added else { return .nothingNeeded }
-    // What is written is what opens: read as the next login will read it.
+    // The new keybag must open, so it is read as the next login will read it.
     let written = try Keybag(decoding: next.encoded)
     let reopened = try daemon.derive { () throws(KeybagError) in try written.open(password: request.token.bytes) }
     guard try written.recognises(try reopened.tiers()), try written.recognises(try opened.tiers())
@@ -61,7 +61,7 @@ extension Derivation {
     let result = try deliver(opened, to: daemon)
     guard result == .unlocked else { return result }
     do throws(KeybagError) { try write(next, by: opened, in: folder) } catch {
-      // What opened now opens nothing at the next lock: who asks for the state is to hear so.
+      // This password will not open the vault after the next lock. The daemon is told, so that its status says so.
       note(to: daemon)
       throw error
     }

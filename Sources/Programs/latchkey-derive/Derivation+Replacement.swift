@@ -3,9 +3,9 @@ import LatchkeyKeybag
 
 /// A daemon that an upgrade left behind: it understands no helper any more, and ends for one that has keys for the installed one.
 extension Derivation {
-  /// Has a daemon of another version end, which said that it would, where this run has keys to hand over: a password or a code
-  /// opens the keybag, or is to create the first one. Whatever has none, as a wrong password, a login without one, or the end of a
-  /// session, leaves the daemon as it is, with what is readable behind the locked screen.
+  /// Ends a daemon of another version that said it would end. This run must have keys to hand over: a password or a code
+  /// opens the keybag, or will create the first one. A run without keys leaves the daemon and its keys as they are: after a
+  /// wrong password, at a login without one, or at the end of a session.
   ///
   /// - Returns: whether the installed one is there now, or is started at the next connection.
   borrowing func replaceDaemon() throws -> Bool {

@@ -35,7 +35,7 @@ extension Derivation {
     let delivery = SessionDelivery(vault: keybag.vault, key: key)
     return switch try daemon.deliver(delivery, until: deadline()) {
     case .live, .staged: .sessionOpened
-    // More is open than this would open, or the machine goes to sleep.
+    // More is unlocked than this would unlock, or the machine goes to sleep.
     case .refused: .nothingNeeded
     case .wrongKeys, .unusable: .damaged
     }
@@ -43,7 +43,8 @@ extension Derivation {
 
   // MARK: - by command
 
-  /// Lets logins without a password open what is readable behind the locked screen. Takes the place of such a protector.
+  /// Lets logins without a password unlock the items that are readable behind the locked screen. Takes the place of such a
+  /// protector.
   borrowing func addSession() throws -> DeriveResult {
     let folder = try folder()
     guard let opened = try openByPassword(try load(from: folder)) else { return .nothingNeeded }
@@ -64,7 +65,7 @@ extension Derivation {
   /// nil where the login has no password: there is no such protector then.
   private borrowing func openByPassword(_ keybag: Keybag) throws -> Keybag.Opened? {
     guard !keybag.isPasswordless else { return nil }
-    // What no login gives is not tried either.
+    // No login gives an empty password, so it is not tried.
     guard request.token.count > 0 else { throw KeybagError.wrongPassword }
     return try derive { () throws(KeybagError) in try keybag.open(password: request.token.bytes) }
   }

@@ -9,7 +9,7 @@ import LatchkeySodium
 struct Derivation: ~Copyable {
   let request: DeriveRequest
   let account: Account
-  /// What is known of the login's password.
+  /// Whether the login has a password, as far as it is known.
   let login: LoginPassword
   /// Whether it may be opened by the device key where nobody gave a password.
   let admission: SessionAdmission
@@ -37,8 +37,8 @@ struct Derivation: ~Copyable {
 
   /// How long the daemon may take for one answer, in milliseconds. It may be as starved as this process.
   private static let answerLimit = 10_000
-  /// How late the daemon may hear of a login, in milliseconds. What it then takes for older than the password, as a lock or
-  /// the end of the session, could be later.
+  /// How late the daemon may hear of a login, in milliseconds. After that, a lock or the end of the session that the daemon
+  /// takes for older than the password could be later.
   private static let greetingLimit = 3000
   /// How much of its time is kept for telling the daemon, in milliseconds.
   static let deliveryTime = 300
@@ -107,11 +107,11 @@ struct Derivation: ~Copyable {
   /// Whether this is all that there is of the authentication, as with a screen locker or a prompt.
   private borrowing func isLastStep() throws(ControlError) -> Bool {
     guard !request.isUnlock else { return true }
-    // By a connection of its own: a late answer is none to what is asked next.
+    // On a separate connection, so that a late answer is not taken for that to the next request.
     return try ControlClient(runtime: runtime, uid: account.uid).ask(GetStatus(), until: deadline()).state == .locked
   }
 
-  /// The whole stack has accepted the password: creates the vault where there is none, and unlocks.
+  /// The whole stack has accepted the password: creates the vault if there is none, and unlocks.
   private borrowing func openSession() throws -> DeriveResult {
     let isPasswordless = login == .none
     guard request.token.count > 0 || isPasswordless else {
@@ -190,7 +190,7 @@ struct Derivation: ~Copyable {
 
   private borrowing func openVault(at daemon: borrowing ControlClient) throws -> DeriveResult {
     let keybag = try load(from: try folder())
-    // What may be no login password proves none.
+    // A token that may not be the login password proves nothing about it.
     guard keybag.isPasswordless else {
       return try unlock(keybag, at: daemon, proving: request.mayCreate)
     }
@@ -247,7 +247,7 @@ struct Derivation: ~Copyable {
     }
   }
 
-  /// What takes time comes first, while nothing in the home folder is held.
+  /// Slow work comes first, while nothing in the home folder is held.
   private borrowing func write(
     _ make: () throws(KeybagError) -> Keybag.Opened
   ) throws(KeybagError) -> Keybag.Opened {
@@ -326,7 +326,7 @@ struct Derivation: ~Copyable {
 
   // MARK: - the vault
 
-  /// What there is of a vault. One without its keybag is damaged, and no other is created in its place.
+  /// Whether there is a vault. One without its keybag is damaged, and no other is created in its place.
   enum Presence {
     case absent
     case present
@@ -372,11 +372,11 @@ struct Derivation: ~Copyable {
     do throws(KeybagError) {
       opened = try daemon.derive { () throws(KeybagError) in try keybag.open(password: request.token.bytes) }
     } catch {
-      // Whoever is logged in is to hear why the vault stays locked, and what helps.
+      // The person at the session must learn why the vault stays locked, and what helps.
       if error == .wrongPassword { note(to: daemon) }
       throw error
     }
-    // Minutes may have passed. What the keybag says now counts: a password that ended meanwhile opens nothing.
+    // Minutes may have passed. The present keybag counts: a password that ended meanwhile opens nothing.
     let folder = try folder()
     let present = try load(from: folder)
     if present != keybag {
@@ -415,7 +415,7 @@ struct Derivation: ~Copyable {
     return try KeybagFile.folder(home: home, owner: account.uid)
   }
 
-  /// What is created or written late must not land below the place where a home was mounted.
+  /// A late write must not land below the place where a home was mounted.
   borrowing func checkPlace() throws(KeybagError) {
     let present = Folder.Identity(path: home)
     let before: Folder.Identity? = place.identity ?? present

@@ -3,8 +3,8 @@ import Glibc
 import LatchkeyPosix
 import LatchkeySodium
 
-/// What the PAM module or the command line asks: fixed fields (FORMAT.md, "Module and helper"), in memory whose descriptor comes
-/// through descriptor 0. It carries the password, so it never leaves locked memory.
+/// A request of the PAM module or the command line: fixed fields (FORMAT.md, "Module and helper"), in memory whose descriptor
+/// comes through descriptor 0. It carries the password, so it never leaves locked memory.
 struct DeriveRequest: ~Copyable {
   let operation: HelperOperation
   /// Whether a vault may be created at all.
@@ -106,7 +106,8 @@ struct DeriveRequest: ~Copyable {
 }
 
 extension HelperOperation {
-  /// Nobody authenticates with an empty password here. Whoever changes keys of a vault without a password gives none.
+  /// Whether it needs a token. Nobody authenticates with an empty password here. A change of keys of a vault without a
+  /// password has no token.
   var needsToken: Bool {
     switch self {
     case .authenticate, .passphrase, .checkRecoveryCode, .recover, .changePassword, .rewrap, .createVault: true

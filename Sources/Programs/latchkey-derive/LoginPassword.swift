@@ -2,7 +2,7 @@ import Glibc
 import LatchkeyPosix
 import LatchkeySodium
 
-/// What is known of an account's login password.
+/// Whether an account has a login password, as far as it is known.
 enum LoginPassword {
   /// It has none: its field in the local shadow file is exactly empty.
   case none

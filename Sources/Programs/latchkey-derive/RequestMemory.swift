@@ -17,7 +17,7 @@ struct RequestMemory: ~Copyable {
   /// Waits for it; nil where the caller sent anything else.
   static func receive(from channel: borrowing FileDescriptor) -> RequestMemory? { receive(from: channel.number) }
 
-  /// Overwrites a request that is still in the channel: whoever was to read it has ended. Waits for nothing.
+  /// Overwrites a request that is still in the channel, because its reader has ended. Waits for nothing.
   static func eraseUnread(in channel: Int32) {
     var entry = pollfd(fd: channel, events: Int16(POLLIN), revents: 0)
     guard poll(&entry, 1, 0) > 0 else { return }

@@ -7,7 +7,7 @@ import LatchkeySodium
 /// Whether a login in which nobody gave a password may have what the device key opens of a session. Found out while this
 /// process is root, before it has looked at anything of the user's.
 enum SessionAdmission: ~Copyable {
-  /// It may not: the password was given, or there is none to give; or the administrator did not name the service.
+  /// It may not: the password was given, or the login has none, or the administrator did not name the service.
   case none
   /// The administrator's list cannot be believed.
   case unbelieved
@@ -52,7 +52,7 @@ enum SessionAdmission: ~Copyable {
     }
   }
 
-  /// What the device key service gives this login back.
+  /// The key that the device key service unwraps for this login.
   borrowing func unwrap(_ wrapped: [UInt8], context: [UInt8], until deadline: Int) throws -> Key {
     switch self {
     case .granted(let connection): return try connection.unwrap(wrapped, context: context, until: deadline)

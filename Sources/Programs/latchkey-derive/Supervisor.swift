@@ -20,12 +20,12 @@ enum Supervisor {
   private static let turn = 1000
   /// How long it may take to erase its memory when it is told to end, in milliseconds.
   private static let endLimit = 2000
-  /// What a worker says when it has the request: only then is what follows on the channel for the supervisor.
+  /// The worker's word that it has the request. Only after that are bytes on the channel for the supervisor.
   private static let hasRequest: UInt8 = 255
-  /// What it says when it is to go on whatever becomes of the caller.
+  /// The worker's word that it must go on even if the caller ends.
   private static let outlives: UInt8 = 254
 
-  /// What the worker tells its supervisor.
+  /// The worker's words to its supervisor.
   struct Outlet: ~Copyable {
     fileprivate let pipe: FileDescriptor
     fileprivate let supervisor: pid_t
@@ -36,10 +36,10 @@ enum Supervisor {
     /// The request was read as a whole.
     borrowing func tellRequestRead() { tell(Supervisor.hasRequest) }
 
-    /// The work is to be done whatever becomes of the caller.
+    /// The work must be done even if the caller ends.
     borrowing func tellOutlives() { tell(Supervisor.outlives) }
 
-    /// What is to be answered.
+    /// Sends the answer for the caller.
     borrowing func tell(_ result: DeriveResult) { tell(result.rawValue) }
 
     private borrowing func tell(_ byte: UInt8) {
@@ -142,7 +142,7 @@ enum Supervisor {
         if entries[0].revents != 0, !readResult() { finish() }
         if isAlone { continue }
         if entries[2].revents != 0 { readChannel() }
-        // Who started it has ended. If that was after the word, the worker goes on.
+        // The process that started it has ended. If that was after the word, the worker goes on.
         if !isAlone, entries[1].revents != 0 {
           if !mayReadChannel { waitForRequest() }
           if mayReadChannel { readChannel() }
@@ -203,7 +203,7 @@ enum Supervisor {
 
     /// The worker has answered, or ended without.
     private mutating func finish() -> Never {
-      // Whoever waits for that does not wait for the worker's end.
+      // The caller gets the answer before the worker's end.
       if !isAlone, let answer { send(byte: answer) }
       let status = collect(until: Process.now + Supervisor.endLimit)
       if status == nil { kill(worker, SIGKILL) }

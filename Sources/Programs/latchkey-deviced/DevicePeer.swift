@@ -6,7 +6,7 @@ import LatchkeyPosix
 import LatchkeySodium
 import LatchkeySystemd
 
-/// One connection. What it may ask is decided by who opened it, and that of root by what it said of itself since.
+/// One connection. Its user decides which requests it may make; for root, also the login that it announced.
 final class DevicePeer {
   let user: uid_t
   /// As whose the connection counts.
@@ -19,15 +19,15 @@ final class DevicePeer {
   private var source: EventSource?
   private var limit: EventSource?
   private var requests = 0
-  /// Whose login it is, once root said so: whoever holds it since then may ask for that user's share of a session, and for
-  /// nothing else. It is held by a process that is root no more.
+  /// The user whose login it is, once root said so. From then on the connection may ask for that user's share of a session,
+  /// and for nothing else. Its process is no longer root.
   private(set) var login: uid_t?
 
   /// How long a peer may be silent.
   private static let silenceLimit = Duration.seconds(5)
   /// After so many requests the connection ends.
   private static let requestLimit = 64
-  /// What a request costs that writes a line into the journal, beside the time that it takes.
+  /// The extra cost of a request that writes a line into the journal, beside its time.
   private static let lineCost = Duration.milliseconds(100)
 
   init?(
@@ -128,7 +128,7 @@ final class DevicePeer {
     } catch let error as DeviceKeyError { return try DeviceReply.failed(error) }
   }
 
-  /// What a connection gets that is a user's login.
+  /// The answer to a connection that is a user's login.
   private func answer(_ request: consuming DeviceRequest, atLoginOf user: uid_t) throws -> SecureBytes? {
     switch consume request {
     case .unwrap(let wrapped, .session, let context):

@@ -3,7 +3,7 @@ import LatchkeyDeviceStore
 import LatchkeyPosix
 import LatchkeySystemd
 
-/// The service's socket. Every user may connect; what he gets is decided by the user number that the kernel tells.
+/// The service's socket. Every user may connect; the user number that the kernel tells decides the answers.
 ///
 /// No user can hold up another one: each has a few connections, one request of each is served in turn (``DeviceTurns``), and
 /// a turn of the loop accepts a bounded number of connections before those that are there are served.
@@ -52,7 +52,7 @@ final class DeviceServer {
 
   /// Lets a connection in, or drops it. A dropped one costs no look-up of names.
   private func admit(_ socket: consuming LocalSocket) {
-    // Whoever is gone already needs no place.
+    // A peer that is gone already needs no place.
     guard peers.count < DeviceServer.connectionLimit, let user = try? socket.peer().uid,
       (try? socket.pendingSize()) != 0, hasRoom(.account(user))
     else { return }

@@ -20,7 +20,7 @@ private func serve(_ options: Options) throws -> Int32 {
   Process.overwriteFreedMemory()
   Process.ignoreBrokenPipes()
   umask(0o077)
-  // tpm2-tss would write lines of its own; what fails is told by ours.
+  // tpm2-tss would write lines of its own; our lines report failures.
   setenv("TSS2_LOG", "all+none", 1)
   try Sodium.initialize()
   let loop = try EventLoop()

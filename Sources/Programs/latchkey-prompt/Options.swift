@@ -10,7 +10,7 @@ struct Options {
   var runtime: String
   /// Where the PAM services are, in the place of `/etc/pam.d`.
   var pamFolder: String?
-  /// Who is asked.
+  /// The account of the person who is asked.
   let account: Account
 
   static let usage = """

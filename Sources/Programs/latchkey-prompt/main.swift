@@ -29,7 +29,7 @@ private func authenticate(
   let steps = PromptStep.steps(of: request)
   // Nothing to ask is nothing that anybody agreed to.
   guard !steps.isEmpty else { return .unavailable }
-  // Who gave a passphrase wanted it used: where nothing else is asked, there is nothing to agree to.
+  // A person who gave a passphrase wanted it used: if nothing else is asked, there is nothing to agree to.
   var wasSeen =
     !request.purpose.needsAgreement || (given != nil && steps.allSatisfy { $0.services == [.item] })
   for step in steps {

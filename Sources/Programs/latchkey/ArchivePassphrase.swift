@@ -15,7 +15,8 @@ struct ArchivePassphrase: ParsableArguments {
   @Option(help: ArgumentHelp(translated("A folder of PAM services in the place of /etc/pam.d."), visibility: .hidden))
   var pamFolder: String?
 
-  /// What a person is shown; before anything is asked of the daemon, which would wait for it.
+  /// The conversation with the person. It begins before the first request to the daemon, which would otherwise wait for the
+  /// person.
   func conversation() throws -> TerminalConversation {
     // The passphrase is in this process for a moment.
     try LatchkeyPosix.Process.forbidInspection()

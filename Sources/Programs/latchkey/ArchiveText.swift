@@ -4,7 +4,7 @@ import LatchkeyBackup
 import LatchkeyGettext
 import LatchkeyKeybag
 
-/// What a backup or a restore did, in words and as JSON.
+/// The result of a backup or a restore, in words and as JSON.
 extension ArchiveReport {
   private struct Report: Encodable {
     struct Line: Encodable {

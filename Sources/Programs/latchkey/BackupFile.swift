@@ -4,7 +4,7 @@ import LatchkeyGettext
 import LatchkeyKeybag
 import LatchkeyPosix
 
-/// A backup that is read chunk by chunk. What is in the chunks, the daemon finds out.
+/// A backup that is read chunk by chunk. The daemon reads the content of the chunks.
 final class BackupFile {
   private let path: String
   private let file: FileDescriptor
@@ -14,7 +14,7 @@ final class BackupFile {
 
   /// The first bytes.
   let header: [UInt8]
-  /// What a try of its passphrase costs.
+  /// The cost of one try of its passphrase.
   let cost: PasswordCost
 
   /// A chunk without its length.

@@ -39,7 +39,7 @@ final class BusQuestions {
     let process: Int32
   }
 
-  /// Who owns a name, and who waits for it; the owner is the first.
+  /// The owner of a name, then the connections that wait for it.
   func queue(for name: String) -> Known<[Holder]> {
     let connections: [String]
     do throws(BusError) {

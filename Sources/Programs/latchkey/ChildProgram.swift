@@ -8,13 +8,13 @@ import LatchkeySodium
 /// Another program that reads what no library reads for us: GPG, KeePassXC, gzip. Secrets go by sockets and pipes only,
 /// never by arguments, the environment or files.
 struct ChildProgram {
-  /// What it is called, as the search path finds it.
+  /// Its name, for the search path.
   let name: String
   let arguments: [String]
-  /// What it may take; nil for as much as every program.
+  /// Its limits; nil for those of every program.
   var limits: Limits?
 
-  /// What a program may take that expands a file from elsewhere without limits of its own.
+  /// Limits for a program that expands a file from elsewhere without limits of its own.
   struct Limits {
     /// Bytes of address space.
     let memory: UInt64
@@ -22,13 +22,13 @@ struct ChildProgram {
     let time: UInt64
   }
 
-  /// What it wrote, and how it ended.
+  /// The program's output and end.
   struct Outcome: ~Copyable {
     let output: SecureBytes
     let isDone: Bool
     /// The signal that ended it, as a limit may; 0 for none.
     let signal: Int32
-    /// What it wrote on its standard error, line by line.
+    /// The lines of its standard error.
     let complaints: [String]
 
     /// The same, with another name for a file in what it wrote for a person.
@@ -167,7 +167,7 @@ struct ChildProgram {
     posix_spawn_file_actions_adddup2(&actions, errors, 2)
     if let document { posix_spawn_file_actions_adddup2(&actions, document, 3) }
     posix_spawn_file_actions_addclosefrom_np(&actions, document == nil ? 3 : 4)
-    // What GPG's agent asks on is the terminal of this session.
+    // The environment tells GPG's agent this session's terminal for its questions.
     let variables = ProcessInfo.processInfo.environment.merging(["LC_ALL": "C.UTF-8"]) { $1 }
     var settings = posix_spawnattr_t()
     posix_spawnattr_init(&settings)

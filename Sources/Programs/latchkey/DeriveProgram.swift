@@ -122,6 +122,6 @@ struct DeriveProgram {
 }
 
 extension HelperResult {
-  /// What a command is answered when it is done.
+  /// The answer to a command that was carried out.
   static var done: HelperResult { .unlocked }
 }

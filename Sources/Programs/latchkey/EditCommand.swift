@@ -80,11 +80,11 @@ struct EditCommand: ParsableCommand {
       try Sodium.initialize()
       let connection = try VaultConnection(place)
       let item = try ItemSelector(item).item(from: connection)
-      // What may be refused comes first, so that an item is rarely changed by half.
+      // The changes that may be refused come first, so that an item is rarely changed by half.
       var changed: [String] = []
       var wasCut = false
       do {
-        // Of an item that asks for something, its class is a part of that.
+        // The class of an item with requirements changes together with them.
         let changesAccess =
           require != nil || newPassphrase || (className != nil && !(item.require ?? "").isEmpty)
         if (className != nil && !changesAccess) || !set.isEmpty || !unset.isEmpty {
@@ -177,7 +177,7 @@ struct EditCommand: ParsableCommand {
     return (set.isEmpty && unset.isEmpty ? [] : ["attributes"]) + (className == nil ? [] : ["class"])
   }
 
-  /// Has the item ask for something else, and gives it another class or passphrase.
+  /// Changes the item's requirements, and its class or passphrase.
   private func changeAccess(of item: ListedItem, on connection: VaultConnection) throws -> [String] {
     let prompt = try connection.opening(item.collectionPath, asking: !prompts.isForbidden) {
       try connection.call(item.path, VaultConnection.itemAccess, "SetAccess") { out in

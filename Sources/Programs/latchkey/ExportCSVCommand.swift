@@ -29,7 +29,7 @@ private struct CSVForm: PlainForm {
     )
 
   private let output: ExportOutput
-  /// What rows say of the collection; nothing of the default one, where most items are.
+  /// The collection's name in the rows; empty for the default one, which has most items.
   private var group = ""
   private var entries = ExportedEntries()
   private let standard: String
@@ -63,7 +63,7 @@ private struct CSVForm: PlainForm {
           entry, entry.label, entry.secrets[.password], entry.secrets[.notes], entry.secrets[.totp],
           entry.secrets[.fields])
       }
-      // What no column is for has a row of its own.
+      // A secret without a column has a row of its own.
       for other in others { try row(entry, "\(entry.label) (\(other.name))", other.secret) }
     }
   }

@@ -5,7 +5,7 @@ import LatchkeyPAMClient
 import LatchkeyPosix
 import LatchkeySodium
 
-/// What every export can be told.
+/// The options of every export.
 struct ExportChoice: ParsableArguments {
   @OptionGroup var place: Place
   @OptionGroup var prompts: PromptChoice

@@ -115,10 +115,10 @@ struct ExportFile: ParsableArguments {
   }
 }
 
-/// What is written piece by piece, without encryption.
+/// A form that is written piece by piece, without encryption.
 protocol PlainForm: ExportForm {
   init(_ output: ExportOutput, _ vault: VaultConnection) throws
-  /// What the form cannot hold; empty where it has everything.
+  /// A warning about data that the form cannot hold; empty if it holds everything.
   static var warning: String { get }
 }
 
@@ -149,7 +149,7 @@ final class ExportOutput {
   }
 }
 
-/// Who gets at a folder.
+/// Access to a folder.
 enum FolderAccess {
   /// Whether users beside the owner and the group can list it or write to it, and get there at all.
   static func isPublic(_ path: String) -> Bool {

@@ -70,7 +70,7 @@ struct ExportKeePassCommand: ParsableCommand {
     var document = choice.dryRun ? nil : KeePassDocument()
     guard try source.pour(into: &document) else { return nil }
     guard var document else { return source.report }
-    // What keepassxc-cli writes is to go with it.
+    // An interruption must also remove the file that keepassxc-cli writes.
     Interruption.hold()
     let database: [UInt8]
     do { database = try self.database(of: document.xml(), password) } catch {

@@ -1,8 +1,8 @@
 import LatchkeyGettext
 
-/// What an export did, or would do.
+/// The result of an export, or of its rehearsal.
 struct ExportReport: Encodable {
-  /// What becomes of one item.
+  /// The outcome for one item.
   enum Outcome: String, Encodable {
     /// It is at the other place now.
     case exported
@@ -36,7 +36,7 @@ struct ExportReport: Encodable {
   private(set) var conflicts = 0
   private(set) var left = 0
   private(set) var lines: [Line] = []
-  /// What a person has to know beside the items.
+  /// Notices for the person beside the items.
   var notices: [String] = []
   /// The file that was written; nil for none.
   var file: String?

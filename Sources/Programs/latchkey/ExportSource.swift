@@ -2,7 +2,7 @@ import LatchkeyGettext
 import LatchkeySecretClient
 import LatchkeySystemd
 
-/// What an export makes of items.
+/// A form into which an export turns items.
 protocol ExportForm {
   mutating func begin(_ collection: ListedCollection) throws
   /// - Returns: what becomes of it, and why.
@@ -29,7 +29,7 @@ struct ExportSource {
   mutating func note(_ text: String) { report.notices.append(text) }
   mutating func wrote(_ file: String?) { report.file = file }
 
-  /// The collections that were asked for. What is in "session" ends with the session.
+  /// The collections that were asked for. Items in "session" end with the session.
   func collections() throws -> [ListedCollection] {
     let all = try ListedCollection.all(from: vault).filter { $0.name != "session" }
     let found = all.filter(choice.takes)

@@ -10,7 +10,7 @@ struct ExportedEntry {
     case custom(String)
     case attachment(String)
 
-    /// What an item of a password manager's says of itself.
+    /// The field that an item from a password manager names in its attributes.
     fileprivate init?(_ attributes: [String: String]) {
       switch attributes["field"] {
       case "password": self = .password
@@ -23,7 +23,7 @@ struct ExportedEntry {
       }
     }
 
-    /// What an import puts behind the label of the item; empty for a password.
+    /// The suffix that an import appends to the label of the item; empty for a password.
     fileprivate var suffix: String {
       switch self {
       case .password: ""
@@ -36,7 +36,7 @@ struct ExportedEntry {
   }
 
   private(set) var label: String
-  /// What its items have in common. Of an import's own attributes only those that the entry has no place for.
+  /// The attributes that all of its items have. Of an import's own attributes only those that the entry has no place for.
   let attributes: [String: String]
   let isLogin: Bool
   private(set) var created: UInt64

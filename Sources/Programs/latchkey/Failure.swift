@@ -5,7 +5,7 @@ import LatchkeyGettext
 import LatchkeySecretClient
 import LatchkeySystemd
 
-/// What a person is told when a command could not be done, and the exit status of it.
+/// The message for the person when a command failed, and its exit status.
 enum Failure: Error {
   case noDaemon(String)
   case strangeDaemon(String)
@@ -96,7 +96,7 @@ enum Failure: Error {
     }
   }
 
-  /// What the vault answered a program. Its own words are for people.
+  /// Turns the vault's answer to a program into a message for people.
   init(_ error: BusError) {
     if error.isNoSuchObject {
       self = .noItem(translated("there is no such item. 'latchkey find' lists what there is."))

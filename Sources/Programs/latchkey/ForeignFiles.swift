@@ -56,11 +56,12 @@ struct ForeignFiles {
     }
   }
 
-  /// Reads each file that is wanted. What was named alone is a failure where it cannot be read; of several, the others come.
+  /// Reads each file that is wanted. If a single named file cannot be read, the command fails; of several, the others are
+  /// read.
   ///
   /// - Parameters:
-  ///   - choice: which collections are wanted. A file of another one is not opened, so that its password does not matter.
-  ///   - beside: the paths of what belongs to a file, and is deleted with it.
+  ///   - choice: which collections are wanted. The files of others are not opened, so their passwords do not matter.
+  ///   - beside: the paths of other files that belong to a file, and are deleted with it.
   ///   - listing: tells the name and the label of the collection in a file without opening it.
   ///   - open: makes a collection of a file.
   /// - Returns: the collections; those of files that were not opened have no items.

@@ -55,7 +55,7 @@ extension ControlClient {
   }
 }
 
-/// What differs, for a person and as JSON.
+/// The differences, for a person and as JSON.
 struct ListedDifferences: Encodable {
   struct Item: Encodable {
     let change: String

@@ -4,7 +4,7 @@ import LatchkeyGettext
 import LatchkeyPosix
 import LatchkeySodium
 
-/// What every import can be told.
+/// The options of every import.
 struct ImportChoice: ParsableArguments {
   /// Which secret stays where two items have the same attributes.
   enum Preference: String, ExpressibleByArgument, CaseIterable {

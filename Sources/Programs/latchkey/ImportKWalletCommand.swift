@@ -110,7 +110,7 @@ struct ImportKWalletCommand: ParsableCommand {
   /// A wallet's path without its ending.
   private static func stem(_ path: String) -> String { path.hasSuffix(".kwl") ? String(path.dropLast(4)) : path }
 
-  /// The files of a wallet beside it: its salt, and what KWallet noted of its items.
+  /// The files of a wallet beside it: its salt, and KWallet's notes about its items.
   private static func beside(_ path: String) -> [String] {
     [saltEnding, notesEnding].map { stem(path) + $0 }.filter { access($0, F_OK) == 0 }
   }
@@ -118,7 +118,7 @@ struct ImportKWalletCommand: ParsableCommand {
   private static let saltEnding = ".salt"
   private static let notesEnding = "_attributes.json"
 
-  /// The salt beside a wallet; nothing where there is none.
+  /// The salt beside a wallet; empty if there is none.
   private static func salt(of stem: String) throws(ForeignFileError) -> SecureBytes {
     do {
       guard let file = try? ForeignFile(stem + saltEnding) else { return try SecureBytes(count: 0) }
@@ -143,7 +143,7 @@ struct ImportKWalletCommand: ParsableCommand {
     return String(decoding: octets, as: UTF8.self)
   }
 
-  /// What KWallet noted beside a wallet of the items that programs stored by the Secret Service.
+  /// KWallet's notes beside a wallet about the items that programs stored by the Secret Service.
   private static func served(of stem: String) -> [String: ServedEntry] {
     /// As KWallet writes it; beside the entries are two times.
     enum Note: Decodable {

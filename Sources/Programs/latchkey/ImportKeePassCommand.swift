@@ -57,8 +57,8 @@ struct ImportKeePassCommand: ParsableCommand {
     try importer.finish()
   }
 
-  /// The limits of keepassxc-cli. The cost that a header may ask for is far below, but an XML file within may be small in
-  /// its compressed form alone.
+  /// The limits of keepassxc-cli. The cost that a header may name is far below, but an XML file in the database may be small
+  /// in its compressed form alone.
   private static let limits = ChildProgram.Limits(memory: 4 << 30, time: 600)
 
   /// A copy of the database that was checked, for keepassxc-cli: the file may have changed since.

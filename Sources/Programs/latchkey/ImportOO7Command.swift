@@ -30,7 +30,7 @@ struct ImportOO7Command: ParsableCommand {
   func run() throws {
     let importer = try Failure.telling {
       try choice.prepare()
-      // Other files beside it are none of the secret that the portal gave.
+      // The portal's secret does not open other files beside it.
       let own = app.map { ["\(ForeignFiles.home)/.var/app/\($0)/data/keyrings/default.keyring"] } ?? []
       let files = try ForeignFiles(
         paths.isEmpty ? own : paths, folder: ForeignFiles.dataFolder + "/keyrings/v1", ending: ".keyring",
@@ -53,7 +53,7 @@ struct ImportOO7Command: ParsableCommand {
     try importer.finish()
   }
 
-  /// What opens the files: a person's password, or the secret that the portal gave an application.
+  /// The password for the files: a person's, or the secret that the portal gave an application.
   private func password(_ vault: VaultConnection) throws -> ImportPassword {
     guard let app else { return try ImportPassword(translated("Password of the keyring: ")) }
     let found = try vault.search(["app_id": app])

@@ -2,9 +2,9 @@ import Glibc
 import LatchkeyGettext
 import LatchkeyKeybag
 
-/// What an import did, or would do.
+/// The result of an import, or of its rehearsal.
 struct ImportReport: Encodable {
-  /// What becomes of one item.
+  /// The outcome for one item.
   enum Outcome: String, Encodable {
     /// It comes into the vault.
     case new
@@ -51,7 +51,7 @@ struct ImportReport: Encodable {
   private(set) var conflicts = 0
   private(set) var left = 0
   private(set) var lines: [Line] = []
-  /// What a person has to know beside the items.
+  /// Notices for the person beside the items.
   var notices: [String] = []
   /// Whether something of the old place was not looked at.
   var still_needed = false

@@ -47,7 +47,7 @@ struct ForeignService {
 
   /// Reads what was asked for.
   ///
-  /// - Parameter leave: told of a collection's label, an item's, and the reason, for each that could not be read.
+  /// - Parameter leave: gets the labels of the collection and the item, and the reason, for each item that could not be read.
   /// - Returns: the collections, and the name of the default one.
   func collections(
     _ choice: ImportChoice, leave: (String, String, String) -> Void
@@ -57,7 +57,7 @@ struct ForeignService {
     var found: [ForeignCollection] = []
     let progress = Progress()
     defer { progress.end() }
-    // What is in "session" ends with the session.
+    // Items in "session" end with the session.
     let all = try ListedCollection.all(from: connection).filter { $0.name != "session" }
     let unread = all.map { ForeignCollection(name: $0.name, label: $0.label, items: []) }
     try choice.checkNames(among: unread)

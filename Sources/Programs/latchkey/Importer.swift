@@ -203,8 +203,8 @@ struct Importer {
 
   // MARK: - items
 
-  /// Items that nothing but their secrets tells apart: those with the same attributes, or, where there are none, with the
-  /// same label.
+  /// Items that differ in nothing but their secrets: those with the same attributes, or, without attributes, with the same
+  /// label.
   private static func groups(_ items: [ForeignItem]) -> [[ForeignItem]] {
     var order: [[String: String]] = []
     var found: [[String: String]: [ForeignItem]] = [:]
@@ -405,7 +405,7 @@ struct Importer {
     add(.same, item, home, present.item.accessibility)
   }
 
-  /// Why the vault did not take one item; what concerns all of them is thrown.
+  /// Why the vault did not take one item; an error that concerns all of them is thrown.
   private func refusal(_ body: () throws -> Void) throws -> String? {
     do {
       try body()

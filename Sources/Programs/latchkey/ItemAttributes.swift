@@ -74,7 +74,7 @@ extension AccessibilityClass {
   }
 }
 
-/// What an item asks for, on the command line.
+/// An item's requirements, on the command line.
 extension AccessControl {
   static let help = translated(
     """
@@ -82,7 +82,7 @@ extension AccessControl {
     (a passphrase of its own), and 'or' if one condition is enough.
     """)
 
-  /// What an option names; "none" for nothing.
+  /// The requirements that an option names; "none" for no requirements.
   ///
   /// - Throws: `ValidationError`.
   static func option(_ text: String?) throws -> AccessControl? {

@@ -56,7 +56,7 @@ enum ItemSelector {
     return try Self.items(Array(Set(paths)), from: connection)
   }
 
-  /// What is at these paths, and was not deleted meanwhile, in the order in which it was stored.
+  /// The items at these paths that were not deleted meanwhile, in the order in which they were stored.
   static func items(_ paths: [String], from connection: VaultConnection) throws -> [ListedItem] {
     let found = try paths.compactMap { path in
       do throws(BusError) { return try ListedItem(path, from: connection) } catch {
@@ -68,7 +68,7 @@ enum ItemSelector {
     return found.sorted { ($0.collectionPath, $0.number) < ($1.collectionPath, $1.number) }
   }
 
-  /// The only item; ends the command where there is none, or more than one.
+  /// The only item; ends the command if there is none, or more than one.
   func item(from connection: VaultConnection) throws -> ListedItem {
     let found = try items(from: connection)
     guard let first = found.first else { throw Self.nothing }

@@ -10,6 +10,6 @@ enum ItemTally {
       : translated(items, one: "\(items) item found: \(parts).", other: "\(items) items found: \(parts).")
   }
 
-  /// A title and the lines below it; nothing where there are none.
+  /// A title and the lines below it; empty without lines.
   static func section(_ title: String, _ lines: [String]) -> [String] { lines.isEmpty ? [] : [title] + lines }
 }

@@ -3,7 +3,7 @@ import Glibc
 import LatchkeySecretClient
 import LatchkeySodium
 
-/// What the commands print with --json: always the same keys, and nothing that commands a terminal.
+/// The output of the commands with --json: always the same keys, and no control characters for a terminal.
 enum JSONText {
   static func of(_ value: some Encodable) throws -> String {
     try text(of: value, [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes])
@@ -53,7 +53,7 @@ enum JSONText {
 
   /// Valid UTF-8 as a string of JSON.
   private static func quoted(_ text: RawSpan) throws(SodiumError) -> SecureBytes {
-    // What each byte becomes at most, and the quotes.
+    // The greatest size of each byte, and the quotes.
     let size = text.withUnsafeBytes { text in
       text.reduce(2) { size, byte in
         switch byte {

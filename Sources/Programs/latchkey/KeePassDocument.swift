@@ -4,7 +4,7 @@ import LatchkeySodium
 
 /// A database of KeePass as XML, in memory for secrets. KeePassXC's Secret Service finds its entries by the same attributes.
 struct KeePassDocument: ExportForm {
-  /// What KeePassXC's Secret Service calls a secret that is no password, and its content type.
+  /// The names by which KeePassXC's Secret Service knows a secret that is not a password, and its content type.
   private static let dataName = "FDO_SECRETS_DATA"
   private static let typeName = "FDO_SECRETS_CONTENT_TYPE"
   /// Fields that every entry has.
@@ -68,7 +68,7 @@ struct KeePassDocument: ExportForm {
     for (name, text) in [("Title", entry.label), ("UserName", entry.user), ("URL", entry.url)] {
       try field(name, text, to: &out)
     }
-    // What it is found by; an import from KeePass has these in the fields above.
+    // The attributes by which it is found; an import from KeePass has these in the fields above.
     if !entry.isLogin {
       for (name, text) in entry.attributes.sorted(by: { $0.key < $1.key }) where !Self.standardFields.contains(name) {
         try field(name, text, to: &out)
@@ -114,7 +114,7 @@ struct KeePassDocument: ExportForm {
 
   private static func uuid() -> String { Base64.encode(Sodium.randomBytes(16)) }
 
-  /// Text that is no secret; what XML cannot hold becomes a question mark.
+  /// Text that is not secret; a character that XML cannot hold becomes a question mark.
   private static func escaped(_ text: String) -> String {
     var out = ""
     for scalar in text.unicodeScalars {

@@ -13,10 +13,10 @@ struct ListedCollection {
   var label = ""
   var isLocked = false
 
-  /// What a person may call it by, beside its label.
+  /// A name for persons, beside its label.
   var name: String { String(path.dropFirst(ListedCollection.folder.count)) }
 
-  /// The label, or the name where there is none.
+  /// The label, or else the name.
   var title: String { label.isEmpty ? name : label }
 
   init(_ path: String, from connection: VaultConnection) throws(BusError) {

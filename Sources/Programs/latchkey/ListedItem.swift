@@ -16,7 +16,7 @@ struct ListedItem: Encodable {
   private(set) var created: UInt64 = 0
   private(set) var modified: UInt64 = 0
   private(set) var accessibility: AccessibilityClass?
-  /// What it asks for, in the words of --require; empty for nothing, nil together with the label.
+  /// Its requirements, in the words of --require; empty for none, nil together with the label.
   private(set) var require: String?
   private(set) var collection: ListedCollection?
   /// Why it is locked.
@@ -31,7 +31,7 @@ struct ListedItem: Encodable {
   /// The path of its collection.
   var collectionPath: String { String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)]) }
 
-  /// Label, attributes, times, class, what it asks for, and whether it is locked.
+  /// Label, attributes, times, class, requirements, and whether it is locked.
   init(_ path: String, from connection: VaultConnection) throws(BusError) {
     self.path = path
     var (label, attributes) = ("", [String: String]())
@@ -123,7 +123,7 @@ struct ListedItem: Encodable {
   }
 }
 
-/// What keeps an item from being read while nothing is locked, in the vault's words.
+/// The obstacles to reading an item while nothing is locked, in the vault's words.
 private struct Obstacles {
   private let connection: VaultConnection
   private var channel: SecretChannel?

@@ -91,7 +91,7 @@ struct LoggedAccess: Encodable {
     if case .ended(let end) = outcome { "\(end)" } else { "\(outcome)" }
   }
 
-  /// What came of it, in words.
+  /// The outcome, in words.
   private var outcome: String {
     guard let event = line.event else { return translated("this entry is damaged, or was altered") }
     return switch (event.outcome, event.action) {

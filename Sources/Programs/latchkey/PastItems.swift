@@ -8,7 +8,7 @@ struct PastItems {
   private let place: Place
   private let found: [FoundItemsPage.Line]
 
-  /// Those that only generations have, as a person is told of them.
+  /// The items that only generations have, in words for a person.
   let titles: [String]
 
   /// Finds them. Before anything is deleted: afterwards nobody knows what an item was called in the generations.

@@ -13,9 +13,9 @@ struct ProtectorCommand: ParsableCommand {
     abstract: translated("List what unlocks the vault, and let logins without a password unlock a part of it."),
     subcommands: [List.self, Add.self, Remove.self], defaultSubcommand: List.self)
 
-  /// What can be added and removed here.
+  /// The kinds of protectors that can be added and removed here.
   enum Kind: String, ExpressibleByArgument, CaseIterable {
-    /// What logins without a password have.
+    /// The protector for logins without a password.
     case session
   }
 
@@ -77,7 +77,7 @@ struct ProtectorCommand: ParsableCommand {
         guard status.state == .unlocked else {
           throw Failure.declined(translated("the vault is locked. Run 'latchkey unlock' first."))
         }
-        // What a file of the user's wraps would be given out to everybody.
+        // With a device key in the user's own file, everybody who reads that file could unwrap the secret.
         guard status.deviceKey == "host" || status.deviceKey == "tpm" else {
           throw Failure.declined(
             translated(

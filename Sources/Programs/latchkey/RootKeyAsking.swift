@@ -22,7 +22,7 @@ struct RootKeyAsking: ParsableArguments {
   @Option(help: ArgumentHelp(translated("Where the device key service listens."), visibility: .hidden))
   var deviceSocket: String?
 
-  /// What must be so before anything secret is asked for.
+  /// Prepares the process before anything secret is asked for.
   static func prepare() throws {
     try LatchkeyPosix.Process.forbidInspection()
     try Sodium.initialize()
@@ -135,9 +135,9 @@ private final class KeepingConversation: Conversation {
 }
 
 extension HelperResult? {
-  /// What a person is told where it is not done.
+  /// The message for the person if it was not done.
   ///
-  /// - Parameter wrong: where what was given opens nothing.
+  /// - Parameter wrong: the message for a wrong password or code.
   func failure(wrong: String) -> Failure {
     switch self {
     case .wrongPassword: .declined(wrong)

@@ -125,7 +125,7 @@ struct RotateCommand: ParsableCommand {
     StandardStream.output.show(text)
   }
 
-  /// What has not got new keys, and why.
+  /// The items that have no new keys, and why.
   static func remarks(_ rotation: Status.Rotation) -> [String] {
     func items(_ count: UInt64) -> String { translated(count, one: "1 item", other: "\(count) items") }
     var lines: [String] = []

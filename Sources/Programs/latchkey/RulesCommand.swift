@@ -51,7 +51,7 @@ struct RulesPlace: ParsableArguments {
     return prefix.appendingPathComponent("share/latchkey/rules.yaml").path
   }
 
-  /// What is at each place: a file, nothing, or an error.
+  /// The result at each place: a file, nothing, or an error.
   func load() throws -> [(path: String, outcome: Result<RulesFile?, RulesError>)] {
     try paths.map { path, mustExist in
       do throws(RulesError) {

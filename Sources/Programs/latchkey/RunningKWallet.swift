@@ -43,7 +43,7 @@ struct RunningKWallet {
   ///
   /// - Parameters:
   ///   - notes: what KWallet noted of a wallet's items of the Secret Service: it tells no program their attributes.
-  ///   - leave: told of a wallet's name, an entry's, and the reason, for each that could not be read.
+  ///   - leave: gets the names of the wallet and the entry, and the reason, for each entry that could not be read.
   func collections(
     _ choice: ImportChoice, notes: (String) -> [String: ServedEntry], leave: (String, String, String) -> Void
   ) throws -> [ForeignCollection] {
@@ -111,7 +111,7 @@ struct RunningKWallet {
     }
   }
 
-  /// It forgets that we had it open; for other programs it stays open.
+  /// Ends our use of a wallet; other programs keep theirs.
   private func close(_ handle: Int32) {
     _ = try? call("close") { out in
       out.appendInt32(handle)

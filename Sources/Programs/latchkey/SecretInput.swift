@@ -7,7 +7,7 @@ import LatchkeySodium
 
 /// Where a new secret comes from: standard input, or a person at the terminal. Never an argument, which others can see.
 struct SecretInput: ParsableArguments {
-  /// What becomes of a line end behind the secret.
+  /// The treatment of a line end behind the secret.
   enum Newline: String, ExpressibleByArgument, CaseIterable {
     case auto, keep, strip
   }

@@ -177,19 +177,19 @@ struct StatusCommand: ParsableCommand {
     return text.map(TerminalText.printable).joined(separator: "\n")
   }
 
-  /// Why it is locked, in the person's language.
+  /// The reasons of the lock, in the person's language.
   static func lockReasons(_ status: Status) -> [String] {
     status.lockReasons.map { $0 == "command" ? translated("by 'latchkey lock'") : Answers.told($0) }
   }
 
-  /// What a person does to unlock it.
+  /// The way for a person to unlock it.
   private static func wayToUnlock(_ status: Status) -> String {
     if status.lockerUp { return translated("unlock the screen") }
     return status.generation == 0
       ? translated("run 'latchkey unlock', which creates the vault") : translated("run 'latchkey unlock'")
   }
 
-  /// What it means that an older copy of the vault was put back, and what to do.
+  /// An explanation that an older copy of the vault was put back, and what to do.
   private static func olderFiles(_ status: Status) -> [String] {
     guard status.hasOlderKeybag || status.hasOlderDatabase else { return [] }
     var lines = [translated("An older copy of the vault was put back")]

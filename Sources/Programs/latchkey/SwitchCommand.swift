@@ -36,7 +36,7 @@ struct SwitchCommand: ParsableCommand {
         sudo latchkey switch --to latchkey --all-users
       """))
 
-  /// Who is to keep the secrets.
+  /// The provider that is to keep the secrets.
   enum Target: String, ExpressibleByArgument, CaseIterable {
     case latchkey
   }

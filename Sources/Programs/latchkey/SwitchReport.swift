@@ -1,7 +1,7 @@
 import LatchkeyGettext
 import LatchkeyProviderSwitch
 
-/// What `latchkey switch` says: what it does or would do, why it does not, and what is left to the person.
+/// The report of `latchkey switch`: what it does or would do, why it does not, and what is left to the person.
 struct SwitchReport: Encodable {
   let side: FileChange.Side
   /// Whether it is for all users of the machine.
@@ -20,7 +20,7 @@ struct SwitchReport: Encodable {
     (self.side, self.isForAll, self.isDryRun) = (side, isForAll, isDryRun)
   }
 
-  /// What a plan says.
+  /// Takes over the contents of a plan.
   mutating func take(_ plan: SwitchPlan, _ session: [String], _ scope: SwitchScope) {
     changes =
       plan.puttingBack.map { $0.backWords(home: scope.home) } + plan.changes.map { $0.words(home: scope.home) }
@@ -37,7 +37,7 @@ struct SwitchReport: Encodable {
     left.map { translated("\($0.path) was changed since, so it stays as it is. Look at it: \($0.purposeWords).") }
   }
 
-  /// Who has the name at the end, and who waits for it.
+  /// Notes the name's owner at the end, and the programs that wait for it.
   mutating func sawSession(_ session: SwitchSession?) { owners = session?.holders().map(\.program) ?? [] }
 
   var status: Int32 { refused.isEmpty ? (left.isEmpty ? 0 : 4) : 1 }
@@ -76,7 +76,7 @@ struct SwitchReport: Encodable {
     return lines.map(TerminalText.printable).joined(separator: "\n")
   }
 
-  /// What can be done then.
+  /// The next step for the person.
   private var next: String {
     switch (side, isForAll) {
     case (.toLatchkey, false):

@@ -53,9 +53,9 @@ struct SwitchSession {
     }
   }
 
-  // MARK: What is done
+  // MARK: Changes
 
-  /// What the session does, for a person, as parts of a list.
+  /// The changes of the session, for a person, as parts of a list.
   func words(_ plan: SwitchPlan) -> [String] {
     switch plan.side {
     case .toLatchkey:
@@ -110,7 +110,7 @@ struct SwitchSession {
   }
 
   private func end(_ holder: Holder) {
-    // What its parts were, to start those again that have nothing to do with secrets.
+    // Its parts that were running, to start those again that have nothing to do with secrets.
     let hadAgent = holder.provider?.id == "gnome-keyring" && agent.isRunning
     let hadModules = access("\(runtime)/keyring/pkcs11", F_OK) == 0
     let process = holder.unit == nil ? RunningProcess(pid: holder.process) : nil

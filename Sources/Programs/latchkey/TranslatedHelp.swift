@@ -2,6 +2,6 @@ import ArgumentParser
 import LatchkeyGettext
 
 extension ArgumentHelp {
-  /// What an option or argument is for, in the person's language.
+  /// The help of an option or argument, in the person's language.
   static func translated(_ phrase: Phrase) -> ArgumentHelp { ArgumentHelp(LatchkeyGettext.translated(phrase)) }
 }

@@ -61,8 +61,8 @@ struct UnlockCommand: ParsableCommand {
       let outcome = Authentication.run(
         service: "latchkey-unlock", user: account.name, terminal: ttyname(0).map { String(cString: $0) },
         folder: asking.pamFolder, createsVault: creates, conversation: conversation)
-      // What counts is not what PAM says but whether the keys are there: after an administrator changed the login
-      // password, PAM refuses the old one, which still opens the vault.
+      // The vault's state counts, not PAM's result: after an administrator changed the login password, PAM refuses the old
+      // one, which still opens the vault.
       let after = try status()
       if Self.isDone(after) {
         return print(creates ? translated("The vault is created, and unlocked.") : translated("The vault is unlocked."))

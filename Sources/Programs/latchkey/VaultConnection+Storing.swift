@@ -97,7 +97,7 @@ extension VaultConnection {
 }
 
 extension Message {
-  /// What was made, and the prompt that has to come first.
+  /// The new item, and the prompt that has to come first.
   fileprivate func readMade() throws(BusError) -> (item: String, prompt: String?) {
     let item = try readObjectPath()
     let prompt = try readObjectPath()

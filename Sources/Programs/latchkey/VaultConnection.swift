@@ -72,7 +72,7 @@ final class VaultConnection {
     try connection.set(property, of: path, on: interface, signature, build)
   }
 
-  /// The paths of the items that have these attributes, all of them where there are none.
+  /// The paths of the items that have these attributes; of all items without attributes.
   func search(_ attributes: [String: String]) throws(BusError) -> [String] {
     try call(Self.root, Self.service, "SearchItems") {
       $0.appendStringDictionary(attributes)
@@ -101,7 +101,7 @@ final class VaultConnection {
     }
   }
 
-  /// What to do for an item or a collection that is locked while the vault is not.
+  /// Advice for an item or a collection that is locked while the vault is not.
   private func advice(on path: String) -> String {
     if let item = try? ListedItem(path, from: self), let require = item.require, !require.isEmpty {
       return translated(
@@ -139,7 +139,7 @@ final class VaultConnection {
     return StatusCommand.lockReasons(status).joined(separator: ", ")
   }
 
-  /// Asks that `path` is opened. What was not opened shows by what is tried next.
+  /// Asks the vault to unlock `path`. A failure shows in the caller's next step.
   ///
   /// - Returns: whether a person was needed for it.
   @discardableResult
@@ -156,8 +156,7 @@ final class VaultConnection {
 
   /// Waits for a person. A signal that would end this program withdraws the question first.
   ///
-  /// - Returns: the path of what was made, where the prompt was for that; nil for everything else, and where the person
-  ///   wanted none of it.
+  /// - Returns: the path of what was made, if the prompt was for that; nil for everything else, and if the person declined.
   @discardableResult
   func perform(_ prompt: String) throws -> String? {
     var isCompleted = false
@@ -221,7 +220,7 @@ private struct InterruptingSignals {
 }
 
 extension Message {
-  /// What `Completed` says of a prompt for something new.
+  /// Reads `Completed` of a prompt for something new.
   fileprivate func readMadeObject() throws(BusError) -> String? {
     let isDismissed = try readBool()
     let path = try readVariant("o") { (value) throws(BusError) in try value.readObjectPath() }

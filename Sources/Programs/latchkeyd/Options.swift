@@ -9,7 +9,7 @@ struct Options {
   var home: String
   /// The runtime folder below which the control socket is.
   var runtime: String
-  /// What shows a prompt, where no service manager does.
+  /// The program that shows a prompt if no service manager does.
   var promptProgram: String
   /// The rules that were installed.
   var rules = "/usr/share/latchkey/rules.yaml"
