@@ -157,7 +157,7 @@ final class ArchiveService {
       return ArchivePage(of: report, after: line)
     case .restore(let restore):
       let report = try restore.report { presence.service?.restored($0) }
-      // Writing takes its time on a slow disk: whoever waited for it was not silent.
+      // Writing may take long on a slow disk. A client that waited for it was not silent.
       archive?.limit?.rearm(after: Archive.silenceLimit)
       return ArchivePage(of: report, after: line)
     }

@@ -50,7 +50,7 @@ final class DesktopNotification {
       return
     }
     if watch == nil {
-      // The bus takes the rule before it passes the call on: whoever comes after the answer is heard.
+      // The bus takes the rule before it passes the call on, so a service that appears after the answer is noticed.
       watch = try? bus.matchSignal(
         sender: "org.freedesktop.DBus", interface: "org.freedesktop.DBus", member: "NameOwnerChanged", arg0: Self.name,
         installed: { _ in }

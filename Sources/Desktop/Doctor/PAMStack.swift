@@ -108,7 +108,7 @@ struct PAMStack {
     }
   }
 
-  /// Words between blanks; what is in brackets is one.
+  /// Words between blanks; text in brackets is one word.
   private static func words(_ line: String) -> [String] {
     var words: [String] = []
     var word = ""

@@ -9,7 +9,7 @@ public struct PromptStep: Equatable, Sendable {
     case unlock = "latchkey-unlock"
     /// The passphrase of a collection or a backup.
     case collection = "latchkey-collection"
-    /// That it is the person: the login password, or whatever the administrator put there.
+    /// The person's identity: the login password, or another proof that the administrator chose.
     case presence = "latchkey-presence"
     /// A finger.
     case biometry = "latchkey-biometry"

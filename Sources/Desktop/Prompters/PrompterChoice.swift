@@ -1,5 +1,5 @@
-/// Asks by what the person sees: the desktop's own prompter, else another on the display, else the caller's terminal. What
-/// turns out not to be there, or not to work, is left for the next; where none is left, nobody can be asked.
+/// Asks by what the person sees: the desktop's own prompter, else another on the display, else the caller's terminal. A
+/// prompter that is missing or does not work gives way to the next. If none is left, nobody can be asked.
 public final class PrompterChoice: Prompter {
   private let deadline: PromptDeadline
   private var candidates: ArraySlice<() -> (any Prompter)?> = []

@@ -67,7 +67,7 @@ public final class PromptQueue {
   static let waitingLimit = 256
   /// How long a client waits for a person.
   private static let limit = Duration.seconds(300)
-  /// The same while a locker is up: whoever unlocks the screen answers by it.
+  /// The same while a locker is up: unlocking the screen answers the question.
   private static let limitBehindLocker = Duration.seconds(120)
   /// How long nothing is shown after a prompt was taken off the screen, as clients can bring about: a person who types must
   /// see that what comes next is another question.
@@ -189,7 +189,7 @@ public final class PromptQueue {
       // Told when it has left the screen: a shell must not find its terminal without echo when the program that it waited
       // for is through.
       let tell = { for (ticket, isAnswered) in tickets where isAnswered { ticket.end(.outdated) } }
-      // Taken away first: whoever is told that it ended may ask again at once.
+      // Taken away first: a client that hears of its end may ask again at once.
       if prompt.tickets.isEmpty {
         remove(prompt, .outdated, for: shown, gone: tell)
       } else if delegate.isLockerUp || prompt.caller != shown {
@@ -336,7 +336,7 @@ public final class PromptQueue {
       switch prompt.question {
       case .login: subject.createsVault ? .newVault : .login
       case .loginAdvice: .loginAdvice
-      // Of a backup it is shown by whoever asks, who knows what it is about.
+      // The command that asks for a backup's passphrase shows the prompt itself, so no more need be said.
       case .collection, .backup: .collection
       case .newPassphrase, .newBackup: .newPassphrase
       case .item: .item

@@ -1,12 +1,12 @@
 import LatchkeyDoctor
 
-/// What to do with a file by which the desktop starts a provider with each session.
+/// The change of a file by which the desktop starts a provider with each session.
 enum AutostartChange: Equatable {
   /// It starts the part for secrets and nothing else.
   case hide
   /// It goes on with this command, which starts the other parts.
   case command(String)
-  /// It cannot be told what else it starts.
+  /// It may start other programs, which cannot be told.
   case unclear
 
   /// The parts of gnome-keyring that have nothing to do with secrets.

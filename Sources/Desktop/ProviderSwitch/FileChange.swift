@@ -23,18 +23,18 @@ public struct FileChange: Codable, Equatable, Sendable {
   public let path: String
   /// Which way made it.
   public let side: Side
-  /// What it is for, in English words.
+  /// Its purpose, in English words.
   public let purpose: String
-  /// What was there.
+  /// The file's state before the change.
   public internal(set) var before: FileState
-  /// What is there afterwards.
+  /// The file's state after the change.
   public internal(set) var after: FileState
   var settings: [Setting] = []
 
-  /// What it is for, in the person's language.
+  /// Its purpose, in the person's language.
   public var purposeWords: String { Purpose.words(of: purpose) }
 
-  /// What is done, for a person, as part of a list.
+  /// The change, for a person, as part of a list.
   public func words(home: String?) -> String {
     let place = Self.short(path, home: home)
     switch after {
@@ -48,7 +48,7 @@ public struct FileChange: Codable, Equatable, Sendable {
     }
   }
 
-  /// What putting it back does, for a person, as part of a list.
+  /// The way back, for a person, as part of a list.
   public func backWords(home: String?) -> String {
     let place = Self.short(path, home: home)
     switch before {

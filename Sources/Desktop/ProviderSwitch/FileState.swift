@@ -2,7 +2,7 @@ import FoundationEssentials
 import Glibc
 import LatchkeyPosix
 
-/// What is at a path, as far as a switch keeps it and can put it back.
+/// The state of a path, as far as a switch keeps it and can put it back.
 public enum FileState: Equatable, Sendable {
   /// Nothing.
   case absent
@@ -14,7 +14,7 @@ public enum FileState: Equatable, Sendable {
   /// A file of text that everybody may read, as programs make theirs.
   static func text(_ text: String, mode: UInt32 = 0o644) -> FileState { .file(bytes: Array(text.utf8), mode: mode) }
 
-  /// The text of a file; nil for anything else, and for what is no UTF-8.
+  /// The text of a file; nil for anything else, and for bytes that are not UTF-8.
   var text: String? {
     guard case .file(let bytes, _) = self else { return nil }
     return String(validating: bytes, as: UTF8.self)

@@ -4,7 +4,7 @@ import LatchkeyPosix
 /// The files of one person, or root's that count for all users. Each is changed whole or not at all: a kill or a power cut leaves
 /// the old or the new state.
 struct OwnedFiles {
-  /// What stands in front of every path: empty, or the folder of a system that a test made.
+  /// The prefix of every path: empty, or the folder of a system that a test made.
   let top: String
   let owner: uid_t
   /// Whether they count for all users: then others read them, and nobody but the owner may have a hand in the way to them.
@@ -12,13 +12,13 @@ struct OwnedFiles {
   /// Called in front of each change of the disk. A test ends there as a kill would.
   var beforeChange: () throws(PosixError) -> Void = {}
 
-  /// Settings files are small; a larger one is none.
+  /// Settings files are small; a larger file is something else.
   static let sizeLimit = 1 << 20
 
-  /// What is at a path.
+  /// The state of a path.
   ///
-  /// - Throws: ``PosixError``: `EPERM` for what belongs to somebody else, `ENOTSUP` for a folder, a device and the like,
-  ///   `EFBIG` above the limit.
+  /// - Throws: ``PosixError``: `EPERM` for a file of somebody else, `ENOTSUP` for a folder, a device and the like, `EFBIG`
+  ///   above the limit.
   func state(_ path: String, limit: Int = sizeLimit) throws(PosixError) -> FileState {
     guard stranger(onTheWayTo: path) == nil else { throw PosixError("open", code: EPERM) }
     var status = stat()
@@ -40,8 +40,9 @@ struct OwnedFiles {
     }
   }
 
-  /// The first folder above a path that somebody but the owner could replace, or where a link leads elsewhere; nil where there is
-  /// none. What is written there as root could otherwise end up anywhere. A person's own folders are the person's business.
+  /// The first folder above a path that somebody but the owner could replace, or where a link leads elsewhere; nil if there
+  /// is none. A file that is written there as root could otherwise end up anywhere. A person's own folders are the person's
+  /// business.
   func stranger(onTheWayTo path: String) -> String? {
     guard areForAll else { return nil }
     var folders = [Self.folder(path)]

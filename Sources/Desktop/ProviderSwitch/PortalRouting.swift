@@ -88,8 +88,8 @@ struct PortalRouting {
     return true
   }
 
-  /// What a desktop's file says, for a copy of it; nil where the copy could show users what only root can read. Root follows any
-  /// link, and not only root may write to /usr/local/share.
+  /// The text of a desktop's file, for a copy of it; nil if the copy could show users a text that only root can read. Root
+  /// follows any link, and not only root may write to /usr/local/share.
   private func textToCopy(_ path: String, _ files: OwnedFiles) -> SettingsText? {
     guard scope == .allUsers else { return settings(path) }
     guard let state = try? files.state(path), let text = state.text, let mode = state.mode, mode & 0o004 != 0 else {

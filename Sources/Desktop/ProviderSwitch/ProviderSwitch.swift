@@ -5,7 +5,7 @@ import LatchkeyPosix
 /// Makes Latchkey the only provider of secrets for one person or for all users, or hands that back to the provider that there
 /// was before. Each file that it changes can be put back as it was.
 public struct ProviderSwitch {
-  /// Who runs it, for whom, and what the session says of them.
+  /// The person who runs it, the scope, and the settings of the person's session.
   public struct Person: Sendable {
     /// The user's number.
     public let uid: UInt32
@@ -46,7 +46,7 @@ public struct ProviderSwitch {
 
   private var switcher: Switcher { Switcher(files: files, scope: person.scope) }
 
-  /// What a switch would do. Changes nothing.
+  /// The plan of a switch. Changes nothing.
   public func plan(_ side: FileChange.Side) throws(SwitchError) -> SwitchPlan {
     let putBack = try switcher.toPutBack(side)
     var wanted = WantedChanges(root: root, person: person, files: files)
@@ -72,13 +72,13 @@ public struct ProviderSwitch {
 
   /// Does what a plan says about files.
   ///
-  /// - Returns: what was not put back, as somebody changed it since.
+  /// - Returns: the changes that were not put back, because somebody changed the file since.
   public func perform(_ plan: SwitchPlan) throws(SwitchError) -> [FileChange] {
     try switcher.run(plan.side, plan.changes)
   }
 }
 
-/// What a switch would do, before it does it.
+/// The plan of a switch, before it is carried out.
 public struct SwitchPlan: Sendable {
   /// Which way it goes.
   public let side: FileChange.Side
@@ -90,6 +90,6 @@ public struct SwitchPlan: Sendable {
   public let left: [FileChange]
   /// Why it must not be done.
   public let obstacles: [String]
-  /// What else the person has to know.
+  /// Notices for the person.
   public let notes: [String]
 }

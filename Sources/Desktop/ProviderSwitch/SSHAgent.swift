@@ -6,11 +6,11 @@ import LatchkeyPosix
 
 /// gnome-keyring's agent for ssh, which version 42 has beside its part for secrets.
 public struct SSHAgent {
-  /// What the agent has.
+  /// The agent's state.
   public enum Content: Equatable {
     /// No agent listens.
     case absent
-    /// One listens, and its answer did not come, or makes no sense: its keys are not known.
+    /// One listens, and its answer did not come, or makes no sense: its keys are unknown.
     case silent
     /// Its keys, as files of public keys have them.
     case keys(Set<String>)
@@ -49,7 +49,7 @@ public struct SSHAgent {
     return false
   }
 
-  /// What it has now.
+  /// The state now.
   public var content: Content {
     do throws(PosixError) { return .keys(try answer()) } catch {
       return Self.saysThatNobodyListens(error) ? .absent : .silent

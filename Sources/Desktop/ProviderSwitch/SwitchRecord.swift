@@ -2,7 +2,8 @@ import FoundationEssentials
 import Glibc
 import LatchkeyPosix
 
-/// What a switch changed, and what was there before: written before the first change, removed with the last that was put back.
+/// The changes of a switch, with the former files. It is written before the first change, and removed with the last that was
+/// put back.
 struct SwitchRecord: Codable, Equatable {
   private var version = 1
   /// In the order in which they are made.
@@ -15,13 +16,13 @@ struct SwitchRecord: Codable, Equatable {
   /// It has the former and the new text of each file, in Base64.
   private static let sizeLimit = 64 * OwnedFiles.sizeLimit
 
-  /// The record of a person or of the machine; an empty one where there is none.
+  /// The record of a person or of the machine; empty if there is none.
   static func read(_ files: OwnedFiles, _ scope: SwitchScope) throws(SwitchError) -> SwitchRecord {
     let path = scope.record
     do {
       let state = try files.state(path, limit: sizeLimit)
       if state == .absent { return SwitchRecord() }
-      // A link is none of ours. Taken for no record, it would be replaced, and what it leads to forgotten.
+      // A link is not ours. If it were taken for a missing record, it would be replaced, and its target forgotten.
       guard case .file(let bytes, _) = state else { throw SwitchError.unreadableRecord(path) }
       let record = try JSONDecoder().decode(SwitchRecord.self, from: Data(bytes))
       guard record.version == 1 else { throw SwitchError.unreadableRecord(path) }
@@ -58,7 +59,7 @@ struct SwitchRecord: Codable, Equatable {
   }
 }
 
-/// Why a switch ended before its end. What it did is in the record, so it can be run again, in either direction.
+/// Why a switch ended before its end. Its changes are in the record, so it can be run again, in either direction.
 public enum SwitchError: Error, Equatable {
   /// A file could not be changed.
   case file(String, PosixError)

@@ -22,8 +22,8 @@ public enum SwitchScope: Equatable, Sendable {
   /// Which backend each desktop's portals have.
   var portals: String { place("/.config/xdg-desktop-portal", or: "/etc/xdg/xdg-desktop-portal") }
 
-  /// What is noted of the changes. XDG_STATE_HOME is not asked, as with the vault's own folder. That of all users is beside the
-  /// other files of /etc, so that a copy of /etc has the changes and what puts them back.
+  /// The file with the record of the changes. XDG_STATE_HOME does not count, as with the vault's own folder. The record for
+  /// all users is beside the other files of /etc, so that a copy of /etc has the changes and the way back.
   var record: String { place("/.local/state/latchkey/switch.json", or: MachineSwitch.record) }
   /// The folder whose lock keeps two runs apart.
   var lockFolder: String { home ?? "/etc" }

@@ -2,14 +2,15 @@ import Glibc
 import LatchkeyDoctor
 import LatchkeyPosix
 
-/// Makes the changes of a switch and puts them back. Whatever ends it, running it again in either direction goes on from there.
+/// Makes the changes of a switch and puts them back. After an interruption, running it again in either direction goes on from
+/// there.
 struct Switcher {
   let files: OwnedFiles
   let scope: SwitchScope
 
   /// Puts back what the other side changed, and makes `changes`, those of this side that are still to be made.
   ///
-  /// - Returns: what was not put back, as somebody changed it since.
+  /// - Returns: the changes that were not put back, because somebody changed the file since.
   func run(_ side: FileChange.Side, _ changes: [FileChange]) throws(SwitchError) -> [FileChange] {
     var record = try SwitchRecord.read(files, scope)
     let former = record
@@ -103,7 +104,7 @@ struct Switcher {
     } catch { throw .file(change.path, error) }
   }
 
-  /// What putting back the other side's changes would do; `isLeft` where somebody changed the file since.
+  /// The other side's changes that would be put back; `isLeft` if somebody changed the file since.
   func toPutBack(_ side: FileChange.Side) throws(SwitchError) -> [(change: FileChange, isLeft: Bool)] {
     let record = try SwitchRecord.read(files, scope)
     return record.changes.reversed().filter { $0.side != side }.compactMap { change in

@@ -27,7 +27,7 @@ struct WantedChanges {
 
   // MARK: To Latchkey
 
-  /// What makes Latchkey the only one.
+  /// Adds the changes that make Latchkey the only provider.
   mutating func takeOver() {
     checkGround()
     for provider in Provider.all where provider.isInstalled(root, searchPath: person.searchPath) {
@@ -45,7 +45,7 @@ struct WantedChanges {
     }
   }
 
-  /// What must hold before anything is worth changing.
+  /// Looks for obstacles before anything is changed.
   private mutating func checkGround() {
     if let home = scope.home, let folder = person.configHome, folder != "\(home)/.config" {
       obstacles.append(
@@ -126,7 +126,7 @@ struct WantedChanges {
     }
   }
 
-  /// gnome-keyring's unit goes on without its part for secrets; what has no other part is masked.
+  /// gnome-keyring's unit goes on without its part for secrets; a unit without other parts is masked.
   private mutating func turnOff(unit: String, of provider: Provider) {
     let own = "\(scope.units)/\(unit)"
     if let state = state(own), state != .absent, !isAlias(state) {
@@ -202,7 +202,7 @@ struct WantedChanges {
           )
         }
       }
-      // What is off where nothing is said needs no file.
+      // Settings that are off by default need no file.
       if wanted.allSatisfy({ !$0.isOnByDefault }), !root.contains(path) { continue }
       let on = wanted.filter { $0.isOn(root, home: scope.home) }
       guard !on.isEmpty else { continue }
@@ -223,7 +223,7 @@ struct WantedChanges {
 
   // MARK: Back
 
-  /// What has Latchkey step aside, where another provider can take its place.
+  /// Adds the changes that have Latchkey step aside, if another provider can take its place.
   mutating func stepAside(isTakenOver: Bool) {
     side = .back
     if scope != .allUsers, MachineSwitch(root: root).isTakenOver {
@@ -329,7 +329,7 @@ struct WantedChanges {
     changes.append(change)
   }
 
-  /// What is at a path; nil, with an obstacle, where this command must not touch it.
+  /// The state of a path; nil, with an obstacle, if this command must not touch it.
   private mutating func state(_ path: String) -> FileState? {
     if let place = files.stranger(onTheWayTo: path) {
       obstacles.append(

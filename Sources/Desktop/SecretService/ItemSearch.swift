@@ -3,7 +3,7 @@ import LatchkeyVault
 
 /// `SearchItems` of the service's object and of collections.
 final class ItemSearch {
-  /// A found item, as a client is told of it.
+  /// A found item, as clients see it.
   struct Found {
     let path: String
     let isReadable: Bool

@@ -20,7 +20,7 @@ final class KeychainSearch {
     case asks = 2
   }
 
-  /// An item, as a client is told of it.
+  /// An item, as clients see it.
   private struct KeychainItem {
     let id: Int64
     let collection: Int64

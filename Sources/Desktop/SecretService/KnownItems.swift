@@ -1,4 +1,4 @@
-/// The properties of items that clients have read, so that each client can be told of changes.
+/// The properties of items that clients have read, so that each client hears of changes.
 ///
 /// Programs with libsecret read an item's properties once and keep them for as long as they run: an item that was locked then
 /// would stay locked for them. Of a client that read very many, those that it read last are remembered.

@@ -53,7 +53,7 @@ final class LockCalls {
           let state = try? vault.state(of: id)
           // Also where it fails: keys are erased before anything is written.
           do throws(VaultError) { try vault.lockCollection(id) } catch { failure = error }
-          // What was locked before has nothing that could be taken away.
+          // A collection that was locked before has no grants or prompts to end.
           if state != .lockedExplicitly && state != .needsPassphrase {
             effects.locked(collection: id)
             isChanged = true
@@ -117,7 +117,7 @@ final class LockCalls {
       effects.locked(item: id)
       return false
     }
-    // What was locked before has nothing that could be taken away.
+    // An item that was locked before has no grants or prompts to end.
     guard !vault.reader.isLockedByItself(item: id) else { return false }
     try vault.writer.lockItem(id)
     effects.locked(item: id)

@@ -88,7 +88,8 @@ final class PendingWrites {
       waiting.reduce(held.reduce(written) { $0 + $1.bytes }) { $0 + ($1.item?.new.size ?? 0) }
     }
     while waiting.count + held.count >= Self.waitingLimit.all || bytes() > Self.waitingLimit.bytes {
-      // Names cost nothing: whoever has the most of what nobody was asked for yet makes room.
+      // Names on the bus cost nothing, so the client with the most waiting items makes room, with one that nobody was asked
+      // about yet.
       let owners = Dictionary(grouping: waiting, by: \.owner)
       guard let most = owners.values.max(by: { $0.count < $1.count }), most.count > own,
         let oldest = most.filter(\.isNew).min(by: { $0.number < $1.number })

@@ -54,7 +54,7 @@ final class PortalRequest {
 
   deinit { release() }
 
-  /// The loop lets go of the descriptor before it is closed: as its file is the application's too, the kernel would go on
+  /// The loop lets go of the descriptor before that is closed: as its file is the application's too, the kernel would go on
   /// to report it.
   private func release() {
     (deadline, room) = (nil, nil)

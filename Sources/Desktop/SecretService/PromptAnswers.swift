@@ -103,7 +103,7 @@ public final class PromptAnswers {
   /// Takes a grant for an item's present requirements, so that they may change.
   ///
   /// - Parameter shown: the requirements that the prompt showed.
-  /// - Returns: false where nobody waits for it any more, or what they were told of the change went out from something else.
+  /// - Returns: false if nobody waits for it any more, or if the prompt showed other requirements than the present ones.
   public func give(_ grant: AccessGrant, to question: Question, showing shown: AccessControl) -> Bool {
     guard case .change(let change)? = waiting(question)?.purpose, change.present == shown else { return false }
     change.granted = grant

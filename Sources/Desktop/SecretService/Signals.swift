@@ -52,7 +52,7 @@ final class Signals {
 
   func itemDeleted(_ item: ItemPlace) { contentsChanged(item, "ItemDeleted") }
 
-  /// Tells that an item came or went. The list of all items is never sent: whoever keeps one is told to ask again.
+  /// Tells that an item came or went. The list of all items is never sent: clients that keep one are told to ask again.
   ///
   /// libsecret 0.20 adds nothing to its list at ItemCreated, but reads the collection anew at CollectionChanged. Told
   /// that `Items` is invalid, it would crash at the next ItemCreated. Many changes in a row are told once.

@@ -110,7 +110,7 @@ final class StateAnnouncer {
     tell(found.map(\.path), to: client)
   }
 
-  /// Tells a client what is different of an item since it was told of it.
+  /// Tells a client the changes of an item since its last news.
   func tell(_ item: Int64, to client: String) {
     guard let before = known.knowledge(of: item, by: client) else { return }
     guard let readability = try? vault.reader.readability(ofItem: item) else { return known.forget(item, by: client) }

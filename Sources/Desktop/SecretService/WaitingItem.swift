@@ -7,7 +7,7 @@ final class WaitingItem {
   let new: ItemToCreate
   /// The question to the person, for this item alone.
   let question: Question
-  /// What a person answered for the item that it replaces.
+  /// The person's answers for the item that it replaces.
   let granted: AccessGrant?
   /// Where it was stored.
   var stored: ItemPlace?

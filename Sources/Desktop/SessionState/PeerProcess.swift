@@ -1,7 +1,7 @@
 import LatchkeySystemd
 
-/// Where a process stands in logind's eyes. The uid it runs as says nothing: whoever brings keys has become the user
-/// before, even if root started it.
+/// Where a process stands in logind's eyes. Its uid says nothing: a helper that brings keys runs as the user, even if root
+/// started it.
 public enum PeerProcess: Equatable, Sendable {
   /// There is no logind to tell.
   case unknown
@@ -11,7 +11,7 @@ public enum PeerProcess: Equatable, Sendable {
   /// `startedByRoot`: whether root runs the program that started it. A display manager is root's; a job of a user's that
   /// authenticates is not.
   case systemService(startedByRoot: Bool)
-  /// A unit of a user's manager, where desktops start their shells and lockers. In no session, whoever's it is.
+  /// A unit of a user's manager, where desktops start their shells and lockers. It is in no session.
   case userManager(uid: UInt32)
   /// In a login session, of this name of logind's.
   case session(id: String = "", uid: UInt32, sessionClass: String, type: String, isRemote: Bool)

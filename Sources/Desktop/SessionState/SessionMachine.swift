@@ -387,7 +387,7 @@ public struct SessionMachine: Sendable {
       lockLiveKeys(sessionsAreBehindLocker ? sessionLockerReason : .lockSignal, &effects)
     }
     if newLocker {
-      // A locker that was up before anybody told of sessions is older than keys on their way.
+      // A locker that was up before the first report of sessions is older than keys on their way.
       if wasKnown { noteLock(sessionLockerReason) }
       dropStaged(&effects)
     }
@@ -408,7 +408,7 @@ public struct SessionMachine: Sendable {
     awaitSession(&effects)
   }
 
-  /// A lock that keys on their way are to be told of, whatever is left of it when they come.
+  /// A lock that counts for keys on their way, even if it has ended when they come.
   private mutating func lock(_ reason: LockReason, _ effects: inout [SessionEffect]) {
     noteLock(reason)
     lockKeys(reason, &effects)

@@ -65,7 +65,7 @@ public final class SessionWatch {
   private var screenSavers: ScreenSaverWatch?
   private var stagingTimer: EventSource?
   private var sessionTimer: EventSource?
-  /// How many times logind told of all sessions, and what the last time added to the machine's locks and endings.
+  /// The number of logind's reports of all sessions, and the locks and endings that the last one added to the machine.
   private var reports: UInt64 = 0
   private var lastReport = (locks: UInt64(0), endings: UInt64(0))
   private var arrivals: [Arrival] = []

@@ -51,7 +51,7 @@ enum BinaryKeyring {
     return ForeignCollection(name: name, label: label, items: try items(content, types))
   }
 
-  /// What was decrypted, with its check in front: one item for each type.
+  /// Reads the decrypted content, with its check in front: one item for each type.
   static func items(
     _ content: borrowing SecureBytes, _ types: [UInt32]
   ) throws(ForeignFileError) -> [ForeignItem] {
@@ -62,7 +62,7 @@ enum BinaryKeyring {
     return items
   }
 
-  /// What the clear part says: one type for each item. Its attributes are hashed there, and tell nothing more.
+  /// Reads the clear part: one type for each item. Its attributes are hashed there, and say nothing more.
   private static func itemTypes(
     _ bytes: borrowing SecureBytes, _ reader: inout SecretReader
   ) throws(ForeignFileError) -> [UInt32] {
@@ -149,7 +149,7 @@ enum BinaryKeyring {
       modified: modified)
   }
 
-  /// Who could read it, which no program has asked for since 2010.
+  /// Skips the list of programs that may read it, which no program has used since 2010.
   private static func skipAccessList(
     _ content: borrowing SecureBytes, _ reader: inout SecretReader
   ) throws(ForeignFileError) {

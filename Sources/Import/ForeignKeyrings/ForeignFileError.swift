@@ -3,9 +3,9 @@ import LatchkeyGettext
 /// Why a file of another program could not be read. No case carries anything of the file's but names of
 /// columns.
 public enum ForeignFileError: Error, Equatable, Sendable {
-  /// It is none of the formats that are known.
+  /// Its format is unknown.
   case unknownFormat
-  /// It is no text in UTF-8.
+  /// It is not text in UTF-8.
   case notText
   /// It has no column of that name; the second has what there are.
   case noColumn(String, has: [String])
@@ -17,7 +17,7 @@ public enum ForeignFileError: Error, Equatable, Sendable {
   case unknownWallet
   /// It is a wallet that is encrypted for a key of GPG.
   case forGPG
-  /// The salt of a wallet is missing, or is none.
+  /// The salt of a wallet is missing or invalid.
   case noSalt
   /// The password does not decrypt it.
   case wrongPassword

@@ -2,9 +2,9 @@ import LatchkeySecretClient
 
 /// One secret of another program, with what that program knows of it.
 public struct ForeignItem {
-  /// What people see of it.
+  /// Its label, for people.
   public let label: String
-  /// What it is found by, exactly as the other program has it.
+  /// Its attributes, exactly as the other program has them.
   public let attributes: [String: String]
   /// The secret itself.
   public let secret: Secret
@@ -12,14 +12,14 @@ public struct ForeignItem {
   public let created: UInt64
   /// When it was last changed there; 0 where that is unknown.
   public let modified: UInt64
-  /// What the old place says of its protection.
+  /// Its protection in the old place.
   public let protection: Protection
 
   /// When it may be read and what that requires, in the words of the command line; empty where the old place has none.
   public struct Protection: Equatable, Sendable {
     /// The name of its class.
     public let accessible: String
-    /// What each reading requires.
+    /// The requirements for each read.
     public let require: String
 
     /// Puts it together.
@@ -40,9 +40,9 @@ public struct ForeignItem {
 
 /// The items that another program keeps together.
 public struct ForeignCollection {
-  /// What the other program calls it: a file's name without its ending, or the last part of a path.
+  /// Its name in the other program: a file's name without its ending, or the last part of a path.
   public let name: String
-  /// What people see of it.
+  /// Its label, for people.
   public let label: String
   /// In the order in which they were read.
   public let items: [ForeignItem]

@@ -3,7 +3,7 @@ import LatchkeySodium
 
 /// A file that `latchkey export json` wrote; FORMAT.md has its form.
 public struct JSONExport {
-  /// What every such file says of itself.
+  /// The format that every such file names.
   public static let format = "latchkey-export"
   /// The only version of it.
   public static let version: UInt64 = 1

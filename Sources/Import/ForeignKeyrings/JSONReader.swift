@@ -1,7 +1,7 @@
 import LatchkeySodium
 
-/// Reads JSON (RFC 8259) in memory for secrets: it knows the place, and makes values of its own only of what is asked for.
-/// Never traps: what is no JSON is an error.
+/// Reads JSON (RFC 8259) in memory for secrets: it knows the place, and makes values of its own only for the fields that are
+/// asked for. Never traps: invalid JSON is an error.
 struct JSONReader {
   /// How deep values may be within each other.
   private static let depthLimit = 32
@@ -140,7 +140,7 @@ struct JSONReader {
 
   // MARK: - secrets
 
-  /// What a string stands for.
+  /// The value of a string.
   static func secret(_ text: Text, _ bytes: borrowing SecureBytes) throws(ForeignFileError) -> SecureBytes {
     guard text.hasEscapes else { return try bytes.part(text.range) }
     var writer = try SecretWriter(capacity: text.range.count)

@@ -4,7 +4,7 @@ import LatchkeySodium
 /// A database of KeePass in XML, as keepassxc-cli exports it. Each secret of an entry becomes an item: its password, notes,
 /// one-time password, each field that its owner added, and each attached file.
 public struct KeePassExport {
-  /// What was read.
+  /// The items that were read.
   public private(set) var items: [ForeignItem] = []
   /// Entries without any secret, by what people see of them.
   public private(set) var empty: [String] = []
@@ -15,7 +15,7 @@ public struct KeePassExport {
   /// How many entries have a path.
   private var paths: [String: Int] = [:]
 
-  /// What a field is called in the attributes, where KeePass has it by itself.
+  /// The names in the attributes of the fields that every KeePass entry has.
   private static let fields = ["Password": "password", "Notes": "notes", "otp": "totp"]
   private static let depthLimit = 64
   /// How large all secrets together may be: a file can be attached to many entries, and expand to many times its size.

@@ -14,12 +14,12 @@ public enum KeePassHeader {
 
   /// Which key derivation it is, with the parameters of all that KeePassXC knows.
   private static let parameters: Set = ["$UUID", "S", "V", "P", "M", "I", "K", "A", "R"]
-  /// Those that say what it costs.
+  /// Those that set the cost.
   private static let costs: Set = ["M", "I", "P", "R"]
 
   private static let magic: [UInt8] = [0x03, 0xD9, 0xA2, 0x9A, 0x67, 0xFB, 0x4B, 0xB5]
 
-  /// Looks at the cost. What is no such file is left to KeePassXC, which says so.
+  /// Looks at the cost. Other files pass: KeePassXC reports them.
   ///
   /// - Throws: ``ForeignFileError/tooCostly``, or ``ForeignFileError/damaged`` where the header cannot be followed.
   public static func check(_ bytes: borrowing SecureBytes) throws(ForeignFileError) {

@@ -46,7 +46,7 @@ public enum KeyringFile {
     }
   }
 
-  /// What people see of the keyring, as far as it can be told without a password.
+  /// The keyring's label for people, as far as it is known without a password.
   ///
   /// - Parameter name: the file's name without its ending.
   public static func label(of bytes: borrowing SecureBytes, name: String) throws(ForeignFileError) -> String {

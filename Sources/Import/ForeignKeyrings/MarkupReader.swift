@@ -3,11 +3,11 @@ import LatchkeySodium
 /// Reads XML as KeePassXC writes it, in memory for secrets: elements, attributes and text, without types of documents,
 /// without sections, and without entities but the usual ones.
 struct MarkupReader {
-  /// What comes next.
+  /// The next part of the document.
   enum Event {
     /// A tag that opens an element; the second is where its attributes are.
     case start(String, Range<Int>)
-    /// What stands between two tags, with entities as they are.
+    /// The text between two tags, with entities as they are.
     case text(Range<Int>)
     case end(String)
   }
@@ -50,7 +50,7 @@ struct MarkupReader {
     return name
   }
 
-  /// The value of an attribute, which is no secret; nil where there is none of that name.
+  /// The value of an attribute, which is not secret; nil if it is missing.
   static func attribute(_ name: String, in range: Range<Int>, _ bytes: borrowing SecureBytes) -> String? {
     guard range.count <= 4096, let text = bytes.text(range), let start = text.firstRange(of: " \(name)=\"") else {
       return nil

@@ -1,7 +1,7 @@
 import LatchkeySecretClient
 import LatchkeySodium
 
-/// A file of pass, decrypted: a password in its first line, and below it whatever its owner wrote.
+/// A file of pass, decrypted: a password in its first line, and below it its owner's notes.
 public enum PasswordFile {
   /// An item for the password, and another for what is below it.
   ///

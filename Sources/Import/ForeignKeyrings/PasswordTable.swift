@@ -4,11 +4,11 @@ import LatchkeySodium
 /// Passwords that a browser or a password manager exported as CSV. Each row becomes an item with its password, and one more
 /// for each other secret in it: a note, the key of one-time passwords, further fields.
 public enum PasswordTable {
-  /// What a column has.
+  /// The content of a column.
   public enum Column: String, CaseIterable, Sendable {
     case label, url, user, password, notes, totp, fields, realm, group, created, modified
 
-    /// What columns of that kind are called by those who export them.
+    /// The names that other programs give columns of that kind.
     fileprivate var names: [String] {
       switch self {
       case .label: ["name", "title"]
@@ -42,7 +42,7 @@ public enum PasswordTable {
     "", "guid", "formactionorigin", "timelastused", "favorite", "type", "reprompt", "collections", "icon",
   ]
 
-  /// What a table has.
+  /// The contents of a table.
   public struct Contents {
     /// An item for each secret.
     public fileprivate(set) var items: [ForeignItem] = []

@@ -1,7 +1,7 @@
 import LatchkeySodium
 
 /// Reads fields from untrusted bytes that hold secrets: it knows the place, and is lent the bytes for each field. Never
-/// traps: what is not there is an error.
+/// traps: a missing field is an error.
 struct SecretReader {
   private(set) var offset: Int
   private let end: Int
@@ -43,13 +43,13 @@ struct SecretReader {
     return UInt64(high) << 32 | UInt64(try number(bytes))
   }
 
-  /// Where the next bytes are that have their length in front; nil where there are none, which a length of all ones says.
+  /// Where the next bytes are that have their length in front; nil for a length of all ones, which stands for none.
   mutating func counted(_ bytes: borrowing SecureBytes) throws(ForeignFileError) -> Range<Int>? {
     let count = try number(bytes)
     return count == .max ? nil : try range(Int(count))
   }
 
-  /// The next text with its length in front; empty where there is none.
+  /// The next text with its length in front; empty if there is none.
   mutating func text(_ bytes: borrowing SecureBytes) throws(ForeignFileError) -> String {
     guard let place = try counted(bytes) else { return "" }
     guard let text = bytes.text(place) else { throw .damaged }

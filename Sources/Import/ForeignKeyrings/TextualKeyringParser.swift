@@ -1,6 +1,6 @@
 import LatchkeySodium
 
-/// What was read so far of a textual keyring, line by line.
+/// Reads a textual keyring line by line.
 struct TextualKeyringParser {
   private(set) var label = ""
   private(set) var items: [String: TextualKeyring.Item] = [:]
@@ -10,7 +10,7 @@ struct TextualKeyringParser {
   /// The item whose secret may go on, and where it began.
   private var unfinished: (item: String, start: Int)?
 
-  /// What a group is about.
+  /// The subject of a group.
   private enum Group {
     case keyring
     case item(String)
@@ -110,7 +110,7 @@ struct TextualKeyringParser {
     return nil
   }
 
-  /// Whether a line within an item's group is none of its secret's: a time, which follows every secret.
+  /// Whether a line within an item's group does not belong to its secret: a time, which follows every secret.
   private static func isWritersOwn(_ line: Range<Int>, _ bytes: borrowing SecureBytes) -> Bool {
     guard line.count <= 64, let text = bytes.text(line), let equals = text.firstIndex(of: "=") else { return false }
     let name = String(text[..<equals]).trimmed
@@ -177,7 +177,7 @@ extension SecureBytes {
     }
   }
 
-  /// What a secret in hexadecimal stands for.
+  /// The bytes of a secret in hexadecimal.
   borrowing func decodedHexadecimal(_ range: Range<Int>) throws(ForeignFileError) -> SecureBytes {
     func digit(_ octet: UInt8) throws(ForeignFileError) -> UInt8 {
       switch octet {

@@ -86,7 +86,7 @@ enum VariantKeyring {
     } catch { throw .noMemory }
   }
 
-  /// What was decrypted: (a{ss}sttay).
+  /// Reads the decrypted content: (a{ss}sttay).
   static func content(_ bytes: borrowing SecureBytes) throws(ForeignFileError) -> ForeignItem {
     let all = VariantContainer(0..<bytes.count)
     let attributesEnd = try all.offset(0, of: bytes)

@@ -1,11 +1,11 @@
 import LatchkeySecretClient
 import LatchkeySodium
 
-/// What KWallet noted of an item that a program stored by the Secret Service.
+/// KWallet's note about an item that a program stored by the Secret Service.
 public struct ServedEntry {
   /// As the program gave them.
   public let attributes: [String: String]
-  /// Nil where it named none.
+  /// Nil if it named none.
   public let contentType: String?
   /// In seconds since 1970; 0 where that is unknown.
   public let created: UInt64
@@ -20,9 +20,10 @@ public struct ServedEntry {
 }
 
 /// The entries of a wallet, as KWallet's own programs look for them in a Secret Service: the schema is org.qt.keychain,
-/// `server` the folder, `user` the entry. What a program stored by KWallet's Secret Service has that program's attributes.
+/// `server` the folder, `user` the entry. An entry that a program stored by KWallet's Secret Service has that program's
+/// attributes.
 public enum WalletContent {
-  /// What an entry is.
+  /// The kind of an entry.
   public enum Kind: Int32, Sendable {
     case password = 1
     case stream = 2
@@ -32,7 +33,7 @@ public enum WalletContent {
   /// The folder of items that programs stored by the Secret Service with a label that has no slash.
   private static let servedFolder = "Secret Service"
 
-  /// What was decrypted: folders, and in each its entries.
+  /// Reads the decrypted content: folders, and in each its entries.
   static func items(
     _ bytes: borrowing SecureBytes, in range: Range<Int>, served: [String: ServedEntry]
   ) throws(ForeignFileError) -> [ForeignItem] {
@@ -65,7 +66,7 @@ public enum WalletContent {
     }
     var type = kind == .map ? "map" : "plaintext"
     let text = try text(bytes, value, kind)
-    // What is no text stays as it is, in a form that KWallet reads.
+    // An entry that is not text keeps its bytes, in a form that KWallet reads.
     if text == nil { type = "base64" }
     let secret = if let text { text } else { try base64(bytes, value) }
     return ForeignItem(
@@ -109,7 +110,7 @@ public enum WalletContent {
     do { return try Base64.encode(secret: bytes.bytes.extracting(value)) } catch { throw .noMemory }
   }
 
-  /// A string as UTF-8; nil where it is none.
+  /// A string as UTF-8; nil if it is malformed.
   private static func password(
     _ bytes: borrowing SecureBytes, _ value: Range<Int>
   ) throws(ForeignFileError) -> SecureBytes? {
@@ -123,7 +124,7 @@ public enum WalletContent {
     return try writer.finish()
   }
 
-  /// A map as compact JSON in the order of its keys, as Qt writes it; nil where it is none.
+  /// A map as compact JSON in the order of its keys, as Qt writes it; nil if it is malformed.
   private static func map(
     _ bytes: borrowing SecureBytes, _ value: Range<Int>
   ) throws(ForeignFileError) -> SecureBytes? {

@@ -42,8 +42,8 @@ public enum WalletFile {
   /// - Parameters:
   ///   - bytes: the file.
   ///   - name: the wallet's name.
-  ///   - salt: the file beside it; empty where there is none.
-  ///   - served: what KWallet noted of the items that programs stored by the Secret Service, by folder, slash and entry.
+  ///   - salt: the file beside it; empty if there is none.
+  ///   - served: KWallet's notes about the items that programs stored by the Secret Service, by folder, slash and entry.
   public static func read(
     _ bytes: borrowing SecureBytes, name: String, salt: borrowing SecureBytes, password: borrowing SecureBytes,
     served: [String: ServedEntry] = [:]

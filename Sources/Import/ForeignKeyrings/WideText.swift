@@ -4,7 +4,7 @@ import LatchkeySodium
 struct WideText {
   private let range: Range<Int>
 
-  /// Of nothing where there is none.
+  /// Empty for nil.
   init(_ range: Range<Int>?) { self.range = range ?? 0..<0 }
 
   /// Hands on one scalar after the other.
@@ -85,7 +85,7 @@ struct SecretWriter: ~Copyable {
     append(escape)
   }
 
-  /// What was written.
+  /// The bytes that were written.
   consuming func finish() throws(ForeignFileError) -> SecureBytes {
     let written = count
     do { return try bytes.prefix(written) } catch { throw .noMemory }

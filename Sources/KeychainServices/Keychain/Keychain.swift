@@ -174,7 +174,7 @@ public struct Keychain: Sendable {
     }
   }
 
-  /// The accounts that have an item, the oldest first. Nothing of their secrets is read, and what items ask for is not asked.
+  /// The accounts that have an item, the oldest first. Secrets are not read, so the items' requirements need not be met.
   ///
   /// Accounts that another program stored as bytes which are no text are left out.
   ///

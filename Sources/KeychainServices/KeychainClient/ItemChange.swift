@@ -4,7 +4,7 @@ import Security
 struct ItemChange: Equatable {
   /// Label, attributes and class.
   let written: VaultLink.Change
-  /// When it can be read and what it asks for, where that cannot be changed with the rest.
+  /// Its class and requirements, if those cannot be changed with the rest.
   let protection: Protection?
 
   /// - Throws: `errSecNoAccessForItem` for an item of another program that would move to another group or become

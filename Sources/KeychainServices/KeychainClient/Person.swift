@@ -45,17 +45,17 @@ final class Person {
 
   private var hasPassphrase: Bool { authentication.context?.withPassphrase { _ in true } ?? false }
 
-  /// Sees to it that a passphrase for a new item can be had.
+  /// Checks that a passphrase for a new item can be had.
   func checkMayChoose() throws(ItemFailure) {
     guard hasPassphrase else { return try checkMayAsk() }
   }
 
-  /// Sees to it that what an item asks for can be changed.
+  /// Checks that an item's requirements can be changed.
   func checkMayChange(_ former: AccessControl, to new: AccessControl) throws(ItemFailure) {
     guard canOpenAlone(former), !new.needsPassphrase || hasPassphrase else { return try checkMayAsk() }
   }
 
-  /// Sees to it that they may be asked.
+  /// Checks that the person may be asked.
   func checkMayAsk(isScreenLocked: Bool = false) throws(ItemFailure) {
     guard authentication.interaction == .allowed, !isScreenLocked else {
       throw ItemFailure(errSecInteractionNotAllowed, isScreenLocked ? .locked : .askingForbidden)
@@ -69,20 +69,20 @@ final class Person {
     return PromptWords(reason: authentication.reason, passphrase: passphrase)
   }
 
-  /// The same, for what an item asks for.
+  /// The same, for an item's requirements.
   func words(for control: AccessControl) -> PromptWords { words(withPassphrase: control.needsPassphrase) }
 
   // MARK: - asking
 
-  /// Has them open what is locked.
+  /// Has the person unlock objects.
   func unlock(_ paths: [String], isScreenLocked: Bool) throws(ItemFailure) {
     try checkMayAsk(isScreenLocked: isScreenLocked)
     try ask(paths, words(withPassphrase: false), on: access())
   }
 
-  /// Has them open an item that asks for something, for this connection.
+  /// Has the person meet an item's requirements, for this connection.
   ///
-  /// - Parameter control: what it asks for; nil for something that this version does not know.
+  /// - Parameter control: its requirements; nil for some that this version does not know.
   func open(
     _ path: String, _ control: AccessControl?, on access: VaultAccess, isScreenLocked: Bool
   ) throws(ItemFailure) {

@@ -8,7 +8,8 @@ struct SearchPlan: Equatable {
   let own: [[String: String]]
   /// Finds what other programs stored; nil where the query is not for that.
   let foreign: [String: String]?
-  /// Whether the sets say all that the query does, but for the accessibility: whoever is found matches, known or not.
+  /// Whether the sets say all that the query does, but for the accessibility. Then every item that is found matches, even if
+  /// its attributes cannot be read.
   let isExact: Bool
 
   /// Plans a search.

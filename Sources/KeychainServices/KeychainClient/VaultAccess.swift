@@ -30,7 +30,7 @@ final class VaultAccess: Sendable {
   ) throws(ItemFailure) -> Result {
     try link.withValue { (link: inout VaultLink?) throws(ItemFailure) in
       if let present = link {
-        // Nothing was called yet: whatever is wrong with this one, another can be made.
+        // Nothing was called yet: if this one fails, another can be made.
         var isLost = true
         do throws(BusError) {
           try present.connection.catchUp()

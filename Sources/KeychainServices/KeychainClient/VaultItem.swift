@@ -10,7 +10,7 @@ struct VaultItem: Equatable {
     case open = 0
     /// It is locked.
     case locked = 1
-    /// It asks for something that nobody has given yet.
+    /// It requires something that nobody has given yet.
     case asking = 2
   }
 
@@ -31,7 +31,7 @@ struct VaultItem: Equatable {
   /// Its requirements.
   let require: String
   let state: State
-  /// Whether label, attributes and what it asks for could be read. They are empty otherwise.
+  /// Whether label, attributes and requirements could be read. They are empty otherwise.
   let isKnown: Bool
 
   /// Whether `SecItemAdd` stored it.

@@ -145,7 +145,7 @@ final class VaultLink {
     }
   }
 
-  /// Changes what an item asks for, and its class.
+  /// Changes an item's requirements and class.
   ///
   /// - Returns: the prompt that has to come first.
   func setAccess(of path: String, to protection: Protection) throws(BusError) -> String? {

@@ -180,7 +180,7 @@ struct VaultStore: ItemStore {
     let new: Protection
   }
 
-  /// Changes what an item asks for.
+  /// Changes an item's requirements.
   private func protect(_ change: ProtectionChange, _ person: Person) throws(ItemFailure) {
     let access = person.access()
     let prompt = try access.with(.writing) { link throws(BusError) in

@@ -11,7 +11,7 @@ struct WrittenItem: Equatable {
 
   /// The name under which the vault is told the class.
   static let accessibleName = "latchkey:accessible"
-  /// And what an item asks for.
+  /// The name under which the vault is told an item's requirements.
   static let requireName = "latchkey:require"
 
   /// An item that `SecItemAdd` stores.

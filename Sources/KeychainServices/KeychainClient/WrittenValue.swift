@@ -4,8 +4,8 @@ import Security
 /// The value of an attribute as it stands among an item's attributes, which are text: under the name by which the world
 /// knows it, and under one of our own, which says what the world's form cannot.
 ///
-/// Both together read back as just the value that was given. And what the world's form says is what the value is compared
-/// by: whoever searches by that form finds no other value, and misses none.
+/// Both together read back as exactly the value that was given. Values are compared by the world's form: a search by that
+/// form finds no other value, and misses none.
 struct WrittenValue: Equatable {
   /// The world's form; nil where the value has none, or is empty.
   let world: String?

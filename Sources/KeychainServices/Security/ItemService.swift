@@ -1,7 +1,7 @@
 package import Foundation
 
-/// The store of this program. It is defined in `KeychainClient`, which needs modules of C: whoever imports this module would
-/// have to find those, so it is found by the linker.
+/// The store of this program. It is defined in `KeychainClient`, which needs modules of C. A program that imports this module
+/// would have to find those, so the linker finds the store.
 @_silgen_name("latchkey_keychain_store")
 private func linkedKeychainStore() -> any ItemStore
 

@@ -34,7 +34,7 @@ struct ItemTerms {
   /// Reads a dictionary.
   ///
   /// - Throws: `errSecParam` for a wrong type, an unknown key, a class that is missing; `errSecNoSuchAttr` for an
-  ///   attribute that items of the class do not have; what ``ItemClass/init(term:)`` throws.
+  ///   attribute that items of the class do not have; the errors of ``ItemClass/init(term:)``.
   init(_ dictionary: NSDictionary, for purpose: Purpose = .item) throws(ItemFailure) {
     var terms: [String: Any] = [:]
     // Keys come as string objects, values bridged or not: from here on all are Swift's own.

@@ -8,7 +8,7 @@ package struct NewItem: Sendable {
   package let accessGroup: String
   /// Whether it is one of the synchronizable ones.
   package let isSynchronizable: Bool
-  /// When it can be read and what it asks for.
+  /// Its class and requirements.
   package let protection: Protection
   /// Its attributes.
   package let attributes: [AttributeName: AttributeValue]

@@ -1,6 +1,6 @@
 package import LatchkeyItemProtection
 
-/// When an item can be read and what it asks for: what the vault keeps of `kSecAttrAccessible` and `kSecAttrAccessControl`.
+/// An item's class and requirements, as the vault keeps them of `kSecAttrAccessible` and `kSecAttrAccessControl`.
 package struct Protection: Hashable, Sendable {
   /// When.
   package let accessible: AccessibilityClass

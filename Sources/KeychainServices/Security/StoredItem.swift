@@ -8,7 +8,7 @@ package struct StoredItem: Hashable, Sendable {
   package let accessGroup: String
   /// Whether it is one of the synchronizable ones.
   package let isSynchronizable: Bool
-  /// When it can be read and what it asks for.
+  /// Its class and requirements.
   package let protection: Protection
   /// Its attributes, dates among them.
   package let attributes: [AttributeName: AttributeValue]

@@ -3,9 +3,9 @@ import CLatchkeyPAMModule
 
 /// One call of libpam, from the entry point to the log line.
 ///
-/// The caller is login, sshd or a screen locker, and a locker that dies leaves the screen open. So nothing here can
-/// trap: arithmetic wraps (`&+`), no arrays, no force unwraps, no conversion that checks its range, memory is reached
-/// through pointers with lengths checked before. The tests look for trap instructions in the built object.
+/// The caller is login, sshd or a screen locker, and a locker that dies leaves the screen unlocked. So nothing here can trap:
+/// arithmetic wraps (`&+`), no arrays, no force unwraps, no conversion that checks its range, memory is reached through
+/// pointers with lengths checked before. The tests look for trap instructions in the built object.
 struct Call {
   let handle: OpaquePointer
   let service: Service

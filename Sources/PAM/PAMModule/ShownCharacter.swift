@@ -1,6 +1,6 @@
 /// One character of a text in UTF-8 from somewhere else, and whether a person may be shown it.
 struct ShownCharacter {
-  /// Bytes, at least 1; of what is no UTF-8, each byte is one.
+  /// Bytes, at least 1; each byte that is not UTF-8 is a character of its own.
   let size: Int
   let isShown: Bool
   /// Its first byte announces more bytes than there are.

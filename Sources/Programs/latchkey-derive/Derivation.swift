@@ -290,7 +290,7 @@ struct Derivation: ~Copyable {
     }
   }
 
-  /// A daemon knows of this login by now, and would have ended this process at whatever is later than the password.
+  /// A daemon knows of this login by now, and would have ended this process at an event that is later than the password.
   borrowing func noteFollowed() { followed.until = Process.sinceBoot }
 
   /// Tells that a session began although nothing can be unlocked in it: its end will be told as well.

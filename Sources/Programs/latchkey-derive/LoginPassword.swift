@@ -6,7 +6,7 @@ import LatchkeySodium
 enum LoginPassword {
   /// It has none: its field in the local shadow file is exactly empty.
   case none
-  /// The field has something in it, if only what no password fits.
+  /// The field is not empty, even if no password fits it.
   case some
   /// The account is not in that file, its password is elsewhere, or only root could read it.
   case unknown
@@ -16,8 +16,8 @@ enum LoginPassword {
 
   /// Looks in the shadow file (shadow(5)) for the account's line, the first one that there is.
   ///
-  /// No library's reader: those keep what they read, other users' lines as well, in memory that is not erased, and the
-  /// name service would ask whoever else knows accounts.
+  /// No library's reader: those keep what they read, other users' lines as well, in memory that is not erased, and the name
+  /// service would ask other sources of accounts.
   init(of account: Account, in path: String) {
     self = .unknown
     let name = Array(account.name.utf8)

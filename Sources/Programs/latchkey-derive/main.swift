@@ -43,7 +43,7 @@ private func work(
     try Process.become(account)
     // Changing the user takes both back.
     try Process.forbidInspection()
-    // The system may have the new password already: it is to open the vault, whatever becomes of who changed it.
+    // The system may have the new password already: it must open the vault, even if the program that changed it ends.
     if request.operation == .changePassword { outlet.tellOutlives() }
     try Process.endWithParent()
   } catch { return .internalError }

@@ -8,8 +8,8 @@ import LatchkeyKeybag
 import LatchkeySecretClient
 import LatchkeySystemd
 
-/// Stores what was read elsewhere, item by item, and tells what became of each. Every item is stored as any program does it:
-/// after each one the vault is whole.
+/// Stores items that were read elsewhere, one by one, and reports the outcome of each. Every item is stored as any program
+/// does it: after each one the vault is whole.
 struct Importer {
   private let vault: VaultConnection
   private let channel: SecretChannel

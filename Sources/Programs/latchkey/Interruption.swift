@@ -14,13 +14,13 @@ enum Interruption {
   /// Whether one came.
   static var hasArrived: Bool { arrived.load(ordering: .relaxed) != 0 }
 
-  /// Lets them do what they always do, but for one that came too late: what it would have ended is done.
+  /// Lets signals act as usual again, but for one that came too late: the work that it would have ended is done.
   static func forget() {
     arrived.store(0, ordering: .relaxed)
     release()
   }
 
-  /// Lets them do what they always do; one that came does it now.
+  /// Lets signals act as usual again; one that came acts now.
   static func release() {
     for number in signals { signal(number, SIG_DFL) }
     let number = arrived.exchange(0, ordering: .relaxed)

@@ -1,6 +1,6 @@
 import LatchkeyGettext
 
-/// How reports of imports and exports say what became of items.
+/// The outcomes of items, in reports of imports and exports.
 enum ItemTally {
   /// The sentence that counts them: how many were found, and of each kind that there is, how many.
   static func summary(_ items: Int, _ kinds: [(count: Int, text: String)]) -> String {

@@ -137,7 +137,7 @@ struct LoggedAccess: Encodable {
     seconds == 0 ? "?" : LocalTime(seconds).second
   }
 
-  /// Columns, with a line of their own for what is missing in between.
+  /// Columns, with a line of their own for missing entries in between.
   static func table(_ entries: [LoggedAccess]) -> [String] {
     let rows = entries.map { entry in
       [

@@ -14,7 +14,7 @@ final class OwnTerminal {
     guard tcgetattr(self.device.number, &before) == 0 else { return nil }
   }
 
-  /// Only in the foreground: what stands there otherwise has the terminal as it wants it.
+  /// Only in the foreground: another program there has the terminal as it wants it.
   func restore() {
     var now = termios()
     var settings = before

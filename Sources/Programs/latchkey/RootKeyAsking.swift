@@ -8,7 +8,7 @@ import LatchkeyPAMClient
 import LatchkeyPosix
 import LatchkeySodium
 
-/// Asking for what opens the keybag itself: the login password, which PAM has accepted, or a recovery code.
+/// Asks for the secret that opens the keybag itself: the login password, which PAM has accepted, or a recovery code.
 struct RootKeyAsking: ParsableArguments {
   @Flag(help: .translated("Take what is asked for from lines of standard input instead of the terminal."))
   var stdin = false
@@ -41,7 +41,7 @@ struct RootKeyAsking: ParsableArguments {
 
   /// Asks for the login password by PAM, which must accept it.
   ///
-  /// - Returns: what was given: the password, and whatever else the stack asked for, as a second factor.
+  /// - Returns: the answers: the password, and others that the stack asked for, as a second factor.
   func passwords(_ terminal: TerminalConversation) throws -> [GivenSecret] {
     guard let account = Account(uid: getuid()) else { throw Failure.unavailable(translated("you have no account")) }
     let conversation = KeepingConversation(terminal)
@@ -60,7 +60,7 @@ struct RootKeyAsking: ParsableArguments {
     return conversation.given
   }
 
-  /// Asks for the login password, and lets `program` do with it what is wanted. Where the login has none, nobody is asked.
+  /// Asks for the login password, and runs `program` with it. If the login has none, nobody is asked.
   func askPassword(
     for operation: HelperOperation, of program: DeriveProgram, _ status: Status, output: Int32? = nil,
     anywhere: Bool = false
@@ -116,7 +116,7 @@ final class GivenSecret {
   init(copying other: borrowing SecureBytes) throws(SodiumError) { bytes = try SecureBytes(copying: other.bytes) }
 }
 
-/// A conversation that keeps what was given, for when PAM has accepted it.
+/// A conversation that keeps the answers until PAM has accepted them.
 private final class KeepingConversation: Conversation {
   private let terminal: TerminalConversation
   private(set) var given: [GivenSecret] = []

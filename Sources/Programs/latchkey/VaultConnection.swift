@@ -83,7 +83,7 @@ final class VaultConnection {
 
   // MARK: - locked
 
-  /// Does what needs `path` open; where it is not, a person is asked to open it.
+  /// Runs work that needs `path` unlocked. If it is locked, a person is asked to unlock it.
   func opening<Value>(_ path: String, asking: Bool, _ body: () throws -> Value) throws -> Value {
     do { return try body() } catch let error as BusError where error.isLocked {
       guard asking else { throw locked() }
@@ -198,7 +198,7 @@ final class VaultConnection {
   }
 }
 
-/// The signals that end a program which waits, where whoever started it did not have them ignored.
+/// The signals that end a program which waits, unless its starter had them ignored.
 private struct InterruptingSignals {
   let numbers: [Int32]
 

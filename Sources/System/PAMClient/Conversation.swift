@@ -15,7 +15,7 @@ public enum ConversationMessage: Equatable, Sendable {
 /// The person's side of an authentication.
 public protocol Conversation: AnyObject {
   /// Says or asks one thing, and gives the answer, without a NUL at its end, to `body`. Not calling `body` ends the
-  /// authentication; what asks nothing needs no answer.
+  /// authentication; a message that asks nothing needs no answer.
   func answer(_ message: ConversationMessage, _ body: (borrowing SecureBytes) -> Void)
 
   /// Everything that was asked is answered, and the module checks it, which may take a minute on a slow machine.

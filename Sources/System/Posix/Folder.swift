@@ -110,7 +110,7 @@ public struct Folder: ~Copyable {
   public borrowing func write(_ name: String, _ bytes: RawSpan, replacing: Bool) throws(PosixError) {
     let temporary = name + ".new"
     let folder = descriptor.number
-    // Left behind by a process that was killed; whoever writes holds the lock, so nobody is using it.
+    // Left behind by a process that was killed. Every writer holds the lock, so nobody is using it.
     unlinkat(folder, temporary, 0)
     do {
       let file = try FileDescriptor.open(

@@ -1,8 +1,8 @@
 import CLatchkeyLinux
 import Glibc
 
-/// A connected or listening local socket that keeps packets apart (`SOCK_SEQPACKET`), close-on-exec, never blocking:
-/// whoever waits does so with a deadline.
+/// A connected or listening local socket that keeps packets apart (`SOCK_SEQPACKET`), close-on-exec, never blocking: every
+/// wait has a deadline.
 public struct LocalSocket: ~Copyable {
   private let descriptor: FileDescriptor
 
@@ -85,7 +85,7 @@ public struct LocalSocket: ~Copyable {
     let descriptor = try unconnected()
     let number = descriptor.number
     let flags = try retrying("fcntl") { fcntl(number, F_GETFL) }
-    // The kernel lets those in first that wait longest; who only tries again and again has no place in that line.
+    // The kernel lets those in first that wait longest. A caller that does not wait has no place in that line.
     _ = try retrying("fcntl") { fcntl(number, F_SETFL, flags & ~O_NONBLOCK) }
     while true {
       var slice = timeval(tv_sec: 0, tv_usec: 1000 * min(try deadline.rest("connect"), 20))

@@ -7,7 +7,7 @@ public struct SQLiteError: Error, Equatable, Sendable {
   /// SQLite's own words. Statements carry their values as parameters, so no value is ever in it.
   public let message: String
 
-  /// What a caller does about it.
+  /// The kinds of errors, by what a caller does about them.
   public enum Kind: Sendable {
     /// Another process has the database open.
     case busy
@@ -23,7 +23,7 @@ public struct SQLiteError: Error, Equatable, Sendable {
     case other
   }
 
-  /// What a caller does about it.
+  /// The kind of the error, by what a caller does about it.
   public var kind: Kind {
     switch code & 0xff {
     case SQLITE_BUSY, SQLITE_LOCKED: .busy

@@ -94,7 +94,7 @@ enum SecureMemory {
   /// To be called before a signal may call ``eraseAll()``.
   static func prepareErasure() { _ = places[0].start.load(ordering: .relaxed) }
 
-  /// Erases all allocations, in use or not. For a process about to end, as whoever uses them finds zeros. Safe in a signal
+  /// Erases all allocations, in use or not. For a process about to end, because their users find zeros. Safe in a signal
   /// handler.
   static func eraseAll() {
     for index in places.indices {

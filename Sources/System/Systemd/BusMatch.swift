@@ -2,7 +2,7 @@ import CLatchkeySystemd
 import Glibc
 
 extension Bus {
-  /// Calls `handler` for each signal that fits; what is nil fits anything. A signal whose content is of another
+  /// Calls `handler` for each signal that fits; an argument that is nil fits anything. A signal whose content is of another
   /// shape than the handler reads is dropped by throwing.
   ///
   /// Signals that come before the bus took the rule are not heard: ask for a state after `installed`, not before.

@@ -64,8 +64,8 @@ public final class EventLoop {
     return source
   }
 
-  /// Calls `handler` when a descriptor is ready, with the events. The descriptor is borrowed: it must stay open for as long
-  /// as the source lives.
+  /// Calls `handler` when a descriptor is ready, with the events. The descriptor is borrowed: it must not be closed before
+  /// the source ends.
   public func addIO(
     fd: Int32, events: IOEvents, handler: @escaping (IOEvents) -> Void
   ) throws(SystemdError) -> EventSource {

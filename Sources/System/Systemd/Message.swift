@@ -54,7 +54,7 @@ public final class Message {
 
   // MARK: Basic types
 
-  /// An `s`. Bytes that are no UTF-8 are replaced.
+  /// An `s`. Bytes that are not UTF-8 are replaced.
   public func readString() throws(BusError) -> String { try readText("s", "string") }
   /// An `o`, valid as a path.
   public func readObjectPath() throws(BusError) -> String { try readText("o", "object path") }

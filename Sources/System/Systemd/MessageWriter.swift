@@ -14,7 +14,7 @@ public struct MessageWriter: ~Copyable {
   public private(set) var failure: BusError?
 
   /// The most that is appended to one message, in bytes. D-Bus allows an array of this size at most, and a bus closes the
-  /// connection of whoever sends a larger one.
+  /// connection of a client that sends a larger one.
   private static let sizeLimit = 64 << 20
   /// The most that lengths and padding take beside each value, in bytes.
   private static let overhead = 16

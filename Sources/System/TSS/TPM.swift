@@ -4,8 +4,8 @@ import LatchkeySodium
 
 /// A TPM 2.0, to which a secret can be sealed.
 ///
-/// The chip derives its storage key anew from its seed each time; what is sealed under that is a file of ours. Secrets
-/// cross the bus encrypted, in a session that is salted with that key. Each call is a connection of its own.
+/// The chip derives its storage key anew from its seed each time; a value that is sealed under it is kept in a file of ours.
+/// Secrets cross the bus encrypted, in a session that is salted with that key. Each call is a connection of its own.
 public final class TPM {
   private let tss: TSSLibrary
   /// How the chip is reached, as tpm2-tss names it.

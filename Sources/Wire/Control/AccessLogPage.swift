@@ -12,7 +12,7 @@ public struct AccessLogPage: ControlFields, Equatable, Sendable {
   /// Whether there are older ones.
   public let hasMore: Bool
 
-  /// Puts them together; what is more than ``limit`` lines is left out.
+  /// Puts them together; lines beyond ``limit`` are left out.
   public init(lines: [AccessLogEntry], hasMore: Bool) {
     self.lines = Array(lines.prefix(AccessLogPage.limit))
     self.hasMore = hasMore || lines.count > AccessLogPage.limit

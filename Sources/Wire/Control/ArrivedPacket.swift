@@ -1,7 +1,7 @@
 import LatchkeyBytes
 import LatchkeySodium
 
-/// A packet as the daemon got it, in locked memory: whoever knows the operation reads it.
+/// A packet as the daemon got it, in locked memory. The handler of its operation reads it.
 package struct ArrivedPacket: ~Copyable {
   /// Which message it is.
   package let operation: UInt8

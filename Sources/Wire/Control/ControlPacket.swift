@@ -20,7 +20,7 @@ public enum ControlPacket {
   public static let messageLimit = 4096
   /// Version and operation, in bytes.
   public static let headSize = 2
-  /// The longest reason of a declined message, in bytes; what is longer is cut.
+  /// The longest reason of a declined message, in bytes; longer ones are cut.
   static let reasonLimit = 1024
 
   static func begin(_ operation: UInt8) -> ByteWriter {

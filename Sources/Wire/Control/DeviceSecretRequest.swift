@@ -53,7 +53,7 @@ public struct DeviceSecretRequest: ControlMessage, Equatable {
   }
 }
 
-/// The daemon's answer: a secret for whoever asked, and how the device key has wrapped it.
+/// The daemon's answer: a secret for the program that asked, and its wrapping by the device key.
 public struct SealedDeviceSecret: ControlFields, Equatable, Sendable {
   /// As the device key has wrapped it.
   public let wrapping: DeviceSecret.Wrapping
@@ -70,7 +70,7 @@ public struct SealedDeviceSecret: ControlFields, Equatable, Sendable {
     box = try SealedBox.seal(secret.key.bytes, to: publicKey)
   }
 
-  /// The secret, for whoever made the request.
+  /// The secret, for the program that made the request.
   func open(with mine: borrowing Key) throws(SodiumError) -> Key {
     try Key(try SealedBox.open(box.span.bytes, secret: mine))
   }

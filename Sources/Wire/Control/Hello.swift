@@ -15,7 +15,7 @@ public struct Hello: ControlMessage, Equatable {
     case closeSession = 3
   }
 
-  /// The longest text, in bytes; what is longer is cut, and then equals the name of no service.
+  /// The longest text, in bytes. A longer one is cut, and then equals the name of no service.
   static let textLimit = 255
 
   /// The point of a login.

@@ -6,7 +6,7 @@ package struct OpenPrompt: ControlMessage {
   package static let operation: UInt8 = 9
   /// The purpose of the prompt.
   package let purpose: PromptRequest.Purpose
-  /// The collection's label, or the last part of its object path; what is longer than 255 bytes is cut.
+  /// The collection's label, or the last part of its object path; cut after 255 bytes.
   package let collection: String
 
   package init(_ purpose: PromptRequest.Purpose, collection: String) {

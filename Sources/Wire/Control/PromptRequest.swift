@@ -3,7 +3,7 @@ import LatchkeyKeybag
 
 /// A request that `latchkey-prompt` shows a person. Labels and names are for a person to read. It contains no secret.
 public struct PromptRequest: ControlFields, Equatable, Sendable {
-  /// What is wanted.
+  /// The purposes of a prompt.
   public enum Purpose: UInt8, Sendable {
     /// The login password, by the PAM service `latchkey-unlock`.
     case login = 1
@@ -15,7 +15,7 @@ public struct PromptRequest: ControlFields, Equatable, Sendable {
     case item = 4
     /// A passphrase for an item that is to be stored, or to get another, by `latchkey-item`.
     case newItemPassphrase = 5
-    /// The same as for ``item``, before what the item asks for is changed.
+    /// The same as for ``item``, before the item's requirements are changed.
     case itemAccess = 6
     /// The login password, by `latchkey-unlock`, with which the first vault is created.
     case newVault = 7
@@ -27,10 +27,10 @@ public struct PromptRequest: ControlFields, Equatable, Sendable {
     public var needsAgreement: Bool { self == .item || self == .itemAccess }
   }
 
-  /// The longest text, in bytes; what is longer is cut.
+  /// The longest text, in bytes; longer ones are cut.
   static let textLimit = 255
 
-  /// What is wanted.
+  /// The prompt's purpose.
   public let purpose: Purpose
   /// The label of the collection or item; empty for the login password.
   public let label: String

@@ -4,7 +4,7 @@ import LatchkeyBytes
 package struct RemovePassphrase: ControlMessage {
   package typealias Answer = Done
   package static let operation: UInt8 = 10
-  /// The collection's label, or the last part of its object path; what is longer than 255 bytes is cut.
+  /// The collection's label, or the last part of its object path; cut after 255 bytes.
   package let collection: String
 
   package init(collection: String) { self.collection = collection }

@@ -18,7 +18,7 @@ package struct TakePassphrase: ControlMessage {
   package func encode(into out: inout ByteWriter) { out.put(publicKey) }
 }
 
-/// A passphrase for whoever asked for it.
+/// A passphrase for the program that asked for it.
 package struct SealedPassphrase: ControlFields {
   /// The whole packet as it would be in the clear, sealed.
   private let box: [UInt8]

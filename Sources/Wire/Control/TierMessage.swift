@@ -1,6 +1,6 @@
 import LatchkeySodium
 
-/// What the tier keys of a ``TierMessage`` are for.
+/// The purpose of the tier keys in a ``TierMessage``.
 package protocol TierPurpose {
   /// The message's number in a packet.
   static var operation: UInt8 { get }

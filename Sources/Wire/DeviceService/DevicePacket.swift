@@ -193,7 +193,7 @@ extension DevicePacket {
 
 /// The device key service's answers, as packets in locked memory.
 public enum DeviceReply {
-  /// The longest reason, in bytes; what is longer is cut.
+  /// The longest reason, in bytes; longer ones are cut.
   private static let reasonLimit = 400
 
   private static func packet(_ outcome: DevicePacket.Outcome, _ fields: [UInt8] = []) throws(SodiumError) -> SecureBytes

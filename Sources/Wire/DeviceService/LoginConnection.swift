@@ -4,7 +4,7 @@ import LatchkeyPosix
 import LatchkeySodium
 
 /// A connection to the device key service that root opened for a login of a user's, and gave away: from then on it yields the
-/// secret of that user's session protector, and nothing else, whoever holds it.
+/// secret of that user's session protector, and nothing else, to any holder.
 ///
 /// So a process can say whose login it is while it is root, and read the user's files when it is root no more.
 public struct LoginConnection: ~Copyable {

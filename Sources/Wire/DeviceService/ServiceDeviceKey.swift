@@ -69,7 +69,7 @@ public final class ServiceDeviceKey: DeviceKey, GenerationMemory {
 
   /// Unwraps what ``wrap(_:_:context:)`` made for this user on this device.
   public func unwrap(_ wrapped: [UInt8], _ kind: DeviceShareKind, context: [UInt8]) throws(DeviceKeyError) -> Key {
-    // The service takes no other size, and drops whoever sends one.
+    // The service takes no other size, and drops a client that sends one.
     guard wrapped.count == DevicePacket.wrappedSize, context.count <= DevicePacket.contextLimit else {
       throw .otherDevice
     }

@@ -3,8 +3,8 @@ import LatchkeyKeybag
 import LatchkeyPosix
 import LatchkeySodium
 
-/// A request that the service answers as soon as it has started and opened its secret. It brings nothing; whoever has an
-/// event loop waits for the answer there, and asks for the rest when it is known to be quick.
+/// A request that the service answers as soon as it has started and opened its secret. It brings nothing. A program with an
+/// event loop waits for the answer there, and sends other requests when they are known to be quick.
 public struct ServiceProbe: ~Copyable {
   private let socket: LocalSocket
 

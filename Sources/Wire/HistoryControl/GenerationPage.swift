@@ -39,7 +39,7 @@ package struct GenerationPage: ControlFields, Equatable, Sendable {
   private static let textLimit = 400
   private static let pathLimit = 4000
 
-  /// Puts them together; what is more than ``lineLimit`` lines is left out.
+  /// Puts them together; lines beyond ``lineLimit`` are left out.
   package init(isOn: Bool, settings: String, problem: String, lines: [Line], hasMore: Bool) {
     (self.isOn, self.settings, self.problem) = (isOn, settings, problem)
     self.lines = Array(lines.prefix(Self.lineLimit))

@@ -26,7 +26,7 @@ public final class ServiceConnection {
   public let loop: EventLoop
   /// The connection itself.
   public let bus: Bus
-  /// The vault's unique name: whoever takes the well-known one later is told nothing.
+  /// The vault's unique name, so that a program that takes the well-known one later is told nothing.
   public private(set) var owner = ""
   /// The owner's credentials.
   private var ownerCredentials: PeerCredentials?
