@@ -65,9 +65,9 @@ package final class Daemon {
   /// - Parameters:
   ///   - home: the folder below which the vault is.
   ///   - devicePath: where the device key service listens.
-  ///   - deviceLimit: what the vault's requests to it are bounded by.
-  ///   - promptProgram: what shows prompts where there is no service manager.
-  ///   - passed: what the service manager passed to this program.
+  ///   - deviceLimit: bounds the vault's requests to it.
+  ///   - promptProgram: the program that shows prompts if there is no service manager.
+  ///   - passed: the descriptors that the service manager passed to this program.
   ///   - endsWithBus: whether the program ends when its bus does.
   package init(
     loop: EventLoop, vault: Vault, rules: ClassRules, owner: uid_t, home: String, devicePath: String,
@@ -222,7 +222,7 @@ package final class Daemon {
     }
   }
 
-  /// - Parameter reason: what a backup or a restore that is under way is told.
+  /// - Parameter reason: the reason that a backup or a restore under way reports.
   private func eraseUnlockedKeys(telling reason: String) {
     vault.lock()
     dropGrants()

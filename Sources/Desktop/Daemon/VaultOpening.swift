@@ -141,8 +141,8 @@ final class VaultOpening {
     guard decision == .nothing, stage != .closeSession, liftsLocks(hello) else { return decision }
     // With the login's first password all keys change.
     if stage == .openSession, watch.machine.isPasswordless { return .keys(mayLift: false) }
-    // A session that is unlocked has no need of keys, but what was locked by itself has, and a password
-    // that created the vault is proven only when a second login opens the keybag with it.
+    // An unlocked session needs no keys, but objects with explicit locks do. And a password that created the vault is proven
+    // only when a second login opens the keybag with it.
     let hasUnproven = vault.keybag?.protectors.contains { $0.state == .unproven } ?? false
     let proves = stage == .openSession && hasUnproven
     // Nor has it of the keys of a key epoch that the keybag still has, and nothing depends on any more.

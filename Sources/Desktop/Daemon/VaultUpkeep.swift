@@ -3,8 +3,8 @@ import LatchkeySecretService
 import LatchkeySystemd
 import LatchkeyVault
 
-/// The work that waits until nobody asks for anything: looking at the whole database, wrapping what was stored while locked,
-/// and all keys anew after a change of keys, and copying the database to a generation; and what the journal and clients hear of it.
+/// Idle work, with its messages to the journal and to clients. It checks the whole database, wraps the items that were stored
+/// while locked, wraps all keys anew after a rotation, and copies the database to a generation.
 final class VaultUpkeep {
   private let vault: Vault
   private let presence: BusPresence

@@ -7,8 +7,8 @@ final class CallerTerminal {
   let path: String
   private let device: FileDescriptor
 
-  /// Nil unless `path` is the device of a terminal that belongs to the person, and that no program uses otherwise than for
-  /// lines: an editor's screen, or a shell that waits for a command while the caller runs in the background.
+  /// Nil unless `path` is the device of a terminal that belongs to the person, and that every program uses for lines only.
+  /// Other uses are an editor's screen, or a shell that waits for a command while the caller runs in the background.
   init?(path: String) {
     guard path.hasPrefix("/dev/"), path != "/dev/tty",
       // Not waiting: for a modem, or where its output is stopped.

@@ -1,7 +1,7 @@
-/// Text that others made, such as labels and names of programs, made safe to show: one line of a limited length, in which
-/// nothing controls a terminal, turns the direction of writing, looks like the end of a quotation, or is markup. Prompters
-/// differ in what they take as markup, and some show what was escaped for others as it stands. So the characters that begin it
-/// are replaced.
+/// Makes others' text, such as labels and names of programs, safe to show. The result is one line of a limited length.
+/// Nothing in it controls a terminal, turns the direction of writing, looks like the end of a quotation, or is markup.
+/// Prompters differ in what they take as markup, and some show what was escaped for others as it stands. So the characters
+/// that begin it are replaced.
 public enum PlainText {
   /// How many characters (Unicode scalars, so that none can carry a hundred accents) are shown of a name.
   static let nameLimit = 80

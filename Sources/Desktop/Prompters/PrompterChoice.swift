@@ -18,7 +18,7 @@ public final class PrompterChoice: Prompter {
   ///
   /// - Parameters:
   ///   - terminal: the path of the caller's terminal; may be empty.
-  ///   - windowID: what the caller gave as its window; may be empty.
+  ///   - windowID: the caller's window, as it named it; may be empty.
   public init(desktop: Desktop, terminal: String, windowID: String, deadline: PromptDeadline) {
     self.deadline = deadline
     self.terminal = terminal

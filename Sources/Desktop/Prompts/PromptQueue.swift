@@ -21,9 +21,9 @@ public protocol PromptQueueDelegate: AnyObject {
   /// A person answered, and PAM accepted it.
   ///
   /// - Parameters:
-  ///   - caller: who was named to the person.
-  ///   - answer: what ``PromptQueue/keep(_:prompt:)`` was given for this prompt.
-  ///   - subject: what the person was shown.
+  ///   - caller: the program that was named to the person.
+  ///   - answer: the argument of ``PromptQueue/keep(_:prompt:)`` for this prompt.
+  ///   - subject: the subject that the prompt showed.
   /// - Returns: whether that counted for anything.
   func accepted(_ question: Question, for caller: Caller, showing subject: PromptSubject, answer: AnyObject?) -> Bool
   /// A question begins to wait for the person.
@@ -255,8 +255,8 @@ public final class PromptQueue {
 
   /// The program says that the prompt has ended, or is gone.
   ///
-  /// - Parameter end: what it said; nil for one that is gone. That PAM accepted what the person gave counts for
-  ///   conditions, which are no keys.
+  /// - Parameter end: the end that it reported; nil for a prompt that is gone. PAM's acceptance counts for conditions only,
+  ///   not for keys.
   public func ended(on connection: any PromptConnection, _ end: PromptEnd? = nil) {
     guard let prompt = prompts.first(where: { $0.isShown(on: connection) }) else { return }
     // It has left the screen by itself.
@@ -352,7 +352,7 @@ public final class PromptQueue {
 
   /// Takes a prompt out of the queue, which nobody waits for any more.
   ///
-  /// - Parameter caller: who was named last, where nobody is left.
+  /// - Parameter caller: the program that was named last, if none is left.
   private func remove(
     _ prompt: PendingPrompt, _ end: PromptEnd, for caller: Caller? = nil, gone: @escaping () -> Void = {}
   ) {

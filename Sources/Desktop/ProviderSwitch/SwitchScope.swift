@@ -1,6 +1,6 @@
 import LatchkeyDoctor
 
-/// For whom a switch is, and so which files it changes.
+/// The users of a switch, and so the files that it changes.
 public enum SwitchScope: Equatable, Sendable {
   /// The person with this home folder, by files in it.
   case person(home: String)

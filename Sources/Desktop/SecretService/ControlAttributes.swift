@@ -44,9 +44,9 @@ struct ControlAttributes: Equatable {
     try self.init(all)
   }
 
-  /// Whether the search is for a class or access control alone. Its answer lists every item as one that has to be unlocked
-  /// first: clients that act on all results of a search at once, as `secret-tool clear`, act only on those that are not,
-  /// so that a class name cannot empty the vault by mistake.
+  /// Whether the search is for a class or access control alone. Its answer lists every item as locked. Clients that act on
+  /// all results of a search at once, as `secret-tool clear`, act on unlocked ones only, so a class name cannot empty the
+  /// vault by mistake.
   var isForControlAlone: Bool { attributes.isEmpty && (accessibility != nil || access != nil) }
 
   /// The search that these attributes mean. Control attributes count only if they stand alone, so that a client which

@@ -29,7 +29,7 @@ public final class PromptAnswers {
 
   /// Lets a client use an item, because a person answered for it: once, or read it for so many seconds.
   ///
-  /// - Parameter caller: who was named to the person.
+  /// - Parameter caller: the program that was named to the person.
   public func add(_ grant: AccessGrant, for client: String, _ caller: Caller, reuse: UInt16) {
     grants.add(grant, for: client, caller, reuse: reuse)
     announcer.tell(grant.item, to: client)

@@ -34,7 +34,7 @@ final class PromptCompletion {
     }
   }
 
-  /// - Parameter path: what was made or changed; nil for nothing.
+  /// - Parameter path: the object that was made or changed; nil for none.
   private func emit(_ prompt: Prompt, object path: String?) {
     emit(prompt, isDone: path != nil, "o") { $0.appendObjectPath(path ?? ObjectPath.none) }
   }

@@ -48,7 +48,7 @@ final class PromptObject {
 
   /// Asks.
   ///
-  /// - Parameter reason: what its client says that it wants it for.
+  /// - Parameter reason: the client's reason.
   func perform(_ prompt: Prompt, window: String, reason: String) {
     prompt.phase = .asked(at: .now)
     let (window, reason) = (Self.shortened(window), Self.shortened(reason))

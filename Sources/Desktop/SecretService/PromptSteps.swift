@@ -97,7 +97,7 @@ final class PromptSteps {
 
   /// Makes a collection that waits, where that can be done now.
   ///
-  /// - Returns: what a person has to be asked first; nil where it was made, or cannot be.
+  /// - Returns: the first question to the person; nil if the collection was made, or cannot be.
   private func make(_ waiting: WaitingCollection) -> Question? {
     guard waiting.made == nil else { return nil }
     if vault.hasNoDatabaseYet { return vault.awaitsPassword ? .login : nil }

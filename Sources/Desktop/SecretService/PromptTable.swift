@@ -52,7 +52,7 @@ final class PromptTable {
 
   // MARK: - coming and going
 
-  /// - Parameter purpose: what is wanted, with the prompt's number in its own questions.
+  /// - Parameter purpose: makes the request, with the prompt's number in its own questions.
   func make(for client: String, _ purpose: (UInt64) -> Prompt.Purpose) -> Prompt {
     let own = prompts.values.filter { $0.owner == client }
     if own.count >= Self.promptLimit, let oldest = own.min(by: { $0.number < $1.number }) { end(oldest) }

@@ -40,7 +40,7 @@ struct JSONReader {
 
   /// Goes on to the next value, or to what is behind the end.
   ///
-  /// - Parameter end: what ends it: `}` or `]`.
+  /// - Parameter end: the character that ends it: `}` or `]`.
   /// - Returns: whether there is one more value.
   mutating func hasNext(until end: Unicode.Scalar, _ bytes: borrowing SecureBytes) throws(ForeignFileError) -> Bool {
     guard let isFirst = isFresh.popLast() else { throw .damaged }

@@ -1,8 +1,8 @@
 import Glibc
 import Synchronization
 
-/// Something that one thread at a time has, and that a process does not share with its children: after a fork the child
-/// starts with nothing, whatever other threads were doing with it in the parent at that moment.
+/// A value that one thread at a time has, and that a process does not share with its children. After a fork the child starts
+/// without it, even if other threads of the parent used it at that moment.
 ///
 /// The lock is of pthread's: `Mutex` remembers the number of a thread, which a fork changes.
 final class PerProcess<Value>: @unchecked Sendable {

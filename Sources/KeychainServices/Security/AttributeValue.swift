@@ -9,8 +9,8 @@ package enum AttributeValue: Hashable, Sendable {
 
   /// Reads a value that a program gave.
   ///
-  /// - Throws: `errSecParam` for a type that the attribute does not take; also for `NSNull`, which is what a nil becomes in
-  ///   a dictionary: a program that means "without" leaves the key out, and one that forgot to unwrap is to learn of it.
+  /// - Throws: `errSecParam` for a type that the attribute does not take; also for `NSNull`, which stands for nil in a
+  ///   dictionary. A program that means "without" leaves the key out; one that forgot to unwrap must learn of it.
   init(_ value: Any, of name: AttributeName) throws(ItemFailure) {
     switch name.kind {
     case .date:

@@ -32,9 +32,9 @@ public func SecItemAdd(_ attributes: CFDictionary, _ result: UnsafeMutablePointe
 /// - Parameters:
 ///   - query: The class and attributes of the items, and what to return of them.
 ///   - result: Where what is asked for goes.
-/// - Returns: `errSecSuccess`; `errSecItemNotFound` where nothing matches; `errSecInteractionNotAllowed` where an item is
-///   locked and the person was not asked; `errSecUserCanceled` where they dismissed the question; `errSecAuthFailed` where
-///   what they or the program gave was wrong; `errSecNotAvailable` without a session bus or a vault.
+/// - Returns: `errSecSuccess`; `errSecItemNotFound` if nothing matches; `errSecNotAvailable` without a session bus or a
+///   vault. `errSecInteractionNotAllowed` if an item is locked and the person was not asked. After a question,
+///   `errSecUserCanceled` if the person dismissed it. `errSecAuthFailed` for a wrong answer of the person or the program.
 @discardableResult
 public func SecItemCopyMatching(_ query: CFDictionary, _ result: UnsafeMutablePointer<CFTypeRef?>?) -> OSStatus {
   ItemService.shared.copyMatching(query, result)

@@ -3,9 +3,9 @@ public import Foundation
 // swift-format-ignore: AlwaysUseLowerCamelCase
 /// Text for a result code, in English.
 ///
-/// If the last `SecItem` call on this thread returned the code, and the code has several causes on Linux, a sentence follows that
-/// names the cause and what to do: for `errSecInteractionNotAllowed` whether the session is locked, nobody has logged in
-/// with a password, or nobody can be asked.
+/// Some codes have several causes on Linux. If the last `SecItem` call on this thread returned such a code, a sentence
+/// follows that names the cause and what to do. For `errSecInteractionNotAllowed` the causes are: the session is locked,
+/// nobody has logged in with a password, or nobody can be asked.
 ///
 /// - Parameters:
 ///   - status: Any code.

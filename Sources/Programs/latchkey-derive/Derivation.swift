@@ -268,7 +268,7 @@ struct Derivation: ~Copyable {
   /// Says who comes.
   ///
   /// - Parameter limit: how long the daemon may take, in place of the usual time.
-  /// - Returns: what is to be answered when no keys are wanted; nil when they are.
+  /// - Returns: the answer if no keys are wanted; nil if they are.
   borrowing func greet(
     _ daemon: borrowing ControlClient, _ stage: Hello.Stage, until limit: Int? = nil
   ) throws(ControlError) -> DeriveResult? {

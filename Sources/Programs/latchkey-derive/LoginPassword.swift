@@ -57,7 +57,7 @@ enum LoginPassword {
     case name(Int)
     /// At the first byte of the password field of the right line.
     case field
-    /// In what is of no interest.
+    /// In the rest of a line.
     case rest
   }
 }

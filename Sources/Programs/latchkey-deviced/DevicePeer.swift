@@ -61,7 +61,7 @@ final class DevicePeer {
 
   /// Takes one packet and answers it.
   ///
-  /// - Returns: what that costs beside its time.
+  /// - Returns: the cost beside its time.
   func serve() -> Duration {
     guard source != nil else { return .zero }
     var cost = Duration.zero

@@ -5,8 +5,8 @@ import LatchkeySystemd
 
 /// The service's socket. Every user may connect; the user number that the kernel tells decides the answers.
 ///
-/// No user can hold up another one: each has a few connections, one request of each is served in turn (``DeviceTurns``), and
-/// a turn of the loop accepts a bounded number of connections before those that are there are served.
+/// No user can hold up another one. Each has a few connections, and one request of each is served in turn (``DeviceTurns``).
+/// A turn of the loop accepts a bounded number of connections before it serves the existing ones.
 final class DeviceServer {
   private let listener: LocalSocket
   private let store: DeviceStore

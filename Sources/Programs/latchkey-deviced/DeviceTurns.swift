@@ -79,7 +79,7 @@ final class DeviceTurns {
   }
 
   private func share(of user: DeviceUser) -> TimeShare {
-    // Of what belongs to no account it is not known how long a look-up takes.
+    // For a user without an account, it is unknown how long a look-up takes.
     shares[user] ?? TimeShare(longestPause: user == .stranger ? .seconds(30) : .seconds(1), at: clock.now)
   }
 }

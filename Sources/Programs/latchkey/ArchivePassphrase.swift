@@ -26,7 +26,7 @@ struct ArchivePassphrase: ParsableArguments {
 
   /// Asks for the passphrase of the backup `name`, for the daemon's prompt of that number.
   ///
-  /// - Parameter cost: what a try of it costs; nil for a new one.
+  /// - Parameter cost: the cost of one try; nil for a new passphrase.
   func ask(_ terminal: TerminalConversation, prompt: UInt64, name: String, cost: PasswordCost?) throws {
     guard let account = Account(uid: getuid()) else { throw Failure.unavailable(translated("you have no account")) }
     let outcome = Authentication.run(

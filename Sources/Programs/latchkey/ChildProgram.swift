@@ -46,7 +46,7 @@ struct ChildProgram {
 
   /// Runs it to its end.
   ///
-  /// - Parameter input: what it reads.
+  /// - Parameter input: its standard input.
   /// - Throws: a failure where there is no such program, or no memory for what it writes.
   func run(_ input: borrowing SecureBytes) throws -> Outcome { try run(input, document: try SecureBytes(count: 0)) }
 
@@ -56,8 +56,8 @@ struct ChildProgram {
   /// Runs it to its end.
   ///
   /// - Parameters:
-  ///   - input: what it reads.
-  ///   - document: what it reads from ``documentPath``, a pipe; empty for none.
+  ///   - input: its standard input.
+  ///   - document: the content of ``documentPath``, a pipe; empty for none.
   func run(_ input: borrowing SecureBytes, document: borrowing SecureBytes) throws -> Outcome {
     var sockets: [Int32] = [-1, -1]
     var outputs: [Int32] = [-1, -1]

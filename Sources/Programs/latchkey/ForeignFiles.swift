@@ -15,7 +15,7 @@ struct ForeignFiles {
   ///   - given: files, and folders of them.
   ///   - folder: where the program has them, for nothing given.
   ///   - ending: of such files.
-  ///   - what: what a file is, for a person.
+  ///   - what: the kind of file, for a person.
   init(_ given: [String], folder: String, ending: String, what: String) throws {
     for path in given.isEmpty ? [folder] : given {
       var kind = stat()

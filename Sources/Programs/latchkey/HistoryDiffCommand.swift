@@ -41,7 +41,7 @@ struct HistoryDiffCommand: ParsableCommand {
 extension ControlClient {
   /// Goes through all of what was begun, and says how far it is. A signal ends the program, and the work with the connection.
   ///
-  /// - Parameter unit: what is counted.
+  /// - Parameter unit: the things that are counted.
   borrowing func goThroughGeneration(_ unit: String = "items") throws {
     let progress = Progress()
     defer { progress.end() }

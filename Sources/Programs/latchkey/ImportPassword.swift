@@ -10,7 +10,7 @@ final class ImportPassword {
   private var given: SecureBytes
   private var isAsked = false
 
-  /// - Parameter question: what a terminal shows.
+  /// - Parameter question: the text that a terminal shows.
   init(_ question: String) throws {
     self.question = question
     // Both at once: neither may be there alone when the other fails.

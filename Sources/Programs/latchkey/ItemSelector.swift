@@ -26,7 +26,7 @@ enum ItemSelector {
     }
   }
 
-  /// From what people see (login/5), or what other programs print.
+  /// From the short form for people (login/5), or from an object path.
   private static func path(_ word: String) throws -> String {
     let rest = word.hasPrefix(ListedCollection.folder) ? word.dropFirst(ListedCollection.folder.count) : word[...]
     let parts = rest.split(separator: "/", omittingEmptySubsequences: false)

@@ -12,7 +12,7 @@ struct OtherProvider: ParsableArguments {
 
   /// Refuses Latchkey itself as the other program.
   ///
-  /// - Parameter consequence: what follows of that, for a person.
+  /// - Parameter consequence: the consequence, for a person.
   func check(_ other: VaultConnection, isNot vault: VaultConnection, so consequence: String) throws {
     guard other.ownerProcess != vault.ownerProcess else {
       throw Failure.declined(

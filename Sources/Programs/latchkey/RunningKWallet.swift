@@ -42,7 +42,7 @@ struct RunningKWallet {
   /// Reads the wallets that were asked for. KWallet asks the person to open each.
   ///
   /// - Parameters:
-  ///   - notes: what KWallet noted of a wallet's items of the Secret Service: it tells no program their attributes.
+  ///   - notes: KWallet's notes about a wallet's items of the Secret Service: it tells no program their attributes.
   ///   - leave: gets the names of the wallet and the entry, and the reason, for each entry that could not be read.
   func collections(
     _ choice: ImportChoice, notes: (String) -> [String: ServedEntry], leave: (String, String, String) -> Void

@@ -8,7 +8,7 @@ enum StandardInput {
   ///
   /// - Parameters:
   ///   - limit: how many bytes it may have.
-  ///   - tooLarge: what is thrown where it has more.
+  ///   - tooLarge: the error if it has more.
   static func read(limit: Int, orThrow tooLarge: @autoclosure () -> Failure) throws -> SecureBytes {
     var bytes = try SecureBytes(count: 64 << 10)
     var count = 0

@@ -107,7 +107,7 @@ struct SwitchCommand: ParsableCommand {
     try change.alone { () throws(SwitchError) in try perform(change, scope, &report) }
   }
 
-  /// For whom it is; nil, with a refusal, where that cannot be.
+  /// The users of the switch; nil, with a refusal, if that cannot be.
   private func scope(_ report: inout SwitchReport) -> SwitchScope? {
     let command = "latchkey switch \(back ? "--back" : "--to latchkey")"
     if allUsers {

@@ -87,7 +87,7 @@ struct SwitchSession {
 
   /// Has everybody else leave the name, and Latchkey take it.
   ///
-  /// - Returns: what is left to the person.
+  /// - Returns: the steps that are left to the person.
   func takeOver() -> [String] {
     reloadManager()
     var left: [String] = []
@@ -158,7 +158,7 @@ struct SwitchSession {
 
   /// Has another provider take the name again.
   ///
-  /// - Returns: what is left to the person.
+  /// - Returns: the steps that are left to the person.
   func handBack(former: [Provider]) -> [String] {
     reloadManager()
     stopLatchkey()

@@ -31,7 +31,7 @@ final class VaultConnection {
 
   /// Connects to any program that keeps secrets.
   ///
-  /// - Parameter name: what the program owns on that bus.
+  /// - Parameter name: the name that the program owns on that bus.
   init(provider name: String, on address: Bus.Address, _ place: Place) throws(ConnectionFailure) {
     self.place = place
     connection = try ServiceConnection(provider: name, on: address)

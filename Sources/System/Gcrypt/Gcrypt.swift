@@ -2,9 +2,9 @@ import CLatchkeyGcrypt
 
 /// libgcrypt itself: its start-up, which must come before anything else is asked of it.
 public enum Gcrypt {
-  /// Bytes of locked memory for secret numbers and keys. A session's key takes less than 64 of them, a handshake
-  /// a few KiB while it runs, so this serves over 12,288 sessions (tested), which the service takes at most, and it
-  /// stays far below the usual RLIMIT_MEMLOCK of 8 MiB.
+  /// Bytes of locked memory for secret numbers and keys. A session's key takes less than 64 of them, and a handshake a few
+  /// KiB while it runs. So this serves over 12,288 sessions (tested), the service's limit. It stays far below the usual
+  /// RLIMIT_MEMLOCK of 8 MiB.
   private static let secureMemorySize: UInt32 = 1024 * 1024
 
   /// Starts libgcrypt once per process: version check, secure memory, end of initialization.

@@ -86,7 +86,7 @@ extension FileDescriptor {
   ///
   /// - Parameters:
   ///   - position: where to begin to look.
-  ///   - piece: what is written, or its beginning.
+  ///   - piece: the bytes to write; of a last piece, only the first are used.
   /// - Returns: where to go on; nil where there is nothing more.
   public borrowing func overwriteBlocks(from position: Int, with piece: [UInt8]) throws(PosixError) -> Int? {
     let file = number

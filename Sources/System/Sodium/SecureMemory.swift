@@ -10,8 +10,8 @@ import Synchronization
 enum SecureMemory {
   /// The slabs, made at first use. The pointers in it are touched under the lock only.
   ///
-  /// Programs that use the client library may fork while another thread is in here, and the child goes on with both: so the
-  /// lock is held over a fork, and it is pthread's, as `Mutex` remembers the number of a thread, which a fork changes.
+  /// Programs that use the client library may fork while another thread is in here, and the child goes on with both. So the
+  /// lock is held over a fork. It is pthread's, because `Mutex` remembers the number of a thread, which a fork changes.
   private static let slabs: Locked<SecureSlabs> = {
     pthread_atfork({ SecureMemory.slabs.lock() }, { SecureMemory.slabs.unlock() }, { SecureMemory.slabs.unlock() })
     return Locked(SecureSlabs())

@@ -3,9 +3,9 @@ import Glibc
 /// A signal that comes while a turn of the event loop takes longer than a moment, and again until it ends. The signal ends a
 /// wait of the turn in the kernel.
 ///
-/// A sender can put descriptors into a message, and close its own. The last end of a connection of the network is then ours,
-/// and closing that waits for the connection's peer as long as the sender wished (SO_LINGER): also where it lies unread in a
-/// local socket, and where nobody asked for a descriptor.
+/// A sender can put descriptors into a message, and close its own. The last end of a network connection is then ours, and
+/// closing it waits for the connection's peer as long as the sender wished (SO_LINGER). This also holds if it lies unread in
+/// a local socket, and if nobody asked for a descriptor.
 enum Alarm {
   private static let interval = 100_000
 

@@ -27,7 +27,7 @@ public struct BackupWriter: ~Copyable {
   ///
   /// - Parameters:
   ///   - id: 16 random bytes.
-  ///   - key: what the passphrase gave by `derivation`.
+  ///   - key: the key from the passphrase by `derivation`.
   public init(
     id: [UInt8], created: UInt64, _ derivation: PassphraseDerivation, key: borrowing Key
   ) throws(SodiumError) {

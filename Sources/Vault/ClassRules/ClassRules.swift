@@ -16,8 +16,8 @@ public final class ClassRules {
   /// Reads the rules of the user at `user` and the installed ones at `shipped`.
   ///
   /// - Parameters:
-  ///   - owner: who may own the files, beside root.
-  ///   - warn: told once of each thing that is wrong with a file.
+  ///   - owner: the user who may own the files, beside root.
+  ///   - warn: hears each problem of a file once.
   public init(user: String, shipped: String, owner: uid_t, warn: @escaping (String) -> Void) {
     self.warn = warn
     files = [

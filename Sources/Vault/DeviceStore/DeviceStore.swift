@@ -305,7 +305,7 @@ public final class DeviceStore {
   ///
   /// - Parameter isBeginning: whether that takes the place of what was remembered; otherwise the greater number of each
   ///   stays.
-  /// - Returns: what was remembered before; nil for a vault that was not known.
+  /// - Returns: the generations that were remembered before; nil for an unknown vault.
   /// - Throws: ``DeviceKeyError/otherDevice`` for a user who has no keys here, as after ``forget(_:)``.
   public func note(
     _ generations: VaultGenerations, ofVault vault: [UInt8], isBeginning: Bool, of user: uid_t

@@ -37,8 +37,8 @@ extension Keybag.Opened {
   /// How old an unproven password is before it may end others where no login or screen locker took it, in seconds.
   private static let youth: UInt64 = 86_400
 
-  /// Whether the password that opened may end others where it was only asked for: one that is new, and that nothing but
-  /// such a question has seen since, may be a code of another factor, which PAM left in its place.
+  /// Whether the password that opened the keybag may end others, although it was only the answer to a question. A new one
+  /// that no login has used may be a code of another factor, which PAM left in its place.
   public func mayEndOthers(now: UInt64 = Process.time) -> Bool {
     let opener = keybag.protectors[protector]
     return opener.state != .unproven || keybag.passwordCount < 2 || now >= opener.created + Self.youth

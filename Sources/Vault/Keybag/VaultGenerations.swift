@@ -20,8 +20,8 @@ public protocol GenerationMemory: AnyObject {
   ///   - vault: the vault's id.
   ///   - isBeginning: whether these take the place of what was remembered; otherwise the greater number of each stays.
   ///   - deadline: until when an answer is waited for, as `Process.now` tells the time.
-  /// - Returns: what was remembered before; nil for a vault that was not known.
-  /// - Throws: ``DeviceKeyError/otherDevice`` where nothing is remembered for this user.
+  /// - Returns: the generations that were remembered before; nil for an unknown vault.
+  /// - Throws: ``DeviceKeyError/otherDevice`` if nothing is remembered for this user.
   func note(
     _ generations: VaultGenerations, of vault: [UInt8], isBeginning: Bool, until deadline: Int
   ) throws(DeviceKeyError) -> VaultGenerations?

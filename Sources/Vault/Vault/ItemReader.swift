@@ -31,7 +31,7 @@ public final class ItemReader {
 
   /// The secret, and its content type.
   ///
-  /// - Parameter granted: what a person gave for it, where it requires something.
+  /// - Parameter granted: the person's grant, if the item requires something.
   /// - Throws: ``VaultError/isLocked`` while the item's class key is not in memory, whatever was given;
   ///   ``VaultError/needsGrant``.
   public func secret(ofItem id: Int64, granted: AccessGrant? = nil) throws(VaultError) -> OpenedSecret {
@@ -76,7 +76,7 @@ public final class ItemReader {
 
   /// The secret, whatever conditions the item has; not without its passphrase, and not while it has an explicit lock.
   ///
-  /// - Parameter checked: what ``SealedItem/check(_:_:)`` returned for it; nil where that did not run.
+  /// - Parameter checked: the result of ``SealedItem/check(_:_:)`` for it; nil if that did not run.
   func openSecret(
     _ item: SealedItem, _ opened: OpenedMetadata, checked: AccessControl? = nil, passphraseKey: HeldKey? = nil
   ) throws(VaultError) -> SecureBytes {

@@ -29,9 +29,9 @@ public final class ItemWriter {
   ///   - replacing: whether an item with exactly these attributes is replaced. That keeps its access control, unless
   ///     `metadata` has flags.
   ///   - unique: attributes that no item of the vault may have, all of them together; none for no such rule.
-  ///   - passphrase: what a new item's own passphrase gave, or a replaced one's new passphrase.
+  ///   - passphrase: the passphrase of a new item, or the new one of a replaced item.
   ///   - times: when a new item was stored and changed elsewhere; never later than now.
-  ///   - granted: what a person gave for an item that is replaced.
+  ///   - granted: the person's grant for an item that is replaced.
   /// - Returns: the item, and whether it is a new one. It is on the disk.
   /// - Throws: ``VaultError/isLocked`` when an item would be replaced that cannot be read now, or when the class does
   ///   not accept new items while it is locked; ``VaultError/duplicate``.
@@ -133,7 +133,7 @@ public final class ItemWriter {
 
   /// Changes items whose secrets stay: all of them, or none. Each is named once.
   ///
-  /// - Parameter granted: what a person gave for an item that requires something.
+  /// - Parameter granted: the person's grant for an item that requires something.
   /// - Throws: as ``update(item:accessibility:granted:_:)``; ``VaultError/duplicate`` where an item would not be the only one
   ///   with what it alone may have, as all of them are afterwards: items may exchange their attributes.
   public func write(
@@ -212,7 +212,7 @@ public final class ItemWriter {
   /// - Parameters:
   ///   - passphrase: a new one; nil leaves the one that there is, where the item still needs one.
   ///   - fingers: those that are enrolled now; nil leaves what it remembers.
-  ///   - granted: what the item requires until now: nothing is weakened without it.
+  ///   - granted: the grant for the item's present requirements, without which nothing is weakened.
   public func setAccess(
     ofItem id: Int64, _ control: AccessControl, accessibility: AccessibilityClass? = nil,
     passphrase: consuming NewItemPassphrase? = nil, fingers: FingerSet? = nil, granted: AccessGrant? = nil

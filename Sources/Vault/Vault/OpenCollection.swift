@@ -119,7 +119,7 @@ final class OpenCollection {
 
   /// The collection under a new passphrase, or without one. The caller gives it to ``adopt(_:)`` when it is on the disk.
   ///
-  /// - Parameter key: what the new passphrase gives, and how.
+  /// - Parameter key: the key from the new passphrase, with `derivation`.
   /// - Throws: ``VaultError/isLocked`` unless every key of the collection is in memory.
   func protection(
     under key: borrowing Key, _ derivation: PassphraseDerivation, share: DeviceShare?, vault: [UInt8]

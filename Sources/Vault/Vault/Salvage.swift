@@ -91,7 +91,7 @@ struct Salvage {
   /// Whether SQLite reads as many pages of the log as there are with the numbers of its beginning
   /// (https://sqlite.org/fileformat.html, "The Write-Ahead Log"). Others are of before the log was last begun again.
   ///
-  /// - Parameter database: what the log was copied with.
+  /// - Parameter database: the database that the log was copied with.
   private static func hasWholeLog(_ path: String, _ database: Database) -> Bool {
     var information = stat()
     guard lstat(path, &information) == 0 else { return errno == ENOENT }

@@ -69,7 +69,7 @@ struct SealedItem {
 
   /// Refuses an item that requires what was not given for exactly this revision and these flags.
   ///
-  /// - Returns: what it requires, for ``openSecret(_:_:checked:passphraseKey:)``.
+  /// - Returns: the requirements, for ``openSecret(_:_:checked:passphraseKey:)``.
   /// - Throws: ``VaultError/needsGrant``.
   @discardableResult
   func check(_ granted: AccessGrant?, _ opened: OpenedMetadata) throws(VaultError) -> AccessControl {
@@ -106,7 +106,7 @@ struct SealedItem {
 
   /// Decrypts the secret. A passphrase key that is missing, or one too many, is no damage:
   ///
-  /// - Parameter checked: what ``control(_:)`` or ``check(_:_:)`` returned for it; nil where neither ran.
+  /// - Parameter checked: the result of ``control(_:)`` or ``check(_:_:)`` for it; nil if neither ran.
   /// - Throws: ``VaultError/needsGrant``.
   func openSecret(
     _ opened: OpenedMetadata, _ itemKey: borrowing Key, checked: AccessControl? = nil, passphraseKey: HeldKey?
@@ -145,7 +145,7 @@ struct SealedItem {
   /// - Parameters:
   ///   - tokens: the index entries of its attributes.
   ///   - modified: in seconds since 1970.
-  ///   - passphraseKey: what the item's passphrase gave; nil for an item without one.
+  ///   - passphraseKey: the key from the item's passphrase; nil for an item without one.
   /// - Throws: ``VaultError/isLocked``, ``VaultError/tooLarge``, ``VaultError/noFingers(_:)``.
   mutating func seal(
     _ metadata: ItemMetadata, secret: borrowing SecureBytes, tokens: [UInt8], modified: UInt64, passphraseKey: HeldKey?

@@ -66,7 +66,7 @@ extension Store {
 
   /// Deletes an item. No key is needed.
   ///
-  /// - Parameter uuid: what it must have; nil for any.
+  /// - Parameter uuid: the uuid that it must have; nil for any.
   /// - Returns: whether it was there.
   func deleteItem(_ id: Int64, uuid: [UInt8]? = nil) throws(VaultError) -> Bool {
     let found = try numbers("SELECT id FROM item WHERE id = ?1 AND uuid = coalesce(?2, uuid)") {

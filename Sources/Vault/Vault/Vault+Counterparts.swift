@@ -11,9 +11,8 @@ extension Vault {
     let label: String
   }
 
-  /// For each of `theirs` the collection of `free` that is meant, if one is: of all of them first the same ones, then
-  /// those of the same purpose, then those of the same label, so that none takes a place that another one has by better
-  /// right.
+  /// The collection of `free` for each of `theirs`, if there is one. The same collections come first, then those of the same
+  /// purpose, then those of the same label. So none takes the place of a better match.
   func counterparts(
     of theirs: [BackupCollection], among free: [OpenCollection]
   ) throws(VaultError) -> [OpenCollection?] {

@@ -9,8 +9,8 @@ extension Vault {
   /// Whether ``keepHistory()`` has anything to do now.
   public var hasHistoryWork: Bool { history.hasWork(epoch: epoch, mayMake: mayKeepGeneration) }
 
-  /// Does a small piece of the work on generations: makes one where the last is an hour old and something changed since, removes
-  /// those that are too many or too old, and those from before the last change of keys.
+  /// Does a small piece of the work on generations. It makes one if the last is an hour old and something changed since. It
+  /// removes those that are too many or too old, and those from before the last rotation.
   ///
   /// A failure costs a generation and nothing else.
   ///

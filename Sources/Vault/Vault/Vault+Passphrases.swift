@@ -47,7 +47,7 @@ extension Vault {
 
   /// Whether ``setPassphrase(ofCollection:key:_:)`` would be possible now.
   ///
-  /// - Throws: what it would throw.
+  /// - Throws: the errors that it would throw.
   public func checkPassphraseMayChange(ofCollection id: Int64) throws(VaultError) {
     _ = try database.writable()
     _ = try protectable(id).unprotected(share: keys.share, vault: try database.ready().vault)

@@ -48,7 +48,7 @@ public final class ServiceConnection {
 
   /// Connects to any program that keeps secrets, and has its bus start it where it does not run.
   ///
-  /// - Parameter name: what the program owns on that bus.
+  /// - Parameter name: the name that the program owns on that bus.
   public init(provider name: String, on address: Bus.Address) throws(ConnectionFailure) {
     do {
       loop = try EventLoop()
