@@ -34,7 +34,7 @@ final class PendingPrompt {
   /// The passphrase that its client gave: such a one has no other client.
   var passphrase: GivenPassphrase? { tickets.first?.passphrase }
 
-  /// Whose wrong answers count together with its own; nil where nothing can be guessed.
+  /// The target whose wrong answers count together with its own; nil if nothing can be guessed.
   var target: WrongAnswers.Target? {
     question.guessed.map { WrongAnswers.Target(guessed: $0, isBrought: passphrase != nil) }
   }

@@ -9,7 +9,7 @@ public struct ProviderSwitch {
   public struct Person: Sendable {
     /// The user's number.
     public let uid: UInt32
-    /// Whose providers are switched.
+    /// The users whose providers are switched.
     public let scope: SwitchScope
     /// The folders in which programs are looked for.
     public var searchPath = ["/usr/local/bin", "/usr/bin", "/bin"]

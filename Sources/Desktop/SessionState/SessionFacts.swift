@@ -2,7 +2,7 @@
 public struct SessionFacts: Equatable, Sendable {
   /// logind's name of the session.
   public var id: String
-  /// Whose session it is.
+  /// The session's user.
   public var uid: UInt32
   /// `user`, `greeter`, `lock-screen`, `background`, `manager` …
   public var sessionClass: String

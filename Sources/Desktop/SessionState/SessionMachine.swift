@@ -21,7 +21,7 @@ public struct SessionMachine: Sendable {
     case present
   }
 
-  /// Whose vault it is.
+  /// The vault's user.
   public let uid: UInt32
 
   /// Which keys may be in memory now.

@@ -31,7 +31,7 @@ public func SecItemAdd(_ attributes: CFDictionary, _ result: UnsafeMutablePointe
 ///
 /// - Parameters:
 ///   - query: The class and attributes of the items, and what to return of them.
-///   - result: Where what is asked for goes.
+///   - result: Where the result is stored.
 /// - Returns: `errSecSuccess`; `errSecItemNotFound` if nothing matches; `errSecNotAvailable` without a session bus or a
 ///   vault. `errSecInteractionNotAllowed` if an item is locked and the person was not asked. After a question,
 ///   `errSecUserCanceled` if the person dismissed it. `errSecAuthFailed` for a wrong answer of the person or the program.

@@ -50,7 +50,7 @@ final class DevicePeer {
     } catch { return nil }
   }
 
-  /// Whose turn it is when the connection is served.
+  /// The user whose turn it is when the connection is served.
   var turn: DeviceUser { login.map { .account($0) } ?? owner }
 
   private func end() {

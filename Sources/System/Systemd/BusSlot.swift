@@ -5,7 +5,7 @@ import CLatchkeySystemd
 public final class BusSlot {
   private var slot: OpaquePointer?
 
-  /// What else has to live, and end, with this registration.
+  /// Other registrations that have to live, and end, with this one.
   private var companions: [BusSlot]
 
   /// Registers with `add`, which gets the place for the C slot and the userdata to give. sd-bus owns a reference to

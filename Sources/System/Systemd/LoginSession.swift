@@ -53,7 +53,7 @@ public struct LoginSession: Equatable, Sendable {
   /// `x11`, `wayland`, `mir`, `tty`, `web`, `unspecified`.
   public var type: String? { Self.text { sd_session_get_type(id, $0) } }
 
-  /// Whose session it is.
+  /// The session's user.
   public var uid: UInt32? {
     var uid: uid_t = 0
     return sd_session_get_uid(id, &uid) >= 0 ? uid : nil

@@ -30,7 +30,7 @@ public struct MessageWriter: ~Copyable {
     if let failure = writer.failure { throw failure }
   }
 
-  /// Whom the message is for: the unique name of a call's sender in its answer; nil for what goes to all.
+  /// The receiver: for an answer, the unique name of the call's sender; nil for a message to all.
   public var recipient: String? { sd_bus_message_get_destination(pointer).map { String(cString: $0) } }
 
   /// Counts what is to be appended. Says no after an error, and where the message would become larger than a message may be.
