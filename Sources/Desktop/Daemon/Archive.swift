@@ -7,8 +7,8 @@ import LatchkeySodium
 import LatchkeySystemd
 import LatchkeyVault
 
-/// A backup or a restore on one connection: first its passphrase is asked for, by a prompt; then whoever asked for it
-/// takes or gives one chunk after the other. It ends with the connection, and when the vault is locked.
+/// A backup or a restore on one connection: first a prompt asks for its passphrase; then the client takes or gives one chunk
+/// after the other. It ends with the connection, and when the vault is locked.
 final class Archive {
   enum Purpose {
     case backup
@@ -28,7 +28,7 @@ final class Archive {
   let prompt: UInt64
   let connection: any PromptConnection
   private(set) var work = Work.waiting
-  /// Ends it when whoever asked for it is silent for too long: nobody else can have one meanwhile.
+  /// Ends it when its client is silent for too long, because nobody else can have one meanwhile.
   var limit: EventSource?
 
   static let silenceLimit = Duration.seconds(60)

@@ -10,7 +10,7 @@ protocol BusPresenceDelegate: SecretServiceDelegate {
   var promptQueue: PromptQueue { get }
   /// The facts about the vault that clients may read.
   var vaultFacts: VaultObject.Facts { get }
-  /// There is a new connection, for what else listens on the bus.
+  /// There is a new connection, for the other listeners on the bus.
   func connected(to bus: Bus)
   /// The bus has said who owns the Secret Service's name.
   func nameAnswered()
@@ -31,7 +31,8 @@ final class BusPresence {
   private var object: VaultObject?
   private let secretsName: BusName
   private let secretsPlace: NamePlace
-  /// Ours in any state of the vault, and whoever provides secrets: the portals' frontend asks for it when it starts.
+  /// This name is ours in any state of the vault, even beside another provider of secrets: the portals' frontend asks for it
+  /// when it starts.
   private let portalName = BusName(
     SecretService.portalBusName, consequence: "sandboxed applications get their secrets there")
   private var retry: EventSource?

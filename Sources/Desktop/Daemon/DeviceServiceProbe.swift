@@ -3,8 +3,8 @@ import LatchkeyDeviceService
 import LatchkeyPosix
 import LatchkeySystemd
 
-/// Waits for the device key service in the event loop, before the vault asks it for anything: what follows is answered at
-/// once then, and locks are heard meanwhile.
+/// Waits for the device key service in the event loop, before the vault asks it for anything. Later requests are then
+/// answered at once, and locks are heard meanwhile.
 final class DeviceServiceProbe {
   private let loop: EventLoop
   private let path: String

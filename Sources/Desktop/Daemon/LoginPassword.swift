@@ -61,8 +61,8 @@ final class LoginPassword {
     leavesMemory = delivery.leftMemory
   }
 
-  /// Says to the person who sits there that the former one is needed. Behind a locker it may be a slip of the fingers, where
-  /// the stack has the module in front of what refuses: then the right one follows before the locker goes.
+  /// Says to the person who sits there that the former one is needed. Behind a locker it may be a slip of the fingers, if the
+  /// stack has the module in front of the one that refuses. Then the right password follows before the locker goes.
   func tell() {
     if needsFormer && !session.machine.lockerUp { notice.want(isOpen: session.state == .unlocked) }
   }

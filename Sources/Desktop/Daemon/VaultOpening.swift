@@ -82,7 +82,7 @@ final class VaultOpening {
       return answer(.failure(Refusal(reason: isEnding ? "the daemon ends" : "the daemon is starting")))
     }
     watch.claim(by: PeerProcess.of(pid: peer.pid), mayLift: false) { [session] claim in
-      // As with a login: what is unwanted already is not to be worked on, least of all while nothing holds up sleep any more.
+      // As with a login, no work is done for keys that nobody wants any more, least of all while nothing holds up sleep.
       if let reason = session.machine.refusal(of: claim) { return answer(.failure(Refusal(reason: reason))) }
       answer(.success(claim))
     }
@@ -265,7 +265,7 @@ final class VaultOpening {
     }
     password.rotated()
     upkeep.goOn()
-    // New keys are no reason to bring back what was erased beside the daemon.
+    // New keys are no reason to bring back items that were erased beside the daemon.
     upkeep.tellDestroyed()
     device.meet()
     return .live

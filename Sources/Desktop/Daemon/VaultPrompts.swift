@@ -162,7 +162,7 @@ final class VaultPrompts: PromptQueueDelegate {
     else {
       return nil
     }
-    // Without a passphrase, what the conditions' stacks said is all there is.
+    // Without a passphrase, the results of the conditions' stacks are all there is.
     return answer as? AccessGrant ?? (try? vault.reader.grant(item: id))
   }
 
@@ -278,7 +278,8 @@ extension PromptQueue {
   }
 }
 
-/// A passphrase that waits until its prompt is through; a class only because what is not copyable can be no answer.
+/// A passphrase that waits until its prompt is through. It is a class because a value that is not copyable cannot be an
+/// answer.
 private final class ChosenPassphrase {
   private var passphrase: NewItemPassphrase?
   init(_ passphrase: consuming NewItemPassphrase) { self.passphrase = consume passphrase }

@@ -1,6 +1,7 @@
 import LatchkeyGettext
 
-/// Looks at who answers programs that keep secrets: who owns the name on the bus, and who else could.
+/// Looks at the program that answers programs which keep secrets: the owner of the name on the bus, and others that could own
+/// it.
 struct NameExamination {
   static let name = "org.freedesktop.secrets"
 

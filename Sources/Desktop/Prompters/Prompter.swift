@@ -21,7 +21,7 @@ public protocol Prompter: AnyObject {
   /// Takes away what is on the screen. Nothing is asked afterwards.
   func end()
 
-  /// Whether it asks twice for what is new, and gives only what was the same both times.
+  /// Whether it asks twice for a new passphrase, and accepts only two equal answers.
   var repeatsNew: Bool { get }
 }
 

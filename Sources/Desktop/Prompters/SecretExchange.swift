@@ -2,8 +2,8 @@ import LatchkeyGcrypt
 import LatchkeySodium
 
 /// Our side of `sx-aes-1`, by which the system prompter hands over what was typed: a Diffie-Hellman agreement, and then
-/// AES-128-CBC, in texts of the form of a key file. It keeps the secret from whoever reads the bus, and no more: nothing in
-/// it tells who is at the other end.
+/// AES-128-CBC, in texts of the form of a key file. It keeps the secret from programs that read the bus, and no more: it does
+/// not authenticate the other end.
 final class SecretExchange {
   /// Something that no prompter sends.
   struct Malformed: Error {}

@@ -12,7 +12,8 @@ final class TerminalPrompter: Prompter {
   private let deadline: PromptDeadline
   /// The heading that was printed already.
   private var head = ""
-  /// Between the questions nothing is shown of what is typed: somebody may type the next answer while PAM takes its time.
+  /// Between the questions the terminal shows no typed characters, because a person may type the next answer while PAM takes
+  /// its time.
   private var silence: TerminalEcho?
 
   init(_ terminal: CallerTerminal, deadline: PromptDeadline) {

@@ -18,8 +18,8 @@ public struct Wording: Sendable {
 
   /// For one step of a prompt.
   ///
-  /// - Parameter mark: where the person is not asked for the passphrase of the item: a word that nobody knows, by which the
-  ///   question for it is told from all others.
+  /// - Parameter mark: where the person is not asked for the passphrase of the item: a random word that marks the question
+  ///   for it.
   public init(_ request: PromptRequest, at service: PromptStep.Service, mark: String? = nil) {
     purpose = request.purpose
     self.service = service
@@ -128,7 +128,7 @@ public struct Wording: Sendable {
   /// other one can.
   func isForGiven(_ asked: String) -> Bool { isMarked && service == .item && asked == ownText + ": " }
 
-  /// The question for what a PAM module asks.
+  /// The text for a PAM module's question.
   func question(_ asked: String, isVisible: Bool, warning: String) -> PromptText {
     let text = PlainText.sentence(asked)
     var bare = Substring(text)
@@ -187,7 +187,7 @@ public struct Wording: Sendable {
     return question
   }
 
-  /// The second question for what is new.
+  /// The second question for a new passphrase.
   func repetition(of question: PromptText) -> PromptText {
     var second = question
     second.message = translated("Enter the new passphrase of \(subject) again")

@@ -13,7 +13,7 @@ final class PendingPrompt {
     case shown(any PromptConnection)
   }
 
-  /// Another one each time that it is shown: what was withdrawn must not speak for it. 0 until then.
+  /// Another one each time that it is shown, so that a withdrawn prompt's program cannot speak for it. 0 until then.
   var number: UInt64 = 0
   let question: Question
   var tickets: [PromptTicket] = []

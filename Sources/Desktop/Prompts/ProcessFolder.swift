@@ -5,7 +5,7 @@ import LatchkeyPosix
 /// The folder in `/proc` that describes one process. While this value lives, every read is about that process or fails, even
 /// if another process has its id by then.
 ///
-/// Nothing here waits, whatever the process has made of its own root folder.
+/// Nothing here waits, even if the process changed its own root folder.
 struct ProcessFolder: ~Copyable {
   private let folder: FileDescriptor
 
@@ -33,7 +33,7 @@ struct ProcessFolder: ~Copyable {
     return count > 0 ? Array(buffer.prefix(count)) : nil
   }
 
-  /// A file at the top of what the process sees as its root folder. Links are not followed: they would lead into ours.
+  /// A file at the top of the process's own root folder. Links are not followed: they would lead into ours.
   borrowing func fileInRoot(_ name: String, limit: Int) -> [UInt8]? {
     let path = Int32(bitPattern: UInt32(linux_open_path))
     guard let root = try? FileDescriptor.open("root", at: folder.number, flags: path | O_DIRECTORY) else { return nil }

@@ -13,8 +13,8 @@ public protocol PromptQueueDelegate: AnyObject {
   func openWithoutAsking(_ question: Question, lifting: Set<Int64>)
   /// Describes the subject of a question.
   func subject(of question: Question) -> PromptSubject
-  /// Whether a question is still to be asked, or what a person answered is to count: told later, where something outside
-  /// the vault has to be asked for that. Asked before each prompt is shown, and when PAM accepted what was given.
+  /// Whether a question is still to be asked, or a person's answer counts. The result comes later if it depends on something
+  /// outside the vault. Asked before each prompt is shown, and when PAM accepted what was given.
   ///
   /// - Parameter then: gets how the question ends where it is not to be; nil where it is.
   func check(_ question: Question, then: @escaping (PromptEnd?) -> Void)
@@ -30,7 +30,7 @@ public protocol PromptQueueDelegate: AnyObject {
   func asked(_ question: Question)
   /// It does not wait any more. Told once for each ``asked(_:)``, but when the daemon ends.
   func ended(_ question: Question, for caller: Caller, _ end: PromptEnd)
-  /// A program made use of what a person answered.
+  /// A program made use of a person's answer.
   func used(_ question: Question, by caller: Caller)
   /// Starts the program that shows the prompt of this number.
   ///
@@ -42,8 +42,8 @@ public protocol PromptQueueDelegate: AnyObject {
 public protocol PromptConnection: AnyObject {
   /// Ends it: the prompt is withdrawn.
   ///
-  /// - Parameter gone: called once, at once or soon: when what showed it has left the screen, and the terminal is as it was,
-  ///   or when that took too long.
+  /// - Parameter gone: called once, at once or soon: when its program has left the screen, and the terminal is as it was, or
+  ///   when that took too long.
   func withdraw(gone: @escaping () -> Void)
 }
 
@@ -154,14 +154,14 @@ public final class PromptQueue {
 
   /// The client does not wait any more.
   ///
-  /// - Parameter gone: called once, at once or soon: when what was shown for it has left the screen. A client that is told
-  ///   before leaves its terminal to a shell, and what the shell shows there goes with the prompt's screen.
+  /// - Parameter gone: called once, at once or soon: when its prompt has left the screen. A client that is told before leaves
+  ///   its terminal to a shell, and what the shell shows there goes with the prompt's screen.
   public func cancel(_ ticket: PromptTicket, gone: @escaping () -> Void = {}) {
     withdraw(ticket, gone: gone)
     advance()
   }
 
-  /// A program made use of what a person answered.
+  /// A program made use of a person's answer.
   public func used(_ question: Question, by caller: Caller) { delegate.used(question, by: caller) }
 
   private func withdraw(
@@ -214,7 +214,7 @@ public final class PromptQueue {
       if left == 0 { gone() }
     }
     for prompt in prompts {
-      // No client waits for what a command shows by itself.
+      // No client waits for a prompt that a command shows by itself.
       if prompt.isOwn {
         prompt.hide()
       } else {
@@ -296,8 +296,8 @@ public final class PromptQueue {
     prompts.first { $0.number == number }?.answer = answer
   }
 
-  /// To be called at a lock: forgets what answers gave for the items, and takes the questions about them off the screen, as
-  /// what was shown before a lock is not to count after it.
+  /// To be called at a lock. Forgets the answers for the items, and takes the questions about them off the screen, because a
+  /// prompt from before a lock must not count after it.
   public func locked(where isLocked: (Int64) -> Bool) {
     let ended = prompts.filter { prompt in
       switch prompt.question {
@@ -315,8 +315,8 @@ public final class PromptQueue {
     if let target = prompts.first(where: { $0.number == number })?.target { wrongAnswers.forget(target) }
   }
 
-  /// A wrong passphrase came for the prompt of this number. After some, whatever asks for the same ends, and nobody is
-  /// asked for a while: what tries so many may be no person.
+  /// A wrong passphrase came for the prompt of this number. After some, all prompts for the same end, and nobody is asked for
+  /// a while: a program may have tried so many.
   public func wasWrong(prompt number: UInt64) {
     guard let prompt = prompts.first(where: { $0.number == number }), let target = prompt.target else { return }
     guard wrongAnswers.add(target, at: now()) else { return }

@@ -21,7 +21,7 @@ final class AccessGrants {
     /// The client, as it was named to the person.
     let caller: Caller
     let isReusable: Bool
-    /// Whether the item was read with it, at least once: what reads again reads only.
+    /// Whether the item was read with it, at least once: a grant for reading again allows reads only.
     var wasRead = false
     let end: EventSource?
   }
@@ -37,7 +37,7 @@ final class AccessGrants {
       }
     }
   }
-  /// Why no finger opens an item, as was found for whoever asked for it last.
+  /// Why no finger opens an item, as was found for the last prompt for it.
   var fingerProblems: [Int64: String] = [:]
   /// The seconds for which a client wants to read again without asking.
   private var reuse: [String: UInt16] = [:]
@@ -98,7 +98,7 @@ final class AccessGrants {
     return entry.grant
   }
 
-  /// The item was written, or locked by itself: what was given for it as it was is worth nothing.
+  /// The item was written, or locked explicitly: grants for its former state are worth nothing.
   func forget(item: Int64) { entries = entries.filter { $0.key.item != item } }
 
   /// The client is gone.

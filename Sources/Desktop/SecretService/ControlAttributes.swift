@@ -36,7 +36,7 @@ struct ControlAttributes: Equatable {
     }
   }
 
-  /// Reads what stands for such attributes elsewhere; nil for what is not named.
+  /// Reads values that stand for such attributes elsewhere; nil for those that are not named.
   init(accessible: String?, require: String?) throws(VaultError) {
     var all: [String: String] = [:]
     all[ControlAttributes.accessibleName] = accessible

@@ -104,7 +104,7 @@ final class ItemCreation {
   func create(_ new: ItemToCreate, _ call: MethodCall) throws(BusError) {
     // Its client has the collection unlocked first; nobody chooses a passphrase in vain.
     if new.collection == CollectionTree.firstPlace && tree.vault.hasNoDatabaseYet { throw BusError(.notCreated) }
-    // Before it waits for anything: what no vault keeps is not to be kept in memory either.
+    // Checked before any wait: an item that no vault keeps must not be kept in memory either.
     try BusError.vault { () throws(VaultError) in try new.metadata.checkSize() }
     guard new.replaces || new.unique != nil else { return try createWithFingers(new, call) }
     try waits.whenVerified(new.size, call) { [weak self] () throws(BusError) in
@@ -153,7 +153,7 @@ final class ItemCreation {
     try answer(call, new, prompt: prompt)
   }
 
-  /// Tells the client where its item is, or what has to be asked first.
+  /// Tells the client where its item is, or the prompt that has to come first.
   private func answer(
     _ call: MethodCall, _ new: ItemToCreate, stored item: ItemPlace? = nil, prompt: Prompt? = nil
   ) throws(BusError) {

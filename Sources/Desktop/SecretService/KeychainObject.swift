@@ -1,8 +1,8 @@
 import LatchkeySystemd
 import LatchkeyVault
 
-/// The interface `org.latchkey.Keychain` of the service's object: what a client needs for which one look at the vault is to be
-/// enough, or all of a change, or that there is no other such item. It acts on the vault alone, not on the session collection.
+/// The interface `org.latchkey.Keychain` of the service's object: calls for which one look at the vault must be enough, a
+/// change must be whole, or an item must be the only one. It acts on the vault alone, not on the session collection.
 final class KeychainObject {
   private let search: KeychainSearch
   private let changes: KeychainChanges

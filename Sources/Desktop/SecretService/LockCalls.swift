@@ -65,7 +65,7 @@ final class LockCalls {
         locked.append(path)
       } catch { obstacle = obstacle ?? error }
     }
-    // Before the reply, as what a call changes is told before it.
+    // Before the reply, because clients hear of a call's changes first.
     if isChanged { observer.stateChanged() }
     if let failure { throw BusError(failure) }
     // "Lock everything" names what cannot be locked as well. A client that named nothing else is told why.
@@ -109,7 +109,7 @@ final class LockCalls {
     return item.map { .item($0) } ?? .collection(id)
   }
 
-  /// Locks an item. One that requires something is locked by taking away what was given for it, whoever it was given to.
+  /// Locks an item. An item with requirements is locked by taking away all its grants.
   ///
   /// - Returns: whether a key of the vault's was taken away.
   private func lockItem(_ id: Int64) throws(VaultError) -> Bool {

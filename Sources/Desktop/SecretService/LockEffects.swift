@@ -17,10 +17,10 @@ final class LockEffects {
     self.queue = queue
   }
 
-  /// - Parameter collection: which one was locked by itself; nil for all.
+  /// - Parameter collection: the one with a new explicit lock; nil for all.
   func locked(collection: Int64? = nil) {
     waits.drop()
-    // Before anything else: what was brought is worth nothing behind the locked screen.
+    // Before anything else: passphrases that clients gave are worth nothing behind the locked screen.
     prompts.forgetGiven(of: collection)
     let isLocked = { [vault] (item: Int64) in
       collection == nil || (try? vault.reader.collection(ofItem: item)) == collection

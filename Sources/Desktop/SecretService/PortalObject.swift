@@ -70,7 +70,7 @@ final class PortalObject {
   private func retrieveSecret(_ call: MethodCall) throws(BusError) {
     let key = PortalRequest.Key(owner: call.sender, handle: try call.message.readObjectPath())
     let application = try call.message.readString()
-    // First of all: what is not taken must not be closed before this looked at it.
+    // First of all: a descriptor that is not taken must not be closed before this looked at it.
     let outlet: Outlet
     let passed = try call.message.readUnixFD()
     do throws(PosixError) { outlet = try Outlet(FileDescriptor(owning: passed)) } catch {

@@ -39,11 +39,11 @@ final class Prompt {
   var isNew: Bool { if case .new = phase { true } else { false } }
   /// Its place in the queue, while a person is asked.
   var ticket: PromptTicket?
-  /// Ends it where its client never asks, and what waits should not wait for long.
+  /// Ends it if its client never asks, because the requests behind it should not wait for long.
   var unusedEnd: EventSource?
   /// The item that waits for a passphrase, where it is one.
   var item: WaitingItem? { if case .store(let item) = purpose { item } else { nil } }
-  /// The collection of what waits in it; nil for nothing.
+  /// The collection of the waiting request; nil for none.
   var collection: Int64? {
     let place: CollectionPlace
     switch purpose {
@@ -76,7 +76,7 @@ final class Prompt {
   var given: GivenPassphrase?
   /// Whether its client is told how it ended.
   var tellsOutcome = false
-  /// How the last question ended, or what took the prompt away.
+  /// How the last question ended, or why the prompt was taken away.
   var lastEnd: PromptEnd?
 
   init(path: String, number: UInt64, owner: String, purpose: Purpose) {

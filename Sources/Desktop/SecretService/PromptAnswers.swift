@@ -3,8 +3,8 @@ import LatchkeyPrompts
 import LatchkeySystemd
 import LatchkeyVault
 
-/// Brings together what a person answered and what waits for it: items that are to be stored, what items are to require, and
-/// clients that may use an item then.
+/// Brings together the persons' answers and the requests that wait for them: new items, changes of requirements, and clients
+/// that may then use an item.
 public final class PromptAnswers {
   private let tree: CollectionTree
   private let prompts: PromptTable
@@ -41,7 +41,7 @@ public final class PromptAnswers {
   /// Whether a person's answer for that client stands.
   public func isGranted(_ item: Int64, for client: String) -> Bool { grants.allow(item, for: client) }
 
-  /// Why no finger opens an item, as was found for whoever asked for it last.
+  /// Why no finger opens an item, as was found for the last prompt for it.
   public var fingerProblems: [Int64: String] {
     get { grants.fingerProblems }
     set { grants.fingerProblems = newValue }

@@ -62,7 +62,7 @@ final class PromptCompletion {
     return switch prompt.lastEnd {
     case .refused: .refused
     case .dismissed: .dismissed
-    // Nothing was left to be asked, or what was answered was not enough.
+    // No question was left, or the answers were not enough.
     case nil, .granted, .unavailable, .broken, .expired: .unavailable
     case .outdated, .withdrawn, .locked: .withdrawn
     case .fingers: .fingers

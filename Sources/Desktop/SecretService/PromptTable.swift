@@ -74,7 +74,7 @@ final class PromptTable {
   /// - Returns: whether it was there.
   func remove(_ prompt: Prompt) -> Bool { prompts.removeValue(forKey: prompt.path) != nil }
 
-  /// Takes a prompt away, whatever it waits for; its client hears that it was dismissed, where it has asked.
+  /// Takes a prompt away in any state. Its client hears that it was dismissed, if it has asked.
   func end(_ prompt: Prompt) {
     guard remove(prompt) else { return }
     if let ticket = prompt.ticket { queue.cancel(ticket) }
@@ -111,7 +111,7 @@ final class PromptTable {
 
   // MARK: - locks
 
-  /// Forgets the passphrases that clients gave: those of what waits in a collection that was locked by itself, or all.
+  /// Forgets the passphrases that clients gave: those for requests in a collection that was locked explicitly, or all.
   func forgetGiven(of collection: Int64?) {
     for prompt in prompts.values where collection == nil || prompt.endsAtLock { prompt.given = nil }
   }

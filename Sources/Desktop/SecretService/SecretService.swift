@@ -139,8 +139,7 @@ public final class SecretService {
     stateChanged()
   }
 
-  /// To be called at every lock, whether it erases keys or not: what a person answered for does not outlive that, and
-  /// neither does what waits for an answer.
+  /// To be called at every lock, whether it erases keys or not. Neither grants nor waiting requests outlive a lock.
   public func dropGrants() { lockEffects.locked() }
 
   /// Takes every prompt away: there is no vault that an answer could open.

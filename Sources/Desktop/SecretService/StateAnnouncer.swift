@@ -96,14 +96,14 @@ final class StateAnnouncer {
     return true
   }
 
-  /// Tells a client before the answer that it gets now: libsecret reads the secrets of what it believes unlocked only.
+  /// Tells a client before the answer that it gets now: libsecret reads the secrets of items only that it believes unlocked.
   func tell(_ paths: [String], to client: String) {
     for path in paths {
       if case .item(_, let item) = ObjectPath(path) { tell(item, to: client) }
     }
   }
 
-  /// The same for what a search found.
+  /// The same for the items that a search found.
   func tell(found: [ItemSearch.Found], to client: String) {
     // Of very many, in idle turns.
     guard known.hasDoubts(client), found.count <= Self.toldTwice else { return }
@@ -122,7 +122,7 @@ final class StateAnnouncer {
     guard let collection = try? vault.reader.collection(ofItem: item) else { return known.forget(item, by: client) }
     known.note(.init(isLocked: isLocked, hasMetadata: before.hasMetadata || appeared != nil), of: item, by: client)
     let place = CollectionPlace.vault(collection)
-    // To this client alone: what it was given of an item is no other's.
+    // To this client alone: its grants are no other client's.
     try? bus.emitSignal(
       path: place.path(item: item), interface: "org.freedesktop.DBus.Properties", member: "PropertiesChanged",
       to: client

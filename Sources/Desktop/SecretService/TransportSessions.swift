@@ -2,9 +2,9 @@ import LatchkeySystemd
 
 /// The transport sessions of all clients.
 ///
-/// Their number is bounded, because the keys of encrypted ones are in locked memory: where it is reached, the client
-/// that has the most loses its oldest. So one client, or many, can only ever drive out sessions of their own kind: who
-/// opens few keeps them.
+/// Their number is bounded, because the keys of encrypted ones are in locked memory: where it is reached, the client that has
+/// the most loses its oldest. So one client, or many, can only ever drive out sessions of their own kind: a client that opens
+/// few keeps them.
 final class TransportSessions {
   private var sessions: [String: TransportSession] = [:]
   /// The paths of each client's sessions, oldest first.

@@ -2,7 +2,7 @@ import LatchkeySystemd
 
 /// A write that waits until the whole database was checked. Dropping it erases its secret.
 final class VerificationWait {
-  /// The bytes of what is to be written.
+  /// The size of the write, in bytes.
   let size: Int
   let call: MethodCall
   /// Writes it.

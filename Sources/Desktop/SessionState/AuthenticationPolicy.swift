@@ -35,7 +35,7 @@ public enum AuthenticationPolicy {
     switch machine.state {
     case .unlocked:
       return .nothing
-    // Nobody locked it: who brings the password is the first one to do so.
+    // Nobody locked it: the program that brings the password is the first one.
     case .sealed, .locked(.withoutPassword):
       if hello.service == commandService, let refusal { return .refused(refusal) }
       return .keys(mayLift: refusal == nil)

@@ -88,9 +88,8 @@ public final class LogindWatch {
   /// Whether sleep waits for this program. False means that the lock before sleep is a race.
   public var holdsSleepInhibitor: Bool { inhibitor.isHeld }
 
-  /// Reads all sessions anew; `completion` gets whether logind answered, after a report of what it said. A known
-  /// absence of logind is an answer, silence and a lost bus are not. Takes two seconds at most, and never calls back
-  /// before it returns.
+  /// Reads all sessions anew; `completion` gets whether logind answered, after a report of the answer. A known absence of
+  /// logind is an answer, silence and a lost bus are not. Takes two seconds at most, and never calls back before it returns.
   public func refresh(completion: @escaping (Bool) -> Void) {
     if let bus, owner != nil {
       return SessionRound.start(self, bus: bus) { completion($0 == .answered) }
@@ -181,7 +180,7 @@ public final class LogindWatch {
     if !new.isEmpty { ask() }
   }
 
-  /// Asks for the first time: who answers is logind.
+  /// Asks for the first time. Only logind answers.
   private func ask() {
     guard let bus else { return }
     SessionRound.start(self, bus: bus) { [weak self] answer in
@@ -278,7 +277,7 @@ public final class LogindWatch {
   }
 
   private func releaseWhenFinished() {
-    // It may be awake again, and what began before an earlier sleep may still be at work.
+    // It may be awake again, and work that began before an earlier sleep may still go on.
     if isPreparingForSleep, finishing == 0 { inhibitor.release() }
   }
 

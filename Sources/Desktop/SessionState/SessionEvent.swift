@@ -10,9 +10,9 @@ public enum SessionEvent: Equatable, Sendable {
   case unlockSignal(session: String)
   /// The machine goes to sleep (true), or woke up (false).
   ///
-  /// This is all there is to know up to systemd 252: PrepareForSleep does not tell suspend from hibernation, and
-  /// the unit that would (hibernate.target) is started only after the delay inhibitors are gone. So sleep locks,
-  /// and what of it is hibernation leaves C in the image on disk.
+  /// This is all there is to know up to systemd 252: PrepareForSleep does not tell suspend from hibernation, and the unit
+  /// that would (hibernate.target) is started only after the delay inhibitors are gone. So sleep locks, and hibernation
+  /// leaves C in the image on disk.
   case prepareForSleep(Bool)
   /// The machine is known to hibernate. For sources that tell; none is connected yet.
   case hibernate

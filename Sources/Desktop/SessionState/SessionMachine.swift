@@ -27,8 +27,8 @@ public struct SessionMachine: Sendable {
   /// Which keys may be in memory now.
   public private(set) var state = State.sealed
 
-  /// Whether the login has no password: the vault then counts as always unlocked, whatever the sessions and lockers do. They
-  /// are still followed, because prompts wait behind a locker all the same.
+  /// Whether the login has no password: the vault then counts as always unlocked, in every state of sessions and lockers.
+  /// They are still followed, because prompts wait behind a locker all the same.
   public private(set) var isPasswordless = false
 
   /// Why the vault was sealed last.
@@ -63,7 +63,7 @@ public struct SessionMachine: Sendable {
   /// The unique names of the screen savers that are active.
   private var screenSavers: Set<String> = []
 
-  /// The same, for who has to tell that they cannot be heard any more.
+  /// The same, for the message that they cannot be heard any more.
   var activeScreenSavers: Set<String> { screenSavers }
 
   /// Whether the machine is about to sleep, or asleep.
@@ -76,7 +76,7 @@ public struct SessionMachine: Sendable {
     /// Of all that there were.
     let number: UInt64
     var facts: SessionFacts
-    /// It lost the foreground to a greeter, and has not had it since, whoever has it now.
+    /// It lost the foreground to a greeter, and has not had it since.
     var isShielded = false
     /// It started behind a greeter that is still there: its login, which ends with the greeter gone, is no lock.
     var isStarting = false
@@ -135,8 +135,8 @@ public struct SessionMachine: Sendable {
   /// Whether tier key A is in memory, or waits for the locker to go: then the daemon's end would lock the vault.
   public var hasUnlockedKeys: Bool { state == .unlocked || hasStagedKeys }
 
-  /// Whether a daemon may end for an authentication that brings its keys to another one, which knows nothing of what came before: no
-  /// lock and no end of a session is later than the password.
+  /// Whether a daemon may end for an authentication that brings its keys to another one, which knows nothing of earlier
+  /// events. It may if no lock and no end of a session is later than the password.
   public func mayBeReplaced(for claim: Claim) -> Bool {
     !hasUnlockedKeys && refusal(of: claim) == nil && claim.locks == locks
   }
@@ -304,7 +304,7 @@ public struct SessionMachine: Sendable {
     if wasSealed { effects.append(.firstUnlock) }
   }
 
-  /// From now on locks count again, those before as well: what stands behind one is erased.
+  /// From now on locks count again, earlier ones as well: keys behind one are erased.
   private mutating func becomeProtected(_ effects: inout [SessionEffect]) {
     guard isPasswordless else { return }
     isPasswordless = false
@@ -419,7 +419,7 @@ public struct SessionMachine: Sendable {
     lastLock = reason
   }
 
-  /// Erases A and whatever was set aside.
+  /// Erases A and the keys that were set aside.
   private mutating func lockKeys(_ reason: LockReason, _ effects: inout [SessionEffect]) {
     lockLiveKeys(reason, &effects)
     dropStaged(&effects)

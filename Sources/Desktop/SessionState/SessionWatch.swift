@@ -15,8 +15,8 @@ public protocol SessionWatchDelegate: AnyObject {
   ///
   /// - Parameter gone: to be called once, at once or soon: when they have erased their memory, or take too long.
   func endDerivations(_ which: UnwantedDerivations, gone: @escaping () -> Void)
-  /// It was locked, perhaps once more, with no key left to erase: what a person answered before counts no more, and what waits
-  /// for an answer goes.
+  /// It was locked, perhaps once more, with no key left to erase: earlier answers of a person count no more, and requests
+  /// that wait for an answer end.
   func wasLocked()
   /// The A that was set aside becomes live.
   func stagedKeysGoLive()
@@ -153,7 +153,7 @@ public final class SessionWatch {
     guard let logind else { return completion(claim) }
     let reports = reports
     logind.refresh { [self] answered in
-      // The report of what it answered comes right before this.
+      // The report of its answer comes right before this.
       if answered, self.reports != reports { claim.credit(locks: lastReport.locks, endings: lastReport.endings) }
       claim.meet(machine)
       completion(claim)

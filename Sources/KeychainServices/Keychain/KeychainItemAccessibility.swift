@@ -4,7 +4,7 @@ public import Security
 ///
 /// <doc:WhenMayItBeRead> says what that means on Linux, and what ends it.
 public enum KeychainItemAccessibility: CaseIterable, Hashable, Sendable {
-  /// From the first unlock to the end of the session, behind the locked screen too: for what works in the background.
+  /// From the first unlock to the end of the session, behind the locked screen too: for programs that work in the background.
   case afterFirstUnlock
   /// As ``afterFirstUnlock``, and on this device alone.
   case afterFirstUnlockThisDeviceOnly

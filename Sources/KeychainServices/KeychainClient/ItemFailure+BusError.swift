@@ -4,7 +4,7 @@ import LatchkeySystemd
 import Security
 
 extension ItemFailure {
-  /// The code for what the vault answered.
+  /// The code for the vault's answer.
   init(_ error: BusError) {
     let status: OSStatus
     switch error.name {

@@ -10,7 +10,8 @@ struct Matches {
     let found: VaultItem
     /// As programs know it; nil where it could not be read.
     let stored: StoredItem?
-    /// Whether it matches for certain: where it could not be read, what was not told by attributes is not known.
+    /// Whether it matches for certain: of an item that could not be read, only the attributes that the search named are
+    /// known.
     let isCertain: Bool
   }
 
@@ -136,7 +137,7 @@ struct Search {
 private struct Unknown {
   /// The paths of all that `SecItemAdd` stored, in the groups of the search.
   private let own: Set<String>
-  /// The paths of all that it stored, in whatever group.
+  /// The paths of all that it stored, in any group.
   private let marked: Set<String>
   private let isExact: Bool
 

@@ -56,7 +56,7 @@ final class VaultAccess: Sendable {
 }
 
 extension ItemFailure {
-  /// The code for what came of a call. Where nobody knows whether something was written, it says so.
+  /// The code for the result of a call. Where nobody knows whether something was written, it says so.
   fileprivate init(_ error: BusError, of kind: VaultAccess.Kind) {
     if error.isUnanswered, kind == .writing { self.init(errSecIO) } else { self.init(error) }
   }

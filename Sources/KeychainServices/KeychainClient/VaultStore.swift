@@ -160,7 +160,7 @@ struct VaultStore: ItemStore {
       }
       protected.removeAll { !$0.former.control.requiresAnything }
     }
-    // Not the context's: what was given for reading again is not for writing.
+    // Not the context's: a grant for reading again does not allow writing.
     let access = asking.isEmpty ? shared : VaultAccess()
     // One after the other: each has its own passphrase and its own question.
     for item in asking {

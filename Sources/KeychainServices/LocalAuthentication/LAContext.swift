@@ -80,10 +80,10 @@ open class LAContext: NSObject, @unchecked Sendable {
     type == .applicationPassword && state.withLock { $0.passphrase != nil }
   }
 
-  /// Ends the context: its passphrase is erased, what the person gave is worth nothing any more, and calls that are given it
-  /// from now on are `errSecAuthFailed`.
+  /// Ends the context: its passphrase is erased, the person's answers are worth nothing any more, and later calls with it are
+  /// `errSecAuthFailed`.
   open func invalidate() {
-    // It ends outside of the lock: who knows what that takes.
+    // It ends outside of the lock, because that may take long.
     let companion = state.withLock { state in
       state.isInvalidated = true
       state.passphrase = nil
@@ -104,7 +104,7 @@ extension LAContext: AuthenticationContext {
   package var cancelTitle: String? { localizedCancelTitle }
 
   package var reuseDuration: Double {
-    // Written so that what is no number at all is 0 as well.
+    // Written so that a NaN is 0 as well.
     let wanted = touchIDAuthenticationAllowableReuseDuration
     return wanted > 0 ? min(wanted, LATouchIDAuthenticationMaximumAllowableReuseDuration) : 0
   }
@@ -117,7 +117,7 @@ extension LAContext: AuthenticationContext {
   package var lockFailures: UInt64 { LockedBytes.lockFailures.load(ordering: .relaxed) }
 
   package func withPassphrase<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result? {
-    // Not under the lock: who borrows it may take long, and may ask the context for something else.
+    // Not under the lock: the borrower may take long, and may ask the context for something else.
     guard let passphrase = state.withLock({ $0.passphrase }) else { return nil }
     return withExtendedLifetime(passphrase) { body(passphrase.bytes) }
   }

@@ -6,7 +6,7 @@ package struct ItemChanges: Sendable {
   package let accessGroup: String?
   /// Whether they become synchronizable.
   package let isSynchronizable: Bool?
-  /// When they can be read and what they ask for.
+  /// Their class and requirements.
   package let protection: Protection?
   /// Their attributes.
   package let attributes: [AttributeName: AttributeValue]

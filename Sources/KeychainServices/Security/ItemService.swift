@@ -53,7 +53,7 @@ package struct ItemService: Sendable {
     }
   }
 
-  /// The code of what a call does.
+  /// The code for the result of a call.
   private func status(_ call: () throws(ItemFailure) -> Void) -> OSStatus {
     do {
       try call()

@@ -19,7 +19,7 @@ public func SecRandomCopyBytes(
 ) -> Int32 {
   guard generator == kSecRandomDefault, count >= 0 else { return errSecParam }
   var source = SystemRandomNumberGenerator()
-  // In words, straight to where they go: what comes out may become a key, and no copy of it stays behind.
+  // In words, straight to where they go: the bytes may become a key, and no copy of them stays behind.
   let words = count / MemoryLayout<UInt64>.size
   for word in 0..<words {
     bytes.storeBytes(of: source.next(), toByteOffset: word * MemoryLayout<UInt64>.size, as: UInt64.self)

@@ -3,8 +3,8 @@ import CLatchkeyPAMModule
 // The functions that libpam calls. Without the option `passphrase` every one of them returns PAM_IGNORE, always: the module
 // neither lets anybody in nor keeps anybody out, wherever in a stack it stands.
 //
-// With it, authenticate asks, and answers whether the collection opened; it never returns PAM_IGNORE then, whatever goes
-// wrong. The others do nothing.
+// With it, authenticate asks, and answers whether the collection opened; it never returns PAM_IGNORE then, even after an
+// error. The others do nothing.
 
 /// The argument vector of a module's line, as libpam hands it over.
 public typealias Arguments = UnsafeMutablePointer<UnsafePointer<CChar>?>
@@ -21,7 +21,7 @@ public func authenticate(_ handle: OpaquePointer?, _ flags: Int32, _ count: Int3
   return PAM_IGNORE
 }
 
-/// Tells the helper that a session opened; the token is gone afterwards, whatever happened.
+/// Tells the helper that a session opened; the token is gone afterwards in any case.
 @c(pam_sm_open_session)
 public func openSession(_ handle: OpaquePointer?, _ flags: Int32, _ count: Int32, _ arguments: Arguments?) -> Int32 {
   if !Options.asksPassphrase(count: count, arguments: arguments) {

@@ -60,8 +60,8 @@ struct Options {
     }
   }
 
-  /// Whether the line asks for a collection's passphrase. Answered apart from all else that an option can be wrong in: such
-  /// a line is never ignored, as a stack that goes on without it would let in whoever it was to ask.
+  /// Whether the line asks for a collection's passphrase. Answered apart from all else that an option can be wrong in: such a
+  /// line is never ignored, because a stack that goes on without it would let people in unasked.
   static func asksPassphrase(count: Int32, arguments: UnsafeMutablePointer<UnsafePointer<CChar>?>?) -> Bool {
     guard let arguments else { return false }
     var index = 0

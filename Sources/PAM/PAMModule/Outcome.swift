@@ -33,7 +33,7 @@ extension HelperResult {
     }
   }
 
-  /// A person waits for a passphrase to do something: whatever else happened is worth a line.
+  /// A person waits for a passphrase to do something, so every other outcome is worth a line.
   var passphrasePriority: Int32 { self != .unlocked && priority == LOG_DEBUG ? LOG_WARNING : priority }
 
   var passphraseText: Literal {
