@@ -39,8 +39,8 @@ enum Token {
     pages.base.storeBytes(of: UInt32(truncatingIfNeeded: before.count), toByteOffset: beforeOffset, as: UInt32.self)
     if let start = before.start { memcpy(pages.base + beforeOffset + 4, start, before.count) }
     let base = pages.surrender()
-    // The cleanup runs when the data is replaced (by nil, too) and at pam_end, also in a forked child, where the pages
-    // are the child's own. `-z nodelete` keeps its code mapped whatever libpam unloads.
+    // The cleanup runs when the data is replaced (by nil, too) and at pam_end, also in a forked child, where the pages are
+    // the child's own. `-z nodelete` keeps its code mapped after libpam unloads the module.
     let kept = pam_set_data(handle, key.cString, base) { _, data, _ in
       guard let data else { return }
       Token.erase(data)

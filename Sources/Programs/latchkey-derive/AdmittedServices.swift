@@ -52,7 +52,7 @@ struct AdmittedServices {
     return names
   }
 
-  /// Whether a service is one of them. Never one in which nobody logs in, whatever the file says.
+  /// Whether a service is one of them. Never one in which nobody logs in, even if the file names it.
   func contain(_ service: String) -> Bool {
     !helper_excludes_service(service) && names.contains(Array(service.utf8))
   }

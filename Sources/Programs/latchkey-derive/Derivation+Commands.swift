@@ -76,8 +76,8 @@ extension Derivation {
     return .unlocked
   }
 
-  /// Does what takes long, where no keys follow that the daemon would wait for. It is told all the same, so that it ends this
-  /// process before the machine sleeps. A vault with a password needs no daemon: where none runs, nobody is told. One that does not
+  /// Does slow work, if no keys follow that the daemon would wait for. It is told all the same, so that it ends this process
+  /// before the machine sleeps. A vault with a password needs no daemon: where none runs, nobody is told. One that does not
   /// answer may still hold sleep up, for a process that it does not know: nothing is done then.
   borrowing func derive<Result: ~Copyable>(_ body: () throws(KeybagError) -> Result) throws -> Result {
     let daemon: ControlClient

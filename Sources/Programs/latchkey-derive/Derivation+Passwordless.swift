@@ -58,7 +58,7 @@ extension Derivation {
     let next: Keybag.Opened
     do throws(KeybagError) { next = try opened.rotated(password: password, cost: .measured()) } catch {
       guard error == .tooManyEpochs else { throw error }
-      // New keys wait for what still depends on former ones. The password does not, or the vault would stay without
+      // New keys wait until nothing depends on former ones. The password does not wait, or the vault would stay without
       // protection for ever.
       try KeybagFile.replace(with: try opened.settingPassword(password, cost: .measured()), in: folder)
       // The daemon reads the keybag again when it is asked how things are.

@@ -38,7 +38,8 @@ extension Derivation {
   }
 
   /// The login password, which PAM has accepted, opens nothing: the former one does, or the recovery code. From now on the
-  /// present one does as well, until a login shows that it stays: what PAM left here may be a code that serves once.
+  /// present one does as well, until a login shows that it stays: the token that PAM left here may be a code that serves
+  /// once.
   borrowing func rewrap() throws -> DeriveResult {
     guard request.mayCreate else { return .refused }
     let daemon = try ControlClient(runtime: runtime, uid: account.uid)
@@ -78,8 +79,8 @@ extension Derivation {
     return try keybag.open(password: request.second.bytes)
   }
 
-  /// Writes the keybag that has one more password in front; where another process, as a login of the same moment, was
-  /// faster, what that has written with the same password. Nothing is derived again for it.
+  /// Writes the keybag that has one more password in front; if another process was faster, as a login of the same moment, the
+  /// keybag that it has written with the same password. Nothing is derived again for it.
   private borrowing func write(
     _ next: Keybag, by opened: borrowing Keybag.Opened, in folder: borrowing Folder
   ) throws(KeybagError) {

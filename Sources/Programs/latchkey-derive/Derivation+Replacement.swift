@@ -22,7 +22,7 @@ extension Derivation {
     return true
   }
 
-  /// Throws where what was given opens nothing.
+  /// Throws if the password or code opens nothing.
   private borrowing func hasKeys(announcedTo daemon: borrowing ControlClient) throws -> Bool {
     guard request.token.count > 0 else { return false }
     switch request.operation {
@@ -34,7 +34,8 @@ extension Derivation {
     let keybag = try load(from: try folder())
     // Only its device key opens it, which the daemon has.
     guard !keybag.isPasswordless else { return false }
-    // All of it is done once more for the installed daemon, which hears of it first: what locks meanwhile is later there, too.
+    // All of it is done once more for the installed daemon, which hears of it first, so that a lock meanwhile is later there,
+    // too.
     switch request.operation {
     case .recover: _ = try keybag.open(code: try code())
     case .rewrap: _ = try daemon.derive { () throws(KeybagError) in try openByFormer(keybag) }

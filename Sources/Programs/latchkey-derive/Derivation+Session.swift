@@ -4,10 +4,10 @@ import LatchkeyKeybag
 import LatchkeyPosix
 import LatchkeySodium
 
-/// The protector of a session: what opens tier key C at a login without a password.
+/// The protector of a session, which opens tier key C at a login without a password.
 extension Derivation {
-  /// A session begins, and there is no password to open the vault with. Where the user wants that, and the administrator
-  /// lets this service do so, the device key opens what is readable behind the locked screen.
+  /// A session begins, and there is no password to open the vault with. Where the user wants that, and the administrator lets
+  /// this service do so, the device key unlocks the items that are readable behind the locked screen.
   borrowing func openWithoutToken() throws -> DeriveResult {
     let daemon = try connect()
     // Right after the machine started, a TPM may take its time, and a daemon that is just starting waits for it.

@@ -135,7 +135,7 @@ struct Derivation: ~Copyable {
   private borrowing func createVault() throws -> DeriveResult {
     guard mayTrustToken else { return .noVault }
     let daemon = try ControlClient(runtime: runtime, uid: account.uid)
-    // Asked first: what may not be unlocked now is not created now.
+    // Asked first: a vault that may not be unlocked now is not created now.
     if let result = try greet(daemon, .authenticate) { return result }
     let opened: Keybag.Opened
     do throws(KeybagError) {
@@ -157,7 +157,7 @@ struct Derivation: ~Copyable {
     return .created
   }
 
-  /// Whether what this login authenticated with may open the vault from now on.
+  /// Whether the password of this login may open the vault from now on.
   var mayTrustToken: Bool { request.mayCreate && CreationPolicy.allows(account, service: request.service) }
 
   private borrowing func closeSession() throws -> DeriveResult {
@@ -282,7 +282,7 @@ struct Derivation: ~Copyable {
     }
   }
 
-  /// Whether this login waits no longer, perhaps, and has ended. Others wait for what they asked.
+  /// Whether this login waits no longer, perhaps, and has ended. Others wait for their answers.
   private var isLate: Bool {
     switch request.operation {
     case .authenticate, .openSession: !request.isUnlock && Process.sinceBoot - followed.until > Derivation.greetingLimit

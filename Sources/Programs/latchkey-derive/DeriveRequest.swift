@@ -9,7 +9,7 @@ struct DeriveRequest: ~Copyable {
   let operation: HelperOperation
   /// Whether a vault may be created at all.
   let mayCreate: Bool
-  /// Whether a recovery code may be written to what is no terminal.
+  /// Whether a recovery code may be written to anything but a terminal.
   let mayWriteAnywhere: Bool
   let user: String
   let service: String

@@ -4,8 +4,8 @@ import LatchkeyKeybag
 import LatchkeyPosix
 import LatchkeySodium
 
-/// Whether a login in which nobody gave a password may have what the device key opens of a session. Found out while this
-/// process is root, before it has looked at anything of the user's.
+/// Whether a login in which nobody gave a password may have the session's key from the device key service. Found out while
+/// this process is root, before it has looked at anything of the user's.
 enum SessionAdmission: ~Copyable {
   /// It may not: the password was given, or the login has none, or the administrator did not name the service.
   case none

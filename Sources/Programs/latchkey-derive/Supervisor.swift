@@ -7,9 +7,9 @@ import LatchkeyPosix
 ///
 /// The caller waits for the worker, but not for ever. When it has waited long enough it says so (`HELPER_GO_ON`); then the
 /// supervisor answers for the worker, the starter ends, and the worker goes on without them. It is no child of the caller's:
-/// login(1) takes the end of any child for the end of its session, and what waits for a dead disk does not even die of
-/// SIGKILL. Without that word the worker ends with the caller. Starter and supervisor never have a secret, and no file; where a
-/// worker ends before it has read its request, the supervisor overwrites that unread.
+/// login(1) takes the end of any child for the end of its session, and a process that waits for a dead disk does not even die
+/// of SIGKILL. Without that word the worker ends with the caller. Starter and supervisor never have a secret, and no file;
+/// where a worker ends before it has read its request, the supervisor overwrites that unread.
 enum Supervisor {
   /// How long a worker may take in all, in milliseconds, the time that the machine slept counted. On a slow machine, or a
   /// busy one, Argon2id takes a minute.

@@ -19,7 +19,7 @@ private func start(_ channel: borrowing FileDescriptor) throws -> Supervisor.Out
 private func work(
   _ channel: borrowing FileDescriptor, _ outlet: borrowing Supervisor.Outlet, begun: Int
 ) -> DeriveResult {
-  // Once: what a request brings is erased by a handler from then on.
+  // Once: from then on a handler erases the content of a request.
   signal(SIGALRM, SIG_DFL)
   guard limitTime() else { return .internalError }
   do { try Sodium.initialize() } catch { return .internalError }

@@ -87,7 +87,7 @@ final class DevicePeer {
     return cost
   }
 
-  /// The answer; nil for what nobody sends.
+  /// The answer; nil for a malformed or unexpected request.
   private func answer(_ request: consuming DeviceRequest, _ cost: inout Duration) throws -> SecureBytes? {
     do {
       if let login { return try answer(request, atLoginOf: login) }

@@ -13,7 +13,7 @@ enum DeviceUser: Hashable {
 /// every other user at most, however many those send.
 ///
 /// Each user has a share of the service's time (``TimeShare``). A user who used it up waits until there is some again, which
-/// limits what syncs a disk or writes to the journal.
+/// limits work that syncs a disk or writes to the journal.
 final class DeviceTurns {
   private let loop: EventLoop
   private let clock = ContinuousClock()

@@ -28,7 +28,7 @@ extension ArchiveReport {
   }
 
   /// - Parameters:
-  ///   - file: nil for what comes from a generation of the vault, as `generation` is for a backup.
+  ///   - file: nil for items from a generation of the vault, as `generation` is for a backup.
   ///   - isDry: nil for a backup.
   func json(file: String? = nil, generation: UInt32? = nil, isDry: Bool?) throws -> String {
     let encoder = JSONEncoder()

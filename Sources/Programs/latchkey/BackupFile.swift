@@ -41,7 +41,7 @@ final class BackupFile {
           : translated("\(path) cannot be read: \(String(cString: strerror(error.code)))"))
     }
     offset = header.count
-    // Cut within the header: said as such, also where it is no backup at all.
+    // Cut within the header. The message says so, even if the file is not a backup at all.
     do throws(BackupError) { cost = try BackupHeader(decoding: header).derivation.cost } catch {
       throw Failure.backup(error.explanation)
     }

@@ -5,7 +5,7 @@ import LatchkeyGettext
 import LatchkeyPosix
 import LatchkeySodium
 
-/// latchkey-derive, started by this command for one request: what needs the root key is done there and nowhere else.
+/// latchkey-derive, started by this command for one request. Only that program works with the root key.
 struct DeriveProgram {
   let path: String
   let account: Account

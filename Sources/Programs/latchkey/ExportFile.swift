@@ -4,7 +4,7 @@ import Glibc
 import LatchkeyGettext
 import LatchkeyPosix
 
-/// A file without encryption that an export writes, and what has to be said before.
+/// A file without encryption that an export writes, and the warning before it.
 struct ExportFile: ParsableArguments {
   @Flag(help: .translated("Write the file without encryption, without asking whether you want that.")) var plain = false
   @Flag(help: .translated("Write into a folder that other users can list or write to.")) var publicFolder = false
@@ -21,7 +21,7 @@ struct ExportFile: ParsableArguments {
   private var url: URL { URL(fileURLWithPath: file) }
   private var folder: String { url.deletingLastPathComponent().path }
 
-  /// Refuses what would put secrets where others see them, before anybody is asked for anything.
+  /// Refuses a place where others would see the secrets, before anybody is asked for anything.
   func check() throws {
     if isOutput {
       guard !StandardStream.output.isTerminal || show else {
@@ -64,7 +64,7 @@ struct ExportFile: ParsableArguments {
     }
   }
 
-  /// Exports in a form that is written piece by piece, and prints what became of everything.
+  /// Exports in a form that is written piece by piece, and prints the outcome of everything.
   func write<Form: PlainForm>(_ kind: Form.Type, _ choice: ExportChoice) throws {
     let report = try Failure.telling {
       try check()
@@ -107,7 +107,7 @@ struct ExportFile: ParsableArguments {
     return ExportOutput(new, path: file)
   }
 
-  /// Prints what became of everything, where no secrets are.
+  /// Prints the outcome of everything, away from the secrets.
   private func finish(_ report: ExportReport, json: Bool) throws {
     let text = json ? try JSONText.of(report) : report.text
     if isOutput, !report.dry_run { StandardStream.error.show(text + "\n") } else { print(text) }

@@ -8,7 +8,7 @@ import LatchkeyPosix
 struct ForeignFiles {
   /// The files.
   private(set) var paths: [String] = []
-  /// The folders that were looked through, and the names of what they have.
+  /// The folders that were looked through, and the names of their files.
   private(set) var folders: [(path: String, names: [String])] = []
 
   /// - Parameters:

@@ -39,7 +39,8 @@ struct HistoryDiffCommand: ParsableCommand {
 }
 
 extension ControlClient {
-  /// Goes through all of what was begun, and says how far it is. A signal ends the program, and the work with the connection.
+  /// Goes through all of the work that was begun, and shows its progress. A signal ends the program, and the work with the
+  /// connection.
   ///
   /// - Parameter unit: the things that are counted.
   borrowing func goThroughGeneration(_ unit: String = "items") throws {

@@ -34,7 +34,7 @@ struct ImportKeePassCommand: ParsableCommand {
   func run() throws {
     let importer = try Failure.telling {
       try choice.prepare()
-      // KeePassXC is given a file that can be read, so that what it says is about its content.
+      // KeePassXC is given a file that can be read, so that its messages are about the content.
       let opened = try ForeignFile(file)
       do throws(ForeignFileError) { try KeePassHeader.check(opened.bytes) } catch {
         throw Failure.file(translated("\(file) \(error.explanation). Nothing was imported."))

@@ -90,7 +90,7 @@ struct ImportPassCommand: ParsableCommand {
       let program = ChildProgram(name: "gpg", arguments: ["--quiet", "--yes", "--decrypt", "--", path])
       let outcome = try program.run(nothing)
       guard outcome.isDone else {
-        // The same key is behind most of them: who does not give its passphrase is not asked a hundred times.
+        // Most of them have the same key. A person who does not give its passphrase is not asked a hundred times.
         if items.isEmpty {
           throw Failure.file(translated("\(path) was not decrypted, so nothing was imported: \(outcome.message)"))
         }

@@ -427,7 +427,7 @@ struct Importer {
       .init(outcome: outcome, collection: home.title, label: item.label, class: accessibility?.name, reason: reason))
   }
 
-  /// Prints what became of everything.
+  /// Prints the outcome of everything.
   func finish() throws {
     print(choice.json ? try JSONText.of(report) : report.text)
     if !report.isWhole { throw ExitCode(4) }

@@ -34,8 +34,8 @@ struct Latchkey: ParsableCommand {
 
   @OptionGroup var place: Place
 
-  /// As ArgumentParser's own, but what was typed for a command that takes secrets is not repeated in a message about
-  /// wrong usage: it may be one, in the wrong place.
+  /// As ArgumentParser's own, but a message about wrong usage does not repeat the arguments of a command that takes secrets:
+  /// one may be a secret, in the wrong place.
   static func main() {
     // JSON and completions are for programs: the same in every language.
     let isForPrograms = CommandLine.arguments.contains { $0 == "--json" || $0 == "--generate-completion-script" }

@@ -52,7 +52,7 @@ struct ListedItem: Encodable {
       default: try entry.skip()
       }
     }
-    // Programs are told nothing of what cannot be read.
+    // Programs learn nothing about values that cannot be read.
     if !isLocked || !label.isEmpty || !attributes.isEmpty || !require.isEmpty {
       (self.label, self.attributes, self.require) = (label, attributes, require)
     }

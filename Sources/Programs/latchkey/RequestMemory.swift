@@ -3,7 +3,7 @@ import Glibc
 import LatchkeyPosix
 import LatchkeySodium
 
-/// The memory that latchkey-derive is given a request in: what is secret in it crosses no socket. Erased by both.
+/// The memory in which latchkey-derive is given a request. Its secrets cross no socket. Erased by both.
 struct RequestMemory: ~Copyable {
   private let file: FileDescriptor
   private let start: UnsafeMutableRawPointer

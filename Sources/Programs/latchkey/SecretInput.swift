@@ -27,7 +27,7 @@ struct SecretInput: ParsableArguments {
 
   /// Reads it, from input or a person, and tells whether a line end was taken from it.
   ///
-  /// - Parameter contentType: nil for what the bytes look like.
+  /// - Parameter contentType: nil to guess it from the bytes.
   func read(contentType: String?) throws -> (secret: Secret, wasCut: Bool) {
     if isatty(STDIN_FILENO) == 1 { return (Secret(try Self.asked(), contentType: contentType), false) }
     let bytes = try Self.input()

@@ -138,7 +138,7 @@ struct SwitchCommand: ParsableCommand {
     _ change: ProviderSwitch, _ scope: SwitchScope, _ report: inout SwitchReport
   ) throws(SwitchError) {
     let plan = try change.plan(report.side)
-    // The sessions of all users go on as they are: what runs in them may have work of theirs.
+    // The sessions of all users go on as they are: programs in them may have unsaved work.
     var session: SwitchSession?
     if case .person(let home) = scope { session = SwitchSession(runtime: place.folder, home: home) }
     report.take(plan, session?.words(plan) ?? [], scope)

@@ -5,7 +5,7 @@ import LatchkeyPosix
 import LatchkeyProviderSwitch
 import LatchkeySystemd
 
-/// The running session during a switch: who holds the name, and what has them leave it.
+/// The running session during a switch: the owners of the name, and the ways to make them leave it.
 struct SwitchSession {
   let runtime: String
   let home: String
@@ -173,7 +173,7 @@ struct SwitchSession {
     // A daemon that runs takes its part for secrets up again, and keeps its other ones.
     if holders().isEmpty, former.contains(where: { $0.id == "gnome-keyring" }) { startKeyring(["secrets"]) }
     if holders().isEmpty { activate(Self.name) }
-    // Nobody but the person starts it, who has to open the database anyway.
+    // Only the person starts it, who has to open the database anyway.
     if holders().isEmpty, !former.isEmpty, former.allSatisfy({ $0.id == "keepassxc" }) {
       return [
         translated("KeePassXC offers secrets from its next start on. If it runs, end it; then start KeePassXC again.")

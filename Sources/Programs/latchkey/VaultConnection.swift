@@ -5,7 +5,7 @@ import LatchkeyPosix
 import LatchkeySecretClient
 import LatchkeySystemd
 
-/// The command line's connection to the vault: that of every client, and what it tells and asks a person.
+/// The command line's connection to the vault: that of every client, with messages and questions to the person.
 final class VaultConnection {
   static let root = ServiceConnection.root
   static let service = ServiceConnection.service
@@ -156,7 +156,7 @@ final class VaultConnection {
 
   /// Waits for a person. A signal that would end this program withdraws the question first.
   ///
-  /// - Returns: the path of what was made, if the prompt was for that; nil for everything else, and if the person declined.
+  /// - Returns: the path of the new object, if the prompt was for that; nil for everything else, and if the person declined.
   @discardableResult
   func perform(_ prompt: String) throws -> String? {
     var isCompleted = false

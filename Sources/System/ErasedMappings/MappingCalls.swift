@@ -19,7 +19,7 @@ public func mapMemory(
   return mapping
 }
 
-/// libc's `munmap`, the same way: what Argon2id worked in is erased first.
+/// libc's `munmap`, the same way: Argon2id's memory is erased first.
 @_cdecl("munmap")
 public func unmapMemory(_ address: UnsafeMutableRawPointer?, _ size: Int) -> Int32 {
   WorkingMemory.willUnmap(address)

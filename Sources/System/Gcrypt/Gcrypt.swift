@@ -19,7 +19,7 @@ public enum Gcrypt {
     try start.get()
   }
 
-  /// Evaluated once, whoever comes first.
+  /// Evaluated once, by the first caller.
   private static let start: Result<Void, GcryptError> = {
     // 1.10 is what Debian 12 ships, and the first release we tested. The call is also what starts the library.
     guard gcry_check_version("1.10.0") != nil else { return .failure(.unusableLibrary) }

@@ -15,7 +15,7 @@ public final class TerminalConversation: Conversation {
   /// Whether a question was left without an answer.
   public private(set) var wasCancelled = false
 
-  /// The terminal itself, whatever standard input is.
+  /// The terminal itself, even if standard input is something else.
   public init() throws(NoTerminal) {
     guard let terminal = try? FileDescriptor.open("/dev/tty", flags: O_RDWR | O_NOCTTY),
       let other = try? FileDescriptor.open("/dev/tty", flags: O_WRONLY | O_NOCTTY)

@@ -39,8 +39,8 @@ public final class TerminalEcho {
   /// `_POSIX_VDISABLE`, which is a cast in C.
   private static let noKey: UInt8 = 0
 
-  /// The terminal as it was. Where its foreground program is another one, which is gone, a shell may have taken it back
-  /// and edits a line there: what others have set since stays.
+  /// The terminal as it was. Where its foreground program is another one, which is gone, a shell may have taken it back and
+  /// edits a line there. Settings that others have made since stay.
   ///
   /// - Parameter other: the settings of a program that was started to ask on it, and was ended.
   public func restore(from other: termios? = nil) {

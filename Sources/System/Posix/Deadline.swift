@@ -8,7 +8,7 @@ public struct Deadline: Sendable {
   /// then.
   private let interruption: (descriptor: Int32, from: Int)?
 
-  /// The call waits until then, whatever happens.
+  /// The call waits until then in any case.
   public init(_ time: Int) {
     self.time = time
     interruption = nil

@@ -71,7 +71,7 @@ extension Folder {
     return own.st_uid == status.st_uid
   }
 
-  /// Whether `name` is a regular file of the folder's owner, whatever can be read of it.
+  /// Whether `name` is a regular file of the folder's owner, readable or not.
   public borrowing func hasOwnFile(_ name: String) -> Bool {
     var status = stat()
     let folder = number

@@ -87,7 +87,7 @@ public struct Folder: ~Copyable {
     return try file.readAll(limit: limit)
   }
 
-  /// Reads the file `name` into the caller's memory, for what is a secret.
+  /// Reads the file `name` into the caller's memory, for a secret.
   ///
   /// - Returns: how many bytes the file had, at most the buffer's size.
   public borrowing func read(_ name: String, into buffer: UnsafeMutableRawBufferPointer) throws(PosixError) -> Int {

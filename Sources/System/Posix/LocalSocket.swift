@@ -136,7 +136,7 @@ public struct LocalSocket: ~Copyable {
   /// The process at the other end.
   public borrowing func peer() throws(PosixError) -> Peer { try descriptor.peer() }
 
-  /// Keeps the connection until this process ends, whatever becomes of this value: the other end hears of the process's end.
+  /// Keeps the connection until this process ends, even without this value, so that the other end hears of the process's end.
   public borrowing func keepUntilProcessEnds() { _ = fcntl(descriptor.number, F_DUPFD_CLOEXEC, 0) }
 
   /// Has this process get SIGTERM from now on when something comes, or the other end goes; or no more. For one socket of a

@@ -26,8 +26,8 @@ public final class Outlet {
       let number = passed.number
       let flags = try retrying("fcntl") { fcntl(number, F_GETFL) }
       guard flags & O_ACCMODE != O_RDONLY else { throw PosixError("write", code: EBADF) }
-      // Its flags are shared with whoever passed it, who could take O_NONBLOCK away again in the middle of a write, and
-      // may not expect it on his own end. So it is opened once more.
+      // Its flags are shared with the sender, who could take O_NONBLOCK away again in the middle of a write, and may not
+      // expect it on the sender's own end. So it is opened once more.
       descriptor = try FileDescriptor.open("/proc/self/fd/\(number)", flags: O_WRONLY | O_NONBLOCK)
       isSocket = false
     default: throw PosixError("write", code: EINVAL)
@@ -41,8 +41,8 @@ public final class Outlet {
     return family == AF_UNIX
   }
 
-  /// Closing a connection of TCP can wait for its peer as long as whoever made it wishes (SO_LINGER), also where it does not
-  /// block otherwise; and ours may be the last end of it. Those of this machine never do.
+  /// Closing a connection of TCP can wait for its peer as long as its maker wishes (SO_LINGER), even if it does not block
+  /// otherwise. And ours may be the last end of it. Those of this machine never do.
   private static func dontLinger(_ socket: Int32) {
     var none = linger(l_onoff: 0, l_linger: 0)
     setsockopt(socket, SOL_SOCKET, SO_LINGER, &none, socklen_t(MemoryLayout<linger>.size))

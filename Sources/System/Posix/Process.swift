@@ -92,13 +92,13 @@ public enum Process {
     return time.tv_sec * 1000 + time.tv_nsec / 1_000_000
   }
 
-  /// Microseconds that the calling thread has computed, whoever else wanted the processor meanwhile.
+  /// Microseconds that the calling thread has computed, without the time of other threads and processes.
   public static var threadTime: Int {
     var time = timespec()
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
     return time.tv_sec * 1_000_000 + time.tv_nsec / 1000
   }
 
-  /// Seconds since 1970, for what is stored.
+  /// Seconds since 1970, for stored times.
   public static var time: UInt64 { UInt64(max(Glibc.time(nil), 0)) }
 }

@@ -2,8 +2,8 @@ import CLatchkeySQLite
 
 /// A copy of a database that is made a few pages at a time, by SQLite's backup API.
 ///
-/// The database may be changed meanwhile, but only by the connection that is copied: what that writes goes to the copy as
-/// well, and the copy is what the database is when the last step returns. The copy's file is not synchronised.
+/// The database may be changed meanwhile, but only by the connection that is copied. Its writes go to the copy as well, so
+/// the copy equals the database when the last step returns. The copy's file is not synchronised.
 public final class DatabaseCopy {
   private let source: Database
   private let target: OpaquePointer

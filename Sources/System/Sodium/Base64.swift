@@ -1,6 +1,6 @@
 import CLatchkeySodium
 
-/// Base64 (RFC 4648 section 4, with padding), for what other programs want as text.
+/// Base64 (RFC 4648 section 4, with padding), for values that other programs want as text.
 public enum Base64 {
   /// The bytes as text. Not for secrets.
   public static func encode(_ bytes: [UInt8]) -> String {

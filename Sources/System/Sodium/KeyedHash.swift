@@ -20,7 +20,7 @@ public struct KeyedHash: ~Copyable {
     self.length = length
   }
 
-  /// Starts a hash of 32 bytes without a key: a fingerprint of what is no secret, or is kept sealed.
+  /// Starts a hash of 32 bytes without a key: a fingerprint of a value that is not secret, or is kept sealed.
   ///
   /// - Throws: ``SodiumError/outOfMemory``.
   public init() throws(SodiumError) {

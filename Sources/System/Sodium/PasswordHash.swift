@@ -31,7 +31,7 @@ public enum PasswordHash {
             let status = crypto_pwhash(
               buffer, UInt64(size), text, UInt64(count), salt, UInt64(passes), Int(memory),
               crypto_pwhash_ALG_ARGON2ID13)
-            // From the frame that called it: what is called in between writes over less, and may end higher up.
+            // From the frame that called it: functions called in between write over less, and may end higher up.
             sodium_stackzero(stackToErase / 2)
             return status
           }

@@ -6,7 +6,7 @@ import CLatchkeySodium
 ///
 /// - ``AEAD``: XChaCha20-Poly1305, for every sealed value.
 /// - ``KeyedHash``: BLAKE2b with a key, for key derivation, authentication tags and index tokens.
-/// - ``PasswordHash``: Argon2id, for what a person types.
+/// - ``PasswordHash``: Argon2id, for passwords that a person types.
 /// - ``SecretStream``: XChaCha20-Poly1305 over many chunks, for backups.
 /// - ``SealedBox``: X25519, for items that are stored while their class key is erased.
 public enum Sodium {

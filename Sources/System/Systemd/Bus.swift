@@ -4,14 +4,14 @@ import Glibc
 /// A connection to a D-Bus message bus, served by an event loop. Nothing here waits for the bus: connecting,
 /// saying Hello, calls and matches are all asynchronous.
 ///
-/// Access to exported objects is not limited by sd-bus (the connection counts as trusted, or sd-bus would ask the
-/// bus driver for credentials and wait): who may call what is for the method handlers to say.
+/// Access to exported objects is not limited by sd-bus (the connection counts as trusted, or sd-bus would ask the bus driver
+/// for credentials and wait): the method handlers decide about each caller.
 public final class Bus {
   /// Where the bus is.
   public enum Address: Equatable, Sendable {
     /// `DBUS_SESSION_BUS_ADDRESS`, or else `bus` in `XDG_RUNTIME_DIR`.
     case session
-    /// `bus` in the given runtime folder, whatever the environment says.
+    /// `bus` in the given runtime folder, regardless of the environment.
     case user(runtime: String)
     /// `DBUS_SYSTEM_BUS_ADDRESS`, or else the well-known system bus.
     case system

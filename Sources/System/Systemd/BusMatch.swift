@@ -194,7 +194,7 @@ private final class PeerWatch {
     handler?()
   }
 
-  /// A peer that cannot be watched counts as gone: what it holds must not outlive it unnoticed.
+  /// A peer that cannot be watched counts as gone, because its objects must not outlive it unnoticed.
   func installed(_ error: BusError?) {
     guard error == nil, let bus else { return vanished() }
     do throws(BusError) {

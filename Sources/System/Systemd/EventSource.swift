@@ -116,8 +116,8 @@ public final class EventSource {
 
   static let idleTurn: sd_event_handler_t = { source, userdata in
     guard let box = box(userdata), case .idle(let work) = box.kind else { return 0 }
-    // A handler may drop its source, whatever it says then: dropping comes first. Without this reference, what is
-    // switched off below would be in no loop any more, at which sd-event aborts.
+    // A handler may drop its source. Its result does not count then. Without this reference, the source that is switched off
+    // below would be in no loop any more, at which sd-event aborts.
     sd_event_source_ref(source)
     defer { sd_event_source_unref(source) }
     sd_event_source_set_enabled(source, Int32(SD_EVENT_ON))

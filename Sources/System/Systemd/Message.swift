@@ -32,7 +32,7 @@ public final class Message {
   /// Whether the current container (or the message) has been read to its end.
   public var isAtEnd: Bool { sd_bus_message_at_end(pointer, 0) != 0 }
 
-  /// The signature of what the variant at the cursor holds.
+  /// The signature of the value in the variant at the cursor.
   public func peekVariant() throws(BusError) -> String {
     var type: CChar = 0
     var contents: UnsafePointer<CChar>?
@@ -43,7 +43,7 @@ public final class Message {
     return String(cString: contents)
   }
 
-  /// Passes over the next element, whatever it is.
+  /// Passes over the next element of any type.
   public func skip() throws(BusError) {
     let result = sd_bus_message_skip(pointer, nil)
     if result < 0 { throw unreadable(result, "element") }

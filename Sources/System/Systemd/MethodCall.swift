@@ -1,8 +1,7 @@
 import CLatchkeySystemd
 
-/// A method call that waits for its answer. It may be kept and answered later, exactly once: what comes after the
-/// first answer is ignored. Dropped without an answer, it fails with `org.freedesktop.DBus.Error.Failed`, so that
-/// no caller waits for nothing.
+/// A method call that waits for its answer. It may be kept and answered later, exactly once: later answers are ignored.
+/// Dropped without an answer, it fails with `org.freedesktop.DBus.Error.Failed`, so that no caller waits for nothing.
 public final class MethodCall {
   /// The call's arguments, and who sent it.
   public let message: Message

@@ -6,7 +6,7 @@ extension YAMLNode {
   /// How deep lists and mappings may be in each other.
   public static let depthLimit = 16
 
-  /// Reads the one document of `text`, which is YAML without anchors, aliases and tags: what one sees is what there is.
+  /// Reads the one document of `text`, which is YAML without anchors, aliases and tags, so that its text hides nothing.
   ///
   /// - Returns: the document; nil where there is nothing but comments.
   /// - Throws: ``YAMLError`` for anything else, with its line.

@@ -14,7 +14,7 @@ public enum BackupError: Error, Equatable, Sendable {
   case wrongPassphrase
   /// This chunk, counted from 1, is not what was written there.
   case damagedChunk(Int)
-  /// Every chunk is as it was written, but what they say is no vault's content; the text says what is wrong.
+  /// Every chunk is as it was written, but their content is not a vault's; the text says what is wrong.
   case malformed(String)
   /// Memory for a secret could not be had.
   case outOfMemory

@@ -2,14 +2,14 @@ import LatchkeyBytes
 import LatchkeyKeybag
 import LatchkeySodium
 
-/// The first bytes of a backup: how the passphrase becomes a key, and what tells whether it is the right one. All of it
-/// is bound to every chunk that follows.
+/// The first bytes of a backup: how the passphrase becomes a key, and the commitment that tells the right one. All of it is
+/// bound to every chunk that follows.
 public struct BackupHeader: Equatable, Sendable {
   private static let magic = Array("LATCHBAK".utf8)
   private static let version: UInt32 = 1
   /// Its size, in bytes.
   public static let size = 152
-  /// Magic, version, id, time, derivation: what the commitment is about.
+  /// Magic, version, id, time, derivation: the input of the commitment.
   private static let headSize = 8 + 4 + 16 + 8 + PassphraseDerivation.size
 
   /// 16 random bytes: no two backups have the same.
@@ -52,7 +52,7 @@ public struct BackupHeader: Equatable, Sendable {
     return out.bytes
   }
 
-  /// Reads a header. Nothing is computed but a check sum: what a try of a passphrase costs is bounded here.
+  /// Reads a header. Only a check sum is computed. The cost of a try of a passphrase is bounded here.
   public init(decoding bytes: [UInt8]) throws(BackupError) {
     var input = ByteReader(bytes)
     do {

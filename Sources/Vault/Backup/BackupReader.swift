@@ -7,7 +7,7 @@ import LatchkeySodium
 public struct BackupReader: ~Copyable {
   /// The longest chunk in the file, without its length in front, in bytes.
   public static let chunkLimit = BackupWriter.chunkLimit + SecretStream.overhead
-  /// The longest record without its secret, in bytes: what a vault keeps of label and attributes, and their lengths.
+  /// The longest record without its secret, in bytes: a vault's limits for label and attributes, and their lengths.
   public static let headLimit = 18 << 20
   /// The longest secret, in bytes, sealed for a device.
   public static let secretLimit = (32 << 20) + AEAD.overhead

@@ -2,8 +2,8 @@ import LatchkeyBytes
 import LatchkeyKeybag
 import LatchkeySodium
 
-/// Makes the bytes of a backup: a header, then chunks of bounded size, whatever the size of a record. It holds one chunk
-/// and one record at a time.
+/// Makes the bytes of a backup: a header, then chunks of bounded size, for records of any size. It holds one chunk and one
+/// record at a time.
 public struct BackupWriter: ~Copyable {
   /// The most plaintext in a chunk, in bytes: sealed, it fits a packet of the control socket.
   public static let chunkLimit = 32_000
@@ -64,7 +64,7 @@ public struct BackupWriter: ~Copyable {
     }
   }
 
-  /// Puts the last record in: what was counted.
+  /// Puts the last record in: the counts.
   public mutating func finish() { put(.end(items: items, collections: collections)) }
 
   private mutating func begin(_ kind: BackupRecord.Kind, _ content: [UInt8], _ secretSize: Int) {

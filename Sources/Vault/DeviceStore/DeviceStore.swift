@@ -268,7 +268,8 @@ public final class DeviceStore {
 
   /// Unwraps a share of a user.
   ///
-  /// - Throws: ``DeviceKeyError/otherDevice`` for what this device did not wrap for that user, or no longer can.
+  /// - Throws: ``DeviceKeyError/otherDevice`` for a value that this device did not wrap for that user, or can no longer
+  ///   unwrap.
   public func unwrap(
     _ wrapped: [UInt8], _ kind: DeviceShareKind, context: [UInt8], of user: uid_t
   ) throws(DeviceKeyError) -> Key {
@@ -303,8 +304,7 @@ public final class DeviceStore {
 
   /// Remembers how far a vault of a user's is: on the disk when this returns.
   ///
-  /// - Parameter isBeginning: whether that takes the place of what was remembered; otherwise the greater number of each
-  ///   stays.
+  /// - Parameter isBeginning: whether that replaces the remembered generations; otherwise the greater number of each stays.
   /// - Returns: the generations that were remembered before; nil for an unknown vault.
   /// - Throws: ``DeviceKeyError/otherDevice`` for a user who has no keys here, as after ``forget(_:)``.
   public func note(

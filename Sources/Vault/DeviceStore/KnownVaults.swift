@@ -12,7 +12,7 @@ struct KnownVaults {
 
   init() {}
 
-  /// Reads the content of the file; nil for what nobody wrote for that user.
+  /// Reads the content of the file; nil for malformed content, or another user's.
   init?(_ content: RawSpan, of user: UInt32) {
     var input = ByteReader(content.withUnsafeBytes { Array($0) })
     do throws(ByteReader.Truncated) {

@@ -5,7 +5,7 @@
 public struct AccessControl: Hashable, Sendable {
   /// Something that the person shows.
   public enum Condition: UInt32, CaseIterable, Sendable {
-    /// Biometry or the login's password, whatever there is (`userPresence`).
+    /// Biometry or the login's password (`userPresence`).
     case userPresence = 0x1
     /// Any enrolled finger (`biometryAny`).
     case biometryAny = 0x2

@@ -3,7 +3,7 @@ import LatchkeyBytes
 import LatchkeyPosix
 import LatchkeySodium
 
-/// The device key as a file beside the vault: what there is without the system service.
+/// The device key as a file beside the vault, for systems without the device key service.
 ///
 /// The file's secret is mixed with the machine's identity, so that a home folder copied to another machine does not
 /// carry the device along. Weaker than the other backends, and `status` says so.

@@ -67,7 +67,7 @@ public enum KeyLabel: CaseIterable, Sendable {
   case backupStream
   /// Argon2id output for a backup's passphrase -> a check value that tells whether it is the backup's.
   case backupCommitment
-  /// A device's share -> the key that wraps a backup's key for what stays on that device.
+  /// A device's share -> the key that wraps a backup's key for the items of that device.
   case backupDeviceWrap
 
   /// The text that is hashed.

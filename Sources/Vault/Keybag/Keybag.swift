@@ -292,8 +292,8 @@ public struct Keybag: Equatable, Sendable {
     tag = []
   }
 
-  /// Tries `password` on each protector, on those first that a login has proven: what was chosen and then refused is not to
-  /// cost every login its time.
+  /// Tries `password` on each protector, on those first that a login has proven, so that a password that was chosen and then
+  /// refused does not cost every login its time.
   ///
   /// - Throws: ``KeybagError/wrongPassword`` when none opens; ``KeybagError/damaged`` when one does but the keybag is
   ///   not what was signed with its root key; ``KeybagError/noMemory``.

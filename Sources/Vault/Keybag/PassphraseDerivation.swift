@@ -1,7 +1,7 @@
 import LatchkeyBytes
 import LatchkeySodium
 
-/// How a passphrase that is not the login's becomes a key: a salt of its own, and what a try costs (RFC 9106, Argon2id).
+/// How a passphrase that is not the login's becomes a key: a salt of its own, and the cost of a try (RFC 9106, Argon2id).
 public struct PassphraseDerivation: Equatable, Sendable {
   /// The encoded size, in bytes.
   public static let size = PasswordHash.saltSize + 4 + 8

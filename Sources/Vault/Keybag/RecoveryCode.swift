@@ -147,7 +147,7 @@ public struct RecoveryCode: ~Copyable {
     } catch let mistake as Mistake { throw mistake } catch { throw .outOfMemory }
   }
 
-  /// The bits of what was typed, where each group of it is right.
+  /// The bits of the typed code, if each of its groups is right.
   private static func read(_ typed: RawSpan, into packed: inout SecureBytes) throws(Mistake) {
     var count = 0
     var wrong: Mistake?

@@ -2,7 +2,7 @@ import LatchkeyBytes
 import LatchkeyPosix
 import LatchkeySodium
 
-/// Tier key C of one key epoch, by itself: what a login gets in which nobody gave a password.
+/// Tier key C of one key epoch, by itself, for a login in which nobody gave a password.
 public struct SessionKey: ~Copyable {
   /// Which key epoch.
   public let epoch: UInt32
@@ -94,8 +94,8 @@ extension Keybag {
   /// The protector that opens tier key C at a login without a password; nil without one.
   public var sessionProtector: Protector? { protectors.first { $0.kind == .restricted } }
 
-  /// Opens with what the device key gave back of the secret of a session's protector. Only tier key C of the newest
-  /// key epoch: what depends on former ones waits for a password.
+  /// Opens with what the device key gave back of the secret of a session's protector. Only tier key C of the newest key
+  /// epoch: items that depend on former ones wait for a password.
   ///
   /// The keybag's tag is not looked at, as only the root key could: nothing else in this keybag is to be believed for it.
   ///

@@ -18,7 +18,7 @@ public protocol GenerationMemory: AnyObject {
   ///
   /// - Parameters:
   ///   - vault: the vault's id.
-  ///   - isBeginning: whether these take the place of what was remembered; otherwise the greater number of each stays.
+  ///   - isBeginning: whether these replace the remembered generations; otherwise the greater number of each stays.
   ///   - deadline: until when an answer is waited for, as `Process.now` tells the time.
   /// - Returns: the generations that were remembered before; nil for an unknown vault.
   /// - Throws: ``DeviceKeyError/otherDevice`` if nothing is remembered for this user.

@@ -4,8 +4,8 @@ import LatchkeyPosix
 import LatchkeySQLite
 import LatchkeySodium
 
-/// The access log: what became of questions about items that require something. It depends on tier key C, so that it is
-/// written behind the locked screen too, and nothing else of the vault depends on it.
+/// The access log: the outcomes of requests for items that require something. It depends on tier key C, so that it is written
+/// behind the locked screen too, and nothing else of the vault depends on it.
 public final class AccessLog {
   private let database: VaultDatabase
   private let keys: VaultKeys
@@ -73,7 +73,7 @@ public final class AccessLog {
     } catch {}
   }
 
-  /// Removes every entry. That this was done, and by whom, is the first one of what follows.
+  /// Removes every entry. The first of the later entries says that this was done, and by whom.
   ///
   /// - Returns: how many there were.
   /// - Throws: ``VaultError/isLocked``, and what keeps it from being written.

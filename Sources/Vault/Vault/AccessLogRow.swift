@@ -153,7 +153,7 @@ extension Store {
       let count = try statement.step() ? statement.integer(0) : 0
       statement.reset()
       try database.statement("DELETE FROM access_log").run()
-      // A number that somebody set to the end of all numbers would leave none for what comes.
+      // A number that somebody set to the end of all numbers would leave none for later rows.
       try database.statement("DELETE FROM sqlite_sequence WHERE name = 'access_log' AND seq > ?")
         .bind(1, Store.accessLogEnd).run()
       return count

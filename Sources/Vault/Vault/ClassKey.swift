@@ -11,8 +11,8 @@ final class ClassKey {
   private(set) var metadataKey: HeldKey?
   /// Opens what was stored while the class was locked. Nil while it is.
   private(set) var privateKey: HeldKey?
-  /// Whether the public key in the row was made by whoever had tier key C, and the secret of the collection's passphrase
-  /// where there is one. Kept while those are.
+  /// Whether the public key in the row was made by a program with tier key C, and with the secret of the collection's
+  /// passphrase if there is one. Kept while those are.
   private(set) var publicKeyIsGenuine = false
   /// The oldest key epoch that something of it opened by; 0 while nothing did, or it depends on none.
   private(set) var epoch: UInt32 = 0

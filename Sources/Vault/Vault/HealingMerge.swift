@@ -23,7 +23,7 @@ struct HealingMerge {
     case older
     /// Nobody knows.
     case unknown
-    /// The damaged one shows the generation's moment or a later one: what it has not any more was deleted.
+    /// The damaged one shows the generation's moment or a later one: rows that it lacks were deleted.
     case notOlder
   }
 

@@ -8,7 +8,7 @@ public struct HistoryPolicy: Equatable, Sendable {
   public var daily = 7
   /// See ``hourly``.
   public var weekly = 5
-  /// After how many days a generation is removed, whatever else would keep it.
+  /// After how many days a generation is removed in any case.
   public var days = 31
   /// How many bytes all of them may have together; nil for ``defaultSize(of:)``.
   public var size: Int?

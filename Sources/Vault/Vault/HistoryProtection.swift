@@ -22,7 +22,7 @@ struct HistoryProtection {
   private var waiting: [PastGeneration]
   private var past: (store: Store, classes: [Int64: AccessibilityClass])?
   private var position: Int64 = 0
-  /// The uuids of what was found so far.
+  /// The uuids of the items that were found so far.
   private(set) var weaker: Set<[UInt8]> = []
 
   private static let batch = 64

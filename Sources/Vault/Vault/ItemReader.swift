@@ -32,7 +32,7 @@ public final class ItemReader {
   /// The secret, and its content type.
   ///
   /// - Parameter granted: the person's grant, if the item requires something.
-  /// - Throws: ``VaultError/isLocked`` while the item's class key is not in memory, whatever was given;
+  /// - Throws: ``VaultError/isLocked`` while the item's class key is not in memory, even with a grant;
   ///   ``VaultError/needsGrant``.
   public func secret(ofItem id: Int64, granted: AccessGrant? = nil) throws(VaultError) -> OpenedSecret {
     try secret(of: try locate(id), granted)
@@ -74,7 +74,7 @@ public final class ItemReader {
     try noting { () throws(VaultError) in try item.openMetadata(keys.index) }
   }
 
-  /// The secret, whatever conditions the item has; not without its passphrase, and not while it has an explicit lock.
+  /// The secret, regardless of the item's conditions; not without its passphrase, and not while it has an explicit lock.
   ///
   /// - Parameter checked: the result of ``SealedItem/check(_:_:)`` for it; nil if that did not run.
   func openSecret(
@@ -276,7 +276,7 @@ public final class ItemReader {
     guard let key = passphraseKey.take() else { throw .needsGrant }
     let held = HeldKey(key)
     let itemKey = try noting { () throws(VaultError) in try item.itemKey(opened) }
-    // The row's check sum was right, and so was the item key's wrapping: what does not open is another passphrase.
+    // The row's check sum was right, and so was the item key's wrapping, so the passphrase is wrong.
     do throws(VaultError) {
       _ = try item.openSecret(opened, itemKey, checked: control, passphraseKey: held).count
     } catch {

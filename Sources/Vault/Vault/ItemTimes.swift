@@ -1,4 +1,4 @@
-/// When an item was stored and last changed in another place, in seconds since 1970; nil for what that place does not say.
+/// When an item was stored and last changed in another place, in seconds since 1970; nil for a time that is unknown there.
 public struct ItemTimes: Equatable, Sendable {
   /// When it was stored.
   public var created: UInt64?

@@ -34,7 +34,7 @@ public struct ItemUpdate: Equatable, Sendable {
 
 /// The next versions of items, sealed: written together, or not at all.
 struct SealedUpdates {
-  /// Each with the tokens of what no other item may have.
+  /// Each with the tokens of attributes that no other item may have.
   private(set) var rows: [(row: ItemRow, unique: [[UInt8]])] = []
   private var size = 0
 

@@ -1,7 +1,7 @@
 import LatchkeyKeybag
 import LatchkeySodium
 
-/// One collection, with whatever keys of it are in memory.
+/// One collection, with those of its keys that are in memory.
 final class OpenCollection {
   var row: CollectionRow
   /// Nil for a collection that the login alone opens.

@@ -1,6 +1,6 @@
 /// A generation of the vault: what `vault.db` was at one moment, as a file of its own.
 public struct PastGeneration: Equatable, Sendable {
-  /// Its number. A later one has a higher one, whatever the clock said.
+  /// Its number. A later one has a higher one, regardless of the clock.
   public let number: UInt32
   /// When it was made, in seconds since 1970, by the clock of that moment.
   public let time: UInt64

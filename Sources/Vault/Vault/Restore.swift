@@ -40,7 +40,7 @@ public final class Restore {
   ///   - id: the backup's.
   ///   - takingTheirs: whether an item takes the place of one with the same attributes and another secret.
   ///   - isDry: whether nothing is to be written.
-  /// - Throws: ``VaultError/isLocked`` unless the vault is unlocked, and whatever keeps it from being written to.
+  /// - Throws: ``VaultError/isLocked`` unless the vault is unlocked, and any error that keeps it from being written to.
   public init(_ vault: Vault, id: [UInt8], takingTheirs: Bool, isDry: Bool) throws(VaultError) {
     _ = try vault.database.writable()
     guard vault.isUnlocked else { throw .isLocked }

@@ -29,7 +29,7 @@ struct VaultRow: CheckedRow {
   }
 }
 
-/// A row of table `device`: what this vault keeps for one device.
+/// A row of table `device`: this vault's values for one device.
 struct DeviceRow: CheckedRow {
   let id: Int64
   var identity: [UInt8]

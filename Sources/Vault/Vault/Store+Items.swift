@@ -30,7 +30,7 @@ extension Store {
     return row
   }
 
-  /// Inserts a new item with its tokens. Never in the place of another one, whatever number it was given.
+  /// Inserts a new item with its tokens. Never in the place of another one, even of the same number.
   func insert(_ row: ItemRow) throws(VaultError) {
     try VaultError.store { () throws(SQLiteError) in
       try database.statement("INSERT INTO item VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")

@@ -47,7 +47,7 @@ extension Vault {
     if isKnown(served) { return served }
     let mark: Bool
     do throws(DeviceKeyError) { mark = try ServiceMark(in: folder)?.isOf(machine) ?? false } catch { mark = true }
-    // A key in a file that shares in the database depend on: these first, whatever else there is.
+    // A key in a file that shares in the database depend on: these first in any case.
     var file: FileDeviceKey?
     let hasFile = folder.contains(FileDeviceKey.name)
     if hasFile || (mayCreate && served == nil && failure == nil && !mark) {
@@ -101,7 +101,7 @@ extension Vault {
     {
       self.device = served
     }
-    // The device key is gone or another device's: what depends on it stays as it is, and this device starts its own.
+    // The device key is gone or another device's. Items that depend on it stay as they are, and this device starts its own.
     if keys.share == nil, device == nil || keys.deviceProblem != nil { try openDevice(folder, mayCreate: true) }
     try adoptDevice(folder)
     try moveToService(folder)

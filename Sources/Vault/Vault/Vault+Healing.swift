@@ -239,7 +239,7 @@ extension Vault {
     }
   }
 
-  /// In the draft: gives it a generation that is newer than what is remembered of the vault, as it is no older copy.
+  /// In the draft: gives it a generation that is newer than the remembered one, because it is not an older copy.
   private func catchUp(_ tier: borrowing Key) throws(VaultError) {
     let store = try database.ready()
     guard
@@ -250,7 +250,7 @@ extension Vault {
     try raiseGeneration(HeldKey(try wrapOfIndex(tier)))
   }
 
-  /// Lets the draft be the database from now on: whoever opens the vault puts it in the place of the damaged one.
+  /// Lets the draft be the database from now on, even after an interruption.
   private static func publish(_ folder: borrowing Folder, as healed: String) throws(VaultError) {
     do throws(PosixError) {
       try FileDescriptor.open(draftName, at: folder.number, flags: O_RDWR | O_NOFOLLOW).synchronize()

@@ -1,6 +1,6 @@
 import LatchkeyKeybag
 
-/// Tier key C alone, of the newest generation: what a login brings in which nobody gave a password.
+/// Tier key C alone, of the newest key epoch, for a login in which nobody gave a password.
 extension Vault {
   /// Whether this is tier key C of this vault's keybag.
   public func recognises(_ session: borrowing SessionKey) throws(KeybagError) -> Bool {

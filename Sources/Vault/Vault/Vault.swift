@@ -477,7 +477,7 @@ public final class Vault {
   /// Whether both tier keys are in memory.
   public var isUnlocked: Bool { keys.isUnlocked }
 
-  /// Erases tier A: what may be read while the session is unlocked only. Touches no file.
+  /// Erases tier A: the keys of items that are readable only while the session is unlocked. Touches no file.
   public func lock() { keys.lock() }
 
   /// Erases tier C as well: only the device's own classes stay.
@@ -486,7 +486,7 @@ public final class Vault {
     accessLog.seal()
   }
 
-  /// The same, but for the access log's own keys, which open nothing else: what is left to write there can be written then.
+  /// The same, but for the access log's own keys, which open nothing else. Its remaining entries can still be written then.
   public func sealAllButAccessLog() {
     keys.seal()
     (heldEpochs, waitingNote) = ([], nil)

@@ -69,7 +69,7 @@ public enum VaultError: Error, Equatable, Sendable {
     do { return try body() } catch { throw VaultError(error) }
   }
 
-  /// Runs cryptography on what the store gave: what does not open is damaged.
+  /// Runs cryptography on values of the store: a value that does not open is damaged.
   static func sodium<Result: ~Copyable>(
     _ what: @autoclosure () -> String, _ body: () throws(SodiumError) -> Result
   ) throws(VaultError) -> Result {

@@ -2,7 +2,7 @@ import LatchkeyKeybag
 
 /// The keys that are in memory now: of collections and their classes, of the index, and this device's share.
 final class VaultKeys {
-  /// Every collection, oldest first, with whatever keys of it there are.
+  /// Every collection, oldest first, with those of its keys that are in memory.
   var collections: [OpenCollection] = []
   /// The links behind the last collection: new collections get their keys from these. ``lock()`` drops the one,
   /// ``seal()`` both.
@@ -54,7 +54,7 @@ final class VaultKeys {
     throw .noPasscode
   }
 
-  /// Erases tier A: what may be read while the session is unlocked only. Touches no file.
+  /// Erases tier A: the keys of items that are readable only while the session is unlocked. Touches no file.
   func lock() {
     chains.unlocked = nil
     for collection in collections { collection.lock() }

@@ -39,7 +39,7 @@ public struct ControlClient: ~Copyable {
     try Message.answer(in: try exchange(message.packet, until: deadline))
   }
 
-  /// Asks for what has no other answer than that it was done.
+  /// Makes a request whose only answer is that it was carried out.
   package borrowing func ask<Message: ControlMessage>(
     _ message: Message, until deadline: Int
   ) throws(ControlError) where Message.Answer == Done {

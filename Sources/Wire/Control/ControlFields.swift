@@ -4,7 +4,7 @@ import LatchkeyBytes
 package protocol ControlFields {
   /// Writes what ``init(decoding:)`` reads.
   func encode(into out: inout ByteWriter)
-  /// Reads it; nil for anything that nobody writes.
+  /// Reads it; nil if it is malformed.
   init?(decoding input: inout ByteReader)
 }
 

@@ -1,8 +1,8 @@
 import LatchkeyBytes
 
-/// One thing that a peer can ask the daemon over the control socket. A type says all there is to say of it: its number, its
-/// fields, and what answers it. The client asks by ``ControlClient/ask(_:until:)``; the daemon has one line for each
-/// message where it registers what it serves.
+/// One thing that a peer can ask the daemon over the control socket. A type has everything about it: its number, its fields,
+/// and its answer. The client asks by ``ControlClient/ask(_:until:)``; the daemon has one line for each message where it
+/// registers what it serves.
 package protocol ControlMessage: ControlFields, Sendable {
   /// The daemon's answer, unless it declines.
   associatedtype Answer: ControlFields
@@ -40,7 +40,7 @@ extension ControlMessage {
   }
 }
 
-/// A message that is no more than its number.
+/// A message without fields.
 package protocol FieldlessMessage: ControlMessage {
   init()
 }

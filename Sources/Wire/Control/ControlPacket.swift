@@ -2,7 +2,7 @@ import LatchkeyBytes
 
 /// The common form of all packets of the control socket: version, operation, fields. FORMAT.md has them byte by byte.
 public enum ControlPacket {
-  /// From the first release on it changes with whatever a program of the version before would not understand.
+  /// From the first release on it changes with every change that a program of the version before would not understand.
   static let version: UInt8 = 1
   /// In the place of an operation in an answer: it cannot be done.
   static let declined: UInt8 = 255

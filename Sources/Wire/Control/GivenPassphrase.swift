@@ -6,10 +6,10 @@ public final class GivenPassphrase {
   /// The passphrase, without an end.
   public let bytes: SecureBytes
 
-  /// The longest one: what a person can type in answer to PAM.
+  /// The longest one that a person can type in answer to PAM.
   public static let limit = 511
 
-  /// A copy of `source`; nil for what nobody could type: nothing, too much, or a NUL.
+  /// A copy of `source`; nil for bytes that nobody could type: none, too many, or a NUL.
   init?(copying source: RawSpan) throws(SodiumError) {
     guard (1...GivenPassphrase.limit).contains(source.byteCount), !source.withUnsafeBytes({ $0.contains(0) }) else {
       return nil
@@ -17,7 +17,7 @@ public final class GivenPassphrase {
     bytes = try SecureBytes(copying: source)
   }
 
-  /// The same of what somebody else owns.
+  /// The same of memory that somebody else owns.
   public convenience init?(copying source: borrowing SecureBytes) throws(SodiumError) {
     try self.init(copying: source.bytes)
   }

@@ -1,6 +1,6 @@
 import LatchkeyBytes
 
-/// Tells how long the login password took to check, as this machine is too slow for what it costs.
+/// Tells how long the login password took to check, because this machine is too slow for its cost.
 package struct NoteSlowPassword: ControlMessage {
   package typealias Answer = Done
   package static let operation: UInt8 = 32

@@ -20,7 +20,7 @@ package enum OtherVersionMessage: Equatable, Sendable {
     }
   }
 
-  /// nil for a packet of this version, and for what is too short to have one.
+  /// nil for a packet of this version, or one that is too short to name a version.
   init?(_ packet: borrowing SecureBytes, size: Int) {
     guard size >= ControlPacket.headSize,
       packet.bytes.unsafeLoad(fromByteOffset: 0, as: UInt8.self) != ControlPacket.version

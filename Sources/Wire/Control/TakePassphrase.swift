@@ -36,7 +36,7 @@ package struct SealedPassphrase: ControlFields {
     box = Array(try OneTimeKey.seal(packet, to: publicKey).dropFirst(head.count))
   }
 
-  /// The passphrase; nil for what nobody could type.
+  /// The passphrase; nil for bytes that nobody could type.
   func open(with key: consuming OneTimeKey) throws(SodiumError) -> GivenPassphrase? {
     let sealed = SealedPassphrase.head + box
     let packet = try key.open(sealed.span.bytes)

@@ -218,7 +218,7 @@ public enum DeviceReply {
     return packet
   }
 
-  /// To note: what was remembered before.
+  /// To note: the generations that were remembered before.
   public static func noted(_ before: VaultGenerations?) throws(SodiumError) -> SecureBytes {
     var out = ByteWriter()
     out.number(UInt8(before == nil ? 0 : 1))

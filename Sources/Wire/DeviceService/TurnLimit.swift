@@ -19,7 +19,7 @@ public final class TurnLimit {
 
   /// How long one turn waits for a service that answers, in milliseconds.
   private static let time = 2000
-  /// How long it waits whatever else is to be done, and at most for a service that did not answer before.
+  /// How long it waits even if other work is to be done; also the most for a service that did not answer before.
   private static let moment = 50
 
   /// - Parameters:

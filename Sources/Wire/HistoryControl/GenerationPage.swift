@@ -1,7 +1,7 @@
 import LatchkeyBytes
 import LatchkeyControl
 
-/// A part of the list of generations, and what the settings say of all.
+/// A part of the list of generations, with the settings for all.
 package struct GenerationPage: ControlFields, Equatable, Sendable {
   /// A generation.
   package struct Line: Equatable, Sendable {

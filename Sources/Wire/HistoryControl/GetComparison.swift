@@ -1,6 +1,6 @@
 import LatchkeyControl
 
-/// Asks for what differs, a page at a time. Declined before all was looked at.
+/// Asks for the differences, a page at a time. Declined before all was looked at.
 package struct GetComparison: PageMessage {
   package typealias Answer = ComparisonPage
   package static let operation: UInt8 = 40

@@ -1,7 +1,7 @@
 import LatchkeyBytes
 import LatchkeyControl
 
-/// Asks for what was found, a page at a time. Declined before all was looked at.
+/// Asks for the items that were found, a page at a time. Declined before all was looked at.
 package struct GetFoundItems: PageMessage {
   package typealias Answer = FoundItemsPage
   package static let operation: UInt8 = 43
@@ -10,7 +10,7 @@ package struct GetFoundItems: PageMessage {
   package init(after: UInt64) { self.after = after }
 }
 
-/// A part of what was found in generations.
+/// A part of the items that were found in generations.
 package struct FoundItemsPage: ControlFields, Equatable, Sendable {
   /// An item.
   package struct Line: Equatable, Sendable {

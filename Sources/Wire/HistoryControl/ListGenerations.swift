@@ -19,7 +19,7 @@ package struct ListGenerations: ControlMessage {
 }
 
 extension ControlClient {
-  /// Every generation, and what is kept.
+  /// Every generation, and the policy.
   package borrowing func generations(until deadline: Int) throws(ControlError) -> GenerationPage {
     var lines: [GenerationPage.Line] = []
     while true {
