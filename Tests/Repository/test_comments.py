@@ -21,7 +21,8 @@ OPENED = re.compile(r"\b(connection|database|descriptor|end|file|folder|socket|s
 def blocks(text):
     """Each comment, as the list of its lines: lines below each other are one, and so is what stands behind code."""
     found, inside = [], False
-    for line in text.split("\n"):
+    # C's other form, at the end of a line, in a macro too.
+    for line in re.sub(r"/\* ?([^*\n]*?) ?\*/[ \\]*$", r"// \1", text, flags=re.M).split("\n"):
         own, behind = LINE.fullmatch(line), BEHIND.fullmatch(line)
         if own and inside:
             found[-1].append(own[1])
@@ -93,6 +94,7 @@ def test_sentences_are_short(floor):
     ("/// Makes one.\n///\n/// - Parameters:\n///   - key: what the\n///     passphrase gave.\n", "a noun as the subject"),
     ("/// By what it is found.\n", "a noun as the subject"),
     ("  // It is late. Whoever waits\n  // hears so.\n", "a noun as the subject"),
+    ("  entry(Open, 1) /* it stays open */  \\\n", "locked, unlocked"),
     ('let a = "//"  // The item is\n', ""),
     ('let a = "//"  // The item is open.\n', "locked, unlocked"),
     ("/// Locks it, though its vault is\n/// open now.\n", "locked, unlocked"),
