@@ -7,6 +7,10 @@ import LatchkeyVault
 final class StandInDaemon: PromptQueueDelegate, SecretServiceDelegate {
   var isLockerUp = false
   var launched: [UInt64] = []
+  /// How a question ends before anybody is asked; nil for the person to be asked.
+  var obstacle: PromptEnd?
+  /// What it does with an answer that PAM accepted.
+  var accept: (Question, Caller) -> Bool = { _, _ in true }
   func defaultClass(for attributes: [String: String]) -> AccessibilityClass { .whenUnlocked }
   func lookAgain() {}
   func presentFingers(_ answer: @escaping (Result<FingerSet, VaultError>) -> Void) {
@@ -15,10 +19,10 @@ final class StandInDaemon: PromptQueueDelegate, SecretServiceDelegate {
   func openWithoutAsking(_ question: Question, lifting: Set<Int64>) {}
   func isAnswered(_ question: Question, lifting: Set<Int64>) -> Bool { false }
   func subject(of question: Question) -> PromptSubject { PromptSubject() }
-  func check(_ question: Question, then: @escaping (PromptEnd?) -> Void) { then(nil) }
+  func check(_ question: Question, then: @escaping (PromptEnd?) -> Void) { then(obstacle) }
   func accepted(
     _ question: Question, for caller: Caller, showing subject: PromptSubject, answer: AnyObject?
-  ) -> Bool { true }
+  ) -> Bool { accept(question, caller) }
   func asked(_ question: Question) {}
   func ended(_ question: Question, for caller: Caller, _ end: PromptEnd) {}
   func used(_ question: Question, by caller: Caller) {}

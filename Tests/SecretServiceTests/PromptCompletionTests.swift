@@ -1,0 +1,103 @@
+import LatchkeyKeybag
+import LatchkeyPrompts
+import LatchkeyVault
+import Testing
+
+@testable import LatchkeySecretService
+
+/// Prompts from `Unlock` to `Completed`, over a vault in memory and without a session.
+@Suite("The end of a prompt", .timeLimit(.minutes(20))) struct PromptCompletionTests {
+  private let scene: ServiceScene
+  private let id: Int64
+  private let path: String
+
+  init() throws {
+    scene = try ServiceScene()
+    (id, path) = try scene.add("guarded", flags: 1)
+  }
+
+  private func unlock() throws -> String {
+    let (unlocked, prompt) = try scene.ask("Unlock", [path])
+    #expect(unlocked.isEmpty && prompt != "/")
+    return prompt
+  }
+
+  private func dismissed(_ outcome: String?) -> ServiceScene.End {
+    ServiceScene.End(outcome: outcome, dismissed: true, result: [])
+  }
+
+  /// The daemon grants what PAM accepted.
+  private func grantWhatIsAccepted() {
+    scene.owner.accept = { [scene, id] question, caller in
+      guard question == .item(id, client: scene.clientName), let grant = try? scene.vault.reader.grant(item: id) else {
+        return false
+      }
+      scene.service.answers.add(grant, for: scene.clientName, caller, reuse: 0)
+      return true
+    }
+  }
+
+  @Test("is what was asked for, once a person answered")
+  func accepted() throws {
+    grantWhatIsAccepted()
+    let end = try scene.end(of: try unlock()) { try scene.answer(.granted) }
+    #expect(end == ServiceScene.End(outcome: "accepted", dismissed: false, result: [path]))
+    #expect(try scene.ask("Unlock", [path]).done == [path])
+    #expect(scene.owner.launched.count == 1)
+  }
+
+  @Test(
+    "is told in a word",
+    arguments: [
+      (PromptEnd.refused, PromptOutcome.refused), (.dismissed, .dismissed), (.unavailable, .unavailable),
+      (nil, .unavailable),
+    ] as [(PromptEnd?, PromptOutcome)])
+  func words(_ said: PromptEnd?, _ told: PromptOutcome) throws {
+    #expect(try scene.end(of: try unlock()) { try scene.answer(said) } == dismissed(told.rawValue))
+    #expect(scene.owner.launched.count == 1)
+  }
+
+  @Test("is no answer where PAM accepted what counts for nothing any more")
+  func outdated() throws {
+    scene.owner.accept = { _, _ in false }
+    #expect(try scene.end(of: try unlock()) { try scene.answer(.granted) } == dismissed("withdrawn"))
+  }
+
+  @Test("comes before anybody is asked, where other fingers are enrolled")
+  func fingers() throws {
+    scene.owner.obstacle = .fingers
+    #expect(try scene.end(of: try unlock()) == dismissed("fingers"))
+    #expect(scene.owner.launched.isEmpty)
+  }
+
+  @Test("is told by Completed alone to a client of the standard's interface")
+  func standard() throws {
+    #expect(try scene.end(of: try unlock(), told: false) { try scene.answer(.dismissed) } == dismissed(nil))
+  }
+
+  @Test("comes when its client dismisses it, and when everything is locked")
+  func withdrawn() throws {
+    let own = try unlock()
+    let dismissal = try scene.end(of: own) { _ = try scene.call(own, ServiceScene.prompt, "Dismiss") }
+    #expect(dismissal == dismissed("withdrawn"))
+    #expect(try scene.end(of: try unlock()) { scene.service.dropGrants() } == dismissed("withdrawn"))
+  }
+
+  @Test("asks nobody for what was opened by other means meanwhile")
+  func meanwhile() throws {
+    let prompt = try unlock()
+    try scene.grant(id)
+    #expect(try scene.end(of: prompt) == ServiceScene.End(outcome: "accepted", dismissed: false, result: [path]))
+    #expect(scene.owner.launched.isEmpty)
+  }
+
+  @Test("comes once: a prompt is asked once, and gone afterwards")
+  func once() throws {
+    let prompt = try unlock()
+    _ = try scene.end(of: prompt) { try scene.answer(.dismissed) }
+    let again = try scene.error {
+      _ = try scene.call(prompt, ServiceScene.prompt, "Prompt") { $0.appendString("") }
+    }
+    #expect(again == "org.freedesktop.Secret.Error.NoSuchObject")
+  }
+}
