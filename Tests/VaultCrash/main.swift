@@ -20,6 +20,14 @@ import LatchkeySodium
 import LatchkeyStandInDevice
 import LatchkeyVault
 
+/// Says that a database was healed.
+final class SayingHealed: VaultDelegate {
+  func wasHealed(_ healing: Healing) { say("healed") }
+  func wasHealed(_ healing: KeybagHealing) {}
+  func foundOlder(_ files: OlderFiles) {}
+  func foundDamage() {}
+}
+
 func say(_ line: String) {
   let text = Array((line + "\n").utf8)
   guard write(1, text, text.count) == text.count else { exit(3) }
@@ -123,8 +131,11 @@ func move(_ home: String) throws {
 
 func heal(_ home: String) throws {
   let vault = Vault(home: home, owner: getuid(), machine: [UInt8](repeating: 7, count: 16))
-  vault.toldOfHealing = { _ in say("healed") }
-  try vault.unlock(try tierKeys(), opening: .everything, liftingLocks: true, mayCreate: false)
+  let told = SayingHealed()
+  vault.delegate = told
+  try withExtendedLifetime(told) {
+    try vault.unlock(try tierKeys(), opening: .everything, liftingLocks: true, mayCreate: false)
+  }
 }
 
 func mend(_ home: String) throws {

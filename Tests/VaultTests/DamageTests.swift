@@ -136,8 +136,13 @@ struct DamageTests {
     try vault.add(["a": "1"], "s")
     // An error that SQLite does not call damage.
     try vault.database.store?.database.execute("ALTER TABLE alias RENAME TO elsewhere")
+    let told = ToldVault()
+    vault.delegate = told
     vault.verifyToEnd()
     #expect(vault.isDamaged && vault.problems != [])
+    // Told once, whatever else is found.
+    _ = try? vault.ids(["a": "2"])
+    #expect(told.damages == 1)
   }
 
   @Test("a call that comes upon damage stops all writing")

@@ -18,15 +18,12 @@ struct GenerationTests {
     device.memory = memory
   }
 
-  private final class Told {
-    var files: [OlderFiles] = []
-  }
-  private let told = Told()
+  private let told = ToldVault()
 
   /// The vault as a newly started daemon has it.
   private func vault() -> Vault {
     let vault = Vault(home: home.path, owner: getuid(), machine: Home.machine) { () throws(DeviceKeyError) in device }
-    vault.toldOfOlderFiles = { [told] in told.files.append($0) }
+    vault.delegate = told
     return vault
   }
 
@@ -66,7 +63,7 @@ struct GenerationTests {
       try vault.add(["n": "1"], "x")
       #expect(vault.generation == 5)
     }
-    #expect(told.files == [])
+    #expect(told.older == [])
   }
 
   @Test("A database that is one unlock older is told, once, and what is in it stays readable")
@@ -86,11 +83,11 @@ struct GenerationTests {
       vault.forgetOlderFiles()
       #expect(vault.olderFiles == [])
     }
-    #expect(told.files == [.database])
+    #expect(told.older == [.database])
     try session { #expect($0.olderFiles == []) }
     putBack(old)
     try session { #expect($0.olderFiles == .database) }
-    #expect(told.files == [.database, .database])
+    #expect(told.older == [.database, .database])
   }
 
   @Test("An older keybag is told, and both together")
@@ -110,7 +107,7 @@ struct GenerationTests {
     try session()
     putBack(old)
     try session { #expect($0.olderFiles == [.keybag, .database]) }
-    #expect(told.files == [.keybag, [.keybag, .database]])
+    #expect(told.older == [.keybag, [.keybag, .database]])
   }
 
   @Test("An older copy that was opened while nobody answered is told later", arguments: [false, true])
@@ -144,7 +141,7 @@ struct GenerationTests {
       #expect(vault.problems == [])
       #expect(vault.generation == 1)
     }
-    #expect(told.files == [])
+    #expect(told.older == [])
   }
 
   @Test("A database of before there were generations counts as 0")
@@ -161,7 +158,7 @@ struct GenerationTests {
     }
     memory.known = [:]
     try session { #expect($0.generation == 1) }
-    #expect(told.files == [])
+    #expect(told.older == [])
   }
 
   @Test("New keys keep the generation")
@@ -177,7 +174,7 @@ struct GenerationTests {
       mayCreate: false)
     #expect(vault.generation == 2)
     #expect(remembered == VaultGenerations(keybag: 2, database: 2))
-    #expect(told.files == [])
+    #expect(told.older == [])
   }
 
   @Test("Nothing is noted of a database in which damage was found")

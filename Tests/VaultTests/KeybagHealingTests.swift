@@ -56,13 +56,13 @@ struct KeybagHealingTests {
   @Test("heals while a session goes on, and whoever is asked hears of it")
   func inSession() throws {
     let vault = try home.unlocked()
-    var told: [KeybagHealing] = []
-    vault.toldOfKeybagHealing = { told.append($0) }
+    let told = ToldVault()
+    vault.delegate = told
     home.write("keybag", [1, 2, 3])
     vault.refresh()
-    #expect(told.count == 1 && vault.problems == [] && vault.keybag == home.keybag)
+    #expect(told.keybagHealings.count == 1 && vault.problems == [] && vault.keybag == home.keybag)
     vault.refresh()
-    #expect(told.count == 1)
+    #expect(told.keybagHealings.count == 1)
     vault.seal()
     vault.forgetOlderFiles()
     #expect(vault.keybagHealing == nil)

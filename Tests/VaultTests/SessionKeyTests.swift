@@ -200,10 +200,10 @@ struct SessionKeyTests {
     let device = StandInDevice(seed: 1)
     let memory = StandInMemory()
     device.memory = memory
-    var told: [OlderFiles] = []
+    let told = ToldVault()
     func vault() -> Vault {
       let vault = Vault(home: home.path, owner: getuid(), machine: Home.machine) { () throws(DeviceKeyError) in device }
-      vault.toldOfOlderFiles = { told.append($0) }
+      vault.delegate = told
       return vault
     }
     func settled(_ vault: consuming Vault) {
@@ -237,19 +237,20 @@ struct SessionKeyTests {
     do {
       let deaf = vault()
       try deaf.unlock(try home.sessionKey())
-      #expect(told == [] && deaf.problems.count == 1 && deaf.hasKey(.afterFirstUnlock))
+      #expect(told.older == [] && deaf.problems.count == 1 && deaf.hasKey(.afterFirstUnlock))
     }
     memory.failure = nil
     let opened = vault()
     try opened.unlock(try home.sessionKey())
-    #expect(told == [[.keybag, .database]] && opened.olderFiles == [.keybag, .database] && memory.known == known)
+    #expect(told.older == [[.keybag, .database]] && opened.olderFiles == [.keybag, .database])
+    #expect(memory.known == known)
     // The password says no more than that, and only then is it remembered as it is now.
     try home.unlock(opened)
-    #expect(told.count == 1 && opened.olderFiles == [.keybag, .database] && memory.known != known)
+    #expect(told.older.count == 1 && opened.olderFiles == [.keybag, .database] && memory.known != known)
     opened.forgetOlderFiles()
     opened.lock()
     try home.unlock(opened)
-    #expect(told.count == 1 && opened.olderFiles == [])
+    #expect(told.older.count == 1 && opened.olderFiles == [])
   }
 
   @Test("is not believed where the keybag has no protector for it, whatever newest generation somebody gave it")

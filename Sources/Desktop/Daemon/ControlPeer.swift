@@ -7,13 +7,24 @@ import LatchkeySessionState
 import LatchkeySodium
 import LatchkeySystemd
 
+/// What a connection tells the server that has it.
+protocol ControlPeerDelegate: AnyObject {
+  /// It has ended, or left.
+  func ended(_ peer: ControlPeer)
+  /// Its helper begins to work on a password.
+  func willDerive(_ peer: ControlPeer)
+  /// It stood for a prompt, and has ended; with nil where nothing else was said.
+  func promptEnded(_ peer: ControlPeer, _ end: PromptEnd?)
+  /// A packet of another version came, which is to be answered.
+  func met(_ message: OtherVersionMessage, from peer: ControlPeer)
+}
+
 /// One connection to the control socket.
 final class ControlPeer: PromptConnection {
   private var connection: ControlConnection
   private let loop: EventLoop
   private let table: ControlTable
-  private let promptEnded: (any PromptConnection, PromptEnd?) -> Void
-  private let ended: () -> Void
+  private unowned let delegate: any ControlPeerDelegate
   private var source: EventSource?
   private var limit: EventSource?
   private var delay: EventSource?
@@ -21,10 +32,6 @@ final class ControlPeer: PromptConnection {
   var greeting: Hello?
   /// The claim by which those keys will be judged, or what is known of a helper that brings none.
   var claim: Claim?
-  /// Called when its helper begins to work on a password.
-  var willDerive: ((ControlPeer) -> Void)?
-  /// Called for a packet of another version, which is to be answered.
-  var metOtherVersion: ((OtherVersionMessage, ControlPeer) -> Void)?
   /// Called when the connection ends, by what goes on for it from one request to the next.
   var workEnded: (() -> Void)?
   /// Whether its helper works on one, in silence; also while it leaves, until it has erased the password.
@@ -45,6 +52,8 @@ final class ControlPeer: PromptConnection {
   private var awaitingLimit: EventSource?
   /// Whether it stands for a prompt on the screen: then it may be silent for as long as the person is.
   var isPrompt = false
+  /// Its descriptor, by which the server knows it.
+  let number: Int32
   /// The process that connected.
   var credentials: LocalSocket.Peer { connection.peer }
 
@@ -56,14 +65,13 @@ final class ControlPeer: PromptConnection {
   private static let wrongKeyLimit = 3
 
   init?(
-    _ connection: consuming ControlConnection, loop: EventLoop, table: ControlTable,
-    promptEnded: @escaping (any PromptConnection, PromptEnd?) -> Void, ended: @escaping () -> Void
+    _ connection: consuming ControlConnection, loop: EventLoop, table: ControlTable, delegate: any ControlPeerDelegate
   ) {
+    number = connection.number
     self.connection = connection
     self.loop = loop
     self.table = table
-    self.promptEnded = promptEnded
-    self.ended = ended
+    self.delegate = delegate
     do {
       limit = try loop.addTimer(after: ControlPeer.silenceLimit) { [weak self] in self?.end() }
       source = try loop.addIO(fd: self.connection.number, events: .readable) { [weak self] _ in self?.receive() }
@@ -89,10 +97,10 @@ final class ControlPeer: PromptConnection {
     guard !isOver else { return }
     isOver = true
     (source, limit, delay) = (nil, nil, nil)
-    ended()
+    delegate.ended(self)
     workEnded?()
     tellAwaiting()
-    if isPrompt { promptEnded(self, outcome) }
+    if isPrompt { delegate.promptEnded(self, outcome) }
   }
 
   /// Waits for a helper that needs nothing more, and erases what it has.
@@ -126,7 +134,7 @@ final class ControlPeer: PromptConnection {
     connection.finish()
     limit = try? loop.addTimer(after: ControlPeer.leaveLimit) { [weak self] in self?.leave() }
     source?.resume()
-    if isPrompt { promptEnded(self, nil) }
+    if isPrompt { delegate.promptEnded(self, nil) }
     if limit == nil || source == nil { leave() }
   }
 
@@ -136,7 +144,7 @@ final class ControlPeer: PromptConnection {
     isDeriving = false
     let told = leaving
     leaving = []
-    ended()
+    delegate.ended(self)
     workEnded?()
     for gone in told { gone() }
     tellAwaiting()
@@ -154,7 +162,7 @@ final class ControlPeer: PromptConnection {
     case .malformed: end()
     case .otherVersion(let message):
       awaitAnswer()
-      metOtherVersion?(message, self)
+      delegate.met(message, from: self)
     case .packet(let packet):
       awaitAnswer()
       serve(packet)
@@ -222,6 +230,6 @@ final class ControlPeer: PromptConnection {
   func beginsDeriving() {
     isDeriving = true
     hasDerived = true
-    willDerive?(self)
+    delegate.willDerive(self)
   }
 }

@@ -6,6 +6,14 @@ import LatchkeyPrompts
 import LatchkeySessionState
 import LatchkeySystemd
 
+/// Hears the events of peers of the control socket that are not messages.
+protocol ControlServerDelegate: AnyObject {
+  /// The connection of a prompt has ended; nil if its program reported no end.
+  func promptEnded(on connection: any PromptConnection, _ end: PromptEnd?)
+  /// A packet of another version came, which must be answered.
+  func met(_ message: OtherVersionMessage, from peer: ControlPeer)
+}
+
 /// The control socket: takes connections of the user and of root, and gives each a place and a time limit of its own. No peer
 /// can keep the others from being served.
 final class ControlServer {
@@ -13,10 +21,7 @@ final class ControlServer {
   private let loop: EventLoop
   private let owner: uid_t
   private let table: ControlTable
-  /// Called when the connection of a prompt has ended; with nil where nothing else was said.
-  private let promptEnded: (any PromptConnection, PromptEnd?) -> Void
-  /// Called for a packet of another version, which is to be answered.
-  var metOtherVersion: ((OtherVersionMessage, ControlPeer) -> Void)?
+  private unowned let delegate: any ControlServerDelegate
   private var source: EventSource?
   private var peers: [Int32: ControlPeer] = [:]
 
@@ -25,15 +30,16 @@ final class ControlServer {
   /// How many helpers may be at work for this daemon: each takes Argon2id's memory, for minutes on a slow machine.
   private static let helperLimit = 3
 
+  /// - Parameter delegate: must live as long.
   init(
     _ listener: consuming LocalSocket, loop: EventLoop, owner: uid_t, table: ControlTable,
-    promptEnded: @escaping (any PromptConnection, PromptEnd?) -> Void
+    delegate: any ControlServerDelegate
   ) throws(SystemdError) {
     self.listener = listener
     self.loop = loop
     self.owner = owner
     self.table = table
-    self.promptEnded = promptEnded
+    self.delegate = delegate
     source = try loop.addIO(fd: self.listener.number, events: .readable) { [unowned self] _ in acceptAll() }
   }
 
@@ -43,14 +49,7 @@ final class ControlServer {
       // Anybody else is dropped without a word.
       guard let connection = ControlConnection(socket), connection.peer.uid == owner || connection.peer.uid == 0
       else { continue }
-      let number = connection.number
-      let peer = ControlPeer(connection, loop: loop, table: table, promptEnded: promptEnded) { [unowned self] in
-        peers[number] = nil
-        source?.resume()
-      }
-      peer?.willDerive = { [unowned self] in makeRoom(for: $0) }
-      peer?.metOtherVersion = metOtherVersion
-      if let peer { peers[number] = peer }
+      if let peer = ControlPeer(connection, loop: loop, table: table, delegate: self) { peers[peer.number] = peer }
     }
     source?.pause()
   }
@@ -83,4 +82,17 @@ final class ControlServer {
     }
     for oldest in others.prefix(max(others.count - ControlServer.helperLimit + 1, 0)) { oldest.withdraw {} }
   }
+}
+
+extension ControlServer: ControlPeerDelegate {
+  func ended(_ peer: ControlPeer) {
+    peers[peer.number] = nil
+    source?.resume()
+  }
+
+  func willDerive(_ peer: ControlPeer) { makeRoom(for: peer) }
+
+  func promptEnded(_ peer: ControlPeer, _ end: PromptEnd?) { delegate.promptEnded(on: peer, end) }
+
+  func met(_ message: OtherVersionMessage, from peer: ControlPeer) { delegate.met(message, from: peer) }
 }

@@ -88,21 +88,10 @@ package final class Daemon {
     launcher = PromptLauncher(loop: loop, program: promptProgram)
     firstNotice = FirstNotice(home: home, owner: owner)
     healingNotice = HealingNotice(vault, home: home, owner: owner)
-    vault.toldOfOlderFiles = { older in
-      let names = older.names.joined(separator: " and ")
-      Journal.log(.warning, "an older copy of the vault was put back: \(names); 'latchkey status' says what that means")
-    }
-    vault.toldOfHealing = { [healingNotice] in
-      Journal.log(.warning, $0.explanation)
-      healingNotice.wasHealed()
-    }
-    vault.toldOfKeybagHealing = { [healingNotice] in
-      Journal.log(.warning, $0.explanation)
-      healingNotice.wasHealed()
-    }
+    vault.delegate = self
     // As the daemon began.
-    if let healing = vault.keybagHealing { vault.toldOfKeybagHealing(healing) }
-    if let healing = vault.healing { vault.toldOfHealing(healing) }
+    if let healing = vault.keybagHealing { wasHealed(healing) }
+    if let healing = vault.healing { wasHealed(healing) }
     presence.delegate = self
   }
 
@@ -110,10 +99,7 @@ package final class Daemon {
   ///
   /// - Parameter control: the socket that peers connect to.
   package func start(serving control: consuming LocalSocket) throws(SystemdError) {
-    server = try ControlServer(
-      control, loop: loop, owner: owner, table: controlTable
-    ) { [unowned self] in prompts.ended(on: $0, $1) }
-    server?.metOtherVersion = { [unowned self] in replacement.met($0, from: $1) }
+    server = try ControlServer(control, loop: loop, owner: owner, table: controlTable, delegate: self)
     let watch = SessionWatch(uid: owner, loop: loop, delegate: self)
     session.watch = watch
     watch.start()
@@ -310,6 +296,31 @@ extension Daemon: SessionWatchDelegate {
   package func firstUnlockHappened() { presence.manage(.start, Daemon.firstUnlockUnit) }
 
   package func sessionStateChanged() { stateChanged() }
+}
+
+extension Daemon: VaultDelegate {
+  package func wasHealed(_ healing: Healing) {
+    Journal.log(.warning, healing.explanation)
+    healingNotice.wasHealed()
+  }
+
+  package func wasHealed(_ healing: KeybagHealing) {
+    Journal.log(.warning, healing.explanation)
+    healingNotice.wasHealed()
+  }
+
+  package func foundOlder(_ files: OlderFiles) {
+    let names = files.names.joined(separator: " and ")
+    Journal.log(.warning, "an older copy of the vault was put back: \(names); 'latchkey status' says what that means")
+  }
+
+  package func foundDamage() { upkeep.tellProblems() }
+}
+
+extension Daemon: ControlServerDelegate {
+  func promptEnded(on connection: any PromptConnection, _ end: PromptEnd?) { prompts.ended(on: connection, end) }
+
+  func met(_ message: OtherVersionMessage, from peer: ControlPeer) { replacement.met(message, from: peer) }
 }
 
 extension Daemon: BusPresenceDelegate {

@@ -21,7 +21,6 @@ final class VaultUpkeep {
     self.vault = vault
     self.presence = presence
     self.history = history
-    vault.damageNoted = { [weak self] in self?.tellProblems() }
   }
 
   /// Starts to work.

@@ -8,7 +8,7 @@ import LatchkeySQLite
 ///
 /// A generation is a file under its own name only when all of it is on the disk and its rows were looked at. The vault goes
 /// on if one fails: ``problem`` says why.
-public final class History {
+public final class History: TighteningObserver {
   /// The folder's name in the vault's own.
   public static let folderName = KeybagFile.generations
   /// How much time lies between two generations, in milliseconds.

@@ -2,6 +2,12 @@ import LatchkeyKeybag
 import LatchkeyPosix
 import LatchkeySodium
 
+/// Who is told of items that are better protected than their former versions.
+protocol TighteningObserver: AnyObject {
+  /// The former versions of the item of this uuid opened with less than it requires from now on.
+  func tighten(_ uuid: [UInt8])
+}
+
 /// Creates, changes and deletes a vault's items. A version of an item is sealed first (``SealedItem``), then written in one
 /// transaction: it is on the disk when a call returns, or nothing of it happened.
 public final class ItemWriter {
@@ -10,13 +16,13 @@ public final class ItemWriter {
   private let reader: ItemReader
   /// Where the wrapping of items that were stored while locked goes on.
   private var rewrapPosition: Int64 = 0
-  /// Told of each item, by its uuid, whose former versions opened with less than it requires from now on.
-  var tightened: ([UInt8]) -> Void = { _ in }
+  private let observer: any TighteningObserver
 
-  init(_ database: VaultDatabase, _ keys: VaultKeys, _ reader: ItemReader) {
+  init(_ database: VaultDatabase, _ keys: VaultKeys, _ reader: ItemReader, observer: any TighteningObserver) {
     self.database = database
     self.keys = keys
     self.reader = reader
+    self.observer = observer
   }
 
   // MARK: - a new item
@@ -172,7 +178,7 @@ public final class ItemWriter {
   private func write(_ updates: SealedUpdates) throws(VaultError) {
     let claims = updates.rows.map(\.unique).filter { !$0.isEmpty }
     guard Set(claims).count == claims.count else { throw .duplicate }
-    for (row, _) in updates.rows where try isTightening(row) { tightened(row.uuid) }
+    for (row, _) in updates.rows where try isTightening(row) { observer.tighten(row.uuid) }
     try database.writing { store throws(VaultError) in
       for (row, _) in updates.rows { try store.update(row) }
       for (row, unique) in updates.rows where !unique.isEmpty {
@@ -187,7 +193,7 @@ public final class ItemWriter {
   private func write(_ row: ItemRow, isTightening: Bool = false) throws(VaultError) {
     // Before it is written: a former version that is not kept is the smaller loss.
     let requiresMore = try self.isTightening(row)
-    if isTightening || requiresMore { tightened(row.uuid) }
+    if isTightening || requiresMore { observer.tighten(row.uuid) }
     try database.writing { store throws(VaultError) in try store.update(row) }
   }
 
@@ -358,7 +364,7 @@ public final class ItemWriter {
     // Its lock is forgotten with it: nothing else would keep a former version closed.
     for item in items where keys.ownLocks.contains(item: item.id) {
       let uuid = try database.reading { store throws(VaultError) in try store.item(item.id)?.uuid }
-      if let uuid, item.uuid == nil || item.uuid == uuid { tightened(uuid) }
+      if let uuid, item.uuid == nil || item.uuid == uuid { observer.tighten(uuid) }
     }
     let deleted = try database.writing { store throws(VaultError) in
       var deleted: [Int64] = []

@@ -69,7 +69,7 @@ extension Vault {
   private func tell(_ older: OlderFiles, besides told: OlderFiles) {
     olderFiles.formUnion(older)
     let new = older.subtracting(told)
-    if !new.isEmpty { toldOfOlderFiles(new) }
+    if !new.isEmpty { delegate?.foundOlder(new) }
   }
 
   private func noteFailed(_ error: any Error) {

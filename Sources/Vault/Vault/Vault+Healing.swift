@@ -100,7 +100,7 @@ extension Vault {
         database.forget()
         openDatabase(folder)
         (self.healing, healingProblem) = (healing, nil)
-        toldOfHealing(healing)
+        delegate?.wasHealed(healing)
       } catch {
         // As it was before.
         database.forget()
@@ -288,7 +288,7 @@ extension Vault {
       let healing = Healing(
         finishing: state == .missing && wasKept ? .damaged : state.loss, aside: wasKept ? path + "/" + aside : nil)
       self.healing = healing
-      toldOfHealing(healing)
+      delegate?.wasHealed(healing)
     } catch { throw VaultError(error, "vault.db") }
   }
 

@@ -28,7 +28,7 @@ extension Vault {
       return false
     }
     keybagHealing = healing
-    toldOfKeybagHealing(healing)
+    delegate?.wasHealed(healing)
     return true
   }
 

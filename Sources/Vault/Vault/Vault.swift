@@ -28,6 +28,10 @@ public final class Vault {
   public let history: History
   let database = VaultDatabase()
   let keys = VaultKeys()
+  /// Who is told what the vault finds out about its files.
+  public weak var delegate: (any VaultDelegate)? {
+    didSet { database.delegate = delegate }
+  }
 
   let home: String
   let owner: uid_t
@@ -46,10 +50,6 @@ public final class Vault {
   var healingProblem: String?
   /// The generations that there were when it could not be healed.
   var failedGenerations: [PastGeneration]?
-  /// Called once for each database that was healed, but for one whose exchange was finished as the vault was looked at first.
-  public var toldOfHealing: (Healing) -> Void = { _ in }
-  /// Called once for each keybag that was healed, but for one that was as the vault was looked at first.
-  public var toldOfKeybagHealing: (KeybagHealing) -> Void = { _ in }
 
   /// The keybag, as far as it can be read.
   public private(set) var keybag: Keybag? {
@@ -84,8 +84,6 @@ public final class Vault {
   public internal(set) var olderFiles: OlderFiles = []
   /// Which of them were found at a login without a password, after which they are remembered as they were.
   var comparedFiles: OlderFiles = []
-  /// Called once for each older copy that is found.
-  public var toldOfOlderFiles: (OlderFiles) -> Void = { _ in }
   /// The highest number that an item had in a vault that was put aside, or a random one where that is unknown; 0 for none. Those
   /// of the next one come after it, so that no object path that somebody still has names another item.
   var lastItemAside: Int64 = 0
@@ -109,8 +107,7 @@ public final class Vault {
     self.service = service
     self.databaseName = databaseName
     history = History(database, home: home, owner: owner)
-    (reader, writer, accessLog) = Vault.parts(database, keys)
-    writer.tightened = { [history] in history.tighten($0) }
+    (reader, writer, accessLog) = Vault.parts(database, keys, history)
     refresh()
   }
 
@@ -120,7 +117,7 @@ public final class Vault {
   public init(inMemoryWithLabel label: String, itemsAfter last: Int64 = 0) throws(VaultError) {
     (home, owner, machine, service, databaseName) = ("", 0, nil, { nil }, "")
     history = History(database, home: home, owner: owner)
-    (reader, writer, accessLog) = Vault.parts(database, keys)
+    (reader, writer, accessLog) = Vault.parts(database, keys, history)
     do {
       let tiers = try TierKeys.random()
       try fill(nil, vault: Sodium.randomBytes(16), tiers: tiers, label: label, aliases: [])
@@ -131,9 +128,11 @@ public final class Vault {
     } catch let error as VaultError { throw error } catch { throw .outOfMemory }
   }
 
-  private static func parts(_ database: VaultDatabase, _ keys: VaultKeys) -> (ItemReader, ItemWriter, AccessLog) {
+  private static func parts(
+    _ database: VaultDatabase, _ keys: VaultKeys, _ history: History
+  ) -> (ItemReader, ItemWriter, AccessLog) {
     let reader = ItemReader(database, keys)
-    return (reader, ItemWriter(database, keys, reader), AccessLog(database, keys, reader))
+    return (reader, ItemWriter(database, keys, reader, observer: history), AccessLog(database, keys, reader))
   }
 
   // MARK: - files
@@ -272,12 +271,6 @@ public final class Vault {
     database.close()
     keys.forget()
     (heldEpochs, waitingNote, isUnsettled) = ([], nil, false)
-  }
-
-  /// Called when a call or the verification finds damage, for the first time.
-  public var damageNoted: () -> Void {
-    get { database.damageNoted }
-    set { database.damageNoted = newValue }
   }
 
   /// Whether damage was found in the database.

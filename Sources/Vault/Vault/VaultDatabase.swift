@@ -6,8 +6,8 @@ final class VaultDatabase {
   var problem: VaultError?
   /// The damage that was found in it, for a person.
   private(set) var damage: String?
-  /// Called when a call or the verification finds damage, for the first time.
-  var damageNoted: () -> Void = {}
+  /// Told of the first damage that a call or the verification finds.
+  weak var delegate: (any VaultDelegate)?
   private var verification: Verification?
 
   /// Uses an opened database, which is verified from now on.
@@ -70,7 +70,7 @@ final class VaultDatabase {
     guard case .damaged(let text) = error, damage == nil else { return }
     damage = text
     store?.database.leaveAlone()
-    damageNoted()
+    delegate?.foundDamage()
   }
 
   /// Moves what was written to its place in the file and empties the log. A failure loses nothing; the next call tries
