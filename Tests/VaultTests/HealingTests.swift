@@ -281,8 +281,10 @@ struct HealingTests {
       "\(old.healing.map(\.explanation) ?? "not healed") \(old.generation) \(healed.generation)")
   }
 
-  @Test("heals whole or not at all, whichever file operation a kill comes before")
-  func killed() throws {
+  @Test(
+    "heals whole or not at all, whichever file operation a kill comes before, also without hard links",
+    arguments: [true, false])
+  func killed(_ hasLinks: Bool) throws {
     let shim = try #require(CrashTests.shim, "no C compiler")
     let patient = try Patient()
     var damaged = patient.database
@@ -297,7 +299,8 @@ struct HealingTests {
       defer { removeTree(durable) }
       let process = try Command(
         Command.crashing, ["heal", copy.path], input: plain(copy.tiers.unlocked) + plain(copy.tiers.session),
-        environment: CrashTests.environment(shim, copy, durable, dieAt: call))
+        environment: CrashTests.environment(shim, copy, durable, dieAt: call)
+          + (hasLinks ? [] : ["POWERCUT_WITHOUT_LINKS=1"]))
       let lines = process.lines()
       let status = process.wait()
       let vault = try Patient.opened(copy)

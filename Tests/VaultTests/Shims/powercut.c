@@ -157,6 +157,13 @@ int renameat2(int a, const char *from, int b, const char *to, unsigned flags) {
   if (watched_path(b, to)) change();
   return real(a, from, b, to, flags);
 }
+// A file system without hard links, where that is wanted.
+int linkat(int a, const char *from, int b, const char *to, int flags) {
+  REAL(linkat);
+  if (!getenv("POWERCUT_WITHOUT_LINKS") || !watched_path(b, to)) return real(a, from, b, to, flags);
+  errno = EPERM;
+  return -1;
+}
 int unlink(const char *path) {
   REAL(unlink);
   if (watched_path(AT_FDCWD, path)) change();
