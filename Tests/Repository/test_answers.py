@@ -15,7 +15,7 @@ UNTOLD = {
     "supported algorithms: %1$s and %2$s", "the session collection is not part of the vault", "too many readers",
 }  # fmt: skip
 # Parts that are only ever within a longer one, which is known.
-PARTS = {"was missing", "was damaged", "was another vault's", "latchkey:accessible must be one of "}
+PARTS = {"a generation", "was missing", "was damaged", "was another vault's", "latchkey:accessible must be one of "}
 
 
 def literals(text, start, end):

@@ -48,7 +48,7 @@ final class BusPresence {
   /// Whether another program waits for the name.
   var othersWaitForName: Bool { secretsPlace.othersWait }
 
-  /// - Parameter passed: what the service manager passed to this program.
+  /// - Parameter passed: the descriptors that the service manager passed to this program.
   init(
     loop: EventLoop, vault: Vault, address: Bus.Address, passed: [ServiceManager.ListenDescriptor], endsWithBus: Bool
   ) {

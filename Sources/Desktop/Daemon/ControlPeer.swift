@@ -7,7 +7,7 @@ import LatchkeySessionState
 import LatchkeySodium
 import LatchkeySystemd
 
-/// What a connection tells the server that has it.
+/// The events of a connection for the server that has it.
 protocol ControlPeerDelegate: AnyObject {
   /// It has ended, or left.
   func ended(_ peer: ControlPeer)

@@ -24,13 +24,13 @@ final class NamePlace {
   /// Whether another program waits for the name.
   private(set) var othersWait = false
 
-  /// What the names of the descriptors begin with.
+  /// The prefix of the descriptors' names.
   private static let prefix = "name-place-"
   private static let keptName = "\(prefix)\(getpid())"
   /// A program takes the name by which it is known a moment before it asks for this one.
   private static let pause = Duration.seconds(1)
 
-  /// - Parameter passed: what the service manager passed to this program.
+  /// - Parameter passed: the descriptors that the service manager passed to this program.
   init(_ name: String, loop: EventLoop, address: Bus.Address, passed: [ServiceManager.ListenDescriptor]) {
     (self.name, self.loop, self.address) = (name, loop, address)
     former = passed.filter(Self.isOne)

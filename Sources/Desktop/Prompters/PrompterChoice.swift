@@ -6,7 +6,7 @@ public final class PrompterChoice: Prompter {
   private var current: (any Prompter)?
   /// Whether the person was told that the answer is being checked, and has heard nothing since.
   private var isChecking = false
-  /// What the person sees of that, where what asked shows nothing.
+  /// Shows the person that an answer is being checked, if the prompter shows nothing.
   private var checkingNotice: CheckingNotice?
   private let terminal: String
   private let hasWindows: Bool

@@ -1,6 +1,6 @@
 import LatchkeyGettext
 
-/// What changes are for. The record has the English text, because a later run reads it, in any language.
+/// The purposes of changes. The record has the English text, because a later run reads it, in any language.
 enum Purpose {
   static let nameOff = Template("the bus no longer starts \(.text) for the name \(.value)")
   static let autostartOff = Template("the desktop no longer starts \(.text) for secrets")

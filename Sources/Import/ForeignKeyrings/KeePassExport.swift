@@ -124,7 +124,7 @@ public struct KeePassExport {
   /// Between the first of January of the year 1, which version 4 counts from, and of 1970.
   private static let secondsTo1970: UInt64 = 62_135_596_800
 
-  /// A time in seconds since 1970; 0 where it is none. Of a database of version 4, keepassxc-cli writes the seconds as eight
+  /// A time in seconds since 1970; 0 if it is invalid. For a database of version 4, keepassxc-cli writes the seconds as eight
   /// bytes, low ones first, in Base64.
   private static func time(_ text: String) -> UInt64 {
     if let seconds = CalendarTime.seconds(text) { return seconds }
@@ -209,7 +209,7 @@ public struct KeePassExport {
   /// Adds the attached files whose content is not in the XML. One that several entries have is fetched once.
   ///
   /// - Parameter fetch: told the path of an entry and the name of a file; answers its content, or nil where it cannot be had.
-  /// - Returns: what people see of those that could not be had. Entries with the same path cannot be told apart.
+  /// - Returns: the labels of those that could not be read. Entries with the same path cannot be told apart.
   public mutating func addFiles(_ fetch: (String, String) throws -> SecureBytes?) throws -> [String] {
     var fetched: [String: Secret] = [:]
     for file in missing where fetched[file.reference] == nil && paths[file.path] == 1 {

@@ -1,7 +1,7 @@
 import LatchkeyGettext
 
 extension Answers {
-  /// What the device key service and the TPM answer.
+  /// The answers of the device key service and the TPM.
   static let device: [Template] = [
     Template("the TPM cannot be used"),
     Template("there is no usable TPM"),

@@ -1,7 +1,7 @@
 import LatchkeyGettext
 
 extension Answers {
-  /// What is wrong with a file of rules or of settings.
+  /// The errors of a file of rules or of settings.
   static let rules: [Template] = [
     Template("a rule must have name:, match: and class:"),
     Template("unknown key \(.value); a rule can have name:, match: and class:"),

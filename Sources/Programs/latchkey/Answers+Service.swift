@@ -1,7 +1,7 @@
 import LatchkeyGettext
 
 extension Answers {
-  /// What the daemon refuses, and why it is locked.
+  /// The daemon's refusals, and the reasons of a lock.
   static let service: [Template] = [
     Template("there is not enough memory"),
     Template("the backup is not complete"),

@@ -1,7 +1,7 @@
 import LatchkeyGettext
 
 extension Answers {
-  /// What is wrong with the files of a vault or a backup, and why an item is not brought back or taken along.
+  /// The errors of a vault's or a backup's files, and the reasons why an item is not restored or exported.
   static let vault: [Template] = [
     Template("the file is damaged or of a newer format"),
     Template("the machine has no identity"),
@@ -18,7 +18,7 @@ extension Answers {
     Template("the file is damaged: its check sum is wrong"),
     Template("the file is damaged: it has numbers that no keybag has"),
     Template("the password does not open it"),
-    Template("too many generations of keys are still needed"),
+    Template("too many key epochs are still needed"),
     Template("there is not enough memory to check the password"),
     Template("a code has \(.value) characters besides the hyphens, this has \(.value)"),
     Template("a character in group \(.value) is in no code"),
@@ -203,6 +203,11 @@ extension Answers {
       vault.db was another vault's, and was made again from generation \(.value) and what could be read of the \
       file
       """),
+    Template("vault.db was missing, and was made again from a generation and what could be read of the file"),
+    Template("vault.db was damaged, and was made again from a generation and what could be read of the file"),
+    Template("vault.db was another vault's, and was made again from a generation and what could be read of the file"),
+    Template("vault.db: the copy cannot be read again"),
+    Template("generations: \(.value) cannot be removed"),
     Template("\(.text), and its copy took its place"),
     Template("\(.value) is damaged or of a newer format"),
     Template("\(.value) is truncated"),

@@ -115,7 +115,7 @@ struct EditCommand: ParsableCommand {
     }
   }
 
-  /// What --json calls such a part, in the person's language.
+  /// The name of a part that --json has in English, in the person's language.
   private static func title(_ part: String) -> String {
     switch part {
     case "attributes": translated("attributes")

@@ -70,7 +70,7 @@ struct ImportKWalletCommand: ParsableCommand {
     for folder in [ForeignFiles.settingsFolder] + folders {
       guard let file = try? ForeignFile("\(folder)/kwalletrc", limit: 64 << 10) else { continue }
       let text = SettingsText(file.bytes.bytes.withUnsafeBytes { String(decoding: $0, as: UTF8.self) })
-      // What an administrator keeps from being changed has a mark.
+      // A setting that the administrator fixed has a mark.
       for section in ["Wallet", "Wallet][$i"] {
         for key in ["Default Wallet", "Default Wallet[$i]"] {
           if let name = text.value(key, in: section), !name.isEmpty { return name }

@@ -331,7 +331,7 @@ struct Importer {
     return made
   }
 
-  /// What becomes of an item that has another secret or label there, and why.
+  /// The decision about an item that has another secret or label there, with the reason.
   private func decision(
     _ item: ForeignItem, _ present: ListedItem
   ) -> (outcome: ImportReport.Outcome, reason: String) {

@@ -1,6 +1,6 @@
 /// An entry of KeePassXC as its Secret Service tells it: the attributes that a program stored, and beside them the entry's own.
 struct KeePassXCEntry {
-  /// What it tells of each entry, and the type of what is no text.
+  /// The attributes that it adds to each entry, and the type of a secret that is not text.
   static let names = ["Title", "UserName", "URL", "Notes", "TOTP", "Uuid", "Path", "FDO_SECRETS_CONTENT_TYPE"]
   /// Those that may be secrets.
   private static let secretNames = ["Notes", "TOTP"]

@@ -2,7 +2,7 @@
 /// It is a literal with the places of its values, so that ``Templates`` finds the text and its values again. `po/extract` finds
 /// the literals of `Template("…")`.
 package struct Template: ExpressibleByStringInterpolation, Sendable {
-  /// What stands in a place.
+  /// The kind of a place.
   package enum Place: Sendable {
     /// A name, a path, a number: the same in every language.
     case value
@@ -10,7 +10,7 @@ package struct Template: ExpressibleByStringInterpolation, Sendable {
     case text
   }
 
-  /// What stands before, between and behind the places: one more than there are places.
+  /// The texts before, between and behind the places: one more than there are places.
   let pieces: [String]
   let places: [Place]
 
@@ -50,7 +50,7 @@ package struct Template: ExpressibleByStringInterpolation, Sendable {
       guard let start = isLast ? Self.end(of: rest, piece) : Self.start(of: piece, in: rest), start > rest.startIndex
       else { return nil }
       values.append(String(decoding: rest[..<start], as: UTF8.self))
-      // What follows a semicolon is another text.
+      // Another text follows a semicolon.
       if places[number - 1] == .value, Self.start(of: Array("; ".utf8), in: rest[..<start]) != nil { return nil }
       rest = rest[start...].dropFirst(piece.count)
     }
@@ -87,7 +87,7 @@ package struct Templates: Sendable {
   package func translation(of text: String) -> String { Language.isChosen ? translation(of: text, depth: 0) : text }
 
   private func translation(of text: String, depth: Int) -> String {
-    // What a program answers must not decide how deep this goes.
+    // The depth is bounded, because another program writes the answer.
     guard depth < 16 else { return text }
     if plain.contains(text) { return Language.find(text) ?? text }
     for template in filled {
@@ -102,7 +102,7 @@ package struct Templates: Sendable {
     return parts == [first, rest] ? text : translated(Phrase(pieces: way.pieces, values: parts))
   }
 
-  /// What stands before the first mark with a blank behind it, how the two are joined, and what follows.
+  /// The text before the first mark with a blank behind it, the mark, and the rest.
   private func split(_ text: String) -> (String, Template, String)? {
     let bytes = Array(text.utf8)
     let place = bytes.indices.dropLast().first { joined[bytes[$0]] != nil && bytes[$0 + 1] == UInt8(ascii: " ") }

@@ -129,7 +129,7 @@ public final class History: TighteningObserver {
     if let failure { throw failure }
   }
 
-  /// Drops the copy that is being made of such a generation. What a process left that ended may be one.
+  /// Drops the copy that is being made of such a generation. A process that ended may have left one.
   private func dropForgetting(before epoch: UInt32?) throws(VaultError) {
     for one in [loosening?.forgetting, asked] { one?.drop(before: epoch) }
     let isInUse = [loosening?.forgetting, asked].contains { $0?.hasDraft ?? false }
@@ -261,7 +261,7 @@ public final class History: TighteningObserver {
   private func tidy() {
     guard let folder = try? folder() else { return }
     HistoryDraft.remove(HistoryDraft.newName, in: folder)
-    // What the user has taken out now may be in use.
+    // The file that the user has taken out now may be in use.
     guard loosening == nil, asked == nil else { return }
     HistoryDraft.remove(HistoryForgetting.draftName, in: folder)
     isTidy = true
@@ -353,7 +353,7 @@ public final class History: TighteningObserver {
     }
     if mustLoosen {
       do throws(VaultError) { if try loosen(store) { return true } } catch {
-        // What is not kept any more goes all the same, and makes room.
+        // Generations that are not kept any more go all the same, and make room.
         if try thin(generations) {
           failedToLoosenAt = nil
           return true
@@ -423,7 +423,7 @@ public final class History: TighteningObserver {
     } catch { throw VaultError(error, "generations") }
   }
 
-  /// Removes what is not kept any more. What was removed is overwritten after.
+  /// Removes generations that are not kept any more. They are overwritten after that.
   ///
   /// - Returns: whether there is more to do.
   private func thin(_ present: [PastGeneration]) throws(VaultError) -> Bool {

@@ -3,7 +3,7 @@ import LatchkeySQLite
 
 /// The deletion of some items from a copy of a generation, a moment at a time. At its end the file has everything in its place.
 ///
-/// Nothing of it waits for the disk: whoever gives the copy its name does that.
+/// Nothing of it waits for the disk: that happens when the copy gets its name.
 final class HistoryDeletion {
   private enum Stage {
     case looking(HistoryItemWalk)
@@ -15,7 +15,7 @@ final class HistoryDeletion {
   /// How many items a step deletes at most.
   static let batch = 64
 
-  /// Nil at the end: whoever gives the copy its name finds no log beside it.
+  /// Nil at the end, so that the copy has no log beside it when it gets its name.
   private var store: Store?
   private var stage: Stage
   private var areIndexesNew = false

@@ -132,7 +132,7 @@ public final class HistoryForgetting {
       if !erasure.step() { self.erasure = nil }
       return true
     }
-    // What was replaced is gone before the next copy takes room.
+    // The replaced file is gone before the next copy takes room.
     if let other = try? history.folder(), let next = HistoryErasure.next(in: other) {
       erasure = next
       return true

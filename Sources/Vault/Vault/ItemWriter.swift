@@ -2,7 +2,7 @@ import LatchkeyKeybag
 import LatchkeyPosix
 import LatchkeySodium
 
-/// Who is told of items that are better protected than their former versions.
+/// Hears of items that are better protected than their former versions.
 protocol TighteningObserver: AnyObject {
   /// The former versions of the item of this uuid opened with less than it requires from now on.
   func tighten(_ uuid: [UInt8])

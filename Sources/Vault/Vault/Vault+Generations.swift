@@ -92,7 +92,7 @@ extension Vault {
 
   /// Ends what is said of older copies and of healing: the session is over.
   public func forgetOlderFiles() {
-    // What healed before a login is news in the session that begins with it.
+    // Healing before a login is news in the session that begins with it.
     if wasUnlocked { (keybagHealing, healing, wasUnlocked) = (nil, nil, false) }
     (olderFiles, comparedFiles, healingProblem) = ([], [], nil)
   }

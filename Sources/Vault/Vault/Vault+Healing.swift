@@ -92,7 +92,7 @@ extension Vault {
       history.rest()
       let ownLocks = keys.ownLocks
       forget()
-      // What a program locked by itself stays locked at the unlock of a screen.
+      // An item that a program locked by itself stays locked when the screen is unlocked.
       defer { keys.ownLocks = ownLocks }
       var healing = Healing(loss: loss, generation: generation)
       do throws(VaultError) {
@@ -336,13 +336,13 @@ extension Vault {
     }
   }
 
-  /// What `vault.db` is before anything is opened.
+  /// The state of `vault.db` before anything is opened.
   private enum PresentState {
     case missing, damaged, foreign, whole
     /// Another process has it, a newer program made it, or it cannot be opened now.
     case unknown
 
-    /// What is wrong with it.
+    /// Its damage.
     var loss: Healing.Loss {
       switch self {
       case .missing: .missing

@@ -28,7 +28,7 @@ public final class Vault {
   public let history: History
   let database = VaultDatabase()
   let keys = VaultKeys()
-  /// Who is told what the vault finds out about its files.
+  /// Hears of the state of the vault's files.
   public weak var delegate: (any VaultDelegate)? {
     didSet { database.delegate = delegate }
   }
