@@ -195,7 +195,7 @@ final class HistoryService {
     switch wanted {
     case .everything: .everything
     case .collection(let name):
-      .collection(name, id: vault.collections.first { SecretService.pathName(ofCollection: $0) == name })
+      .collection(name, id: SecretService.collection(ofPathName: name))
     case .attributes(let attributes): .attributes(attributes)
     case .items(let numbers): .numbers(Set(numbers.map { Int64(clamping: $0) }))
     }

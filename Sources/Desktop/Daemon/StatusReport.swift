@@ -69,6 +69,7 @@ final class StatusReport {
     status.collections = UInt64(vault.collections.count)
     status.lockedCollections = UInt64(vault.lockedCollectionCount)
     status.hasLockedItems = vault.hasLockedItems
+    status.hasWaitingCollections = vault.hasWaitingCollections
     status.otherDeviceItems = UInt64((try? vault.otherDeviceItemCount()) ?? 0)
     status.rotation = rotation
     status.epoch = vault.keybag?.epoch.number ?? 0

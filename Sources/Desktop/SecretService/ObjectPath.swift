@@ -100,5 +100,11 @@ enum CollectionPlace: Hashable {
   /// A name for persons: the last part of its path.
   var name: String { String(path.dropFirst(ObjectPath.collections.count + 1)) }
 
+  /// The number of the vault's collection that a person calls so; nil where no name of one is like that.
+  static func number(named name: String) -> Int64? {
+    let number = name == CollectionPlace.vault(1).name ? 1 : name.hasPrefix("c") ? Int64(name.dropFirst()) : nil
+    return number.flatMap { CollectionPlace.vault($0).name == name ? $0 : nil }
+  }
+
   func path(item: Int64) -> String { path + "/\(item)" }
 }

@@ -164,6 +164,9 @@ public final class SecretService {
   /// The last part of a collection's path, by which a person may name it.
   public static func pathName(ofCollection id: Int64) -> String { CollectionPlace.vault(id).name }
 
+  /// The number of the collection, there or not any more, that has this as the last part of its path.
+  public static func collection(ofPathName name: String) -> Int64? { CollectionPlace.number(named: name) }
+
   /// How a person may name an item, as `login/5`.
   public static func pathName(ofItem id: Int64, in vault: Vault) -> String {
     guard let collection = try? vault.reader.collection(ofItem: id) else { return "an item" }

@@ -16,7 +16,8 @@ struct HistoryRestoreCommand: ParsableCommand {
       The vault must be unlocked. Name the items by attributes that they had, or by their places, as 'latchkey history diff' \
       lists them; all that have the attributes come back. An item that was changed since stays as it is, and is listed; with \
       --theirs it becomes what it was. An item that requires more than an unlocked session now is never replaced. Nothing is \
-      deleted. A collection that was deleted does not come back.
+      deleted. A collection that was deleted comes back with its items. Its keys need your login password, which \
+      'latchkey unlock' asks for first.
       Exit status 4: it was done, but something stays behind, or differs.
 
       Examples:
@@ -60,7 +61,7 @@ struct HistoryRestoreCommand: ParsableCommand {
       json
         ? try report.json(generation: number, isDry: dryRun)
         : report.restoreText(from: translated("generation \(number)"), isDry: dryRun))
-    if report.left > 0 || report.conflicts > 0 { throw ExitCode(4) }
+    if report.left > 0 || report.conflicts > 0 || (report.items == 0 && !everything) { throw ExitCode(4) }
   }
 
   private func bringBack() throws -> ArchiveReport {
@@ -70,7 +71,8 @@ struct HistoryRestoreCommand: ParsableCommand {
       until: LatchkeyPosix.Process.now + HistoryLimits.answer)
     try client.goThroughGeneration()
     let report = try client.restoreReport(until: LatchkeyPosix.Process.now + HistoryLimits.writing)
-    guard report.items > 0 || everything else {
+    // Without items it may have lines of collections that wait for the password.
+    guard report.items > 0 || everything || !report.lines.isEmpty else {
       throw Failure.noItem(
         collection == nil
           ? translated(

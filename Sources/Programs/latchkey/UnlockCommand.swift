@@ -91,6 +91,7 @@ struct UnlockCommand: ParsableCommand {
 
   private static func isDone(_ status: Status) -> Bool {
     status.state == .unlocked && status.lockedCollections == 0 && !status.hasLockedItems && !status.needsFormerPassword
+      && !status.hasWaitingCollections
   }
 
   private static func hasNoVault(_ status: Status) -> Bool { status.generation == 0 && status.problems.isEmpty }

@@ -21,6 +21,8 @@ public final class HistoryRestore {
     let line: Int
     /// Whether the item gets a stricter class than it has now.
     let isStricter: Bool
+    /// The number of its collection in the generation, if the vault does not have that collection any more.
+    let deleted: Int64?
   }
 
   private let vault: Vault
@@ -35,6 +37,12 @@ public final class HistoryRestore {
   private let heldLimit: Int
   /// The items of the vault that have an item of the generation already.
   private var taken: Set<Int64> = []
+  /// The deleted collections that something was said of already.
+  private var told: Set<Int64> = []
+  /// The deleted collections that cannot be looked into while only attributes are known.
+  private var unread: Set<Int64> = []
+  /// How many deleted collections come back.
+  private var revived = 0
 
   /// How many items were looked at, of how many.
   public private(set) var done: UInt64 = 0
@@ -58,7 +66,14 @@ public final class HistoryRestore {
     _ = try vault.database.writable()
     guard vault.isUnlocked else { throw .isLocked }
     self.vault = vault
-    past = try OpenedGeneration(vault, number: number)
+    var past = try OpenedGeneration(vault, number: number)
+    // Nobody can be asked for a password.
+    if vault.isPasswordless, !past.waiting.isEmpty {
+      for row in past.waiting { vault.keys.deleted.want(row) }
+      try vault.openByDevice()
+      past = try OpenedGeneration(vault, number: number)
+    }
+    self.past = past
     selected = try SelectedItems(selection, vault)
     (replaces, self.isDry, epoch) = (replacing, isDry, vault.epoch)
     heldLimit = Int(clamping: Memory.available / 2)
@@ -78,7 +93,11 @@ public final class HistoryRestore {
         done += 1
         try take(id)
       }
-      if batch.isEmpty { return false }
+      if batch.isEmpty {
+        // Where something else has the attributes, that is what was meant.
+        if report.items == 0 { for row in past.waiting where unread.contains(row.id) { wait(for: row) } }
+        return false
+      }
     } while Process.now < end
     return true
   }
@@ -92,9 +111,41 @@ public final class HistoryRestore {
       report.items += 1
       return report.add(.init(.left, collection: "", label: "item \(id) of the generation", reason: text))
     }
-    guard selected.includes(item, of: past) else { return }
+    guard selected.includes(item, of: past) else {
+      // Its attributes are known when its keys are there.
+      if case .attributes = selected.selection, past.isWaiting(item) { unread.insert(item.row.collection) }
+      return
+    }
     report.items += 1
     try decide(item)
+  }
+
+  /// Says that a deleted collection waits for the password, and has the next one open it.
+  private func wait(for collection: CollectionRow) {
+    guard told.insert(collection.id).inserted else { return }
+    vault.keys.deleted.want(collection)
+    report.lines.append(
+      .init(
+        .notice, collection: past.label(of: collection),
+        reason: "the collection was deleted; to bring it back, run 'latchkey unlock', then this command again"))
+  }
+
+  /// Says that a deleted collection comes back.
+  ///
+  /// - Returns: why it cannot; nil where it can.
+  private func revive(_ collection: OpenCollection) -> String? {
+    guard !told.contains(collection.row.id) else { return nil }
+    let ordinal = vault.keys.chains.session?.ordinal ?? Store.collectionLimit
+    guard vault.keys.collections.count + revived < Vault.collectionLimit,
+      ordinal + UInt64(revived) < Store.collectionLimit
+    else { return "a vault has up to \(Vault.collectionLimit) collections" }
+    told.insert(collection.row.id)
+    revived += 1
+    report.lines.append(
+      .init(
+        .notice, collection: past.label(of: collection.row),
+        reason: "the collection was deleted, and \(isDry ? "would come" : "comes") back"))
+    return nil
   }
 
   private func line(_ item: PastItem, _ outcome: ArchiveReport.Outcome, _ reason: String = "") -> ArchiveReport.Line {
@@ -106,17 +157,30 @@ public final class HistoryRestore {
 
   private func decide(_ item: PastItem) throws(VaultError) {
     let (row, present) = (item.row, try presentRow(item))
+    if past.isWaiting(item) { wait(for: item.collection) }
     if let present, present.hasContent(of: row) {
       report.same += 1
       return
     }
     if let obstacle = item.obstacle { return report.add(line(item, .left, obstacle)) }
-    guard let home = past.home(of: item), var sealed = item.sealed, let opened = item.opened else { return }
-    guard let present else {
-      // Deleting it must not take away what protected it.
-      if vault.history.isTightened(row.uuid) {
-        return report.add(line(item, .left, OpenedGeneration.tightened))
+    guard var sealed = item.sealed, let opened = item.opened else { return }
+    // Deleting it must not take away what protected it.
+    if present == nil, vault.history.isTightened(row.uuid) {
+      return report.add(line(item, .left, OpenedGeneration.tightened))
+    }
+    if let deleted = past.deleted(row.collection) {
+      guard present == nil else { return report.add(line(item, .conflict, "it is in another collection now")) }
+      if let obstacle = revive(deleted) { return report.add(line(item, .left, obstacle)) }
+      // What it was stored by while its class was locked are former keys.
+      let isRewrapped = row.form == .wrapped ? true : try sealed.rewrap(opened)
+      guard isRewrapped, sealed.row.form == .wrapped else {
+        return report.add(line(item, .left, "the keys of its class are gone"))
       }
+      report.add(line(item, .added))
+      return try keep(sealed.row, row, nil, deleted: row.collection)
+    }
+    guard let home = past.home(of: item) else { return }
+    guard let present else {
       // While a change of keys is under way its class may have newer keys.
       if home.isOutdated(sealed.key) {
         guard let newer = home.current(item.accessibility, share: vault.keys.share),
@@ -207,7 +271,7 @@ public final class HistoryRestore {
   }
 
   private func keep(
-    _ row: ItemRow, _ original: ItemRow, _ present: ItemRow?, isStricter: Bool = false
+    _ row: ItemRow, _ original: ItemRow, _ present: ItemRow?, isStricter: Bool = false, deleted: Int64? = nil
   ) throws(VaultError) {
     guard !isDry else { return }
     held += row.secret.count + row.metadata.count + row.tokens.count + 512
@@ -217,7 +281,7 @@ public final class HistoryRestore {
     drafts.append(
       Draft(
         row: row, counterpart: present?.id, expected: present?.itemKey, token: Self.token(of: original),
-        line: report.lines.count - 1, isStricter: isStricter))
+        line: report.lines.count - 1, isStricter: isStricter, deleted: deleted))
   }
 
   /// Writes everything in one transaction: all of it is on the disk when this returns, or nothing of it happened. An item that a
@@ -228,11 +292,13 @@ public final class HistoryRestore {
     guard vault.epoch == epoch else {
       throw .unavailable("the vault was given new keys meanwhile; run the command again")
     }
-    for home in Set(drafts.map(\.row.collection)) {
+    for home in Set(drafts.filter { $0.deleted == nil }.map(\.row.collection)) {
       guard let collection = try? vault.keys.collection(home), !collection.isLockedByItself else {
         throw .unavailable("a program locked or deleted a collection meanwhile; run the command again")
       }
     }
+    var chains = vault.keys.chains
+    let revivals = try revivals(&chains)
     var changes = Restore.Changes()
     var stale: [Int] = []
     // Before they are written, as with any other item that is better protected from now on.
@@ -241,13 +307,17 @@ public final class HistoryRestore {
         if try isCurrent(draft, store) { vault.history.tighten(draft.row.uuid) }
       }
     }
-    try vault.database.writing { store throws(VaultError) in
+    let written = try vault.database.writing { store throws(VaultError) in
       (changes, stale) = (Restore.Changes(), [])
       var next = try store.nextID(.item)
       // All of them first: a generation may have several items with the same attributes.
       var current: [Draft] = []
       for draft in drafts {
         if try isCurrent(draft, store) { current.append(draft) } else { stale.append(draft.line) }
+      }
+      var written: [Int64: CollectionRevival.Written] = [:]
+      for (id, revival) in revivals where current.contains(where: { $0.deleted == id }) {
+        written[id] = try revival.write(into: store)
       }
       for draft in current {
         var row = draft.row
@@ -258,19 +328,48 @@ public final class HistoryRestore {
         }
         row.id = next
         next += 1
+        if let deleted = draft.deleted, let home = written[deleted] {
+          guard let key = home.classKeys[row.classKey] else { throw .unavailable("a deleted collection has lost keys") }
+          (row.collection, row.classKey) = (home.collection.row.id, key)
+        }
         try store.insert(row)
         changes.added.append((row.collection, row.id))
       }
+      return written
     }
+    for (id, _) in revivals {
+      guard let collection = written[id]?.collection else { continue }
+      vault.keys.collections.append(collection)
+      changes.collections.append(collection.row.id)
+    }
+    if !written.isEmpty { vault.keys.chains = chains }
     for line in stale { report.turnIntoConflict(line, reason: "a program changed it meanwhile") }
     drafts = []
     return changes
+  }
+
+  /// The deleted collections that come back, in the order in which they were created.
+  private func revivals(
+    _ chains: inout (unlocked: KeyChain?, session: KeyChain?)
+  ) throws(VaultError) -> [(Int64, CollectionRevival)] {
+    var revivals: [(Int64, CollectionRevival)] = []
+    for id in Set(drafts.compactMap(\.deleted)).sorted() {
+      guard let collection = past.deleted(id) else { continue }
+      guard vault.keys.collections.count + revivals.count < Vault.collectionLimit,
+        !vault.keys.collections.contains(where: { $0.row.uuid == collection.row.uuid })
+      else { throw .unavailable("a program created a collection meanwhile; run the command again") }
+      revivals.append(
+        (id, try CollectionRevival(collection, aliases: past.aliases(of: id), of: vault, chains: &chains)))
+    }
+    return revivals
   }
 
   /// Whether the vault still has what a decision was about.
   private func isCurrent(_ draft: Draft, _ store: Store) throws(VaultError) -> Bool {
     if let counterpart = draft.counterpart { return try store.item(counterpart)?.itemKey == draft.expected }
     guard try store.item(uuid: draft.row.uuid) == nil else { return false }
+    // A collection that comes back has nothing else in it.
+    if draft.deleted != nil { return true }
     return try counterpart(draft.token, in: draft.row.collection, store) == nil
   }
 }

@@ -2,7 +2,8 @@
 public enum HistorySelection: Sendable {
   /// Everything in the generation.
   case everything
-  /// The items of the collections with this label in the generation, or with this number.
+  /// The items of the collections with this label in the generation, or with this number. Of a deleted one it is that which
+  /// the generation has.
   case collection(String, id: Int64? = nil)
   /// The items that have all these attributes in the generation.
   case attributes([String: String])
@@ -27,7 +28,7 @@ struct SelectedItems {
     switch selection {
     case .everything: true
     case .collection(let label, let id):
-      past.label(of: item.collection) == label || (id != nil && past.home(of: item)?.row.id == id)
+      past.label(of: item.collection) == label || (past.home(of: item)?.row.id ?? item.row.collection) == id
     case .attributes(let wanted):
       item.opened.map { opened in wanted.allSatisfy { opened.metadata.attributes[$0.key] == $0.value } } ?? false
     case .numbers(let numbers): numbers.contains(item.row.id) || chosen.contains(item.row.uuid)

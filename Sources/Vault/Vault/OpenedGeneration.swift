@@ -22,6 +22,8 @@ struct OpenedGeneration {
   private let classes: [Int64: ClassKeyRow]
   /// The collections of the vault that those of the generation are, by their numbers in the generation.
   private let homes: [Int64: OpenCollection]
+  /// Those that the vault does not have any more.
+  private let deleted: [Int64: DeletedCollection]
 
   /// Why an item does not come back that is about to be taken out of the generations.
   static let tightened = "it was better protected when it was deleted than it was then"
@@ -37,8 +39,14 @@ struct OpenedGeneration {
       let rows = try store.collections()
       let classes = try store.classKeys()
       var homes: [Int64: OpenCollection] = [:]
-      for row in rows { homes[row.id] = vault.keys.collections.first { $0.row.uuid == row.uuid } }
-      self.homes = homes
+      var deleted: [Int64: DeletedCollection] = [:]
+      for row in rows {
+        homes[row.id] = vault.keys.collections.first { $0.row.uuid == row.uuid }
+        if homes[row.id] == nil {
+          deleted[row.id] = try DeletedCollection(row, classes.filter { $0.collection == row.id }, of: vault)
+        }
+      }
+      (self.homes, self.deleted) = (homes, deleted)
       collections = Dictionary(rows.map { ($0.id, $0) }) { first, _ in first }
       self.classes = Dictionary(classes.map { ($0.id, $0) }) { first, _ in first }
     } catch { throw error.inGeneration(number) }
@@ -59,6 +67,27 @@ struct OpenedGeneration {
   /// The collection of the vault for an item; nil if that was deleted.
   func home(of item: PastItem) -> OpenCollection? { homes[item.row.collection] }
 
+  /// The collection of that number, where the vault does not have it any more and it can come back.
+  func deleted(_ collection: Int64) -> OpenCollection? {
+    guard case .open(let found) = deleted[collection] else { return nil }
+    return found
+  }
+
+  /// Those of the deleted collections that wait for the password.
+  var waiting: [CollectionRow] {
+    deleted.compactMap { id, one in if case .waiting = one { collections[id] } else { nil } }
+  }
+
+  /// Whether the collection of an item was deleted, and waits for the password.
+  func isWaiting(_ item: PastItem) -> Bool {
+    if case .waiting = deleted[item.row.collection] { true } else { false }
+  }
+
+  /// The tokens of a collection's aliases.
+  func aliases(of collection: Int64) throws(VaultError) -> [[UInt8]] {
+    try store.aliases().filter { $0.collection == collection }.map(\.token)
+  }
+
   /// Reads an item.
   ///
   /// - Throws: ``VaultError/damaged(_:)`` where its row is damaged, or stands alone.
@@ -72,7 +101,10 @@ struct OpenedGeneration {
         sealed: sealed, row: row, collection: collection, accessibility: accessibility, opened: opened,
         obstacle: obstacle)
     }
-    guard let home = homes[row.collection] else { return result("its collection was deleted") }
+    if let obstacle = deleted[row.collection]?.obstacle { return result(obstacle) }
+    guard let home = homes[row.collection] ?? deleted(row.collection) else {
+      throw .damaged("item \(id) of the generation is damaged")
+    }
     if home.row.locked { return result("its collection is locked by itself") }
     if home.needsPassphrase { return result("the passphrase of its collection was not given") }
     guard let key = home.classes.first(where: { $0.row.uuid == classRow.uuid }) else {

@@ -15,6 +15,9 @@ struct OwnLocks {
 
   func contains(itemIn collection: Int64) -> Bool { items.values.contains(collection) }
 
+  /// The locked items of a collection.
+  func items(in collection: Int64) -> [Int64] { items.filter { $0.value == collection }.map(\.key) }
+
   mutating func lock(item id: Int64, in collection: Int64) {
     items[id] = collection
     count &+= 1

@@ -150,10 +150,26 @@ extension Vault {
     collection.row = row
   }
 
+  /// Makes the classes that this device has no keys for yet, in every unlocked collection.
+  func makeMissingClasses() throws(VaultError) {
+    let open = keys.collections.filter { !$0.isLockedByItself }
+    let made = try database.writing { store throws(VaultError) in
+      var made: [[ClassKey]] = []
+      for collection in open { made.append(try collection.makeMissingClasses(share: keys.share, in: store)) }
+      return made
+    }
+    for (collection, classes) in zip(open, made) { collection.adopt(classes) }
+  }
+
   /// Deletes the collection with everything in it. Needs no key; ``checkMayDelete(collection:)`` says whether a client
   /// may.
   public func deleteCollection(_ id: Int64) throws(VaultError) {
     let collection = try collection(id)
+    // Their locks are forgotten with them: nothing else would keep a former version closed.
+    for item in keys.ownLocks.items(in: id) {
+      let uuid = try database.reading { store throws(VaultError) in try store.item(item)?.uuid }
+      if let uuid { history.tighten(uuid) }
+    }
     try database.writing { store throws(VaultError) in try store.deleteCollection(id) }
     collection.erase()
     keys.collections.removeAll { $0 === collection }

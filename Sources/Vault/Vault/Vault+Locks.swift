@@ -21,8 +21,8 @@ extension Vault {
   /// Whether any item has an explicit lock.
   public var hasLockedItems: Bool { !keys.ownLocks.isEmpty }
 
-  /// Whether there is an explicit lock, which a login ends.
-  public var hasOwnLocks: Bool { lockedCollectionCount > 0 || hasLockedItems }
+  /// Whether there is an explicit lock, or a deleted collection that waits for the password. A login ends both.
+  public var hasOwnLocks: Bool { lockedCollectionCount > 0 || hasLockedItems || hasWaitingCollections }
 
   /// The number of explicit locks so far. Keys that were given before a lock do not end it.
   public var ownLocks: UInt64 { keys.ownLocks.count }

@@ -345,6 +345,9 @@ public final class Vault {
     try takeOver(
       tiers.session, unlocked: opening == .everything ? try chain(tiers.unlocked) : nil, former: former,
       liftingLocksOf: lifted)
+    if opening == .everything, liftingLocks, lockedExplicitly == nil || isPasswordless {
+      try openDeletedCollections(tiers)
+    }
   }
 
   func chain(_ tier: borrowing Key) throws(VaultError) -> KeyChain {
@@ -448,17 +451,6 @@ public final class Vault {
         try makeMissingClasses()
       }
     }
-  }
-
-  /// Makes the classes that this device has no keys for yet, in every unlocked collection.
-  func makeMissingClasses() throws(VaultError) {
-    let open = keys.collections.filter { !$0.isLockedByItself }
-    let made = try database.writing { store throws(VaultError) in
-      var made: [[ClassKey]] = []
-      for collection in open { made.append(try collection.makeMissingClasses(share: keys.share, in: store)) }
-      return made
-    }
-    for (collection, classes) in zip(open, made) { collection.adopt(classes) }
   }
 
   /// Takes the place of the device's share.

@@ -15,6 +15,8 @@ final class VaultKeys {
   var deviceProblem: String?
   /// The explicit locks of objects whose keys stay in memory.
   var ownLocks = OwnLocks()
+  /// Collections that were deleted and are to come back.
+  var deleted = DeletedCollections()
   /// Whether the login has a password, as the keybag says.
   var loginHasPassword = true
 
@@ -57,6 +59,7 @@ final class VaultKeys {
   /// Erases tier A: the keys of items that are readable only while the session is unlocked. Touches no file.
   func lock() {
     chains.unlocked = nil
+    deleted.lock()
     for collection in collections { collection.lock() }
   }
 
@@ -64,6 +67,7 @@ final class VaultKeys {
   func seal() {
     lock()
     chains.session = nil
+    deleted.forget()
     ownLocks.liftAll()
     for collection in collections { collection.seal() }
     // Where this device has no share, the index key came with tier key C, and goes with it.
@@ -73,6 +77,7 @@ final class VaultKeys {
   /// Forgets everything when the database is closed.
   func forget() {
     (collections, chains, share, index) = ([], (nil, nil), nil, nil)
+    deleted.forget()
     ownLocks.liftAll()
   }
 }

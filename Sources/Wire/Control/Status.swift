@@ -74,6 +74,9 @@ public struct Status: ControlFields, Equatable, Sendable {
   /// Whether an item is locked by itself.
   public var hasLockedItems = false
 
+  /// Whether a deleted collection that is to come back waits for the password.
+  public var hasWaitingCollections = false
+
   /// How many items only another device opens.
   public var otherDeviceItems: UInt64 = 0
 
@@ -194,7 +197,7 @@ public struct Status: ControlFields, Equatable, Sendable {
     out.number(epoch)
     out.number(recoveryCodeCreated)
     out.number(UInt8(passwordless ? 1 : 0))
-    let found = [hasOlderKeybag, hasOlderDatabase, needsFormerPassword, hasLockedItems]
+    let found = [hasOlderKeybag, hasOlderDatabase, needsFormerPassword, hasLockedItems, hasWaitingCollections]
     out.number(found.enumerated().reduce(UInt8(0)) { $0 | ($1.element ? 1 << UInt8($1.offset) : 0) })
     out.number(UInt8(openedWithoutPassword ? 1 : 0))
     let protectors = self.protectors.prefix(Status.listLimit)
@@ -249,6 +252,7 @@ public struct Status: ControlFields, Equatable, Sendable {
       hasOlderDatabase = found & 2 != 0
       needsFormerPassword = found & 4 != 0
       hasLockedItems = found & 8 != 0
+      hasWaitingCollections = found & 16 != 0
       openedWithoutPassword = try input.number(UInt8.self) == 1
       for _ in 0..<(try input.number(UInt8.self)) {
         protectors.append(

@@ -1,0 +1,82 @@
+import LatchkeyKeybag
+import LatchkeySodium
+
+/// A deleted collection that comes back from a generation: with its uuid, to which everything in it is bound, and with its
+/// class keys.
+///
+/// It gets a new place in the chain of collection keys, as another collection may have its former one by now. So its class
+/// keys are wrapped anew.
+struct CollectionRevival {
+  private let row: CollectionRow
+  /// With their numbers in the generation, in the order of those.
+  private let classes: [ClassKeyRow]
+  private let aliases: [[UInt8]]
+  private let keys: DeletedCollections.Keys
+  private let share: DeviceShare?
+
+  /// Takes the next place of both chains.
+  ///
+  /// - Parameters:
+  ///   - past: as the generation has it.
+  ///   - aliases: their tokens.
+  /// - Throws: ``VaultError/isLocked``, ``VaultError/tooLarge``.
+  init(
+    _ past: OpenCollection, aliases: [[UInt8]], of vault: Vault, chains: inout (unlocked: KeyChain?, session: KeyChain?)
+  ) throws(VaultError) {
+    guard var unlocked = chains.unlocked, var session = chains.session, unlocked.ordinal == session.ordinal else {
+      throw .isLocked
+    }
+    guard session.ordinal < Store.collectionLimit else { throw .tooLarge }
+    let (id, uuid, ordinal) = (try vault.database.ready().vault, past.row.uuid, session.ordinal)
+    do {
+      keys = DeletedCollections.Keys(
+        unlocked: try unlocked.next(uuid: uuid), session: try session.next(uuid: uuid), epoch: vault.epoch)
+    } catch { throw .outOfMemory }
+    chains = (unlocked, session)
+    (share, self.aliases) = (vault.keys.share, aliases)
+    row = CollectionRow(
+      id: past.row.id, uuid: uuid, ordinal: ordinal, epoch: UInt64(vault.epoch), label: past.row.label, locked: false,
+      passphrase: nil, defaultClass: nil, created: past.row.created, modified: past.row.modified)
+    let above = ClassKey.Above(
+      epoch: keys.epoch, unlocked: keys.unlocked, session: keys.session, share: share, passphrase: nil)
+    var classes: [ClassKeyRow] = []
+    for key in past.classes {
+      // Another device's are left behind with their items, but for those that have a copy for every device.
+      if let next = try key.rewrapped(vault: id, collection: uuid, above: above) {
+        classes.append(next)
+      } else if let next = try key.recopied(vault: id, collection: uuid, above: above) {
+        classes.append(next)
+      }
+    }
+    self.classes = classes.sorted { $0.id < $1.id }
+  }
+
+  /// What is on the disk when the transaction ends.
+  struct Written {
+    let collection: OpenCollection
+    /// The numbers of its class keys, by those in the generation.
+    let classKeys: [Int64: Int64]
+  }
+
+  /// Writes its rows. It has its former number where that is free: no object path ever leads to another collection than before.
+  func write(into store: Store) throws(VaultError) -> Written {
+    var row = row
+    let next = try store.nextID(.collection)
+    let taken = try store.collections().map(\.id)
+    if row.id < 1 || row.id >= next || taken.contains(row.id) { row.id = next }
+    try store.insert(row)
+    var (numbers, rows): ([Int64: Int64], [ClassKeyRow]) = ([:], [])
+    for past in classes {
+      var new = past
+      (new.id, new.collection) = (try store.nextID(.classKey), row.id)
+      try store.insert(new)
+      numbers[past.id] = new.id
+      rows.append(new)
+    }
+    for token in aliases where try store.alias(token) == nil { try store.setAlias(token, row.id) }
+    let collection = try OpenCollection(row, classes: rows)
+    try collection.take(keys, share: share, vault: store.vault)
+    collection.adopt(try collection.makeMissingClasses(share: share, in: store))
+    return Written(collection: collection, classKeys: numbers)
+  }
+}

@@ -1,0 +1,64 @@
+import LatchkeyKeybag
+
+/// A collection that the vault does not have any more, as a generation has it.
+enum DeletedCollection {
+  /// It had a passphrase of its own.
+  case protected
+  /// Its keys are not in memory: the password gives them.
+  case waiting
+  /// Its class keys are not those of the present key epoch.
+  case gone
+  /// Its rows, with those classes that open.
+  case open(OpenCollection)
+
+  /// Why nothing of it can be brought back now; nil where something can.
+  var obstacle: String? {
+    switch self {
+    case .protected: "its collection was deleted, and a collection with a passphrase of its own does not come back"
+    case .waiting: "its collection was deleted, and comes back only with your login password"
+    case .gone: "its collection was deleted, and the keys of that are gone"
+    case .open: nil
+    }
+  }
+
+  /// The collection of that row.
+  ///
+  /// - Parameter rows: its class keys in the generation.
+  init(_ row: CollectionRow, _ rows: [ClassKeyRow], of vault: Vault) throws(VaultError) {
+    guard row.passphrase == nil else {
+      self = .protected
+      return
+    }
+    guard let keys = vault.keys.deleted.keys(of: row, epoch: vault.epoch) else {
+      self = .waiting
+      return
+    }
+    let id = try vault.database.ready().vault
+    // What does not open was destroyed, or is none of the vault's.
+    var usable: [ClassKeyRow] = []
+    for one in rows {
+      let alone = try OpenCollection(row, classes: [one])
+      do throws(VaultError) { try alone.take(keys, share: vault.keys.share, vault: id) } catch {
+        guard case .damaged = error else { throw error }
+        continue
+      }
+      usable.append(one)
+    }
+    let collection = try OpenCollection(row, classes: usable)
+    try collection.take(keys, share: vault.keys.share, vault: id)
+    // By its number later keys of a class are told from former ones.
+    let isOpen = collection.classes.contains { $0.row.accessibility == .whenUnlocked && $0.secretKey != nil }
+    self = isOpen ? .open(collection) : .gone
+  }
+}
+
+extension OpenCollection {
+  /// Takes over the keys of a collection that was deleted.
+  func take(
+    _ keys: DeletedCollections.Keys, share: DeviceShare?, vault: [UInt8]
+  ) throws(VaultError) {
+    try take(
+      unlocked: keys.unlocked, session: keys.session, epoch: keys.epoch, former: [], lacksFormer: false, share: share,
+      vault: vault)
+  }
+}

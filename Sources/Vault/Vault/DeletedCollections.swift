@@ -1,0 +1,75 @@
+import LatchkeyKeybag
+import LatchkeySodium
+
+/// Collections that were deleted and are to come back from a generation.
+///
+/// Nothing in memory gives their keys again (see ``KeyChain``): these come with the next tier keys, and go with the next lock.
+struct DeletedCollections {
+  /// A collection's own tier keys.
+  struct Keys {
+    let unlocked: HeldKey
+    let session: HeldKey
+    /// The key epoch that they are of.
+    let epoch: UInt32
+  }
+
+  /// What a collection's own tier keys are derived by.
+  private struct Place: Hashable {
+    let uuid: [UInt8]
+    let ordinal: UInt64
+
+    init(_ row: CollectionRow) { (uuid, ordinal) = (row.uuid, row.ordinal) }
+  }
+
+  private var wanted: Set<Place> = []
+  private var open: [Place: Keys] = [:]
+
+  /// Whether keys of any are wanted.
+  var isWaiting: Bool { !wanted.isEmpty }
+
+  /// The keys of one; nil where those of this epoch are not in memory.
+  func keys(of row: CollectionRow, epoch: UInt32) -> Keys? { open[Place(row)].flatMap { $0.epoch == epoch ? $0 : nil } }
+
+  /// Has the next tier keys give the keys of one.
+  mutating func want(_ row: CollectionRow) {
+    guard wanted.count < Vault.collectionLimit else { return }
+    wanted.insert(Place(row))
+  }
+
+  /// Derives the keys that are wanted, and no others.
+  ///
+  /// - Parameters: the beginnings of both chains, and the key epoch that they are of.
+  mutating func open(unlocked: KeyChain, session: KeyChain, epoch: UInt32) throws(SodiumError) {
+    var (unlocked, session) = (unlocked, session)
+    open = [:]
+    for place in wanted.sorted(by: { $0.ordinal < $1.ordinal }) {
+      while session.ordinal < place.ordinal {
+        try session.skip()
+        try unlocked.skip()
+      }
+      // Several collections may have had the same place, one after the other.
+      var (ownUnlocked, ownSession) = (unlocked, session)
+      open[place] = Keys(
+        unlocked: try ownUnlocked.next(uuid: place.uuid), session: try ownSession.next(uuid: place.uuid), epoch: epoch)
+    }
+    wanted = []
+  }
+
+  /// Erases the keys.
+  mutating func lock() { open = [:] }
+
+  /// Forgets what is wanted, too.
+  mutating func forget() { (wanted, open) = ([], [:]) }
+}
+
+extension Vault {
+  /// Whether a collection that was deleted waits for the password, to come back from a generation.
+  public var hasWaitingCollections: Bool { keys.deleted.isWaiting }
+
+  /// Derives the keys of deleted collections that are to come back.
+  func openDeletedCollections(_ tiers: borrowing TierKeys) throws(VaultError) {
+    guard keys.deleted.isWaiting else { return }
+    let (unlocked, session) = (try chain(tiers.unlocked), try chain(tiers.session))
+    do { try keys.deleted.open(unlocked: unlocked, session: session, epoch: epoch) } catch { throw .outOfMemory }
+  }
+}

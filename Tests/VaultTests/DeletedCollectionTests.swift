@@ -1,0 +1,342 @@
+import Glibc
+import LatchkeyBackup
+import LatchkeyKeybag
+import LatchkeyStandInDevice
+import Testing
+
+@testable import LatchkeyKeybag
+@testable import LatchkeyVault
+
+@Suite("A deleted collection")
+struct DeletedCollectionTests {
+  private static let classes: [AccessibilityClass] = [
+    .whenUnlocked, .afterFirstUnlock, .always, .whenUnlockedThisDeviceOnly, .whenPasscodeSetThisDeviceOnly,
+  ]
+
+  let home: Home
+  let vault: Vault
+
+  init() throws {
+    home = try Home()
+    vault = try home.unlocked()
+  }
+
+  /// Makes a collection with an item of each class, a generation of it, and deletes it.
+  private func makeAndDelete(_ label: String = "Work", alias: String? = "work") throws -> Int64 {
+    let id = try vault.createCollection(label: label, alias: alias)
+    for one in Self.classes { try vault.add(["n": one.name], "secret \(one.name)", one, label: one.name, in: id) }
+    vault.settleWhole()
+    vault.keepWholeHistory()
+    try vault.deleteCollection(id)
+    return id
+  }
+
+  private func secrets(_ vault: Vault, in collection: Int64) throws -> [String: String] {
+    var found: [String: String] = [:]
+    for id in try vault.ids([:], in: collection) {
+      found[try vault.reader.info(ofItem: id).metadata?.label ?? ""] = try vault.secretText(id)
+    }
+    return found
+  }
+
+  private var all: [String: String] {
+    Dictionary(uniqueKeysWithValues: Self.classes.map { ($0.name, "secret \($0.name)") })
+  }
+
+  private func notices(_ report: ArchiveReport) -> [String] {
+    report.lines.filter { $0.outcome == .notice }.map { "\($0.collection): \($0.reason)" }
+  }
+
+  @Test("comes back with the password as it was: its number, label, alias, classes and secrets")
+  func whole() throws {
+    let id = try makeAndDelete()
+    let other = try vault.createCollection(label: "Other")
+    try vault.add(["n": "o"], "o", in: other)
+    // Its keys are not in memory.
+    for isDry in [true, false] {
+      let waiting = try vault.bringBack(from: 1, isDry: isDry)
+      #expect(waiting.report.left == 5 && waiting.report.added == 0 && waiting.changes == Restore.Changes())
+      #expect(notices(waiting.report).count == 1)
+      #expect(notices(waiting.report)[0].contains("Work: the collection was deleted; to"))
+      #expect(vault.hasWaitingCollections && vault.hasOwnLocks)
+    }
+    // A screen unlock does not give them, nor the password for another collection.
+    try home.unlock(vault, liftingLocks: false)
+    try vault.unlock(home.tiers, opening: .everything, liftingLocks: true, of: [other], mayCreate: false)
+    #expect(try vault.bringBack(from: 1).report.added == 0)
+    try home.unlock(vault)
+    #expect(!vault.hasWaitingCollections)
+    let rehearsal = try vault.bringBack(from: 1, isDry: true)
+    #expect(rehearsal.report.added == 5 && rehearsal.changes == Restore.Changes() && vault.collections.count == 2)
+    #expect(notices(rehearsal.report) == ["Work: the collection was deleted, and would come back"])
+    let done = try vault.bringBack(from: 1)
+    #expect(done.report.added == 5 && done.report.left == 0 && done.changes.collections == [id])
+    #expect(notices(done.report) == ["Work: the collection was deleted, and comes back"])
+    #expect(try vault.info(of: id).label == "Work" && vault.alias("work") == id)
+    #expect(try secrets(vault, in: id) == all && secrets(vault, in: other) == ["item": "o"])
+    #expect(try vault.bringBack(from: 1).report.same == 5)
+    // What is stored in it is as good as in any other, also behind the locked screen.
+    vault.lock()
+    try vault.add(["n": "while locked"], "while locked", .whenUnlocked, label: "while locked", in: id)
+    try home.unlock(vault, liftingLocks: false)
+    vault.settleWhole()
+    let later = try Home(copying: home).unlocked()
+    later.verifyToEnd()
+    #expect(later.problems == [])
+    #expect(try secrets(later, in: id) == all.merging(["while locked": "while locked"]) { $1 })
+    #expect(try later.alias("work") == id)
+    for one in Self.classes {
+      #expect(try later.reader.info(ofItem: try #require(later.ids(["n": one.name]).first)).accessibility == one)
+    }
+  }
+
+  @Test("comes back where another one has its place in the chain and its alias")
+  func place() throws {
+    let id = try makeAndDelete()
+    vault.settle()
+    // A new daemon gives the place of the last one to the next.
+    let home = try Home(copying: home)
+    let next = try home.unlocked()
+    next.verifyToEnd()
+    let other = try next.createCollection(label: "New", alias: "work")
+    try next.add(["n": "o"], "o", in: other)
+    #expect(Set(try next.database.ready().collections().map(\.ordinal)) == [0, 1])
+    #expect(try next.bringBack(.collection("Work"), from: 1).report.left == 5)
+    try home.unlock(next)
+    #expect(try next.bringBack(.collection("c\(id)", id: id), from: 1).changes.collections == [id])
+    #expect(try next.alias("work") == other)
+    next.settleWhole()
+    let copy = try Home(copying: home)
+    let later = try copy.unlocked()
+    #expect(try secrets(later, in: id) == all && secrets(later, in: other) == ["item": "o"])
+    // Deleted and brought back once more.
+    try later.deleteCollection(id)
+    #expect(try later.bringBack(.collection("Work"), from: 1).report.left == 5)
+    try copy.unlock(later)
+    #expect(try later.bringBack(.collection("Work"), from: 1).report.added == 5)
+    #expect(try secrets(later, in: id) == all)
+  }
+
+  @Test("comes back for one of its items, that is named by its attributes or its number")
+  func oneItem() throws {
+    let id = try makeAndDelete()
+    let number = try #require(HistoryComparison.lines(of: vault, with: 1).first { $0.accessibility == .always }).item
+    let unread = try vault.bringBack(.attributes(["n": "when-unlocked"]), from: 1)
+    #expect(unread.report.items == 0 && notices(unread.report).count == 1 && vault.hasWaitingCollections)
+    try home.unlock(vault)
+    #expect(try vault.bringBack(.attributes(["n": "when-unlocked"]), from: 1).report.added == 1)
+    #expect(try secrets(vault, in: id) == ["when-unlocked": "secret when-unlocked"])
+    #expect(try vault.bringBack(.numbers([number]), from: 1).report.added == 1)
+    #expect(try vault.bringBack(from: 1).report.same == 2)
+    #expect(try secrets(vault, in: id) == all)
+  }
+
+  @Test("comes back with what was stored in it while it was locked")
+  func storedWhileLocked() throws {
+    let id = try vault.createCollection(label: "Work")
+    vault.lock()
+    try vault.add(["n": "l"], "locked", .whenUnlocked, label: "l", in: id)
+    try home.unlock(vault, liftingLocks: false)
+    vault.settleWhole()
+    vault.keepWholeHistory()
+    let store = try vault.history.open(vault.history.generations[0], vault: home.keybag.vault)
+    #expect(try store.items(form: .storedWhileLocked, after: 0, limit: 9).count == 1)
+    try vault.deleteCollection(id)
+    _ = try vault.bringBack(from: 1)
+    try home.unlock(vault)
+    #expect(try vault.bringBack(from: 1).report.added == 1)
+    #expect(try secrets(vault, in: id) == ["l": "locked"])
+  }
+
+  @Test("loses its keys with the lock of the session, and what waits is forgotten with its end")
+  func locked() throws {
+    _ = try makeAndDelete()
+    _ = try vault.bringBack(from: 1)
+    try home.unlock(vault)
+    vault.lock()
+    try home.unlock(vault)
+    #expect(try vault.bringBack(from: 1).report.added == 0)
+    vault.seal()
+    #expect(!vault.hasWaitingCollections)
+    try home.unlock(vault)
+    #expect(try vault.bringBack(from: 1).report.added == 0)
+  }
+
+  @Test("that had a passphrase of its own does not come back, and that is said")
+  func passphrase() throws {
+    let id = try vault.createCollection(label: "Work")
+    try vault.add(["n": "w"], "w", in: id)
+    vault.settleWhole()
+    vault.keepWholeHistory()
+    let former = contentsOfFolder(home.generations)
+    try vault.setPassphrase(ofCollection: id, key: try Tape.key(), .make())
+    let made = try #require(vault.keepWholeHistory().first)
+    try vault.deleteCollection(id)
+    for _ in 0..<2 {
+      let outcome = try vault.bringBack(from: made.number)
+      #expect(outcome.report.left == 1 && outcome.report.added == 0 && !vault.hasWaitingCollections)
+      #expect(outcome.report.lines[0].reason.contains("a collection with a passphrase of its own does not come back"))
+      try home.unlock(vault)
+    }
+    // The generations from before the passphrase are gone. From a copy of them it comes back as it was then: SECURITY.md says so.
+    #expect(Set(former.keys).isDisjoint(with: namesInFolder(home.generations)))
+    // Nor does it help to say that there was none.
+    let store = try Store(path: home.generations + "/" + made.name, vault: home.keybag.vault)
+    var row = try #require(store.collections().first { $0.id == id })
+    row.passphrase = nil
+    try store.update(row)
+    try store.emptyLog()
+    _ = try vault.bringBack(from: made.number)
+    try home.unlock(vault)
+    let forged = try vault.bringBack(from: made.number)
+    #expect(forged.report.left == 1 && forged.report.lines[0].reason.contains("the keys of that are gone"))
+    #expect(vault.collections == [1])
+  }
+
+  @Test("comes back without the items that were destroyed with the login's password")
+  func destroyed() throws {
+    let id = try makeAndDelete()
+    let former = contentsOfFolder(home.generations)
+    try vault.destroyPasscodeItems()
+    #expect(vault.history.generations.isEmpty)
+    for (name, bytes) in former { writeFile(home.generations + "/" + name, bytes) }
+    vault.settle()
+    try home.unlock(vault)
+    try vault.startPasscodeItemsAnew()
+    _ = try vault.bringBack(from: 1)
+    try home.unlock(vault)
+    let outcome = try vault.bringBack(from: 1)
+    #expect(outcome.report.added == 4 && outcome.report.left == 1)
+    let left = outcome.report.lines.filter { $0.outcome == .left }
+    #expect(left.map(\.reason) == ["it was destroyed for good with the password that it depended on"])
+    var expected = all
+    expected["when-passcode-set-this-device-only"] = nil
+    #expect(try secrets(vault, in: id) == expected)
+  }
+
+  @Test("from before a change of keys does not come back, whatever is put into the folder")
+  func rotated() throws {
+    _ = try makeAndDelete()
+    let former = contentsOfFolder(home.generations)
+    // Its former keys are in memory as the change begins.
+    _ = try vault.bringBack(from: 1)
+    try home.unlock(vault)
+    #expect(try vault.bringBack(from: 1, isDry: true).report.added == 5)
+    let keys = try home.rotateKeybag()
+    try vault.unlock(keys.tiers, former: keys.former, opening: .everything, liftingLocks: false, mayCreate: false)
+    while try vault.rotateItems() {}
+    vault.keepWholeHistory()
+    #expect(vault.history.generations.allSatisfy { $0.epoch == 2 })
+    for (name, bytes) in former {
+      for name in [name, name.replacing("-1.db", with: "-2.db")] { writeFile(home.generations + "/" + name, bytes) }
+    }
+    for _ in 0..<2 {
+      let outcome = try vault.bringBack(from: 1)
+      #expect(outcome.report.added == 0 && outcome.report.left == 5)
+      try home.unlock(vault, keys)
+    }
+    #expect(try vault.bringBack(from: 1).report.lines.contains { $0.reason.contains("the keys of that are gone") })
+    #expect(vault.collections == [1])
+  }
+
+  @Test("gets new keys at the next change of keys, as any other")
+  func rotatedLater() throws {
+    let id = try makeAndDelete()
+    _ = try vault.bringBack(from: 1)
+    try home.unlock(vault)
+    #expect(try vault.bringBack(from: 1).report.added == 5)
+    let before = try vault.database.ready().classKeys().filter { $0.collection == id }.map(\.uuid)
+    try home.rotate(vault)
+    let after = try vault.database.ready().classKeys().filter { $0.collection == id }.map(\.uuid)
+    #expect(!before.isEmpty && Set(before).isDisjoint(with: after) && vault.neededEpoch == 2)
+    vault.settle()
+    #expect(try secrets(Home(copying: home).reopened(), in: id) == all)
+  }
+
+  @Test("comes back without an item that was locked by itself as it was deleted")
+  func lockedItem() throws {
+    let id = try vault.createCollection(label: "Work")
+    let item = try vault.add(["n": "a"], "a", label: "a", in: id)
+    try vault.add(["n": "b"], "b", label: "b", in: id)
+    vault.settleWhole()
+    vault.keepWholeHistory()
+    try vault.writer.lockItem(item)
+    try vault.deleteCollection(id)
+    _ = try vault.bringBack(from: 1)
+    try home.unlock(vault)
+    let outcome = try vault.bringBack(from: 1)
+    #expect(outcome.report.added == 1 && outcome.report.left == 1)
+    #expect(try secrets(vault, in: id) == ["b": "b"])
+  }
+
+  @Test("comes back without another device's items, which are named")
+  func otherDevice() throws {
+    let id = try makeAndDelete()
+    vault.settle()
+    let home = try Home(copying: home)
+    let other = try home.unlocked(on: Home.otherMachine)
+    _ = try other.bringBack(from: 1)
+    try home.unlock(other)
+    let outcome = try other.bringBack(from: 1)
+    #expect(outcome.report.added == 3 && outcome.report.left == 2)
+    #expect(outcome.report.lines.filter { $0.outcome == .left }.allSatisfy { $0.reason.contains("another device") })
+    #expect(try secrets(other, in: id).count == 3)
+  }
+
+  @Test("is none that a generation says without the vault's keys")
+  func forged() throws {
+    let id = try makeAndDelete()
+    let store = try Store(path: home.generations + "/" + vault.history.generations[0].name, vault: home.keybag.vault)
+    for var row in try store.classKeys() where row.collection == id {
+      row.classKey[30] ^= 1
+      try store.update(row)
+    }
+    try store.emptyLog()
+    _ = try vault.bringBack(from: 1)
+    try home.unlock(vault)
+    let outcome = try vault.bringBack(from: 1)
+    #expect(outcome.report.left == 5 && outcome.report.added == 0 && vault.collections == [1] && vault.problems == [])
+  }
+
+  @Test("stays behind where the vault has as many as it can")
+  func limit() throws {
+    _ = try makeAndDelete()
+    _ = try vault.bringBack(from: 1)
+    try home.unlock(vault)
+    while vault.collections.count < Vault.collectionLimit { _ = try vault.createCollection(label: "more") }
+    let outcome = try vault.bringBack(from: 1)
+    #expect(outcome.report.left == 5 && outcome.report.lines.allSatisfy { $0.reason.contains("up to 200") })
+  }
+
+  @Test("comes back at once to a login without a password")
+  func passwordless() throws {
+    let service = StandInDevice(seed: 3)
+    let home = try Home()
+    do {
+      let first = try home.unlocked()
+      let secret = try first.newDeviceSecret(vault: home.keybag.vault, protector: [UInt8](repeating: 4, count: 16))
+      try KeybagFile.replace(
+        with: try Home.open(home.keybag).removingPassword(secret),
+        in: try KeybagFile.folder(home: home.path, owner: getuid()))
+      first.settleWhole()
+    }
+    let vault = Vault(home: home.path, owner: getuid(), machine: Home.machine) { () throws(DeviceKeyError) in service }
+    try vault.openByDevice()
+    let id = try vault.createCollection(label: "Work")
+    try vault.add(["n": "w"], "w", label: "w", in: id)
+    vault.settleWhole()
+    try #require(vault.keepWholeHistory().count == 1)
+    try vault.deleteCollection(id)
+    #expect(try vault.bringBack(from: 1).report.added == 1)
+    #expect(try secrets(vault, in: id) == ["w": "w"])
+  }
+}
+
+extension HistoryComparison {
+  /// All that differs.
+  fileprivate static func lines(of vault: Vault, with number: UInt32) throws -> [Line] {
+    let comparison = try HistoryComparison(vault, with: number)
+    while try comparison.step() {}
+    return comparison.lines
+  }
+}
