@@ -15,7 +15,7 @@ import pytest
 from support.archive import counts, lines, report
 from support.control import MESSAGES, Control, packet
 from support.items import new_collection, place
-from support.peer import ITEM, LOGIN, Peer
+from support.peer import COLLECTION, ITEM, LOGIN, NOTHING, ROOT, SERVICE, Peer
 from support.session import wait_until
 
 DONE, FAILED, NO_ITEM, PARTLY, USAGE = 0, 1, 2, 4, 64
@@ -196,6 +196,104 @@ def test_everything_comes_back(changed):
     assert done.returncode == DONE and report(done) | {"dry_run": True} == report(dry)
     assert content(changed) == {
         "deleted": "deleted then", "changed": "changed then", "kept": "kept then", "new": "new now", "w": "work"}
+
+
+# ---- a collection that was deleted ----
+
+
+def unlock(session):
+    """What a person does who is asked for the password."""
+    return session.run("latchkey", "unlock", "--stdin", input=session.password + "\n")
+
+
+@pytest.fixture
+def deleted(unlocked):
+    """A vault with one generation, after which a collection with two items and an alias was deleted."""
+    with heard(unlocked) as peer:
+        unlocked.collection = new_collection(peer, "Work")
+        peer.create(b"work", {"n": "w"}, label="At work", collection=unlocked.collection)
+        peer.create(b"more", {"n": "m"}, label="More", collection=unlocked.collection)
+        peer.call(ROOT, SERVICE, "SetAlias", "(so)", "work", unlocked.collection)
+        unlocked.store("kept", "n", "kept", label="kept")
+        unlocked.number = make(unlocked)
+        assert peer.call(unlocked.collection, COLLECTION, "Delete") == NOTHING
+    return unlocked
+
+
+def both(session):
+    return {name: session.lookup("n", name) for name in ("w", "m", "kept")}
+
+
+GONE, BACK = {"w": None, "m": None, "kept": "kept"}, {"w": "work", "m": "more", "kept": "kept"}
+
+
+@pytest.mark.parametrize("words", [["--collection", "Work"], ["--collection", "c2"], ["--everything"]], ids=str)
+def test_a_deleted_collection_comes_back_with_the_password(deleted, words):
+    found = differences(deleted)[1]["items"]
+    assert {one["path"].split("/")[0] for one in found} == {"c2"}
+    for dry in ([], ["--dry-run"]):
+        first = restore(deleted, deleted.number, *words, *dry)
+        assert first.returncode == PARTLY and counts(first)["left"] == 2 and "added" not in counts(first), first.stdout
+        assert "run 'latchkey unlock'" in first.stdout and both(deleted) == GONE
+    asked = unlock(deleted)
+    assert asked.returncode == DONE and "already" not in asked.stdout, asked
+    dry = history(deleted, "restore", str(deleted.number), *words, "--dry-run")
+    assert dry.returncode == DONE and "would come back" in dry.stdout and "At work" in dry.stdout and both(deleted) == GONE
+    with heard(deleted) as peer:
+        done = restore(deleted, deleted.number, *words)
+        assert done.returncode == DONE and sorted(lines(done, "added")) == ["At work", "More"], done.stdout
+        assert peer.wait_for_member("CollectionCreated") == (deleted.collection,)
+        assert peer.get(deleted.collection, COLLECTION, "Label") == "Work"
+        assert peer.call(ROOT, SERVICE, "ReadAlias", "(s)", "work") == deleted.collection
+        assert {peer.read(item) for item in peer.get(deleted.collection, COLLECTION, "Items")} == {b"work", b"more"}
+    assert both(deleted) == BACK and "already" in unlock(deleted).stdout
+    # On the disk, and as any other from now on.
+    deleted.lock()
+    assert deleted.locker().returncode == 0 and both(deleted) == BACK
+    deleted.restart(signal.SIGKILL)
+    assert deleted.login().returncode == 0 and both(deleted) == BACK
+    deleted.run("latchkey", "rotate", "--stdin", input=deleted.password + "\n", check=True)
+    assert both(deleted) == BACK and deleted.status()["problems"] == []
+
+
+def test_one_item_of_a_deleted_collection(deleted):
+    first = restore(deleted, deleted.number, "n=w")
+    assert first.returncode == PARTLY and "run 'latchkey unlock'" in first.stdout
+    # The lock of the screen takes the keys along.
+    assert unlock(deleted).returncode == DONE
+    deleted.lock()
+    assert deleted.locker().returncode == 0
+    assert "run 'latchkey unlock'" in restore(deleted, deleted.number, "n=w").stdout
+    assert unlock(deleted).returncode == DONE
+    done = restore(deleted, deleted.number, "n=w")
+    assert done.returncode == DONE and lines(done, "added") == ["At work"], done.stdout
+    assert both(deleted) == BACK | {"m": None}
+    # Now that the collection is there, nobody is asked.
+    assert restore(deleted, deleted.number, "n=m").returncode == DONE and both(deleted) == BACK
+
+
+def test_a_deleted_collection_with_a_passphrase_is_refused(deleted):
+    unlock(deleted)
+    with heard(deleted) as peer:
+        new_collection(peer, "Private")
+        private = new_collection(peer, "Own")
+        peer.create(b"own", {"n": "o"}, label="Own item", collection=private)
+        deleted.run("latchkey", "passphrase", "set", "--stdin", "Own", input="sesame", check=True)
+        number = make(deleted)
+        assert peer.call(private, COLLECTION, "Delete") == NOTHING
+    for _ in range(2):
+        refused = restore(deleted, number, "--collection", "Own")
+        assert refused.returncode == PARTLY and "a collection with a passphrase of its own does not come back" in refused.stdout
+        assert "latchkey unlock" not in refused.stdout and "already" in unlock(deleted).stdout
+    assert deleted.lookup("n", "o") is None
+
+
+def test_removed_everywhere_means_a_deleted_collection_too(deleted):
+    restore(deleted, deleted.number, "--everything")
+    assert unlock(deleted).returncode == DONE
+    assert deleted.run("latchkey", "rm", "--everywhere", "n=w").returncode == DONE
+    done = restore(deleted, deleted.number, "--everything")
+    assert done.returncode == DONE and lines(done, "added") == ["More"] and both(deleted) == BACK | {"w": None}
 
 
 def test_what_does_not_exist(changed):

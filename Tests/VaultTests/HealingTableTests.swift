@@ -18,6 +18,8 @@ struct HealingTableTests {
     let file: String
     let damage: String
     var (cases, healed, told, items, older, lost, uncounted, untold) = (0, 0, 0, 0, 0, 0, 0, 0)
+    /// How often it was healed from the first generation.
+    var fromFirst = 0
 
     init(_ file: String, _ damage: String) { (self.file, self.damage) = (file, damage) }
 
@@ -61,8 +63,8 @@ struct HealingTableTests {
   }
 
   /// Opens a vault that was damaged, and adds what became of it.
-  private func judge(_ row: inout Row, _ what: String, _ damage: (Home) -> Void) throws {
-    let copy = try Home(copying: whole)
+  private func judge(_ row: inout Row, _ what: String, in base: Home, _ damage: (Home) -> Void) throws {
+    let copy = try Home(copying: base)
     damage(copy)
     let vault = try Patient.opened(copy)
     let healing = vault.healing
@@ -78,17 +80,27 @@ struct HealingTableTests {
     row.older += healing?.older.count ?? 0
     row.lost += Int(healing?.lost ?? 0)
     if healing?.isCounted == false { row.uncounted += 1 }
+    if healing?.generation.number == 1 { row.fromFirst += 1 }
     #expect(
       copy.names.filter { $0.contains(".healing") || $0.contains(".salvage") || $0.contains(".healed") } == [])
   }
 
+  /// Looks at one case: the row, what it is, where in the file the damage begins, and the damage.
+  private typealias Judge = (inout Row, String, Int, (Home) -> Void) throws -> Void
+
   /// Every way in which a file is damaged.
-  private func rows(_ name: String, of file: String, from other: [UInt8], pages step: Int = 4096) throws -> [Row] {
+  private func rows(
+    _ name: String, of file: String, in base: Home? = nil, from other: [UInt8], pages step: Int = 4096,
+    judging: Judge? = nil
+  ) throws -> [Row] {
+    let base = base ?? whole
+    let judge: Judge =
+      judging ?? { row, what, _, damage in try self.judge(&row, what, in: base, damage) }
     func content(_ home: Home) -> [UInt8] { readFile(home.folder + "/" + name) ?? [] }
     func put(_ bytes: [UInt8]?, _ home: Home) {
       if let bytes { writeFile(home.folder + "/" + name, bytes) } else { unlink(home.folder + "/" + name) }
     }
-    let size = content(whole).count
+    let size = content(base).count
     let places = Array(stride(from: 0, to: size, by: step))
     func page(_ bytes: [UInt8], _ place: Int, _ change: (Int, UInt8) -> UInt8) -> [UInt8] {
       var bytes = bytes
@@ -101,16 +113,16 @@ struct HealingTableTests {
     var noise = Row(file, "a \(unit) of noise")
     var cut = Row(file, "cut in front of a \(unit)")
     for place in places {
-      try judge(&zeros, "\(place)") { put(page(content($0), place) { _, _ in 0 }, $0) }
-      try judge(&noise, "\(place)") { put(page(content($0), place) { $1 ^ UInt8($0 % 255 + 1) }, $0) }
-      try judge(&cut, "\(place)") { put(Array(content($0).prefix(place)), $0) }
+      try judge(&zeros, "\(place)", place) { put(page(content($0), place) { _, _ in 0 }, $0) }
+      try judge(&noise, "\(place)", place) { put(page(content($0), place) { $1 ^ UInt8($0 % 255 + 1) }, $0) }
+      try judge(&cut, "\(place)", place) { put(Array(content($0).prefix(place)), $0) }
     }
     rows += [zeros, noise, cut]
     for (damage, bytes) in [("deleted", nil), ("another user's", other), ("another program's", Array("{}".utf8))]
       as [(String, [UInt8]?)]
     {
       var row = Row(file, damage)
-      try judge(&row, damage) { put(bytes, $0) }
+      try judge(&row, damage, 0) { put(bytes, $0) }
       rows.append(row)
     }
     return rows
@@ -121,10 +133,20 @@ struct HealingTableTests {
     var table = try rows("vault.db", of: "vault.db", from: other.database)
     #expect(table.prefix(3).allSatisfy { $0.cases > 20 && $0.healed > 5 && $0.uncounted < $0.cases })
     #expect(table.suffix(3).allSatisfy { $0.healed == 1 && $0.told == 1 })
+    // Of a file that is missing nobody can count what it had; what the generation has is there.
+    #expect(table[3].uncounted == 1 && table[3].items == patient.former.count && table[3].lost == 0)
+
+    table += try newestDamaged()
 
     let keybags = try rows("keybag", of: "keybag", from: other.home.keybag.encoded, pages: 32)
     #expect(keybags.allSatisfy { $0.healed == $0.cases && $0.older + $0.lost == 0 })
     table += keybags
+
+    // Nothing needs the copy while the keybag is whole.
+    let copies = try rows("keybag.copy", of: "keybag.copy", from: other.home.keybag.encoded, pages: 32)
+    #expect(copies.allSatisfy { $0.healed + $0.told + $0.lost == 0 && $0.items == $0.cases * all })
+    table += copies
+    table.append(try bothKeybags())
 
     let name = try #require(namesInFolder(whole.generations).first)
     let generation = "generations/" + name
@@ -136,17 +158,187 @@ struct HealingTableTests {
 
     #expect(table.allSatisfy { $0.untold == 0 })
     table += try logs()
+    table += try deviceKeys()
+    table += try serviceMarks()
     table += try older()
     print("\nThe healing table\n\n" + Self.text(table) + "\n")
   }
 
-  /// The log has one item, the last. A damaged log ends in front of the damage, and nobody sees that there was more (SECURITY.md, "The
-  /// write-ahead log"). What was settled is there.
+  private var all: Int { patient.wanted.count + 1 }
+
+  /// Of two generations the newest is damaged, and the database as well.
+  private func newestDamaged() throws -> [Row] {
+    let two = try Home(copying: whole)
+    do {
+      let vault = try two.unlocked()
+      vault.settleWhole()
+      try #require(vault.keepWholeHistory(hours: 5).count == 2)
+    }
+    let name = try #require(namesInFolder(two.generations).first { $0.hasPrefix("2-") })
+    let theirs = readFile(other.home.generations + "/" + (namesInFolder(other.home.generations).first ?? "")) ?? []
+    let database = two.read("vault.db")
+    // A page of items, which a whole generation would replace.
+    var damaged = database
+    for position in (database.count / 2)..<(database.count / 2 + 4096) { damaged[position % database.count] = 0 }
+    var found: [Row] = []
+    for (what, bytes) in [("deleted", nil), ("a page of zeros", damaged)] as [(String, [UInt8]?)] {
+      let base = try Home(copying: two)
+      if let bytes { base.write("vault.db", bytes) } else { base.remove("vault.db") }
+      base.remove("vault.db-wal")
+      let rows = try rows(
+        "generations/" + name, of: "vault.db \(what), and the newest generation", in: base, from: theirs)
+      // Where what is damaged is not used, the newest is whole.
+      #expect(rows.allSatisfy { $0.healed == $0.cases && $0.told == $0.cases })
+      #expect(rows.prefix(3).allSatisfy { $0.fromFirst * 2 > $0.cases })
+      #expect(rows.suffix(3).allSatisfy { $0.fromFirst == 1 })
+      #expect(rows.allSatisfy { $0.items >= $0.cases * patient.former.count })
+      found += rows
+    }
+    return found
+  }
+
+  /// Without a keybag nothing opens, and nothing else is touched: it opens again when one of the two is put back.
+  private func bothKeybags() throws -> Row {
+    var row = Row("keybag and keybag.copy", "a piece of 32 bytes of noise")
+    for place in stride(from: 0, to: whole.read("keybag").count, by: 32) {
+      let copy = try Home(copying: whole)
+      let bytes = copy.read("keybag")
+      var damaged = bytes
+      for position in place..<min(place + 32, bytes.count) { damaged[position] ^= 0x5a }
+      for name in ["keybag", "keybag.copy"] { copy.write(name, damaged) }
+      row.cases += 1
+      do {
+        let vault = copy.vault()
+        #expect(throws: (any Error).self) { try copy.unlock(vault) }
+        if vault.problems.contains(where: { $0.hasPrefix("keybag: ") }) { row.told += 1 }
+      }
+      copy.write("keybag", bytes)
+      let vault = try Patient.opened(copy)
+      #expect(try patient.complaint(vault, nil) == nil, "\(place)")
+    }
+    #expect(row.told == row.cases)
+    return row
+  }
+
+  /// A damaged log ends in front of the damage, and nobody sees that there was more (SECURITY.md, "The write-ahead log"). There
+  /// is what was acknowledged before the damaged piece was written, and what was settled.
   private func logs() throws -> [Row] {
-    let rows = try rows("vault.db-wal", of: "vault.db-wal", from: other.home.read("vault.db-wal"))
-    let all = patient.wanted.count + 1
-    #expect(rows.allSatisfy { $0.older + $0.lost == 0 && $0.items == $0.cases * all - $0.untold })
+    let several = try Home(copying: patient.home)
+    let vault = try several.unlocked()
+    vault.verifyToEnd()
+    var ends: [Int] = []
+    for number in 0..<6 {
+      try vault.add(["n": "log \(number)", "app": "end"], "in the log", label: "\(number)")
+      ends.append(several.read("vault.db-wal").count)
+    }
+    #expect(ends == ends.sorted() && Set(ends).count == ends.count)
+    let base = try Home(copying: several)
+    let rows = try rows("vault.db-wal", of: "vault.db-wal", in: base, from: other.home.read("vault.db-wal")) {
+      row, what, place, damage in
+      let copy = try Home(copying: base)
+      damage(copy)
+      let vault = try Patient.opened(copy)
+      row.cases += 1
+      if vault.healing != nil { row.healed += 1 }
+      if !vault.problems.isEmpty { row.told += 1 }
+      #expect(try patient.complaint(vault, vault.healing) == nil)
+      let found = try vault.ids(["app": "end"])
+        .compactMap { try vault.reader.info(ofItem: $0).metadata?.label }.sorted()
+      // The first ones, without a gap.
+      #expect(found == (0..<found.count).map { "\($0)" }, "\(row.damage), \(what)")
+      #expect(found.count >= ends.count { $0 <= place }, "\(row.damage), \(what)")
+      row.items += try vault.ids(["app": "all"]).count + found.count
+      row.untold += ends.count - found.count
+    }
+    #expect(rows.allSatisfy { $0.healed + $0.told + $0.older + $0.lost == 0 && $0.untold <= $0.cases * ends.count })
+    // At the beginning all of it goes, at the end one item at most.
+    #expect(rows.suffix(3).allSatisfy { $0.untold == ends.count })
+    #expect(rows.prefix(3).allSatisfy { $0.untold < $0.cases * ends.count })
     return rows
+  }
+
+  /// How many items open, and whether the others are all bound to the device.
+  private func readable(_ vault: Vault) throws -> Int {
+    var count = 0
+    for id in try vault.ids([:]) {
+      if (try? vault.secretText(id)) != nil {
+        count += 1
+      } else {
+        #expect(try vault.reader.info(ofItem: id).accessibility.isBoundToDevice)
+      }
+    }
+    return count
+  }
+
+  /// Nothing heals the device key: what is bound to it does not open, which is said, and does again when the file is put back.
+  private func deviceKeys() throws -> [Row] {
+    let all = try readable(Home(copying: whole).unlocked())
+    let rows = try rows("device.key", of: "device.key", from: other.home.read("device.key"), pages: 32) {
+      row, what, _, damage in
+      let copy = try Home(copying: whole)
+      let file = copy.read("device.key")
+      damage(copy)
+      row.cases += 1
+      do {
+        let vault = try Patient.opened(copy)
+        #expect(vault.healing == nil && !vault.isDamaged, "\(row.damage), \(what)")
+        let found = try readable(vault)
+        row.items += found
+        if try !vault.problems.isEmpty || vault.otherDeviceItemCount() > 0 { row.told += 1 }
+        #expect(found < all, "\(row.damage), \(what)")
+        _ = try vault.add(["after": "damage"], "x")
+      }
+      copy.write("device.key", file)
+      let vault = try Patient.opened(copy)
+      #expect(try patient.complaint(vault, nil) == nil, "\(row.damage), \(what), with the file again")
+    }
+    #expect(rows.allSatisfy { $0.told == $0.cases })
+    return rows
+  }
+
+  /// The mark of the service is needed where the service does not answer: then no key takes its place.
+  private func serviceMarks() throws -> [Row] {
+    let device = StandInDevice(seed: 12)
+    func open(_ home: Home, isServed: Bool = true) throws -> Vault {
+      let vault = Vault(home: home.path, owner: getuid(), machine: Home.machine) { () throws(DeviceKeyError) in
+        isServed ? device : nil
+      }
+      try vault.unlock(home.tiers, opening: .everything, liftingLocks: true, mayCreate: true)
+      vault.verifyToEnd()
+      return vault
+    }
+    let home = try Home()
+    do {
+      let vault = try open(home)
+      for one in AccessibilityClass.allCases { try vault.add(["n": one.name], "s", one, label: one.name) }
+      vault.settleWhole()
+    }
+    try #require(home.names.contains("device.service"))
+    let all = AccessibilityClass.allCases.count
+    var found: [Row] = []
+    for isServed in [true, false] {
+      let rows = try rows(
+        "device.service", of: "device.service" + (isServed ? "" : ", no service"), in: home,
+        from: Array("LATCHSVC".utf8), pages: 32
+      ) { row, what, _, damage in
+        let copy = try Home(copying: home)
+        damage(copy)
+        row.cases += 1
+        do {
+          let vault = try open(copy, isServed: isServed)
+          #expect(!vault.isDamaged)
+          let count = try readable(vault)
+          row.items += count
+          if try !vault.problems.isEmpty || vault.otherDeviceItemCount() > 0 { row.told += 1 }
+          #expect(isServed ? count == all : count < all, "\(row.damage), \(what)")
+          vault.settleWhole()
+        }
+        #expect(try readable(open(copy)) == all, "\(row.damage), \(what), with the service again")
+      }
+      #expect(rows.allSatisfy { isServed || $0.told == $0.cases })
+      found += rows
+    }
+    return found
   }
 
   /// Older copies are no damage: they are used, and told where they are remembered.
