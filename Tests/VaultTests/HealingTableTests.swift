@@ -332,6 +332,8 @@ struct HealingTableTests {
           if try !vault.problems.isEmpty || vault.otherDeviceItemCount() > 0 { row.told += 1 }
           #expect(isServed ? count == all : count < all, "\(row.damage), \(what)")
           vault.settleWhole()
+          // A mark that cannot be read is one.
+          #expect(!copy.names.contains("device.key") || (!isServed && row.damage == "deleted"))
         }
         #expect(try readable(open(copy)) == all, "\(row.damage), \(what), with the service again")
       }
