@@ -99,6 +99,28 @@ def test_the_person_is_told_of_a_database(kept):  # noqa: F811
     notifications.close()
 
 
+def test_a_vault_that_is_too_large_says_so_and_heals_by_hand(unlocked):
+    unlocked.store("first", "n", "1")
+    unlocked.run("latchkey", "history", "make", check=True)
+    generation = max((unlocked.vault / "generations").glob("*-*-*.db"), key=lambda file: int(file.name.split("-")[0]))
+    unlocked.store("second", "n", "2")
+    damage(unlocked, "vault.db", bytes((64 << 20) + 4096))
+    unlocked.login()
+    (problem,) = [line for line in unlocked.status()["problems"] if "MiB" in line]
+    assert "more than 64 MiB" in problem and "man latchkey-history" in problem
+    assert unlocked.status()["state"] != "unlocked" and asides(unlocked, "vault.db") == []
+    # As the manual page has it.
+    unlocked.stop_daemon()
+    commands = "cd .local/share/latchkey; mkdir aside; mv vault.db vault.db-wal aside; cp generations/$0 vault.db"
+    unlocked.run("sh", "-c", commands, generation.name)
+    unlocked.start_daemon()
+    assert unlocked.login().returncode == 0
+    assert unlocked.lookup("n", "1") == "first" and unlocked.lookup("n", "2") is None
+    assert [line for line in unlocked.status()["problems"] if "older" not in line] == []
+    unlocked.store("third", "n", "3")
+    assert unlocked.lookup("n", "3") == "third"
+
+
 @pytest.mark.parametrize("names", [["keybag"], ["vault.db"], ["keybag", "vault.db"]], ids=" and ".join)
 def test_a_vault_without_a_password_heals_by_itself(new_session, names):
     session = new_session

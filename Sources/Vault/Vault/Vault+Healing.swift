@@ -63,7 +63,9 @@ extension Vault {
       if lstat(path + "/" + KeybagFile.database + suffix, &information) == 0 { sizes.append(Int(information.st_size)) }
     }
     guard sizes.contains(where: { $0 > Vault.sizeLimit }) else { return false }
-    healingProblem = "vault.db: it has more than \(Vault.sizeLimit >> 20) MiB, so it is not healed from its generations"
+    healingProblem =
+      "vault.db: it or a generation has more than \(Vault.sizeLimit >> 20) MiB, so it does not heal by itself; "
+      + "'man latchkey-history' says how to put a generation in its place"
     return true
   }
 
