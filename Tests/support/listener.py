@@ -4,9 +4,10 @@ nothing of this package, which the other user need not be able to read."""
 import socket
 import sys
 
-with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
-    listener.bind(sys.argv[1])
-    listener.listen()
-    print("listening", flush=True)
-    while True:
-        print(listener.accept()[0].recv(65536).hex() or "nothing", flush=True)
+if __name__ == "__main__":
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+        listener.bind(sys.argv[1])
+        listener.listen()
+        print("listening", flush=True)
+        while True:
+            print(listener.accept()[0].recv(65536).hex() or "nothing", flush=True)
