@@ -1,5 +1,6 @@
-"""What others can do to a user: the device key service flooded by four of them, and a lock while that service hangs."""
+"""What others can do to a user: the device key service flooded by four of them, and a lock or a sleep while it is, or hangs."""
 
+import contextlib
 import statistics
 import time
 
@@ -7,6 +8,7 @@ from support.clients import CLASS
 from support.deviced import SHARE, WRAP, Service
 from support.floods import CONNECT, ERASER, HALVES, REQUESTS, UNKNOWN, ask, flood
 from support.hanging import Hanging, login
+from support.logind import Logind
 from support.session import Session, wait_until
 
 # What the slowest request and the lock may take, in milliseconds.
@@ -60,12 +62,47 @@ def locks(stage, below):
     return took
 
 
+def erasures(stage, below):
+    """How long a lock takes, and how long sleep is held up until the keys are erased: alone, and beside four who flood the
+    service."""
+    session = Session(stage, below)
+    service = Service(program=stage / "usr/libexec/latchkey-deviced").start()
+    (session.root / "device.sock").symlink_to(service.path)
+    logind = Logind(session)
+    took = {}
+
+    def unlock():
+        session.run("latchkey", "unlock", "--stdin", input=session.password + "\n", check=True)
+        wait_until(lambda: session.status()["state"] == "unlocked", "the unlock", 60)
+
+    try:
+        session.login()
+        session.store("secret", "bound", "to the device", CLASS, "when-unlocked-this-device-only")
+        wait_until(logind.holds, "the daemon's delay lock", 60)
+        for name, flooded in (("alone", contextlib.nullcontext()), ("beside", flood(service, CONNECT, HALVES, ERASER, UNKNOWN))):
+            took["lock", name], took["sleep", name] = [], []
+            with flooded:
+                for _ in range(LOCKS):
+                    took["lock", name].append(milliseconds(session.lock)[1])
+                    unlock()
+                    took["sleep", name].append(logind.sleep() * 1000)
+                    logind.wake()
+                    unlock()
+                    wait_until(logind.holds, "the daemon's delay lock", 60)
+    finally:
+        logind.close()
+        service.close()
+        session.close()
+    return took
+
+
 class Neighbours:
     """Measured with services and sessions of its own."""
 
     def __init__(self, stage, below):
         self.alone, self.beside = requests(stage)
         self.locks = locks(stage, below)
+        self.erasures = erasures(stage, below)
 
     def report(self):
         """The lines to be printed."""
@@ -73,7 +110,10 @@ class Neighbours:
         def mark(slowest, goal):
             return f"≤ {goal} ms: {'met' if slowest <= goal else '**missed**'}"
 
-        alone, beside = (f"{statistics.median(times):.1f} ms, slowest {max(times):.0f} ms" for times in (self.alone, self.beside))
+        def spread(times):
+            return f"{statistics.median(times):.1f} ms, slowest {max(times):.0f} ms"
+
+        alone, beside = spread(self.alone), spread(self.beside)
         yield (
             f"{REQUESTS} requests of a user to the device key service, all answered: median {alone}; beside four users who"
             f" flood it {beside} ({mark(max(self.beside), REQUEST_GOAL)}).\n")
@@ -81,3 +121,8 @@ class Neighbours:
             f"A lock by `latchkey lock` while the daemon waits for a device key service that hangs, {LOCKS} times: median"
             f" {statistics.median(self.locks):.0f} ms, slowest {max(self.locks):.0f} ms ({mark(max(self.locks), LOCK_GOAL)})."
             "\n")
+        for what, text in (("lock", "A lock by `latchkey lock`"), ("sleep", "From PrepareForSleep until the keys are erased")):
+            alone, beside = self.erasures[what, "alone"], self.erasures[what, "beside"]
+            yield (
+                f"{text}, {LOCKS} times each: median {spread(alone)}; beside the four {spread(beside)}"
+                f" ({mark(max(beside), LOCK_GOAL)}).\n")

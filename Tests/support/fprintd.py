@@ -8,10 +8,13 @@ and answered, is how long STATE.asked and STATE.answered are.
 import json
 import pathlib
 import shutil
-import subprocess
 import sys
 
 from gi.repository import Gio, GLib
+
+# The program is a copy, which has nothing beside it.
+if __name__ != "__main__":
+    from support.systembus import SystemBus, ended, started
 
 NAME = "net.reactivated.Fprint"
 MANAGER = "/net/reactivated/Fprint/Manager"
@@ -37,44 +40,24 @@ class Fprintd:
         self.set()
         program = session.root / "bin/fprintd.py"
         shutil.copy(__file__, program)
-        configuration = session.root / "system-bus.conf"
-        configuration.write_text(
-            f"<busconfig><listen>{session.environment['DBUS_SYSTEM_BUS_ADDRESS']}</listen><auth>EXTERNAL</auth>"
-            '<policy context="default"><allow send_destination="*"/><allow receive_sender="*"/><allow own="*"/>'
-            "</policy>"
-            "</busconfig>"
-        )
-        configuration.chmod(0o644)
-        self._bus = self._start("dbus-daemon", f"--config-file={configuration}", "--nofork", "--print-address")
+        self._bus = SystemBus(session)
         self._program = None
         self.start()
 
-    def _start(self, *command):
-        """Starts what says a line when it is ready."""
-        process = self.session.start(*command, stdout=subprocess.PIPE, text=True)
-        assert process.stdout.readline(), f"{command} did not start"
-        return process
-
     def start(self):
-        self._program = self._start("/usr/bin/python3", self.session.root / "bin/fprintd.py", self.state)
-
-    @staticmethod
-    def _end(process):
-        process.kill()
-        process.wait()
-        process.stdout.close()
+        self._program = started(self.session, "/usr/bin/python3", self.session.root / "bin/fprintd.py", self.state)
 
     def stop(self):
         """There is none any more."""
         if self._program:
-            self._end(self._program)
+            ended(self._program)
             self._program = None
 
     def close(self):
         """Nor any bus."""
         self.stop()
         if self._bus:
-            self._end(self._bus)
+            self._bus.close()
             self._bus = None
 
     def set(self, readers=None):

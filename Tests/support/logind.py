@@ -1,0 +1,114 @@
+"""A stand-in for logind on a session's system bus: one session, which is unlocked, and a machine that goes to sleep.
+
+The real one is in Tests/Desktop and Tests/Machine. It answers on a thread of its own, whatever the test waits for."""
+
+import os
+import select
+import threading
+import time
+
+from gi.repository import Gio, GLib
+from support.pace import Limit
+from support.systembus import SystemBus
+
+NAME, PATH = "org.freedesktop.login1", "/org/freedesktop/login1"
+MANAGER, SESSION = f"{NAME}.Manager", f"{NAME}.Session"
+SESSION_PATH = f"{PATH}/session/_31"
+INTERFACES = f"""<node>
+  <interface name="{MANAGER}">
+    <method name="ListSessions"><arg type="a(susso)" direction="out"/></method>
+    <method name="Inhibit">
+      <arg type="s" direction="in"/><arg type="s" direction="in"/><arg type="s" direction="in"/><arg type="s" direction="in"/>
+      <arg type="h" direction="out"/>
+    </method>
+    <property name="PreparingForSleep" type="b" access="read"/>
+    <signal name="PrepareForSleep"><arg type="b"/></signal>
+  </interface>
+  <interface name="{SESSION}">
+    <property name="Id" type="s" access="read"/><property name="Class" type="s" access="read"/>
+    <property name="Type" type="s" access="read"/><property name="State" type="s" access="read"/>
+    <property name="Service" type="s" access="read"/><property name="Active" type="b" access="read"/>
+    <property name="LockedHint" type="b" access="read"/><property name="Remote" type="b" access="read"/>
+    <property name="User" type="(uo)" access="read"/><property name="Seat" type="(so)" access="read"/>
+  </interface>
+</node>"""
+
+
+class Logind:
+    """`sleep` and `wake` announce what they say."""
+
+    def __init__(self, session):
+        self._session, self._inhibitors, self._prepares = session, [], False
+        self._system = SystemBus(session)
+        self._context = GLib.MainContext()
+        self._loop = GLib.MainLoop(self._context)
+        ready = threading.Event()
+        self._thread = threading.Thread(target=self._serve, args=(ready,), daemon=True)
+        self._thread.start()
+        assert ready.wait(Limit(10).seconds), "logind's stand-in does not start"
+
+    def _serve(self, ready):
+        self._context.push_thread_default()
+        flags = Gio.DBusConnectionFlags.AUTHENTICATION_CLIENT | Gio.DBusConnectionFlags.MESSAGE_BUS_CONNECTION
+        self._bus = Gio.DBusConnection.new_for_address_sync(
+            self._session.environment["DBUS_SYSTEM_BUS_ADDRESS"], flags, None, None)
+        manager, session = Gio.DBusNodeInfo.new_for_xml(INTERFACES).interfaces
+        self._bus.register_object(PATH, manager, self._called, lambda *_: GLib.Variant("b", self._prepares), None)
+        self._bus.register_object(SESSION_PATH, session, None, self._property, None)
+        self._bus.call_sync(
+            "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", "RequestName",
+            GLib.Variant("(su)", (NAME, 4)), None, 0, 10000, None)
+        ready.set()
+        self._loop.run()
+
+    def _called(self, _bus, _sender, _path, _interface, method, arguments, call):
+        if method == "ListSessions":
+            return call.return_value(
+                GLib.Variant("(a(susso))", ([("1", self._session.uid, self._session.user, "seat0", SESSION_PATH)],)))
+        assert arguments.unpack()[0] == "sleep" and arguments.unpack()[3] == "delay"
+        given, kept = os.pipe()
+        self._inhibitors.append(kept)
+        descriptors = Gio.UnixFDList.new()
+        number = descriptors.append(given)
+        os.close(given)
+        call.return_value_with_unix_fd_list(GLib.Variant("(h)", (number,)), descriptors)
+
+    def _property(self, _bus, _sender, _path, _interface, name):
+        return {
+            "Id": GLib.Variant("s", "1"), "Class": GLib.Variant("s", "user"), "Type": GLib.Variant("s", "tty"),
+            "State": GLib.Variant("s", "active"), "Service": GLib.Variant("s", "login"), "Active": GLib.Variant("b", True),
+            "LockedHint": GLib.Variant("b", False), "Remote": GLib.Variant("b", False),
+            "User": GLib.Variant("(uo)", (self._session.uid, f"{PATH}/user/_1")), "Seat": GLib.Variant("(so)", ("seat0", "/")),
+        }[name]  # fmt: skip
+
+    def _announce(self, prepares):
+        self._prepares = prepares
+        self._bus.emit_signal(None, PATH, MANAGER, "PrepareForSleep", GLib.Variant("(b)", (prepares,)))
+        self._bus.flush_sync(None)
+
+    def holds(self):
+        """Whether somebody holds sleep up: the other end of a pipe is open."""
+        poll = select.poll()
+        for end in self._inhibitors:
+            poll.register(end, 0)
+        return len(poll.poll(0)) < len(self._inhibitors)
+
+    def sleep(self, usual=30):
+        """Announces sleep, and waits until nobody holds it up: the seconds that it took."""
+        limit, begun = Limit(usual), time.monotonic()
+        self._announce(True)
+        while self.holds():
+            assert not limit.is_over, "sleep is held up"
+            time.sleep(0.0005)
+        return time.monotonic() - begun
+
+    def wake(self):
+        self._announce(False)
+
+    def close(self):
+        self._loop.quit()
+        self._thread.join()
+        self._bus.close_sync(None)
+        for end in self._inhibitors:
+            os.close(end)
+        self._system.close()
