@@ -154,9 +154,12 @@ let standard = "org.freedesktop.DBus.Error."
   @Test func signalsAboutNamesOfANamespace() throws {
     let pair = try Pair()
     var heard: [String] = []
+    var isInstalled = false
     let slot = try pair.client.matchSignal(
-      sender: "org.freedesktop.DBus", member: "NameOwnerChanged", arg0Namespace: "org.example"
+      sender: "org.freedesktop.DBus", member: "NameOwnerChanged", arg0Namespace: "org.example",
+      installed: { _ in isInstalled = true }
     ) { message throws(BusError) in heard.append(try message.readString()) }
+    try pair.loop.run(until: "the rule") { isInstalled }
     for name in ["com.example.One", "org.examples.Two", "org.example.Three"] {
       try pair.service.requestNameAsync(name) { _ in }
     }
