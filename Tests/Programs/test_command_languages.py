@@ -1,6 +1,7 @@
 """latchkey in another language: what the vault answers, beside a stand-in that speaks English as the vault does."""
 
 import re
+import shutil
 import subprocess
 
 import pytest
@@ -26,18 +27,22 @@ def answers():
 
 @pytest.fixture(scope="module")
 def prefix(folder, programs):
-    """Where latchkey looks for catalogues: above itself, beside the rules."""
-    rules = folder / "share/latchkey/rules.yaml"
-    rules.parent.mkdir(parents=True, exist_ok=True)
+    """A place of its own for latchkey, which looks for catalogues above itself, beside the rules."""
+    prefix = folder / "languages"
+    (prefix / "bin").mkdir(parents=True)
+    shutil.copy(programs / "latchkey", prefix / "bin")
+    rules = prefix / "share/latchkey/rules.yaml"
+    rules.parent.mkdir(parents=True)
     rules.touch()
-    install(folder, MARKED)
+    install(prefix, MARKED)
     for name in ("de", "fr"):
-        compile_catalogue(folder, name, (REPOSITORY / f"po/{name}.po").read_text())
-    return folder
+        compile_catalogue(prefix, name, (REPOSITORY / f"po/{name}.po").read_text())
+    return prefix
 
 
 @pytest.fixture
 def speaker(person, prefix):  # noqa: F811
+    person.program = prefix / "bin/latchkey"
     person.environment |= speaking(MARKED)
     return person
 
