@@ -277,7 +277,7 @@ extension Status {
     status.hasOlderDatabase = true
     status.openedWithoutPassword = true
     status.protectors = [.init(kind: 1, state: 2, created: 3), .init(kind: 3, state: 1, created: .max)]
-    status.needsFormerPassword = true
+    (status.needsFormerPassword, status.hasWaitingCollections) = (true, true)
     status.swappableSecrets = 3
     (status.history.isOn, status.history.count, status.history.newest) = (true, 24, 1_700_000_000)
     status.history.problem = "the disk is full"

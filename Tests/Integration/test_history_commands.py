@@ -296,6 +296,16 @@ def test_removed_everywhere_means_a_deleted_collection_too(deleted):
     assert done.returncode == DONE and lines(done, "added") == ["More"] and both(deleted) == BACK | {"w": None}
 
 
+def test_an_item_of_a_deleted_collection_is_removed_by_its_place(deleted):
+    """Its attributes cannot be read then; nobody needs a key to remove it."""
+    assert deleted.run("latchkey", "rm", "--everywhere", "n=w").returncode == NO_ITEM
+    paths = sorted(one["path"] for one in differences(deleted)[1]["items"])
+    assert deleted.run("latchkey", "rm", "--everywhere", paths[0]).returncode == DONE
+    restore(deleted, deleted.number, "--everything")
+    assert unlock(deleted).returncode == DONE
+    assert lines(restore(deleted, deleted.number, "--everything"), "added") == ["More"]
+
+
 def test_what_does_not_exist(changed):
     number = str(changed.number)
     for words in (["n=nothing"], ["login/4711"], ["--collection", "Nowhere"]):
