@@ -258,12 +258,13 @@ machine: deps build ## a whole machine under QEMU (as root): what is left in its
 
 test-packages: ## the packages of `make deb` in booted Debian 12 and 13 (as root): install, upgrade, remove, interruptions
 	@$(MAKE) -s deps
-	test -e $(DEB)/*.changes || $(MAKE) deb
-	$(PYTEST) -n $(JOBS) Tests/Packages
+	@set -- $(DEB)/*.changes; test -e "$$1" && \
+	  test -z "$$(git ls-files -z | xargs -0 -I{} find {} -maxdepth 0 -newer "$$1" 2>/dev/null | head -1)" || $(MAKE) deb
+	CI=true $(PYTEST) -n $(JOBS) Tests/Packages
 
 # One desktop after the other: each of them draws by the processor.
 test-desktops: deps build ## GNOME, Plasma, Xfce and MATE, booted (as root) and typed into; needs 7 GB below /var/tmp
-	$(PYTEST) Tests/RealDesktops
+	CI=true $(PYTEST) Tests/RealDesktops
 
 # On a machine that does nothing else. The vaults are on the file system of /var/tmp; BENCHFLAGS=--below=DIR names another.
 bench: build ## latchkeyd beside gnome-keyring: a table of ratios, and plots in .build/bench; below 15 minutes

@@ -207,6 +207,7 @@ extension Answers {
     Template("vault.db was damaged, and was made again from a generation and what could be read of the file"),
     Template("vault.db was another vault's, and was made again from a generation and what could be read of the file"),
     Template("vault.db: the copy cannot be read again"),
+    Template("a deleted collection has lost keys"),
     Template("generations: \(.value) cannot be removed"),
     Template("\(.text), and its copy took its place"),
     Template("\(.value) is damaged or of a newer format"),

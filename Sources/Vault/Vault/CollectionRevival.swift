@@ -51,7 +51,7 @@ struct CollectionRevival {
     self.classes = classes.sorted { $0.id < $1.id }
   }
 
-  /// What is on the disk when the transaction ends.
+  /// The rows that are on the disk when the transaction ends.
   struct Written {
     let collection: OpenCollection
     /// The numbers of its class keys, by those in the generation.

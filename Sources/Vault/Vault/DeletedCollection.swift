@@ -34,7 +34,7 @@ enum DeletedCollection {
       return
     }
     let id = try vault.database.ready().vault
-    // What does not open was destroyed, or is none of the vault's.
+    // A class key that does not open was destroyed, or belongs to another vault.
     var usable: [ClassKeyRow] = []
     for one in rows {
       let alone = try OpenCollection(row, classes: [one])

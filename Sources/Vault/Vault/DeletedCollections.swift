@@ -13,7 +13,7 @@ struct DeletedCollections {
     let epoch: UInt32
   }
 
-  /// What a collection's own tier keys are derived by.
+  /// The inputs from which a collection's own tier keys are derived.
   private struct Place: Hashable {
     let uuid: [UInt8]
     let ordinal: UInt64

@@ -171,7 +171,7 @@ public final class HistoryRestore {
     if let deleted = past.deleted(row.collection) {
       guard present == nil else { return report.add(line(item, .conflict, "it is in another collection now")) }
       if let obstacle = revive(deleted) { return report.add(line(item, .left, obstacle)) }
-      // What it was stored by while its class was locked are former keys.
+      // An item that was stored while its class was locked depends on former keys.
       let isRewrapped = row.form == .wrapped ? true : try sealed.rewrap(opened)
       guard isRewrapped, sealed.row.form == .wrapped else {
         return report.add(line(item, .left, "the keys of its class are gone"))
