@@ -11,6 +11,8 @@ from support.pace import seconds
 
 PICTURES = REPOSITORY / ".build/pictures"
 NAME = "org.freedesktop.secrets"
+# What is said of a connection that is gone when it is asked about, or that the service manager keeps for a process that has ended.
+ENDED = "(ended)"
 
 
 class Desktop:
@@ -97,10 +99,10 @@ class Desktop:
         found = []
         for connection in self.bus("ListQueuedOwners", "s", NAME) or []:
             pid = self.bus("GetConnectionUnixProcessID", "s", connection)
-            if pid is not None:
-                comm = self.machine.path(f"/proc/{pid}/comm")
-                with contextlib.suppress(OSError):
-                    found.append(comm.read_text().strip())
+            try:
+                found.append(self.machine.path(f"/proc/{pid}/comm").read_text().strip())
+            except OSError:
+                found.append(ENDED)
         return found
 
     # The session
