@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from sight import await_state, lock, log_in, status, unlock
+from sight import lock, log_in, status, unlock
 
 pytestmark = pytest.mark.thorough
 PASSWORD = "sesame-1"
