@@ -5,7 +5,6 @@ import subprocess
 import time
 
 from desktop import Desktop
-from support import sleeping
 from support.account import TOOLS
 from support.machine import CLEAN, eventually
 from support.pace import seconds
@@ -37,7 +36,6 @@ def prepare(top, shared):
     settings = top / "usr/share/glib-2.0/schemas/99_test.gschema.override"
     settings.write_text("[org.gnome.desktop.session]\nidle-delay=0\n")
     subprocess.run(["glib-compile-schemas", settings.parent], check=True)
-    sleeping.prepare(top)
     modules = next((top / "usr/lib").glob("*-linux-*/security"))
     subprocess.run(["cc", "-shared", "-fPIC", "-o", modules / "pam_norhost.so", shared], check=True)
 

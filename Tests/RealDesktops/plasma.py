@@ -1,6 +1,5 @@
 """Plasma: kscreenlocker asks PAM, and pinentry-qt shows the prompts. KWin draws into a window of an X server."""
 
-from support import sleeping
 from xdesktop import PACKAGES as SERVER
 from xdesktop import XDesktop
 
@@ -17,7 +16,6 @@ def prepare(top):
     (top / "etc/pam.d/greeter").write_text((top / "etc/pam.d/sddm").read_text())
     # A screen that nobody touches locks by itself.
     (top / "etc/xdg/kscreenlockerrc").write_text("[Daemon]\nAutolock=false\n")
-    sleeping.prepare(top)
     drop = top / "etc/systemd/user/plasma-kwin_wayland.service.d/test.conf"
     drop.parent.mkdir(parents=True)
     command = "/usr/bin/kwin_wayland_wrapper --xwayland --x11-display :7 --width 1280 --height 800"

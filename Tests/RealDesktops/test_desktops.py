@@ -77,6 +77,7 @@ def test_the_screen_locks_the_vault_and_the_password_unlocks_it(desktop, means):
     assert desktop.secret(app="unlocked") == "of unlocked"
 
 
+@pytest.mark.parametrize("any_desktop", ["xfce", "mate"], indirect=True)
 def test_sleep_as_logind_announces_it_locks_the_vault(desktop):
     """logind really waits and tells the vault and the desktop; what the kernel does then is a script."""
     desktop.store("of unlocked", app="unlocked")
