@@ -23,6 +23,8 @@ final class NamePlace {
   private(set) var isKept = false
   /// Whether another program waits for the name.
   private(set) var othersWait = false
+  /// Whether a new connection took the place of one that was not the next, and has not been seen as the next one since.
+  private var hasMoved = false
 
   /// The prefix of the descriptors' names.
   private static let prefix = "name-place-"
@@ -78,12 +80,27 @@ final class NamePlace {
       }
       othersWait = queue.contains { $0 != bus.uniqueName && $0 != self.connection?.uniqueName }
       if othersWait {
-        if !isKept || queue.dropFirst().first != connection?.uniqueName { wait() }
+        waitAgainIfNeeded(isNext: queue.dropFirst().first == connection?.uniqueName)
       } else {
+        hasMoved = false
         giveUp()
         dropFormer()
       }
     }
+  }
+
+  /// dbus-daemon puts a new connection first, and one that waits already stays where it is. dbus-broker puts each one last. So a
+  /// place that is not the next one is given up for a new one, but only once until that helps.
+  private func waitAgainIfNeeded(isNext: Bool) {
+    guard connection != nil else { return wait() }
+    guard !isNext else {
+      hasMoved = false
+      return
+    }
+    guard isKept, !hasMoved else { return }
+    hasMoved = true
+    giveUp()
+    wait()
   }
 
   private func wait() {
@@ -108,6 +125,7 @@ final class NamePlace {
           Journal.log(.warning, "the service manager does not keep the place of \(name) for the next daemon")
         }
       }
+      guard hasFormer else { return }
       dropFormer()
       // One of a former daemon was perhaps all that waited.
       lookTwice()
