@@ -55,10 +55,12 @@ struct DeletedCollections {
     wanted = []
   }
 
-  /// Erases the keys.
-  mutating func lock() { open = [:] }
+  /// Erases the keys of a collection that has come back: its own row has them from now on.
+  ///
+  /// - Parameter row: as the generation has it.
+  mutating func erase(_ row: CollectionRow) { open[Place(row)] = nil }
 
-  /// Forgets what is wanted, too.
+  /// Erases the keys, and forgets the collections that are wanted: a password after a lock is given for something else.
   mutating func forget() { (wanted, open) = ([], [:]) }
 }
 

@@ -341,6 +341,7 @@ public final class HistoryRestore {
       guard let collection = written[id]?.collection else { continue }
       vault.keys.collections.append(collection)
       changes.collections.append(collection.row.id)
+      if let row = past.deleted(id)?.row { vault.keys.deleted.erase(row) }
     }
     if !written.isEmpty { vault.keys.chains = chains }
     for line in stale { report.turnIntoConflict(line, reason: "a program changed it meanwhile") }

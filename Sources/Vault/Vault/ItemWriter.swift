@@ -412,6 +412,7 @@ public final class ItemWriter {
 }
 
 extension ItemRow {
-  /// When a new version of it was made: never before the present one, whatever the clock says. By this, healing knows the later one.
-  fileprivate func nextModified(_ time: UInt64) -> UInt64 { max(time, created, modified) }
+  /// The time of a new version: later than the present one if the clock was set back, so that healing and imports know the later
+  /// one.
+  fileprivate func nextModified(_ time: UInt64) -> UInt64 { time < modified ? modified + 1 : max(time, created) }
 }

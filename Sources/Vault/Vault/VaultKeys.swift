@@ -59,7 +59,7 @@ final class VaultKeys {
   /// Erases tier A: the keys of items that are readable only while the session is unlocked. Touches no file.
   func lock() {
     chains.unlocked = nil
-    deleted.lock()
+    deleted.forget()
     for collection in collections { collection.lock() }
   }
 
@@ -67,7 +67,6 @@ final class VaultKeys {
   func seal() {
     lock()
     chains.session = nil
-    deleted.forget()
     ownLocks.liftAll()
     for collection in collections { collection.seal() }
     // Where this device has no share, the index key came with tier key C, and goes with it.
