@@ -165,10 +165,26 @@ def test_what_no_import_brought_stays(unlocked):
     record = unlocked.home / ".local/state/latchkey/imported.json"
     assert record.stat().st_mode & 0o777 == 0o600
     written = json.loads(record.read_text())
-    assert set(written) == {"items", "version"} and all(set(one) == {"here", "there"} for one in written["items"].values())
+    assert set(written) == {"items", "version"} and all(set(one) == {"here", "there", "source"} for one in written["items"].values())
     # One that is damaged counts as none.
     record.write_text("{")
     assert counts(run(unlocked, "gnome-keyring", file, "--into", "Login", "--json")) == {"items": 2, "same": 2}
+
+
+def test_a_newer_file_of_another_place_replaces_nothing(unlocked):
+    """Somebody else may have made it, with the same attributes and a later time."""
+    file = place(unlocked, "Plain.keyring", TEXTUAL)
+    assert run(unlocked, "gnome-keyring", file).returncode == DONE
+    mine = seen(unlocked)
+    (unlocked.home / "elsewhere").mkdir()
+    other = place(unlocked, "elsewhere/Plain.keyring", newer(TEXTUAL, "second=2", "second=3", DAY))
+    done = run(unlocked, "gnome-keyring", other, "--json")
+    assert done.returncode == PARTLY and counts(done) == {"items": 2, "same": 1, "conflicts": 1} and seen(unlocked) == mine
+    # The same place counts, by whatever name.
+    file.write_bytes(other.read_bytes())
+    (unlocked.home / "link").symlink_to(file.parent)
+    assert counts(run(unlocked, "gnome-keyring", unlocked.home / "link" / file.name, "--json")) == {
+        "items": 2, "same": 1, "newer_there": 1}  # fmt: skip
 
 
 def test_two_secrets_of_one_item(unlocked):

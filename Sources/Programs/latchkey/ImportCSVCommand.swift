@@ -50,7 +50,7 @@ struct ImportCSVCommand: ParsableCommand {
     let importer = try Failure.telling {
       try choice.prepare()
       let table = try read()
-      var importer = try choice.importer(into: VaultConnection(choice.place))
+      var importer = try choice.importer(into: VaultConnection(choice.place), from: "csv", [file])
       // "login" is the collection that everything comes into where --into names no other.
       let read = [ForeignCollection(name: "login", label: "", items: table.items)]
       try choice.checkNames(among: read)

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Glibc
 import LatchkeyForeignKeyrings
 import LatchkeyGettext
 import LatchkeyPosix
@@ -55,8 +56,18 @@ struct ImportChoice: ParsableArguments {
     try Sodium.initialize()
   }
 
-  func importer(into vault: VaultConnection) throws -> Importer {
-    try Importer(vault, rules: try rules.files(), choice: self)
+  /// - Parameters:
+  ///   - kind: the name of the command.
+  ///   - places: the files, folders and names that the person gave; empty for the program's own place.
+  func importer(into vault: VaultConnection, from kind: String, _ places: [String] = []) throws -> Importer {
+    let source = ([kind] + places.map(Self.realPath).sorted()).joined(separator: " ")
+    return try Importer(vault, rules: try rules.files(), choice: self, source: source)
+  }
+
+  private static func realPath(_ place: String) -> String {
+    guard let path = realpath(place, nil) else { return place }
+    defer { free(path) }
+    return String(cString: path)
   }
 
   /// Refuses a collection that was asked for by a name that none has.

@@ -24,7 +24,7 @@ struct ImportGNOMEKeyringCommand: ParsableCommand {
       try choice.prepare()
       let folder = ForeignFiles.dataFolder + "/keyrings"
       let files = try ForeignFiles(paths, folder: folder, ending: ".keyring", what: "keyring")
-      var importer = try choice.importer(into: VaultConnection(choice.place))
+      var importer = try choice.importer(into: VaultConnection(choice.place), from: "gnome-keyring", paths)
       let password = try ImportPassword(translated("Password of the keyring: "))
       let read = try files.read(&importer, what: "keyring", choice) { file throws(ForeignFileError) in
         let name = ForeignFile.name(file.path)

@@ -24,7 +24,7 @@ struct ImportJSONCommand: ParsableCommand {
       try choice.prepare()
       let export = try read()
       try choice.checkNames(among: export.collections)
-      var importer = try choice.importer(into: VaultConnection(choice.place))
+      var importer = try choice.importer(into: VaultConnection(choice.place), from: "json", [file])
       // Each collection by its own name: the default one here may be another than there.
       try importer.take(export.collections, standard: nil)
       if let standard = export.collections.first(where: { $0.name == export.standard }) {

@@ -39,7 +39,7 @@ struct ImportKeePassCommand: ParsableCommand {
       do throws(ForeignFileError) { try KeePassHeader.check(opened.bytes) } catch {
         throw Failure.file(translated("\(file) \(error.explanation). Nothing was imported."))
       }
-      var importer = try choice.importer(into: VaultConnection(choice.place))
+      var importer = try choice.importer(into: VaultConnection(choice.place), from: "keepass", [file])
       let (read, left) = try export(opened.bytes)
       for label in left {
         importer.leave(

@@ -36,7 +36,7 @@ struct ImportOO7Command: ParsableCommand {
         paths.isEmpty ? own : paths, folder: ForeignFiles.dataFolder + "/keyrings/v1", ending: ".keyring",
         what: "keyring")
       let vault = try VaultConnection(choice.place)
-      var importer = try choice.importer(into: vault)
+      var importer = try choice.importer(into: vault, from: "oo7", paths)
       let password = try password(vault)
       let read = try files.read(&importer, what: "keyring", choice) { file throws(ForeignFileError) in
         let name = app ?? ForeignFile.name(file.path)

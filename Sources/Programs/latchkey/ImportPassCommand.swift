@@ -35,7 +35,7 @@ struct ImportPassCommand: ParsableCommand {
       let named = ProcessInfo.processInfo.environment["PASSWORD_STORE_DIR"]
       let folder = folder ?? named ?? ForeignFiles.home + "/.password-store"
       let names = try files(of: folder)
-      var importer = try choice.importer(into: VaultConnection(choice.place))
+      var importer = try choice.importer(into: VaultConnection(choice.place), from: "pass", [folder])
       let items = try read(names, of: folder, &importer)
       // "login" is the collection that everything comes into where --into names no other.
       try importer.take([ForeignCollection(name: "login", label: "", items: items)], standard: nil)

@@ -4,14 +4,22 @@ import LatchkeyPosix
 
 /// The items of the vault that were the same at the old place when an import last saw them, with the times that each had then at
 /// both places. One that still has its time was not changed here since. No label, attribute or secret is in it.
+///
+/// Each old place counts for itself: a newer secret of another maker's file never takes the place of one that came from elsewhere.
 struct ImportRecord: Codable {
   private var version = 1
   private var items: [String: Times] = [:]
+  /// The old place of this import.
+  private var source = ""
+
+  private enum CodingKeys: CodingKey { case version, items }
 
   /// When an item was last changed, as both places tell it.
   private struct Times: Codable {
     let here: UInt64
     let there: UInt64
+    /// The old place.
+    let source: String
   }
 
   private static let folder = [".local", "state", "latchkey"]
@@ -19,12 +27,18 @@ struct ImportRecord: Codable {
   private static let sizeLimit = 32 << 20
 
   /// The person's record. One that is missing or cannot be read only has the vault's items stay.
-  static func read() -> ImportRecord {
+  static func read(source: String) -> ImportRecord {
+    var record = read() ?? ImportRecord()
+    record.source = source
+    return record
+  }
+
+  private static func read() -> ImportRecord? {
     let path = ([ForeignFiles.home] + folder).joined(separator: "/")
     guard let folder = try? Folder(path: path, owner: getuid()),
       let bytes = try? folder.read(name, limit: sizeLimit),
       let record = try? JSONDecoder().decode(ImportRecord.self, from: Data(bytes)), record.version == 1
-    else { return ImportRecord() }
+    else { return nil }
     return record
   }
 
@@ -43,16 +57,18 @@ struct ImportRecord: Codable {
   /// - Parameter there: 0 where the old place does not tell it.
   mutating func note(_ path: String, here: UInt64, there: UInt64) {
     guard here < UInt64(time(nil)) else { return }
-    items[Self.place(path)] = Times(here: here, there: there == 0 ? here : there)
+    items[Self.place(path)] = Times(here: here, there: there == 0 ? here : there, source: source)
   }
 
   /// When what an item has was last changed at the old place, where it is as the last import saw it.
   func origin(of item: ListedItem) -> UInt64? {
-    items[item.place].flatMap { $0.here == item.modified ? $0.there : nil }
+    seen(item).flatMap { $0.here == item.modified ? $0.there : nil }
   }
 
-  /// Whether an import saw it, as it is now or as it was.
-  func has(_ item: ListedItem) -> Bool { items[item.place] != nil }
+  /// Whether an import from this place saw it, as it is now or as it was.
+  func has(_ item: ListedItem) -> Bool { seen(item) != nil }
+
+  private func seen(_ item: ListedItem) -> Times? { items[item.place].flatMap { $0.source == source ? $0 : nil } }
 
   private static func place(_ path: String) -> String { String(path.dropFirst(ListedCollection.folder.count)) }
 }

@@ -17,14 +17,16 @@ struct Importer {
   private let choice: ImportChoice
   private let progress = Progress()
   private(set) var report: ImportReport
-  private var record = ImportRecord.read()
+  private var record: ImportRecord
   /// Items that took the place of the vault's.
   private var replaced: [(path: String, item: ForeignItem)] = []
   private var done = 0
   private var count = 0
 
-  init(_ vault: VaultConnection, rules: [RulesFile], choice: ImportChoice) throws {
+  /// - Parameter source: the old place, as the record tells it from others.
+  init(_ vault: VaultConnection, rules: [RulesFile], choice: ImportChoice, source: String) throws {
     (self.vault, self.rules, self.choice) = (vault, rules, choice)
+    record = ImportRecord.read(source: source)
     channel = try vault.openChannel()
     report = ImportReport(isDry: choice.dryRun)
   }
@@ -405,13 +407,16 @@ struct Importer {
     add(.same, item, home, present.item.accessibility)
   }
 
+  /// The bus's errors when the vault's service has ended.
+  private static let endings = ["Disconnected", "NoReply", "ServiceUnknown", "NameHasNoOwner"]
+
   /// Why the vault did not take one item; an error that concerns all of them is thrown.
   private func refusal(_ body: () throws -> Void) throws -> String? {
     do {
       try body()
       return nil
     } catch let error as BusError
-      where !error.isLocked && !error.isStandard("Disconnected") && !error.isStandard("NoReply")
+      where !error.isLocked && !Self.endings.contains(where: error.isStandard)
     {
       return Answers.told(error.message)
     }
