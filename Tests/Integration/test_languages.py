@@ -124,7 +124,7 @@ def test_doctor_is_told(session, languages, healthy):  # noqa: F811
              # What the bus says itself.
              'Name "org.freedesktop.systemd1" does not exist', "pam_unix.so", "pam_fprintd.so", "pam_latchkey.so", "pam_systemd.so",
              "latchkey-derive", "latchkeyd.service", "latchkeyd.socket", "latchkeyd", "org.freedesktop.secrets", "ext4", "auth", "session",
-             "password", "optional", "active", "inactive"]  # fmt: skip
+             "password", "optional", "active", "inactive", "init_on_free"]  # fmt: skip
     assert left(done.stdout, *same, *names, session.user) == [], done.stdout
     assert len(done.stdout.splitlines()) > len(plain)
     assert all(english(check["found"]) for check in plain)
