@@ -21,8 +21,11 @@ class Terminal:
         self.machine = machine
         self.user = user
         self.terminal = terminal
-        if terminal.expect([r"[$#] $", refusal]) != 0:
+        ended = terminal.expect([r"[$#] $", refusal, pexpect.EOF])
+        if ended != 0:
             terminal.close(force=True)
+            # systemd-run can lose the last line of a program that ends. ssh's status says the same as that line.
+            assert ended == 1 or terminal.exitstatus == 255, (terminal.exitstatus, terminal.before)
             raise LoginRefused(terminal.before)
         # The two quotes keep the echo of this line from looking like the prompt.
         terminal.sendline("PS1='@''@> ' PS2=; stty -echo; bind 'set enable-bracketed-paste off' 2>/dev/null")
