@@ -39,12 +39,13 @@ def test_the_cost_of_the_former_one_is_not_kept(resident, new_keybag, operation,
 
 
 def test_a_password_that_takes_too_long_here_is_noted(login):
-    if available_memory() < 3 << 30:
+    if available_memory() < 4 << 30:
         pytest.skip("it takes more memory than there is")
     daemon = login.daemon()
     begun = time.thread_time()
-    login.created_before(creation.keybag(PASSWORD, passes=10, memory=448 << 20))
-    if time.thread_time() - begun < 2.3:
+    login.created_before(creation.keybag(PASSWORD, passes=10, memory=768 << 20))
+    # The helper's libsodium takes about two thirds of the time of Python's.
+    if time.thread_time() - begun < 4:
         pytest.skip("this machine is fast enough for that")
     assert login.run(AUTHENTICATE) == UNLOCKED
     ((milliseconds,),) = [struct.unpack("<2xI", packet) for packet in daemon.packets if packet[1] == SLOW_PASSWORD]
