@@ -22,7 +22,8 @@ final class ServiceScene {
   private let client: Bus
   private let bus: Bus
   private let name: String
-  private var session = ""
+  /// The path of the client's transport session.
+  private(set) var session = ""
 
   static let service = "org.freedesktop.Secret.Service"
   static let prompt = "org.freedesktop.Secret.Prompt"
