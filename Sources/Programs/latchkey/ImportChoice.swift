@@ -57,17 +57,17 @@ struct ImportChoice: ParsableArguments {
   }
 
   /// - Parameters:
-  ///   - kind: the name of the command.
-  ///   - places: the files, folders and names that the person gave; empty for the program's own place.
-  func importer(into vault: VaultConnection, from kind: String, _ places: [String] = []) throws -> Importer {
-    let source = ([kind] + places.map(Self.realPath).sorted()).joined(separator: " ")
+  ///   - kind: the name of the command, with the names that tell one other program from another.
+  ///   - paths: the files and folders that the person gave; empty for the program's own place.
+  func importer(into vault: VaultConnection, from kind: String, _ paths: [String] = []) throws -> Importer {
+    let source = ([kind] + paths.map(Self.realPath).sorted()).joined(separator: " ")
     return try Importer(vault, rules: try rules.files(), choice: self, source: source)
   }
 
-  private static func realPath(_ place: String) -> String {
-    guard let path = realpath(place, nil) else { return place }
-    defer { free(path) }
-    return String(cString: path)
+  private static func realPath(_ path: String) -> String {
+    guard let real = realpath(path, nil) else { return path }
+    defer { free(real) }
+    return String(cString: real)
   }
 
   /// Refuses a collection that was asked for by a name that none has.

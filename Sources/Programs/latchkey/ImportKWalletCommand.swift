@@ -40,7 +40,7 @@ struct ImportKWalletCommand: ParsableCommand {
     let importer = try Failure.telling {
       try choice.prepare()
       var importer = try choice.importer(
-        into: VaultConnection(choice.place), from: "kwallet", running ? ["--running"] : paths)
+        into: VaultConnection(choice.place), from: running ? "kwallet --running" : "kwallet", running ? [] : paths)
       let read = running ? try served(&importer) : try wallets(&importer)
       if importer.report.isWhole { try choice.checkNames(among: read.wallets) }
       try place(read.wallets, standard: read.standard, in: &importer)

@@ -27,7 +27,7 @@ struct ImportServiceCommand: ParsableCommand {
       let vault = try VaultConnection(choice.place)
       let provider = try other.connect(choice.place)
       try other.check(provider, isNot: vault, so: translated("there is nothing to import"))
-      var importer = try choice.importer(into: vault, from: "service", [other.owner, other.bus ?? ""])
+      var importer = try choice.importer(into: vault, from: "service \(other.owner) \(other.bus ?? "")")
       let service = ForeignService(provider, isAsking: choice.isAsking)
       let read = try service.collections(choice) { importer.leave($0, $1, $2) }
       try importer.take(read.collections, standard: read.standard)
