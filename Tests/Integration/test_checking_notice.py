@@ -6,7 +6,7 @@ import time
 import pytest
 from support.access import lookup, store
 from support.keychain import Windows
-from support.notifications import Notifications
+from support.notifications import Notifications, know_the_first
 from support.person import ask_on_terminals
 from support.session import wait_until
 
@@ -17,6 +17,7 @@ TITLE = "Latchkey is checking your answer"
 def slow(session):
     """A session with an item whose passphrase is checked for as long as the file that this gives is missing."""
     ask_on_terminals(session)
+    know_the_first(session)
     assert session.login().returncode == 0
     store(session, "the secret", "open sesame", "k", "v")
     leave, wait = session.root / "tmp/leave", session.root / "bin/wait"
@@ -37,22 +38,20 @@ def notifications(session):
 def test_a_window_that_is_gone_is_followed_by_a_notification(session, slow, notifications):
     windows = Windows(session)
     assert session.login().returncode == 0
-    before = len(notifications.look())
     windows.answer("open sesame")
     reading = session.start("secret-tool", "lookup", "k", "v", stdout=subprocess.PIPE, text=True)
-    wait_until(lambda: len(notifications.look()) > before, "the notification")
-    ((title, text),) = notifications.shown[before:]
+    wait_until(lambda: notifications.look(), "the notification")
+    ((title, text),) = notifications.shown
     assert title == TITLE and "slow or busy machine" in text
     assert reading.poll() is None and notifications.closed == []
     slow.touch()
     assert reading.communicate()[0] == "the secret"
-    wait_until(lambda: notifications.look() and notifications.closed == [before + 1], "its end")
+    wait_until(lambda: notifications.look() and notifications.closed == [1], "its end")
 
 
 def test_a_terminal_says_it_itself(session, slow, notifications):
-    before = len(notifications.look())
     person = lookup(session, "k", "v").expect("assphrase").type("open sesame").expect("Checking...")
     time.sleep(4)
     slow.touch()
     assert person.last_line() == "the secret"
-    assert len(notifications.look()) == before
+    assert notifications.look() == []
