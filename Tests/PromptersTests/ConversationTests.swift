@@ -35,7 +35,7 @@ struct ConversationTests {
   private func conversation(_ person: Person, _ purpose: PromptRequest.Purpose) -> PromptConversation {
     PromptConversation(
       prompter: person,
-      wording: Wording(
+      wording: PromptWording(
         PromptRequest(purpose: purpose, label: "", caller: "", window: "", terminal: ""),
         at: purpose == .login ? .unlock : .collection))
   }
@@ -78,7 +78,7 @@ struct ConversationTests {
     let person = Person(["", "x", "y", "z", "z"])
     #expect(ask(conversation(person, .newPassphrase), .secret("")) == "z")
     #expect(
-      person.questions.map(\.warning) == ["", Wording.emptiness, "", Wording.difference, ""])
+      person.questions.map(\.warning) == ["", PromptWording.emptiness, "", PromptWording.difference, ""])
     let itself = Person(["", "x"], repeatsNew: true)
     #expect(ask(conversation(itself, .newPassphrase), .secret("")) == "x" && itself.questions.count == 2)
     let twice = Person(["x", "", "", "x"])
@@ -98,7 +98,7 @@ struct ConversationTests {
       "Passphrase for 'mark'", "Passphrase for 'Bank': ", "Passphrase for 'Bank', wanted by mail: ", "Password: ", "",
     ]
     let person = Person([])
-    let wording = Wording(request, at: .item, mark: "mark")
+    let wording = PromptWording(request, at: .item, mark: "mark")
     #expect(wording.environment == ["LATCHKEY_LABEL": "mark"])
     let conversation = PromptConversation(prompter: person, wording: wording, given: given)
     // Both times, without a repetition.
@@ -111,10 +111,10 @@ struct ConversationTests {
     }
     #expect(ask(PromptConversation(prompter: Person([]), wording: wording, given: given), .visible(own)) == nil)
     for service: PromptStep.Service in [.unlock, .presence, .biometry, .collection] {
-      let wording = Wording(request, at: service, mark: "mark")
+      let wording = PromptWording(request, at: service, mark: "mark")
       #expect(ask(PromptConversation(prompter: Person([]), wording: wording, given: given), .secret(own)) == nil)
     }
-    let unmarked = Wording(request, at: .item)
+    let unmarked = PromptWording(request, at: .item)
     #expect(unmarked.environment == ["LATCHKEY_LABEL": "Bank", "LATCHKEY_CALLER": "mail"])
     for text in others + [own] {
       #expect(ask(PromptConversation(prompter: Person([]), wording: unmarked, given: given), .secret(text)) == nil)

@@ -48,7 +48,7 @@ final class Pinentry: Prompter {
   func ask(_ question: PromptText) -> Answer {
     let texts = [
       ("SETTITLE", question.title), ("SETDESC", "\(question.message)\n\n\(question.detail)"),
-      ("SETPROMPT", question.label), ("SETOK", question.button), ("SETCANCEL", Wording.cancel),
+      ("SETPROMPT", question.label), ("SETOK", question.button), ("SETCANCEL", PromptWording.cancel),
     ]
     for (command, text) in texts {
       guard process.run("\(command) \(Assuan.escape(text))") else { return .unavailable }
@@ -56,8 +56,8 @@ final class Pinentry: Prompter {
     if !question.warning.isEmpty { _ = process.run("SETERROR \(Assuan.escape(question.warning))") }
     if !question.repeatLabel.isEmpty {
       // Those that can do neither say so, or pass over it.
-      _ = process.run("SETQUALITYBAR \(Assuan.escape(Wording.strength))")
-      _ = process.run("SETREPEATERROR \(Assuan.escape(Wording.difference))")
+      _ = process.run("SETQUALITYBAR \(Assuan.escape(PromptWording.strength))")
+      _ = process.run("SETREPEATERROR \(Assuan.escape(PromptWording.difference))")
       _ = process.run("SETREPEAT \(Assuan.escape(question.repeatLabel))")
     }
     guard takeTerminal() else { return .unavailable }

@@ -17,7 +17,7 @@ public final class PromptConversation: Conversation {
   public private(set) var wasSeen = false
 
   private let prompter: any Prompter
-  private let wording: Wording
+  private let wording: PromptWording
   private let given: GivenPassphrase?
   private var notes: [String] = []
   /// Whether the last answer was typed, and is no new passphrase.
@@ -26,7 +26,7 @@ public final class PromptConversation: Conversation {
   /// Asks by `prompter`, in these words.
   ///
   /// - Parameter given: the answer to the one question that a program answered; the words have a mark for that.
-  public init(prompter: any Prompter, wording: Wording, given: GivenPassphrase? = nil) {
+  public init(prompter: any Prompter, wording: PromptWording, given: GivenPassphrase? = nil) {
     self.prompter = prompter
     self.wording = wording
     self.given = given
@@ -86,7 +86,7 @@ public final class PromptConversation: Conversation {
     notes = []
     while let given = answer(to: question) {
       guard question.isNew else { return body(given) }
-      question.warning = Wording.emptiness
+      question.warning = PromptWording.emptiness
       guard given.count > 0 else { continue }
       if prompter.repeatsNew { return body(given) }
       // Enter alone was meant for the first time, and pressed twice.
@@ -94,7 +94,7 @@ public final class PromptConversation: Conversation {
       while second?.count == 0 { second = answer(to: wording.repetition(of: question)) }
       guard let second else { return }
       if Sodium.equal(given.bytes, second.bytes) { return body(given) }
-      question.warning = Wording.difference
+      question.warning = PromptWording.difference
     }
   }
 

@@ -125,7 +125,7 @@ final class SystemPrompter: Prompter {
     let texts = [
       ("title", question.title), ("message", question.message), ("description", question.detail),
       ("warning", question.warning), ("choice-label", ""), ("caller-window", window),
-      ("continue-label", question.button), ("cancel-label", Wording.cancel),
+      ("continue-label", question.button), ("cancel-label", PromptWording.cancel),
     ]
     writer.open("a", "{sv}")
     for (name, text) in texts {

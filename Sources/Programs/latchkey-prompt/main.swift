@@ -23,7 +23,7 @@ private func authenticate(
   _ deadline: PromptDeadline
 ) -> PromptEnd {
   if request.purpose == .loginAdvice {
-    let conversation = PromptConversation(prompter: prompter, wording: Wording(request, at: .unlock))
+    let conversation = PromptConversation(prompter: prompter, wording: PromptWording(request, at: .unlock))
     return conversation.advise() ? .granted : conversation.end ?? .unavailable
   }
   let steps = PromptStep.steps(of: request)
@@ -36,7 +36,7 @@ private func authenticate(
     var outcome = PromptEnd.unavailable
     for service in step.services where outcome == .unavailable {
       let own = service == .item ? given : nil
-      let wording = Wording(request, at: service, mark: own == nil ? nil : Base64.encode(Sodium.randomBytes(18)))
+      let wording = PromptWording(request, at: service, mark: own == nil ? nil : Base64.encode(Sodium.randomBytes(18)))
       let conversation = PromptConversation(prompter: prompter, wording: wording, given: own)
       outcome = authenticate(
         service, conversation, wording, request, options, deadline, attempts: own == nil ? attempts : 1)
@@ -45,13 +45,13 @@ private func authenticate(
     guard outcome == .granted else { return outcome }
   }
   guard !wasSeen else { return .granted }
-  let conversation = PromptConversation(prompter: prompter, wording: Wording(request, at: .presence))
+  let conversation = PromptConversation(prompter: prompter, wording: PromptWording(request, at: .presence))
   return conversation.confirm() ? .granted : conversation.end ?? .unavailable
 }
 
 /// Runs one PAM service until it accepts, or there is no more answer.
 private func authenticate(
-  _ service: PromptStep.Service, _ conversation: PromptConversation, _ wording: Wording, _ request: PromptRequest,
+  _ service: PromptStep.Service, _ conversation: PromptConversation, _ wording: PromptWording, _ request: PromptRequest,
   _ options: Options, _ deadline: PromptDeadline, attempts: Int
 ) -> PromptEnd {
   for attempt in 1...attempts {

@@ -2,7 +2,7 @@ import LatchkeyControl
 import LatchkeyGettext
 
 /// The words of a prompt. Labels, names and the messages of PAM modules are made safe to show.
-public struct Wording: Sendable {
+public struct PromptWording: Sendable {
   /// The purpose of the prompt.
   let purpose: PromptRequest.Purpose
   /// The service that asks.
@@ -24,7 +24,7 @@ public struct Wording: Sendable {
     purpose = request.purpose
     self.service = service
     let label = PlainText.name(request.label)
-    subject = Wording.subject(label, isCollection: service == .collection || request.purpose == .loginAdvice)
+    subject = PromptWording.subject(label, isCollection: service == .collection || request.purpose == .loginAdvice)
     let caller = PlainText.name(request.caller)
     if let mark {
       ownText = "Passphrase for '\(mark)'"
@@ -42,7 +42,7 @@ public struct Wording: Sendable {
       ? translated("An application") : translated("The application \"\(caller)\" (as far as can be told)")
     var sentences: [String]
     switch request.purpose {
-    case .item: sentences = [Wording.reading(application, subject, again: request.reuse)]
+    case .item: sentences = [PromptWording.reading(application, subject, again: request.reuse)]
     case .itemAccess:
       let change = ChangeWords.clauses(PlainText.sentence(request.change))
       sentences = [translated("\(application) wants \(subject) \(change) from now on.")]
@@ -51,7 +51,7 @@ public struct Wording: Sendable {
     case .login, .collection, .newPassphrase, .newVault:
       sentences = [translated("\(application) wants access to your secrets.")]
     }
-    if request.purpose == .newVault { sentences.append(Wording.creation) }
+    if request.purpose == .newVault { sentences.append(PromptWording.creation) }
     if request.hasPassphrase { sentences.append(translated("It has the passphrase already.")) }
     if !reason.isEmpty { sentences.append(translated("It says: \"\(reason)\"")) }
     detail = sentences.joined(separator: " ")
@@ -133,9 +133,9 @@ public struct Wording: Sendable {
     let text = PlainText.sentence(asked)
     var bare = Substring(text)
     while let last = bare.last, last == ":" || last == " " { bare.removeLast() }
-    let isUsual = bare.isEmpty || bare == ownText || Wording.usual.contains(bare.lowercased())
+    let isUsual = bare.isEmpty || bare == ownText || PromptWording.usual.contains(bare.lowercased())
     var question = PromptText(
-      title: Wording.unlocking, message: String(bare), detail: detail, warning: warning, label: "\(bare):",
+      title: PromptWording.unlocking, message: String(bare), detail: detail, warning: warning, label: "\(bare):",
       button: translated("Unlock"), isVisible: isVisible, isNew: isNew && !isVisible)
     if isNew {
       question.title = translated("New passphrase")
@@ -153,7 +153,7 @@ public struct Wording: Sendable {
       question.message =
         isNew ? translated("Choose a passphrase for \(subject)") : translated("Enter the passphrase of \(subject)")
       question.label = isNew ? translated("New passphrase:") : translated("Passphrase:")
-      question.repeatLabel = isNew ? Wording.again : ""
+      question.repeatLabel = isNew ? PromptWording.again : ""
     }
     return question
   }
@@ -161,7 +161,7 @@ public struct Wording: Sendable {
   /// A PAM module's message, shown by itself.
   func notice(_ text: String) -> PromptText {
     PromptText(
-      title: isNew ? translated("New passphrase") : Wording.unlocking, message: text, detail: detail, label: "",
+      title: isNew ? translated("New passphrase") : PromptWording.unlocking, message: text, detail: detail, label: "",
       button: "")
   }
 
@@ -181,7 +181,8 @@ public struct Wording: Sendable {
   /// The sentence to agree to if nothing is typed; `text` is a PAM module's message.
   func confirmation(_ text: String = "") -> PromptText {
     var question = PromptText(
-      title: Wording.unlocking, message: text.isEmpty ? translated("Allow this") : text, detail: detail, label: "",
+      title: PromptWording.unlocking, message: text.isEmpty ? translated("Allow this") : text, detail: detail,
+      label: "",
       button: text.isEmpty ? translated("Allow") : translated("Continue"))
     question.isConfirmation = true
     return question
@@ -191,7 +192,7 @@ public struct Wording: Sendable {
   func repetition(of question: PromptText) -> PromptText {
     var second = question
     second.message = translated("Enter the new passphrase of \(subject) again")
-    second.label = Wording.again
+    second.label = PromptWording.again
     second.repeatLabel = ""
     second.warning = ""
     return second

@@ -5,7 +5,7 @@ import Testing
 @testable import LatchkeyPrompters
 
 @Suite("What a prompt says")
-struct WordingTests {
+struct PromptWordingTests {
   @Test(
     "names are one line, without what controls a terminal or turns the writing",
     arguments: [
@@ -22,7 +22,7 @@ struct WordingTests {
 
   private func wording(
     _ purpose: PromptRequest.Purpose, label: String = "", caller: String = "", at service: PromptStep.Service? = nil
-  ) -> Wording {
+  ) -> PromptWording {
     let usual: PromptStep.Service =
       switch purpose {
       case .login, .newVault, .loginAdvice: .unlock
@@ -30,7 +30,7 @@ struct WordingTests {
       case .item, .itemAccess, .newItemPassphrase: .item
       }
     let request = PromptRequest(purpose: purpose, label: label, caller: caller, window: "", terminal: "")
-    return Wording(request, at: service ?? usual)
+    return PromptWording(request, at: service ?? usual)
   }
 
   @Test("where there is no vault yet, it says that the login password creates it")
@@ -38,7 +38,7 @@ struct WordingTests {
     let creating = wording(.newVault, caller: "mail").question("Password: ", isVisible: false, warning: "")
     let opening = wording(.login, caller: "mail").question("Password: ", isVisible: false, warning: "")
     #expect(creating.message == "Enter your login password" && creating.label == opening.label && !creating.isNew)
-    #expect(creating.detail == "\(opening.detail) \(Wording.creation)")
+    #expect(creating.detail == "\(opening.detail) \(PromptWording.creation)")
   }
 
   @Test("whose password the login collection has, and how it is changed")
@@ -73,7 +73,7 @@ struct WordingTests {
     #expect(new.detail == "\(named) wants the item \"Bank\" to have a passphrase.")
     let request = PromptRequest(
       purpose: .itemAccess, label: "Bank", caller: "mail", window: "", terminal: "", change: "to require nothing")
-    let change = Wording(request, at: .presence).question("Password: ", isVisible: false, warning: "")
+    let change = PromptWording(request, at: .presence).question("Password: ", isVisible: false, warning: "")
     #expect(change.detail == "\(named) wants the item \"Bank\" to require nothing from now on.")
     #expect(!change.isNew)
     #expect(wording(.item, at: .presence).refusal != wording(.item).refusal)
@@ -87,7 +87,7 @@ struct WordingTests {
   func reuse(_ seconds: UInt16, _ text: String) {
     let request = PromptRequest(
       purpose: .item, label: "Bank", caller: "mail", window: "", terminal: "", reuse: seconds)
-    let question = Wording(request, at: .presence).question("Password: ", isVisible: false, warning: "")
+    let question = PromptWording(request, at: .presence).question("Password: ", isVisible: false, warning: "")
     #expect(
       question.detail
         == "The application \"mail\" (as far as can be told) wants to read or change the item \"Bank\", and to read it again \(text) without asking."
