@@ -13,7 +13,7 @@ import pytest
 from agreement import Agreement
 from conftest import running
 from qemu import eventually
-from sight import INSIDE, UID, Known, Sight, add_items, assert_key_follows, assert_nothing, lock, log_in, unlock
+from sight import INSIDE, UID, Known, Sight, add_items, assert_nothing, lock, log_in, unlock
 
 pytestmark = pytest.mark.thorough
 
@@ -117,9 +117,3 @@ def test_memory_that_is_not_erased_is_found(machine, known, password):
     log_out(machine)
     machine.root.run("sleep 60")
     assert Sight(machine, known, "not erased, 60 s after the logout").blocks > 0
-
-
-def test_a_key_follows_from_what_is_not_erased(machine, known, password):
-    log_in(machine.console, password)
-    lock(machine)
-    assert_key_follows(machine, known, password)
