@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 from support.languages import MARKED, english, install, speaking, translation
-from support.notifications import Notifications
+from support.notifications import Notifications, know_the_first
 from support.session import BUS, wait_until
 from test_doctor import machine as healthy  # noqa: F401 (a fixture)
 from test_switch import machine as providers  # noqa: F401 (a fixture)
@@ -180,22 +180,54 @@ def test_completions_are_the_same_in_every_language(speaks):
         assert marked == speaks.run("latchkey", "--generate-completion-script", shell, env=speaks.environment | {"LC_ALL": "C"}).stdout
 
 
-def test_the_first_notification(new_session, languages):
+@pytest.fixture
+def desktop(new_session, languages):
+    """A session whose desktop speaks a language. The bus starts the daemon, so its environment is that of the desktop."""
     session = new_session
     told = ",".join(f"{name},{value}" for name, value in speaking(MARKED).items())
     command = ["dbus-send", "--session", "--print-reply", *BUS, "org.freedesktop.DBus.UpdateActivationEnvironment"]
     session.run(*command, f"dict:string:string:{told}", check=True)
-    shown = Notifications(session)
-    try:
-        # Started by the bus: its environment is that of the desktop.
-        session.start_daemon()
-        session.restart()
-        assert session.login().returncode == 0
-        wait_until(shown.look, "the notification")
-        ((title, text),) = shown.shown
-        assert title == translation("Latchkey keeps your secrets now", MARKED)
-        assert english(title + text) == [] and translation("Programs store", MARKED).split()[0] in text
-    finally:
-        shown.close()
+    session.start_daemon()
+    session.restart()
+    yield session
     # Logs are no text for a person.
     assert "ȧ" not in session.log()
+
+
+@pytest.fixture
+def shown(desktop):
+    notifications = Notifications(desktop)
+    yield notifications
+    notifications.close()
+
+
+def the_one(shown, title, begin):
+    """The notification that is shown has this title, and nothing in it is left in English."""
+    wait_until(shown.look, "the notification")
+    ((found, text),) = shown.shown
+    assert found == translation(title, MARKED)
+    assert english(found + text) == [] and translation(begin, MARKED).split()[0] in text
+
+
+def test_the_first_notification(desktop, shown):
+    assert desktop.login().returncode == 0
+    the_one(shown, "Latchkey keeps your secrets now", "Programs store")
+
+
+def test_the_notification_of_a_former_password(desktop, shown):
+    know_the_first(desktop)
+    for _ in range(2):
+        assert desktop.login().returncode == 0
+        desktop.logout()
+    desktop.set_password("set by root")
+    assert desktop.login().returncode == 0
+    the_one(shown, "The vault stays locked", "The password that was just given")
+
+
+def test_the_notification_of_a_healed_file(desktop, shown):
+    know_the_first(desktop)
+    assert desktop.login().returncode == 0
+    (desktop.vault / "keybag").write_bytes(b"damaged")
+    desktop.lock()
+    assert desktop.locker().returncode == 0
+    the_one(shown, "The vault was repaired", "A file of the vault")
