@@ -120,8 +120,10 @@ $(PROGRAMS:%=$(BUILT)/%) $(PAM_MODULE):
 	$(MAKE) build
 
 # dpkg-buildpackage writes its packages beside the folder that it builds, so it gets a copy of the sources. SwiftPM fetches
-# what Package.swift names before that; the build itself needs no network. -nc: the copy is clean.
+# what Package.swift names before that; the build itself needs no network, and gets none where the kernel lets us take it away.
+# -nc: the copy is clean.
 DEB := .build/deb
+OFFLINE = $(shell unshare -rn true 2>/dev/null && echo unshare -rn)
 
 deb: ## Debian packages, in .build/deb
 	@$(MAKE) -s deps PACKAGES="$(BUILD_PACKAGES) $(DEB_PACKAGES)"
@@ -130,7 +132,7 @@ deb: ## Debian packages, in .build/deb
 	mkdir -p $(DEB)/latchkey/.build
 	tar -c --exclude=./.build --exclude=./.git . | tar -x -C $(DEB)/latchkey
 	cp -a .build/checkouts .build/repositories .build/workspace-state.json $(DEB)/latchkey/.build/
-	cd $(DEB)/latchkey && dpkg-buildpackage -us -uc -b -nc
+	cd $(DEB)/latchkey && $(OFFLINE) dpkg-buildpackage -us -uc -b -nc
 	lintian --pedantic --fail-on error,warning,info,pedantic $(DEB)/*.changes
 	rm -rf $(DEB)/latchkey
 

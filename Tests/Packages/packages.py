@@ -39,7 +39,7 @@ class Packages:
             shutil.copy(file, target)
 
     def renamed(self, version, folder):
-        """The packages with another version, whose programs are other files."""
+        """The packages with another version, whose programs are other files, and whose units say that they are newer."""
 
         def change(name, tree):
             control = tree / "DEBIAN/control"
@@ -50,6 +50,8 @@ class Packages:
                 for program in tree.glob(pattern):
                     with program.open("ab") as file:
                         file.write(b"another version")
+            for unit in tree.glob("usr/lib/systemd/*/latchkey*.service"):
+                unit.write_text(unit.read_text().replace("Description=", "Description=Newer: "))
 
         return self.changed(folder, change)
 

@@ -2,8 +2,10 @@
 
 import os
 
+import pexpect
 import pytest
 from packages import APT
+from support.session import wait_until
 
 STACKS = ("common-auth", "common-account", "common-session", "common-session-noninteractive", "common-password")
 SECRET = "correct horse"
@@ -53,6 +55,17 @@ def test_upgrade_keeps_the_daemon_and_its_keys(machine, alice, newer):
         assert not os.readlink(f"/proc/{alice.daemon()}/exe").endswith(" (deleted)")
         assert session.lookup(app="one") == SECRET
         assert session.lookup(app="two") == "later"
+
+
+def test_upgrade_has_the_managers_read_the_new_units(machine, alice, newer):
+    with alice.ssh() as session:
+        described = lambda: session.run("systemctl --user show --property=Description --value latchkeyd.service").stdout
+        assert described().strip() and "Newer" not in described()
+        install(machine, newer)
+        # A manager answers the signal when it is done with what came before.
+        wait_until(lambda: "Newer" in described(), "the user manager's reading of the new unit")
+    said = machine.root("systemctl", "show", "--property=Description", "--value", "latchkey-deviced.service").stdout
+    assert "Newer" in said
 
 
 def test_upgrade_leaves_the_files_of_pam(machine, newer):
@@ -145,3 +158,17 @@ def test_purge_keeps_what_is_not_ours_to_delete(machine, alice, packages, answer
     with alice.ssh() as session:
         assert session.lookup(app="one") == SECRET
         assert session.lookup(app="bound") == ("bound" if answer is None else None)
+
+
+@pytest.mark.parametrize("answer", ["no", "yes"])
+def test_purge_asks_a_person_at_a_terminal(machine, alice, answer):
+    with alice.ssh() as session:
+        session.store("bound", "when-unlocked-this-device-only", app="bound")
+    alice.await_end()
+    purge = machine.terminal("env", "DEBIAN_FRONTEND=readline", *APT[2:], "purge", "latchkey", "libpam-latchkey")
+    purge.expect("Delete the keys that bind secrets to this machine")
+    purge.expect(r"\[yes/no\]")
+    purge.sendline(answer)
+    purge.expect(pexpect.EOF)
+    assert machine.path("/var/lib/latchkey").exists() == (answer == "no")
+    assert naming_the_module(machine) == set() and alice.vault.exists()
