@@ -1,15 +1,18 @@
 """FORMAT.md is true: a reader made from its text alone opens what the programs wrote, and nothing that was altered."""
 
 import json
+import os
+import re
 import shutil
 import sqlite3
+import textwrap
 import time
 
 import pytest
 from support import vaultreader
 from support.client import SecretClient
 from support.session import REPOSITORY, Session
-from support.vaultreader import CHECKED, CLASSES, Unreadable, Vault, blake2b, number
+from support.vaultreader import CHECKED, CLASSES, Unreadable, Vault, blake2b, kdf, number, unseal
 
 VECTORS = json.loads((REPOSITORY / "Tests/KeybagTests/Vectors/vectors.json").read_text())
 SECRETS = {name: f"secret of {name} \N{SNOWMAN}" for name in CLASSES.values()}
@@ -361,3 +364,99 @@ def test_devices_of_the_vectors(vector):
     context = bytes.fromhex(vector["context"])
     for wrap, sealed in ((device.bound_wrap, vector["bound"]), (device.erasable_wrap, vector["erasable"])):
         assert vaultreader.unseal(wrap, bytes.fromhex(sealed), context, "share").hex() == vector["share"]
+
+
+# The walk at the end of FORMAT.md
+
+KEYBAG = VECTORS["keybags"][0]
+ROWS = json.loads((REPOSITORY / "Tests/Integration/Vectors/rows.json").read_text())
+ATTRIBUTES = {"service": "mail", "user": "me"}
+FORMAT = (REPOSITORY / "FORMAT.md").read_text()
+
+
+def unhexed(row):
+    """A row of the vectors. Its blobs are in hexadecimal."""
+    return {column: bytes.fromhex(value) if isinstance(value, str) else value for column, value in row.items()}
+
+
+def walk():
+    """Every value on the way from the password to the secret, computed from the two files as FORMAT.md says."""
+    file, password = bytes.fromhex(KEYBAG["file"]), KEYBAG["passwords"][0]["password"].encode()
+    seen = {"password": password, "vault": file[12:28], "protector id": file[47:63], "salt": file[79:95]}
+    vault, protector, salt = file[12:28], file[47:63], file[79:95]
+    cost, head = file[95:107], file[45:46]
+    seen["P"] = vaultreader.argon2id(password, salt, int.from_bytes(cost[:4], "little"), int.from_bytes(cost[4:], "little"))
+    seen["commitment"] = kdf(seen["P"], "protector-commitment", vault, protector)
+    assert seen["commitment"] == file[107:139]
+    seen["W"] = kdf(seen["P"], "protector-wrap", vault, protector)
+    seen["root"] = root = unseal(seen["W"], file[141:213], number(1, 4) + vault + protector + head + salt + cost, "root")
+    for tier, sealed in (("A", file[218:290]), ("C", file[290:362])):
+        seen[f"wrap of {tier}"] = kdf(root, "tier-wrap", vault, tier.encode())
+        seen[tier] = unseal(seen[f"wrap of {tier}"], sealed, number(1, 4) + vault + number(1, 4), tier)
+    (collection,), (key,), (item,) = (map(unhexed, ROWS[table]) for table in ("collection", "class_key", "item"))
+    seen["collection uuid"] = collection["uuid"]
+    for tier in "AC":
+        seen[f"link 0 of {tier}"] = kdf(seen[tier], "collection-chain", vault)
+        seen[f"collection's {tier}"] = kdf(seen[f"link 0 of {tier}"], "collection", collection["uuid"])
+    seen["class key uuid"] = key["uuid"]
+    context = [vault, collection["uuid"], number(key["class"], 1), key["uuid"]]
+    for name, tier, label in (("class key", "A", "class"), ("metadata key", "C", "metadata")):
+        seen[f"wrap of the {name}"] = kdf(seen[f"collection's {tier}"], f"{label}-wrap", *context)
+        seen[name] = unseal(seen[f"wrap of the {name}"], key[f"{label}_key"], b"".join(context), name)
+
+    def ad(column, more):
+        return vaultreader.text16(f"latchkey/1/{column}") + b"".join(context[:3]) + item["uuid"] + more
+
+    seen["item uuid"] = item["uuid"]
+    seen["times"] = number(item["created"], 8) + number(item["modified"], 8)
+    seen["ad of the metadata"] = ad("metadata", seen["times"])
+    metadata = unseal(seen["metadata key"], item["metadata"], seen["ad of the metadata"], "metadata")
+    seen["metadata"] = metadata.rstrip(b"\0")
+    seen["binding"] = binding = metadata[16:20] + metadata[:16]
+    seen["item key"] = unseal(seen["class key"], item["item_key"], ad("item-key", binding), "item key")
+    seen["secret"] = unseal(seen["item key"], item["secret"], ad("secret", binding), "secret")
+    seen["wrap of the index key"] = kdf(seen["C"], "index-wrap", vault)
+    sealed = unhexed(ROWS["vault"][0])["index_key"]
+    seen["index key"] = index = unseal(seen["wrap of the index key"], sealed, vault, "index key")[:32]
+    tokens = {pair: kdf(index, "attribute-token", *map(str.encode, pair), size=16) for pair in ATTRIBUTES.items()}
+    seen |= {f"token of {name}={value}": token for (name, value), token in tokens.items()}
+    seen["token of the set"] = kdf(index, "attribute-set-token", *sorted(tokens.values()), size=16)
+    assert item["tokens"] == b"".join(sorted(tokens.values())) + seen["token of the set"]
+    seen["alias default"] = kdf(index, "alias-token", b"default", size=16)
+    assert seen["alias default"].hex() in [row["token"] for row in ROWS["alias"]]
+    return seen
+
+
+def test_the_walk_has_the_values_of_the_vectors():
+    told = re.findall(r"^\| ([^|]+) \| [^|]+ \| `([0-9a-f]+)` \|$", FORMAT.partition("## One item, step by step")[2], re.M)
+    seen = {name: value.hex() for name, value in walk().items()}
+    assert dict(told) == seen and len(told) == len(seen)
+
+
+def test_latchkeyd_opens_the_rows_of_the_walk(new_session):
+    """In a database of the schema that FORMAT.md has, beside the keybag of the vectors."""
+    session = new_session
+    folders = [session.vault, *session.vault.parents]
+    session.vault.mkdir(parents=True, exist_ok=True)
+    (session.vault / "keybag").write_bytes(bytes.fromhex(KEYBAG["file"]))
+    database = sqlite3.connect(session.vault / "vault.db")
+    database.executescript(textwrap.dedent(re.search(r"^    CREATE TABLE vault(.|\n)*?;\n\n", FORMAT, re.M)[0]))
+    database.execute("PRAGMA application_id = 1282106745")
+    database.execute("PRAGMA user_version = 1")
+    for table, rows in ROWS.items():
+        for row in map(unhexed, rows):
+            database.execute(f"INSERT INTO {table} ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})", [*row.values()])
+    tokens = unhexed(ROWS["item"][0])["tokens"]
+    for at in range(0, len(tokens), 16):
+        database.execute("INSERT INTO token VALUES (?, 1)", [tokens[at : at + 16]])
+    database.commit()
+    database.execute("PRAGMA journal_mode = WAL")
+    database.close()
+    for path in [*folders[: folders.index(session.home)], *session.vault.iterdir()]:
+        os.chown(path, session.uid, session.gid)
+        path.chmod(0o700 if path.is_dir() else 0o600)
+    assert Vault(session.vault, KEYBAG["passwords"][0]["password"]).items[1].secret == b"correct horse"
+    session.set_password(KEYBAG["passwords"][0]["password"])
+    assert session.login().returncode == 0
+    assert session.status()["state"] == "unlocked", session.status()
+    assert session.lookup("service", "mail") == "correct horse"
