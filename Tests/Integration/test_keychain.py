@@ -378,6 +378,37 @@ def test_one_answer_for_a_context_that_reads_again(session, program, another):
     assert program.read(generic(), once) == b"x" and program.read(generic(), once) == b"x" and asked() == 3
 
 
+def test_an_answer_for_reading_again_is_for_one_item_and_ends_at_a_lock(session, program):
+    asked = answer_prompts(session, give_password(session))
+    for account in ("anna", "bea"):
+        assert program.add(generic(account=account), secret(account.encode()), guarded(PRESENCE))[0] == SUCCESS
+    context = program.context("c", reuse=300)
+    assert program.read(generic(), context) == b"anna" and asked() == 1
+    assert program.read(generic(account="bea"), context) == b"bea" and asked() == 2
+    assert program.read(generic(), context) == b"anna" and program.read(generic(account="bea"), context) == b"bea"
+    assert asked() == 2
+    assert program.update(merged(generic(), context), secret(b"another")) == SUCCESS and asked() == 3
+    session.lock()
+    assert session.locker().returncode == 0
+    assert program.read(generic(account="bea"), context) == b"bea" and asked() == 4
+
+
+def test_a_context_that_forbids_to_ask(session, program):
+    asked = answer_prompts(session, give_password(session))
+    passphrase = program.context("right", passphrase=data(b"sesame")["data"])
+    assert program.add(generic(account="sealed"), secret(b"x"), guarded(PASSPHRASE), passphrase)[0] == SUCCESS
+    assert program.add(generic(), secret(b"x"), guarded(PRESENCE))[0] == SUCCESS
+    silent = program.context("silent", silent=True)
+    knowing = program.context("knowing", silent=True, passphrase=data(b"sesame")["data"])
+    assert program.copy(generic(), DATA, silent) == (NOT_ALLOWED, None)
+    assert program.copy(generic(account="sealed"), DATA, silent) == (NOT_ALLOWED, None)
+    assert program.read(generic(account="sealed"), knowing) == b"x"
+    assert program.copy(generic(), ATTRIBUTES, silent)[0] == SUCCESS
+    session.lock()
+    assert program.copy(generic(), ATTRIBUTES, silent) == (NOT_ALLOWED, None)
+    assert program.delete(merged(generic(), silent)) == SUCCESS and asked() == 0
+
+
 def test_the_person_reads_what_the_program_wants_it_for(session, program):
     answer_prompts(session, give_password(session))
     assert program.add(generic(), secret(b"x"), guarded(PRESENCE))[0] == SUCCESS

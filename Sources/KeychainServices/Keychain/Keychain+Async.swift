@@ -15,6 +15,7 @@ extension Keychain {
   ///   - account: The name of the account.
   ///   - reason: The text for the person when they are asked.
   ///   - context: Brings the item's passphrase, forbids to ask, or keeps an answer for some time.
+  /// - Returns: The bytes, as the form that waits.
   /// - Throws: As the form that waits.
   public func get(
     _ account: String, reason: String? = nil, context: LAContext? = nil
@@ -32,6 +33,7 @@ extension Keychain {
   ///   - account: The name of the account.
   ///   - reason: The text for the person when they are asked.
   ///   - context: Brings the item's passphrase, forbids to ask, or keeps an answer for some time.
+  /// - Returns: The text.
   /// - Throws: As the form that waits.
   public func getString(
     _ account: String, reason: String? = nil, context: LAContext? = nil
@@ -107,6 +109,7 @@ extension Keychain {
   /// Whether there is an item of an account, without holding up other tasks.
   ///
   /// - Parameter account: The name of the account.
+  /// - Returns: Whether there is one.
   /// - Throws: As the form that waits; ``KeychainError/cancelled`` where the task was cancelled before the call began.
   public func contains(_ account: String) async throws(KeychainError) -> Bool {
     try await CallThreads.shared.run { () throws(KeychainError) in try contains(account) }
@@ -115,6 +118,7 @@ extension Keychain {
   /// The accounts that have an item, without holding up other tasks.
   ///
   /// - Parameter context: May forbid to ask the person where the session's vault is locked.
+  /// - Returns: Their names, each once.
   /// - Throws: As the form that waits; ``KeychainError/cancelled`` where the task was cancelled before the call began.
   public func accounts(context: LAContext? = nil) async throws(KeychainError) -> [String] {
     try await CallThreads.shared.run { () throws(KeychainError) in try accounts(context: context) }

@@ -47,7 +47,7 @@ public struct Keychain: Sendable {
   ///   - context: Brings the item's passphrase, forbids to ask, or keeps an answer for some time.
   /// - Returns: The bytes, as they were stored; none if the item has no secret. The copy is the caller's.
   /// - Throws: ``KeychainError/notFound``, ``KeychainError/locked``, ``KeychainError/cancelled``,
-  ///   ``KeychainError/authenticationFailed``, or what else there is.
+  ///   ``KeychainError/authenticationFailed``, or another ``KeychainError``.
   public func get(
     _ account: String, reason: String? = nil, context: LAContext? = nil
   ) throws(KeychainError) -> Data {
@@ -65,6 +65,7 @@ public struct Keychain: Sendable {
   ///   - account: The name of the account.
   ///   - reason: The text for the person when they are asked.
   ///   - context: Brings the item's passphrase, forbids to ask, or keeps an answer for some time.
+  /// - Returns: The text.
   /// - Throws: ``KeychainError/notText`` where the bytes are not UTF-8; else as the form for data.
   public func getString(
     _ account: String, reason: String? = nil, context: LAContext? = nil
@@ -93,7 +94,7 @@ public struct Keychain: Sendable {
   /// - Throws: ``KeychainError/authenticationFailed`` for
   ///   ``KeychainItemAccessibility/whenPasscodeSetThisDeviceOnly`` where the login has no password, and for fingers
   ///   where none is enrolled; ``KeychainError/invalidParameter`` for flags that do not go together;
-  ///   ``KeychainError/tooLarge``, ``KeychainError/diskFull``, or what else there is.
+  ///   ``KeychainError/tooLarge``, ``KeychainError/diskFull``, or another ``KeychainError``.
   public func set(
     _ secret: Data, for account: String, accessibility: KeychainItemAccessibility? = nil,
     asking flags: SecAccessControlCreateFlags = [], reason: String? = nil, context: LAContext? = nil
@@ -160,7 +161,8 @@ public struct Keychain: Sendable {
   /// Whether there is an item of an account, locked or not. Nobody is asked.
   ///
   /// - Parameter account: The name of the account.
-  /// - Throws: ``KeychainError/notAvailable``, or what else there is.
+  /// - Returns: Whether there is one. A locked item counts.
+  /// - Throws: ``KeychainError/notAvailable`` without a vault, or another ``KeychainError``.
   public func contains(_ account: String) throws(KeychainError) -> Bool {
     var query = terms(account: account)
     query[kSecUseAuthenticationUI] = kSecUseAuthenticationUIFail
@@ -179,7 +181,9 @@ public struct Keychain: Sendable {
   /// Accounts that another program stored as bytes which are no text are left out.
   ///
   /// - Parameter context: May forbid to ask the person where the session's vault is locked.
-  /// - Throws: ``KeychainError/locked`` or ``KeychainError/cancelled`` where one of the items is locked, or what else there is.
+  /// - Returns: Their names, each once; empty if there is no item.
+  /// - Throws: ``KeychainError/locked`` or ``KeychainError/cancelled`` where one of the items is locked, or another
+  ///   ``KeychainError``.
   public func accounts(context: LAContext? = nil) throws(KeychainError) -> [String] {
     var query = terms(context: context)
     query[kSecReturnAttributes] = true

@@ -54,6 +54,7 @@ public enum PasswordKeychain {
   /// - Parameters:
   ///   - service: The service.
   ///   - account: The name of the account.
+  /// - Returns: The password.
   /// - Throws: ``KeychainError/notFound`` if there is none; ``KeychainError/notText`` for bytes that are not UTF-8; or
   ///   another ``KeychainError``.
   public static func password(forService service: String, account: String) throws(KeychainError) -> String {
@@ -65,6 +66,7 @@ public enum PasswordKeychain {
   /// - Parameters:
   ///   - service: The service.
   ///   - account: The name of the account.
+  /// - Returns: The bytes.
   /// - Throws: ``KeychainError/notFound`` if there is none; or another ``KeychainError``.
   public static func passwordData(forService service: String, account: String) throws(KeychainError) -> Data {
     try Keychain(service: service).get(account)
@@ -83,6 +85,7 @@ public enum PasswordKeychain {
   /// The accounts of a service that have a password, the oldest first.
   ///
   /// - Parameter service: The service.
+  /// - Returns: Their names; empty if there is none.
   /// - Throws: A ``KeychainError``.
   public static func accounts(forService service: String) throws(KeychainError) -> [String] {
     try Keychain(service: service).accounts()

@@ -28,7 +28,8 @@ open class LAContext: NSObject, @unchecked Sendable {
     set { state.withLock { $0.localizedReason = newValue } }
   }
 
-  /// The word on the button that dismisses the question; nil for the prompter's own.
+  /// The word on the button that dismisses the question; nil for the prompter's own. It is kept, and no prompt on Linux shows
+  /// it.
   open var localizedCancelTitle: String? {
     get { state.withLock { $0.localizedCancelTitle } }
     set { state.withLock { $0.localizedCancelTitle = newValue } }
@@ -40,11 +41,11 @@ open class LAContext: NSObject, @unchecked Sendable {
     set { state.withLock { $0.interactionNotAllowed = newValue } }
   }
 
-  /// For how many seconds one showing of a finger is enough; 0, the default, for each time. More than
-  /// ``LATouchIDAuthenticationMaximumAllowableReuseDuration`` is no more than that.
+  /// For how many seconds the person's answer for an item lets this context read that item again; 0, the default, for one
+  /// read. More than ``LATouchIDAuthenticationMaximumAllowableReuseDuration`` is no more than that.
   ///
-  /// On Linux it is counted from the last time that an item was read with this context: that the person unlocked the screen
-  /// with a finger is not known here.
+  /// On Linux any answer counts, a password too, and the seconds begin with it. A lock ends them. Whether the person unlocked
+  /// the screen with a finger is not known here. An item of `biometryCurrentSet` asks each time.
   open var touchIDAuthenticationAllowableReuseDuration: TimeInterval {
     get { state.withLock { $0.reuseDuration } }
     set { state.withLock { $0.reuseDuration = newValue } }
@@ -76,6 +77,9 @@ open class LAContext: NSObject, @unchecked Sendable {
   }
 
   /// Whether the context has a credential.
+  ///
+  /// - Parameter type: ``LACredentialType/applicationPassword``; it has none of another type.
+  /// - Returns: Whether a passphrase was given and is still kept.
   open func isCredentialSet(_ type: LACredentialType) -> Bool {
     type == .applicationPassword && state.withLock { $0.passphrase != nil }
   }

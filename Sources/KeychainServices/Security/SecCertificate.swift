@@ -38,4 +38,7 @@ public func SecCertificateCreateWithData(_ allocator: CFAllocator?, _ data: CFDa
 
 // swift-format-ignore: AlwaysUseLowerCamelCase
 /// The certificate in DER, as it was given.
+///
+/// - Parameter certificate: Any certificate.
+/// - Returns: Its bytes.
 public func SecCertificateCopyData(_ certificate: SecCertificate) -> CFData { certificate.der }
