@@ -84,6 +84,24 @@ def test_a_data_folder_that_does_not_open_says_nothing_of_the_vault(session, pee
     assert peer.error(LOGIN, COLLECTION, "SearchItems", "(a{ss})", {"service": "mail"}) == IS_LOCKED
 
 
+@pytest.mark.parametrize("link", ["vault", "data", "home"])
+def test_a_vault_behind_a_link(session, link):
+    """As doctor advises for a home on a remote disk, and as people move a full disk's folders."""
+    place = {"vault": session.vault, "data": session.vault.parent.parent, "home": session.home}[link]
+    moved = session.root / "moved"
+    session.run("sh", "-c", 'mkdir -p -m 700 "$1" && mv "$1" "$2" && ln -s "$2" "$1"', "sh", place, moved, check=True, cwd="/")
+    assert place.is_symlink()
+    assert session.login().returncode == 0
+    assert session.status()["state"] == "unlocked"
+    session.store("kept", *KEYS)
+    session.run("latchkey", "history", "make", check=True)
+    session.restart()
+    assert session.login().returncode == 0
+    assert session.lookup(*KEYS) == "kept"
+    session.run("latchkey", "history", "diff", check=True)
+    assert place.is_symlink() and list(moved.rglob("vault.db")) != []
+
+
 def test_names_that_no_vault_keeps_do_not_wait_for_one(session, peer):
     for label, alias in (("x" * 65537, ""), ("x", "x" * 65537)):
         properties = {COLLECTION + ".Label": GLib.Variant("s", label)}

@@ -1,4 +1,5 @@
 import CLatchkeySQLite
+import Glibc
 
 /// One connection to a database file, for one thread.
 ///
@@ -33,6 +34,7 @@ public final class Database {
       case .memory: SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY
       case .unchanging: SQLITE_OPEN_READONLY | SQLITE_OPEN_URI
       }
+    let path = mode == .memory ? path : Database.resolved(path)
     let status = sqlite3_open_v2(
       mode == .unchanging ? Database.unchanging(path) : path, &opened,
       flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_EXRESCODE, nil)
@@ -68,6 +70,14 @@ public final class Database {
   deinit {
     statements.removeAll()
     sqlite3_close_v2(handle)
+  }
+
+  /// The same file by the real path of its folder. With SQLITE_OPEN_NOFOLLOW, SQLite refuses a link anywhere in a path, but people
+  /// move their home or data folders and leave links. The file itself must not be one.
+  static func resolved(_ path: String) -> String {
+    guard let slash = path.lastIndex(of: "/"), let real = realpath(String(path[...slash]), nil) else { return path }
+    defer { free(real) }
+    return String(cString: real) + path[slash...]
   }
 
   /// The URI that tells SQLite that nobody changes the file at `path` (https://sqlite.org/uri.html).

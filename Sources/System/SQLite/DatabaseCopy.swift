@@ -15,7 +15,7 @@ public final class DatabaseCopy {
   public init(of source: Database, to path: String) throws(SQLiteError) {
     var opened: OpaquePointer?
     let status = sqlite3_open_v2(
-      path, &opened,
+      Database.resolved(path), &opened,
       SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_EXRESCODE, nil)
     guard status == SQLITE_OK, let opened else {
       let error = SQLiteError(code: status, message: "the copy cannot be opened")
