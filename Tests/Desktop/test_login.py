@@ -165,3 +165,20 @@ def test_the_last_of_two_sessions_seals(alice):
         assert second.lookup(app="one") == SECRET
         assert alice.status()["state"] == "unlocked"
     eventually(lambda: alice.status()["state"] == "sealed", what="the seal")
+
+
+def test_a_unit_with_a_pam_session_does_not_keep_the_vault(alice):
+    alice.linger()
+    unit = ("systemd-run", "-q", "--unit=with-session", "--collect", "-p", "PAMName=login", f"--uid={alice.name}", "sleep", "600")
+    try:
+        with alice.login() as session:
+            session.store(SECRET, accessible="after-first-unlock", app="one")
+            alice.machine.root(*unit)
+            sessions = session.run("loginctl show-user $USER -p Sessions --value").stdout.split()
+            classes = [session.run(f"loginctl show-session {one} -p Class --value").stdout.strip() for one in sessions]
+            assert "background" in classes, classes
+            assert session.status()["state"] == "unlocked"
+        eventually(lambda: alice.status()["state"] == "sealed", what="the seal")
+        assert alice.machine.root("systemctl", "is-active", "with-session").stdout == "active\n"
+    finally:
+        alice.machine.root("systemctl", "stop", "with-session", check=False)
