@@ -4,11 +4,12 @@ import os
 import resource
 import signal
 import socket
+import struct
 import subprocess
 import time
 
 from support.derive import as_root
-from support.deviced import SHARE, WRAP, command, service  # noqa: F401
+from support.deviced import DAEMON, DONE, IDENTITY, NOBODY, SHARE, WRAP, Peer, command, service  # noqa: F401
 from support.floods import CONNECT, ERASER, HALVES, LIMIT, REQUESTS, UNKNOWN, ask, flood
 from support.pace import seconds
 
@@ -69,3 +70,39 @@ def test_who_is_let_in_later_waits_for_a_place(service):
         for peer in crowd:
             peer.close()
     assert late.communicate(timeout=seconds(60)) == ("host\n", "")
+
+
+def lingering(listener):
+    """A connection of TCP with unread data. Its last end waits an hour for the peer when it is closed."""
+    connection = socket.socket()
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+    connection.connect(listener.getsockname())
+    connection.setblocking(False)
+    try:
+        while True:
+            connection.send(bytes(65536))
+    except BlockingIOError:
+        connection.setblocking(True)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 3600))
+    return connection
+
+
+def test_descriptors_that_are_slow_to_close_hold_up_nobody_else(service):
+    """A user's connections, each with such a descriptor unread. The service drops nearly all of them."""
+    with Peer(service.path, NOBODY) as first, socket.socket() as listener:
+        first.identity()
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(900)
+        os.kill(service.process.pid, signal.SIGSTOP)
+        try:
+            for _ in range(900):
+                with Peer(service.path, DAEMON) as peer, lingering(listener) as connection:
+                    socket.send_fds(peer.socket, [bytes([1, IDENTITY])], [connection.fileno()])
+            honest = Peer(service.path, NOBODY)
+            honest.socket.send(bytes([1, IDENTITY]))
+        finally:
+            os.kill(service.process.pid, signal.SIGCONT)
+        with honest:
+            honest.socket.settimeout(seconds(LIMIT))
+            assert honest.socket.recv(512)[:2] == bytes([1, DONE])

@@ -15,6 +15,9 @@ final class DeviceServer {
   private let turns: DeviceTurns
   private var source: EventSource?
   private var peers: [Int32: DevicePeer] = [:]
+  /// Connections that have ended and are not closed yet.
+  private var ended: [DevicePeer] = []
+  private var closer: EventSource?
   private var idle: EventSource?
   private let idleTime: Duration
 
@@ -37,38 +40,53 @@ final class DeviceServer {
     turns = try DeviceTurns(loop: loop)
     idleTime = .seconds(seconds)
     if seconds > 0 { idle = try loop.addTimer(after: idleTime) { loop.exit() } }
+    closer = try loop.addIdle { [unowned self] in
+      closeEnded()
+      return false
+    }
     source = try loop.addIO(fd: self.listener.number, events: .readable) { [unowned self] _ in acceptSome() }
   }
 
   private func acceptSome() {
     for _ in 0..<DeviceServer.acceptLimit {
       guard let socket = try? listener.accept() else { return }
-      admit(socket)
+      // A user may have put descriptors into each of a thousand of them, and closing these waits in the kernel.
+      loop.close(admit(socket))
     }
     // There may be more. Those who were let in have their turn first.
     source?.pause()
     turns.afterNext { [unowned self] in source?.resume() }
   }
 
-  /// Lets a connection in, or drops it. A dropped one costs no look-up of names.
-  private func admit(_ socket: consuming LocalSocket) {
+  private func closeEnded() {
+    let closing = ended
+    ended = []
+    loop.close(consume closing)
+  }
+
+  /// Lets a connection in. One that is to be dropped costs no look-up of names.
+  ///
+  /// - Returns: the connection if it is to be dropped.
+  private func admit(_ socket: consuming LocalSocket) -> LocalSocket? {
     // A peer that is gone already needs no place.
     guard peers.count < DeviceServer.connectionLimit, let user = try? socket.peer().uid,
       (try? socket.pendingSize()) != 0, hasRoom(.account(user))
-    else { return }
+    else { return socket }
     let owner: DeviceUser = isKnown(user) ? .account(user) : .stranger
-    guard hasRoom(owner) else { return }
+    guard hasRoom(owner) else { return socket }
     let number = socket.number
     let peer = DevicePeer(
       socket, user: user, owner: owner, loop: loop, store: store, turns: turns,
       hasRoom: { [unowned self] user in peers.values.count { $0.login == user } < DeviceServer.userLimit },
       ended: { [unowned self] in
-        peers[number] = nil
+        if let peer = peers.removeValue(forKey: number) { ended.append(peer) }
+        closer?.resume()
         if peers.isEmpty { idle?.rearm(after: idleTime) }
       })
-    guard let peer else { return }
+    guard let peer else { return nil }
     peers[number] = peer
     idle?.pause()
+    return nil
   }
 
   /// Whether one more connection may be there that counts as this user's.

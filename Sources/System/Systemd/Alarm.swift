@@ -8,6 +8,8 @@ import Glibc
 /// a local socket, and if nobody asked for a descriptor.
 enum Alarm {
   private static let interval = 100_000
+  /// While nothing but such a wait is expected: others may queue thousands of them.
+  private static let shortInterval = 200
 
   /// Has the signal do nothing but come. Calls that read or write go on by themselves.
   private static let isReady: Bool = {
@@ -24,6 +26,12 @@ enum Alarm {
   static func set() {
     guard isReady else { return }
     every(interval)
+  }
+
+  /// From now on the turn only closes what others may have filled.
+  static func hurry() {
+    guard isReady else { return }
+    every(shortInterval)
   }
 
   /// The turn has ended.

@@ -36,6 +36,15 @@ public final class EventLoop {
     return code
   }
 
+  /// Ends a value, which closes connections. Descriptors that lie unread in one can make the kernel wait (``Alarm``); here such
+  /// a wait ends at once. To be called from a handler.
+  public func close<Value: ~Copyable>(_ value: consuming Value) {
+    guard turn != nil else { return }
+    Alarm.hurry()
+    _ = consume value
+    Alarm.set()
+  }
+
   /// Runs one turn, waiting at most `timeout` for something to happen (without limit when nil).
   /// Returns whether anything was dispatched.
   @discardableResult
