@@ -73,6 +73,147 @@ struct HealingLeftoverTests {
     #expect(home.names.contains("vault.db.damaged-20250101-000000"))
   }
 
+  /// A home in which an exchange was interrupted, and the database has lost its log already, in which an item was stored last.
+  ///
+  /// - Parameters:
+  ///   - hasLinks: whether the file system has hard links.
+  ///   - healed: the database that was healed.
+  private func interrupted(_ patient: Patient, hasLinks: Bool = true, healed: [UInt8]) throws -> Home {
+    let home: Home
+    do {
+      let vault = try patient.home.unlocked()
+      vault.verifyToEnd()
+      try vault.add(["n": "late"], "later", label: "later")
+      home = try Home(copying: patient.home)
+    }
+    home.write("vault.db.healed-20250101-000000", healed)
+    #expect(rename(home.folder + "/vault.db-wal", home.folder + "/vault.db.damaged-20250101-000000-wal") == 0)
+    home.remove("vault.db-shm")
+    let (own, kept) = (home.folder + "/vault.db", home.folder + "/vault.db.damaged-20250101-000000")
+    #expect((hasLinks ? link(own, kept) : rename(own, kept)) == 0)
+    return home
+  }
+
+  @Test("keeps the database closed until another process has written the vault's files, and says so")
+  func closed() throws {
+    let patient = try Patient()
+    let home = try interrupted(patient, healed: patient.database)
+    let vault: Vault
+    do {
+      let lock = try KeybagFile.lock(try KeybagFile.folder(home: home.path, owner: getuid()))
+      defer { extendLifetime(lock) }
+      let before = home.contents
+      vault = home.vault()
+      #expect(
+        vault.problems == [
+          "vault.db: the healed database cannot take its place: another process writes the vault's files; "
+            + "run 'latchkey unlock' to try again"
+        ])
+      #expect(throws: VaultError.self) { try home.unlock(vault) }
+      #expect(!vault.hasDatabase && vault.healing == nil && (home.contents == before) as Bool)
+    }
+    try home.unlock(vault)
+    vault.verifyToEnd()
+    #expect(try vault.healing?.wasFinished == true && patient.complaint(vault, vault.healing) == nil)
+    #expect(home.names.filter { $0.hasPrefix("vault.db.damaged-") }.count == 2)
+  }
+
+  @Test("gives the damaged database its log back where the healed one is damaged by now", arguments: [true, false])
+  func undone(_ hasLinks: Bool) throws {
+    let patient = try Patient()
+    let home = try interrupted(patient, hasLinks: hasLinks, healed: Self.zeroed(patient.database, page: 5))
+    let vault = try Patient.opened(home)
+    #expect(try vault.healing == nil && vault.problems == [] && vault.ids(["n": "late"]).count == 1)
+    #expect(!home.names.contains { $0.hasPrefix("vault.db.healed-") || $0.hasPrefix("vault.db.damaged-") })
+  }
+
+  /// As after a copy of the folder without its hard links.
+  @Test("gives the damaged database another name where one is taken, and says so where all are")
+  func taken() throws {
+    let patient = try Patient()
+    let (home, older) = try damaged(patient)
+    let bytes = home.read("vault.db")
+    let aside = "vault.db.damaged-20250101-000000"
+    home.write("vault.db.healed-20250101-000000", older)
+    home.write(aside, [1])
+    for number in 2...9 { mkdir(home.folder + "/\(aside)-\(number)", 0o700) }
+    let vault = home.vault()
+    #expect(throws: VaultError.self) { try home.unlock(vault) }
+    #expect(vault.problems.count == 1 && vault.problems[0].contains("cannot take its place: link: File exists"))
+    #expect((home.read("vault.db") == bytes) as Bool && vault.healing == nil)
+    rmdir(home.folder + "/\(aside)-7")
+    try home.unlock(vault)
+    #expect(vault.healing?.wasFinished == true && vault.healing?.aside == home.folder + "/\(aside)-7")
+    #expect(vault.problems == [] && home.read(aside) == [1])
+    #expect((home.read(aside + "-7") == bytes) as Bool)
+  }
+
+  /// A copy of the home, in which two names of one file are that again.
+  private func copy(_ home: Home) throws -> Home {
+    let copy = try Home(copying: home)
+    let folder = try KeybagFile.folder(home: home.path, owner: getuid())
+    for own in ["vault.db", "vault.db-wal"] {
+      for other in home.names where other != own && folder.areSame(own, other) {
+        copy.remove(other)
+        #expect(link(copy.folder + "/" + own, copy.folder + "/" + other) == 0)
+      }
+    }
+    return copy
+  }
+
+  @Test(
+    "loses nothing that is acknowledged between a kill and the end, though a disk fails meanwhile", arguments: [1, 3])
+  func killedAndFailed(_ failures: Int) throws {
+    let shim = try #require(CrashTests.shim, "no C compiler")
+    let patient = try Patient()
+    // Without its log it is whole.
+    let damaged = try Home(copying: patient.home)
+    damaged.remove("vault.db-wal")
+    do {
+      let database = try Database(path: damaged.folder + "/vault.db", mode: .existing)
+      try database.execute("UPDATE collection SET checksum = zeroblob(32) WHERE id = 1")
+    }
+    let (bytes, log) = (damaged.read("vault.db"), damaged.read("vault.db-wal"))
+    let keys = plain(damaged.tiers.unlocked) + plain(damaged.tiers.session)
+    func run(
+      _ words: [String], _ home: Home, dieAt: Int = 0, _ settings: [String] = []
+    ) throws -> (status: Int32, lines: [String]) {
+      let durable = CrashTests.newFolder()
+      defer { removeTree(durable) }
+      let process = try Command(
+        Command.crashing, words, input: keys,
+        environment: CrashTests.environment(shim, home, durable, dieAt: dieAt) + settings)
+      let lines = process.lines()
+      return (process.wait(), lines)
+    }
+    var (kills, refusals, stores) = (0, 0, 0)
+    for call in 1... {
+      let killed = try Home(copying: damaged)
+      let status = try run(["heal", killed.path], killed, dieAt: call).status
+      if status == 0 { break }
+      guard killed.names.contains(where: { $0.hasPrefix("vault.db.healed-") }) else { continue }
+      kills += 1
+      for failing in 1...12 {
+        let home = try copy(killed)
+        let told = try run(
+          ["store", home.path, "2", "500"], home, ["POWERCUT_FAIL_AT=\(failing)", "POWERCUT_FAILURES=\(failures)"])
+        if told.status != 0 { refusals += 1 }
+        let vault = try Patient.opened(home)
+        let place: Comment = "killed before \(call), failing at \(failing): \(told.lines)"
+        #expect(vault.problems == [], place)
+        for number in 500...501 where told.lines.contains("stored \(number)") {
+          stores += 1
+          #expect(try vault.ids(["n": "\(number)", "app": "crash"]).count == 1, place)
+        }
+        #expect(try vault.ids(["app": "all"]).count >= patient.wanted.count - 1, place)
+        let asides = home.names.filter { $0.hasPrefix("vault.db.damaged-") }
+        #expect(asides.count == 2, place)
+        #expect((asides.first.map(home.read) == bytes) as Bool && (asides.last.map(home.read) == log) as Bool, place)
+      }
+    }
+    #expect(kills > 5 && stores > 20 && (failures == 1 || refusals > 10), "\(kills), \(refusals), \(stores)")
+  }
+
   @Test("is told where the next process ends it, in the session that begins then, and not in the one after that")
   func news() throws {
     let patient = try Patient()

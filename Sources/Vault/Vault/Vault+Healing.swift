@@ -1,6 +1,7 @@
 import Glibc
 import LatchkeyKeybag
 import LatchkeyPosix
+import LatchkeySQLite
 import LatchkeySodium
 
 /// The healing of a damaged or missing database. It uses the newest generation that is whole and opens with the new keys, and
@@ -20,11 +21,11 @@ extension Vault {
   private static let sizeLimit = 64 << 20
 
   /// How long healing waits for another process that writes the vault's files, in milliseconds.
-  private static let lockTime = 200
+  static let lockTime = 200
 
   /// The damage of the database; nil if there is none that a generation could heal.
   private var loss: Healing.Loss? {
-    guard !home.isEmpty, databaseName == KeybagFile.database, keybag != nil else { return nil }
+    guard !home.isEmpty, databaseName == KeybagFile.database, keybag != nil, !isHealingUnfinished else { return nil }
     guard database.store == nil else { return database.isDamaged ? .damaged : nil }
     guard let folder = try? KeybagFile.folder(home: home, owner: owner) else { return nil }
     guard folder.contains(KeybagFile.database) else { return .missing }
@@ -104,13 +105,17 @@ extension Vault {
         (self.healing, healingProblem) = (healing, nil)
         delegate?.wasHealed(healing)
       } catch {
-        // As it was before.
         database.forget()
-        openDatabase(folder)
-        // The damage is still there: nothing is written into the database until the walk has found it again.
-        if let damage { database.note(.damaged(damage)) }
-        if error.isOfContent { failedGenerations = generations }
-        healingProblem = "vault.db: it cannot be healed: \(error.explanation)"
+        if isHealingUnfinished {
+          database.problem = error
+        } else {
+          // As it was before.
+          openDatabase(folder)
+          // The damage is still there: nothing is written into the database until the walk has found it again.
+          if let damage { database.note(.damaged(damage)) }
+          if error.isOfContent { failedGenerations = generations }
+          healingProblem = "vault.db: it cannot be healed: \(error.explanation)"
+        }
       }
       Vault.removeDrafts(folder)
       return
@@ -160,18 +165,29 @@ extension Vault {
     try draft.catchUp(tiers.session)
     try draft.close()
     let stamp = Process.stamp
-    healing.aside = folder.contains(KeybagFile.database) ? path + "/" + Vault.damagedPrefix + stamp : nil
-    let healed = Vault.healedPrefix + stamp
+    let (healed, aside) = (Vault.healedPrefix + stamp, Vault.damagedPrefix + stamp)
+    healing.aside = folder.contains(KeybagFile.database) ? path + "/" + aside : nil
     do throws(VaultError) {
       try Vault.publish(folder, as: healed)
       guard isSound(healed, folder) else { throw .unavailable("vault.db: the copy cannot be read again") }
-      try Vault.exchange(healed, folder)
     } catch {
-      // Else a later opening of the vault would take it for a newer one than vault.db.
-      folder.remove(healed)
-      try? folder.synchronize()
+      Vault.withdraw(healed, folder)
       throw error
     }
+    do throws(PosixError) { try Vault.exchange(healed, aside, folder) } catch {
+      guard !Vault.hasBegun(aside, folder) else {
+        isHealingUnfinished = true
+        throw Vault.unfinished(error.description)
+      }
+      Vault.withdraw(healed, folder)
+      throw VaultError(error, "vault.db")
+    }
+  }
+
+  /// Takes a healed database away. Else a later opening of the vault would take it for a newer one than `vault.db`.
+  private static func withdraw(_ healed: String, _ folder: borrowing Folder) {
+    folder.remove(healed)
+    try? folder.synchronize()
   }
 
   /// How the damaged database and the generation follow each other.
@@ -263,48 +279,96 @@ extension Vault {
 
   /// Does the rest of what a process began that ended: puts the database that it had healed in the place of the damaged one. A database
   /// that is whole by now stays, and the healed one goes.
-  func finishHealing(_ folder: borrowing Folder) throws(VaultError) {
+  ///
+  /// - Parameter deadline: how long to wait for another process that writes the vault's files, in milliseconds.
+  /// - Returns: why that is not done; nil where nothing is left to do. Until then `vault.db` must not be opened: it may lack its log, and
+  ///   what would be written into it would be put aside with it.
+  func finishHealing(_ folder: borrowing Folder, deadline: Int) -> VaultError? {
     do throws(PosixError) {
       let names = try folder.names()
-      let candidates = names.filter { $0.hasPrefix(Vault.healedPrefix) }
+      let candidates = names.filter { $0.hasPrefix(Vault.healedPrefix) && folder.hasOwnFile($0) }
       let hasDrafts = names.contains { $0.hasPrefix(Vault.draftName) || $0.hasPrefix(Salvage.name) }
-      guard hasDrafts || !candidates.isEmpty else { return }
-      // A process that has it is at work on them.
-      let lock = try KeybagFile.lock(folder, deadline: 0)
+      guard hasDrafts || !candidates.isEmpty else { return nil }
+      var lock: FileDescriptor?
+      do throws(PosixError) { lock = try KeybagFile.lock(folder, deadline: deadline) } catch {
+        // A process that has it is at work on them.
+        if error.code == EWOULDBLOCK { return Vault.unfinished("another process writes the vault's files") }
+        // A draft alone changes nothing.
+        return candidates.isEmpty ? nil : Vault.unfinished(error.description)
+      }
       defer { extendLifetime(lock) }
       if hasDrafts { Vault.removeDrafts(folder) }
-      guard let healed = candidates.sorted(by: >).first(where: { isSound($0, folder) }) else {
-        if presentState(folder) == .whole { try folder.remove(candidates) }
-        return
+      let healed = candidates.sorted(by: >).first { isSound($0, folder) }
+      for other in candidates where other != healed {
+        let aside = Vault.aside(other, folder)
+        guard Vault.hasBegun(aside, folder) else { continue }
+        // It cannot be read any more. The damaged database gets its log back, and can be healed again.
+        try Vault.putBack(aside, folder)
+        try folder.remove([other])
       }
-      let hasBegun = folder.areSame(KeybagFile.database, Vault.aside(healed))
-      let state = presentState(folder)
+      guard let healed else {
+        if case .whole = presentState(folder, .existing) { try folder.remove(candidates) }
+        return nil
+      }
+      let aside = Vault.aside(healed, folder)
+      let hasBegun = Vault.hasBegun(aside, folder)
+      // Opening it would make another log.
+      let state = presentState(folder, hasBegun ? .unchanging : .existing)
       switch state {
-      case .whole where !hasBegun: return try folder.remove(candidates)
-      case .unknown: return
+      case .whole where !hasBegun:
+        try folder.remove(candidates)
+        return nil
+      case .unknown(let error): return error
       default: break
       }
-      do throws(VaultError) { try Vault.exchange(healed, folder) } catch { return }
-      let aside = Vault.aside(healed)
+      try Vault.exchange(healed, aside, folder)
       let wasKept = folder.contains(aside)
-      let healing = Healing(
-        finishing: state == .missing && wasKept ? .damaged : state.loss, aside: wasKept ? path + "/" + aside : nil)
+      var loss = state.loss
+      if case .missing = state, wasKept { loss = .damaged }
+      let healing = Healing(finishing: loss, aside: wasKept ? path + "/" + aside : nil)
       self.healing = healing
       delegate?.wasHealed(healing)
-    } catch { throw VaultError(error, "vault.db") }
+      return nil
+    } catch { return Vault.unfinished(error.description) }
   }
 
-  /// The name that the damaged database gets.
-  private static func aside(_ healed: String) -> String { damagedPrefix + healed.dropFirst(healedPrefix.count) }
+  /// Why a healed database is not in its place, for a person.
+  private static func unfinished(_ reason: String) -> VaultError {
+    .unavailable(
+      "vault.db: the healed database cannot take its place: \(reason); run 'latchkey unlock' to try again")
+  }
+
+  /// The name that the damaged database gets: no other file has it, nor that of its log.
+  private static func aside(_ healed: String, _ folder: borrowing Folder) -> String {
+    let name = damagedPrefix + healed.dropFirst(healedPrefix.count)
+    for number in 2...9 where isTaken(name, folder) {
+      let other = "\(name)-\(number)"
+      if !isTaken(other, folder) { return other }
+    }
+    return name
+  }
+
+  private static func isTaken(_ aside: String, _ folder: borrowing Folder) -> Bool {
+    guard folder.contains(aside) else { return folder.contains(aside + "-wal") }
+    return folder.contains(KeybagFile.database) && !folder.areSame(KeybagFile.database, aside)
+  }
+
+  /// Whether an exchange that uses this name has begun: `vault.db` may lack its log, or be missing.
+  private static func hasBegun(_ aside: String, _ folder: borrowing Folder) -> Bool {
+    folder.contains(KeybagFile.database)
+      ? folder.areSame(KeybagFile.database, aside) : folder.hasOwnFile(aside)
+  }
 
   /// Puts a healed database in the place of the damaged one, which goes aside.
   ///
-  /// - Throws: where it could not be done; then the damaged one is where it was.
-  private static func exchange(_ healed: String, _ folder: borrowing Folder) throws(VaultError) {
-    let aside = aside(healed)
+  /// - Throws: where it could not be done; then the damaged one is where it was, or ``hasBegun(_:_:)`` says that it is not.
+  private static func exchange(
+    _ healed: String, _ aside: String, _ folder: borrowing Folder
+  ) throws(PosixError) {
+    guard !isTaken(aside, folder) else { throw PosixError("link", code: EEXIST) }
     do throws(PosixError) {
       // No other one is to take this one's place later.
-      let others = try folder.names().filter { $0.hasPrefix(healedPrefix) && $0 != healed }
+      let others = try folder.names().filter { $0.hasPrefix(healedPrefix) && $0 != healed && folder.hasOwnFile($0) }
       if !others.isEmpty { try folder.remove(others) }
       for suffix in ["", "-wal"] where folder.contains(KeybagFile.database + suffix) {
         try keep(KeybagFile.database + suffix, as: aside + suffix, folder)
@@ -317,13 +381,18 @@ extension Vault {
     } catch {
       // After an exchange that is not on the disk yet, the next opening of the vault does it again.
       guard folder.contains(healed) else { return }
-      for suffix in ["-wal", ""] {
-        let (own, kept) = (KeybagFile.database + suffix, aside + suffix)
-        if folder.areSame(own, kept) { folder.remove(kept) } else { try? folder.move(kept, to: own) }
-      }
-      try? folder.synchronize()
-      throw VaultError(error, "vault.db")
+      try? putBack(aside, folder)
+      throw error
     }
+  }
+
+  /// Gives the damaged database and its log their own names again, the log first.
+  private static func putBack(_ aside: String, _ folder: borrowing Folder) throws(PosixError) {
+    for suffix in ["-wal", ""] where folder.contains(aside + suffix) {
+      let (own, kept) = (KeybagFile.database + suffix, aside + suffix)
+      if folder.areSame(own, kept) { try folder.remove([kept]) } else { try folder.move(kept, to: own) }
+    }
+    try folder.synchronize()
   }
 
   /// Gives a file one more name; where the file system has no second names, another one.
@@ -342,7 +411,7 @@ extension Vault {
   private enum PresentState {
     case missing, damaged, foreign, whole
     /// Another process has it, a newer program made it, or it cannot be opened now.
-    case unknown
+    case unknown(VaultError)
 
     /// Its damage.
     var loss: Healing.Loss {
@@ -354,24 +423,26 @@ extension Vault {
     }
   }
 
-  private func presentState(_ folder: borrowing Folder) -> PresentState {
+  private func presentState(_ folder: borrowing Folder, _ mode: Database.Mode) -> PresentState {
     let name = KeybagFile.database
     guard folder.contains(name) else { return .missing }
-    guard let keybag = try? KeybagFile.load(from: folder) else { return .unknown }
-    if Store.isOfNewerProgram(folder) { return .unknown }
     var header = [UInt8](repeating: 0, count: 100)
     do {
       _ = try header.withUnsafeMutableBufferPointer { buffer throws(PosixError) in
         try folder.read(name, into: UnsafeMutableRawBufferPointer(buffer))
       }
-    } catch { return .unknown }
+    } catch { return .unknown(VaultError(error, "vault.db")) }
+    let keybag: Keybag
+    do throws(KeybagError) { keybag = try KeybagFile.load(from: folder) } catch {
+      return .unknown(.damaged("keybag: \(error.explanation)"))
+    }
     do throws(VaultError) {
       try Store.checkHeader(header)
       // With its log, into which nothing is written.
-      return try Store(path: path + "/" + name, vault: keybag.vault).isWhole ? .whole : .damaged
+      return try Store(path: path + "/" + name, vault: keybag.vault, mode: mode).isWhole ? .whole : .damaged
     } catch {
       if case .damaged = error { return .damaged }
-      return error == Store.foreign ? .foreign : .unknown
+      return error == Store.foreign ? .foreign : .unknown(error)
     }
   }
 

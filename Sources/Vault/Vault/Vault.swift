@@ -48,6 +48,8 @@ public final class Vault {
   var wasUnlocked = false
   /// Why the database could not be healed.
   var healingProblem: String?
+  /// Whether a healed database waits for its place, so that `vault.db` is not opened.
+  var isHealingUnfinished = false
   /// The generations that there were when it could not be healed.
   var failedGenerations: [PastGeneration]?
 
@@ -158,7 +160,11 @@ public final class Vault {
   public var hasDatabase: Bool { database.store != nil }
 
   /// Looks at the files again, if they were missing or damaged. An open database stays as it is.
-  public func refresh() {
+  public func refresh() { refresh(waiting: 0) }
+
+  /// - Parameter time: how long to wait for another process that writes the vault's files, where healing is to be finished, in
+  ///   milliseconds.
+  private func refresh(waiting time: Int) {
     guard database.store == nil || database.damage == nil else { return }
     let folder: Folder
     do { folder = try KeybagFile.folder(home: home, owner: owner) } catch {
@@ -169,7 +175,11 @@ public final class Vault {
     }
     let loaded = readKeybag(folder)
     // Healing that a crash interrupted goes on before anything is opened.
-    if database.store == nil, databaseName == KeybagFile.database { try? finishHealing(folder) }
+    var unfinished: VaultError?
+    if database.store == nil, databaseName == KeybagFile.database, case .success = loaded {
+      unfinished = finishHealing(folder, deadline: time)
+      isHealingUnfinished = unfinished != nil
+    }
     let hasDatabase = folder.contains(databaseName)
     do {
       let found = try loaded.get()
@@ -194,6 +204,10 @@ public final class Vault {
       keybagProblem = "it belongs to another vault than the database that is open"
     }
     guard database.store == nil, let keybag else { return }
+    if let unfinished {
+      database.problem = unfinished
+      return
+    }
     guard hasDatabase else {
       // Between creation and the first unlock there is no database yet; later, a missing one is a loss.
       let isNew = keybag.generation == 1 && history.generations.isEmpty
@@ -259,7 +273,7 @@ public final class Vault {
     (device, keys.deviceProblem, passwordlessProblem, noteProblem) = (nil, nil, nil, nil)
     (movedKeyIsGone, passcodeItemsAreDead) = (false, false)
     (epoch, indexEpoch, generation, destroyed) = (1, 1, 0, [])
-    (failedGenerations, keybagHealing, healing) = (nil, nil, nil)
+    (failedGenerations, keybagHealing, healing, isHealingUnfinished) = (nil, nil, nil, false)
     writer.forget()
     history.forget()
     accessLog.forget()
@@ -307,7 +321,7 @@ public final class Vault {
   public func check(
     _ tiers: borrowing TierKeys, former: [FormerTiers] = [], mayCreate: Bool
   ) throws(VaultError) {
-    refresh()
+    refresh(waiting: Vault.lockTime)
     guard let store = database.store else {
       if canHeal(tiers, former) { return }
       guard let keybag, database.problem == .notCreated, mayCreate || keybag.generation == 1 else {

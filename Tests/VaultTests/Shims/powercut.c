@@ -5,6 +5,8 @@
 //     POWERCUT_ROOT     the folder that is watched, as /proc/self/fd names it
 //     POWERCUT_DURABLE  where the second copies go: <inode> for contents, `names` with "<inode> <name>" lines
 //     POWERCUT_DIE_AT   in front of which call to die; 0 or absent for none
+//     POWERCUT_FAIL_AT  which call fails, as on a disk with an error; 0 or absent for none
+//     POWERCUT_FAILURES how many calls fail from there on; 1 if absent
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <dlfcn.h>
@@ -19,7 +21,7 @@
 #include <unistd.h>
 
 static const char *root, *durable;
-static long die_at, calls;
+static long die_at, fail_at, failures = 1, calls;
 
 #define REAL(name) \
   static __typeof__(&name) real; \
@@ -30,10 +32,18 @@ __attribute__((constructor)) static void start(void) {
   durable = getenv("POWERCUT_DURABLE");
   const char *text = getenv("POWERCUT_DIE_AT");
   die_at = text ? atol(text) : 0;
+  text = getenv("POWERCUT_FAIL_AT");
+  fail_at = text ? atol(text) : 0;
+  text = getenv("POWERCUT_FAILURES");
+  if (text) failures = atol(text);
 }
 
-static void change(void) {
+// Whether the call is to fail.
+static int change(void) {
   if (++calls == die_at) kill(getpid(), SIGKILL);
+  if (!fail_at || calls < fail_at || calls >= fail_at + failures) return 0;
+  errno = EIO;
+  return 1;
 }
 
 // Whether the descriptor is of something in the folder, or the folder itself.
@@ -105,73 +115,75 @@ static void synchronised(int fd) {
 
 ssize_t write(int fd, const void *bytes, size_t size) {
   REAL(write);
-  if (fd > 2 && watched(fd)) change();
+  if (fd > 2 && watched(fd) && change()) return -1;
   return real(fd, bytes, size);
 }
 ssize_t pwrite64(int fd, const void *bytes, size_t size, off64_t at) {
   REAL(pwrite64);
-  if (watched(fd)) change();
+  if (watched(fd) && change()) return -1;
   return real(fd, bytes, size, at);
 }
 ssize_t pwrite(int fd, const void *bytes, size_t size, off_t at) {
   REAL(pwrite);
-  if (watched(fd)) change();
+  if (watched(fd) && change()) return -1;
   return real(fd, bytes, size, at);
 }
 int ftruncate64(int fd, off64_t size) {
   REAL(ftruncate64);
-  if (watched(fd)) change();
+  if (watched(fd) && change()) return -1;
   return real(fd, size);
 }
 int ftruncate(int fd, off_t size) {
   REAL(ftruncate);
-  if (watched(fd)) change();
+  if (watched(fd) && change()) return -1;
   return real(fd, size);
 }
 int fsync(int fd) {
   REAL(fsync);
-  if (watched(fd)) change();
+  if (watched(fd) && change()) return -1;
   int result = real(fd);
   if (result == 0) synchronised(fd);
   return result;
 }
 int fdatasync(int fd) {
   REAL(fdatasync);
-  if (watched(fd)) change();
+  if (watched(fd) && change()) return -1;
   int result = real(fd);
   if (result == 0) synchronised(fd);
   return result;
 }
 int rename(const char *from, const char *to) {
   REAL(rename);
-  if (watched_path(AT_FDCWD, to)) change();
+  if (watched_path(AT_FDCWD, to) && change()) return -1;
   return real(from, to);
 }
 int renameat(int a, const char *from, int b, const char *to) {
   REAL(renameat);
-  if (watched_path(b, to)) change();
+  if (watched_path(b, to) && change()) return -1;
   return real(a, from, b, to);
 }
 int renameat2(int a, const char *from, int b, const char *to, unsigned flags) {
   REAL(renameat2);
-  if (watched_path(b, to)) change();
+  if (watched_path(b, to) && change()) return -1;
   return real(a, from, b, to, flags);
 }
 // A file system without hard links, where that is wanted.
 int linkat(int a, const char *from, int b, const char *to, int flags) {
   REAL(linkat);
-  if (!getenv("POWERCUT_WITHOUT_LINKS") || !watched_path(b, to)) return real(a, from, b, to, flags);
+  if (!watched_path(b, to)) return real(a, from, b, to, flags);
+  if (change()) return -1;
+  if (!getenv("POWERCUT_WITHOUT_LINKS")) return real(a, from, b, to, flags);
   errno = EPERM;
   return -1;
 }
 int unlink(const char *path) {
   REAL(unlink);
-  if (watched_path(AT_FDCWD, path)) change();
+  if (watched_path(AT_FDCWD, path) && change()) return -1;
   return real(path);
 }
 int unlinkat(int folder, const char *path, int flags) {
   REAL(unlinkat);
-  if (watched_path(folder, path)) change();
+  if (watched_path(folder, path) && change()) return -1;
   return real(folder, path, flags);
 }
 static int creating(int folder, const char *path, int flags) {
@@ -187,7 +199,7 @@ static int creating(int folder, const char *path, int flags) {
       mode = va_arg(list, mode_t); \
       va_end(list); \
     } \
-    if (creating(folder, path, flags)) change(); \
+    if (creating(folder, path, flags) && change()) return -1; \
     return real call; \
   }
 OPEN(open, (const char *path, int flags, ...), (path, flags, mode), AT_FDCWD)
