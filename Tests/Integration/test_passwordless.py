@@ -1,6 +1,7 @@
 """A login without a password: its vault is always open, on the device key alone; what a password protects ends with it."""
 
 import contextlib
+import json
 import os
 import shutil
 import socket
@@ -9,6 +10,7 @@ import pytest
 from support.clients import CLASS, CLASSES
 from support.deviced import Service
 from support.disk import filled, small_disk
+from support.items import new_collection
 from support.peer import COLLECTION, LOGIN, NOTHING, ROOT, SERVICE, Peer
 from support.session import Session, wait_until
 
@@ -421,6 +423,28 @@ def test_a_service_that_comes_late(session, service):
     service.start()
     wait_until(lambda: state(session) == ("unlocked", True), "the vault", timeout=30)
     assert readable(session) == set(OTHERS) and session.status()["problems"] == []
+
+
+def test_a_deleted_collection_while_the_service_is_away(session, service):
+    service.start()
+    session.shadow("")
+    assert session.login_without_password().returncode == 0
+    peer = Peer(session)
+    collection = new_collection(peer, "Work")
+    peer.create(b"work", {"n": "w"}, label="At work", collection=collection)
+    made = session.run("latchkey", "history", "make", "--json", check=True)
+    assert peer.call(collection, COLLECTION, "Delete") == NOTHING
+    service.stop()
+    words = ("latchkey", "history", "restore", str(json.loads(made.stdout)["number"]), "--collection", "Work")
+    done = session.run(*words)
+    assert done.returncode == 1 and "deleted collections requires the device key: device key service: " in done.stderr
+    assert "run the command again when it can be used" in done.stderr
+    # Everything else is as it was.
+    assert state(session) == ("unlocked", True) and session.status()["problems"] == []
+    service.start()
+    assert session.run(*words).returncode == 0
+    assert session.lookup("n", "w") == "work"
+    peer.close()
 
 
 def test_a_service_that_hangs_creates_nothing(session):

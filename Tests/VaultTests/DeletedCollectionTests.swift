@@ -327,6 +327,15 @@ struct DeletedCollectionTests {
     vault.settleWhole()
     try #require(vault.keepWholeHistory().count == 1)
     try vault.deleteCollection(id)
+    // The device key service is away for a while.
+    service.failure = .unavailable("it does not answer")
+    #expect(
+      throws: VaultError.unavailable(
+        "bringing back deleted collections requires the device key: device key service: it does not answer; "
+          + "run the command again when it can be used")
+    ) { try vault.bringBack(from: 1) }
+    #expect(vault.isUnlocked && vault.problems == [] && !vault.hasWaitingCollections)
+    service.failure = nil
     #expect(try vault.bringBack(from: 1).report.added == 1)
     #expect(try secrets(vault, in: id) == ["w": "w"])
   }

@@ -37,7 +37,7 @@ package final class Daemon {
     vault, session: session, deviceService: deviceService, device: device, password: password, queue: prompts.queue,
     upkeep: upkeep, observer: self)
   private lazy var generations = HistoryService(
-    vault, keeper: history, session: session, presence: presence, upkeep: upkeep)
+    vault, keeper: history, session: session, presence: presence, upkeep: upkeep, observer: self)
   private lazy var report = StatusReport(
     vault, session: session, presence: presence, rules: rules, device: device, password: password, fingers: fingers,
     history: history)

@@ -27,6 +27,7 @@ final class HistoryService {
   private let session: SessionReference
   private let presence: BusPresence
   private let upkeep: VaultUpkeep
+  private unowned let observer: any KeyObserver
   /// The work under way, and its client.
   private var work: Work?
   private weak var peer: ControlPeer?
@@ -38,13 +39,15 @@ final class HistoryService {
   private var newest: UInt32 = 0
 
   init(
-    _ vault: Vault, keeper: HistoryKeeper, session: SessionReference, presence: BusPresence, upkeep: VaultUpkeep
+    _ vault: Vault, keeper: HistoryKeeper, session: SessionReference, presence: BusPresence, upkeep: VaultUpkeep,
+    observer: any KeyObserver
   ) {
     self.vault = vault
     self.keeper = keeper
     self.session = session
     self.presence = presence
     self.upkeep = upkeep
+    self.observer = observer
     keeper.worked = { [weak self] in self?.worked(hasMore: $0) }
   }
 
@@ -63,6 +66,9 @@ final class HistoryService {
     table.answer(RestoreFromGeneration.self) { [unowned self] message, peer throws(Refusal) in
       // The person who types need not be the one at the screen.
       guard !session.machine.lockerUp else { throw Refusal(reason: "the screen is locked: unlock it first") }
+      // Without a password, the vault is opened once more for deleted collections. If that failed and erased the keys, it is tried
+      // again as after a failed login.
+      defer { if session.machine.isPasswordless, !vault.isUnlocked { observer.keysDidNotOpen() } }
       return try begin(on: peer) { () throws(VaultError) in
         .restore(
           try HistoryRestore(

@@ -70,7 +70,16 @@ public final class HistoryRestore {
     // Nobody can be asked for a password.
     if vault.isPasswordless, !past.waiting.isEmpty {
       for row in past.waiting { vault.keys.deleted.want(row) }
-      try vault.openByDevice()
+      do throws(VaultError) { try vault.openByDevice() } catch {
+        // The next opening is for something else.
+        vault.keys.deleted.forget()
+        let next =
+          vault.isUnlocked
+          ? "run the command again when it can be used"
+          : "run the command again when 'latchkey status' shows the vault unlocked"
+        throw .unavailable(
+          "bringing back deleted collections requires the device key: \(error.explanation); \(next)")
+      }
       past = try OpenedGeneration(vault, number: number)
     }
     self.past = past

@@ -25,7 +25,8 @@ extension Vault {
         KeybagFile.keepCopy(of: opened.keybag, in: folder, deadline: 0)
       }
     } catch {
-      passwordlessProblem = error.explanation
+      // A failure leaves the keys in memory in most cases.
+      if !isUnlocked { passwordlessProblem = error.explanation }
       throw error
     }
   }
