@@ -1,4 +1,5 @@
-"""latchkey import kwallet: wallets that the real kwalletd5 wrote, wallets of KDE 4, and what a running one reveals."""
+"""latchkey import kwallet: wallets that the real kwalletd5 wrote, with a password and for a key of GPG, wallets of KDE 4, and what a
+running one reveals."""
 
 import hashlib
 import json
@@ -6,7 +7,7 @@ import struct
 
 import pytest
 from support.foreign import PASSWORD, KWallet, seen
-from support.importing import DONE, FAILED, PARTLY, carry, counts, encoded, place, qt_text, report, run, state
+from support.importing import DONE, FAILED, PARTLY, carry, counts, encoded, gpg_home, place, qt_octets, qt_text, report, run, state
 from support.session import Session
 
 FOLDER = ".local/share/kwalletd"
@@ -194,6 +195,74 @@ def test_a_running_kwallet(kwallet, unlocked):
     assert counts(run(unlocked, *words, "--json")) == {"items": 12, "same": 12}
     assert "There are: kdewallet" in run(unlocked, *words, "--collection", "nosuch").stderr
     assert "KWallet does not run" in run(unlocked, "kwallet", "--running").stderr
+
+
+# ---- a wallet for a key of GPG ----
+
+
+GPG_WALLET = b"KWALLET\n\r\0\r\n\0\1\2\0"
+
+
+def gpg_key(session):
+    lines = session.run("gpg", "--batch", "--with-colons", "--list-secret-keys", check=True).stdout.splitlines()
+    return next(fields[4] for fields in (line.split(":") for line in lines) if fields[0] == "sec")
+
+
+def gpg_wallet(session, key):
+    """A wallet without entries: the key's number, the hashes of all names, and the entries."""
+    content = qt_text(key) + qt_octets(struct.pack(">I", 0)) + qt_octets(b"")
+    source = place(session, "wallet", content)
+    session.run("gpg", "--batch", "--recipient", key, "--encrypt", source, check=True)
+    source.unlink()
+    return GPG_WALLET + source.with_name("wallet.gpg").read_bytes()
+
+
+@pytest.fixture(scope="module")
+def gpg_kwallet(stage):
+    """KWallet with a wallet for a key of GPG, which it has written itself."""
+    session = Session(stage)
+    with gpg_home(session):
+        key = gpg_key(session)
+        opened = KWallet(session, wallet=gpg_wallet(session, key))
+        opened.write_entries([[folder, entry, kind, encoded(value)] for folder, entry, kind, value, _, _ in ENTRIES])
+        opened.stop()
+        opened.start()
+        opened.write_entries([])
+        opened.write(SERVED)
+        opened.write_entries([])
+        yield opened
+        opened.close()
+    session.close()
+
+
+def test_the_file_of_a_wallet_for_gpg_stays_behind_and_the_way_to_it_is_told(gpg_kwallet, unlocked):
+    folder = carry(unlocked, gpg_kwallet.folder.iterdir(), FOLDER)
+    file = folder / "kdewallet.kwl"
+    for words in ((), (file,)):
+        done = run(unlocked, "kwallet", *words)
+        assert done.returncode == FAILED and f"{file} is encrypted with GPG; use 'latchkey import kwallet --running'" in done.stderr
+        assert "Nothing was imported." in done.stderr and done.stdout == ""
+    assert seen(unlocked) == []
+
+
+def test_a_running_kwallet_reveals_a_wallet_for_gpg(gpg_kwallet, unlocked):
+    # It is KWallet's own file, for that key.
+    wallet = (gpg_kwallet.folder / "kdewallet.kwl").read_bytes()
+    assert wallet.startswith(GPG_WALLET)
+    sealed = place(gpg_kwallet.session, "sealed.gpg", wallet[len(GPG_WALLET) :])
+    gpg_kwallet.session.run("gpg", "--batch", "--output", sealed.with_suffix(""), "--decrypt", sealed, check=True)
+    content = sealed.with_suffix("").read_bytes()
+    assert all(qt_text(entry) + struct.pack(">I", kind) + qt_octets(value) in content for _, entry, kind, value, *_ in ENTRIES if value)
+    # Which attributes items of its Secret Service have is in a file beside the wallet only.
+    carry(unlocked, gpg_kwallet.folder.glob("*_attributes.json"), FOLDER)
+    before = state(gpg_kwallet.folder)
+    words = ("kwallet", "--running", "--bus", gpg_kwallet.bus)
+    done = run(unlocked, *words)
+    assert done.returncode == DONE, done.stdout + done.stderr
+    expected = sorted(ARRIVED + ARRIVED_SERVED)
+    assert seen(unlocked) == expected
+    assert counts(run(unlocked, *words, "--json")) == {"items": len(expected), "same": len(expected)}
+    assert seen(unlocked) == expected and state(gpg_kwallet.folder) == before
 
 
 def old_wallet(password, folders):

@@ -158,12 +158,12 @@ bus.call_sync("org.kde.kwalletd5", "/modules/kwalletd5", "org.kde.KWallet", "syn
 
 
 class KWallet(OtherHome):
-    """kwalletd5 with its default wallet."""
+    """kwalletd5 with its default wallet. `wallet`: the file of one for a key of GPG, which it opens without a password."""
 
-    def __init__(self, session, name="kwallet"):
+    def __init__(self, session, name="kwallet", wallet=None):
         super().__init__(session, name)
-        self._salt = os.urandom(56)
-        self._place(self.folder / "kdewallet.salt", self._salt)
+        self._salt = None if wallet else os.urandom(56)
+        self._place(self.folder / f"kdewallet.{'kwl' if wallet else 'salt'}", wallet or self._salt)
         # Nobody is asked whether the test may read, and programs may use it as a Secret Service.
         self._place(self.home / ".config/kwalletrc",
                     b"[Wallet]\nFirst Use=false\nEnabled=true\nPrompt on Open=false\n"
@@ -181,10 +181,13 @@ class KWallet(OtherHome):
         return self.home / ".local/share/kwalletd"
 
     def start(self):
-        key = hashlib.pbkdf2_hmac("sha512", PASSWORD.encode(), self._salt, 50_000, 56)
-        self.process = self.session.start("/usr/bin/python3", "-c", KWALLET_STARTER, stdin=subprocess.PIPE, **self.quiet)
-        self.process.stdin.write(key)
-        self.process.stdin.close()
+        if self._salt is None:
+            self.process = self.session.start("kwalletd5", **self.quiet)
+        else:
+            key = hashlib.pbkdf2_hmac("sha512", PASSWORD.encode(), self._salt, 50_000, 56)
+            self.process = self.session.start("/usr/bin/python3", "-c", KWALLET_STARTER, stdin=subprocess.PIPE, **self.quiet)
+            self.process.stdin.write(key)
+            self.process.stdin.close()
         wait_until(lambda: self.owns("org.kde.kwalletd5"), "KWallet's start", 60)
 
     def write_entries(self, entries):

@@ -69,6 +69,11 @@ def qt_text(value):
     return struct.pack(">I", len(wide)) + wide
 
 
+def qt_octets(octets):
+    """Bytes as Qt writes them."""
+    return struct.pack(">I", len(octets)) + octets
+
+
 def kept(session):
     """What the vault's own files have, by the independent reader: of each item its collection, label, attributes, secret, content
     type, and when it was stored and changed."""
