@@ -4,13 +4,16 @@ running one reveals."""
 import hashlib
 import json
 import struct
+import subprocess
 
 import pytest
 from support.foreign import PASSWORD, KWallet, seen
 from support.importing import DONE, FAILED, PARTLY, carry, counts, encoded, gpg_home, place, qt_octets, qt_text, report, run, state
-from support.session import Session
+from support.pace import seconds
+from support.session import Session, wait_until
 
 FOLDER = ".local/share/kwalletd"
+NO_SERVICE = 3
 COLLECTION = "kdewallet"
 TEXT, STREAM, MAP = 1, 2, 3
 WIDE = "\u00e4\u6f22\U0001f511"
@@ -263,6 +266,50 @@ def test_a_running_kwallet_reveals_a_wallet_for_gpg(gpg_kwallet, unlocked):
     assert seen(unlocked) == expected
     assert counts(run(unlocked, *words, "--json")) == {"items": len(expected), "same": len(expected)}
     assert seen(unlocked) == expected and state(gpg_kwallet.folder) == before
+
+
+# Answers for a person who takes longer than a call on a bus usually may, and notes that it was asked.
+SLOW_PINENTRY = """#!/usr/bin/python3
+import pathlib, sys, time
+print("OK", flush=True)
+for line in sys.stdin:
+    if line.startswith("GETPIN"):
+        pathlib.Path(__file__).with_name("asked").touch()
+        time.sleep(15)
+        print("D the key's passphrase")
+    print("OK", flush=True)
+"""
+
+
+@pytest.fixture
+def asking_kwallet(unlocked):
+    """KWallet with a wallet for a key of GPG that has a passphrase."""
+    with gpg_home(unlocked, "the key's passphrase") as home:
+        wallet = gpg_wallet(unlocked, gpg_key(unlocked))
+        pinentry = place(unlocked, "pinentry", SLOW_PINENTRY)
+        pinentry.chmod(0o755)
+        (home / "gpg-agent.conf").write_text(f"pinentry-program {pinentry}\n")
+        # It knows the passphrase since the key was made.
+        unlocked.run("gpgconf", "--kill", "all", check=True)
+        opened = KWallet(unlocked, wallet=wallet)
+        opened.words = ("env", "SYSTEMD_BUS_TIMEOUT=10s", "latchkey", "import", "kwallet", "--running", "--bus", opened.bus)
+        yield opened
+        opened.close()
+
+
+def test_a_running_kwallet_may_wait_for_the_passphrase_of_a_key(asking_kwallet, unlocked):
+    done = unlocked.run(*asking_kwallet.words, timeout=120)
+    assert done.returncode == DONE and "0 items found" in done.stdout, done
+
+
+def test_a_kwallet_that_ends_is_not_taken_for_the_vault(asking_kwallet, unlocked):
+    process = unlocked.start(*asking_kwallet.words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    wait_until((unlocked.home / "asked").exists, "the question for the passphrase", 60)
+    asking_kwallet.process.kill()
+    told = process.communicate(timeout=seconds(60))
+    assert process.returncode == NO_SERVICE and told[0] == "", told
+    assert told[1] == "latchkey: KWallet does not answer, or has ended. Start it again, then run this again.\n"
+    assert seen(unlocked) == []
 
 
 def old_wallet(password, folders):

@@ -85,14 +85,14 @@ def kept(session):
 
 
 @contextlib.contextmanager
-def gpg_home(session):
-    """A home of GPG with a key that nobody is asked for. Its path is short: the agent's socket is in it."""
+def gpg_home(session, passphrase=""):
+    """A home of GPG with a key; without a passphrase nobody is asked for it. Its path is short: the agent's socket is in it."""
     home = session.root / "gpg"
     home.mkdir(mode=0o700)
     os.chown(home, session.uid, session.gid)
     session.environment["GNUPGHOME"] = str(home)
-    session.run("gpg", "--batch", "--passphrase", "", "--quick-generate-key", "me@example.org", "future-default", "default",
-                "never", check=True, timeout=120)  # fmt: skip
+    session.run("gpg", "--batch", "--pinentry-mode", "loopback", "--passphrase", passphrase, "--quick-generate-key", "me@example.org",
+                "future-default", "default", "never", check=True, timeout=120)  # fmt: skip
     yield home
     session.environment["GNUPGHOME"] = str(home)
     session.run("gpgconf", "--kill", "all")

@@ -88,20 +88,29 @@ struct RunningKWallet {
   }
 
   /// The name of the default wallet.
-  func standard() throws(BusError) -> String {
+  func standard() throws(Failure) -> String {
     try call("networkWallet") { (answer: Message) throws(BusError) in try answer.readString() }
   }
 
   private func call<Value>(
-    _ member: String,
+    _ member: String, timeout: Duration? = nil,
     build: (inout MessageWriter) -> Void = { _ in },
     read: (Message) throws(BusError) -> Value
-  ) throws(BusError) -> Value {
-    try connection.call(path, Self.interface, member, build: build, read: read)
+  ) throws(Failure) -> Value {
+    do throws(BusError) {
+      return try connection.call(path, Self.interface, member, timeout: timeout, build: build, read: read)
+    } catch {
+      // Not the vault's silence.
+      guard !error.isStandard("NoReply") else {
+        throw .noService(translated("KWallet does not answer, or has ended. Start it again, then run this again."))
+      }
+      throw Failure(error)
+    }
   }
 
-  private func open(_ wallet: String) throws(BusError) -> Int32 {
-    try call("open") { out in
+  private func open(_ wallet: String) throws(Failure) -> Int32 {
+    // A person may look for a password, or for a smart card, for long.
+    try call("open", timeout: .seconds(24 * 60 * 60)) { out in
       out.appendString(wallet)
       // No window.
       out.appendInt64(0)
@@ -121,7 +130,7 @@ struct RunningKWallet {
     }
   }
 
-  private func folders(_ handle: Int32) throws(BusError) -> [String] {
+  private func folders(_ handle: Int32) throws(Failure) -> [String] {
     try call("folderList") { out in
       out.appendInt32(handle)
       out.appendString(Self.ownName)
@@ -131,7 +140,7 @@ struct RunningKWallet {
   }
 
   /// The values of a folder's entries, as Qt writes them; nil where there was no memory for one.
-  private func entries(_ handle: Int32, _ folder: String) throws(BusError) -> [(name: String, value: Secret?)] {
+  private func entries(_ handle: Int32, _ folder: String) throws(Failure) -> [(name: String, value: Secret?)] {
     try call("entriesList") { out in
       out.appendInt32(handle)
       out.appendString(folder)
@@ -152,7 +161,7 @@ struct RunningKWallet {
     }
   }
 
-  private func kind(_ handle: Int32, _ folder: String, _ entry: String) throws(BusError) -> Int32 {
+  private func kind(_ handle: Int32, _ folder: String, _ entry: String) throws(Failure) -> Int32 {
     try call("entryType") { out in
       out.appendInt32(handle)
       out.appendString(folder)

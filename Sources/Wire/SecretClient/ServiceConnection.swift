@@ -97,15 +97,17 @@ public final class ServiceConnection {
   // MARK: - calls
 
   /// Calls, and reads the answer.
+  ///
+  /// - Parameter timeout: the bus's own when nil, which is too short for a person.
   public func call<Value>(
-    _ path: String, _ interface: String, _ member: String,
+    _ path: String, _ interface: String, _ member: String, timeout: Duration? = nil,
     build: (inout MessageWriter) throws(BusError) -> Void = { _ in },
     read: (Message) throws(BusError) -> Value
   ) throws(BusError) -> Value {
     let answer = try wait { done throws(BusError) in
       try self.bus.callAsync(
-        destination: self.owner, path: path, interface: interface, member: member, sensitive: true, autoStart: false,
-        build: build, reply: done)
+        destination: self.owner, path: path, interface: interface, member: member, timeout: timeout, sensitive: true,
+        autoStart: false, build: build, reply: done)
     }
     return try read(answer)
   }
