@@ -5,8 +5,11 @@ import json
 
 import pytest
 from support.machine import eventually
+from support.session import REPOSITORY
 
 WELL, CANNOT_LOOK, TO_FIX = 0, 1, 4
+# What the handbook shows of doctor.
+SAMPLE = (REPOSITORY / "docs/user/troubleshooting.md").read_text().splitlines()
 MODULE = "$(ls /usr/lib/*-linux-*/security/pam_latchkey.so)"
 
 
@@ -52,6 +55,8 @@ def test_a_fresh_installation_is_well(alice):
         # Beside what is well may stand what would be better still, in lines of their own.
         said = [line for line in text if not line.startswith(" ")]
         assert len(said) == len(checks) and all(line.startswith("ok ") for line in said)
+        sample = [line.strip() for line in SAMPLE if line.startswith("    ok ")]
+        assert len(sample) > 20 and [line.rstrip() for line in said if line.rstrip() in sample] == sample
 
 
 # What root breaks, or the person; the checks that name it; whether it takes another login until the fix is felt.
@@ -96,6 +101,10 @@ def test_what_is_broken_is_named_and_mended(alice, kept, name):
             alice.machine.root("bash", "-c", as_root)
         if as_person:
             session.run(as_person)
+        if name == "a prompt's service is gone":
+            at = next(number for number, line in enumerate(SAMPLE) if line.startswith("    broken "))
+            said = [line.rstrip() for line in session.run("latchkey doctor", check=False).stdout.splitlines()]
+            assert [line[4:] for line in SAMPLE[at : at + 2]] == said[(place := said.index(SAMPLE[at][4:])) : place + 2]
         status, checks = doctor(session)
         found = amiss(checks)
         # What depends on it may be unknown meanwhile.

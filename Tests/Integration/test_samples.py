@@ -1,0 +1,41 @@
+"""The handbook shows what commands print. A session in which the same is done prints the same."""
+
+import re
+
+from support.session import REPOSITORY
+
+TEXT = (REPOSITORY / "docs/user/command-line.md").read_text().partition("## What the commands print")[2].partition("\n## ")[0]
+# Other here than on a machine with logind and the device key service.
+ELSEWHERE = ("Device key", "Lock reports from")
+
+
+def samples():
+    """Each command of the examples, with the lines that it prints."""
+    found = []
+    for line in re.findall(r"^    (.*)", TEXT, re.M):
+        if line.startswith("$ latchkey"):
+            found.append((line[2:].split(), []))
+        else:
+            found[-1][1].append(line)
+    return found
+
+
+def shape(line):
+    """A line without what differs from one run to the next."""
+    line = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d", "TIME", line)
+    line = re.sub(r" +\d+ [KM]iB$", " SIZE", line)
+    line = re.sub(r"/\S+?/\.(local|config)/", r"HOME/.\1/", line)
+    return next((name for name in ELSEWHERE if line.startswith(name)), line)
+
+
+def test_the_commands_print_what_the_handbook_shows(unlocked):
+    unlocked.store("x", "service", "mail", "user", "me", label="Mail")
+    unlocked.store("y", "service", "sync", "latchkey:accessible", "after-first-unlock", label="Sync")
+    shown = samples()
+    assert {command[1] for command, _ in shown} == {"status", "lock", "find", "get", "history", "rm"}
+    for command, lines in shown:
+        if command[1:] == ["history", "make"]:
+            assert unlocked.locker().returncode == 0
+        done = unlocked.run(*command)
+        printed = (done.stdout + done.stderr).splitlines()
+        assert [shape(line) for line in printed] == [shape(line) for line in lines], command
