@@ -120,6 +120,27 @@ struct WorkingMemoryTests {
     #expect(flags.contains(" lo"))
   }
 
+  @Test("A signal waits while libsodium has the key on its heap")
+  func unmapped() async throws {
+    try await MappedFile.with { file in
+      try await #require(processExitsWith: .signal(SIGTERM)) { [path = file.path as String] in
+        try Sodium.initialize()
+        Sodium.eraseWhenEnded()
+        var set = sigset_t()
+        sigemptyset(&set)
+        sigaddset(&set, SIGTERM)
+        pthread_sigmask(SIG_UNBLOCK, &set, nil)
+        try WorkingMemory.expect(MappedFile.size) {
+          munmap(try MappedFile(path: path).map(), MappedFile.size)
+          raise(SIGTERM)
+          // In the place of libsodium, which erases its copy now.
+          try Data([1]).write(to: URL(fileURLWithPath: path))
+        }
+      }
+      #expect(try file.bytes() == [1])
+    }
+  }
+
   @Test("A signal that ends the process erases it first", arguments: [SIGTERM, SIGALRM, SIGHUP, SIGSEGV])
   func ending(signal: Int32) async throws {
     try await MappedFile.with { file in

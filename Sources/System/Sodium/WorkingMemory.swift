@@ -16,6 +16,9 @@ public enum WorkingMemory {
   private static let start = Atomic<UInt>(0)
   private static let size = Atomic<Int>(0)
 
+  /// The signals that the thread blocks otherwise, while ``willUnmap(_:)`` has it block all. Only that thread touches it.
+  nonisolated(unsafe) private static var usualMask: sigset_t?
+
   /// How many mappings were erased.
   static let erasures = Atomic<Int>(0)
 
@@ -28,7 +31,8 @@ public enum WorkingMemory {
   /// One derivation at a time: one mapping has to be known, and the process never needs the memory twice.
   private static let turn = Locked(())
 
-  /// Runs `body`, which maps `count` bytes or a little more and unmaps them, where `succeeded` says so of its result.
+  /// Runs `body`, which maps `count` bytes or a little more and unmaps them, where `succeeded` says so of its result. No copy
+  /// of the key is to be left when it returns: until then, signals wait from the moment in which the memory is unmapped.
   static func expect<Result, Failure: Error>(
     _ count: Int, succeeded: (Result) -> Bool = { _ in true }, _ body: () throws(Failure) -> Result
   ) throws(Failure) -> Result {
@@ -36,7 +40,10 @@ public enum WorkingMemory {
     defer { turn.unlock() }
     wanted.store(count, ordering: .relaxed)
     thread.store(pthread_self(), ordering: .sequentiallyConsistent)
-    defer { thread.store(0, ordering: .sequentiallyConsistent) }
+    defer {
+      thread.store(0, ordering: .sequentiallyConsistent)
+      letSignalsIn()
+    }
     let before = erasures.load(ordering: .relaxed)
     let result = try body()
     if succeeded(result), erasures.load(ordering: .relaxed) == before { left.add(1, ordering: .relaxed) }
@@ -59,9 +66,23 @@ public enum WorkingMemory {
   public static func willUnmap(_ mapping: UnsafeMutableRawPointer?) {
     let known = start.load(ordering: .relaxed)
     guard known != 0, known == UInt(bitPattern: mapping) else { return }
+    // libsodium has the key on its heap and its stack by now. Erasing takes long enough for a signal to come.
+    holdSignals()
     erase()
     erasures.add(1, ordering: .relaxed)
     start.store(0, ordering: .sequentiallyConsistent)
+  }
+
+  private static func holdSignals() {
+    var all = sigset_t()
+    var before = sigset_t()
+    sigfillset(&all)
+    if usualMask == nil, pthread_sigmask(SIG_BLOCK, &all, &before) == 0 { usualMask = before }
+  }
+
+  private static func letSignalsIn() {
+    guard var mask = usualMask.take() else { return }
+    pthread_sigmask(SIG_SETMASK, &mask, nil)
   }
 
   /// To be called before a signal may call ``erase()``.
