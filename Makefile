@@ -95,8 +95,22 @@ deps: ## Debian packages for building and testing: installs them (root) or names
 # No run path: SwiftPM's own would be $$ORIGIN, which a module that setuid programs load must not have.
 RELEASE = swift build -c release $(SWIFTFLAGS) --static-swift-stdlib --disable-local-rpath --product
 
-build: module $(CATALOGUES) ## the programs, the PAM module and the translations, for release
-	for p in $(PROGRAMS); do $(RELEASE) $$p || exit 1; done
+# What swift-argument-parser uses of FoundationEssentials, under that name: the real one is 6 MB of `latchkey`. The compiler
+# looks here first. `swift build` alone builds the same program, only larger.
+ESSENTIALS := $(CURDIR)/.build/essentials
+STANDIN    := $(wildcard packaging/FoundationEssentials/*.swift Sources/System/Text/JSON*.swift)
+
+# All programs with the same options: SwiftPM compiles a module anew when they change.
+build: module $(CATALOGUES) $(ESSENTIALS)/libLatchkeyEssentials.a ## the programs, the PAM module and the translations, for release
+	for p in $(PROGRAMS); do $(RELEASE) $$p -Xswiftc -I$(ESSENTIALS) -Xlinker -L$(ESSENTIALS) || exit 1; done
+
+# SwiftPM does not see that it changed, so what was compiled with it goes. No hash of the folder is in it, for `make reproducible`.
+$(ESSENTIALS)/libLatchkeyEssentials.a: $(STANDIN)
+	mkdir -p $(@D)
+	swiftc -O -wmo -parse-as-library -swift-version 6 -static -emit-library -emit-module -module-name FoundationEssentials \
+	  -module-link-name LatchkeyEssentials -emit-module-path $(@D)/FoundationEssentials.swiftmodule \
+	  -Xfrontend -disable-incremental-llvm-codegen -o $@ $^
+	rm -rf $(BUILT)/ArgumentParser.build
 
 module:
 	$(RELEASE) pam_latchkey
@@ -324,7 +338,7 @@ table: ## what becomes of each class in each state, for docs/user/classes.md
 	  $(MAKE) -s install DESTDIR=$$stage PREFIX=/usr >&2 && PYTHONPATH=Tests $(PYTHON) -m support.table --stage $$stage
 
 lint: ## formatting and style of the Swift sources
-	swift format lint --strict --recursive Package.swift Sources Tests Examples
+	swift format lint --strict --recursive Package.swift Sources Tests Examples packaging
 
 clean: ## remove what was built
 	rm -rf .build

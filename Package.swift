@@ -117,6 +117,8 @@ let package = Package(
 
     // System: one thin typed layer over each.
     module("Bytes", on: .system),
+    // What Foundation and _StringProcessing have, and no program is to link: JSON, and the search within strings.
+    module("Text", on: .system),
     module("Posix", on: .system, ["CLatchkeyLinux"]),
     module("Sodium", on: .system, ["CLatchkeySodium"], settings: lending),
     // Functions that take the place of libc's, so only for the programs that derive keys.
@@ -164,13 +166,17 @@ let package = Package(
     // Import
     module(
       "ForeignKeyrings", on: .imports,
-      ["LatchkeyGcrypt", "LatchkeyGettext", "LatchkeySecretClient", "LatchkeySodium"]),
+      ["LatchkeyGcrypt", "LatchkeyGettext", "LatchkeySecretClient", "LatchkeySodium", "LatchkeyText"]),
 
     // Desktop
     module("SessionState", on: .desktop, ["CLatchkeyHelper", "LatchkeyControl", "LatchkeySystemd"]),
     module("Biometry", on: .desktop, ["LatchkeySystemd"]),
-    module("Doctor", on: .desktop, ["CLatchkeyHelper", "CLatchkeyLinux", "LatchkeyGettext", "LatchkeyPosix"]),
-    module("ProviderSwitch", on: .desktop, ["LatchkeyDoctor", "LatchkeyGettext", "LatchkeyPosix"]),
+    module(
+      "Doctor", on: .desktop,
+      ["CLatchkeyHelper", "CLatchkeyLinux", "LatchkeyGettext", "LatchkeyPosix", "LatchkeyText"]),
+    module(
+      "ProviderSwitch", on: .desktop,
+      ["LatchkeyDoctor", "LatchkeyGettext", "LatchkeyPosix", "LatchkeySodium", "LatchkeyText"]),
     module(
       "Prompts", on: .desktop,
       ["CLatchkeyLinux", "LatchkeyControl", "LatchkeyKeybag", "LatchkeyPosix", "LatchkeySystemd"]),
@@ -178,7 +184,7 @@ let package = Package(
       "Prompters", on: .desktop,
       [
         "LatchkeyControl", "LatchkeyGcrypt", "LatchkeyGettext", "LatchkeyKeybag", "LatchkeyPAMClient", "LatchkeyPosix",
-        "LatchkeySodium", "LatchkeySystemd",
+        "LatchkeySodium", "LatchkeySystemd", "LatchkeyText",
       ]),
     module(
       "SecretService", on: .desktop,
@@ -245,6 +251,7 @@ let package = Package(
         "LatchkeyHistoryControl",
         "LatchkeyKeybag", "LatchkeyPAMClient",
         "LatchkeyPosix", "LatchkeyProviderSwitch", "LatchkeySecretClient", "LatchkeySodium", "LatchkeySystemd",
+        "LatchkeyText",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ]),
     program(
@@ -384,6 +391,7 @@ let package = Package(
         "LatchkeySodium", .product(name: "BigInt", package: "BigInt"),
       ], swiftSettings: strict),
     .testTarget(name: "BytesTests", dependencies: ["LatchkeyBytes"], swiftSettings: strict),
+    .testTarget(name: "TextTests", dependencies: ["LatchkeyText"], swiftSettings: strict),
     .testTarget(
       name: "SodiumTests", dependencies: ["CLatchkeySodium", "LatchkeyErasedMappings", "LatchkeySodium"],
       swiftSettings: strict,

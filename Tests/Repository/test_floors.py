@@ -62,3 +62,13 @@ def test_what_is_imported_is_declared(targets):
                     imports += 1
                     assert imported in dependencies, (file, imported)
     assert imports > 500
+
+
+def test_only_the_client_library_imports_foundation():
+    """A program that links FoundationEssentials is 6 MB larger, and `make build` has a stand-in of that name."""
+    found = {}
+    for file in (REPOSITORY / "Sources").rglob("*.swift"):
+        floor = file.relative_to(REPOSITORY / "Sources").parts[0]
+        if any(imported.startswith("Foundation") for imported in IMPORT.findall(file.read_text())):
+            found.setdefault(floor, []).append(file)
+    assert found.keys() == {"KeychainServices"}, found

@@ -1,3 +1,5 @@
+import LatchkeyText
+
 /// The rules of the session bus about the name of the Secret Service.
 package struct BusPolicy {
   let root: SystemRoot
@@ -20,8 +22,8 @@ package struct BusPolicy {
     guard case .text(let text) = root.content(path) else { return nil }
     for piece in text.split(separator: "<") where piece.hasPrefix("deny") {
       let tag = piece.prefix { $0 != ">" }
-      guard tag.contains(NameExamination.name),
-        ["own=", "own_prefix=", "send_destination="].contains(where: { tag.contains($0) })
+      guard tag.contains(text: NameExamination.name),
+        ["own=", "own_prefix=", "send_destination="].contains(where: { tag.contains(text: $0) })
       else { continue }
       return tag.split(whereSeparator: \.isWhitespace).joined(separator: " ")
     }

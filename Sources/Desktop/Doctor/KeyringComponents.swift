@@ -1,3 +1,5 @@
+import LatchkeyText
+
 /// The parts of gnome-keyring that a command line names to be started.
 package struct KeyringComponents {
   private static let ofSecrets = ["secrets", "keyring"]
@@ -10,8 +12,8 @@ package struct KeyringComponents {
   package init?(_ command: String) {
     let options = ["--components=", "--components ", "-c "]
     // In front of it may be a shell, which has a -c of its own.
-    let program = command.firstRange(of: "gnome-keyring-daemon")?.upperBound ?? command.startIndex
-    let starts = options.compactMap { command[program...].firstRange(of: $0)?.upperBound }
+    let program = command.firstRange(ofText: "gnome-keyring-daemon")?.upperBound ?? command.startIndex
+    let starts = options.compactMap { command[program...].firstRange(ofText: $0)?.upperBound }
     guard let start = starts.first else { return nil }
     var list = command[start...]
     // A quote here is the end of a command that a shell gets.

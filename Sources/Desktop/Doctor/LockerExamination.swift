@@ -1,4 +1,5 @@
 import LatchkeyGettext
+import LatchkeyText
 
 /// Looks at what tells the vault that the screen is locked.
 struct LockerExamination {
@@ -93,7 +94,8 @@ struct LockerExamination {
       for _ in 0..<8 {
         guard let above = processes.first(where: { $0.id == parent }) else { break }
         isTold =
-          isTold || Self.announcers.contains(above.name) || above.arguments.contains { $0.contains("latchkey lock") }
+          isTold || Self.announcers.contains(above.name)
+          || above.arguments.contains { $0.contains(text: "latchkey lock") }
         parent = above.parent
       }
       if !isTold { return (process.name, translated("process \(process.parent)")) }
@@ -105,8 +107,8 @@ struct LockerExamination {
         guard let first = words.first, !line.drop(while: { $0 == " " || $0 == "\t" }).hasPrefix("#"),
           first != "for_window",
           let program = words.first(where: { Self.silent.contains(String($0)) }),
-          !line.contains("latchkey lock"), !words.contains("xss-lock"), !words.contains("swayidle"),
-          !line.contains("loginctl lock-session"), !name.hasPrefix("swayidle/"), !name.hasSuffix("hypridle.conf")
+          !line.contains(text: "latchkey lock"), !words.contains("xss-lock"), !words.contains("swayidle"),
+          !line.contains(text: "loginctl lock-session"), !name.hasPrefix("swayidle/"), !name.hasSuffix("hypridle.conf")
         else { continue }
         return (String(program), path)
       }

@@ -1,4 +1,5 @@
 import LatchkeyGettext
+import LatchkeyText
 
 /// Looks at the program that answers programs which keep secrets: the owner of the name on the bus, and others that could own
 /// it.
@@ -104,7 +105,7 @@ struct NameExamination {
     guard root.contains(facts.runtime) else {
       return .unknown(id, translated("\(facts.runtime) does not exist, so there is no session"))
     }
-    if case .text(let text) = root.content(link), text.contains("SystemdService=latchkeyd.service") {
+    if case .text(let text) = root.content(link), text.contains(text: "SystemdService=latchkeyd.service") {
       let places = ["\(facts.runtime)/dbus-1", "\(facts.runtime)/dbus-1/services"]
       if let place = places.first(where: { (root.status($0)?.st_mode ?? 0) & 0o022 != 0 }) {
         return Finding(

@@ -1,6 +1,7 @@
 import CLatchkeyLinux
 import Glibc
 import LatchkeyPosix
+import LatchkeyText
 
 /// The files of a system, below a folder that links do not lead out of: `/`, or a stand-in for it.
 public struct SystemRoot: Sendable {
@@ -91,7 +92,7 @@ public struct SystemRoot: Sendable {
 
   /// Where PAM's modules can be, for this machine's kind and others.
   var moduleFolders: [String] {
-    let triples = names(in: "/usr/lib").filter { $0.contains("-linux-") }
+    let triples = names(in: "/usr/lib").filter { $0.contains(text: "-linux-") }
     return triples.flatMap { ["/usr/lib/\($0)/security", "/lib/\($0)/security"] }
       + ["/usr/lib64/security", "/lib64/security", "/usr/lib/security", "/lib/security"]
   }

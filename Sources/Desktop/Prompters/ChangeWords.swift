@@ -1,10 +1,11 @@
 import LatchkeyGettext
+import LatchkeyText
 
 /// The change of an item, in the person's language. The daemon sends English words that follow the item's name, so that
 /// prompts compare equal in every language. Unknown words stay as they are.
 enum ChangeWords {
   static func clauses(_ words: String) -> String {
-    words.split(separator: ", to ").enumerated()
+    words.split(text: ", to ").enumerated()
       .map { number, part in clause(number == 0 && part.hasPrefix("to ") ? part.dropFirst(3) : part) }
       .joined(separator: ", ")
   }

@@ -1,6 +1,6 @@
-import FoundationEssentials
 import Glibc
 import LatchkeyPosix
+import LatchkeySodium
 
 /// The state of a path, as far as a switch keeps it and can put it back.
 public enum FileState: Equatable, Sendable {
@@ -37,8 +37,10 @@ extension FileState: Codable {
     case .absent: self = .absent
     case .link: self = .link(try values.decode(String.self, forKey: .target))
     case .file:
-      let content = try values.decode(Data.self, forKey: .content)
-      self = .file(bytes: Array(content), mode: try values.decode(UInt32.self, forKey: .mode))
+      guard let content = Base64.decode(try values.decode(String.self, forKey: .content)) else {
+        throw DecodingError.dataCorruptedError(forKey: .content, in: values, debugDescription: "it is not Base64")
+      }
+      self = .file(bytes: content, mode: try values.decode(UInt32.self, forKey: .mode))
     }
   }
 
@@ -53,7 +55,7 @@ extension FileState: Codable {
     case .file(let bytes, let mode):
       try values.encode(Kind.file, forKey: .kind)
       try values.encode(mode, forKey: .mode)
-      try values.encode(Data(bytes), forKey: .content)
+      try values.encode(Base64.encode(bytes), forKey: .content)
     }
   }
 }

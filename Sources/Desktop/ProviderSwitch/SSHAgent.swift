@@ -1,8 +1,8 @@
-import FoundationEssentials
 import Glibc
 import LatchkeyDoctor
 import LatchkeyGettext
 import LatchkeyPosix
+import LatchkeySodium
 
 /// gnome-keyring's agent for ssh, which version 42 has beside its part for secrets.
 public struct SSHAgent {
@@ -71,7 +71,7 @@ public struct SSHAgent {
     guard try take(1).first == 12 else { throw PosixError("read", code: EBADMSG) }
     var keys: Set<String> = []
     for _ in 0..<Self.number(Array(try take(4))) {
-      keys.insert(Data(try take(Self.number(Array(try take(4))))).base64EncodedString())
+      keys.insert(Base64.encode(Array(try take(Self.number(Array(try take(4)))))))
       _ = try take(Self.number(Array(try take(4))))  // its comment
     }
     return keys

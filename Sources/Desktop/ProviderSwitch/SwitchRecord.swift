@@ -1,6 +1,6 @@
-import FoundationEssentials
 import Glibc
 import LatchkeyPosix
+import LatchkeyText
 
 /// The changes of a switch, with the former files. It is written before the first change, and removed with the last that was
 /// put back.
@@ -24,7 +24,7 @@ struct SwitchRecord: Codable, Equatable {
       if state == .absent { return SwitchRecord() }
       // A link is not ours. If it were taken for a missing record, it would be replaced, and its target forgotten.
       guard case .file(let bytes, _) = state else { throw SwitchError.unreadableRecord(path) }
-      let record = try JSONDecoder().decode(SwitchRecord.self, from: Data(bytes))
+      let record = try JSONValue(parsing: bytes).decoded(as: SwitchRecord.self)
       guard record.version == 1 else { throw SwitchError.unreadableRecord(path) }
       return record
     } catch { throw .unreadableRecord(path) }
@@ -33,10 +33,8 @@ struct SwitchRecord: Codable, Equatable {
   /// Puts it on the disk.
   func write(_ files: OwnedFiles, _ scope: SwitchScope) throws(SwitchError) {
     let path = scope.record
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     do {
-      let bytes = Array(try encoder.encode(self))
+      let bytes = Array(try JSONValue(self).text(isPretty: false).utf8)
       // One that could not be read again would put nothing back.
       guard bytes.count <= Self.sizeLimit else { throw PosixError("write", code: EFBIG) }
       for folder in files.missingFolders(above: path) { try files.makeFolder(folder) }

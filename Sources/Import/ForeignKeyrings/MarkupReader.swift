@@ -1,4 +1,5 @@
 import LatchkeySodium
+import LatchkeyText
 
 /// Reads XML as KeePassXC writes it, in memory for secrets: elements, attributes and text, without types of documents,
 /// without sections, and without entities but the usual ones.
@@ -52,7 +53,7 @@ struct MarkupReader {
 
   /// The value of an attribute, which is not secret; nil if it is missing.
   static func attribute(_ name: String, in range: Range<Int>, _ bytes: borrowing SecureBytes) -> String? {
-    guard range.count <= 4096, let text = bytes.text(range), let start = text.firstRange(of: " \(name)=\"") else {
+    guard range.count <= 4096, let text = bytes.text(range), let start = text.firstRange(ofText: " \(name)=\"") else {
       return nil
     }
     return text[start.upperBound...].firstIndex(of: "\"").map { String(text[start.upperBound..<$0]) }

@@ -1,5 +1,6 @@
 import LatchkeySecretClient
 import LatchkeySodium
+import LatchkeyText
 
 /// Passwords that a browser or a password manager exported as CSV. Each row becomes an item with its password, and one more
 /// for each other secret in it: a note, the key of one-time passwords, further fields.
@@ -123,7 +124,7 @@ public enum PasswordTable {
 
   /// The host of an address, without a port; empty where it has none.
   static func server(of url: String) -> String {
-    guard let scheme = url.firstRange(of: "://") else { return "" }
+    guard let scheme = url.firstRange(ofText: "://") else { return "" }
     var host = url[scheme.upperBound...].prefix { !"/?#".contains($0) }
     if let at = host.lastIndex(of: "@") { host = host[host.index(after: at)...] }
     if host.hasPrefix("["), let end = host.firstIndex(of: "]") { return String(host[...end]) }

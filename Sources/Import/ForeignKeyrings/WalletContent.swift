@@ -1,5 +1,6 @@
 import LatchkeySecretClient
 import LatchkeySodium
+import LatchkeyText
 
 /// KWallet's note about an item that a program stored by the Secret Service.
 public struct ServedEntry {
@@ -97,7 +98,7 @@ public enum WalletContent {
   /// The label that the program gave: KWallet puts a number behind one that it has already.
   private static func label(folder: String, entry: String) -> String {
     var name = Substring(entry)
-    if name.hasSuffix("_"), let start = name.ranges(of: "__").last {
+    if name.hasSuffix("_"), let start = name.ranges(ofText: "__").last {
       let number = name[start.upperBound...].dropLast()
       if !number.isEmpty, number.utf8.allSatisfy({ (0x30...0x39).contains($0) }) { name = name[..<start.lowerBound] }
     }

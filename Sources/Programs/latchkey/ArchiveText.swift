@@ -1,4 +1,3 @@
-import FoundationEssentials
 import Glibc
 import LatchkeyBackup
 import LatchkeyGettext
@@ -31,8 +30,6 @@ extension ArchiveReport {
   ///   - file: nil for items from a generation of the vault, as `generation` is for a backup.
   ///   - isDry: nil for a backup.
   func json(file: String? = nil, generation: UInt32? = nil, isDry: Bool?) throws -> String {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
     let report = Report(
       file: file, generation: generation, dry_run: isDry, items: items, added: added, same: same, replaced: replaced,
       conflicts: conflicts,
@@ -42,7 +39,7 @@ extension ArchiveReport {
           outcome: $0.outcome.name, collection: $0.collection, label: $0.label, class: $0.accessibility?.name,
           reason: $0.reason)
       })
-    return String(decoding: try encoder.encode(report), as: UTF8.self)
+    return try JSONText.of(report)
   }
 
   private func count(_ number: UInt64) -> String {

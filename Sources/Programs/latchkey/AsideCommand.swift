@@ -1,5 +1,4 @@
 import ArgumentParser
-import FoundationEssentials
 import Glibc
 import LatchkeyGettext
 import LatchkeyKeybag
@@ -18,9 +17,7 @@ struct AsideCommand: ParsableCommand {
   func run() throws {
     let folders = try Failure.telling { try Self.folders(share) }
     guard !json else {
-      let encoder = JSONEncoder()
-      encoder.outputFormatting = [.prettyPrinted, .withoutEscapingSlashes]
-      return print(String(decoding: try encoder.encode(["aside": folders]), as: UTF8.self))
+      return print(try JSONText.of(["aside": folders]))
     }
     guard !folders.isEmpty else { return print(translated("No vault was put aside.")) }
     for folder in folders { print(TerminalText.printable(folder)) }

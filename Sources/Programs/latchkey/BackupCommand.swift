@@ -1,5 +1,4 @@
 import ArgumentParser
-import FoundationEssentials
 import Glibc
 import LatchkeyBackup
 import LatchkeyBackupControl
@@ -37,8 +36,7 @@ struct BackupCommand: ParsableCommand {
   }
 
   private func write() throws -> ArchiveReport {
-    let url = URL(fileURLWithPath: file)
-    let (folder, name) = (url.deletingLastPathComponent().path, url.lastPathComponent)
+    let (folder, name) = (FilePath.folder(of: file), FilePath.name(of: file))
     try writing { () throws(PosixError) in try NewFile.check(file, replacing: force) }
     let terminal = try passphrase.conversation()
     let client = try place.connect()

@@ -1,9 +1,9 @@
 import CLatchkeyLinux
-import FoundationEssentials
 import Glibc
 import LatchkeyGettext
 import LatchkeyPosix
 import LatchkeySodium
+import LatchkeyText
 
 /// Another program that reads what no library reads for us: GPG, KeePassXC, gzip. Secrets go by sockets and pipes only,
 /// never by arguments, the environment or files.
@@ -33,7 +33,7 @@ struct ChildProgram {
 
     /// The same, with another name for a file in what it wrote for a person.
     consuming func naming(_ file: String, for name: String) -> Outcome {
-      let complaints = complaints.map { $0.replacing(name, with: file) }
+      let complaints = complaints.map { $0.replacing(text: name, with: file) }
       return Outcome(output: output, isDone: isDone, signal: signal, complaints: complaints)
     }
 
@@ -168,7 +168,7 @@ struct ChildProgram {
     if let document { posix_spawn_file_actions_adddup2(&actions, document, 3) }
     posix_spawn_file_actions_addclosefrom_np(&actions, document == nil ? 3 : 4)
     // The environment tells GPG's agent this session's terminal for its questions.
-    let variables = ProcessInfo.processInfo.environment.merging(["LC_ALL": "C.UTF-8"]) { $1 }
+    let variables = LatchkeyPosix.Process.environment.merging(["LC_ALL": "C.UTF-8"]) { $1 }
     var settings = posix_spawnattr_t()
     posix_spawnattr_init(&settings)
     defer { posix_spawnattr_destroy(&settings) }

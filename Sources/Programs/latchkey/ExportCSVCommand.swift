@@ -2,6 +2,7 @@ import ArgumentParser
 import LatchkeyGettext
 import LatchkeySecretClient
 import LatchkeySodium
+import LatchkeyText
 
 /// `latchkey export csv`
 struct ExportCSVCommand: ParsableCommand {
@@ -88,7 +89,7 @@ private struct CSVForm: PlainForm {
 
   private func write(_ text: String, after separator: String = "") throws {
     let text = output.isTerminal ? TerminalText.printable(text) : text
-    try output.write("\(separator)\"\(text.replacing("\"", with: "\"\""))\"")
+    try output.write("\(separator)\"\(text.replacing(text: "\"", with: "\"\""))\"")
   }
 
   private func write(_ secret: Secret?) throws {

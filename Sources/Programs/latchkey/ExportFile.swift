@@ -1,5 +1,4 @@
 import ArgumentParser
-import FoundationEssentials
 import Glibc
 import LatchkeyGettext
 import LatchkeyPosix
@@ -18,8 +17,7 @@ struct ExportFile: ParsableArguments {
   /// Whether the secrets go to standard output, and the report to standard error.
   var isOutput: Bool { file == "-" }
 
-  private var url: URL { URL(fileURLWithPath: file) }
-  private var folder: String { url.deletingLastPathComponent().path }
+  private var folder: String { FilePath.folder(of: file) }
 
   /// Refuses a place where others would see the secrets, before anybody is asked for anything.
   func check() throws {
@@ -102,7 +100,7 @@ struct ExportFile: ParsableArguments {
   private func open() throws -> ExportOutput {
     if isOutput { return ExportOutput(nil, path: file) }
     let new = try Failure.writing(file) { () throws(PosixError) in
-      try NewFile(url.lastPathComponent, in: folder, replacing: force)
+      try NewFile(FilePath.name(of: file), in: folder, replacing: force)
     }
     return ExportOutput(new, path: file)
   }

@@ -1,7 +1,7 @@
 import ArgumentParser
-import FoundationEssentials
 import LatchkeyForeignKeyrings
 import LatchkeyGettext
+import LatchkeyPosix
 import LatchkeySecretClient
 import LatchkeySodium
 
@@ -34,7 +34,7 @@ private struct JSONForm: PlainForm {
   init(_ output: ExportOutput, _ vault: VaultConnection) throws {
     self.output = output
     let standard = try JSONText.line(of: try ListedCollection.named(nil, from: vault).name)
-    let time = UTCTime.text(UInt64(Date.now.timeIntervalSince1970))
+    let time = UTCTime.text(LatchkeyPosix.Process.time)
     try output.write(
       "{\"format\":\"\(JSONExport.format)\",\"version\":\(JSONExport.version),\"exported\":\"\(time)\",\"default\":\(standard),\n"
         + "\"collections\":[")

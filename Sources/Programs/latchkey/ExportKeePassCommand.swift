@@ -1,10 +1,10 @@
 import ArgumentParser
-import FoundationEssentials
 import Glibc
 import LatchkeyGettext
 import LatchkeyPAMClient
 import LatchkeyPosix
 import LatchkeySodium
+import LatchkeyText
 
 /// `latchkey export keepass`
 struct ExportKeePassCommand: ParsableCommand {
@@ -78,9 +78,8 @@ struct ExportKeePassCommand: ParsableCommand {
       throw error
     }
     if Interruption.hasArrived { return nil }
-    let url = URL(fileURLWithPath: file)
     try Failure.writing(file) { () throws(PosixError) in
-      let new = try NewFile(url.lastPathComponent, in: url.deletingLastPathComponent().path, replacing: force)
+      let new = try NewFile(FilePath.name(of: file), in: FilePath.folder(of: file), replacing: force)
       try new.append(database)
       try new.finish()
     }
@@ -96,11 +95,16 @@ struct ExportKeePassCommand: ParsableCommand {
       name: "keepassxc-cli",
       arguments: ["import", "--set-password", "--decryption-time", "1000", ChildProgram.documentPath, folder.file])
     let outcome = try program.run(password, document: xml)
-    guard outcome.isDone, let bytes = try? Data(contentsOf: URL(fileURLWithPath: folder.file)), !bytes.isEmpty else {
-      let reason = outcome.complaints.filter { !$0.contains("assword") }.joined(separator: " ")
+    guard outcome.isDone, let bytes = try? Self.content(of: folder.file), !bytes.isEmpty else {
+      let reason = outcome.complaints.filter { !$0.contains(text: "assword") }.joined(separator: " ")
       throw Failure.declined(
         translated("keepassxc-cli did not make the database, so nothing was written. It says: \(reason)"))
     }
-    return Array(bytes)
+    return bytes
+  }
+
+  private static func content(of path: String) throws(PosixError) -> [UInt8] {
+    let file = try FileDescriptor.open(path, flags: O_RDONLY)
+    return try file.readAll(limit: Int(try file.status().st_size))
   }
 }

@@ -1,4 +1,3 @@
-import FoundationEssentials
 import Glibc
 import LatchkeyForeignKeyrings
 import LatchkeyGettext
@@ -25,7 +24,7 @@ struct ForeignFiles {
         continue
       }
       let names: [String]
-      do { names = try FileManager.default.contentsOfDirectory(atPath: path).sorted() } catch {
+      do { names = try Self.names(in: path).sorted() } catch {
         throw Failure.file(translated("\(path) cannot be read, so nothing was imported."))
       }
       folders.append((path, names))
@@ -36,15 +35,31 @@ struct ForeignFiles {
     }
   }
 
+  private static func names(in folder: String) throws(PosixError) -> [String] {
+    try FileDescriptor.open(folder, flags: O_RDONLY | O_DIRECTORY).names()
+  }
+
+  /// The paths of everything below a folder, from there. Links are not followed.
+  static func paths(below folder: String) throws(PosixError) -> [String] {
+    var paths: [String] = []
+    for name in try names(in: folder) {
+      paths.append(name)
+      var kind = stat()
+      guard lstat("\(folder)/\(name)", &kind) == 0, kind.st_mode & S_IFMT == S_IFDIR else { continue }
+      paths += try self.paths(below: "\(folder)/\(name)").map { "\(name)/\($0)" }
+    }
+    return paths
+  }
+
   /// Where programs keep their data.
   static var dataFolder: String { folder("XDG_DATA_HOME", "/.local/share") }
   /// Where programs keep their settings.
   static var settingsFolder: String { folder("XDG_CONFIG_HOME", "/.config") }
   /// The person's home.
-  static var home: String { ProcessInfo.processInfo.environment["HOME"] ?? Account(uid: getuid())?.home ?? "" }
+  static var home: String { LatchkeyPosix.Process.environment["HOME"] ?? Account(uid: getuid())?.home ?? "" }
 
   private static func folder(_ variable: String, _ standard: String) -> String {
-    if let named = ProcessInfo.processInfo.environment[variable], named.hasPrefix("/") { return named }
+    if let named = LatchkeyPosix.Process.environment[variable], named.hasPrefix("/") { return named }
     return home + standard
   }
 

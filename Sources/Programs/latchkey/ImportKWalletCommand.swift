@@ -1,10 +1,11 @@
 import ArgumentParser
-import FoundationEssentials
 import Glibc
 import LatchkeyDoctor
 import LatchkeyForeignKeyrings
 import LatchkeyGettext
+import LatchkeyPosix
 import LatchkeySodium
+import LatchkeyText
 
 /// `latchkey import kwallet`
 struct ImportKWalletCommand: ParsableCommand {
@@ -66,7 +67,7 @@ struct ImportKWalletCommand: ParsableCommand {
 
   /// The default wallet, which KWallet's settings name: the person's, or else the machine's.
   private var standard: String {
-    let machine = ProcessInfo.processInfo.environment["XDG_CONFIG_DIRS"] ?? ""
+    let machine = LatchkeyPosix.Process.environment["XDG_CONFIG_DIRS"] ?? ""
     let folders = (machine.isEmpty ? "/etc/xdg" : machine).split(separator: ":").map(String.init)
     for folder in [ForeignFiles.settingsFolder] + folders {
       guard let file = try? ForeignFile("\(folder)/kwalletrc", limit: 64 << 10) else { continue }
@@ -173,8 +174,8 @@ struct ImportKWalletCommand: ParsableCommand {
       }
     }
     guard let file = try? ForeignFile(stem + notesEnding) else { return [:] }
-    let data = file.bytes.bytes.withUnsafeBytes { Data($0) }
-    let notes = (try? JSONDecoder().decode([String: Note].self, from: data)) ?? [:]
+    let text = file.bytes.bytes.withUnsafeBytes { Array($0) }
+    let notes = (try? JSONValue(parsing: text).decoded(as: [String: Note].self)) ?? [:]
     return notes.compactMapValues { note in
       guard case .entry(let entry) = note else { return nil }
       return entry

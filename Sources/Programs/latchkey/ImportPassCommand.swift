@@ -1,7 +1,8 @@
 import ArgumentParser
-import FoundationEssentials
+import Glibc
 import LatchkeyForeignKeyrings
 import LatchkeyGettext
+import LatchkeyPosix
 import LatchkeySecretClient
 import LatchkeySodium
 
@@ -32,7 +33,7 @@ struct ImportPassCommand: ParsableCommand {
   func run() throws {
     let importer = try Failure.telling {
       try choice.prepare()
-      let named = ProcessInfo.processInfo.environment["PASSWORD_STORE_DIR"]
+      let named = LatchkeyPosix.Process.environment["PASSWORD_STORE_DIR"]
       let folder = folder ?? named ?? ForeignFiles.home + "/.password-store"
       let names = try files(of: folder)
       var importer = try choice.importer(into: VaultConnection(choice.place), from: "pass", [folder])
@@ -51,7 +52,7 @@ struct ImportPassCommand: ParsableCommand {
 
   /// The entries, without the ending of their files. Folders whose name begins with a dot are Git's and pass's own.
   private func files(of folder: String) throws -> [String] {
-    guard let names = try? FileManager.default.subpathsOfDirectory(atPath: folder) else {
+    guard let names = try? ForeignFiles.paths(below: folder) else {
       throw Failure.file(translated("\(folder) cannot be read, so nothing was imported."))
     }
     let found = names.filter { name in
@@ -65,14 +66,14 @@ struct ImportPassCommand: ParsableCommand {
 
   /// How many files the folder has that are neither entries nor pass's and Git's own.
   private func others(in folder: String) -> Int {
-    let names = (try? FileManager.default.subpathsOfDirectory(atPath: folder)) ?? []
+    let names = (try? ForeignFiles.paths(below: folder)) ?? []
     return names.count { name in
       let parts = name.split(separator: "/").map(String.init)
       guard let last = parts.last, parts.first != ".git", parts.first != ".extensions" else { return false }
       let isEntry = name.hasSuffix(".gpg") && !parts.contains { $0.hasPrefix(".") }
       guard !isEntry, ![".gpg-id", ".gpg-id.sig", ".gitattributes", ".gitignore"].contains(last) else { return false }
-      var isFolder = false
-      return FileManager.default.fileExists(atPath: "\(folder)/\(name)", isDirectory: &isFolder) && !isFolder
+      var kind = stat()
+      return stat("\(folder)/\(name)", &kind) == 0 && kind.st_mode & S_IFMT != S_IFDIR
     }
   }
 
@@ -103,7 +104,7 @@ struct ImportPassCommand: ParsableCommand {
   }
 
   private func time(of path: String) -> UInt64 {
-    let date = try? FileManager.default.attributesOfItem(atPath: path)[.modificationDate] as? Date
-    return date.map { UInt64(max(0, $0.timeIntervalSince1970)) } ?? 0
+    var facts = stat()
+    return lstat(path, &facts) == 0 ? UInt64(max(0, facts.st_mtim.tv_sec)) : 0
   }
 }

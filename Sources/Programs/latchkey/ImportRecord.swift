@@ -1,6 +1,6 @@
-import FoundationEssentials
 import Glibc
 import LatchkeyPosix
+import LatchkeyText
 
 /// The items of the vault that were the same at the old place when an import last saw them, with the times that each had then at
 /// both places. One that still has its time was not changed here since. No label, attribute or secret is in it.
@@ -37,16 +37,14 @@ struct ImportRecord: Codable {
     let path = ([ForeignFiles.home] + folder).joined(separator: "/")
     guard let folder = try? Folder(path: path, owner: getuid()),
       let bytes = try? folder.read(name, limit: sizeLimit),
-      let record = try? JSONDecoder().decode(ImportRecord.self, from: Data(bytes)), record.version == 1
+      let record = try? JSONValue(parsing: bytes).decoded(as: ImportRecord.self), record.version == 1
     else { return nil }
     return record
   }
 
   /// Puts it on the disk.
   func write() throws {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    let bytes = Array(try encoder.encode(self))
+    let bytes = Array(try JSONValue(self).text(isPretty: false).utf8)
     let folder = try Folder.create(Self.folder, below: ForeignFiles.home, owner: getuid())
     try folder.write(Self.name, bytes.span.bytes, replacing: true)
   }

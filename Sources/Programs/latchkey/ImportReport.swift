@@ -1,6 +1,7 @@
 import Glibc
 import LatchkeyGettext
 import LatchkeyKeybag
+import LatchkeyText
 
 /// The result of an import, or of its rehearsal.
 struct ImportReport: Encodable {
@@ -128,5 +129,5 @@ struct ImportReport: Encodable {
   }
 
   /// A path in the words of a shell.
-  private static func quoted(_ path: String) -> String { "'" + path.replacing("'", with: "'\\''") + "'" }
+  private static func quoted(_ path: String) -> String { "'" + path.replacing(text: "'", with: "'\\''") + "'" }
 }

@@ -1,5 +1,4 @@
 import ArgumentParser
-import FoundationEssentials
 import Glibc
 import LatchkeyClassRules
 import LatchkeyForeignKeyrings
@@ -103,8 +102,7 @@ struct Importer {
   /// Notes a file that was read, by a path that holds in every folder.
   mutating func read(_ file: String) {
     guard file != ForeignFile.input else { return }
-    let folder = FileManager.default.currentDirectoryPath
-    report.files.append(file.hasPrefix("/") ? file : folder + (folder == "/" ? "" : "/") + file)
+    report.files.append(FilePath.absolute(file))
   }
   mutating func leave(_ collection: String, _ label: String, _ reason: String) {
     report.add(.init(outcome: .left, collection: collection, label: label, reason: reason))

@@ -2,6 +2,7 @@ import ArgumentParser
 import LatchkeyClassRules
 import LatchkeyGettext
 import LatchkeyKeybag
+import LatchkeyText
 
 /// The attributes of an item, as words of the command line. No message repeats a word: it may be a secret that somebody
 /// typed in the wrong place.
@@ -49,7 +50,7 @@ struct ItemAttributes {
       (0x30...0x39).contains(byte) || (0x40...0x5a).contains(byte) || (0x61...0x7a).contains(byte)
         || byte >= 0x80 || "=_-.,:/+%".utf8.contains(byte)
     }
-    return isPlain ? word : "'" + word.replacing("'", with: "'\\''") + "'"
+    return isPlain ? word : "'" + word.replacing(text: "'", with: "'\\''") + "'"
   }
 }
 

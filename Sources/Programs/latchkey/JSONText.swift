@@ -1,31 +1,17 @@
-import FoundationEssentials
 import Glibc
 import LatchkeySecretClient
 import LatchkeySodium
+import LatchkeyText
 
 /// The output of the commands with --json: always the same keys, and no control characters for a terminal.
 enum JSONText {
   static func of(_ value: some Encodable) throws -> String {
-    try text(of: value, [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes])
+    try JSONValue(value).text(isPretty: true)
   }
 
   /// The same in one line.
   static func line(of value: some Encodable) throws -> String {
-    try text(of: value, [.sortedKeys, .withoutEscapingSlashes])
-  }
-
-  private static func text(of value: some Encodable, _ formatting: JSONEncoder.OutputFormatting) throws -> String {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = formatting
-    var text = ""
-    for scalar in String(decoding: try encoder.encode(value), as: UTF8.self).unicodeScalars {
-      // Those below U+0020 are escaped already, but for the line ends of the form itself.
-      switch scalar.value {
-      case 0x7f...0x9f: text += "\\u00" + String(scalar.value, radix: 16)
-      default: text.unicodeScalars.append(scalar)
-      }
-    }
-    return text
+    try JSONValue(value).text(isPretty: false)
   }
 
   /// An item with its secret: as text where it is any, else in Base64. Only the metadata is ever a `String`.

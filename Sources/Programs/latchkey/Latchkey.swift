@@ -1,9 +1,9 @@
 import ArgumentParser
-import FoundationEssentials
 import Glibc
 import LatchkeyControl
 import LatchkeyGettext
 import LatchkeyPosix
+import LatchkeyText
 
 /// The command line of the vault.
 @main
@@ -50,9 +50,9 @@ struct Latchkey: ParsableCommand {
       }
       var message = fullMessage(for: error)
       for word in words.sorted(by: { $0.count > $1.count }) {
-        message = message.replacing("'\(word)'", with: "'…'")
+        message = message.replacing(text: "'\(word)'", with: "'…'")
         if let equals = word.firstIndex(of: "=") {
-          message = message.replacing("'\(word[equals...].dropFirst())'", with: "'…'")
+          message = message.replacing(text: "'\(word[equals...].dropFirst())'", with: "'…'")
         }
       }
       StandardStream.error.show(message + "\n")
@@ -72,7 +72,7 @@ struct Place: ParsableArguments {
 
   var folder: String {
     if let runtime { return runtime }
-    if let set = ProcessInfo.processInfo.environment["XDG_RUNTIME_DIR"], set.hasPrefix("/") { return set }
+    if let set = LatchkeyPosix.Process.environment["XDG_RUNTIME_DIR"], set.hasPrefix("/") { return set }
     return ControlSocket.runtimeFolder(uid: getuid())
   }
 

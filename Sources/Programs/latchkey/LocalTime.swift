@@ -22,7 +22,7 @@ struct LocalTime {
   /// As in "2026-11-22 17:44:05".
   var second: String { minute + ":" + Self.digits(Int(parts.tm_sec)) }
 
-  private static func digits(_ number: Int, _ count: Int = 2) -> String {
+  static func digits(_ number: Int, _ count: Int = 2) -> String {
     let text = String(number)
     return String(repeating: "0", count: max(0, count - text.count)) + text
   }

@@ -1,6 +1,5 @@
 import ArgumentParser
 import CLatchkeyHelper
-import FoundationEssentials
 import Glibc
 import LatchkeyControl
 import LatchkeyGettext
@@ -31,9 +30,7 @@ struct ProtectorCommand: ParsableCommand {
     func run() throws {
       let listed = try Failure.telling { try place.status() }.protectors.map(ListedProtector.init)
       if json {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
-        return print(String(decoding: try encoder.encode(listed), as: UTF8.self))
+        return print(try JSONText.of(listed))
       }
       if listed.isEmpty { print(translated("There is no vault yet: 'latchkey unlock' creates it.")) }
       for one in listed { print("\(one.created)  \(one.text)") }

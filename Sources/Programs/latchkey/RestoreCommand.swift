@@ -1,5 +1,4 @@
 import ArgumentParser
-import FoundationEssentials
 import Glibc
 import LatchkeyBackup
 import LatchkeyBackupControl
@@ -46,7 +45,7 @@ struct RestoreCommand: ParsableCommand {
       let number = try client.ask(
         BeginRestore(header: backup.header, takesTheirs: theirs, isDry: dryRun), until: ArchiveLimits.answer)
       try passphrase.ask(
-        terminal, prompt: number, name: URL(fileURLWithPath: file).lastPathComponent, cost: backup.cost)
+        terminal, prompt: number, name: FilePath.name(of: file), cost: backup.cost)
       let progress = Progress()
       defer { progress.end() }
       Interruption.hold()

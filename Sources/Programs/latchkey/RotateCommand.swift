@@ -1,5 +1,4 @@
 import ArgumentParser
-import FoundationEssentials
 import Glibc
 import LatchkeyControl
 import LatchkeyGettext
@@ -109,13 +108,11 @@ struct RotateCommand: ParsableCommand {
     let done = total - min(rotation.left, total)
     if isShown && total > 0 { show("\r" + translated("Item keys: \(done) of \(total)") + "\n") }
     guard !json else {
-      let encoder = JSONEncoder()
-      encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
       let report = Report(
         epoch: status.epoch, rewrapped: done, left: rotation.left, closed: rotation.closed,
         other_device: rotation.otherDevice, quarantined: rotation.quarantined,
         former_keys_needed: rotation.needsFormerKeys)
-      return print(String(decoding: try encoder.encode(report), as: UTF8.self))
+      return print(try JSONText.of(report))
     }
     print(translated("The vault has new keys."))
     for line in Self.remarks(rotation) { print(line) }

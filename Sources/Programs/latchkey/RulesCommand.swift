@@ -1,5 +1,4 @@
 import ArgumentParser
-import FoundationEssentials
 import Glibc
 import LatchkeyClassRules
 import LatchkeyGettext
@@ -46,9 +45,8 @@ struct RulesPlace: ParsableArguments {
 
   /// As `make install` lays both: PREFIX/bin/latchkey, PREFIX/share/latchkey/rules.yaml.
   private static var installed: String {
-    let program = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? "/usr/bin/latchkey"
-    let prefix = URL(fileURLWithPath: program).deletingLastPathComponent().deletingLastPathComponent()
-    return prefix.appendingPathComponent("share/latchkey/rules.yaml").path
+    let prefix = FilePath.folder(of: LatchkeyPosix.Process.folder)
+    return (prefix == "/" ? "" : prefix) + "/share/latchkey/rules.yaml"
   }
 
   /// The result at each place: a file, nothing, or an error.

@@ -1,5 +1,4 @@
 import ArgumentParser
-import FoundationEssentials
 import Glibc
 import LatchkeyClassRules
 import LatchkeyGettext
@@ -74,9 +73,7 @@ struct RulesTestCommand: ParsableCommand {
         Report(class: AccessibilityClass.whenUnlocked.name, reason: "default")
       }
     if json {
-      let encoder = JSONEncoder()
-      encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-      return String(decoding: try encoder.encode(report), as: UTF8.self)
+      return try JSONText.of(report)
     }
     let why =
       if let file = report.file, let line = report.line, let rule = report.rule {

@@ -1,4 +1,3 @@
-import FoundationEssentials
 import Glibc
 import LatchkeyControl
 import LatchkeyDoctor
@@ -16,7 +15,7 @@ struct SessionQuestions {
   private static let secrets = "org.freedesktop.secrets"
 
   func facts() -> DesktopFacts {
-    let environment = ProcessInfo.processInfo.environment
+    let environment = LatchkeyPosix.Process.environment
     var facts = DesktopFacts(uid: getuid(), home: home, runtime: place.folder)
     if let path = environment["PATH"] { facts.searchPath = path.split(separator: ":").map(String.init) }
     facts.hasDisplay = ["WAYLAND_DISPLAY", "DISPLAY"].contains { environment[$0]?.isEmpty == false }

@@ -1,5 +1,4 @@
 import ArgumentParser
-import FoundationEssentials
 import Glibc
 import LatchkeyControl
 import LatchkeyGettext
@@ -75,8 +74,6 @@ struct StatusCommand: ParsableCommand {
   }
 
   static func json(_ status: Status) throws -> String {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
     let report = Report(
       state: status.state.name, first_unlocked: status.firstUnlocked, lock_reasons: status.lockReasons,
       locker_up: status.lockerUp, staged: status.staged,
@@ -97,7 +94,7 @@ struct StatusCommand: ParsableCommand {
       history: Report.History(
         on: status.history.isOn, generations: status.history.count, newest: status.history.newest,
         problem: status.history.problem), damaged_files: status.damagedFiles)
-    return String(decoding: try encoder.encode(report), as: UTF8.self)
+    return try JSONText.of(report)
   }
 
   private static func passwordCount(_ status: Status) -> Int {

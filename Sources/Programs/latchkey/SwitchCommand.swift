@@ -1,5 +1,4 @@
 import ArgumentParser
-import FoundationEssentials
 import Glibc
 import LatchkeyDoctor
 import LatchkeyGettext
@@ -97,7 +96,7 @@ struct SwitchCommand: ParsableCommand {
 
   private func perform(_ report: inout SwitchReport) throws(SwitchError) {
     guard let scope = scope(&report) else { return }
-    let environment = ProcessInfo.processInfo.environment
+    let environment = LatchkeyPosix.Process.environment
     var person = ProviderSwitch.Person(uid: getuid(), scope: scope)
     if let path = environment["PATH"] { person.searchPath = path.split(separator: ":").map(String.init) }
     person.configHome = environment["XDG_CONFIG_HOME"].flatMap { $0.isEmpty ? nil : $0 }

@@ -78,6 +78,20 @@ public enum Process {
     }
   }
 
+  /// The variables of the environment.
+  public static var environment: [String: String] {
+    var variables: [String: String] = [:]
+    var next = environ
+    while let entry = next.pointee {
+      let text = String(cString: entry)
+      if let equals = text.firstIndex(of: "=") {
+        variables[String(text[..<equals])] = String(text[equals...].dropFirst())
+      }
+      next += 1
+    }
+    return variables
+  }
+
   /// Milliseconds of the monotonic clock, for deadlines.
   public static var now: Int {
     var time = timespec()

@@ -1,0 +1,32 @@
+import Glibc
+
+/// The parts of a path.
+enum FilePath {
+  /// The path that holds in every folder.
+  static func absolute(_ path: String) -> String {
+    guard !path.hasPrefix("/"), let folder = getcwd(nil, 0) else { return path }
+    defer { free(folder) }
+    let current = String(cString: folder)
+    return current + (current == "/" ? "" : "/") + path
+  }
+
+  /// The folder that it is in.
+  static func folder(of path: String) -> String {
+    let whole = trimmed(absolute(path))
+    guard let slash = whole.lastIndex(of: "/"), slash > whole.startIndex else { return "/" }
+    return String(whole[..<slash])
+  }
+
+  /// Its last part.
+  static func name(of path: String) -> String {
+    let whole = trimmed(path)
+    return String(whole[(whole.lastIndex(of: "/").map(whole.index(after:)) ?? whole.startIndex)...])
+  }
+
+  /// Without slashes at the end.
+  private static func trimmed(_ path: String) -> Substring {
+    var path = path[...]
+    while path.hasSuffix("/") { path.removeLast() }
+    return path
+  }
+}

@@ -1,0 +1,52 @@
+/// Searches for a text by its bytes. The standard library's are in `_StringProcessing`, which is 1.3 MB of a program because
+/// regular expressions come with it. The labels are other ones, so that no call takes those by mistake.
+extension StringProtocol {
+  /// Where the text is first; nil where it is nowhere.
+  public func firstRange(ofText text: some StringProtocol) -> Range<Index>? {
+    range(ofText: text, from: startIndex)
+  }
+
+  /// Where the text is, from the front, without overlaps.
+  public func ranges(ofText text: some StringProtocol) -> [Range<Index>] {
+    var ranges: [Range<Index>] = []
+    while let range = range(ofText: text, from: ranges.last?.upperBound ?? startIndex), !range.isEmpty {
+      ranges.append(range)
+    }
+    return ranges
+  }
+
+  /// Whether the text is anywhere in it.
+  public func contains(text: some StringProtocol) -> Bool { firstRange(ofText: text) != nil }
+
+  /// The same with another text in each place of this one.
+  public func replacing(text: some StringProtocol, with other: some StringProtocol) -> String {
+    var result = ""
+    var start = startIndex
+    for range in ranges(ofText: text) {
+      result += self[start..<range.lowerBound]
+      result += other
+      start = range.upperBound
+    }
+    return result + self[start...]
+  }
+
+  /// The parts between the places of a text; as with `split`, none is empty.
+  public func split(text: some StringProtocol) -> [SubSequence] {
+    var parts: [SubSequence] = []
+    var start = startIndex
+    for range in ranges(ofText: text) {
+      parts.append(self[start..<range.lowerBound])
+      start = range.upperBound
+    }
+    return (parts + [self[start...]]).filter { !$0.isEmpty }
+  }
+
+  private func range(ofText text: some StringProtocol, from start: Index) -> Range<Index>? {
+    var at = start
+    while at < utf8.endIndex {
+      if utf8[at...].starts(with: text.utf8) { return at..<utf8.index(at, offsetBy: text.utf8.count) }
+      utf8.formIndex(after: &at)
+    }
+    return text.isEmpty ? at..<at : nil
+  }
+}
