@@ -10,7 +10,6 @@ import os
 import pathlib
 import re
 import secrets
-import subprocess
 
 import pytest
 from support import vaultreader
@@ -128,15 +127,6 @@ def store_all(memory, client, via, prefix=""):
 def log_in(memory):
     assert memory.session.login().returncode == 0
     assert memory.session.status()["state"] == "unlocked"
-
-
-def test_functions_are_bound_at_the_start(stage):
-    # Lazy binding saves the vector registers on the stack, and the rest of a key in them.
-    for program in ("libexec/latchkeyd", "libexec/latchkey-derive", "bin/latchkey"):
-        dynamic = subprocess.run(
-            ["readelf", "-d", stage / "usr" / program], stdout=subprocess.PIPE, text=True, check=True
-        )
-        assert re.search(r"\(FLAGS_1\).*\bNOW\b", dynamic.stdout), program
 
 
 def test_unlocked_only_what_is_kept(memory):
