@@ -1,4 +1,5 @@
 import Glibc
+import LatchkeySodium
 import Synchronization
 
 /// Signals that would end the program, while there is something to clean up first.
@@ -23,6 +24,7 @@ enum Interruption {
   /// Lets signals act as usual again; one that came acts now.
   static func release() {
     for number in signals { signal(number, SIG_DFL) }
+    Sodium.eraseWhenEnded()
     let number = arrived.exchange(0, ordering: .relaxed)
     if number != 0 { raise(number) }
   }

@@ -3,6 +3,7 @@ import Glibc
 import LatchkeyControl
 import LatchkeyGettext
 import LatchkeyPosix
+import LatchkeySodium
 import LatchkeyText
 
 /// The command line of the vault.
@@ -37,6 +38,8 @@ struct Latchkey: ParsableCommand {
   /// As ArgumentParser's own, but a message about wrong usage does not repeat the arguments of a command that takes secrets:
   /// one may be a secret, in the wrong place.
   static func main() {
+    // A person may end it while it has a secret or a passphrase.
+    Sodium.eraseWhenEnded()
     // JSON and completions are for programs: the same in every language.
     let isForPrograms = CommandLine.arguments.contains { $0 == "--json" || $0 == "--generate-completion-script" }
     if !isForPrograms { Language.begin() }

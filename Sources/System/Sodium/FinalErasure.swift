@@ -2,8 +2,8 @@ import Glibc
 
 /// Erases secrets before a signal ends the process: no `deinit` runs then, and the kernel keeps what is in freed pages.
 ///
-/// SIGKILL and a power cut leave no time for it. Only the thread that gets the signal stops for it: a program derives keys on
-/// its only thread.
+/// SIGKILL and a power cut leave no time for it. Only the thread that gets the signal stops for it: the programs that have this use
+/// secrets on one thread.
 enum FinalErasure {
   private static let signals = [
     SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGALRM, SIGXCPU, SIGUSR1, SIGUSR2, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV,
