@@ -202,3 +202,18 @@ def test_a_new_passphrase_names_a_damaged_database_that_opens_without_it(session
     (session.vault / f"{aside.name}-wal").write_bytes(b"damaged")
     done = session.run(*command, input="other", check=True)
     assert done.stderr == f"{aside} still opens with your login alone. Check your items, then delete it.\n"
+
+
+def test_a_vault_that_is_away_acknowledges_nothing(session):
+    assert session.login().returncode == 0
+    session.store("first", "n", "1")
+    away = session.vault.with_name("away")
+    session.vault.rename(away)
+    refused = session.run("latchkey", "add", "--label=Second", "n=2", input="second")
+    assert refused.returncode == 1 and "it was moved or removed, so nothing is stored" in refused.stderr
+    assert session.lookup("n", "1") == "first" and session.lookup("n", "2") is None
+    away.rename(session.vault)
+    session.store("third", "n", "3")
+    session.restart()
+    assert session.login().returncode == 0
+    assert [session.lookup("n", number) for number in "123"] == ["first", None, "third"]

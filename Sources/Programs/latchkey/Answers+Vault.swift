@@ -134,6 +134,7 @@ extension Answers {
     Template("the next unlock with the password makes it again from generation \(.value)"),
     Template("it has more than \(.value) MiB, so it is not healed from its generations"),
     Template("it cannot be healed"),
+    Template("it was moved or removed, so nothing is stored until it is back or you log out and in again"),
     Template("the healed database cannot take its place"),
     Template("another process writes the vault's files"),
     Template("run 'latchkey unlock' to try again"),

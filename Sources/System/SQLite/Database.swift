@@ -72,6 +72,12 @@ public final class Database {
     sqlite3_close_v2(handle)
   }
 
+  /// Whether the file is no longer where it was opened: what is written into it then is lost with the last descriptor.
+  public var hasMoved: Bool {
+    var moved: Int32 = 0
+    return sqlite3_file_control(handle, "main", SQLITE_FCNTL_HAS_MOVED, &moved) == SQLITE_OK && moved != 0
+  }
+
   /// The same file by the real path of its folder. With SQLITE_OPEN_NOFOLLOW, SQLite refuses a link anywhere in a path, but people
   /// move their home or data folders and leave links. The file itself must not be one.
   static func resolved(_ path: String) -> String {

@@ -40,10 +40,14 @@ final class VaultDatabase {
     return store
   }
 
-  /// The rows for a change: refused once damage was found anywhere in them.
+  /// The rows for a change: refused once damage was found anywhere in them, and while the file is not in its place.
   func writable() throws(VaultError) -> Store {
     let store = try ready()
     if let damage { throw .damaged(damage) }
+    guard !store.database.hasMoved else {
+      throw .unavailable(
+        "vault.db: it was moved or removed, so nothing is stored until it is back or you log out and in again")
+    }
     return store
   }
 
