@@ -86,10 +86,10 @@ final class VaultConnection {
   /// Runs work that needs `path` unlocked. If it is locked, a person is asked to unlock it.
   func opening<Value>(_ path: String, asking: Bool, _ body: () throws -> Value) throws -> Value {
     do { return try body() } catch let error as BusError where error.isLocked {
-      guard asking else { throw locked() }
+      guard asking else { throw locked(path) }
       let wasAsked = try unlock(path)
       do { return try body() } catch let error as BusError where error.isLocked {
-        guard wasAsked else { throw locked() }
+        guard wasAsked else { throw locked(path) }
         // Nobody was asked then, as no answer would have done.
         if error.message.hasPrefix(Self.waitsForFingers) {
           throw Failure.stillLocked(translated("it is locked: \(Answers.told(error.message))."))
@@ -103,7 +103,7 @@ final class VaultConnection {
 
   /// Advice for an item or a collection that is locked while the vault is not.
   private func advice(on path: String) -> String {
-    if let item = try? ListedItem(path, from: self), let require = item.require, !require.isEmpty {
+    if let require = requirement(of: path) {
       return translated(
         """
         The item requires \(require) each time that it is read, so 'latchkey unlock' does not open it. Run this again, and \
@@ -117,11 +117,23 @@ final class VaultConnection {
       """)
   }
 
+  /// The condition of an item beyond an unlocked session; nil for none, and for a collection.
+  private func requirement(of path: String) -> String? {
+    guard let require = (try? ListedItem(path, from: self))?.require, !require.isEmpty else { return nil }
+    return require
+  }
+
   /// How the vault begins to say why no finger opens an item.
   private static let waitsForFingers = "no finger opens it: "
 
-  private func locked() -> Failure {
+  private func locked(_ path: String) -> Failure {
     if let reason = lockReason() { return .locked(reason) }
+    if let require = requirement(of: path) {
+      return .stillLocked(
+        translated(
+          "it requires \(require) each time that it is read. Run this again without --no-prompt, and answer the prompt."
+        ))
+    }
     return .stillLocked(
       translated(
         """
