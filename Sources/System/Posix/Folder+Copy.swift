@@ -97,4 +97,31 @@ extension Folder {
     else { return false }
     return one.st_dev == two.st_dev && one.st_ino == two.st_ino
   }
+
+  /// Whether two names are of one file, or of two regular files of the folder's owner with the same bytes.
+  public borrowing func haveSameContent(_ name: String, _ other: String) -> Bool {
+    if areSame(name, other) { return true }
+    guard hasOwnFile(name), hasOwnFile(other) else { return false }
+    return (try? equalBytes(name, other)) ?? false
+  }
+
+  private borrowing func equalBytes(_ name: String, _ other: String) throws(PosixError) -> Bool {
+    let first = try FileDescriptor.open(name, at: number, flags: O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
+    let second = try FileDescriptor.open(other, at: number, flags: O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
+    guard try first.status().st_size == second.status().st_size else { return false }
+    var pieces = ([UInt8](repeating: 0, count: 1 << 18), [UInt8](repeating: 0, count: 1 << 18))
+    while true {
+      let count = try first.fill(&pieces.0)
+      guard try second.fill(&pieces.1) == count, pieces.0[..<count] == pieces.1[..<count] else { return false }
+      if count == 0 { return true }
+    }
+  }
+}
+
+extension FileDescriptor {
+  fileprivate borrowing func fill(_ bytes: inout [UInt8]) throws(PosixError) -> Int {
+    try bytes.withUnsafeMutableBufferPointer { buffer throws(PosixError) in
+      try read(into: UnsafeMutableRawBufferPointer(buffer))
+    }
+  }
 }

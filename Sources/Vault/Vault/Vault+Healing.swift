@@ -286,7 +286,7 @@ extension Vault {
   func finishHealing(_ folder: borrowing Folder, deadline: Int) -> VaultError? {
     do throws(PosixError) {
       let names = try folder.names()
-      let candidates = names.filter { $0.hasPrefix(Vault.healedPrefix) && folder.hasOwnFile($0) }
+      let candidates = names.filter { Vault.isHealed($0) && folder.hasOwnFile($0) }
       let hasDrafts = names.contains { $0.hasPrefix(Vault.draftName) || $0.hasPrefix(Salvage.name) }
       guard hasDrafts || !candidates.isEmpty else { return nil }
       var lock: FileDescriptor?
@@ -294,24 +294,24 @@ extension Vault {
         // A process that has it is at work on them.
         if error.code == EWOULDBLOCK { return Vault.unfinished("another process writes the vault's files") }
         // A draft alone changes nothing.
-        return candidates.isEmpty ? nil : Vault.unfinished(error.description)
+        return candidates.isEmpty ? nil : Vault.unfinished("keybag.lock: \(error.description)")
       }
       defer { extendLifetime(lock) }
       if hasDrafts { Vault.removeDrafts(folder) }
       let healed = candidates.sorted(by: >).first { isSound($0, folder) }
       for other in candidates where other != healed {
-        let aside = Vault.aside(other, folder)
-        guard Vault.hasBegun(aside, folder) else { continue }
+        guard let begun = Vault.asides(other).last(where: { Vault.hasBegun($0, folder) }) else { continue }
         // It cannot be read any more. The damaged database gets its log back, and can be healed again.
-        try Vault.putBack(aside, folder)
+        try Vault.putBack(begun, folder)
         try folder.remove([other])
       }
       guard let healed else {
         if case .whole = presentState(folder, .existing) { try folder.remove(candidates) }
         return nil
       }
-      let aside = Vault.aside(healed, folder)
-      let hasBegun = Vault.hasBegun(aside, folder)
+      let asides = Vault.asides(healed)
+      let aside = asides.first { !Vault.isTaken($0, folder) } ?? asides[0]
+      let hasBegun = asides.contains { Vault.hasBegun($0, folder) }
       // Opening it would make another log.
       let state = presentState(folder, hasBegun ? .unchanging : .existing)
       switch state {
@@ -326,10 +326,17 @@ extension Vault {
       var loss = state.loss
       if case .missing = state, wasKept { loss = .damaged }
       let healing = Healing(finishing: loss, aside: wasKept ? path + "/" + aside : nil)
-      self.healing = healing
+      (self.healing, healingProblem) = (healing, nil)
       delegate?.wasHealed(healing)
       return nil
     } catch { return Vault.unfinished(error.description) }
+  }
+
+  /// Whether a file has such a name: others are a person's, as copies of such a file.
+  private static func isHealed(_ name: String) -> Bool {
+    let time = name.dropFirst(healedPrefix.count)
+    return name.hasPrefix(healedPrefix) && time.utf8.count == 15
+      && time.utf8.allSatisfy { $0 == UInt8(ascii: "-") || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
   }
 
   /// Why a healed database is not in its place, for a person.
@@ -338,25 +345,26 @@ extension Vault {
       "vault.db: the healed database cannot take its place: \(reason); run 'latchkey unlock' to try again")
   }
 
-  /// The name that the damaged database gets: no other file has it, nor that of its log.
-  private static func aside(_ healed: String, _ folder: borrowing Folder) -> String {
+  /// The names that the damaged database may get: the first that no other file has, nor that of its log.
+  private static func asides(_ healed: String) -> [String] {
     let name = damagedPrefix + healed.dropFirst(healedPrefix.count)
-    for number in 2...9 where isTaken(name, folder) {
-      let other = "\(name)-\(number)"
-      if !isTaken(other, folder) { return other }
-    }
-    return name
+    return [name] + (2...9).map { "\(name)-\($0)" }
   }
 
   private static func isTaken(_ aside: String, _ folder: borrowing Folder) -> Bool {
-    guard folder.contains(aside) else { return folder.contains(aside + "-wal") }
-    return folder.contains(KeybagFile.database) && !folder.areSame(KeybagFile.database, aside)
+    ["", "-wal"].contains { suffix in
+      let (own, kept) = (KeybagFile.database + suffix, aside + suffix)
+      return folder.contains(own) && folder.contains(kept) && !folder.haveSameContent(own, kept)
+    }
   }
 
-  /// Whether an exchange that uses this name has begun: `vault.db` may lack its log, or be missing.
+  /// Whether an exchange that uses this name has begun: `vault.db` may lack its log, or be missing. In a copy of the folder, its two
+  /// names may have become two files. After a power cut, the log alone may have gone aside.
   private static func hasBegun(_ aside: String, _ folder: borrowing Folder) -> Bool {
-    folder.contains(KeybagFile.database)
-      ? folder.areSame(KeybagFile.database, aside) : folder.hasOwnFile(aside)
+    guard folder.contains(KeybagFile.database) else { return folder.hasOwnFile(aside) }
+    return folder.contains(aside)
+      ? folder.haveSameContent(KeybagFile.database, aside)
+      : folder.hasOwnFile(aside + "-wal") && !folder.contains(KeybagFile.database + "-wal")
   }
 
   /// Puts a healed database in the place of the damaged one, which goes aside.
@@ -368,15 +376,15 @@ extension Vault {
     guard !isTaken(aside, folder) else { throw PosixError("link", code: EEXIST) }
     do throws(PosixError) {
       // No other one is to take this one's place later.
-      let others = try folder.names().filter { $0.hasPrefix(healedPrefix) && $0 != healed && folder.hasOwnFile($0) }
+      let others = try folder.names().filter { isHealed($0) && $0 != healed && folder.hasOwnFile($0) }
       if !others.isEmpty { try folder.remove(others) }
       for suffix in ["", "-wal"] where folder.contains(KeybagFile.database + suffix) {
         try keep(KeybagFile.database + suffix, as: aside + suffix, folder)
       }
       try folder.synchronize()
       // The log of the damaged database must not be taken for the healed one's.
-      for suffix in ["-wal", "-shm"] { folder.remove(KeybagFile.database + suffix) }
-      try folder.synchronize()
+      folder.remove(KeybagFile.database + "-shm")
+      try folder.remove([KeybagFile.database + "-wal"])
       try folder.replace(KeybagFile.database, by: healed)
     } catch {
       // After an exchange that is not on the disk yet, the next opening of the vault does it again.
@@ -390,7 +398,7 @@ extension Vault {
   private static func putBack(_ aside: String, _ folder: borrowing Folder) throws(PosixError) {
     for suffix in ["-wal", ""] where folder.contains(aside + suffix) {
       let (own, kept) = (KeybagFile.database + suffix, aside + suffix)
-      if folder.areSame(own, kept) { try folder.remove([kept]) } else { try folder.move(kept, to: own) }
+      if folder.haveSameContent(own, kept) { try folder.remove([kept]) } else { try folder.move(kept, to: own) }
     }
     try folder.synchronize()
   }
@@ -401,7 +409,7 @@ extension Vault {
     do throws(PosixError) { try folder.link(name, to: other) } catch { hasLink = false }
     if hasLink {
       // Another file of that name is not what is to be kept.
-      guard folder.areSame(name, other) else { throw PosixError("link", code: EEXIST) }
+      guard folder.haveSameContent(name, other) else { throw PosixError("link", code: EEXIST) }
     } else {
       try folder.move(name, to: other)
     }
