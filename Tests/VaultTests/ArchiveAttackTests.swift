@@ -68,6 +68,7 @@ struct ArchiveAttackTests {
 
   let home: Home
   let vault: Vault
+  private let copies = KeptHomes()
 
   init() throws {
     home = try Home()
@@ -202,7 +203,8 @@ struct ArchiveAttackTests {
     let tape = try Tape(rest)
     #expect(tape.report.items == 2)
     #expect(tape.report.lines.map(\.collection) == ["More", "collection \(work)"])
-    #expect(try tape.restore(into: try Home().unlocked(on: Home.otherMachine)).added == 2)
+    let other = try Home()
+    #expect(try tape.restore(into: try other.unlocked(on: Home.otherMachine)).added == 2)
   }
 
   @Test("An item whose collection was damaged is named")
@@ -224,7 +226,9 @@ struct ArchiveAttackTests {
     try vault.add(["n": "2"], "two", in: work)
     try vault.lockCollection(more)
     vault.settleWhole()
-    let rest = try Home(copying: home).unlocked()
+    let copy = try Home(copying: home)
+    copies.homes.append(copy)
+    let rest = try copy.unlocked()
     try rest.lockCollection(more)
     try damage(rest, work)
     return (rest, work)

@@ -100,6 +100,8 @@ struct ArchiveTests {
   let home: Home
   let vault: Vault
   let work: Int64
+  /// Those of other machines.
+  private let others = KeptHomes()
 
   init() throws {
     home = try Home()
@@ -116,6 +118,7 @@ struct ArchiveTests {
 
   private func other() throws -> (home: Home, vault: Vault) {
     let home = try Home()
+    others.homes.append(home)
     return (home, try home.unlocked(on: Home.otherMachine))
   }
 
@@ -138,7 +141,8 @@ struct ArchiveTests {
     // The collection is a real one, after a restart as well.
     there.verifyToEnd()
     #expect(there.problems == [])
-    let again = try Home(copying: otherHome).unlocked(on: Home.otherMachine)
+    let copy = try Home(copying: otherHome)
+    let again = try copy.unlocked(on: Home.otherMachine)
     #expect(Set(try again.contents()) == expected)
     let id = try #require(try again.alias("portal"))
     #expect(try again.info(of: id).label == "Work")

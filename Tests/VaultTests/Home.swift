@@ -5,6 +5,11 @@ import LatchkeySodium
 @testable import LatchkeyKeybag
 @testable import LatchkeyVault
 
+/// Homes that stay until a test ends: a vault stores nothing any more where its folder is gone.
+final class KeptHomes {
+  var homes: [Home] = []
+}
+
 /// A home folder of one test's own, with a keybag that is created at the least cost. Removed when the value ends.
 final class Home: @unchecked Sendable {
   static let password = Array("correct horse battery staple".utf8)

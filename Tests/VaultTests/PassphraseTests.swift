@@ -50,7 +50,8 @@ struct PassphraseTests {
     #expect(try vault.state(of: collection) == .unlocked, "who sets it has it open")
     try expectOpen(vault)
 
-    let again = try Home(copying: home).vault()
+    let copy = try Home(copying: home)
+    let again = copy.vault()
     #expect(try again.state(of: collection) == .sealed)
     #expect(throws: VaultError.isLocked) { try again.openCollection(collection, passphraseKey: try key(1)) }
     try expectClosed(again)
