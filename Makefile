@@ -62,7 +62,7 @@ CATALOGUES := $(LANGUAGES:%=.build/locale/%/LC_MESSAGES/latchkey.mo)
 
 PROGRAMS := latchkeyd latchkey-derive latchkey-prompt latchkey-deviced latchkey
 # Tests with parts of their own run three at a time; a booted system mostly waits, and five of them do. Beside those, one machine under QEMU
-# gives way. Programs type into windows, and two at a time is what these bear beside the fuzzing.
+# gives way. Programs type into windows and have time limits to keep: beside them is the fuzzing alone, which gives way too.
 SUITES   := Tests/Repository Tests/Integration Tests/Suites Tests/PowerCuts
 JOBS     ?= 3
 MACHINES ?= 5
@@ -252,7 +252,7 @@ EVERY = $(UNIT); \
 	$(PYTEST) -n $(MACHINES) Tests/Desktop || failed="$$failed Tests/Desktop"; \
 	wait $$machine || failed="$$failed Tests/Machine"; cat .build/machine.log; \
 	nice $(PYTEST) Tests/Fuzz >.build/fuzz.log 2>&1 & fuzz=$$!; \
-	$(PYTEST) -n 2 Tests/Programs || failed="$$failed Tests/Programs"; \
+	$(PYTEST) Tests/Programs || failed="$$failed Tests/Programs"; \
 	wait $$fuzz || failed="$$failed Tests/Fuzz"; cat .build/fuzz.log
 # Runs the parts of $(1). What failed in them is far above by the end, so it is named once more.
 NAMED = mkdir -p .build; { $(1); test -z "$$failed" && echo "all passed" || echo "failed: $$failed"; } 2>&1 | \

@@ -84,8 +84,6 @@ private func serve(_ options: Options) throws {
   Process.overwriteFreedMemory()
   umask(0o077)
   try Sodium.initialize()
-  // The loop takes three signals below. Others end the program.
-  Sodium.eraseWhenEnded()
   try Gcrypt.initialize()
   let loop = try EventLoop()
   let deadline = PromptDeadline(loop: loop, limit: personLimit)
