@@ -22,12 +22,20 @@ extension KeyAgreement {
     try self.init(privateKey: number)
   }
 
-  consuming func agree(peerPublicKey: [UInt8]) throws(GcryptError) -> SessionCipher {
+  consuming func agree(peerPublicKey: [UInt8]) throws(GcryptError) -> SessionCipher? {
     let agreement = self
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: peerPublicKey.count, alignment: 1)
     defer { buffer.deallocate() }
     buffer.copyBytes(from: peerPublicKey)
     return try agreement.agree(peerPublicKey: UnsafeRawBufferPointer(buffer))
+  }
+
+  /// What the two keys make, also where the shared secret has leading zeros.
+  func cipher(with peerPublicKey: [UInt8]) throws(GcryptError) -> SessionCipher {
+    let peer = try peerPublicKey.span.bytes.withUnsafeBytes { (bytes) throws(GcryptError) in
+      try Self.readPublicKey(bytes, .secretService)
+    }
+    return try SessionCipher(key: SessionKey(deriving: sharedSecret(with: peer)))
   }
 
   static func respond(to peer: [UInt8]) throws(GcryptError) -> (publicKey: [UInt8], cipher: SessionCipher) {

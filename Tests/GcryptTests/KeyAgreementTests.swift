@@ -37,7 +37,7 @@ struct KeyAgreementTests {
   func knownAnswer(_ answer: KnownAnswer) throws {
     let server = try KeyAgreement(privateKey: answer.serverPrivateKey)
     #expect(server.publicKey == answer.serverPublicKey)
-    let cipher = try server.agree(peerPublicKey: answer.clientPublicKey)
+    let cipher = try server.cipher(with: answer.clientPublicKey)
     #expect(try cipher.encrypt(KnownAnswer.plaintext, iv: KnownAnswer.iv).ciphertext == answer.ciphertext)
     #expect(try cipher.encrypt([], iv: KnownAnswer.iv).ciphertext == answer.emptyCiphertext)
     #expect(try cipher.decrypt(answer.ciphertext, iv: KnownAnswer.iv) == KnownAnswer.plaintext)
@@ -71,13 +71,21 @@ struct KeyAgreementTests {
     }
   }
 
+  @Test("a client takes no shared secret with leading zeros", arguments: KnownAnswer.all)
+  func fullSecret(_ answer: KnownAnswer) throws {
+    let client = try KeyAgreement(privateKey: answer.serverPrivateKey)
+    let shared = Self.number(answer.clientPublicKey).power(
+      Self.number(answer.serverPrivateKey), modulus: Self.prime)
+    #expect((try client.agree(peerPublicKey: answer.clientPublicKey) == nil) == (Self.bigEndian(shared).count < 128))
+  }
+
   @Test("both sides of this module agree")
   func ownClient() throws {
     let client = try KeyAgreement()
     let clientKey = client.publicKey
     #expect(clientKey.count == ModularGroup.secretService.byteCount)
     let (serverKey, server) = try KeyAgreement.respond(to: clientKey)
-    let clientCipher = try client.agree(peerPublicKey: serverKey)
+    let clientCipher = try #require(try client.agree(peerPublicKey: serverKey))
     let sealed = try clientCipher.encrypt([1, 2, 3])
     #expect(try server.decrypt(sealed.ciphertext, iv: sealed.iv) == [1, 2, 3])
   }
@@ -96,7 +104,8 @@ struct KeyAgreementTests {
       if answer.publicKey != preparedKey && attempt < 5 { continue }
       #expect(answer.publicKey == preparedKey)
       let sealed = try answer.cipher.encrypt([1, 2, 3])
-      #expect(try client.agree(peerPublicKey: answer.publicKey).decrypt(sealed.ciphertext, iv: sealed.iv) == [1, 2, 3])
+      let cipher = try #require(try client.agree(peerPublicKey: answer.publicKey))
+      #expect(try cipher.decrypt(sealed.ciphertext, iv: sealed.iv) == [1, 2, 3])
       return
     }
   }
@@ -124,7 +133,7 @@ struct KeyAgreementTests {
     let shortest = Self.bigEndian(clientKey).count
     for length in Set([shortest, shortest + 1, 20, 127, 128, 129]) {
       let server = try KeyAgreement(privateKey: Self.bigEndian(serverExponent))
-      let cipher = try server.agree(peerPublicKey: Self.bigEndian(clientKey, count: length))
+      let cipher = try server.cipher(with: Self.bigEndian(clientKey, count: length))
       let sealed = try cipher.encrypt([9])
       #expect(try expected.decrypt(sealed.ciphertext, iv: sealed.iv) == [9])
     }

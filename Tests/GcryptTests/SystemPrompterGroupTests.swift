@@ -33,7 +33,7 @@ struct SystemPrompterGroupTests {
     }
     let agreement = try KeyAgreement(privateKey: number, group: .systemPrompter)
     #expect(agreement.publicKey == publicKey)
-    let cipher = try agreement.agree(peerPublicKey: peer)
+    let cipher = try #require(try agreement.agree(peerPublicKey: peer))
     let sealed = bytes(hex: "e3861c0299ce578307e5479af9ee091d7fb9a4f041e22decc1219dc66e37a351")
     #expect(
       try cipher.decrypt(sealed, iv: bytes(hex: "a56871c7ca68e390c036ae43ef52c7ca"))

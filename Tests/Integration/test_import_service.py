@@ -1,11 +1,16 @@
 """latchkey import service from KWallet and KeePassXC that run: what programs stored there arrives as they look for it, and what the
 Secret Service does not tell of other entries stays behind, with the command that brings it."""
 
+import pathlib
+import subprocess
+
 from support.exporting import fill
-from support.foreign import KWallet, KeePassXC, seen
+from support.foreign import KWallet, KeePassXC, OtherHome, seen
 from support.importing import (
     DONE, PARTLY, arrived, counts, encoded, keepass_entry, keepass_string, kept, qt_text, report, run)  # fmt: skip
+from support.pace import seconds
 
+STRIPPING = pathlib.Path(__file__).parents[1] / "support/strippingprovider.py"
 TEXT, OCTETS = "text/plain", "application/octet-stream"
 WIDE = "\u00e4\u6f22\U0001f511"
 # Label, attributes, secret and content type, as programs store them.
@@ -73,3 +78,19 @@ def test_keepassxc(unlocked):
         assert len([one for one in seen(unlocked) if one[1] == "Wide"]) == 1 and unlocked.lookup("n", "2") == "newer"
     finally:
         keepassxc.close()
+
+
+def test_a_provider_that_strips_the_leading_zeros_of_a_shared_secret(unlocked):
+    """As KWallet does. What such a session encrypts cannot be read, so another one is opened, and that one is used."""
+    other = OtherHome(unlocked, "stripping")
+    provider = unlocked.start("/usr/bin/python3", unlocked.lend(STRIPPING, "secretclient.py"), env=other.environment, stdout=subprocess.PIPE, text=True)
+    try:
+        assert provider.stdout.readline() == "ready\n"
+        done = run(unlocked, "service", "--bus", other.bus, "--json")
+        assert done.returncode == DONE and counts(done) == {"items": 1, "added": 1}, done.stdout + done.stderr
+        assert [(one[1], one[3]) for one in seen(unlocked)] == [("One", encoded(b"a secret"))]
+    finally:
+        provider.terminate()
+        said = provider.communicate(timeout=seconds(30))[0].splitlines()
+        other.close()
+    assert said == ["session 1: zeros", "closed 1", "session 2: none"]

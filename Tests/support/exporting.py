@@ -7,16 +7,15 @@ import json
 import os
 import xml.etree.ElementTree as tree
 
-from support.foreign import PASSWORD
+from support.foreign import PASSWORD, PLAIN_SECRETSTORAGE
 from support.importing import encoded
 
 DONE, FAILED, PARTLY = 0, 1, 4
 WIDE = "\u00e4\u6f22\U0001f511"
 
 # Fills a vault as any program does.
-WRITER = """
+WRITER = PLAIN_SECRETSTORAGE + """
 import base64, json, sys
-import secretstorage
 connection = secretstorage.dbus_init()
 for home, items in json.load(sys.stdin):
     collection = secretstorage.get_default_collection(connection) if home is None else secretstorage.create_collection(connection, home)

@@ -84,12 +84,13 @@ class Session:
             assert done.returncode == 0, f"{command}: {done.returncode}\n{stdout}{stderr}"
         return done
 
-    def lend(self, program):
-        """A copy of a program of this package, and of what it imports, that the session's user can read: its path."""
+    def lend(self, program, *imported):
+        """A copy of a program of this package, and of the files that it imports, that the session's user can read: its path."""
         folder = self.root / "support"
         folder.mkdir(exist_ok=True)
         folder.chmod(0o755)
-        for source, copy in ((program, self.root / program.name), (program.with_name("pace.py"), folder / "pace.py")):
+        copies = {program: self.root / program.name} | {program.with_name(name): folder / name for name in ("pace.py", *imported)}
+        for source, copy in copies.items():
             if not copy.exists():
                 copy.write_text(source.read_text())
                 copy.chmod(0o755)

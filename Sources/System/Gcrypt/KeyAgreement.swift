@@ -38,15 +38,16 @@ public struct KeyAgreement: ~Copyable {
 
   /// Agrees on a session's key with the owner of `peerPublicKey`, and ends this key.
   ///
-  /// For the side that speaks first, a client. A server calls `respond(to:)`, which also avoids the shared secrets
-  /// that clients disagree about.
+  /// For the side that speaks first, a client. A server calls `respond(to:)`.
   ///
   /// - Parameter peerPublicKey: unsigned big-endian, from one byte to one more than the prime has, leading zeros
   ///   allowed.
+  /// - Returns: nil if the shared secret has leading zeros, once in 256. Servers disagree whether these belong to the
+  ///   input of HKDF (kwalletd's strips them), so the client agrees once more, with a new key.
   /// - Throws: `badPublicKey` where it is 0, 1, p − 1 or larger, or of a wrong length; otherwise as `init`.
-  public consuming func agree(peerPublicKey: UnsafeRawBufferPointer) throws(GcryptError) -> SessionCipher {
-    let peer = try Self.readPublicKey(peerPublicKey, group)
-    return try SessionCipher(key: SessionKey(deriving: sharedSecret(with: peer)))
+  public consuming func agree(peerPublicKey: UnsafeRawBufferPointer) throws(GcryptError) -> SessionCipher? {
+    let secret = try sharedSecret(with: try Self.readPublicKey(peerPublicKey, group))
+    return try Self.isFull(secret) ? SessionCipher(key: SessionKey(deriving: secret)) : nil
   }
 
   /// The server's side in one step: a key used for nothing else, and the cipher agreed on with the owner of `peerPublicKey`.
@@ -71,8 +72,7 @@ public struct KeyAgreement: ~Copyable {
       let own: KeyAgreement
       if let ready = prepared.take() { own = ready } else { own = try KeyAgreement(group: group) }
       let secret = try own.sharedSecret(with: peer)
-      let full = try secret.withBytes { (secret) throws(GcryptError) in secret[0] != 0 }
-      if full { return (own.publicKey, SessionCipher(key: try SessionKey(deriving: secret))) }
+      if try isFull(secret) { return (own.publicKey, SessionCipher(key: try SessionKey(deriving: secret))) }
     }
     throw .unusableLibrary
   }
@@ -81,6 +81,11 @@ public struct KeyAgreement: ~Copyable {
   func sharedSecret(with peer: borrowing Integer) throws(GcryptError) -> SecureMemory {
     try Integer(power: peer, exponent: privateKey, modulus: group.prime(), bits: group.bitCount)
       .bigEndian(byteCount: group.byteCount)
+  }
+
+  /// Whether a shared secret needs all bytes.
+  private static func isFull(_ secret: borrowing SecureMemory) throws(GcryptError) -> Bool {
+    try secret.withBytes { (secret) throws(GcryptError) in secret[0] != 0 }
   }
 
   private static func drawPrivateKey(_ group: ModularGroup) throws(GcryptError) -> Integer {
@@ -93,7 +98,7 @@ public struct KeyAgreement: ~Copyable {
   }
 
   /// A peer's public key, checked. One byte more is for those who send the sign byte of a signed number.
-  private static func readPublicKey(
+  static func readPublicKey(
     _ bytes: UnsafeRawBufferPointer, _ group: ModularGroup
   ) throws(GcryptError) -> Integer {
     guard (1...group.byteCount + 1).contains(bytes.count) else { throw .badPublicKey }

@@ -12,9 +12,31 @@ public final class SecretChannel {
   public let path: String
   private let cipher: SessionCipher
 
-  /// Agrees on a key with the vault.
+  /// How often an agreement is repeated. Each fails once in 256, so the limit is only reached where the provider's keys
+  /// are not random.
+  private static let attempts = 16
+
+  /// Agrees on a key with the vault, or with another provider.
   public init(_ connection: ServiceConnection) throws(BusError) {
-    var agreement = try SecretChannel.draw()
+    for _ in 0..<Self.attempts {
+      let opened = try Self.open(connection)
+      if let agreed = opened.cipher {
+        (path, cipher) = (opened.path, agreed)
+        return
+      }
+      try connection.call(opened.path, "org.freedesktop.Secret.Session", "Close") { _ in
+      } read: { _ in
+      }
+    }
+    throw .failed("no session key was agreed on")
+  }
+
+  /// Opens a session.
+  ///
+  /// - Returns: its object, and its cipher; none if the two sides may disagree about the key.
+  private static func open(_ connection: ServiceConnection) throws(BusError) -> (path: String, cipher: SessionCipher?) {
+    var agreement: KeyAgreement?
+    do { agreement = try KeyAgreement() } catch { throw .failed("no session key could be made") }
     let ours = agreement?.publicKey ?? []
     let (theirs, path) = try connection.call(
       ServiceConnection.root, ServiceConnection.service, "OpenSession"
@@ -25,15 +47,9 @@ public final class SecretChannel {
       let key = try answer.readVariant("ay") { (key: Message) throws(BusError) in try key.withBytes { Array($0) } }
       return (key, try answer.readObjectPath())
     }
-    self.path = path
-    var agreed: SessionCipher?
-    theirs.withUnsafeBytes { theirs in agreed = try? agreement.take()?.agree(peerPublicKey: theirs) }
-    guard let agreed else { throw .failed("no session key was agreed on") }
-    cipher = agreed
-  }
-
-  private static func draw() throws(BusError) -> KeyAgreement? {
-    do { return try KeyAgreement() } catch { throw .failed("no session key could be made") }
+    do {
+      return try theirs.withUnsafeBytes { theirs in (path, try agreement.take()?.agree(peerPublicKey: theirs)) }
+    } catch { throw .failed("no session key was agreed on") }
   }
 
   /// Writes a secret with all that belongs to it.
