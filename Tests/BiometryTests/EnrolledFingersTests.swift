@@ -86,7 +86,10 @@ private func error(_ name: String) -> BusError {
     // The next answer is another one's.
     scene.fprintd?.listing = .success(())
     scene.fprintd?.readers[0].answer = .success(["left-thumb"])
-    #expect(try scene.ask() == .success([.init(name: "Reader", fingers: ["left-thumb"])]))
+    var answer = try scene.ask()
+    // On a busy machine it may take longer.
+    for _ in 0..<20 where answer == .failure(.silent) { answer = try scene.ask() }
+    #expect(answer == .success([.init(name: "Reader", fingers: ["left-thumb"])]))
   }
 
   @Test("are not known without fprintd, and without a bus")

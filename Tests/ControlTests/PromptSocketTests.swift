@@ -11,7 +11,7 @@ import Testing
 @Suite final class PromptSocketTests {
   private let runtime: String
   private let listener: LocalSocket
-  private let soon = LatchkeyPosix.Process.now + 5000
+  private let soon = LatchkeyPosix.Process.now + 60_000
 
   init() throws {
     try Sodium.initialize()

@@ -137,7 +137,7 @@ import Testing
     let client = try ControlClient(runtime: runtime, uid: geteuid())
     let begun = LatchkeyPosix.Process.now
     #expect(throws: ControlError.silent) { _ = try client.ask(GetStatus(), until: begun + 100) }
-    #expect((100..<1000).contains(LatchkeyPosix.Process.now - begun))
+    #expect((100..<60_000).contains(LatchkeyPosix.Process.now - begun))
   }
 }
 

@@ -93,7 +93,7 @@ struct FolderTests {
     // The lock is the same.
     #expect(failure { () throws(PosixError) in _ = try folder.lock("link", deadline: 0) } == ELOOP)
     #expect(failure { () throws(PosixError) in _ = try folder.lock("fifo", deadline: 0) } == EPERM)
-    #expect(Process.now - start < 1000)
+    #expect(Process.now - start < 60_000)
     let isThere = folder.contains("dangling")
     #expect(isThere)
   }
@@ -186,7 +186,7 @@ struct FolderTests {
       defer { extendLifetime(held) }
       let start = Process.now
       #expect(failure { () throws(PosixError) in _ = try other.lock("lock", deadline: 200) } == EWOULDBLOCK)
-      #expect((150...5000).contains(Process.now - start))
+      #expect((150...60_000).contains(Process.now - start))
       #expect(failure { () throws(PosixError) in _ = try other.lock("lock", deadline: 0) } == EWOULDBLOCK)
     }
     // A child that another test has just forked shares the descriptor, and with it the lock, until it executes its program.

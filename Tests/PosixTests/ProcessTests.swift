@@ -59,8 +59,8 @@ struct ProcessTests {
   func clocks() {
     let start = LatchkeyPosix.Process.now
     usleep(20_000)
-    #expect((19...5000).contains(LatchkeyPosix.Process.now - start))
-    #expect(abs(Double(LatchkeyPosix.Process.time) - Date().timeIntervalSince1970) < 5)
+    #expect((19...60_000).contains(LatchkeyPosix.Process.now - start))
+    #expect(abs(Double(LatchkeyPosix.Process.time) - Date().timeIntervalSince1970) < 60)
   }
 }
 

@@ -444,10 +444,10 @@ import Testing
     #expect(try scene.keysArrive() == .live)
     try scene.run(until: "erase all: no session after login")
 
-    let second = try Scene(sessionTime: .milliseconds(300))
+    let second = try Scene(sessionTime: .seconds(3))
     #expect(try second.keysArrive() == .live)
     try second.logind.set(x(1))
-    try second.loop.run(for: .milliseconds(500))
+    try second.loop.run(for: .milliseconds(3500))
     #expect(second.watch.machine.state == .unlocked)
   }
 

@@ -28,6 +28,7 @@ import Testing
       fired += 1
       source = nil
     }
+    try loop.run(until: "timer") { fired > 0 }
     try loop.run(for: .milliseconds(30))
     #expect(fired == 1)
     #expect(source == nil)
@@ -91,6 +92,7 @@ import Testing
       idle = nil
       return saysMore
     }
+    try loop.run(until: "idle work") { turns > 0 }
     try loop.run(for: .milliseconds(10))
     #expect(turns == 1 && idle == nil)
   }
