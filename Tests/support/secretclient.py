@@ -78,8 +78,8 @@ class Client:
         """
         told = {"right": 0, "zeros": 0, "short": 0, "lengths": {}}
         for number in range(count):
-            # Powers of two are the short keys of which anybody knows the private half.
-            own = secrets.randbelow(1023) + 1 if number % 2 else secrets.randbits(160) + 1024
+            # Powers of two are the short keys of which anybody knows the private half. The steps leave out no length.
+            own = (number // 8 * 5 + secrets.randbelow(3)) % 1023 + 1 if number % 2 else secrets.randbits(160) + 1024
             public = pow(2, own, PRIME)
             least = (public.bit_length() + 7) // 8
             length = (least, 128, 129, least + secrets.randbelow(130 - least))[number // 2 % 4]

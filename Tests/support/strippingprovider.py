@@ -29,11 +29,11 @@ def say(text):
 
 def open_session(theirs):
     wanted = len(keys) % 2 == 0
-    while True:
-        own = secrets.randbelow(PRIME - 3) + 2
-        shared = pow(theirs, own, PRIME)
-        if (shared >> 1016 == 0) == wanted:
-            break
+    own = secrets.randbelow(PRIME // 2) + 2
+    shared = pow(theirs, own, PRIME)
+    # One in 256 has them. From one key to the next it is a multiplication, as nobody waits long for the answer.
+    while (shared >> 1016 == 0) != wanted:
+        own, shared = own + 1, shared * theirs % PRIME
     stripped = shared.to_bytes((shared.bit_length() + 7) // 8, "big")
     # HKDF-SHA256 without salt and info, one block.
     keys.append(hmac.digest(hmac.digest(bytes(32), stripped, "sha256"), b"\1", "sha256")[:16])
