@@ -29,15 +29,15 @@ def parent_of(process):
 
 def begun(login, daemon, operation, **fields):
     """A run that has told the daemon, and whose worker is stopped before it has derived anything."""
-    stopped = []
+    runs, stopped = [], []
 
     def stop(_operation):
         if not stopped:
-            stopped.append(run.worker)
+            stopped.append(runs[0].worker)
             os.kill(stopped[0], signal.SIGSTOP)
 
     daemon.on_request = stop
-    run = login.start(operation, hang_up=False, **fields)
+    run = login.start(operation, hang_up=False, known=runs.append, **fields)
     wait_until(lambda: daemon.hellos, "its hello")
     return run, run.supervisor, stopped[0]
 

@@ -292,7 +292,7 @@ def test_killed_while_the_first_password_is_set(passwordless, when):
             os.kill(running.pop().worker, signal.SIGKILL)
 
     daemon.on_request = kill
-    running.append(run := person.start(OPEN))
+    run = person.start(OPEN, known=running.append)
     assert run.end() == b"" and run.process.returncode == -signal.SIGKILL
     # Either as before, or with the password and all keys: never without a way in.
     if when == DEVICE_SECRET:
@@ -436,7 +436,7 @@ def test_killed_while_the_password_is_removed(closing, new_keybag, when):
             os.kill(running.pop().worker, signal.SIGKILL)
 
     daemon.on_request = kill
-    running.append(run := person.start(REMOVE_PASSWORD))
+    run = person.start(REMOVE_PASSWORD, known=running.append)
     assert run.end() == b"" and run.process.returncode == -signal.SIGKILL
     assert bag(person).kinds == ([PASSWORD_KIND] if when == DEVICE_SECRET else [DEVICE_KIND])
     assert (person.keybag.read_bytes() == new_keybag) == (when == DEVICE_SECRET)

@@ -134,9 +134,7 @@ def test_killed_while_it_talks_to_the_daemon(resident, when):
             os.kill(running.pop().worker, signal.SIGKILL)
 
     daemon.on_request = kill
-    # Its request comes when the process is known.
-    running.append(resident.start(ROTATE))
-    run = running[0]
+    run = resident.start(ROTATE, known=running.append)
     assert run.end() == b"" and run.process.returncode == -signal.SIGKILL
     assert bag(resident).epochs == ([1] if when == MAY_ROTATE else [1, 2])
     assert resident.run(OPEN) == UNLOCKED

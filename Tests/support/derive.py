@@ -49,15 +49,16 @@ def memory_of(data, size=MEMORY_SIZE):
 
 
 class Run:
-    """One helper, with its request sent; without one where there are no data."""
+    """One helper, with its request sent; without one where there are no data. `known` gets the run before the request goes."""
 
-    def __init__(self, program, data, hang_up=True, **options):
+    def __init__(self, program, data, hang_up=True, known=lambda run: None, **options):
         ours, theirs = socket.socketpair()
         self.socket, self.begun = ours, time.monotonic()
         with theirs:
             self.process = subprocess.Popen(
                 ["latchkey-derive"], executable=program, stdin=theirs, stdout=options.pop("stdout", subprocess.DEVNULL),
                 stderr=subprocess.DEVNULL, env=ENVIRONMENT, cwd=options.pop("cwd", "/"), **options)
+        known(self)
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it may have ended
             if data is not None:
                 self.give(data)
@@ -151,8 +152,8 @@ class Login:
             body += struct.pack("<H", len(data)) + data
         return struct.pack("<I", len(body)) + body
 
-    def start(self, operation, *, options=None, hang_up=True, **fields):
-        return Run(self.program, self.request(operation, **fields), hang_up, **options or {})
+    def start(self, operation, *, options=None, hang_up=True, known=lambda run: None, **fields):
+        return Run(self.program, self.request(operation, **fields), hang_up, known, **options or {})
 
     def run(self, operation, **fields):
         return self.start(operation, **fields).result()
