@@ -1,5 +1,6 @@
 """latchkey-derive where the login password changes: with Latchkey, and without it."""
 
+import contextlib
 import fcntl
 import os
 import pathlib
@@ -12,6 +13,7 @@ import subprocess
 import time
 
 import pytest
+from support import creation
 from support.derive import (
     ANYWHERE, AUTHENTICATE, BAD_REQUEST, CHANGE_PASSWORD, CREATE_CODE, DAMAGED, ENVIRONMENT, HOME_UNAVAILABLE, NO_DAEMON,
     NO_CREATE, NO_MEMORY, NO_VAULT, NOTHING_NEEDED, OPEN, OVERTAKEN, PASSWORD, PERSON, REFUSED, REWRAP, ROTATE, UNLOCKED,
@@ -317,9 +319,10 @@ def await_argon2id(run):
 def test_it_goes_on_where_the_program_is_killed_that_changes_the_password(resident):
     child = os.fork()
     if child == 0:
-        run = resident.start(CHANGE_PASSWORD, token=NEW, password=PASSWORD, service="passwd")
-        await_argon2id(run)
-        os.kill(os.getpid(), signal.SIGKILL)
+        try:
+            await_argon2id(resident.start(CHANGE_PASSWORD, token=NEW, password=PASSWORD, service="passwd"))
+        finally:
+            os.kill(os.getpid(), signal.SIGKILL)
     os.waitpid(child, 0)
     limit = Limit(20)
     while len(states(resident)) == 1 and not limit.is_over:
@@ -360,6 +363,8 @@ def test_the_daemon_ends_the_work_on_the_present_password_as_that_on_the_former_
 
 def test_the_late_signal_of_an_answer_that_was_read_ends_nothing(resident):
     """The kernel wakes the reader first. Here somebody else sends that signal, while nothing has come."""
+    # Time enough to send them, on a busy machine too.
+    resident.write(resident.keybag, creation.keybag(PASSWORD, passes=10, memory=128 << 20))
     daemon = resident.daemon()
     run = resident.start(OPEN)
     await_argon2id(run)
@@ -458,7 +463,14 @@ def overtake(resident, run):
         fcntl.flock(lock, fcntl.LOCK_EX)
         run = run()
         # It opens the file of the lock when all has been computed.
-        waits = lambda: any("keybag.lock" in os.readlink(file) for file in run.open_files() if os.path.lexists(file))
+        def waits():
+            for file in run.open_files():
+                # It may have been closed meanwhile.
+                with contextlib.suppress(FileNotFoundError):
+                    if "keybag.lock" in os.readlink(file):
+                        return True
+            return False
+
         limit = Limit(10)
         while not waits() and not limit.is_over:
             time.sleep(0.005)
