@@ -366,9 +366,14 @@ def test_stopped_and_continued(person):
 
 def test_what_was_typed_before_the_question_is_no_answer(person):
     person.daemon(status(state=LOCKED), status(state=LOCKED))
-    child = person.terminal("/bin/sh", "-c", f"echo ready; sleep 0.5; exec {person.program} unlock --pam-folder {person.pam}")
+    go = person.folder / "go"
+    waiting = f"until [ -e {go} ]; do sleep 0.05; done"
+    child = person.terminal("/bin/sh", "-c", f"echo ready; {waiting}; exec {person.program} unlock --pam-folder {person.pam}")
     child.expect("ready")
     child.sendline("typed ahead")
+    # The terminal has it then.
+    child.expect_exact("typed ahead\r\n")
+    go.touch()
     child.expect_exact(PROMPT)
     with pytest.raises(pexpect.TIMEOUT):
         child.expect(pexpect.EOF, timeout=0.5)

@@ -156,9 +156,9 @@ def test_a_tpm_that_does_not_answer_ends_the_process_and_nothing_else(sealed):
     with sealed.peer() as peer:
         identity = peer.identity()
     files, working = sealed.files(), sealed.tcti
-    with socket.socket() as first, socket.socket() as second:
-        ports = bind_neighbours(first, second)
-        sealed.tcti = f"swtpm:host=127.0.0.1,port={ports[0]}"
+    first, second = listening_neighbours()
+    with first, second:
+        sealed.tcti = f"swtpm:host=127.0.0.1,port={first.getsockname()[1]}"
         sealed.restart("--tpm-timeout", "1")
         with sealed.peer() as peer:
             assert peer.raw(bytes([1, 1])) == b""
@@ -170,17 +170,19 @@ def test_a_tpm_that_does_not_answer_ends_the_process_and_nothing_else(sealed):
         assert peer.identity() == identity
 
 
-def bind_neighbours(first, second):
-    """Lets two sockets listen on ports that are neighbours."""
+def listening_neighbours():
+    """Two sockets that listen on ports that are neighbours."""
     for port in range(20000, 30000, 2):
+        first, second = socket.socket(), socket.socket()
         try:
             first.bind(("127.0.0.1", port))
             second.bind(("127.0.0.1", port + 1))
+            first.listen()
+            second.listen()
+            return first, second
         except OSError:
-            continue
-        first.listen()
-        second.listen()
-        return port, port + 1
+            first.close()
+            second.close()
     raise AssertionError("no free ports")
 
 
@@ -190,11 +192,9 @@ class Wire:
     def __init__(self, tpm):
         self.seen = []
         target = int(tpm.tcti.rpartition("=")[2])
-        ears = [socket.socket(), socket.socket()]
-        port, _ = bind_neighbours(*ears)
-        self.ears = ears
-        self.tcti = f"swtpm:host=127.0.0.1,port={port}"
-        for offset, ear in enumerate(ears):
+        self.ears = listening_neighbours()
+        self.tcti = f"swtpm:host=127.0.0.1,port={self.ears[0].getsockname()[1]}"
+        for offset, ear in enumerate(self.ears):
             threading.Thread(target=self._accept, args=(ear, target + offset), daemon=True).start()
 
     def _accept(self, ear, port):
