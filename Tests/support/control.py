@@ -24,7 +24,7 @@ LIVE, STAGED, WRONG_KEYS, NOT_NOW, UNUSABLE = (
     OUTCOME[name] for name in ("live", "staged", "wrongKeys", "refused", "unusable"))
 # The daemon's own limit, what a slow machine may add, and what needs no such limit.
 SILENCE = 10.0
-SLACK, SOON = seconds(1.5), seconds(0.7)
+SLACK, SOON = 1.5, 0.7
 
 
 def packet(operation, fields=b"", version=VERSION):
@@ -53,7 +53,7 @@ class Control:
         # Waits while the daemon lets others wait already.
         with acting_as(session) if user else contextlib.nullcontext():
             self.socket.connect(str(session.runtime / "latchkey/control"))
-        self.socket.settimeout(SILENCE + SLACK)
+        self.socket.settimeout(SILENCE + seconds(SLACK))
 
     def send(self, data):
         self.socket.send(data)
@@ -89,7 +89,7 @@ class Control:
 
     def is_over(self):
         """Whether the daemon has ended the connection, or does so soon."""
-        return bool(select.select([self.socket], [], [], SOON)[0]) and self.receive() == b""
+        return bool(select.select([self.socket], [], [], seconds(SOON))[0]) and self.receive() == b""
 
     def close(self):
         self.socket.close()
@@ -101,4 +101,4 @@ def status_works(session):
     other = Control(session)
     answer = other.ask(packet(STATUS))
     other.close()
-    return answer[:2] == packet(STATUS) and time.monotonic() - began < SOON
+    return answer[:2] == packet(STATUS) and time.monotonic() - began < seconds(SOON)

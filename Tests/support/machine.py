@@ -201,8 +201,12 @@ class Machine:
         if self.process.poll() is not None:
             raise AssertionError(f"systemd-nspawn ended with {self.process.returncode}")
         children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
-        # The first child is another one for a moment.
-        return next((pid for pid in children if Path(f"/proc/{pid}/comm").read_text() == "systemd\n"), None)
+        for pid in children:
+            # The first child is another one for a moment.
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                if Path(f"/proc/{pid}/comm").read_text() == "systemd\n":
+                    return pid
+        return None
 
     def _boot_state(self):
         state = subprocess.run(

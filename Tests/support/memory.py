@@ -99,7 +99,11 @@ def scan_files(folders, needles):
     """Where the needles stand in any file below the folders, by name."""
     wanted, found = Needles(needles), {}
     for file in (path for folder in folders for path in folder.rglob("*") if path.is_file()):
-        for at, name, offset in wanted.find(file.read_bytes()):
+        try:
+            content = file.read_bytes()
+        except FileNotFoundError:
+            continue  # the daemon has erased it meanwhile
+        for at, name, offset in wanted.find(content):
             if len(found.setdefault(name, [])) < ENOUGH:
                 found[name].append(f"{file.name} at {at} (from byte {offset})")
     return found

@@ -162,6 +162,8 @@ class Peer:
 
     def property_changes(self, path):
         """Changed values and invalidated names at the path, of all that was heard."""
+        # What was said before the answer is here with it, however busy the machine is.
+        self.call(ROOT, "org.freedesktop.DBus.Peer", "Ping")
         changed, invalidated = {}, set()
         for where, _, member, arguments in self.listen(0.2):
             if member == "PropertiesChanged" and where == path:

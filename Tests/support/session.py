@@ -5,6 +5,7 @@ take what `make install` installs once for the whole run; LATCHKEY_STAGE names a
 Tests/Session/throwaway for what a session is. Whoever runs the tests as root gets sessions of `nobody`.
 """
 
+import contextlib
 import ctypes
 import json
 import os
@@ -203,7 +204,12 @@ class Session:
 
 def own_children():
     """The processes that this one started, and those that lost their parent."""
-    return " ".join(children.read_text() for children in pathlib.Path("/proc/self/task").glob("*/children")).split()
+    found = []
+    for children in pathlib.Path("/proc/self/task").glob("*/children"):
+        # A thread may have ended meanwhile.
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            found += children.read_text().split()
+    return found
 
 
 def is_at_work(process):

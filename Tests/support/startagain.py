@@ -4,6 +4,7 @@ systemd itself does so in Tests/Desktop/test_booted_switch.py.
 """
 
 import array
+import fcntl
 import os
 import signal
 import socket
@@ -55,9 +56,9 @@ class Manager:
     def start(self):
         """Starts it with its socket and what is kept."""
         passed = {"latchkeyd.socket": self.control.fileno()} | self.kept
+        copies = [fcntl.fcntl(descriptor, fcntl.F_DUPFD, 100) for descriptor in passed.values()]
         # The first one it takes is 3.
-        moves = " ".join(f"{3 + index}<&{number}" for index, number in enumerate(range(100, 100 + len(passed))))
-        copies = [os.dup2(descriptor, number, inheritable=True) and number for number, descriptor in enumerate(passed.values(), 100)]
+        moves = " ".join(f"{index}<&{number}" for index, number in enumerate(copies, 3))
         closes = " ".join(f"{number}<&-" for number in copies)
         share = self.stage / "usr/share/latchkey"
         environment = {
