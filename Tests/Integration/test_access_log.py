@@ -280,13 +280,14 @@ def test_without_a_daemon(shared_session):
 
 
 def test_it_is_sealed_and_what_format_says(present):
-    store(present, "more", "open sesame", "k", "w")
+    # Long enough that no sealed value has it by chance.
+    store(present, "more", "open sesame", "k", "w", label="Bank of the needle")
     for _ in range(3):
         assert present.lookup("k", "v") == "the secret"
     told = log(present)
     present.restart()
     files = b"".join(path.read_bytes() for path in present.vault.rglob("*") if path.is_file())
-    assert b"secret-tool" not in files and b"Bank" not in files
+    assert b"secret-tool" not in files and b"Bank of the needle" not in files
     vault = reader(present)
     assert [(one.number, one.created, one.action, one.outcome, one.label, one.program) for one in vault.log] == [
         tuple(one[key] for key in ("number", "time", "action", "outcome", "label", "program")) for one in told]  # fmt: skip

@@ -164,7 +164,7 @@ def test_the_class_of_an_item_without_one_is_by_the_rules(session, open_peer):
         part.mkdir(exist_ok=True)
         os.chown(part, session.uid, session.gid)
     rules = folder / "rules.yaml"
-    rules.write_text(f"- name: ours\n  match: {{test: {attributes['test']}}}\n  class: after-first-unlock\n")
+    rules.write_text(f"- name: ours\n  match: {{test: '{attributes['test']}'}}\n  class: after-first-unlock\n")
     os.chown(rules, session.uid, session.gid)
     try:
         latchkey(session, "add", "--label", "L", *words, input=b"x")
