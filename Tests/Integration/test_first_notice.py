@@ -140,6 +140,7 @@ def test_who_has_run_the_switch_knows(new_session, notifications):
 def test_not_behind_a_locker(new_session, notifications):
     peer = Peer(new_session)
     peer.activate_screen_saver(True)
+    wait_until(lambda: new_session.status()["locker_up"], "the locker")
     new_session.login()
     assert notifications.look() == []
     peer.activate_screen_saver(False)

@@ -11,7 +11,7 @@ import time
 import pytest
 from support import vaultreader
 from support.client import SecretClient
-from support.session import REPOSITORY, Session
+from support.session import REPOSITORY, Session, wait_until
 from support.vaultreader import CHECKED, CLASSES, Unreadable, Vault, blake2b, kdf, number, unseal
 
 VECTORS = json.loads((REPOSITORY / "Tests/KeybagTests/Vectors/vectors.json").read_text())
@@ -142,12 +142,8 @@ def test_what_was_stored_while_locked_is_wrapped_after_the_unlock(stage):
         assert [item.form for item in read(session).items.values()] == [vaultreader.STORED_WHILE_LOCKED]
         session.locker()
         assert session.lookup("name", "late") == "late"
-        for _ in range(100):
-            vault = read(session)
-            if vault.items[1].form == vaultreader.WRAPPED:
-                break
-            time.sleep(0.05)
-        assert (vault.items[1].form, vault.items[1].secret) == (vaultreader.WRAPPED, b"late")
+        wait_until(lambda: read(session).items[1].form == vaultreader.WRAPPED, "the item's wrapping")
+        assert read(session).items[1].secret == b"late"
         # The same after the log was emptied into the database.
         session.stop_daemon()
         assert not any(path.stat().st_size for path in session.vault.glob("vault.db-wal"))

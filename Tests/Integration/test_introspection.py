@@ -263,7 +263,7 @@ def test_the_state_changes(shared_session, locked_peer):
         locked_peer.listen()
         locked_peer.signals.clear()
         change()
-        assert locked_peer.property_changes(VAULT_PATH)[0]["State"] == state
+        assert locked_peer.wait_for_property("State", VAULT_PATH) == state
         assert locked_peer.get(VAULT_PATH, VAULT, "State") == state
 
 

@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 from support.clients import BEHIND, CLASS, bring_back, bring_to
+from support.pace import seconds
 from support.peer import ITEM, LIMIT, LOGIN, NOTHING, PROPERTIES, ROOT, SERVICE, Peer
 from test_locked_items import answered  # noqa: F401
 
@@ -23,7 +24,7 @@ class Program:
 
     def call(self, *words):
         self.process.stdin.write(json.dumps(words) + "\n")
-        assert select.select([self.process.stdout], [], [], LIMIT)[0], f"no answer to {words}"
+        assert select.select([self.process.stdout], [], [], seconds(LIMIT))[0], f"no answer to {words}"
         return json.loads(self.process.stdout.readline() or '"it is gone"')
 
     def check(self, expected):

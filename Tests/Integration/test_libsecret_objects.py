@@ -25,7 +25,7 @@ def make(collection, words, secret, flags=Secret.ItemCreateFlags.NONE):
     return Secret.Item.create_sync(collection, schema, words, "Label of " + secret, value(secret), flags, None)
 def default():
     return Secret.Collection.for_alias_sync(service, "default", Secret.CollectionFlags.LOAD_ITEMS, None)
-def spin(condition, seconds=8):
+def spin(condition, seconds=30):
     # Until it holds: what a program's main loop would do.
     context, late = GLib.MainContext.default(), []
     source = GLib.timeout_add(int(seconds * 1000), lambda: late.append(1) or False)

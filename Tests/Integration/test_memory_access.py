@@ -92,7 +92,7 @@ class Guarded:
 
     def check(self, moment):
         """Nothing is left, in the daemon or in a process that asked."""
-        assert prompters(self.session) == [] and helpers(self.session) == [], moment
+        ended(self)
         found = self.found(self.session.daemon_pid(), kept=self.kept)
         assert set(found) == {"kept"}, (moment, found)
 

@@ -55,7 +55,7 @@ class Application:
 
     def answer(self, input=None):
         """Response and secret."""
-        output, errors = self.process.communicate(input, 30)
+        output, errors = self.process.communicate(input, seconds(30))
         assert self.process.returncode == 0, errors
         response, _, secret = output.splitlines()[-1].partition(" ")
         return response, bytes.fromhex(secret)

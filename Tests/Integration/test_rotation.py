@@ -122,7 +122,8 @@ def test_killed_again_and_again(quick):
         if turn % 3 == 0:
             helpers = children(running.pid)
             for process in helpers or [running.pid]:
-                os.kill(process, signal.SIGKILL)
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGKILL)
         quick.stop_daemon(signal.SIGKILL)
         running.communicate()
         quick.start_daemon()

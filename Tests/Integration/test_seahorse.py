@@ -469,9 +469,11 @@ def test_a_new_collection(peer, said, open_seahorse):
     seahorse.click("label", "Password keyring")
     seahorse.write("text", "", "Travel")
     seahorse.click("push button", "Add")
+    wait_until(
+        lambda: "Travel" in [peer.get(path, COLLECTION, "Label") for path in peer.get(ROOT, SERVICE, "Collections")],
+        "the collection")
     seahorse.wait_for("Travel")
-    labels = [peer.get(path, COLLECTION, "Label") for path in peer.get(ROOT, SERVICE, "Collections")]
-    assert "Travel" in labels and seahorse.log.read_text() == ""
+    assert seahorse.log.read_text() == ""
 
 
 def test_a_new_collection_of_a_locked_vault_is_refused(session, peer, said, open_seahorse):
@@ -497,5 +499,5 @@ def test_a_new_item(state, session, peer, said, open_seahorse):
     seahorse.write("text", "", "Gate")
     seahorse.write("password text", "", "open sesame")
     seahorse.click("push button", "Add")
+    wait_until(lambda: session.lookup("xdg:schema", "org.gnome.keyring.Note") == "open sesame", "the item")
     seahorse.wait_for("Gate")
-    assert session.lookup("xdg:schema", "org.gnome.keyring.Note") == "open sesame"

@@ -91,8 +91,9 @@ def test_nothing_is_left(stage):
 def test_a_process_that_does_not_want_to_end_does(stage):
     # In a session of its own, without a parent, deaf to SIGTERM.
     stubborn = "trap '' TERM HUP; echo $$; while :; do sleep 1; done"
+    command = 'cd; setsid sh -c "$1" >told & until test -s told; do sleep 0.1; done; cat told; exit 7'
     done = subprocess.run(
-        [THROWAWAY, "--stage", stage, "--", "sh", "-c", 'setsid sh -c "$1" & sleep 0.3; exit 7', "sh", stubborn],
+        [THROWAWAY, "--stage", stage, "--", "sh", "-c", command, "sh", stubborn],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         text=True,

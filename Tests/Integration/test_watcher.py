@@ -131,7 +131,7 @@ def test_libsecret_holds_the_collections_that_others_make(peer, watch):
 def test_a_store_among_many_items_tells_of_one(peer):
     for number in range(2000):
         peer.create("x", {"number": str(number)})
-    peer.listen(0.2)
+    wait_until(lambda: peer.listen(0.2)[-1][2] == "CollectionChanged", "the last word")
     peer.signals.clear()
     item = peer.create("x", {"number": "the last"})
     peer.wait_for_member("ItemCreated", LOGIN)
