@@ -80,6 +80,7 @@ def test_a_password_that_is_not_in_the_shadow_file(alice):
 
 
 def test_a_password_that_root_removes(alice):
+    cursor = alice.machine.cursor()
     with alice.login() as session:
         cells = fill(alice)
         store_each(alice)
@@ -92,8 +93,7 @@ def test_a_password_that_root_removes(alice):
         # Of all sessions of the user.
         read_others(alice)
         assert session.run(f"secret-tool store --label x a b latchkey:accessible {PASSCODE} </dev/null", check=False).returncode
-        journal = alice.machine.root("journalctl", "-b", "-o", "cat", f"_UID={alice.uid}").stdout
-        assert f"items of class {PASSCODE}" in journal
+        assert f"items of class {PASSCODE}" in alice.machine.journal(cursor, "latchkeyd")
     alice.await_end()
     # What is left waits for the password that there was, which another one does not replace.
     with alice.login_without_password() as session:

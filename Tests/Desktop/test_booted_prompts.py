@@ -53,8 +53,8 @@ def units(account):
 
 
 def shown(account):
-    """The unit of the one prompt that is there."""
-    (unit,) = units(account)
+    """The unit of the one prompt that is there, once that of a prompt before it has ended."""
+    (unit,) = eventually(lambda: len(found := units(account)) == 1 and found, what="one prompt")
     return unit
 
 

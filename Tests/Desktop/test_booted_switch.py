@@ -9,6 +9,7 @@ from support.account import TOOLS, Account
 from support.control import GIVE_WAY, HELLO, VERSION, Control, packet
 from support.machine import Machine, eventually, make, or_skip
 from support.switching import ASIDE, await_owner, files, queue, switch
+from test_crash import await_new_daemon
 
 LOGINS = 2
 MONITOR = "exec dbus-monitor --session \"member='NameOwnerChanged',arg0='org.freedesktop.secrets'\""
@@ -149,8 +150,8 @@ def test_the_name_stays_where_nobody_switched(alice):
         for end in ENDS.values():
             former = alice.daemon()
             end(session, alice)
+            await_new_daemon(session, alice, former)
             await_place(session)
-            eventually(lambda: alice.daemon() != former, what="the next daemon")
             assert check_of_name(session)["state"] == "ok"
             with alice.login():
                 assert session.lookup(app="default") == "of default"
