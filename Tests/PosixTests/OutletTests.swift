@@ -47,11 +47,14 @@ struct OutletTests {
 
   @Test("A full socket takes nothing more", .timeLimit(.minutes(20)))
   func fullSocket() throws {
-    let ends = Ends { socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, $0) }
+    let ends = Ends { socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, $0) }
     let outlet = try Self.outlet(ends.writing)
     #expect(try Self.fill(outlet) > 0)
     #expect(fcntl(ends.writing, F_GETFL) & O_NONBLOCK == 0, "the other process's end is as it was")
     close(ends.reading)
+    // A child that another test has just forked has it too, until it executes its program.
+    var hangUp = pollfd(fd: ends.writing, events: 0, revents: 0)
+    #expect(poll(&hangUp, 1, 60_000) == 1)
     #expect(throws: PosixError("write", code: EPIPE)) { try outlet.write([1].span.bytes) }
     close(ends.writing)
   }

@@ -91,7 +91,7 @@ struct FileDescriptorTests {
   @Test("A descriptor is closed with its value, unless it is released")
   func ownership() throws {
     var ends: [Int32] = [0, 0]
-    #expect(pipe(&ends) == 0)
+    #expect(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &ends) == 0)
     let reading = FileDescriptor(owning: ends[0])
     let number: Int32
     do {
@@ -107,7 +107,10 @@ struct FileDescriptorTests {
       let writing = FileDescriptor(owning: number)
       try writing.writeAll([UInt8(6)].span.bytes)
     }
-    // The end of the file is only seen when the writing end is closed.
+    // The end of the file is only seen when the writing end is closed. A child that another test has just forked has it too,
+    // until it executes its program.
+    var hangUp = pollfd(fd: reading.number, events: 0, revents: 0)
+    #expect(poll(&hangUp, 1, 60_000) == 1)
     let flagged = fcntl(reading.number, F_SETFL, O_NONBLOCK)
     #expect(flagged == 0)
     let rest = try reading.readAll(limit: 5)

@@ -83,7 +83,7 @@ final class FakeLogind {
     unanswered = []
   }
 
-  /// How many delay locks are held: pipes whose other end is open.
+  /// How many delay locks are held: ends whose other one is open.
   var heldInhibitors: Int {
     inhibitors.count { fd in
       var poll = pollfd(fd: fd, events: 0, revents: 0)
@@ -133,7 +133,10 @@ final class FakeLogind {
       ]
       guard arguments[0] == "sleep", arguments[3] == "delay" else { throw .invalidArguments("wrong lock") }
       var ends: [Int32] = [-1, -1]
-      guard pipe(&ends) == 0 else { throw .failed("no pipe") }
+      // No bus that another test starts meanwhile is to hold the lock.
+      guard socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &ends) == 0 else {
+        throw .failed("no pipe")
+      }
       inhibitors.append(ends[1])
       call.reply { $0.appendUnixFD(ends[0]) }
       close(ends[0])

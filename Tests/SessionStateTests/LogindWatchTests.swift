@@ -271,7 +271,8 @@ private final class Scene {
     try scene.run(until: .sessions([x(1, hint: true)]))
     // Asked for after the lock: so is this answered.
     try scene.refresh()
-    #expect(!scene.watch.holdsSleepInhibitor && logind.heldInhibitors == 0)
+    #expect(!scene.watch.holdsSleepInhibitor)
+    try scene.loop.run(until: "the end of its lock") { logind.heldInhibitors == 0 }
     #expect(scene.reports.count { $0 == .prepareForSleep(true) } == 1)
     try logind.prepareForSleep(false)
     try scene.loop.run(until: "a lock of the new one") { logind.heldInhibitors == 1 }
