@@ -169,7 +169,7 @@ let package = Package(
       ["LatchkeyGcrypt", "LatchkeyGettext", "LatchkeySecretClient", "LatchkeySodium", "LatchkeyText"]),
 
     // Desktop
-    module("SessionState", on: .desktop, ["CLatchkeyHelper", "LatchkeyControl", "LatchkeySystemd"]),
+    module("SessionState", on: .desktop, ["CLatchkeyHelper", "LatchkeyControl", "LatchkeyPosix", "LatchkeySystemd"]),
     module("Biometry", on: .desktop, ["LatchkeySystemd"]),
     module(
       "Doctor", on: .desktop,
@@ -289,7 +289,9 @@ let package = Package(
     .testTarget(name: "GettextTests", dependencies: ["LatchkeyGettext"], swiftSettings: strict),
     .testTarget(
       name: "SessionStateTests",
-      dependencies: ["LatchkeyControl", "LatchkeySessionState", "LatchkeySystemd", "LatchkeyPrivateBus"],
+      dependencies: [
+        "LatchkeyControl", "LatchkeyPosix", "LatchkeySessionState", "LatchkeySystemd", "LatchkeyPrivateBus",
+      ],
       swiftSettings: strict),
     .testTarget(
       name: "BiometryTests", dependencies: ["LatchkeyBiometry", "LatchkeySystemd", "LatchkeyPrivateBus"],

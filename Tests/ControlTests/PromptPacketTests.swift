@@ -171,11 +171,13 @@ import Testing
     }
   }
 
-  @Test(arguments: [0, 1, 0x0102_0304_0506_0708, UInt64.max]) func theHelloHasThePromptAtItsEnd(number: UInt64) {
-    let hello = Hello(stage: .authenticate, service: "latchkey-unlock", tty: "tty7", remoteHost: "", prompt: number)
+  @Test(arguments: [0, 1, 0x0102_0304_0506_0708, UInt64.max]) func theHelloHasPromptAndMomentAtItsEnd(number: UInt64) {
+    let hello = Hello(
+      stage: .authenticate, service: "latchkey-unlock", tty: "tty7", remoteHost: "", prompt: number, given: ~number)
     var out = ByteWriter()
     hello.encode(into: &out)
-    #expect(Array(out.bytes.suffix(8)) == (0..<8).map { UInt8(truncatingIfNeeded: number >> ($0 * 8)) })
+    let numbers = [number, ~number].flatMap { number in (0..<8).map { UInt8(truncatingIfNeeded: number >> ($0 * 8)) } }
+    #expect(Array(out.bytes.suffix(16)) == numbers)
     var input = ByteReader(out.bytes)
     #expect(Hello(decoding: &input) == hello && input.remaining == 0)
     for count in out.bytes.indices {

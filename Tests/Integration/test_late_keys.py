@@ -1,7 +1,10 @@
 """Keys that were on their way while something was locked, and the helpers of one login that make them."""
 
 import pytest
-from support.control import HELLO, KEYS, LIVE, MAY_DERIVE, OPEN_SESSION, UNLOCK, Control, hello, keys, packet
+from support.control import (
+    HELLO, KEYS, LATE, LIVE, MAY_DERIVE, NOT_NOW, OPEN_SESSION, REFUSED, UNLOCK, Control, hello, keys, packet,
+)
+from support.helper import now
 from support.peer import LOGIN, NOTHING, ROOT, SERVICE, Peer
 from support.vaultreader import Keybag
 
@@ -27,26 +30,71 @@ def begin(session, **fields):
     return helper
 
 
-def deliver(session, helper):
+def deliver(session, helper, outcome=LIVE):
     """The keys that the password gives."""
     keybag = Keybag((session.vault / "keybag").read_bytes(), session.password)
     tiers = keybag.tiers[1, "A"] + keybag.tiers[1, "C"]
-    assert helper.ask_sealed(keys(keybag.id, keybag.generation, tiers=tiers))[:3] == packet(UNLOCK, bytes([LIVE]))
+    assert helper.ask_sealed(keys(keybag.id, keybag.generation, tiers=tiers))[:3] == packet(UNLOCK, bytes([outcome]))
     helper.close()
 
 
-@pytest.mark.parametrize("is_locked_first", [True, False])
-def test_a_collection_that_was_locked_meanwhile_stays_so(opened, is_locked_first):
+# A moment that no clock has reached.
+FUTURE = 2**64 - 1
+
+
+@pytest.mark.parametrize("when", ["before", "before the hello", "meanwhile", "meanwhile, with a moment in the future"])
+def test_a_collection_that_was_locked_meanwhile_stays_so(opened, when):
     """What was locked before the password was given opens with it; what was locked later does not."""
     opened.lock()
-    if is_locked_first:
+    given = now() if when == "before the hello" else None
+    if when.startswith("before"):
         lock_collection(opened)
-    helper = begin(opened, service="latchkey-unlock")
-    if not is_locked_first:
+    helper = begin(opened, service="latchkey-unlock", given=FUTURE if "future" in when else given)
+    if when.startswith("meanwhile"):
         lock_collection(opened)
     deliver(opened, helper)
     assert opened.status()["state"] == "unlocked"
-    assert (opened.lookup("app", "default") == "of default") == is_locked_first
+    assert (opened.lookup("app", "default") == "of default") == (when == "before")
+
+
+@pytest.mark.parametrize("service", ["latchkey-unlock", "i3lock"])
+def test_a_lock_between_the_password_and_its_hello_stays(opened, service):
+    opened.lock()
+    given = now()
+    opened.lock()
+    deliver(opened, begin(opened, service=service, given=given), NOT_NOW)
+    assert opened.status()["state"] == "locked"
+    # One that was given after the lock lifts it, however late its hello is.
+    deliver(opened, begin(opened, service=service))
+    assert opened.status()["state"] == "unlocked"
+
+
+def test_a_moment_in_the_future_is_the_present_one(opened):
+    """Somebody who has the password may say when it was given. A later lock stays all the same."""
+    opened.lock()
+    helper = begin(opened, service="i3lock", given=FUTURE)
+    opened.lock()
+    assert helper.is_over(), "it is ended as any other"
+    assert opened.status()["state"] == "locked"
+
+
+def test_the_end_of_the_last_session_between_the_password_and_its_hello_wins(opened):
+    given = now()
+    assert opened.logout().returncode == 0
+    for moment, answer in ((given, REFUSED), (None, KEYS)):
+        helper = Control(opened)
+        assert helper.ask(hello(given=moment))[:3] == packet(HELLO, bytes([answer]))
+        helper.close()
+
+
+def test_a_daemon_that_began_long_after_the_password_wants_no_keys(opened):
+    """It knows nothing of a lock that came before."""
+    given = now()
+    opened.restart()
+    for moment, answer in ((0, LATE), (given, KEYS)):
+        helper = Control(opened)
+        assert helper.ask(hello(given=moment))[:3] == packet(HELLO, bytes([answer]))
+        helper.close()
 
 
 def test_a_logins_second_helper_ends_its_first(opened):

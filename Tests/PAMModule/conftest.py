@@ -30,9 +30,9 @@ def parse(data):
     """A request, checked byte by byte: nothing may be missing and nothing may follow."""
     (length,) = struct.unpack_from("<I", data)
     assert length == len(data) - 4 <= helper.LIMIT
-    version, operation, flags = data[4:7]
+    version, operation, flags, given = struct.unpack_from("<BBBQ", data, 4)
     assert version == helper.VERSION
-    request, at = {"operation": OPERATIONS[operation], "flags": flags}, 7
+    request, at = {"operation": OPERATIONS[operation], "flags": flags, "given": given}, 4 + helper.HEAD_SIZE
     for field in FIELDS + (["second"] if operation in (helper.CHANGE_PASSWORD, helper.REWRAP) else []):
         (size,) = struct.unpack_from("<H", data, at)
         request[field] = data[at + 2 : at + 2 + size]

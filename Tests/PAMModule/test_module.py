@@ -26,7 +26,7 @@ NOTABLE = {5: "the login password does not open the vault", 6: "latchkeyd does n
            21: "the device key service gives this login nothing to open the vault with",
            22: "not believed, as others than root could have written it: /etc/latchkey/services",
            23: "a login of the same moment changed the vault's keybag",
-           25: "the vault stays as it is, as it took too long to begin: unlock it with 'latchkey unlock'",
+           25: "the vault stays as it is, as latchkeyd began long after the password was given: unlock it with 'latchkey unlock'",
            26: "latchkeyd is of another version: 'systemctl --user restart latchkeyd && latchkey unlock' changes to the installed one"}
 LOG_ERR, LOG_WARNING, LOG_NOTICE, LOG_DEBUG = 3, 4, 5, 7
 SET_ITEMS = f"auth required {next(pathlib.Path('/usr/lib').glob('*/pam_wrapper/pam_set_items.so'))}"

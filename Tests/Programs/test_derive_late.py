@@ -7,8 +7,11 @@ import subprocess
 import time
 
 import pytest
+from support import standin
 from support.derive import (
-    AUTHENTICATE, CHANGE_PASSWORD, ENVIRONMENT, GOES_ON, LATE, OPEN, PASSWORD, UNLOCKED, Run, as_root)  # fmt: skip
+    AUTHENTICATE, CHANGE_PASSWORD, CREATE_VAULT, ENVIRONMENT, GOES_ON, LATE, OPEN, PASSWORD, RECOVER, REWRAP, UNLOCKED,
+    WRONG_PASSWORD, Run, as_root)  # fmt: skip
+from support.helper import now
 from support.pace import Limit
 from support.quota import quota  # noqa: F401
 from test_derive_process import await_end, is_running
@@ -111,24 +114,13 @@ def test_the_daemon_hears_of_it_before_it_derives(login):
     assert said[0] == (1, False) and login.keybag.exists() and len(daemon.deliveries) == 1
 
 
-@pytest.mark.parametrize("operation, result", [(AUTHENTICATE, LATE), (OPEN, LATE)])
-def test_a_login_that_the_daemon_would_hear_of_late_brings_no_keys(resident, operation, result):
-    """A lock or a logout may have come since the password was given, which the daemon would take for older."""
+@pytest.mark.parametrize("operation", [AUTHENTICATE, OPEN])
+@pytest.mark.parametrize("service", ["login", "latchkey-unlock"])
+def test_a_helper_that_was_held_says_when_the_password_was_given(resident, operation, service):
+    """The daemon decides by that. Nobody waits any more, perhaps, and the keys come all the same."""
     daemon = resident.daemon()
-    request = resident.request(operation)
-    run = Run(resident.program, None, hang_up=False)
-    worker = run.worker
-    os.kill(worker, signal.SIGSTOP)
-    run.give(request)
-    time.sleep(3.5)
-    os.kill(worker, signal.SIGCONT)
-    assert run.result() == result
-    assert daemon.hellos == [] and daemon.deliveries == []
-
-
-def test_a_prompt_whose_answer_is_waited_for_may_be_late(resident):
-    daemon = resident.daemon()
-    request = resident.request(AUTHENTICATE, service="latchkey-unlock")
+    given = now()
+    request = resident.request(operation, service=service, given=given)
     run = Run(resident.program, None, hang_up=False)
     worker = run.worker
     os.kill(worker, signal.SIGSTOP)
@@ -136,7 +128,16 @@ def test_a_prompt_whose_answer_is_waited_for_may_be_late(resident):
     time.sleep(3.5)
     os.kill(worker, signal.SIGCONT)
     assert run.result() == UNLOCKED
-    assert len(daemon.deliveries) == 1
+    assert daemon.given == [given] and len(daemon.deliveries) == 1
+
+
+@pytest.mark.parametrize("operation", [AUTHENTICATE, OPEN, RECOVER, REWRAP, CREATE_VAULT])
+def test_a_daemon_that_knows_too_little_gets_no_keys(resident, login, operation):
+    daemon = resident.daemon(need=standin.LATE)
+    second = {"password": "another"} if operation in (RECOVER, REWRAP) else {}
+    expected = {RECOVER: WRONG_PASSWORD}.get(operation, LATE)
+    assert resident.run(operation, **second) == expected
+    assert daemon.deliveries == []
 
 
 def test_it_ends_when_the_daemon_wants_nothing_any_more(resident):

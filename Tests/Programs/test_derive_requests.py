@@ -10,7 +10,7 @@ from support.derive import (
     AUTHENTICATE, BAD_REQUEST, CLOSE, CREATED, INTERNAL_ERROR, IS_ROOT, NO_DAEMON, NO_CREATE, NO_VAULT, OPEN, PASSPHRASE,
     Run, memory_of,
 )
-from support.helper import GO_ON, MEMORY_SIZE, REQUEST
+from support.helper import GO_ON, HEAD_SIZE, MEMORY_SIZE, REQUEST
 from support.pace import seconds
 
 
@@ -24,7 +24,7 @@ def broken(whole):
         "nothing": b"",
         "half a length": whole[:3],
         "only a length": whole[:4],
-        "no byte of a field": whole[:4] + body[:3],
+        "no byte of a field": whole[:4] + body[:HEAD_SIZE],
         "length 0": struct.pack("<I", 0) + body,
         "length of all": struct.pack("<I", 0xFFFFFFFF) + body,
         "length above the limit": struct.pack("<I", 16385) + body + bytes(16385 - len(body)),
@@ -33,13 +33,15 @@ def broken(whole):
         "trailing byte": framed(body + b"\0"),
         "version 0": framed(b"\0" + body[1:]),
         "version 1": framed(b"\1" + body[1:]),
-        "version 3": framed(b"\3" + body[1:]),
+        "version 2": framed(b"\2" + body[1:]),
+        "version 4": framed(b"\4" + body[1:]),
         "operation 0": framed(body[:1] + b"\0" + body[2:]),
         "operation 11": framed(body[:1] + b"\v" + body[2:]),
         "a passphrase for no prompt": framed(body[:1] + b"\4" + body[2:]),
         "version only": framed(body[:1]),
-        "head only": framed(body[:3]),
-        "field beyond the end": framed(body[:3] + b"\xff\xff" + body[5:]),
+        "half a moment": framed(body[:7]),
+        "head only": framed(body[:HEAD_SIZE]),
+        "field beyond the end": framed(body[:HEAD_SIZE] + b"\xff\xff" + body[HEAD_SIZE + 2 :]),
         "zeros": framed(bytes(16384)),
         "ones": framed(b"\1" * 16384),
     }

@@ -1,3 +1,5 @@
+import LatchkeyControl
+import LatchkeyPosix
 import LatchkeyPrivateBus
 import LatchkeySystemd
 import Testing
@@ -48,7 +50,8 @@ import Testing
     let watch: SessionWatch
 
     init(
-      sessions: SessionFacts..., stagingTime: Duration = .seconds(30), sessionTime: Duration = .seconds(60)
+      sessions: SessionFacts..., begun: UInt64 = 0, stagingTime: Duration = .seconds(30),
+      sessionTime: Duration = .seconds(60)
     ) throws {
       systemBus = try PrivateBus()
       sessionBus = try PrivateBus()
@@ -58,7 +61,7 @@ import Testing
       bus = try sessionBus.connect(loop)
       saver = try sessionBus.connect(loop)
       watch = SessionWatch(
-        uid: 1000, loop: loop, delegate: daemon, systemBus: .address(systemBus.address),
+        uid: 1000, loop: loop, delegate: daemon, begun: begun, systemBus: .address(systemBus.address),
         stagingTime: stagingTime, sessionTime: sessionTime)
       watch.start()
       try watch.hearScreenSavers(on: bus)
@@ -80,9 +83,9 @@ import Testing
       return { gone() }
     }
 
-    func keysArrive(mayLift: Bool = true) throws -> KeyOutcome? {
+    func keysArrive(mayLift: Bool = true, given: UInt64? = nil) throws -> KeyOutcome? {
       var outcome: KeyOutcome?
-      watch.claim(by: .unknown) { [daemon, watch] claim in
+      watch.claim(by: .unknown, given: given) { [daemon, watch] claim in
         watch.keysArrived(mayLift: mayLift, by: claim) {
           outcome = $0
           daemon.done.append("install \($0)")
@@ -180,6 +183,92 @@ import Testing
       } == late)
     // Nobody was told of this one.
     #expect(try outcome { scene.logind.setSilently(x(1, hint: true)) } == .staged)
+  }
+
+  /// The helper was starved, and told of itself only after the lock.
+  @Test func aLockBetweenThePasswordAndItsHelloIsNotLifted() throws {
+    let scene = try Scene(sessions: x(1))
+    #expect(try scene.keysArrive() == .live)
+    func outcomes(_ event: (Int) throws -> Void) throws -> [KeyOutcome?] {
+      scene.watch.lock()
+      let (given, locks) = (Process.microsecondsSinceBoot, scene.daemon.locks)
+      try event(locks)
+      try scene.loop.run(until: "the lock") { scene.daemon.locks > locks && !scene.watch.machine.isGoingToSleep }
+      return [
+        try scene.keysArrive(given: given), try scene.keysArrive(given: 0),
+        // One that was given after it lifts it, and nobody can say more than that.
+        try scene.keysArrive(given: Process.microsecondsSinceBoot + 3_600_000_000),
+      ]
+    }
+    let expected: [KeyOutcome?] = [.refused("it was locked meanwhile"), .refused("it was locked meanwhile"), .live]
+    #expect(try outcomes { _ in scene.watch.lock() } == expected)
+    #expect(try outcomes { _ in try scene.logind.lock("1") } == expected)
+    #expect(
+      try outcomes { locks in
+        try scene.logind.prepareForSleep(true)
+        try scene.loop.run(until: "the sleep") { scene.daemon.locks > locks }
+        try scene.logind.prepareForSleep(false)
+      } == expected)
+    #expect(
+      try outcomes { locks in
+        try scene.logind.set(x(1, hint: true))
+        try scene.loop.run(until: "the locker") { scene.daemon.locks > locks }
+        try scene.logind.set(x(1))
+        try scene.loop.run(until: "the locker to go") { !scene.watch.machine.lockerUp }
+      } == expected)
+  }
+
+  @Test func aLogoutBetweenThePasswordAndItsHelloWins() throws {
+    let scene = try Scene(sessions: x(1), x(2))
+    #expect(try scene.keysArrive() == .live)
+    func refusal(given: UInt64, from session: String) throws -> String? {
+      var refusal: String??
+      let process = PeerProcess.session(id: session, uid: 1000, sessionClass: "user", type: "x11", isRemote: false)
+      scene.watch.claim(by: process, given: given) { refusal = scene.watch.machine.refusal(of: $0) }
+      try scene.loop.run(until: "the claim") { refusal != nil }
+      return refusal ?? nil
+    }
+    let ended = "its session has ended"
+    let first = Process.microsecondsSinceBoot
+    try scene.logind.end("2")
+    try scene.loop.run(until: "the end") { scene.watch.machine.knownSessions == ["1"] }
+    let second = Process.microsecondsSinceBoot
+    #expect(try refusal(given: first, from: "2") == ended)
+    #expect(try refusal(given: first, from: "1") == nil)
+    // A process that outlived its session may take a password, as in tmux.
+    #expect(try refusal(given: second, from: "2") == nil)
+    try scene.logind.end("1")
+    try scene.loop.run(until: "the last end") { scene.watch.machine.state == .sealed }
+    #expect(try scene.keysArrive(given: second) == .refused(ended))
+    #expect(try scene.keysArrive(given: Process.microsecondsSinceBoot) == .live)
+  }
+
+  /// What only logind's answer tells has no time. It is older than a password that was given just now, and no other.
+  @Test(arguments: [true, false]) func aLockOfUnknownTimeIsNotLiftedByAnOldPassword(isOld: Bool) throws {
+    let scene = try Scene(sessions: x(1))
+    try scene.loop.run(until: "logind") { scene.watch.machine.logind == .present }
+    scene.logind.setSilently(x(1, hint: true))
+    let now = Process.microsecondsSinceBoot
+    let outcome = try scene.keysArrive(given: isOld ? now - Hello.unknownTime - 1 : now)
+    #expect(outcome == (isOld ? .firstUnlockOnly : .staged))
+  }
+
+  /// It knows of no lock that came before it began.
+  @Test func aDaemonThatBeganLongAfterThePasswordWantsNoKeys() throws {
+    let begun = Process.microsecondsSinceBoot
+    let scene = try Scene(sessions: x(1), begun: begun)
+    func isLate(_ given: UInt64?) throws -> Bool? {
+      var isLate: Bool?
+      scene.watch.claim(by: .unknown, given: given) { isLate = $0.isLate }
+      try scene.loop.run(until: "the claim") { isLate != nil }
+      return isLate
+    }
+    #expect(try isLate(begun - Hello.unknownTime - 1) == true)
+    #expect(try isLate(0) == true)
+    #expect(try isLate(begun - Hello.unknownTime) == false)
+    #expect(try isLate(begun) == false)
+    #expect(try isLate(.max) == false)
+    #expect(try isLate(nil) == false)
   }
 
   /// Also where there is nothing to erase.

@@ -6,6 +6,7 @@ import socket
 import struct
 import time
 
+from support.helper import now
 from support.pace import seconds
 from support.peer import acting_as
 from support.sealing import seal
@@ -19,7 +20,7 @@ NOTED, SLOW_PASSWORD, MAY_DERIVE = (
     MESSAGES[name] for name in ("NoteOtherPassword", "NoteSlowPassword", "CheckMayDerive"))
 STAGE, NEED, OUTCOME = raw_values("Stage"), codes("Need"), codes("UnlockOutcome")
 AUTHENTICATE, OPEN_SESSION, CLOSE_SESSION = STAGE["authenticate"], STAGE["openSession"], STAGE["closeSession"]
-NOTHING, KEYS, REFUSED = NEED["nothing"], NEED["keys"], NEED["refused"]
+NOTHING, KEYS, REFUSED, LATE = NEED["nothing"], NEED["keys"], NEED["refused"], NEED["late"]
 LIVE, STAGED, WRONG_KEYS, NOT_NOW, UNUSABLE = (
     OUTCOME[name] for name in ("live", "staged", "wrongKeys", "refused", "unusable"))
 # The daemon's own limit, what a slow machine may add, and what needs no such limit.
@@ -36,8 +37,10 @@ def text(value):
     return struct.pack("<H", len(value)) + value
 
 
-def hello(stage=AUTHENTICATE, service="login", tty="tty1", host="", prompt=0):
-    return packet(HELLO, bytes([stage]) + text(service) + text(tty) + text(host) + struct.pack("<Q", prompt))
+def hello(stage=AUTHENTICATE, service="login", tty="tty1", host="", prompt=0, given=None):
+    """`given` is the moment of the password; now, where a test does not say."""
+    moment = now() if given is None else given
+    return packet(HELLO, bytes([stage]) + text(service) + text(tty) + text(host) + struct.pack("<QQ", prompt, moment))
 
 
 def keys(vault=b"v" * 16, generation=1, flags=0, tiers=b"k" * 64):

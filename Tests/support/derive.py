@@ -11,7 +11,7 @@ import time
 
 import pytest
 from support.helper import *  # noqa: F403 (operations, results and flags)
-from support.helper import FIELDS, GO_ON, MEMORY_SIZE, REQUEST, VERSION
+from support.helper import FIELDS, GO_ON, MEMORY_SIZE, REQUEST, VERSION, now
 from support.pace import Limit, seconds
 from support.session import REPOSITORY
 from support.standin import Daemon
@@ -138,15 +138,16 @@ class Login:
         return self.daemons[-1]
 
     def request(self, operation, token=PASSWORD, user=PERSON.pw_name, service="login", tty="tty1", rhost="", home=None,
-                runtime=None, shadow=None, prompt="", services=None, device=None, flags=0, version=VERSION, password=None):
-        given = dict(
+                runtime=None, shadow=None, prompt="", services=None, device=None, flags=0, version=VERSION, given=None,
+                password=None):
+        texts = dict(
             USER=user, SERVICE=service, TTY=tty, REMOTE_HOST=rhost, HOME=self.home if home is None else home,
             RUNTIME=self.runtime if runtime is None else runtime, SHADOW=self.shadow if shadow is None else shadow,
             PROMPT=prompt, SERVICES=self.services if services is None else services,
             DEVICE=self.device if device is None else device)
-        fields = [value if isinstance(value := given[name], bytes) else str(value) for name in FIELDS] + [token]
+        fields = [value if isinstance(value := texts[name], bytes) else str(value) for name in FIELDS] + [token]
         fields += [] if password is None else [password]
-        body = bytes([version, operation, flags])
+        body = bytes([version, operation, flags]) + struct.pack("<Q", now() if given is None else given)
         for field in fields:
             data = field if isinstance(field, bytes) else field.encode()
             body += struct.pack("<H", len(data)) + data

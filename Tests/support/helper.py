@@ -4,6 +4,7 @@ Operations, results and flags are constants of this module too, named as in the 
 """
 
 import re
+import time
 
 from support.session import REPOSITORY
 
@@ -25,9 +26,14 @@ def _constant(name):
     return int(re.search(rf"^#define HELPER_{name} (\d+)$", HEADER, re.M)[1])
 
 
-VERSION, LIMIT, TOKEN_LIMIT, GO_ON, REQUEST, MEMORY_SIZE = map(
-    _constant, ("VERSION", "REQUEST_LIMIT", "TOKEN_LIMIT", "GO_ON", "REQUEST", "MEMORY_SIZE"))
+VERSION, LIMIT, TOKEN_LIMIT, GO_ON, REQUEST, MEMORY_SIZE, HEAD_SIZE = map(
+    _constant, ("VERSION", "REQUEST_LIMIT", "TOKEN_LIMIT", "GO_ON", "REQUEST", "MEMORY_SIZE", "HEAD_SIZE"))
 OPERATIONS, RESULTS, FLAGS, FIELDS = map(_numbers, ("OPERATIONS", "RESULTS", "FLAGS", "FIELDS"))
 EXCLUDED_SERVICES = [entry.strip('"') for entry in _entries("EXCLUDED_SERVICES")]
 
 globals().update(OPERATIONS | RESULTS | FLAGS)
+
+
+def now():
+    """What a request and a hello call the present moment: microseconds since the machine started."""
+    return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000

@@ -1,4 +1,4 @@
-"""A stand-in for logind on a session's system bus: one session, which is unlocked, and a machine that goes to sleep.
+"""A stand-in for logind on a session's system bus: one session, whose screen locks, and a machine that goes to sleep.
 
 The real one is in Tests/Desktop and Tests/Machine. It answers on a thread of its own, whatever the test waits for."""
 
@@ -35,10 +35,10 @@ INTERFACES = f"""<node>
 
 
 class Logind:
-    """`sleep` and `wake` announce what they say."""
+    """`sleep` and `wake` announce what they say, and so does `show_locked`."""
 
     def __init__(self, session):
-        self._session, self._inhibitors, self._prepares = session, [], False
+        self._session, self._inhibitors, self._prepares, self._locked = session, [], False, False
         self._system = SystemBus(session)
         self._context = GLib.MainContext()
         self._loop = GLib.MainLoop(self._context)
@@ -77,7 +77,7 @@ class Logind:
         return {
             "Id": GLib.Variant("s", "1"), "Class": GLib.Variant("s", "user"), "Type": GLib.Variant("s", "tty"),
             "State": GLib.Variant("s", "active"), "Service": GLib.Variant("s", "login"), "Active": GLib.Variant("b", True),
-            "LockedHint": GLib.Variant("b", False), "Remote": GLib.Variant("b", False),
+            "LockedHint": GLib.Variant("b", self._locked), "Remote": GLib.Variant("b", False),
             "User": GLib.Variant("(uo)", (self._session.uid, f"{PATH}/user/_1")), "Seat": GLib.Variant("(so)", ("seat0", "/")),
         }[name]  # fmt: skip
 
@@ -101,6 +101,14 @@ class Logind:
             assert not limit.is_over, "sleep is held up"
             time.sleep(0.0005)
         return time.monotonic() - begun
+
+    def show_locked(self, locked):
+        """The desktop says whether its screen is locked."""
+        self._locked = locked
+        self._bus.emit_signal(
+            None, SESSION_PATH, "org.freedesktop.DBus.Properties", "PropertiesChanged",
+            GLib.Variant("(sa{sv}as)", (SESSION, {"LockedHint": GLib.Variant("b", locked)}, [])))
+        self._bus.flush_sync(None)
 
     def wake(self):
         self._announce(False)

@@ -24,7 +24,7 @@ LOGIN, COLLECTION, NEW_PASSPHRASE, ITEM, NEW_ITEM_PASSPHRASE, ITEM_ACCESS = (
     for name in ("login", "collection", "newPassphrase", "item", "newItemPassphrase", "itemAccess"))
 ACCEPTED, DISMISSED, UNAVAILABLE, WRONG_ANSWERS = (
     order("told")[name] for name in ("granted", "dismissed", "unavailable", "refused"))
-NOTHING, KEYS, REFUSED = (codes("Need")[name] for name in ("nothing", "keys", "refused"))
+NOTHING, KEYS, REFUSED, LATE = (codes("Need")[name] for name in ("nothing", "keys", "refused", "late"))
 LIVE, STAGED, WRONG_KEYS, UNLOCK_REFUSED, UNUSABLE = (
     codes("UnlockOutcome")[name] for name in ("live", "staged", "wrongKeys", "refused", "unusable"))
 STAGES = {number: name for name, number in raw_values("Stage").items()}
@@ -93,7 +93,8 @@ class Delivery:
 class Daemon:
     """Listens in `runtime`. `need`, `outcome`, `status`, `lock` and `derivation` are the answers: a number, a whole packet,
     SILENT for none, CLOSED to hang up, or a list of these for one request after another. `outcome` answers keys and
-    passphrases. What came is in `hellos`, with the number of the prompt of each in `answered`, `deliveries`, `asked`: the
+    passphrases. What came is in `hellos`, with the number of the prompt of each in `answered` and the moment of its password
+    in `given`, `deliveries`, `asked`: the
     prompt of each derivation, `keys`: prompt and key of each passphrase, `sessions`: each delivery of tier key C alone, and `packets`: all of it. `prompts` has the prompts
     by number; `outcomes`, how each ended: None where only its connection did.
 
@@ -120,7 +121,7 @@ class Daemon:
         self.hellos, self.deliveries, self.packets, self.problems = [], [], [], []
         self._connections, self.replies = [], 0
         self.prompts, self.outcomes, self._showing = {}, {}, {}
-        self.answered, self.asked, self.keys = [], [], []
+        self.answered, self.given, self.asked, self.keys = [], [], [], []
         self.device_secret, self.destroy = None, bytes([VERSION, DESTROY]) + struct.pack("<Q", 0)
         self.sessions = []
         self.secrets, self.wrapping, self.wanted, self.destructions = {}, None, [], []
@@ -216,8 +217,10 @@ class Daemon:
         assert version == VERSION
         self.on_request(operation)
         if operation == HELLO:
-            self.hellos.append(self._hello(packet[:-8]))
-            self.answered.append(*struct.unpack("<Q", packet[-8:]))
+            self.hellos.append(self._hello(packet[:-16]))
+            number, moment = struct.unpack("<QQ", packet[-16:])
+            self.answered.append(number)
+            self.given.append(moment)
             return self._next("need", HELLO)
         if operation == MAY_ROTATE:
             return self._next("may_rotate", MAY_ROTATE)

@@ -97,10 +97,12 @@ package final class Daemon {
 
   /// Starts to watch and to serve.
   ///
-  /// - Parameter control: the socket that peers connect to.
-  package func start(serving control: consuming LocalSocket) throws(SystemdError) {
+  /// - Parameters:
+  ///   - control: the socket that peers connect to.
+  ///   - begun: when the program began, in microseconds since the machine started.
+  package func start(serving control: consuming LocalSocket, begun: UInt64) throws(SystemdError) {
     server = try ControlServer(control, loop: loop, owner: owner, table: controlTable, delegate: self)
-    let watch = SessionWatch(uid: owner, loop: loop, delegate: self)
+    let watch = SessionWatch(uid: owner, loop: loop, delegate: self, begun: begun)
     session.watch = watch
     watch.start()
     presence.connect()

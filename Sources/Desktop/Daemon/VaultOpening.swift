@@ -113,8 +113,9 @@ final class VaultOpening {
     case .refused(let reason): return answer(.refused(reason), nil)
     case .nothing: answer(.nothing, nil)
     case .keys(let mayLift):
-      session.watch?.claim(by: PeerProcess.of(pid: peer.pid), mayLift: mayLift, ownLocks: vault.ownLocks) {
+      session.watch?.claim(by: PeerProcess.of(pid: peer.pid), mayLift: mayLift, given: hello.given) {
         [session] claim in
+        if claim.isLate { return answer(.late, nil) }
         // Keys that will be refused are not worked on, least of all when nothing holds up sleep any more.
         if let reason = session.machine.refusal(of: claim) { return answer(.refused(reason), nil) }
         answer(.keys, claim)
@@ -184,7 +185,7 @@ final class VaultOpening {
     // An answer to a prompt unlocks what the prompt named. A login, or `latchkey unlock`, unlocks everything. An item or
     // collection that was locked by itself after the password was given stays locked.
     let keys = ArrivedKeys(
-      delivery, liftsLocks: liftsLocks(hello) && claim.ownLocks == vault.ownLocks,
+      delivery, liftsLocks: liftsLocks(hello) && vault.latestOwnLock < claim.given,
       of: hello.prompt == 0 ? nil : queue.lifting(prompt: hello.prompt) ?? [])
     watch.keysArrived(mayLift: mayLift, by: claim, after: deviceService.ask) { [weak self] outcome in
       guard let self, !isEnding else { return answer(.refused("the daemon ends")) }

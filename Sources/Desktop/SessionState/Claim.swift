@@ -1,10 +1,17 @@
-/// A record of an authentication, from its beginning until it brings keys. On a slow machine minutes pass between.
+import LatchkeyControl
+
+/// A record of an authentication, from its password until it brings keys. On a slow machine minutes pass between.
 ///
 /// The process that began it may have ended meanwhile, so the record has what was seen then. Later events win over keys that
 /// are on their way: a lock, the end of the session in which the password was given, and the end of the last session.
+///
+/// The record begins with the hello. Events between the password and the hello are known by their times, and count in the same
+/// way: ``heed(_:)``.
 public struct Claim: Equatable, Sendable {
   /// Where the process stood that brought it.
   public let process: PeerProcess
+  /// When the password was given, in microseconds since the machine started. Never in the future.
+  public let given: UInt64
   /// ``SessionMachine/locks`` at that time.
   private(set) var locks: UInt64
   /// ``SessionMachine/endings`` at that time.
@@ -13,14 +20,16 @@ public struct Claim: Equatable, Sendable {
   private(set) var session: UInt64?
   /// Whether its keys may lift a lock.
   public let mayLift: Bool
-  /// How often a collection or an item had been locked by itself at that time.
-  public let ownLocks: UInt64
+  /// Whether more happened since the password than the daemon knows of. Such keys are not wanted.
+  public private(set) var isLate = false
 
   /// Of an authentication that begins now.
-  public init(process: PeerProcess, machine: SessionMachine, mayLift: Bool = true, ownLocks: UInt64 = 0) {
+  ///
+  /// - Parameter given: when its password was given.
+  public init(process: PeerProcess, machine: SessionMachine, mayLift: Bool = true, given: UInt64 = 0) {
     self.process = process
     self.mayLift = mayLift
-    self.ownLocks = ownLocks
+    self.given = given
     locks = machine.locks
     endings = machine.endings
     session = machine.number(of: process)
@@ -34,4 +43,40 @@ public struct Claim: Equatable, Sendable {
 
   /// Takes in which session it was given in, where that was not heard of before.
   mutating func meet(_ machine: SessionMachine) { session = session ?? machine.number(of: process) }
+
+  /// Counts what came after the password and before this record.
+  mutating func heed(_ latest: LatestEvents) {
+    // Another number than the present one is enough.
+    if latest.lock >= given { locks &-= 1 }
+    if latest.ending >= given { endings &-= 1 }
+  }
+
+  /// The same for the session that the process is in, if that has ended by now.
+  mutating func heedEnd(_ latest: LatestEvents, of machine: SessionMachine) {
+    guard session == nil, latest.sessionEnd >= given, process.mayBeInSession(of: machine.uid) else { return }
+    session = SessionMachine.noSession
+  }
+
+  /// Takes in since when the daemon has known of events.
+  mutating func meet(knownSince moment: UInt64) { isLate = isLong(before: moment) }
+
+  /// Whether the password is so much older than a moment that what came in between must be known.
+  func isLong(before moment: UInt64) -> Bool { given < moment && moment - given > Hello.unknownTime }
+}
+
+/// When the last events were that win over keys on their way, in microseconds since the machine started; 0 for none.
+struct LatestEvents {
+  /// As ``SessionMachine/locks`` counts them.
+  private(set) var lock: UInt64 = 0
+  /// As ``SessionMachine/endings`` counts them.
+  private(set) var ending: UInt64 = 0
+  /// The end of any of the user's sessions.
+  private(set) var sessionEnd: UInt64 = 0
+
+  /// Takes in what an event has changed.
+  mutating func note(from before: SessionMachine, to after: SessionMachine, at moment: UInt64) {
+    if before.locks != after.locks { lock = moment }
+    if before.endings != after.endings { ending = moment }
+    if !before.sessionNumbers.isSubset(of: after.sessionNumbers) { sessionEnd = moment }
+  }
 }

@@ -16,6 +16,12 @@ public enum PeerProcess: Equatable, Sendable {
   /// In a login session, of this name of logind's.
   case session(id: String = "", uid: UInt32, sessionClass: String, type: String, isRemote: Bool)
 
+  /// Whether it is in a session of the user's, one that counts or one that has ended.
+  func mayBeInSession(of user: UInt32) -> Bool {
+    guard case .session(_, user, let sessionClass, _, _) = self else { return false }
+    return sessionClass.hasPrefix("user")
+  }
+
   /// Reads it from the control groups and logind's files, without asking anybody. The process must be alive, or its
   /// id may name another one by now.
   public static func of(pid: Int32) -> PeerProcess {

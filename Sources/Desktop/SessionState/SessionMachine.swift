@@ -39,7 +39,7 @@ public struct SessionMachine: Sendable {
   public internal(set) var locks: UInt64 = 0
   private var lastLock = LockReason.command
 
-  /// How often the user's last session ended. Keys that were given before that open nothing.
+  /// How often the user's last session ended, or none came in time. Keys that were given before that open nothing.
   public internal(set) var endings: UInt64 = 0
 
   /// Whether A was set aside, to go live with the locker.
@@ -58,7 +58,10 @@ public struct SessionMachine: Sendable {
   private(set) var sessions: [String: Tracked] = [:]
 
   /// How many sessions there were so far. logind may give a name again.
-  private var sessionCount: UInt64 = 0
+  private var sessionCount = noSession
+
+  /// The number of no session: the first one has the next.
+  static let noSession: UInt64 = 0
 
   /// The unique names of the screen savers that are active.
   private var screenSavers: Set<String> = []
@@ -288,7 +291,9 @@ public struct SessionMachine: Sendable {
       seal(.sessionsEnded, &effects)
     case .stagingTimerFired: dropStaged(&effects)
     case .sessionTimerFired:
-      if awaitsSession, sessions.isEmpty { seal(.noSession, &effects) }
+      guard awaitsSession, sessions.isEmpty else { break }
+      endings &+= 1
+      seal(.noSession, &effects)
     }
     if before != (state, lockerUp, hasStagedKeys, logind, isPasswordless) { effects.append(.stateChanged) }
     return effects

@@ -1,4 +1,5 @@
 import LatchkeyControl
+import LatchkeyPosix
 import LatchkeySystemd
 
 /// Does what the machine says. All calls come from the event loop; those that erase keys come first, and must not
@@ -68,6 +69,10 @@ public final class SessionWatch {
   /// The number of logind's reports of all sessions, and the locks and endings that the last one added to the machine.
   private var reports: UInt64 = 0
   private var lastReport = (locks: UInt64(0), endings: UInt64(0))
+  /// When the machine's last events were.
+  private var latest = LatestEvents()
+  /// Since when events are known, in microseconds since the machine started.
+  private let begun: UInt64
   private var arrivals: [Arrival] = []
   private var hasEnded = false
   private let stagingTime: Duration
@@ -75,15 +80,17 @@ public final class SessionWatch {
 
   /// - Parameters:
   ///   - delegate: not owned.
+  ///   - begun: when this program began, in microseconds since the machine started. It knows of no earlier lock.
   ///   - stagingTime: how long keys stay set aside for a locker that does not go.
   ///   - sessionTime: how long keys stay without any session.
   public init(
-    uid: UInt32, loop: EventLoop, delegate: any SessionWatchDelegate,
+    uid: UInt32, loop: EventLoop, delegate: any SessionWatchDelegate, begun: UInt64 = Process.microsecondsSinceBoot,
     systemBus: Bus.Address = .system, stagingTime: Duration = .seconds(30), sessionTime: Duration = .seconds(60)
   ) {
     machine = SessionMachine(uid: uid)
     self.loop = loop
     self.delegate = delegate
+    self.begun = begun
     self.systemBus = systemBus
     self.stagingTime = stagingTime
     self.sessionTime = sessionTime
@@ -144,18 +151,28 @@ public final class SessionWatch {
     AuthenticationPolicy.decide(hello, from: process, machine: machine)
   }
 
-  /// Begins an authentication that will bring keys. It counts the state at this call, and logind's answer: a lock that logind
-  /// knows of is older than the password. Everything else until that answer is later. `completion` is called exactly once.
+  /// Begins an authentication that will bring keys. An event counts as later than the password if it was heard of after that
+  /// was given, and before logind's answer to this call. What only that answer tells has no time: it is older than a password
+  /// that was given just now. `completion` is called exactly once.
+  ///
+  /// - Parameter given: when the password was given, in microseconds since the machine started. A moment in the future is
+  ///   taken as the present one, and so is none.
   public func claim(
-    by process: PeerProcess, mayLift: Bool = true, ownLocks: UInt64 = 0, completion: @escaping (Claim) -> Void
+    by process: PeerProcess, mayLift: Bool = true, given: UInt64? = nil, completion: @escaping (Claim) -> Void
   ) {
-    var claim = Claim(process: process, machine: machine, mayLift: mayLift, ownLocks: ownLocks)
+    let now = Process.microsecondsSinceBoot
+    var claim = Claim(process: process, machine: machine, mayLift: mayLift, given: min(given ?? now, now))
+    if claim.given < now { claim.heed(latest) }
     guard let logind else { return completion(claim) }
     let reports = reports
     logind.refresh { [self] answered in
       // The report of its answer comes right before this.
-      if answered, self.reports != reports { claim.credit(locks: lastReport.locks, endings: lastReport.endings) }
+      if answered, self.reports != reports, !claim.isLong(before: now) {
+        claim.credit(locks: lastReport.locks, endings: lastReport.endings)
+      }
       claim.meet(machine)
+      claim.heedEnd(latest, of: machine)
+      claim.meet(knownSince: begun)
       completion(claim)
     }
   }
@@ -260,18 +277,19 @@ public final class SessionWatch {
   // MARK: Effects
 
   private func handle(_ event: SessionEvent) {
-    let (locks, endings, sessions) = (machine.locks, machine.endings, machine.sessionNumbers)
+    let before = machine
     let effects = machine.handle(event)
+    latest.note(from: before, to: machine, at: Process.microsecondsSinceBoot)
     perform(effects) { _ in preconditionFailure("keys are installed only when some arrived") }
-    if machine.locks != locks { delegate?.wasLocked() }
+    if machine.locks != before.locks { delegate?.wasLocked() }
     let isUnwanted =
       switch event {
       case .hibernate, .lockCommand: true
-      default: machine.endings != endings || effects.contains(.seal(.noSession))
+      default: machine.endings != before.endings
       }
     if isUnwanted {
       delegate?.endDerivations(.all) {}
-    } else if !sessions.isSubset(of: machine.sessionNumbers) {
+    } else if !before.sessionNumbers.isSubset(of: machine.sessionNumbers) {
       delegate?.endDerivations(.claimed { [machine] in machine.hasEnded($0) }) {}
     }
     for arrival in arrivals where arrival.locks != machine.locks { settle(arrival) }

@@ -10,6 +10,9 @@ struct Call {
   let handle: OpaquePointer
   let service: Service
   let options: Options
+  /// When libpam called: a token was given by then. At open_session this counts, and not when the token was given: the stack
+  /// has just accepted the login, however long that took, as with a second factor.
+  private let begun = Moment.now
 
   /// nil when there is nothing to do: no handle, a service that is left alone, an option that cannot be followed.
   ///
@@ -72,7 +75,7 @@ struct Call {
       guard !token.isEmpty else { return }
       request.append(field: token)
       switch conversation.ask(question.cString, into: &request) {
-      case .given: break
+      case .given: request.given(at: given(by: Moment.now))
       case .tooLong: return logTooLong()
       case .empty, .failed: return
       }
@@ -242,7 +245,7 @@ struct Call {
   private func beginRequest(_ operation: HelperOperation, prompt: Text, mayCreate: Bool = true) -> Request? {
     let user = Item.user.text(of: handle)
     guard !user.isEmpty else { return nil }
-    guard var request = Request(operation, flags: options.flags(mayCreate: mayCreate)) else {
+    guard var request = Request(operation, flags: options.flags(mayCreate: mayCreate), given: given(by: begun)) else {
       Log.write(LOG_ERR, "latchkey-derive cannot be given a request: ", error: latchkey_errno(), to: handle)
       return nil
     }
@@ -253,6 +256,14 @@ struct Call {
       number = number &+ 1
     }
     return request
+  }
+
+  /// When the password was given, at `moment` at the latest. Latchkey's own applications tell more exactly: the modules before
+  /// this one may have taken long to check it.
+  private func given(by moment: UInt64) -> UInt64 {
+    guard service.isUnlock else { return moment }
+    let told = Variable.given(of: handle)
+    return 0 < told && told < moment ? told : moment
   }
 
   private func text(of field: HelperField, prompt: Text) -> Text {

@@ -9,12 +9,14 @@ import CLatchkeyPAMModule
 ///     u8  version
 ///     u8  operation
 ///     u8  flags
+///     u64 when the secrets were given, or the session began, as `Moment.now`
 ///     u16 length + bytes, for each HelperField and then for the token
 ///     for changePassword and rewrap one more: the former password, or a recovery code
 struct Request: ~Copyable {
   /// The largest value of the length field, in bytes.
   static let limit = Int(HELPER_REQUEST_LIMIT)
   private static let headerSize = 4
+  private static let givenOffset = headerSize + 3
 
   private var pages: SharedPages
   /// Bytes so far, the length field included.
@@ -22,12 +24,19 @@ struct Request: ~Copyable {
   private var isTooLong = false
 
   /// nil with errno when there is no memory.
-  init?(_ operation: HelperOperation, flags: HelperFlags) {
+  init?(_ operation: HelperOperation, flags: HelperFlags, given: UInt64) {
     guard let pages = SharedPages() else { return nil }
     self.pages = pages
     append(byte: UInt8(truncatingIfNeeded: HELPER_VERSION))
     append(byte: operation.rawValue)
     append(byte: flags.rawValue)
+    count = Request.headerSize &+ Int(HELPER_HEAD_SIZE)
+    self.given(at: given)
+  }
+
+  /// Takes in when a person gave a secret that was asked for meanwhile.
+  func given(at moment: UInt64) {
+    pages.base.storeBytes(of: moment.littleEndian, toByteOffset: Request.givenOffset, as: UInt64.self)
   }
 
   /// The descriptor for the helper.

@@ -10,6 +10,8 @@ enum Variable {
   case label, caller
   /// "no": nobody is to be asked for a former password.
   case former
+  /// When the person gave the last answer, as `Moment.now`.
+  case given
 
   private var name: Literal {
     switch self {
@@ -17,6 +19,7 @@ enum Variable {
     case .label: "LATCHKEY_LABEL"
     case .caller: "LATCHKEY_CALLER"
     case .former: "LATCHKEY_FORMER"
+    case .given: "LATCHKEY_GIVEN"
     }
   }
 
@@ -31,10 +34,26 @@ enum Variable {
     return strcmp(value, ("no" as Literal).cString) != 0
   }
 
-  /// The prompt's number as digits; empty unless it is a decimal number of 1 to 2^63 - 1, without anything around it.
-  static func promptNumber(of handle: OpaquePointer) -> Text {
+  /// The prompt's number as digits; empty without one.
+  static func promptNumber(of handle: OpaquePointer) -> Text { Variable.prompt.digits(of: handle) }
+
+  /// When the person gave the last answer; 0 where it is not told.
+  static func given(of handle: OpaquePointer) -> UInt64 {
+    let digits = Variable.given.digits(of: handle)
+    guard let start = digits.start else { return 0 }
+    var moment: UInt64 = 0
+    var index = 0
+    while index < digits.count {
+      moment = moment &* 10 &+ UInt64(start.load(fromByteOffset: index, as: UInt8.self) &- 0x30)
+      index = index &+ 1
+    }
+    return moment
+  }
+
+  /// Its digits; empty unless it is a decimal number of 1 to 2^63 - 1, without anything around it.
+  private func digits(of handle: OpaquePointer) -> Text {
     let largest: Literal = "9223372036854775807"
-    let digits = Text(Variable.prompt.string(of: handle), limit: largest.count)
+    let digits = Text(string(of: handle), limit: largest.count)
     guard let start = digits.start, 0 < digits.count, digits.count <= largest.count else { return .empty }
     var index = 0
     while index < digits.count {

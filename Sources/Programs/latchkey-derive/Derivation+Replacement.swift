@@ -7,19 +7,21 @@ extension Derivation {
   /// opens the keybag, or will create the first one. A run without keys leaves the daemon and its keys as they are: after a
   /// wrong password, at a login without one, or at the end of a session.
   ///
-  /// - Returns: whether the installed one is there now, or is started at the next connection.
-  borrowing func replaceDaemon() throws -> Bool {
+  /// - Returns: nil if the installed one is there now, or is started at the next connection.
+  borrowing func replaceDaemon() throws -> DeriveResult? {
     let daemon = try ControlClient(runtime: runtime, uid: account.uid)
+    // A daemon of another version counts from its hello, whenever the password was given.
+    guard !isLate else { return .late }
     // Announced by the connection that it ends for: until then a lock or sleep ends this process, as with a daemon of this version.
     do throws(ControlError) {
       _ = try greet(daemon, .authenticate)
       // Another login was faster.
-      return true
+      return nil
     } catch { guard error == .givesWay else { throw error } }
-    guard try hasKeys(announcedTo: daemon) else { return false }
+    guard try hasKeys(announcedTo: daemon) else { return .otherVersion }
     noteFollowed()
     try daemon.replaceDaemon(until: deadline())
-    return true
+    return nil
   }
 
   /// Throws if the password or code opens nothing.

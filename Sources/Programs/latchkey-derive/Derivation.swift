@@ -16,7 +16,7 @@ struct Derivation: ~Copyable {
   let home: String
   let runtime: String
 
-  private let followed: Followed
+  private let given: Given
   /// By when every answer must be there, however many there are: before the supervisor ends the process.
   let end: Int
   /// The home folder as it was at first.
@@ -28,18 +28,15 @@ struct Derivation: ~Copyable {
     var identity: Folder.Identity??
   }
 
-  /// Until when a daemon has followed what is later than the password, on the clock of `Process.sinceBoot`: at first, when it had
-  /// been given.
-  private final class Followed {
-    var until: Int
-    init(until: Int) { self.until = until }
+  /// Until when it is known that nothing came between which the password must not outlast, on the clock of
+  /// `Process.microsecondsSinceBoot`: at first, when it was given.
+  private final class Given {
+    var moment: UInt64
+    init(_ moment: UInt64) { self.moment = moment }
   }
 
   /// How long the daemon may take for one answer, in milliseconds. It may be as starved as this process.
   private static let answerLimit = 10_000
-  /// How late the daemon may hear of a login, in milliseconds. After that, a lock or the end of the session that the daemon
-  /// takes for older than the password could be later.
-  private static let greetingLimit = 3000
   /// How much of its time is kept for telling the daemon, in milliseconds.
   static let deliveryTime = 300
   /// How long a daemon may take to heal the keybag, in milliseconds.
@@ -56,7 +53,7 @@ struct Derivation: ~Copyable {
     self.admission = admission
     home = request.home.isEmpty ? account.home : request.home
     runtime = request.runtime.isEmpty ? ControlSocket.runtimeFolder(uid: account.uid) : request.runtime
-    followed = Followed(until: begun)
+    given = Given(request.given)
     end = Process.now + begun + Supervisor.limit - 5000 - Process.sinceBoot
     self.request = request
     self.account = account
@@ -66,7 +63,8 @@ struct Derivation: ~Copyable {
     do {
       do { return try serve() } catch ControlError.givesWay {
         // Once: where the installed one is of another version as well, nothing is gained by ending that.
-        return try replaceDaemon() ? try serve() : .otherVersion
+        if let result = try replaceDaemon() { return result }
+        return try serve()
       }
     } catch { return Derivation.result(of: error) }
   }
@@ -272,26 +270,25 @@ struct Derivation: ~Copyable {
   borrowing func greet(
     _ daemon: borrowing ControlClient, _ stage: Hello.Stage, until limit: Int? = nil
   ) throws(ControlError) -> DeriveResult? {
-    guard !isLate || stage == .closeSession else { return .late }
     let hello = Hello(
-      stage: stage, service: request.service, tty: request.tty, remoteHost: request.remoteHost, prompt: request.prompt)
+      stage: stage, service: request.service, tty: request.tty, remoteHost: request.remoteHost, prompt: request.prompt,
+      given: given.moment)
     return switch try daemon.ask(hello, until: limit ?? deadline()) {
     case .nothing: .nothingNeeded
     case .refused: .refused
     case .keys: nil
+    case .late: .late
     }
   }
 
-  /// Whether this login waits no longer, perhaps, and has ended. Others wait for their answers.
-  private var isLate: Bool {
-    switch request.operation {
-    case .authenticate, .openSession: !request.isUnlock && Process.sinceBoot - followed.until > Derivation.greetingLimit
-    default: false
-    }
+  /// Whether the password was given so long ago that what came since must be known.
+  var isLate: Bool {
+    let now = Process.microsecondsSinceBoot
+    return given.moment < now && now - given.moment > Hello.unknownTime
   }
 
-  /// A daemon knows of this login by now, and would have ended this process at an event that is later than the password.
-  borrowing func noteFollowed() { followed.until = Process.sinceBoot }
+  /// A daemon knows of this process by now, and would have ended it at an event that is later than the password.
+  borrowing func noteFollowed() { given.moment = Process.microsecondsSinceBoot }
 
   /// Tells that a session began although nothing can be unlocked in it: its end will be told as well.
   borrowing func announce() {

@@ -11,6 +11,8 @@ struct DeriveRequest: ~Copyable {
   let mayCreate: Bool
   /// Whether a recovery code may be written to anything but a terminal.
   let mayWriteAnywhere: Bool
+  /// When a person gave its secrets, or the session began: on the clock of `Process.microsecondsSinceBoot`.
+  let given: UInt64
   let user: String
   let service: String
   let tty: String
@@ -48,11 +50,11 @@ struct DeriveRequest: ~Copyable {
   }
 
   init?(decoding bytes: RawSpan) {
-    guard bytes.byteCount >= 3, bytes.unsafeLoad(as: UInt8.self) == UInt8(HELPER_VERSION) else { return nil }
+    guard bytes.byteCount >= Int(HELPER_HEAD_SIZE), bytes.unsafeLoad(as: UInt8.self) == UInt8(HELPER_VERSION) else { return nil }
     let number = bytes.unsafeLoad(fromByteOffset: 1, as: UInt8.self)
     guard helper_has_operation(number), let operation = HelperOperation(rawValue: number) else { return nil }
     var texts: [String] = []
-    var position = 3
+    var position = Int(HELPER_HEAD_SIZE)
     // The texts, then the token.
     for _ in 0..<Int(helper_field_count) {
       guard let end = DeriveRequest.fieldEnd(bytes, position) else { return nil }
@@ -77,6 +79,7 @@ struct DeriveRequest: ~Copyable {
     else { return nil }
     self.operation = operation
     let flags = HelperFlags(rawValue: bytes.unsafeLoad(fromByteOffset: 2, as: UInt8.self))
+    given = UInt64(littleEndian: bytes.unsafeLoadUnaligned(fromByteOffset: 3, as: UInt64.self))
     mayCreate = !flags.contains(.noCreate)
     mayWriteAnywhere = flags.contains(.anywhere)
     (user, service, tty, remoteHost) = (text(.user), text(.service), text(.TTY), text(.remoteHost))

@@ -52,7 +52,7 @@ private func work(
   return Derivation(request, account: account, login: password, admission: admission, begun: begun).run()
 }
 
-/// Before anything can take long: the password was given by now.
+/// Before anything can take long.
 private let begun = Process.sinceBoot
 private let channel = FileDescriptor(owning: STDIN_FILENO)
 guard let kind = try? channel.status().st_mode & S_IFMT, kind == S_IFSOCK else {

@@ -28,13 +28,14 @@ struct DeriveProgram {
   /// Asks it. The request is erased when it was read.
   ///
   /// - Parameters:
+  ///   - given: when a person gave the last secret, on the clock of `Process.microsecondsSinceBoot`.
   ///   - output: where it writes a recovery code; it gets no other terminal.
   ///   - anywhere: whether that may be something else than a terminal.
   func run(
-    _ operation: HelperOperation, token: borrowing SecureBytes, password: borrowing SecureBytes, output: Int32? = nil,
-    anywhere: Bool = false
+    _ operation: HelperOperation, token: borrowing SecureBytes, password: borrowing SecureBytes,
+    given: UInt64 = LatchkeyPosix.Process.microsecondsSinceBoot, output: Int32? = nil, anywhere: Bool = false
   ) throws -> HelperResult? {
-    let request = try request(operation, token, password, flags: anywhere ? .anywhere : [])
+    let request = try request(operation, token, password, flags: anywhere ? .anywhere : [], given: given)
     let memory: RequestMemory
     do throws(PosixError) { memory = try RequestMemory(request) } catch {
       throw Failure.declined(translated("latchkey-derive cannot be given a request: \(error)"))
@@ -85,11 +86,13 @@ struct DeriveProgram {
   }
 
   private func request(
-    _ operation: HelperOperation, _ token: borrowing SecureBytes, _ password: borrowing SecureBytes, flags: HelperFlags
+    _ operation: HelperOperation, _ token: borrowing SecureBytes, _ password: borrowing SecureBytes, flags: HelperFlags,
+    given: UInt64
   ) throws -> SecureBytes {
     func counted(_ bytes: [UInt8]) -> [UInt8] { [UInt8(bytes.count & 0xFF), UInt8(bytes.count >> 8 & 0xFF)] + bytes }
     func size(_ count: Int) -> [UInt8] { [UInt8(count & 0xFF), UInt8(count >> 8 & 0xFF)] }
     var head: [UInt8] = [UInt8(HELPER_VERSION), operation.rawValue, flags.rawValue]
+    head += withUnsafeBytes(of: given.littleEndian) { Array($0) }
     let terminal = ttyname(0).map { String(cString: $0) } ?? ""
     for number in 0..<UInt8(helper_field_count) {
       let text =

@@ -163,7 +163,7 @@ extension UnlockCommand {
       throw Failure.declined(
         translated("PAM asked for more than a password, so it is not known which answer that is. Nothing was changed."))
     }
-    let answer = try program.run(.recover, token: code, password: given[0].bytes)
+    let answer = try program.run(.recover, token: code, password: given[0].bytes, given: given[0].given)
     guard answer == .done else { throw answer.failure(wrong: otherCode) }
     let state = try place.status().state
     guard state == .unlocked else {

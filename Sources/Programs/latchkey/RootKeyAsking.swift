@@ -73,7 +73,7 @@ struct RootKeyAsking: ParsableArguments {
     var answer: HelperResult? = .wrongPassword
     for password in try passwords(terminal) where answer == .wrongPassword {
       answer = try program.run(
-        operation, token: password.bytes, password: empty, output: output, anywhere: anywhere)
+        operation, token: password.bytes, password: empty, given: password.given, output: output, anywhere: anywhere)
     }
     return answer
   }
@@ -112,6 +112,8 @@ private struct HeldAnswer: ~Copyable {
 /// A secret that a person gave; erased with the last reference.
 final class GivenSecret {
   let bytes: SecureBytes
+  /// When that was, on the clock of `Process.microsecondsSinceBoot`.
+  let given = LatchkeyPosix.Process.microsecondsSinceBoot
 
   init(copying other: borrowing SecureBytes) throws(SodiumError) { bytes = try SecureBytes(copying: other.bytes) }
 }

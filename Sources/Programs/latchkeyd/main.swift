@@ -29,6 +29,8 @@ private func controlSocket(_ passed: ServiceManager.ListenDescriptor?, _ options
 }
 
 private func serve(_ options: Options) throws -> Int32 {
+  // A device key may take a minute to be opened at first.
+  let begun = Process.microsecondsSinceBoot
   // Before the descriptors are taken, which takes this out of the environment as well.
   let isManaged = getenv("NOTIFY_SOCKET") != nil || getenv("LISTEN_FDS") != nil
   try Process.forbidInspection()
@@ -51,7 +53,7 @@ private func serve(_ options: Options) throws -> Int32 {
     devicePath: options.deviceSocket, deviceLimit: limit, promptProgram: options.promptProgram, bus: .session,
     passed: passed, endsWithBus: !isManaged)
   let signals = try [SIGTERM, SIGINT, SIGHUP].map { try loop.addSignal($0) { daemon.stop() } }
-  try daemon.start(serving: try controlSocket(Daemon.controlSocket(in: passed), options))
+  try daemon.start(serving: try controlSocket(Daemon.controlSocket(in: passed), options), begun: begun)
   ServiceManager.notify("READY=1")
   let status = try withExtendedLifetime(signals) { try loop.run() }
   daemon.end()

@@ -1,5 +1,6 @@
 import CLatchkeyPAM
 import Glibc
+import LatchkeyPosix
 import LatchkeySodium
 
 /// One run of a PAM service's `auth` stack, as an application (`pam_authenticate(3)`).
@@ -40,6 +41,7 @@ public enum Authentication {
     guard started == PAM_SUCCESS, let handle else {
       return .unavailable(String(cString: pam_strerror(handle, started)))
     }
+    box.takeUnretainedValue().handle = handle
     var result = PAM_SUCCESS
     if let terminal {
       result = pam_set_item(handle, PAM_TTY, terminal)
@@ -64,6 +66,8 @@ public enum Authentication {
 /// The object that PAM hands back to us with each message.
 private final class ConversationBox {
   let conversation: any Conversation
+  /// Of libpam, while it may ask.
+  var handle: OpaquePointer?
 
   init(_ conversation: any Conversation) {
     self.conversation = conversation
@@ -83,7 +87,8 @@ private let converse: Converse =
       let memory = calloc(Int(count), MemoryLayout<pam_response>.size)
     else { return PAM_CONV_ERR }
     let answers = memory.assumingMemoryBound(to: pam_response.self)
-    let conversation = Unmanaged<ConversationBox>.fromOpaque(data).takeUnretainedValue().conversation
+    let box = Unmanaged<ConversationBox>.fromOpaque(data).takeUnretainedValue()
+    let conversation = box.conversation
     for index in 0..<Int(count) {
       guard let message = messages[index]?.pointee else { continue }
       let text = message.msg.map { String(cString: $0) } ?? ""
@@ -113,6 +118,10 @@ private let converse: Converse =
       }
     }
     responses.pointee = answers
-    if (0..<Int(count)).contains(where: { answers[$0].resp != nil }) { conversation.check() }
+    if (0..<Int(count)).contains(where: { answers[$0].resp != nil }) {
+      // Before the modules check it, which may take long: Latchkey's own one says when it was given.
+      if let handle = box.handle { _ = pam_putenv(handle, "LATCHKEY_GIVEN=\(Process.microsecondsSinceBoot)") }
+      conversation.check()
+    }
     return PAM_SUCCESS
   }

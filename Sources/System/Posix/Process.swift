@@ -106,6 +106,14 @@ public enum Process {
     return time.tv_sec * 1000 + time.tv_nsec / 1_000_000
   }
 
+  /// Microseconds since the machine started, to tell which of two events of different processes came first. The time that it
+  /// slept counts.
+  public static var microsecondsSinceBoot: UInt64 {
+    var time = timespec()
+    clock_gettime(CLOCK_BOOTTIME, &time)
+    return UInt64(time.tv_sec) * 1_000_000 + UInt64(time.tv_nsec) / 1000
+  }
+
   /// Microseconds that the calling thread has computed, without the time of other threads and processes.
   public static var threadTime: Int {
     var time = timespec()

@@ -1,3 +1,5 @@
+import LatchkeyPosix
+
 /// Items that were locked by themselves while their collection is unlocked.
 ///
 /// Such a lock is this process's: the key of the item's class stays in memory, as other items need it, and nothing is written
@@ -6,8 +8,8 @@
 struct OwnLocks {
   /// The locked items, each with its collection.
   private var items: [Int64: Int64] = [:]
-  /// The number of explicit locks so far. Keys that were given before a lock do not end it.
-  private(set) var count: UInt64 = 0
+  /// When the last explicit lock was, in microseconds since the machine started; 0 for never.
+  private(set) var latest: UInt64 = 0
 
   var isEmpty: Bool { items.isEmpty }
 
@@ -20,11 +22,13 @@ struct OwnLocks {
 
   mutating func lock(item id: Int64, in collection: Int64) {
     items[id] = collection
-    count &+= 1
+    note()
   }
 
-  /// Counts the explicit lock of a collection.
-  mutating func lockCollection() { count &+= 1 }
+  /// Takes in the explicit lock of a collection.
+  mutating func lockCollection() { note() }
+
+  private mutating func note() { latest = Process.microsecondsSinceBoot }
 
   mutating func forget(item id: Int64) { items[id] = nil }
 

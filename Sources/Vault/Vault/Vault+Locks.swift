@@ -24,6 +24,7 @@ extension Vault {
   /// Whether there is an explicit lock, or a deleted collection that waits for the password. A login ends both.
   public var hasOwnLocks: Bool { lockedCollectionCount > 0 || hasLockedItems || hasWaitingCollections }
 
-  /// The number of explicit locks so far. Keys that were given before a lock do not end it.
-  public var ownLocks: UInt64 { keys.ownLocks.count }
+  /// When the last explicit lock was, in microseconds since the machine started; 0 for never. A password that was given before
+  /// a lock does not end it.
+  public var latestOwnLock: UInt64 { keys.ownLocks.latest }
 }

@@ -28,28 +28,40 @@ public struct Hello: ControlMessage, Equatable {
   public let remoteHost: String
   /// The number of the prompt that this answers; 0 for none.
   public let prompt: UInt64
+  /// When the password was given, or the session began, in microseconds since the machine started. The daemon takes a moment
+  /// in the future as the present one. 0 is the oldest one: every event is later.
+  public let given: UInt64
+
+  /// How long after the password a daemon may begin to follow locks and ends of sessions, in microseconds. What came in
+  /// between counts as older than the password.
+  public static let unknownTime: UInt64 = 10_000_000
 
   /// Puts them together.
-  public init(stage: Stage, service: String, tty: String, remoteHost: String, prompt: UInt64 = 0) {
+  public init(
+    stage: Stage, service: String, tty: String, remoteHost: String, prompt: UInt64 = 0, given: UInt64 = 0
+  ) {
     self.stage = stage
     self.service = service
     self.tty = tty
     self.remoteHost = remoteHost
     self.prompt = prompt
+    self.given = given
   }
 
   package func encode(into out: inout ByteWriter) {
     out.number(stage.rawValue)
     for text in [service, tty, remoteHost] { out.text(text, limit: Hello.textLimit) }
     out.number(prompt)
+    out.number(given)
   }
 
   package init?(decoding input: inout ByteReader) {
     guard let raw = try? input.number(UInt8.self), let stage = Stage(rawValue: raw),
       let service = input.text(limit: Hello.textLimit), let tty = input.text(limit: Hello.textLimit),
-      let remoteHost = input.text(limit: Hello.textLimit), let prompt = try? input.number(UInt64.self)
+      let remoteHost = input.text(limit: Hello.textLimit), let prompt = try? input.number(UInt64.self),
+      let given = try? input.number(UInt64.self)
     else { return nil }
-    self.init(stage: stage, service: service, tty: tty, remoteHost: remoteHost, prompt: prompt)
+    self.init(stage: stage, service: service, tty: tty, remoteHost: remoteHost, prompt: prompt, given: given)
   }
 }
 
@@ -61,6 +73,8 @@ public enum Need: ControlFields, Equatable, Sendable {
   case keys
   /// This authentication may not change anything now; the text says why.
   case refused(String)
+  /// The daemon does not know what happened since the password was given.
+  case late
 
   package init?(decoding input: inout ByteReader) {
     guard let code = try? input.number(UInt8.self), let text = try? input.text() else { return nil }
@@ -68,6 +82,7 @@ public enum Need: ControlFields, Equatable, Sendable {
     case 0: self = .nothing
     case 1: self = .keys
     case 2: self = .refused(text)
+    case 3: self = .late
     default: return nil
     }
   }
@@ -78,6 +93,7 @@ public enum Need: ControlFields, Equatable, Sendable {
       case .nothing: (0, "")
       case .keys: (1, "")
       case .refused(let reason): (2, reason)
+      case .late: (3, "")
       }
     out.number(code)
     out.text(text, limit: ControlPacket.reasonLimit)

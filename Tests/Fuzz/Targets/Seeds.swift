@@ -86,7 +86,7 @@ extension Target {
         [1, 4, 0, 0, 0, 0], [1, 6, 0, 0, 0, 0], [1, 8, 1, 0, 0, 0], [1, 7] + [UInt8](repeating: 3, count: 32) + [1],
       ]
     case .controlRequest:
-      let hello = Hello(stage: .openSession, service: "login", tty: "tty1", remoteHost: "")
+      let hello = Hello(stage: .openSession, service: "login", tty: "tty1", remoteHost: "", given: 1_000_000)
       let delivery = TierDelivery(
         vault: [UInt8](repeating: 7, count: 16), generation: 1, created: true, tiers: try TierKeys.random())
       let keys = try UnlockWithTiers(delivery).packet()
@@ -141,6 +141,7 @@ extension Target {
       return [UInt8(2), 8, 10, 11, 12, 13].map { operation in
         var out = ByteWriter()
         out.put([UInt8(HELPER_VERSION), operation, 0])
+        out.number(UInt64(1_000_000))
         let folders = ["/home/ann", "/run/user/1000", "/etc/shadow"]
         for text in ["ann", "login", "tty1", ""] + folders + ["", "/s", "/d", "password"] { out.text(text) }
         if [8, 11, 12].contains(operation) { out.text("another") }

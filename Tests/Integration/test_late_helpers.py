@@ -1,0 +1,128 @@
+"""The helper is held between the password and its first word to the daemon, as on a starved machine. What locks meanwhile is
+later than the password."""
+
+import os
+import pathlib
+import signal
+import time
+import types
+
+import pytest
+from support.derive import AUTHENTICATE, REFUSED, UNLOCKED, Login, Run, as_root
+from support.logind import Logind
+from support.person import Person, ask_on_terminals
+from support.session import is_alive, wait_until
+
+
+@pytest.fixture
+def logind(session):
+    stand_in = Logind(session)
+    yield stand_in
+    stand_in.close()
+
+
+@pytest.fixture
+def locked(session, logind):
+    ask_on_terminals(session)
+    assert session.login().returncode == 0
+    session.store("the secret", "k", "v")
+    wait_until(logind.holds, "the delay lock")
+    session.lock()
+    return session
+
+
+def helper_of(session, service):
+    """What the module starts in a service."""
+    words = (session.root / "pam.d" / service).read_text().split()
+    (program,) = {word[7:] for word in words if word.startswith("helper=")}
+    return program
+
+
+class Held:
+    """The helper of a service, which stops before it begins."""
+
+    def __init__(self, session, service):
+        file, program = session.root / "pam.d" / service, helper_of(session, service)
+        self._number, wrapper = session.root / "held", session.root / "hold"
+        wrapper.write_text(
+            f"#!/bin/sh\necho $$ >{self._number}.new && mv {self._number}.new {self._number}\nkill -STOP $$\nexec {program}\n")
+        wrapper.chmod(0o755)
+        file.write_text(file.read_text().replace(program, str(wrapper)))
+
+    def await_stop(self):
+        wait_until(self._number.exists, "the helper")
+        self._process = int(self._number.read_text())
+        wait_until(lambda: state_of(self._process) == "T", "its stop")
+
+    def go_on(self):
+        os.kill(self._process, signal.SIGCONT)
+        wait_until(lambda: not is_alive(self._process), "its end")
+
+
+def state_of(process):
+    return pathlib.Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+def nothing(_session, _logind):
+    pass
+
+
+def lock(session, _logind):
+    session.lock()
+
+
+def lock_screen(session, logind):
+    """A screen that is open again by now: behind a locker nothing is lifted in any case."""
+    for is_locked in (True, False):
+        logind.show_locked(is_locked)
+        wait_until(lambda: session.status()["locker_up"] == is_locked, "the locker's word")
+
+
+def sleep(_session, logind):
+    logind.sleep()
+    logind.wake()
+    wait_until(logind.holds, "the delay lock of the next sleep")
+
+
+EVENTS = pytest.mark.parametrize("event", [nothing, lock, lock_screen, sleep], ids=lambda event: event.__name__)
+
+
+@EVENTS
+def test_latchkey_unlock(locked, logind, event):
+    held = Held(locked, "latchkey-unlock")
+    person = Person(locked, "latchkey", "unlock").expect("assword").type(locked.password)
+    held.await_stop()
+    event(locked, logind)
+    held.go_on()
+    assert ("is unlocked" in person.last_line()) == (event is nothing)
+    assert locked.status()["state"] == ("unlocked" if event is nothing else "locked")
+
+
+@EVENTS
+def test_a_prompt(locked, logind, event):
+    held = Held(locked, "latchkey-unlock")
+    person = Person(locked, "secret-tool", "lookup", "k", "v").expect("login password").type(locked.password)
+    held.await_stop()
+    event(locked, logind)
+    held.go_on()
+    if event is nothing:
+        assert person.last_line() == "the secret"
+    assert locked.status()["state"] == ("unlocked" if event is nothing else "locked")
+
+
+@as_root
+@EVENTS
+def test_a_login_that_waits_no_longer(locked, logind, event):
+    """Its keys come later than anybody waits, and open the vault all the same."""
+    request = Login.request(
+        types.SimpleNamespace(home=locked.home, runtime=locked.runtime, shadow="", services="", device=""), AUTHENTICATE,
+        token=locked.password, user=locked.user, service="i3lock")
+    run = Run(helper_of(locked, "i3lock"), None, hang_up=False)
+    worker = run.worker
+    os.kill(worker, signal.SIGSTOP)
+    run.give(request)
+    event(locked, logind)
+    time.sleep(3.5)
+    os.kill(worker, signal.SIGCONT)
+    assert run.result() == (UNLOCKED if event is nothing else REFUSED)
+    assert locked.status()["state"] == ("unlocked" if event is nothing else "locked")
