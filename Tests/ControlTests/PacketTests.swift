@@ -25,7 +25,8 @@ import Testing
   }
 
   static let answers: [Answered] = [
-    Answered(Hello.self, .nothing), Answered(Hello.self, .keys), Answered(Hello.self, .refused("sshd lifts no lock")), Answered(Hello.self, .late),
+    Answered(Hello.self, .nothing), Answered(Hello.self, .keys), Answered(Hello.self, .refused("sshd lifts no lock")),
+    Answered(Hello.self, .late),
     Answered(LockVault.self, Done()), Answered(GetStatus.self, Status()), Answered(GetStatus.self, .full),
     Answered(CheckMayRotate.self, Done()), Answered(CheckMayDerive.self, Done()),
     Answered(MakeOneTimeKey.self, OneTimePublicKey(bytes: Array(1...32))), Answered(GetNeededEpoch.self, .max),

@@ -32,14 +32,14 @@ def parse(data):
     assert length == len(data) - 4 <= helper.LIMIT
     version, operation, flags, given = struct.unpack_from("<BBBQ", data, 4)
     assert version == helper.VERSION
-    request, at = {"operation": OPERATIONS[operation], "flags": flags, "given": given}, 4 + helper.HEAD_SIZE
+    request, at = {"operation": OPERATIONS[operation], "flags": flags}, 4 + helper.HEAD_SIZE
     for field in FIELDS + (["second"] if operation in (helper.CHANGE_PASSWORD, helper.REWRAP) else []):
         (size,) = struct.unpack_from("<H", data, at)
         request[field] = data[at + 2 : at + 2 + size]
         assert len(request[field]) == size
         at += 2 + size
     assert at == len(data)
-    return request
+    return request, given
 
 
 class Record:
@@ -60,7 +60,12 @@ class Record:
 
     @property
     def request(self):
-        return parse(self.data)
+        return parse(self.data)[0]
+
+    @property
+    def given(self):
+        """When its secrets were given."""
+        return parse(self.data)[1]
 
 
 class Run:

@@ -9,7 +9,7 @@ import time
 import pytest
 from conftest import ENTRY_POINTS, FIELDS, MODULE, TOKEN
 from support import tracing
-from support.helper import EXCLUDED_SERVICES, GOES_ON, LIMIT, RESULTS
+from support.helper import EXCLUDED_SERVICES, GOES_ON, HEAD_SIZE, LIMIT, RESULTS, now
 from support.pace import Limit, seconds
 
 PAM_IGNORE = 25
@@ -26,7 +26,7 @@ NOTABLE = {5: "the login password does not open the vault", 6: "latchkeyd does n
            21: "the device key service gives this login nothing to open the vault with",
            22: "not believed, as others than root could have written it: /etc/latchkey/services",
            23: "a login of the same moment changed the vault's keybag",
-           25: "the vault stays as it is, as latchkeyd began long after the password was given: unlock it with 'latchkey unlock'",
+           25: "latchkeyd began after the password was given: unlock the vault with 'latchkey unlock'",
            26: "latchkeyd is of another version: 'systemctl --user restart latchkeyd && latchkey unlock' changes to the installed one"}
 LOG_ERR, LOG_WARNING, LOG_NOTICE, LOG_DEBUG = 3, 4, 5, 7
 SET_ITEMS = f"auth required {next(pathlib.Path('/usr/lib').glob('*/pam_wrapper/pam_set_items.so'))}"
@@ -122,7 +122,7 @@ def test_tokens_are_bounded(login, size, sent):
 
 
 def test_largest_request_fits_and_one_byte_more_is_refused(login):
-    room = LIMIT - 3 - 2 * len(FIELDS) - len("alice") - len("login") - len(TOKEN.encode())
+    room = LIMIT - HEAD_SIZE - 2 * len(FIELDS) - len("alice") - len("login") - len(TOKEN.encode())
     login.run(f"tty={'t' * 5000}", f"rhost={'r' * (room - 5000)}", "auth")
     (record,) = login.records
     assert len(record.data) == 4 + 16384 and record.request["token"] == TOKEN.encode()
@@ -142,6 +142,34 @@ def test_only_the_service_of_a_prompt_passes_its_number_on(login, service, numbe
     assert [request["prompt"] for request in login.requests] == [sent, b"", b""]
     login.run("auth", service=service, LATCHKEY_PROMPT="8")
     assert login.requests[-1]["prompt"] == b"", "the process's environment is not asked"
+
+
+# ---- when the password was given ----
+
+
+def test_a_request_says_when_the_module_was_called(login):
+    begun = now()
+    login.run("auth", "open", "close")
+    moments = [record.given for record in login.records]
+    # A session has the moment of its own call: a person may have taken long for a second factor before it.
+    assert begun < moments[0] < moments[1] < moments[2] < now()
+
+
+@pytest.mark.parametrize("told, is_taken", [
+    ("1", True), ("1700000000", True), ("9223372036854775807", False), ("18446744073709551617", False), ("0", False), ("", False),
+    ("07", False), ("-7", False), ("7x", False), (" 7", False)])  # fmt: skip
+@pytest.mark.parametrize("service", ["latchkey-unlock", "login"])
+def test_latchkeys_own_applications_say_when_the_answer_came(login, service, told, is_taken):
+    """The modules before this one may have taken long to check it. A moment in the future is none."""
+    login.configure("debug", service=service)
+    begun = now()
+    login.run(f"env:LATCHKEY_GIVEN={told}", "auth", "open", service=service)
+    for record in login.records:
+        if is_taken and service == "latchkey-unlock":
+            assert record.given == int(told)
+        else:
+            assert begun < record.given < now()
+    assert len(login.records) == 2
 
 
 # ---- when it does nothing ----

@@ -24,7 +24,7 @@ def test_the_vault_is_created_with_the_password(unlock):
     assert set(run.results) == {0}
     first, second = unlock.requests
     assert (first["operation"], second["operation"]) == ("authenticate", "createVault")
-    assert second == {**first, "operation": "createVault", "given": second["given"]}
+    assert second == {**first, "operation": "createVault"}
     assert second["token"] == TOKEN.encode() and second["prompt"] == b"7" and second["flags"] == 2
     assert run.lines[-1] == "new vault created" and run.priorities[-1] == LOG_DEBUG
 

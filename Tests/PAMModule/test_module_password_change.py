@@ -282,6 +282,14 @@ def test_a_right_one_ends_it(unlock):
     assert run.lines == [WRONG, "the vault opens with the present password from now on"]
 
 
+def test_a_former_one_was_given_when_it_was_answered(unlock):
+    """A lock may come while the person thinks: it is older than the answer."""
+    unlock.behave("first 5 0")
+    authenticate(unlock, PAMDRIVER_CONVERSE="slow")
+    present, former = (record.given for record in unlock.records)
+    assert former - present > 3_000_000, "the answer took longer"
+
+
 @pytest.mark.parametrize("result", [1, 2, 6, 7, 8, 9, 10, 12])
 def test_what_another_try_does_not_help_ends_it(unlock, result):
     unlock.behave(f"first 5 {result}")

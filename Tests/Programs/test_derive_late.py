@@ -9,8 +9,8 @@ import time
 import pytest
 from support import standin
 from support.derive import (
-    AUTHENTICATE, CHANGE_PASSWORD, CREATE_VAULT, ENVIRONMENT, GOES_ON, LATE, OPEN, PASSWORD, RECOVER, REWRAP, UNLOCKED,
-    WRONG_PASSWORD, Run, as_root)  # fmt: skip
+    AUTHENTICATE, CHANGE_PASSWORD, CREATE_VAULT, ENVIRONMENT, GOES_ON, LATE, OPEN, PASSWORD, REWRAP, UNLOCKED, Run,
+    as_root)  # fmt: skip
 from support.helper import now
 from support.pace import Limit
 from support.quota import quota  # noqa: F401
@@ -131,13 +131,16 @@ def test_a_helper_that_was_held_says_when_the_password_was_given(resident, opera
     assert daemon.given == [given] and len(daemon.deliveries) == 1
 
 
-@pytest.mark.parametrize("operation", [AUTHENTICATE, OPEN, RECOVER, REWRAP, CREATE_VAULT])
-def test_a_daemon_that_knows_too_little_gets_no_keys(resident, login, operation):
-    daemon = resident.daemon(need=standin.LATE)
-    second = {"password": "another"} if operation in (RECOVER, REWRAP) else {}
-    expected = {RECOVER: WRONG_PASSWORD}.get(operation, LATE)
-    assert resident.run(operation, **second) == expected
+@pytest.mark.parametrize("operation, fields", [
+    (AUTHENTICATE, {}), (OPEN, {}), (CREATE_VAULT, {}), (REWRAP, dict(token=NEW, password=PASSWORD))])
+def test_a_daemon_that_knows_too_little_gets_no_keys(resident, operation, fields):
+    daemon = resident.daemon()
+    daemon.need = standin.LATE
+    assert resident.run(operation, **fields) == LATE
     assert daemon.deliveries == []
+    daemon.need = standin.KEYS
+    assert resident.run(operation, **fields) == UNLOCKED
+    assert len(daemon.deliveries) == 1
 
 
 def test_it_ends_when_the_daemon_wants_nothing_any_more(resident):

@@ -20,7 +20,7 @@
 #include "request.h"
 
 #define HELPER_VERSION 3
-// What a request has before its texts: version, operation, flags, and the moment at which its secrets were given (8 bytes).
+// A request begins with version, operation, flags, and the moment at which its secrets were given (8 bytes).
 #define HELPER_HEAD_SIZE 11
 // The largest request without its length, and the longest password, in bytes.
 #define HELPER_REQUEST_LIMIT 16384
@@ -70,7 +70,7 @@
   entry(ServicesUnbelieved, 22) /* others than root could have written the list of services */     \
   entry(Overtaken, 23)          /* a login of the same moment changed the keybag, again and again */ \
   entry(GoesOn, 24)             /* the caller waits no longer; the work goes on */                 \
-  entry(Late, 25)               /* the daemon knows too little of what came after the password */ \
+  entry(Late, 25)               /* the daemon began long after the password */                  \
   entry(OtherVersion, 26)       /* the daemon is of another version of the package */
 
 // Bits of a request's third byte.

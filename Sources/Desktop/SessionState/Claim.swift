@@ -47,15 +47,17 @@ public struct Claim: Equatable, Sendable {
   /// Counts what came after the password and before this record.
   mutating func heed(_ latest: LatestEvents) {
     // Another number than the present one is enough.
-    if latest.lock >= given { locks &-= 1 }
-    if latest.ending >= given { endings &-= 1 }
+    if isOlder(than: latest.lock) { locks &-= 1 }
+    if isOlder(than: latest.ending) { endings &-= 1 }
   }
 
   /// The same for the session that the process is in, if that has ended by now.
   mutating func heedEnd(_ latest: LatestEvents, of machine: SessionMachine) {
-    guard session == nil, latest.sessionEnd >= given, process.mayBeInSession(of: machine.uid) else { return }
+    guard session == nil, isOlder(than: latest.sessionEnd), process.mayBeInSession(of: machine.uid) else { return }
     session = SessionMachine.noSession
   }
+
+  private func isOlder(than event: UInt64?) -> Bool { event.map { $0 >= given } ?? false }
 
   /// Takes in since when the daemon has known of events.
   mutating func meet(knownSince moment: UInt64) { isLate = isLong(before: moment) }
@@ -64,14 +66,14 @@ public struct Claim: Equatable, Sendable {
   func isLong(before moment: UInt64) -> Bool { given < moment && moment - given > Hello.unknownTime }
 }
 
-/// When the last events were that win over keys on their way, in microseconds since the machine started; 0 for none.
+/// When the last events were that win over keys on their way, in microseconds since the machine started; nil for none.
 struct LatestEvents {
   /// As ``SessionMachine/locks`` counts them.
-  private(set) var lock: UInt64 = 0
+  private(set) var lock: UInt64?
   /// As ``SessionMachine/endings`` counts them.
-  private(set) var ending: UInt64 = 0
+  private(set) var ending: UInt64?
   /// The end of any of the user's sessions.
-  private(set) var sessionEnd: UInt64 = 0
+  private(set) var sessionEnd: UInt64?
 
   /// Takes in what an event has changed.
   mutating func note(from before: SessionMachine, to after: SessionMachine, at moment: UInt64) {

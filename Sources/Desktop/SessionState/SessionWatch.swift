@@ -151,12 +151,12 @@ public final class SessionWatch {
     AuthenticationPolicy.decide(hello, from: process, machine: machine)
   }
 
-  /// Begins an authentication that will bring keys. An event counts as later than the password if it was heard of after that
-  /// was given, and before logind's answer to this call. What only that answer tells has no time: it is older than a password
-  /// that was given just now. `completion` is called exactly once.
+  /// Begins an authentication that will bring keys. Events count as later than its password by the time at which they were
+  /// heard of. Locks that only logind's answer to this call tells have no time. They are older than a password that was given
+  /// just now. `completion` is called exactly once.
   ///
   /// - Parameter given: when the password was given, in microseconds since the machine started. A moment in the future is
-  ///   taken as the present one, and so is none.
+  ///   taken as the present one; nil is the present one.
   public func claim(
     by process: PeerProcess, mayLift: Bool = true, given: UInt64? = nil, completion: @escaping (Claim) -> Void
   ) {

@@ -119,7 +119,7 @@ extension HelperResult {
     case .sessionOpened: "opened without a password: what is readable behind the locked screen"
     case .noDeviceKey: "the device key service gives this login nothing to open the vault with"
     case .overtaken: "a login of the same moment changed the vault's keybag"
-    case .late: "the vault stays as it is, as latchkeyd began long after the password was given: unlock it with 'latchkey unlock'"
+    case .late: "latchkeyd began after the password was given: unlock the vault with 'latchkey unlock'"
     case .goesOn: "this takes longer than a login waits: latchkey-derive goes on in the background"
     case .otherVersion:
       "latchkeyd is of another version: 'systemctl --user restart latchkeyd && latchkey unlock' changes to the installed one"

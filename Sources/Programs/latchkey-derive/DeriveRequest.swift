@@ -50,7 +50,8 @@ struct DeriveRequest: ~Copyable {
   }
 
   init?(decoding bytes: RawSpan) {
-    guard bytes.byteCount >= Int(HELPER_HEAD_SIZE), bytes.unsafeLoad(as: UInt8.self) == UInt8(HELPER_VERSION) else { return nil }
+    guard bytes.byteCount >= Int(HELPER_HEAD_SIZE), bytes.unsafeLoad(as: UInt8.self) == UInt8(HELPER_VERSION)
+    else { return nil }
     let number = bytes.unsafeLoad(fromByteOffset: 1, as: UInt8.self)
     guard helper_has_operation(number), let operation = HelperOperation(rawValue: number) else { return nil }
     var texts: [String] = []

@@ -32,8 +32,8 @@ public struct Hello: ControlMessage, Equatable {
   /// in the future as the present one. 0 is the oldest one: every event is later.
   public let given: UInt64
 
-  /// How long after the password a daemon may begin to follow locks and ends of sessions, in microseconds. What came in
-  /// between counts as older than the password.
+  /// How long after the password a daemon may begin to follow locks and ends of sessions, in microseconds. Events in between
+  /// count as older than the password.
   public static let unknownTime: UInt64 = 10_000_000
 
   /// Puts them together.
