@@ -39,15 +39,21 @@ def helper_of(session, service):
 
 
 class Held:
-    """The helper of a service, which stops before it begins."""
+    """A program that a service starts, and that stops before it begins: the helper, or what runs before the module."""
 
-    def __init__(self, session, service):
+    def __init__(self, session, service, before_module=False):
         file, program = session.root / "pam.d" / service, helper_of(session, service)
         self._number, wrapper = session.root / "held", session.root / "hold"
+        goes_on = "true" if before_module else f"exec {program}"
         wrapper.write_text(
-            f"#!/bin/sh\necho $$ >{self._number}.new && mv {self._number}.new {self._number}\nkill -STOP $$\nexec {program}\n")
+            f"#!/bin/sh\necho $$ >{self._number}.new && mv {self._number}.new {self._number}\nkill -STOP $$\n{goes_on}\n")
         wrapper.chmod(0o755)
-        file.write_text(file.read_text().replace(program, str(wrapper)))
+        text = file.read_text()
+        if before_module:
+            first, rest = text.split("\n", 1)
+            file.write_text(f"{first}\nauth optional pam_exec.so quiet {wrapper}\n{rest}")
+        else:
+            file.write_text(text.replace(program, str(wrapper)))
 
     def await_stop(self):
         wait_until(self._number.exists, "the helper")
@@ -88,8 +94,9 @@ EVENTS = pytest.mark.parametrize("event", [nothing, lock, lock_screen, sleep], i
 
 
 @EVENTS
-def test_latchkey_unlock(locked, logind, event):
-    held = Held(locked, "latchkey-unlock")
+@pytest.mark.parametrize("before_module", [False, True], ids=["the helper", "a module before"])
+def test_latchkey_unlock(locked, logind, event, before_module):
+    held = Held(locked, "latchkey-unlock", before_module)
     person = Person(locked, "latchkey", "unlock").expect("assword").type(locked.password)
     held.await_stop()
     event(locked, logind)
