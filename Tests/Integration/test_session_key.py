@@ -57,12 +57,13 @@ def admit(session, epoch):
     (session.vault / "keybag").write_bytes(signed + blake2b(signed))
 
 
-def bring(session, data, greeting=hello(stage=OPEN_SESSION, service="autologin")):
-    """The outcome; None where the daemon ended the connection."""
+def bring(session, data, *greeting):
+    """The outcome; None where the daemon ended the connection. `greeting` is a hello, or None for none."""
     control = Control(session)
     try:
-        if greeting:
-            control.ask(greeting)
+        (first,) = greeting or (hello(stage=OPEN_SESSION, service="autologin"),)
+        if first:
+            control.ask(first)
         answer = control.ask_sealed(data)
         assert answer == b"" or answer[:2] == packet(UNLOCK)
         return answer[2] if answer else None

@@ -13,9 +13,10 @@ import time
 import pytest
 from support import listener as listening
 from support.derive import (
-    AUTHENTICATE, BEGUN, CLOSE, CLOSED, DAEMON_SILENT, DAMAGED, CREATED, HOME_UNAVAILABLE, INTERNAL_ERROR, NO_DAEMON, NO_CREATE,
-    NO_VAULT, NOTHING_NEEDED, OPEN, OTHER_VERSION as DAEMON_OF_OTHER_VERSION, PASSWORD, PERSON, REFUSED, ROTATE, UNLOCKED, WRONG_PASSWORD, as_root,
+    AUTHENTICATE, BEGUN, CLOSE, CLOSED, DAEMON_SILENT, DAMAGED, CREATED, HOME_UNAVAILABLE, INTERNAL_ERROR, LATE, NO_DAEMON,
+    NO_CREATE, NO_VAULT, NOTHING_NEEDED, OPEN, OTHER_VERSION as DAEMON_OF_OTHER_VERSION, PASSWORD, PERSON, REFUSED, ROTATE, UNLOCKED, WRONG_PASSWORD, as_root,
 )
+from support.helper import now
 from support.pace import seconds
 from support.standin import (
     CLOSED as HANG_UP, GIVE_WAY, KEYS, LIVE, NOTHING, OTHER_VERSION, REFUSED as NEED_REFUSED, SILENT, STAGED, UNLOCK_REFUSED, UNUSABLE,
@@ -100,6 +101,18 @@ def test_a_daemon_of_another_version_that_gives_way_to_a_password(resident, oper
     daemon.need = [GIVES_WAY, GIVES_WAY, KEYS]
     assert resident.run(operation) == UNLOCKED
     assert daemon.given_way == 1 and len(daemon.deliveries) == 1
+
+
+@pytest.mark.parametrize("service", ["login", "latchkey-unlock"])
+@pytest.mark.parametrize("age, result", [(3, UNLOCKED), (60, LATE)])
+def test_a_daemon_of_another_version_cannot_know_when_the_password_was_given(resident, service, age, result):
+    """It follows locks from its hello on. The installed one is told until when it did."""
+    daemon = resident.daemon()
+    daemon.need = [GIVES_WAY, GIVES_WAY, KEYS]
+    begun = now()
+    assert resident.run(AUTHENTICATE, service=service, given=begun - age * 1_000_000) == result
+    assert daemon.given_way == len(daemon.deliveries) == (result == UNLOCKED)
+    assert result == LATE or begun < daemon.given[-1] < now()
 
 
 @pytest.mark.parametrize("operation, fields, expected", [
