@@ -391,5 +391,7 @@ def test_another_keyring(session, peer):
         wait_until(served, "its end")
         out, err = process.communicate()
         assert process.returncode == NO_VAULT and out == "" and "another program" in err
+        # A program that `latchkey switch` does not know.
+        assert "Turn the Secret Service off in " in err and "latchkey switch" not in err
     assert calls == []
     bus.close_sync(None)

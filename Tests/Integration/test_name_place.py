@@ -147,5 +147,11 @@ def test_where_another_has_the_name_nothing_is_kept(session, manager, keyring):
     manager.start()
     wait_until(lambda: session.run("latchkey", "status").returncode == 0, "the daemon")
     assert manager.kept == {} and queue(session) == [keyring.pid]
+    # Both commands name the program, as doctor does, and the command that helps.
+    line = f"gnome-keyring (process {keyring.pid}) owns {SECRETS}, so programs do not reach this vault"
+    shown = session.run("latchkey", "status").stdout
+    assert f"{line}; run 'latchkey switch --to latchkey'" in shown
+    found = session.run("latchkey", "find")
+    assert found.returncode == 3 and f"{line}.\nRun 'latchkey switch --to latchkey', then this again.\n" in found.stderr
     keyring.terminate()
     wait_until(lambda: session.daemon_pid() == manager.process.pid, "the daemon")

@@ -17,6 +17,9 @@ public struct Doctor: Sendable {
   /// The units of the machine's manager that are looked at.
   public static var systemUnits: [String] { UnitExamination.systemUnits }
 
+  /// The finding about the owner of the secrets' name alone.
+  public func nameFinding() -> Finding { NameExamination(root: root, facts: facts).owner() }
+
   /// The findings of every check, always in the same order.
   public func findings() -> [Finding] {
     var findings = ModuleExamination(root: root, program: program).findings()

@@ -41,6 +41,11 @@ public struct Finding: Equatable, Sendable {
   /// The fix; nil if nothing is wrong, or no fix is known.
   public let fix: Fix?
 
+  /// The command line that fixes it; nil if there is none.
+  public var command: String? {
+    if case .command(let line)? = fix { line } else { nil }
+  }
+
   init(_ id: String, _ condition: Condition, _ found: String, fix: Fix? = nil) {
     self.id = id
     self.condition = condition

@@ -17,7 +17,7 @@ struct NameExamination {
 
   private var isOurs: Bool { ownerProcess?.name == "latchkeyd" }
 
-  private func owner() -> Finding {
+  func owner() -> Finding {
     let id = "name"
     switch facts.secretsOwner {
     case .unknown(let why): return .unknown(id, why)

@@ -128,12 +128,16 @@ enum Failure: Error {
         )
       )
     case .otherService:
-      self = .noService(
-        translated(
-          """
-          another program keeps the secrets of this session, not Latchkey. 'latchkey status' says which.
-          End it, and log in again.
-          """))
+      let finding = SessionQuestions.strangeOwner()
+      var lines = [translated("another program keeps the secrets of this session, not Latchkey.")]
+      if let finding { lines.append("\(finding.found).") }
+      if case .advice(let text)? = finding?.fix {
+        lines.append(text)
+      } else {
+        let command = finding?.command ?? "latchkey switch --to latchkey"
+        lines.append(translated("Run '\(command)', then this again."))
+      }
+      self = .noService(lines.joined(separator: "\n"))
     case .broken(let error): self.init(error)
     }
   }

@@ -39,6 +39,16 @@ struct SessionQuestions {
     return facts
   }
 
+  /// Doctor's finding where no program or another one owns the secrets' name; nil where Latchkey does, and where the bus does
+  /// not say.
+  static func strangeOwner() -> Finding? {
+    guard let bus = try? BusQuestions(.session) else { return nil }
+    var facts = DesktopFacts(uid: getuid(), home: "", runtime: "")
+    facts.secretsOwner = bus.owner(of: secrets)
+    let finding = Doctor(root: SystemRoot(), facts: facts, program: "/proc/self/exe").nameFinding()
+    return finding.condition == .broken ? finding : nil
+  }
+
   /// A connection to the socket would start a daemon that does not run.
   private func vault(_ facts: DesktopFacts) -> Known<DesktopFacts.Vault> {
     if let units = facts.userUnits.value, units["latchkeyd.service"]?.active != "active" {

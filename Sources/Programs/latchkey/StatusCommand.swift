@@ -310,11 +310,16 @@ struct StatusCommand: ParsableCommand {
   }
 
   private static func owner(_ name: String) -> String {
-    switch name {
-    case "latchkeyd": translated("ours")
-    case "", "nobody": translated("owned by no program, so programs do not reach this vault")
-    default: translated("owned by \(name), so programs do not reach this vault")
+    if name == "latchkeyd" { return translated("ours") }
+    // The vault knows the connection only, and doctor the program.
+    guard let finding = SessionQuestions.strangeOwner() else {
+      return ["", "nobody"].contains(name)
+        ? translated("owned by no program, so programs do not reach this vault")
+        : translated("owned by \(name), so programs do not reach this vault")
     }
+    if let command = finding.command { return translated("\(finding.found); run '\(command)'") }
+    guard case .advice(let text)? = finding.fix else { return finding.found }
+    return "\(finding.found). \(text)"
   }
 
   private static func deviceKey(_ backend: String) -> String {
