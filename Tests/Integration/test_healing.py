@@ -212,8 +212,40 @@ def test_a_vault_that_is_away_acknowledges_nothing(session):
     refused = session.run("latchkey", "add", "--label=Second", "n=2", input="second")
     assert refused.returncode == 1 and "it was moved or removed, so nothing is stored" in refused.stderr
     assert session.lookup("n", "1") == "first" and session.lookup("n", "2") is None
+    shown = session.run("latchkey", "status").stdout
+    assert f"{session.vault} (missing)" in shown and "run 'latchkey export json --plain FILE' now" in shown
+    assert "moved or removed" in session.run("latchkey", "doctor").stdout
     away.rename(session.vault)
     session.store("third", "n", "3")
     session.restart()
     assert session.login().returncode == 0
     assert [session.lookup("n", number) for number in "123"] == ["first", None, "third"]
+
+
+def test_a_vault_that_is_away_is_not_unlocked_until_it_is_back(session):
+    assert session.login().returncode == 0
+    session.store("first", "n", "1")
+    away = session.vault.with_name("away")
+    session.vault.rename(away)
+    session.run("latchkey", "lock", check=True)
+    shown = session.run("latchkey", "status").stdout
+    assert f"If {session.vault} was moved, move it back" in shown and "latchkey restore" in shown and "export" not in shown
+    # It asks for nothing, and creates nothing in the place of the files.
+    refused = session.run("latchkey", "unlock", "--stdin", input=session.password + "\n")
+    assert refused.returncode == 1 and "move it back" in refused.stderr and not session.vault.exists()
+    away.rename(session.vault)
+    assert session.run("latchkey", "unlock", "--stdin", input=session.password + "\n").returncode == 0
+    assert session.lookup("n", "1") == "first" and session.status()["problems"] == []
+
+
+def test_a_lost_vault_is_read_once_more_and_replaced_at_the_next_login(session):
+    assert session.login().returncode == 0
+    session.store("first", "n", "1")
+    file = session.home / "items.json"
+    session.vault.rename(session.vault.with_name("away"))
+    session.run("latchkey", "export", "json", "--plain", "--stdin", file, input=session.password + "\n", check=True)
+    session.restart()
+    assert session.login().returncode == 0
+    assert session.lookup("n", "1") is None and session.status()["problems"] == []
+    session.run("latchkey", "import", "json", file, check=True)
+    assert session.lookup("n", "1") == "first"

@@ -115,7 +115,9 @@ struct StatusCommand: ParsableCommand {
     lines.append(
       (
         translated("Vault"),
-        status.generation == 0 ? translated("\(status.vaultPath) (not created yet)") : status.vaultPath
+        status.hasLostVault
+          ? translated("\(status.vaultPath) (missing)")
+          : status.generation == 0 ? translated("\(status.vaultPath) (not created yet)") : status.vaultPath
       ))
     if status.generation > 0 {
       lines.append((translated("Holds"), Self.content(status)))
@@ -165,6 +167,7 @@ struct StatusCommand: ParsableCommand {
         "  " + one.name.filling(column: nameWidth + 2)
           + (one.isPresent ? translated("present") : translated("erased")))
     }
+    if status.hasLostVault { text += [translated("The vault's files are missing")] + Self.waysWithoutVault(status) }
     text += Self.olderFiles(status)
     text += Self.damagedFiles(status)
     if !status.problems.isEmpty {
@@ -181,9 +184,27 @@ struct StatusCommand: ParsableCommand {
 
   /// The way for a person to unlock it.
   private static func wayToUnlock(_ status: Status) -> String {
+    if status.hasLostVault { return translated("put the vault's files back, or log out and in again (see below)") }
     if status.lockerUp { return translated("unlock the screen") }
     return status.generation == 0
       ? translated("run 'latchkey unlock', which creates the vault") : translated("run 'latchkey unlock'")
+  }
+
+  /// The ways for a person whose vault was moved or removed while it was in use.
+  static func waysWithoutVault(_ status: Status) -> [String] {
+    var lines = [
+      translated("  If \(status.vaultPath) was moved, move it back. Then run 'latchkey unlock' if the vault is locked.")
+    ]
+    if status.state == .unlocked {
+      lines.append(
+        translated(
+          "  If it is lost, run 'latchkey export json --plain FILE' now: items can be read until the vault is locked."))
+    }
+    return lines + [
+      translated(
+        "  If it is lost, log out everywhere and log in again, which creates an empty vault. Then run 'latchkey restore' with a backup, or 'latchkey import json FILE'."
+      )
+    ]
   }
 
   /// An explanation that an older copy of the vault was put back, and what to do.
@@ -333,4 +354,9 @@ struct StatusCommand: ParsableCommand {
     default: backend
     }
   }
+}
+
+extension Status {
+  /// Whether the files of a vault that is in use were moved or removed.
+  var hasLostVault: Bool { firstUnlocked && generation == 0 && access("\(vaultPath)/vault.db", F_OK) != 0 }
 }

@@ -47,6 +47,10 @@ struct UnlockCommand: ParsableCommand {
       try Sodium.initialize()
       let before = try status()
       if Self.isDone(before) { return print(translated("The vault is unlocked already.")) }
+      guard !before.hasLostVault else {
+        let ways = StatusCommand.waysWithoutVault(before).joined(separator: "\n")
+        throw Failure.stillLocked(translated("the vault's files are missing, so it cannot be unlocked:") + "\n" + ways)
+      }
       guard !before.passwordless else {
         return print(
           translated(

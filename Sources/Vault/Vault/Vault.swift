@@ -152,6 +152,7 @@ public final class Vault {
     if let healingProblem { lines.append(healingProblem) }
     if let problem = database.problem, problem != .notCreated { lines.append(problem.explanation) }
     if let damage = database.damage { lines.append(damage) }
+    if let absence = database.absence { lines.append(absence.explanation) }
     // A keybag that cannot be read is why there is no store, too.
     return lines.enumerated().filter { !lines[..<$0.offset].contains($0.element) }.map(\.element)
   }

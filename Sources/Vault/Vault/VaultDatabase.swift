@@ -44,11 +44,15 @@ final class VaultDatabase {
   func writable() throws(VaultError) -> Store {
     let store = try ready()
     if let damage { throw .damaged(damage) }
-    guard !store.database.hasMoved else {
-      throw .unavailable(
-        "vault.db: it was moved or removed, so nothing is stored until it is back or you log out and in again")
-    }
+    if let absence { throw absence }
     return store
+  }
+
+  /// Why nothing is stored where the file of the open database is not in its place; nil where it is.
+  var absence: VaultError? {
+    guard store?.database.hasMoved == true else { return nil }
+    return .unavailable(
+      "vault.db: it was moved or removed, so nothing is stored until it is back or you log out and in again")
   }
 
   /// Runs a step on the database. Damage that it finds is noted.
