@@ -288,6 +288,43 @@ def test_the_right_password(person):
     assert daemon.packets == [b"\1\3"] * 2, "the daemon is asked, and told nothing"
 
 
+def test_a_wrong_password_is_asked_for_again(person):
+    daemon = person.daemon(*[status(state=LOCKED)] * 2, status())
+    _, child = asked(person)
+    child.sendline("wrong")
+    child.expect_exact("The password was not accepted. Try again.")
+    child.expect_exact(PROMPT)
+    child.sendline(PASSWORD)
+    said, code = ending(child)
+    assert code == DONE and "The vault is unlocked." in said and daemon.packets == [b"\1\3"] * 3
+
+
+def test_three_wrong_passwords_are_one_transaction_of_pam(person):
+    """A module that counts failures sees three, and pam_unix's own limit holds."""
+    log = person.login.home / "tries"
+    checks = f"auth required pam_pwdfile.so pwdfile={person.folder}/passwd"
+    person.service(f"auth optional pam_exec.so type=auth log={log} /bin/true", checks)
+    person.daemon(status(state=LOCKED))
+    _, child = asked(person)
+    for _ in range(2):
+        child.sendline("wrong")
+        child.expect_exact("Try again.")
+        child.expect_exact(PROMPT)
+    child.sendline("wrong")
+    said, code = ending(child)
+    assert code == FAILED and "was not accepted (Authentication failure)" in said and PROMPT not in said
+    assert len(log.read_text().splitlines()) == 3
+
+
+def test_a_refusal_without_a_question_is_not_repeated(person):
+    log = person.login.home / "tries"
+    person.service(f"auth optional pam_exec.so type=auth log={log} /bin/true", "auth required pam_deny.so")
+    person.daemon(status(state=LOCKED))
+    child = person.terminal("/bin/sh", "-c", f"exec {person.program} unlock --pam-folder {person.pam}")
+    said, code = ending(child)
+    assert code == FAILED and "Try again." not in said.replace("Try again with", "") and len(log.read_text().splitlines()) == 1
+
+
 @as_root
 def test_the_password_is_seen_by_nobody(person):
     person.daemon(status(state=LOCKED))
@@ -303,7 +340,7 @@ def test_the_password_is_seen_by_nobody(person):
 def test_the_terminal_is_as_it_was(person):
     # The shell stays, so that its terminal can be looked at when the program has ended.
     person.daemon(status(state=LOCKED))
-    for keys, expected in [(PASSWORD + "\n", 1), ("wrong\n", 1), ("\x04", 1), ("\n", 1), ("\x03", 130), ("\x1c", 131)]:
+    for keys, expected in [(PASSWORD + "\n", 1), (["wrong\n"] * 3, 1), ("\x04", 1), (["wrong\n", "\x03"], 130), ("\x1c", 131)]:
         child = person.terminal("/bin/bash", "--norc", "--noprofile", "-i")
         child.sendline("PS1='@''@> '; stty sane -tostop; bind 'set enable-bracketed-paste off'")
         child.expect("@@> ")
@@ -311,9 +348,10 @@ def test_the_terminal_is_as_it_was(person):
         child.expect("@@> ")
         before = re.search(r"^\S*:\S*:\S*", child.before.split("\n", 1)[1], re.M)[0]
         child.sendline(f"ulimit -c 0; {person.program} unlock --pam-folder {person.pam}")
-        child.expect_exact(PROMPT)
-        time.sleep(0.05)
-        child.send(keys)
+        for key in [keys] if isinstance(keys, str) else keys:
+            child.expect_exact(PROMPT)
+            time.sleep(0.05)
+            child.send(key)
         child.expect("@@> ")
         assert PASSWORD not in child.before
         child.sendline("echo rc''=$?")

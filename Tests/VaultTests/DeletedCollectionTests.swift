@@ -80,7 +80,9 @@ struct DeletedCollectionTests {
     try vault.add(["n": "while locked"], "while locked", .whenUnlocked, label: "while locked", in: id)
     try home.unlock(vault, liftingLocks: false)
     vault.settleWhole()
-    let later = try Home(copying: home).unlocked()
+    let copy = try Home(copying: home)
+    defer { withExtendedLifetime(copy) {} }
+    let later = try copy.unlocked()
     later.verifyToEnd()
     #expect(later.problems == [])
     #expect(try secrets(later, in: id) == all.merging(["while locked": "while locked"]) { $1 })

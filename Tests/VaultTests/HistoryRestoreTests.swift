@@ -67,7 +67,9 @@ struct HistoryRestoreTests {
     #expect(try vault.differences(from: 1) == ["d": .new])
     // It is found by its attributes, and the database is whole.
     #expect(try vault.ids(["n": "a"]) == [5])
-    let again = try Home(copying: home).vault()
+    let copy = try Home(copying: home)
+    defer { withExtendedLifetime(copy) {} }
+    let again = copy.vault()
     again.verifyToEnd()
     #expect(again.problems == [])
   }

@@ -64,7 +64,8 @@ struct UnlockCommand: ParsableCommand {
       }
       let outcome = Authentication.run(
         service: "latchkey-unlock", user: account.name, terminal: ttyname(0).map { String(cString: $0) },
-        folder: asking.pamFolder, createsVault: creates, conversation: conversation)
+        folder: asking.pamFolder, createsVault: creates, conversation: conversation,
+        again: tries(conversation))
       // The vault's state counts, not PAM's result: after an administrator changed the login password, PAM refuses the old
       // one, which still opens the vault.
       let after = try status()
@@ -92,6 +93,25 @@ struct UnlockCommand: ParsableCommand {
   private func status() throws -> Status {
     try place.connect().ask(GetStatus(), until: LatchkeyPosix.Process.now + StatusCommand.answerLimit)
   }
+
+  /// Whether the person may answer once more: three times on a terminal, as at su and sudo, and not after a refusal for which
+  /// nothing was asked.
+  private func tries(_ conversation: TerminalConversation) -> () -> Bool {
+    var left = Self.tryCount
+    var answered = 0
+    return {
+      left -= 1
+      defer { answered = conversation.answerCount }
+      guard left > 0, !asking.stdin, !conversation.wasCancelled, conversation.answerCount > answered else {
+        return false
+      }
+      if let now = try? status(), Self.isDone(now) { return false }
+      conversation.answer(.error(translated("The password was not accepted. Try again.")), { _ in })
+      return true
+    }
+  }
+
+  private static let tryCount = 3
 
   private static func isDone(_ status: Status) -> Bool {
     status.state == .unlocked && status.lockedCollections == 0 && !status.hasLockedItems && !status.needsFormerPassword

@@ -22,12 +22,14 @@ public enum Authentication {
   ///   - environment: variables for the modules (`pam_putenv(3)`), not of this process. Nothing secret.
   ///   - createsVault: whether the modules hear that the whole stack has accepted the user (`pam_setcred(3)`): Latchkey's own
   ///     module then creates the vault if it is missing.
+  ///   - again: whether the person may try once more, after the stack refused an answer (`PAM_AUTH_ERR`). It is the same
+  ///     transaction then, as at login(1) and sudo(8), so modules that count failures see one for each try.
   ///
   /// libpam wipes the password that it was given when the stack ends. A service without a file of its own is unavailable,
   /// because libpam would take another stack in its place.
   public static func run(
     service: String, user: String, terminal: String?, folder: String? = nil, environment: [String: String] = [:],
-    createsVault: Bool = false, conversation: any Conversation
+    createsVault: Bool = false, conversation: any Conversation, again: () -> Bool = { false }
   ) -> Outcome {
     if let complaint = ServiceFile(service, in: folder).complaint { return .unavailable(complaint) }
     let box = Unmanaged.passRetained(ConversationBox(conversation))
@@ -49,7 +51,9 @@ public enum Authentication {
     for (name, value) in environment where result == PAM_SUCCESS {
       result = pam_putenv(handle, "\(name)=\(value)")
     }
-    if result == PAM_SUCCESS { result = pam_authenticate(handle, 0) }
+    if result == PAM_SUCCESS {
+      repeat { result = pam_authenticate(handle, 0) } while result == PAM_AUTH_ERR && again()
+    }
     let text = String(cString: pam_strerror(handle, result))
     // The answer of the other modules does not matter: they set up nothing for this process.
     if result == PAM_SUCCESS && createsVault { _ = pam_setcred(handle, Int32(PAM_ESTABLISH_CRED)) }

@@ -14,6 +14,8 @@ public final class TerminalConversation: Conversation {
   private let isTerminal: Bool
   /// Whether a question was left without an answer.
   public private(set) var wasCancelled = false
+  /// How many questions were answered.
+  public private(set) var answerCount = 0
 
   /// The terminal itself, even if standard input is something else.
   public init() throws(NoTerminal) {
@@ -53,15 +55,20 @@ public final class TerminalConversation: Conversation {
 
   private func ask(_ question: String, silently: Bool, _ body: (borrowing SecureBytes) -> Void) {
     do {
-      guard isTerminal else { return body(try SecretLine.read(from: input.number, waitForInput)) }
+      guard isTerminal else { return take(try SecretLine.read(from: input.number, waitForInput), body) }
       while true {
-        do { return body(try askTerminal(question, silently: silently)) } catch is Interrupted {
+        do { return take(try askTerminal(question, silently: silently), body) } catch is Interrupted {
           // Not ended by the signal but stopped, and now in the foreground again.
         }
       }
     } catch {
       wasCancelled = true
     }
+  }
+
+  private func take(_ answer: borrowing SecureBytes, _ body: (borrowing SecureBytes) -> Void) {
+    answerCount += 1
+    body(answer)
   }
 
   private func askTerminal(_ question: String, silently: Bool) throws -> SecureBytes {
