@@ -173,7 +173,7 @@ let package = Package(
     module("Biometry", on: .desktop, ["LatchkeySystemd"]),
     module(
       "Doctor", on: .desktop,
-      ["CLatchkeyHelper", "CLatchkeyLinux", "LatchkeyGettext", "LatchkeyPosix", "LatchkeyText"]),
+      ["CLatchkeyHelper", "CLatchkeyLinux", "LatchkeyGettext", "LatchkeyKeybag", "LatchkeyPosix", "LatchkeyText"]),
     module(
       "ProviderSwitch", on: .desktop,
       ["LatchkeyDoctor", "LatchkeyGettext", "LatchkeyPosix", "LatchkeySodium", "LatchkeyText"]),

@@ -19,7 +19,7 @@ import Testing
       "/usr/lib/systemd/user/latchkey-first-unlock.target": "[Unit]\n",
       "/proc/self/mountinfo":
         "22 1 0:20 / / rw - ext4 /dev/vda rw\n23 22 0:21 / /home rw shared:1 - btrfs /dev/vdb rw\n24 22 0:22 / /homes rw - nfs4 a:/ rw\n",
-      "/home/anna/.local/share/latchkey/keybag": "", "/proc/cmdline": "quiet init_on_free=1\n",
+      "/home/anna/.local/share/latchkey/keybag.lock": "", "/proc/cmdline": "quiet init_on_free=1\n",
     ])
     let link = "\(runtime)/dbus-1/services/org.freedesktop.secrets.service"
     try system.link(link, to: ours)

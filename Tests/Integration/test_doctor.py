@@ -4,6 +4,7 @@ are tested on files of several distributions (DoctorTests) and on the booted sys
 import json
 import os
 import re
+import shutil
 
 import pytest
 
@@ -158,3 +159,76 @@ def test_its_verdict_is_what_libpam_does(session, machine):
         assert session.locker().returncode == 0, f"{name}: the right password is not accepted"
         assert (session.status()["state"] == "unlocked") == opens, name
         assert report(session, machine)[2]["pam.i3lock"]["state"] == ("ok" if opens else "broken"), name
+
+
+def nothing(folder):
+    pass
+
+
+def damaged_keybag(folder):
+    data = bytearray((folder / "keybag").read_bytes())
+    data[len(data) // 2] ^= 1
+    (folder / "keybag").write_bytes(data)
+
+
+def damaged_keybags(folder):
+    damaged_keybag(folder)
+    (folder / "keybag.copy").unlink()
+
+
+def no_database(folder):
+    (folder / "vault.db").unlink()
+
+
+def a_file_that_is_no_database(folder):
+    (folder / "vault.db").write_bytes(b"x" * 4096)
+
+
+def no_database_and_no_generation(folder):
+    no_database(folder)
+    shutil.rmtree(folder / "generations")
+
+
+def a_folder_in_its_place(folder):
+    no_database(folder)
+    (folder / "vault.db").mkdir()
+
+
+def an_unreadable_database(folder):
+    (folder / "vault.db").chmod(0)
+
+
+def somebody_elses_keybag(folder):
+    os.chown(folder / "keybag", 0, 0)
+
+
+REPAIR = "latchkey lock && latchkey unlock"
+FILES = {
+    nothing: ("ok", None), damaged_keybag: ("warning", REPAIR), damaged_keybags: ("broken", "start-empty"),
+    no_database: ("broken", REPAIR), a_file_that_is_no_database: ("broken", REPAIR), a_folder_in_its_place: ("broken", REPAIR),
+    no_database_and_no_generation: ("broken", "start-empty"), an_unreadable_database: ("broken", "chmod 600"),
+    somebody_elses_keybag: ("broken", "chown"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("change", FILES)
+def test_files_that_cannot_be_used_are_found_without_the_vault(session, change):
+    """No daemon runs, as after a login in which it could not start."""
+    if change is somebody_elses_keybag and os.getuid() != 0:
+        pytest.skip("needs root")
+    session.login()
+    session.store("x", "n", "1")
+    session.stop_daemon()
+    change(session.vault)
+    done = session.run("latchkey", "doctor", "--home", session.home, "--json")
+    check = next(check for check in json.loads(done.stdout)["checks"] if check["id"] == "vault.files")
+    state, fix = FILES[change]
+    assert check["state"] == state and (fix or "") in (check["command"] or check["advice"] or ""), check
+
+
+def test_files_that_were_moved_while_in_use_are_found(session):
+    session.login()
+    session.vault.rename(session.vault.with_name("away"))
+    done = session.run("latchkey", "doctor", "--home", session.home, "--json")
+    check = next(check for check in json.loads(done.stdout)["checks"] if check["id"] == "vault.files")
+    assert check["state"] == "broken" and "Move them back" in check["advice"]

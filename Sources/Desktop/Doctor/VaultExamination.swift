@@ -6,7 +6,9 @@ struct VaultExamination {
   let root: SystemRoot
   let facts: DesktopFacts
 
-  func findings() -> [Finding] { [vault(), device(), fileSystem(), folder()] }
+  func findings() -> [Finding] {
+    [vault(), VaultFilesExamination(root: root, facts: facts).finding(), device(), fileSystem(), folder()]
+  }
 
   private func vault() -> Finding {
     let id = "vault"
@@ -111,7 +113,7 @@ struct VaultExamination {
   }
 
   /// A word of a shell's command line.
-  private static func quoted(_ path: String) -> String {
+  static func quoted(_ path: String) -> String {
     let isPlain = path.unicodeScalars.allSatisfy {
       $0.properties.isAlphabetic || "/._-0123456789".unicodeScalars.contains($0)
     }

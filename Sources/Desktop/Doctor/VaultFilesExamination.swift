@@ -1,0 +1,129 @@
+import Glibc
+import LatchkeyGettext
+import LatchkeyKeybag
+
+/// Looks at the vault's files: whether they are there and can be used. It reads no secret: the keybag has wrapped keys only, and
+/// of the database its first bytes are enough.
+struct VaultFilesExamination {
+  let root: SystemRoot
+  let facts: DesktopFacts
+
+  private enum State {
+    case usable
+    case missing
+    case unreadable
+    case damaged
+    case newer
+  }
+
+  private static let id = "vault.files"
+  private static let databaseMagic = Array("SQLite format 3\0".utf8)
+  /// At an unlock, the vault repairs what it can.
+  private static let repair = Finding.Fix.command("latchkey lock && latchkey unlock")
+
+  private var folder: String { "\(facts.home)/.local/share/latchkey" }
+
+  func finding() -> Finding {
+    let (keybag, copy, database) = (keybag("keybag"), keybag("keybag.copy"), database())
+    if keybag == .missing && copy == .missing && database == .missing { return none }
+    if let finding = finding(keybag: keybag, copy: copy) ?? finding(database: database) { return finding }
+    return .ok(Self.id, translated("keybag and vault.db can be used"))
+  }
+
+  private var none: Finding {
+    // A vault that is in use has its keys in memory still.
+    guard let vault = facts.vault.value, vault.isFirstUnlocked, vault.path == folder else {
+      return .ok(Self.id, translated("there is no vault yet"))
+    }
+    return broken(
+      translated("the files of the vault that is in use were moved or removed"),
+      translated(
+        """
+        Move them back to \(folder). If they are lost, log out everywhere and log in again, then run 'latchkey restore' with \
+        a backup.
+        """))
+  }
+
+  private func finding(keybag: State, copy: State) -> Finding? {
+    switch keybag {
+    case .usable: return nil
+    case .newer:
+      return broken(
+        translated("keybag was written by a newer version of Latchkey"),
+        translated("Install that version again, or put back the vault's folder from a backup of the disk."))
+    case .unreadable: return unreadable("keybag")
+    case .missing, .damaged:
+      if copy == .usable {
+        return Finding(
+          Self.id, .warning,
+          translated("keybag is missing or damaged, and keybag.copy takes its place at the next unlock"),
+          fix: Self.repair)
+      }
+      return broken(
+        translated("keybag is missing or damaged, and keybag.copy too, so nothing unlocks the vault"),
+        translated(
+          """
+          Put one of them back in \(folder) from a backup of the disk. If there is none, run 'latchkey start-empty', then \
+          'latchkey restore' with a backup.
+          """))
+    }
+  }
+
+  private func finding(database: State) -> Finding? {
+    switch database {
+    case .usable, .newer: return nil
+    case .unreadable: return unreadable("vault.db")
+    case .missing, .damaged:
+      guard root.names(in: "\(folder)/generations").isEmpty else {
+        return Finding(
+          Self.id, .broken,
+          translated("vault.db is missing or damaged, and the next unlock repairs it from the newest generation"),
+          fix: Self.repair)
+      }
+      return broken(
+        translated("vault.db is missing or damaged, and there is no generation to repair it from"),
+        translated(
+          """
+          Put vault.db back in \(folder) from a backup of the disk. If there is none, run 'latchkey start-empty', then \
+          'latchkey restore' with a backup.
+          """))
+    }
+  }
+
+  private func broken(_ found: String, _ advice: String) -> Finding {
+    Finding(Self.id, .broken, found, fix: .advice(advice))
+  }
+
+  private func unreadable(_ name: String) -> Finding {
+    let path = VaultExamination.quoted("\(folder)/\(name)")
+    return Finding(
+      Self.id, .broken, translated("\(name) cannot be read, or belongs to somebody else"),
+      fix: .command("sudo chown \(facts.uid) \(path) && sudo chmod 600 \(path) && latchkey lock && latchkey unlock"))
+  }
+
+  // MARK: - files
+
+  private func keybag(_ name: String) -> State {
+    state(name, count: Keybag.sizeLimit + 1) { bytes in
+      do throws(KeybagError) {
+        _ = try Keybag(decoding: bytes)
+        return .usable
+      } catch {
+        if case .newerFormat = error { return .newer }
+        return .damaged
+      }
+    }
+  }
+
+  private func database() -> State {
+    state("vault.db", count: Self.databaseMagic.count) { $0 == Self.databaseMagic ? .usable : .damaged }
+  }
+
+  private func state(_ name: String, count: Int, _ judge: ([UInt8]) -> State) -> State {
+    let path = "\(folder)/\(name)"
+    guard let status = root.status(path) else { return .missing }
+    guard status.st_mode & S_IFMT == S_IFREG else { return .damaged }
+    guard status.st_uid == facts.uid, let bytes = root.bytes(path, count: count) else { return .unreadable }
+    return judge(bytes)
+  }
+}
