@@ -181,7 +181,7 @@ import Testing
     }
     #expect(found.condition == .broken && found.found.contains("masked by \(Self.home)"))
     guard case .command(let command)? = found.fix else { Issue.record("no command"); return }
-    #expect(command.hasPrefix("rm \(Self.home)/"))
+    #expect(command.hasPrefix("rm \(Self.home)/"), "one of two is a mistake")
     found = try told(
       "unit.socket", { $0.userUnits = .known(["latchkeyd.socket": .init(load: "loaded", active: "failed")]) })
     #expect(found.condition == .broken && found.found.contains("failed"))
@@ -205,6 +205,37 @@ import Testing
     for id in ["unit.socket", "unit.daemon"] {
       #expect(try told(id, { $0.userUnits = .unknown("no bus") }) == .unknown(id, "no bus"))
     }
+  }
+
+  /// Both units are masked: nothing else is a fault then.
+  @Test(arguments: [
+    ("\(SessionTests.home)/.config", "", "systemctl --user unmask latchkeyd.socket latchkeyd.service"),
+    (
+      "\(SessionTests.home)/.config", "\(SessionTests.home)/.local/state/latchkey/switch.json",
+      "'latchkey switch --to latchkey'"
+    ),
+    ("/etc", "", "sudo systemctl --global unmask latchkeyd.socket latchkeyd.service"),
+    ("/etc", MachineSwitch.record, "'sudo latchkey switch --to latchkey --all-users'"),
+  ])
+  func turnedOff(folder: String, record: String, command: String) throws {
+    let system = try Self.system()
+    for kind in ["socket", "service"] { try system.link("\(folder)/systemd/user/latchkeyd.\(kind)", to: "/dev/null") }
+    if !record.isEmpty { try system.put(record, "") }
+    try system.put("/usr/bin/keepassxc", "")
+    try system.put("\(Self.home)/.config/keepassxc/keepassxc.ini", "[FdoSecrets]\nEnabled=true\n")
+    try system.process(12, "keepassxc", uid: Int(getuid()))
+    var facts = Self.facts()
+    facts.vault = .unknown("why")
+    facts.secretsOwner = .known(.process(12))
+    facts.userUnits = .known([:])
+    let findings = Self.findings(system, facts)
+    for id in ["unit.socket", "unit.daemon"] {
+      let found = try #require(findings.one(id))
+      #expect(found.condition == .ok && found.found.contains("on purpose") && found.found.contains(command))
+    }
+    #expect(
+      findings.one("name")?.found.hasPrefix("not needed while Latchkey is off: KeePassXC (process 12) owns") == true)
+    for id in ["vault", "provider.keepassxc"] { #expect(findings.one(id)?.condition == .ok) }
   }
 
   // MARK: - the name

@@ -232,3 +232,15 @@ def test_files_that_were_moved_while_in_use_are_found(session):
     done = session.run("latchkey", "doctor", "--home", session.home, "--json")
     check = next(check for check in json.loads(done.stdout)["checks"] if check["id"] == "vault.files")
     assert check["state"] == "broken" and "Move them back" in check["advice"]
+
+
+def test_a_latchkey_that_was_turned_off_is_no_fault(session, machine):
+    """As `latchkey switch --back` and `systemctl --user mask` leave it."""
+    units = machine / "home/x/.config/systemd/user"
+    units.mkdir(parents=True)
+    for kind in ("socket", "service"):
+        (units / f"latchkeyd.{kind}").symlink_to("/dev/null")
+    session.stop_daemon()
+    _, _, checks = report(session, machine)
+    assert {name for name, check in checks.items() if check["state"] != "ok"} <= {"module", "unit.device", "memory.manager"}
+    assert "on purpose" in checks["unit.socket"]["found"] and "systemctl --user unmask" in checks["unit.socket"]["found"]

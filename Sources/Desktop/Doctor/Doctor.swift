@@ -32,6 +32,17 @@ public struct Doctor: Sendable {
     findings += VaultExamination(root: root, facts: facts).findings()
     findings += LockerExamination(root: root, facts: facts).findings()
     findings += PromptExamination(root: root, facts: facts).findings()
-    return findings
+    guard UnitExamination(root: root, facts: facts).isOff else { return findings }
+    return findings.map { Self.isOfSession($0.id) ? $0.whileOff : $0 }
   }
+
+  /// Whether a check is about a running Latchkey, which is no fault where somebody turned it off.
+  private static func isOfSession(_ id: String) -> Bool {
+    ids.contains(id) || id.hasPrefix("provider.")
+  }
+
+  private static let ids: Set<String> = [
+    "unit.first-unlock", "name", "activation", "memory.daemon", "memory.locked", "vault", "device-key", "lock-news",
+    "locker", "prompts",
+  ]
 }

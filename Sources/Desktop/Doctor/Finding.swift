@@ -1,3 +1,5 @@
+import LatchkeyGettext
+
 /// The result of one check.
 public struct Finding: Equatable, Sendable {
   /// How it is.
@@ -51,6 +53,11 @@ public struct Finding: Equatable, Sendable {
     self.condition = condition
     self.found = found
     self.fix = condition == .ok ? nil : fix
+  }
+
+  /// The same where Latchkey was turned off.
+  var whileOff: Finding {
+    condition == .ok ? self : .ok(id, translated("not needed while Latchkey is off: \(found)"))
   }
 
   static func ok(_ id: String, _ found: String) -> Finding { Finding(id, .ok, found) }

@@ -63,8 +63,10 @@ package struct Provider: Sendable {
 
   /// The fix that makes Latchkey the only provider. One command serves for all of them, because a person with two providers
   /// is asked twice.
-  static func fix(_ root: SystemRoot) -> Finding.Fix {
-    .command(MachineSwitch(root: root).isHandedBack ? MachineSwitch.takeOver : "latchkey switch --to latchkey")
+  static func fix(_ root: SystemRoot) -> Finding.Fix { .command(takeOver(root)) }
+
+  static func takeOver(_ root: SystemRoot) -> String {
+    MachineSwitch(root: root).isHandedBack ? MachineSwitch.takeOver : "latchkey switch --to latchkey"
   }
 
   package static let all: [Provider] = [

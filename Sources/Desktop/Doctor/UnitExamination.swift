@@ -21,10 +21,14 @@ struct UnitExamination {
 
   private var files: UnitFiles { UnitFiles(root: root, home: facts.home) }
 
+  /// Whether somebody turned Latchkey off: nobody masks both units by mistake.
+  var isOff: Bool { [UnitExamination.socket, UnitExamination.service].allSatisfy { files.mask($0) != nil } }
+
   /// A unit that is kept from being started.
   private func masked(_ id: String, _ unit: String) -> Finding? {
     guard let path = files.mask(unit) else { return nil }
     let isOwn = path.hasPrefix(facts.home + "/")
+    if isOff { return off(id, path, isOwn: isOwn) }
     if isOwn && root.contains("\(facts.home)/.local/state/latchkey/switch.json") {
       return Finding(
         id, .broken, translated("masked by \(path), since 'latchkey switch --back'"), fix: Provider.fix(root))
@@ -38,6 +42,20 @@ struct UnitExamination {
       id, .broken, translated("masked by \(path)"),
       fix: .command(
         (isOwn ? "rm" : "sudo rm") + " \(path) && systemctl --user daemon-reload && systemctl --user start \(unit)"))
+  }
+
+  private func off(_ id: String, _ path: String, isOwn: Bool) -> Finding {
+    let command =
+      if isOwn && root.contains("\(facts.home)/.local/state/latchkey/switch.json") {
+        Provider.takeOver(root)
+      } else if !isOwn && MachineSwitch(root: root).isHandedBack {
+        MachineSwitch.takeOver
+      } else if isOwn {
+        "systemctl --user unmask \(Self.socket) \(Self.service) && systemctl --user start \(Self.socket)"
+      } else {
+        "sudo systemctl --global unmask \(Self.socket) \(Self.service)"
+      }
+    return .ok(id, translated("masked by \(path), so Latchkey is off on purpose; '\(command)' turns it on again"))
   }
 
   private func socketFinding() -> Finding {
