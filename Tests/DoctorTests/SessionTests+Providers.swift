@@ -56,7 +56,13 @@ extension SessionTests {
         try $0.put("\(Self.home)/.config/autostart/gnome-keyring-secrets.desktop", "Hidden=true\n")
         try $0.link("/etc/systemd/user/sockets.target.wants/gnome-keyring-daemon.socket", to: "/x")
       }.condition == .warning)
-    #expect(try told("provider.kwallet", nobody) { try $0.put("/usr/bin/kwalletd6", "") }.condition == .warning)
+    let wallet = try told("provider.kwallet", nobody) { try $0.put("/usr/bin/kwalletd6", "") }
+    #expect(wallet.condition == .warning && wallet.found.contains("(/usr/bin/kwalletd6, by default)"))
+    #expect(
+      try told("provider.kwallet", nobody) {
+        try $0.put("/usr/bin/kwalletd5", "")
+        try $0.put("/etc/xdg/kwalletrc", "[org.freedesktop.secrets]\napiEnabled=true\n")
+      }.found.contains("(/etc/xdg/kwalletrc)"))
     #expect(
       try told("provider.kwallet", nobody) {
         try $0.put("/usr/bin/kwalletd6", "")

@@ -3,6 +3,14 @@ import Testing
 
 @testable import LatchkeyDoctor
 
+/// Where both units can be masked, the record that says who did it, and the command that takes it back.
+private let turnedOffWays = [
+  ("/home/anna/.config", "", "systemctl --user unmask latchkeyd.socket latchkeyd.service"),
+  ("/home/anna/.config", "/home/anna/.local/state/latchkey/switch.json", "'latchkey switch --to latchkey'"),
+  ("/etc", "", "sudo systemctl --global unmask latchkeyd.socket latchkeyd.service"),
+  ("/etc", "/etc/latchkey/switch.json", "'sudo latchkey switch --to latchkey --all-users'"),
+]
+
 /// What is not PAM: each check on files and facts in which all is well, then with one thing broken.
 @Suite struct SessionTests {
   static let home = "/home/anna"
@@ -104,6 +112,16 @@ import Testing
     var found = try after("module") { try $0.remove("\(folder)/pam_latchkey.so") }
     #expect(found.condition == .broken && found.found.contains("is not in \(folder)"))
     #expect(found.fix == .advice("In Latchkey's sources, run: sudo make install PAMDIR=\(folder)"))
+    let fromPackages: (FakeSystem) throws -> Void = {
+      try $0.put("/var/lib/dpkg/info/libpam-latchkey.list", "")
+      try $0.remove("\(folder)/pam_latchkey.so")
+      try $0.remove("/usr/libexec/latchkey-prompt")
+    }
+    #expect(
+      try after("module", fromPackages).fix == .command("sudo apt-get install --reinstall libpam-latchkey"))
+    #expect(
+      try after("programs", fromPackages).fix
+        == .command("sudo apt-get install --reinstall latchkey libpam-latchkey"))
     found = try after("module") {
       try $0.remove("\(folder)/pam_latchkey.so")
       try $0.put("/usr/lib/security/pam_latchkey.so", "x")
@@ -208,15 +226,7 @@ import Testing
   }
 
   /// Both units are masked: nothing else is a fault then.
-  @Test(arguments: [
-    ("\(SessionTests.home)/.config", "", "systemctl --user unmask latchkeyd.socket latchkeyd.service"),
-    (
-      "\(SessionTests.home)/.config", "\(SessionTests.home)/.local/state/latchkey/switch.json",
-      "'latchkey switch --to latchkey'"
-    ),
-    ("/etc", "", "sudo systemctl --global unmask latchkeyd.socket latchkeyd.service"),
-    ("/etc", MachineSwitch.record, "'sudo latchkey switch --to latchkey --all-users'"),
-  ])
+  @Test(arguments: turnedOffWays)
   func turnedOff(folder: String, record: String, command: String) throws {
     let system = try Self.system()
     for kind in ["socket", "service"] { try system.link("\(folder)/systemd/user/latchkeyd.\(kind)", to: "/dev/null") }

@@ -171,8 +171,13 @@ def test_the_command_line_moves_erases_and_forgets(sealed):
         assert outcome(peer.unwrap, wrapped[ERASABLE], ERASABLE) == OTHER_DEVICE
         assert peer.unwrap(wrapped[BOUND]) == SHARE
         assert command(sealed, "forget", "0").returncode == 64
-        assert command(sealed, "forget", "0", "--yes").returncode == 0
+        done = command(sealed, "forget", "0", "--yes")
+        assert (done.returncode, done.stdout) == (0, "")
         assert outcome(peer.unwrap, wrapped[BOUND]) == OTHER_DEVICE
+    # Nothing is left to erase, and nothing ever was there of others.
+    for words, user in ((("forget", "0"), 0), (("forget", "4711"), 4711), (("erase", "--user", "4711"), 4711)):
+        done = command(sealed, *words, "--yes")
+        assert (done.returncode, done.stdout) == (0, f"The device key service has nothing of user {user} to erase.\n"), words
     sealed.stop()
     gone = command(sealed, "show")
     assert gone.returncode == 1 and "Connection refused" in gone.stderr

@@ -36,12 +36,13 @@ struct ModuleExamination {
         ?? translated("\(name) is not in \(home), where PAM looks")
       return Finding(
         id, .broken, place,
-        fix: .advice(translated("In Latchkey's sources, run: sudo make install PAMDIR=\(home)")))
+        fix: Installation(root: root).reinstallingModule("sudo make install PAMDIR=\(home)"))
     }
     guard kind(of: path, in: root) == ours else {
       return Finding(
         id, .broken, translated("\(path) was built for another kind of machine"),
-        fix: .advice(translated("In Latchkey's sources, run: make clean build && sudo make install PAMDIR=\(home)")))
+        fix: Installation(root: root).reinstallingModule(
+          "make clean build && sudo make install PAMDIR=\(home)"))
     }
     if let status = root.status(path), status.st_mode & 0o022 != 0 || status.st_uid != 0 {
       return Finding(
@@ -62,8 +63,7 @@ struct ModuleExamination {
     else {
       return Finding(
         id, .broken, translated("the unit latchkeyd.service is not installed"),
-        fix: .advice(
-          translated("Install Latchkey again: reinstall its package, or run 'sudo make install' in its sources.")))
+        fix: Installation(root: root).reinstalling)
     }
     let folder = first[..<slash]
     let names = ["latchkeyd", "latchkey-derive", "latchkey-prompt", "latchkey-deviced"]
@@ -74,7 +74,6 @@ struct ModuleExamination {
     if missing.isEmpty { return .ok(id, translated("all are in \(folder)")) }
     return Finding(
       id, .broken, translated("missing from \(folder), or not executable: \(PAMExamination.list(missing))"),
-      fix: .advice(
-        translated("Install Latchkey again: reinstall its package, or run 'sudo make install' in its sources.")))
+      fix: Installation(root: root).reinstalling)
   }
 }

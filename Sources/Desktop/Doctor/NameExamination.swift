@@ -99,8 +99,7 @@ struct NameExamination {
     guard folders.contains(where: { root.contains($0 + ours) }) else {
       return Finding(
         id, .broken, translated("the file that tells the bus how to start Latchkey is missing"),
-        fix: .advice(
-          translated("Install Latchkey again: reinstall its package, or run 'sudo make install' in its sources.")))
+        fix: Installation(root: root).reinstalling)
     }
     guard root.contains(facts.runtime) else {
       return .unknown(id, translated("\(facts.runtime) does not exist, so there is no session"))

@@ -17,16 +17,17 @@ package struct Provider: Sendable {
     /// The program that reads the line, where older versions have none.
     package let reader: String?
 
-    /// Its value in effect: the person's, else that of all users; nil where neither has one.
-    func value(_ root: SystemRoot, home: String?) -> String? {
+    /// Its value in effect, and the file that has it: the person's, else that of all users; nil where neither has one.
+    func source(_ root: SystemRoot, home: String?) -> (path: String, value: String)? {
       let files = [home.map { "\($0)/\(file)" }, machineFile].compactMap { $0 }
-      return files.lazy.compactMap { SettingsText(root.lines($0).joined(separator: "\n")).value(key, in: section) }
-        .first
+      return files.lazy.compactMap { path in
+        SettingsText(root.lines(path).joined(separator: "\n")).value(key, in: section).map { (path, $0) }
+      }.first
     }
 
     /// Whether the program offers secrets.
     package func isOn(_ root: SystemRoot, home: String?) -> Bool {
-      value(root, home: home).map { $0 != off } ?? isOnByDefault
+      source(root, home: home).map { $0.value != off } ?? isOnByDefault
     }
   }
 
@@ -127,7 +128,11 @@ package struct Provider: Sendable {
   }
 
   private func has(program: String, _ root: SystemRoot, _ searchPath: [String]) -> Bool {
-    (searchPath + ["/usr/bin", "/usr/libexec", "/usr/lib"]).contains { root.contains("\($0)/\(program)") }
+    path(of: program, root, searchPath) != nil
+  }
+
+  private func path(of program: String, _ root: SystemRoot, _ searchPath: [String]) -> String? {
+    (searchPath + ["/usr/bin", "/usr/libexec", "/usr/lib"]).map { "\($0)/\(program)" }.first { root.contains($0) }
   }
 
   /// Whether a command line starts it, and has it offer secrets. gnome-keyring has other parts, as an agent for ssh.
@@ -166,14 +171,16 @@ package struct Provider: Sendable {
     return commands.isEmpty || programs.isEmpty || commands.contains(where: offersSecrets)
   }
 
-  /// The files that start it or have it offer the service; empty if none does.
+  /// The files that start it or have it offer the service, for a person; empty if none does.
   package func enabling(_ root: SystemRoot, home: String, searchPath: [String]) -> [String] {
     let files = UnitFiles(root: root, home: home)
     var found = units.filter { files.isWanted($0) && offersSecrets(unit: $0, files) }
     found += autostart(root, home: home).map(\.path)
     for setting in settings(root, searchPath: searchPath) where isInstalled(root, searchPath: searchPath) {
-      let path = "\(home)/\(setting.file)"
-      if setting.isOn(root, home: home), !found.contains(path) { found.append(path) }
+      guard setting.isOn(root, home: home) else { continue }
+      let program = programs.lazy.compactMap { path(of: $0, root, searchPath) }.first ?? name
+      let place = setting.source(root, home: home)?.path ?? translated("\(program), by default")
+      if !found.contains(place) { found.append(place) }
     }
     return found
   }

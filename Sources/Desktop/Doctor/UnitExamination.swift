@@ -64,8 +64,7 @@ struct UnitExamination {
     guard files.path(unit) != nil else {
       return Finding(
         id, .broken, translated("\(unit) is not installed"),
-        fix: .advice(
-          translated("Install Latchkey again: reinstall its package, or run 'sudo make install' in its sources.")))
+        fix: Installation(root: root).reinstalling)
     }
     guard files.isWanted(unit) else {
       return Finding(
@@ -110,8 +109,7 @@ struct UnitExamination {
     guard files.path(unit) != nil else {
       return Finding(
         id, .warning, translated("\(unit) is not installed, so units that wait for secrets never start"),
-        fix: .advice(
-          translated("Install Latchkey again: reinstall its package, or run 'sudo make install' in its sources.")))
+        fix: Installation(root: root).reinstalling)
     }
     guard let units = facts.userUnits.value, let vault = facts.vault.value else {
       return .ok(id, translated("\(unit) is installed"))
@@ -148,8 +146,7 @@ struct UnitExamination {
       default:
         return Finding(
           id, .warning, translated("\(unit) is not installed, so the device key is a file beside the vault"),
-          fix: .advice(
-            translated("Install Latchkey again: reinstall its package, or run 'sudo make install' in its sources.")))
+          fix: Installation(root: root).reinstalling)
       }
     }
   }

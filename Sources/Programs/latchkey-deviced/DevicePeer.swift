@@ -105,7 +105,11 @@ final class DevicePeer {
         guard other == user || user == 0 else {
           return try DeviceReply.refused("only root erases what is another user's")
         }
-        guard try store.eraseErasable(of: other) else { break }
+        guard try store.eraseErasable(of: other) else {
+          // A vault erases its own, whether there is one or not. Root is told.
+          if other != user { return try DeviceReply.failed(.otherDevice) }
+          break
+        }
         cost = DevicePeer.lineCost
         Journal.log(.notice, "the erasable secret of user \(other) was erased, as user \(user) asked")
       case .move(let backend):
@@ -113,7 +117,7 @@ final class DevicePeer {
         try store.move(to: backend)
       case .forget(let other):
         guard user == 0 else { return try DeviceReply.refused("only root has a user forgotten") }
-        try store.forget(other)
+        guard try store.forget(other) else { return try DeviceReply.failed(.otherDevice) }
         Journal.log(.notice, "user \(other) was forgotten, as root asked")
       case .note(let generations, let vault, let isBeginning):
         return try DeviceReply.noted(

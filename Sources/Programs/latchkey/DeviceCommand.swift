@@ -34,6 +34,20 @@ struct DevicePlace: ParsableArguments {
     }
   }
 
+  /// Runs a command that erases something of a user's, and says so where the service has nothing of that user.
+  func run(_ command: ServiceDeviceKey.Command, of user: UInt32) throws {
+    let isKnown = try telling { () throws(DeviceKeyError) in
+      do throws(DeviceKeyError) {
+        try ServiceDeviceKey.run(command, at: socket, timeout: DevicePlace.timeout)
+        return true
+      } catch {
+        guard case .otherDevice = error else { throw error }
+        return false
+      }
+    }
+    if !isKnown { print(translated("The device key service has nothing of user \(user) to erase.")) }
+  }
+
   func telling<Result>(_ body: () throws(DeviceKeyError) -> Result) throws -> Result {
     try Failure.telling {
       guard (try? Sodium.initialize()) != nil else { throw Failure.deviceService(translated("there is no randomness")) }
@@ -103,7 +117,7 @@ struct DeviceEraseCommand: ParsableCommand {
   func run() throws {
     // The user's own vault, where it is at work, lets go of them at once.
     guard user == nil, place.socket == ServiceDeviceKey.path, let daemon = try? vault.connect() else {
-      return try place.run(.eraseErasable(user ?? geteuid()))
+      return try place.run(.eraseErasable(user ?? geteuid()), of: user ?? geteuid())
     }
     try Failure.telling {
       let end = LatchkeyPosix.Process.now + DevicePlace.timeout
@@ -133,5 +147,5 @@ struct DeviceForgetCommand: ParsableCommand {
     guard yes else { throw ValidationError(translated("Nothing was erased. Give --yes to confirm it.")) }
   }
 
-  func run() throws { try place.run(.forget(user)) }
+  func run() throws { try place.run(.forget(user), of: user) }
 }

@@ -295,11 +295,14 @@ public final class DeviceStore {
   }
 
   /// Erases everything that is kept of a user: to all vaults of that user this is another device from now on.
-  public func forget(_ user: uid_t) throws(DeviceKeyError) {
-    try erase(StateFile.erasable(user))
-    try erase(StateFile.vaults(user))
-    // Last: without it nothing of the user's is asked for again.
-    try erase(StateFile.salt(user))
+  ///
+  /// - Returns: whether there was anything.
+  public func forget(_ user: uid_t) throws(DeviceKeyError) -> Bool {
+    // The salt is last: without it nothing of the user's is asked for again.
+    let files = [StateFile.erasable(user), StateFile.vaults(user), StateFile.salt(user)]
+    let hasAny = files.contains { users.contains($0.name) }
+    for file in files { try erase(file) }
+    return hasAny
   }
 
   /// Remembers how far a vault of a user's is: on the disk when this returns.

@@ -1,0 +1,29 @@
+import LatchkeyGettext
+
+/// The way in which Latchkey came onto the machine: packages of Debian, or its sources.
+struct Installation {
+  let root: SystemRoot
+
+  private var isPackaged: Bool {
+    root.names(in: "/var/lib/dpkg/info").contains {
+      $0.hasSuffix(".list") && ($0.hasPrefix("latchkey.") || $0.hasPrefix("libpam-latchkey."))
+    }
+  }
+
+  /// The fix for files that are missing.
+  var reinstalling: Finding.Fix {
+    isPackaged
+      ? .command("sudo apt-get install --reinstall latchkey libpam-latchkey")
+      : .advice(
+        translated("Install Latchkey again: reinstall its package, or run 'sudo make install' in its sources."))
+  }
+
+  /// The fix for the PAM module.
+  ///
+  /// - Parameter command: the command line that installs it from the sources.
+  func reinstallingModule(_ command: String) -> Finding.Fix {
+    isPackaged
+      ? .command("sudo apt-get install --reinstall libpam-latchkey")
+      : .advice(translated("In Latchkey's sources, run: \(command)"))
+  }
+}
