@@ -147,7 +147,7 @@ def test_the_command_line_stores_such_items(opened):
     assert "Added login/1" in person.output() and person.status == 0
     assert lookup(opened, "k", "v").expect("assphrase").type("open sesame").last_line() == "the secret"
     opened.run("latchkey", "add", "--label", "Key", "--require", PRESENCE, "k=w", input="x", check=True)
-    assert "it has requirements" in opened.run("latchkey", "find", "k=w").stdout
+    assert "it has requirements: 'latchkey get' asks you" in opened.run("latchkey", "find", "k=w").stdout
 
 
 def test_the_command_line_says_what_is_wrong(opened):

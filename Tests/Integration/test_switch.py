@@ -12,6 +12,7 @@ import threading
 
 import pytest
 from support.pace import seconds
+from support.person import Person
 from support.session import SECRETS, wait_until
 
 HOME = "/home/x"
@@ -203,6 +204,20 @@ def test_gnome_keyring_leaves_the_queue_and_its_agent_stays(session, machine):
         keyring.kill()
         keyring.wait()
         session.run("pkill", "-u", str(session.uid), "-f", f"gnome-keyring-daemon.*{folder}")
+
+
+def test_a_person_sees_what_is_waited_for(session, machine):
+    session.login()
+    keyring = session.start(KEYRING, "--foreground", "--components=secrets", "--control-directory", session.runtime / "keyring")
+    try:
+        wait_until(lambda: queue(session) == ["latchkeyd", "gnome-keyring-d"], "gnome-keyring, which waits for the name")
+        command = ["latchkey", "switch", "--root", machine, "--home", HOME, "--to", "latchkey"]
+        shown = Person(session, "env", "-u", "XDG_CONFIG_HOME", *command).expect("\r\x1b[KEnding gnome-keyring (process").output()
+        # Nothing of it stays on the terminal.
+        assert "\r\x1b[KDone:" in shown and "Ending" not in shown.split("Done:")[1]
+    finally:
+        keyring.kill()
+        keyring.wait()
 
 
 def test_an_agent_that_does_not_answer_is_not_taken_for_an_empty_one(session, machine):

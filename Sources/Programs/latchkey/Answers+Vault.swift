@@ -168,7 +168,7 @@ extension Answers {
     Template("the disk is full"),
     Template("item \(.value) was put into the vault by somebody else, so it is not opened"),
     Template("it was stored on another device"),
-    Template("it has requirements: unlock this item first, and answer the prompt"),
+    Template("it has requirements: 'latchkey get' asks you to meet them, and so do other programs"),
     Template("writing an item changes neither its requirements nor its class; 'latchkey edit' changes them"),
     Template("an item with these attributes already exists"),
     Template("your login has no password, which when-passcode-set-this-device-only needs: set one, and log in again"),

@@ -114,7 +114,7 @@ struct ListedItem: Encodable {
     var facts = [accessibility?.name ?? translated("class unknown"), translated("in \(home)")]
     if let require, !require.isEmpty { facts.append(translated("requires \(require)")) }
     let why = reason ?? ""
-    facts.append(isLocked ? translated("locked: \(why)") : translated("open"))
+    facts.append(isLocked ? translated("locked: \(why)") : translated("unlocked"))
     facts.append(translated("stored \(LocalTime(created).minute)"))
     if modified != created { facts.append(translated("changed \(LocalTime(modified).minute)")) }
     lines.append("  " + facts.joined(separator: "; "))

@@ -65,9 +65,10 @@ struct SwitchCommand: ParsableCommand {
 
   func run() throws {
     try Failure.telling {
+      let progress = Progress(isWanted: !json)
       var report = SwitchReport(
         side: back ? .back : .toLatchkey, isForAll: allUsers, isDryRun: dryRun)
-      do throws(SwitchError) { try perform(&report) } catch {
+      do throws(SwitchError) { try perform(&report, progress) } catch {
         switch error {
         case .busy:
           report.refused.append(
@@ -89,12 +90,13 @@ struct SwitchCommand: ParsableCommand {
               """))
         }
       }
+      progress.end()
       print(json ? try JSONText.of(report) : report.text)
       if report.status != 0 { throw ExitCode(report.status) }
     }
   }
 
-  private func perform(_ report: inout SwitchReport) throws(SwitchError) {
+  private func perform(_ report: inout SwitchReport, _ progress: Progress) throws(SwitchError) {
     guard let scope = scope(&report) else { return }
     let environment = LatchkeyPosix.Process.environment
     var person = ProviderSwitch.Person(uid: getuid(), scope: scope)
@@ -102,8 +104,8 @@ struct SwitchCommand: ParsableCommand {
     person.configHome = environment["XDG_CONFIG_HOME"].flatMap { $0.isEmpty ? nil : $0 }
     person.keepsPortal = keepPortal
     let change = ProviderSwitch(root: SystemRoot(root), person: person)
-    guard !dryRun else { return try perform(change, scope, &report) }
-    try change.alone { () throws(SwitchError) in try perform(change, scope, &report) }
+    guard !dryRun else { return try perform(change, scope, &report, progress) }
+    try change.alone { () throws(SwitchError) in try perform(change, scope, &report, progress) }
   }
 
   /// The users of the switch; nil, with a refusal, if that cannot be.
@@ -134,12 +136,12 @@ struct SwitchCommand: ParsableCommand {
   }
 
   private func perform(
-    _ change: ProviderSwitch, _ scope: SwitchScope, _ report: inout SwitchReport
+    _ change: ProviderSwitch, _ scope: SwitchScope, _ report: inout SwitchReport, _ progress: Progress
   ) throws(SwitchError) {
     let plan = try change.plan(report.side)
     // The sessions of all users go on as they are: programs in them may have unsaved work.
     var session: SwitchSession?
-    if case .person(let home) = scope { session = SwitchSession(runtime: place.folder, home: home) }
+    if case .person(let home) = scope { session = SwitchSession(runtime: place.folder, home: home, progress: progress) }
     report.take(plan, session?.words(plan) ?? [], scope)
     guard !dryRun, report.refused.isEmpty else { return }
     switch plan.side {

@@ -10,6 +10,8 @@ struct SwitchSession {
   let runtime: String
   let home: String
   let bus: BusQuestions
+  /// Where a person sees what is waited for.
+  let progress: Progress
 
   static let name = "org.freedesktop.secrets"
   private static let own = ["latchkeyd.socket", "latchkeyd.service"]
@@ -34,9 +36,9 @@ struct SwitchSession {
     var title: String { translated("\(provider?.title ?? program) (process \(process))") }
   }
 
-  init?(runtime: String, home: String) {
+  init?(runtime: String, home: String, progress: Progress) {
     guard let bus = try? BusQuestions(.session) else { return nil }
-    (self.runtime, self.home, self.bus) = (runtime, home, bus)
+    (self.runtime, self.home, self.bus, self.progress) = (runtime, home, bus, progress)
   }
 
   func holders() -> [Holder] {
@@ -100,7 +102,9 @@ struct SwitchSession {
     }
     startLatchkey()
     guard left.isEmpty else { return left }
-    let isDone = waitUntil { holders().allSatisfy(\.isLatchkey) && !holders().isEmpty }
+    let isDone = waitUntil(translated("Waiting until latchkeyd has the name...")) {
+      holders().allSatisfy(\.isLatchkey) && !holders().isEmpty
+    }
     if isDone { return [] }
     let others = holders().filter { !$0.isLatchkey }.map(\.title)
     let list = others.joined(separator: ", ")
@@ -114,6 +118,8 @@ struct SwitchSession {
     let hadAgent = holder.provider?.id == "gnome-keyring" && agent.isRunning
     let hadModules = access("\(runtime)/keyring/pkcs11", F_OK) == 0
     let process = holder.unit == nil ? RunningProcess(pid: holder.process) : nil
+    let step = translated("Ending \(holder.title)...")
+    progress.show(step)
     if let unit = holder.unit {
       manage(isMasked(unit) ? "StopUnit" : "RestartUnit", unit)
     } else if let ending = holder.provider?.ending {
@@ -121,15 +127,15 @@ struct SwitchSession {
     } else {
       kill(holder.process, SIGTERM)
     }
-    let isGone = waitUntil { !holders().contains { $0.connection == holder.connection } }
+    let isGone = waitUntil(step) { !holders().contains { $0.connection == holder.connection } }
     guard isGone, holder.provider?.id == "gnome-keyring" else { return }
     let parts = (hadAgent ? ["ssh"] : []) + (hadModules && holder.unit == nil ? ["pkcs11"] : [])
     guard !parts.isEmpty else { return }
     // Its successor would find the sockets in use, or lose them to its last acts. gnome-keyring 42 then turns in circles.
-    _ = waitUntil { process?.hasEnded != false }
+    _ = waitUntil(step) { process?.hasEnded != false }
     if hadAgent {
       agent.endInner()
-      if waitUntil({ agent.hasEnded }) { agent.removeLeftover() }
+      if waitUntil(step, { agent.hasEnded }) { agent.removeLeftover() }
     }
     startKeyring(parts)
   }
@@ -137,12 +143,14 @@ struct SwitchSession {
   private func isMasked(_ unit: String) -> Bool { UnitFiles(root: Self.root, home: home).mask(unit) != nil }
 
   private func startKeyring(_ parts: [String]) {
+    let step = translated("Starting gnome-keyring again...")
+    progress.show(step)
     let command = "exec gnome-keyring-daemon --start --components=\(parts.joined(separator: ",")) >/dev/null 2>&1"
     guard let child = try? ChildProcess("/bin/sh", ["-c", command]) else { return }
     var item = pollfd(fd: child.descriptor, events: Int16(POLLIN), revents: 0)
     poll(&item, 1, Int32(Self.timeout))
     child.reap()
-    if parts.contains("ssh") { _ = waitUntil { agent.isRunning } }
+    if parts.contains("ssh") { _ = waitUntil(step) { agent.isRunning } }
   }
 
   func startLatchkey() {
@@ -151,9 +159,11 @@ struct SwitchSession {
 
   /// Stops Latchkey, before its units are masked: a masked unit no longer knows what to do at its end.
   func stopLatchkey() {
+    let step = translated("Stopping latchkeyd...")
+    progress.show(step)
     for unit in Self.own { manage("StopUnit", unit) }
     // The service manager closes the connection that it kept for a next daemon a moment after this one has ended.
-    _ = waitUntil { !holders().contains { $0.isLatchkey || $0.hasEnded } }
+    _ = waitUntil(step) { !holders().contains { $0.isLatchkey || $0.hasEnded } }
   }
 
   /// Has another provider take the name again.
@@ -179,7 +189,8 @@ struct SwitchSession {
         translated("KeePassXC offers secrets from its next start on. If it runs, end it; then start KeePassXC again.")
       ]
     }
-    if waitUntil({ holders().first.map { !$0.isLatchkey } == true }) { return [] }
+    let step = translated("Waiting until the former program has the name...")
+    if waitUntil(step, { holders().first.map { !$0.isLatchkey } == true }) { return [] }
     return [
       translated(
         "no program has the name yet. Log out and in again, or start the program that kept your secrets before.")
@@ -191,7 +202,7 @@ struct SwitchSession {
     guard provider.id == "kwallet", bus.names().value?.contains(name) == true else { return }
     if let holder = bus.queue(for: name).value?.first, let ending = provider.ending {
       try? bus.call(ending.path, ending.interface, ending.member, of: holder.connection) { _ in }
-      _ = waitUntil { bus.queue(for: name).value?.isEmpty == true }
+      _ = waitUntil(translated("Ending \(provider.title)...")) { bus.queue(for: name).value?.isEmpty == true }
     }
     activate(name)
   }
@@ -218,9 +229,10 @@ struct SwitchSession {
     }
   }
 
-  private func waitUntil(_ isTrue: () -> Bool) -> Bool {
+  private func waitUntil(_ step: String, _ isTrue: () -> Bool) -> Bool {
     let end = LatchkeyPosix.Process.now + Self.timeout
     while !isTrue() {
+      progress.show(step)
       if LatchkeyPosix.Process.now >= end { return false }
       usleep(100_000)
     }

@@ -97,7 +97,7 @@ extension VaultError {
     case .diskFull: "the disk is full"
     case .foreignItem(let id): "item \(id) was put into the vault by somebody else, so it is not opened"
     case .otherDevice: "it was stored on another device"
-    case .needsGrant: "it has requirements: unlock this item first, and answer the prompt"
+    case .needsGrant: "it has requirements: 'latchkey get' asks you to meet them, and so do other programs"
     case .keepsItsAccess:
       "writing an item changes neither its requirements nor its class; 'latchkey edit' changes them"
     case .duplicate: "an item with these attributes already exists"
