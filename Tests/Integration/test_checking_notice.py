@@ -6,7 +6,7 @@ import time
 import pytest
 from support.access import lookup, store
 from support.keychain import Windows
-from support.notifications import Notifications, know_the_first
+from support.notifications import know_the_first, notifications  # noqa: F401 (a fixture)
 from support.person import ask_on_terminals
 from support.session import wait_until
 
@@ -26,13 +26,6 @@ def slow(session):
     stack = session.root / "pam.d/latchkey-item"
     stack.write_text(f"{stack.read_text().rstrip()}\nauth required pam_exec.so quiet {wait}\n")
     return leave
-
-
-@pytest.fixture
-def notifications(session):
-    shown = Notifications(session)
-    yield shown
-    shown.close()
 
 
 def test_a_window_that_is_gone_is_followed_by_a_notification(session, slow, notifications):

@@ -6,7 +6,7 @@ import time
 
 import pytest
 from gi.repository import GLib
-from support.notifications import MARKER, Notifications
+from support.notifications import MARKER, Notifications, notifications  # noqa: F401 (a fixture)
 from support.peer import SECRETS, Peer
 from support.session import wait_until
 from support.vaultreader import blake2b, number
@@ -18,13 +18,6 @@ STORES = {
     ".local/share/kwalletd/kdewallet.kwl": "latchkey import kwallet",
     ".local/share/keyrings/v1/default.keyring": "latchkey import oo7",
 }
-
-
-@pytest.fixture
-def notifications(new_session):
-    shown = Notifications(new_session)
-    yield shown
-    shown.close()
 
 
 def leave(session, path, content="what nobody reads"):

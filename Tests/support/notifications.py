@@ -1,5 +1,6 @@
 """What a desktop shows notifications with, on a session's bus."""
 
+import pytest
 from gi.repository import Gio, GLib
 from support.peer import Peer
 
@@ -51,3 +52,11 @@ class Notifications:
 
     def close(self):
         self.peer.close()
+
+
+@pytest.fixture
+def notifications(new_session):
+    """A session's desktop that shows them."""
+    shown = Notifications(new_session)
+    yield shown
+    shown.close()
