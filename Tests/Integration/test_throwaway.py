@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 
+import pexpect
 from support.pace import seconds
 from support.session import REPOSITORY, Session, is_alive, wait_until
 
@@ -146,3 +147,16 @@ def test_a_prompt_can_open_the_terminal(stage):
     assert os.fstat(terminal).st_uid == owner
     os.close(control)
     os.close(terminal)
+
+
+def test_the_shell_after_the_tour_is_logged_in(stage):
+    terminal = pexpect.spawn(str(THROWAWAY), ["--stage", str(stage), "--", "tour"], encoding="utf-8", timeout=seconds(10))
+    terminal.expect("Every step did what it says.", timeout=seconds(60))
+    terminal.expect("The login password is: correct horse")
+    terminal.expect(r"throw-away session ~\$ ")
+    terminal.sendline("latchkey status")
+    terminal.expect(r"State +unlocked")
+    terminal.sendline("exit")
+    terminal.expect(pexpect.EOF)
+    terminal.close()
+    assert terminal.exitstatus == 0
