@@ -52,6 +52,18 @@ struct ContextTests {
     #expect(authentication?.context === context)
   }
 
+  @Test("A program catches a reason by the name of the error, and keeps the title that no prompt shows")
+  func ported() {
+    let context = LAContext()
+    context.localizedFallbackTitle = ""
+    #expect(context.localizedFallbackTitle == "")
+    func isCancelled(_ error: any Error) -> Bool {
+      do { throw error } catch LAError.userCancel, LAError.appCancel { return true } catch { return false }
+    }
+    #expect(isCancelled(LAError(.userCancel)) && isCancelled(LAError(LAError.appCancel)))
+    #expect(!isCancelled(LAError(.userFallback)) && !isCancelled(CocoaError(.fileNoSuchFile)))
+  }
+
   @Test("A context keeps its identity through a dictionary, and stores learn of it")
   func identity() {
     let context = LAContext()

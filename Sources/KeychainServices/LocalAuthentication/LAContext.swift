@@ -10,6 +10,7 @@ open class LAContext: NSObject, @unchecked Sendable {
   private struct State {
     var localizedReason = ""
     var localizedCancelTitle: String?
+    var localizedFallbackTitle: String?
     var interactionNotAllowed = false
     var reuseDuration: TimeInterval = 0
     var passphrase: LockedBytes?
@@ -33,6 +34,13 @@ open class LAContext: NSObject, @unchecked Sendable {
   open var localizedCancelTitle: String? {
     get { state.withLock { $0.localizedCancelTitle } }
     set { state.withLock { $0.localizedCancelTitle = newValue } }
+  }
+
+  /// The word on the button for another way than biometry; nil for the prompter's own. It is kept, and no prompt on Linux shows
+  /// it.
+  open var localizedFallbackTitle: String? {
+    get { state.withLock { $0.localizedFallbackTitle } }
+    set { state.withLock { $0.localizedFallbackTitle = newValue } }
   }
 
   /// Whether the person must not be asked. Where it would be necessary, calls are `errSecInteractionNotAllowed`.

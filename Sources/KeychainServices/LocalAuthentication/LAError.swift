@@ -63,3 +63,55 @@ public struct LAError: CustomNSError, Hashable, Sendable {
   /// The reason's number.
   public var errorCode: Int { code.rawValue }
 }
+
+// The reasons under the name of the error, as `catch LAError.userCancel` needs them.
+extension LAError {
+  /// ``Code/authenticationFailed``.
+  public static let authenticationFailed = Code.authenticationFailed
+  /// ``Code/userCancel``.
+  public static let userCancel = Code.userCancel
+  /// ``Code/userFallback``.
+  public static let userFallback = Code.userFallback
+  /// ``Code/systemCancel``.
+  public static let systemCancel = Code.systemCancel
+  /// ``Code/passcodeNotSet``.
+  public static let passcodeNotSet = Code.passcodeNotSet
+  /// ``Code/biometryNotAvailable``.
+  public static let biometryNotAvailable = Code.biometryNotAvailable
+  /// ``Code/biometryNotEnrolled``.
+  public static let biometryNotEnrolled = Code.biometryNotEnrolled
+  /// ``Code/biometryLockout``.
+  public static let biometryLockout = Code.biometryLockout
+  /// ``Code/appCancel``.
+  public static let appCancel = Code.appCancel
+  /// ``Code/invalidContext``.
+  public static let invalidContext = Code.invalidContext
+  /// ``Code/companionNotAvailable``.
+  public static let companionNotAvailable = Code.companionNotAvailable
+  /// ``Code/biometryNotPaired``.
+  public static let biometryNotPaired = Code.biometryNotPaired
+  /// ``Code/biometryDisconnected``.
+  public static let biometryDisconnected = Code.biometryDisconnected
+  /// ``Code/invalidDimensions``.
+  public static let invalidDimensions = Code.invalidDimensions
+  /// ``Code/notInteractive``.
+  public static let notInteractive = Code.notInteractive
+  /// ``Code/touchIDNotAvailable``.
+  public static let touchIDNotAvailable = Code.touchIDNotAvailable
+  /// ``Code/touchIDNotEnrolled``.
+  public static let touchIDNotEnrolled = Code.touchIDNotEnrolled
+  /// ``Code/touchIDLockout``.
+  public static let touchIDLockout = Code.touchIDLockout
+  /// ``Code/watchNotAvailable``.
+  public static let watchNotAvailable = Code.watchNotAvailable
+}
+
+extension LAError.Code {
+  /// Whether an error has this reason: for `catch`.
+  ///
+  /// - Parameters:
+  ///   - code: The reason.
+  ///   - error: Any error.
+  /// - Returns: False for an error that is no ``LAError``.
+  public static func ~= (code: LAError.Code, error: any Error) -> Bool { (error as? LAError)?.code == code }
+}
