@@ -60,7 +60,7 @@ struct ForeignItemTests {
       of: found, item, by: ItemChanges(["labl": Data("M".utf8)] as NSDictionary, of: .genericPassword))
     #expect(renamed.written.item?.label == "M" && renamed.written.item?.attributes["keychain:labl"] == "data")
     for changes in [["agrp": "TEAM.shared"], ["sync": true]] as [NSDictionary] {
-      #expect(throws: ItemFailure(errSecNoAccessForItem)) {
+      #expect(throws: ItemFailure(errSecNoAccessForItem, .foreignItem)) {
         try ItemChange(of: found, item, by: ItemChanges(changes, of: .genericPassword))
       }
     }

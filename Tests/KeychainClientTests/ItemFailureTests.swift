@@ -26,6 +26,29 @@ struct ItemFailureTests {
     #expect(ItemFailure(BusError(name: name, message: "")).status == status)
   }
 
+  @Test("A code with several causes names its cause")
+  func causes() {
+    func cause(_ name: String) -> FailureCause? { ItemFailure(BusError(name: name, message: "")).cause }
+    #expect(cause("org.latchkey.Error.NoPasscode") == .noPasscode)
+    #expect(cause("org.latchkey.Error.NoFingers") == .noEnrolledFinger)
+    #expect(cause("org.latchkey.Error.Duplicate") == nil)
+    func cause(_ end: PromptOutcome) -> FailureCause? { ItemFailure(end)?.cause }
+    #expect(cause(.refused) == .wrongAnswer)
+    #expect(cause(.fingers) == .otherFingers)
+    #expect(cause(.unavailable) == .nobodyToAsk)
+  }
+
+  @Test(
+    "Where nobody can be asked, an item that only a finger opens names the finger",
+    arguments: [
+      ("biometry-any", FailureCause.noFinger), ("biometry-current-set,application-password", .noFinger),
+      ("biometry-any,and,device-passcode", .noFinger), ("biometry-any,or,device-passcode", .nobodyToAsk),
+      ("user-presence", .nobodyToAsk), ("application-password", .nobodyToAsk),
+    ])
+  func finger(control: String, cause: FailureCause) throws {
+    #expect(ItemFailure(PromptOutcome.unavailable, for: try AccessControl(text: control))?.cause == cause)
+  }
+
   @Test("How a prompt ended")
   func prompts() {
     func status(_ end: PromptOutcome) -> OSStatus? { ItemFailure(end)?.status }

@@ -33,6 +33,21 @@ struct ErrorTests {
     #expect(KeychainError.notFound.localizedDescription == "The specified item could not be found in the keychain.")
   }
 
+  @Test("An error keeps the cause of its call, on every thread and after later calls")
+  func cause() async {
+    let vault = Vault(groups: [])
+    let keychain = vault.keychain()
+    do throws(KeychainError) {
+      _ = try await keychain.get("anna")
+      Issue.record("it was read without a group")
+    } catch {
+      vault.add([kSecAttrService: "other"])
+      #expect(error == .missingEntitlement)
+      #expect(error.message.hasPrefix("A required entitlement isn't present. The program has no access group."))
+      #expect(error.localizedDescription == error.message)
+    }
+  }
+
   @Test("Where nothing stands behind the functions the error says so")
   func everyCall() {
     let status: OSStatus = errSecNotAvailable

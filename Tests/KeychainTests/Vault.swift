@@ -5,7 +5,12 @@ import Security
 
 /// A vault in memory that new keychains use.
 struct Vault {
-  let store = StandInStore()
+  let store: StandInStore
+
+  init() { store = StandInStore() }
+
+  /// For a program with these access groups.
+  init(groups: [String]) { store = StandInStore(groups: groups) }
 
   private var service: ItemService { ItemService(store: store) }
 

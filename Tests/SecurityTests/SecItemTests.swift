@@ -118,6 +118,7 @@ struct SecItemTests {
     #expect(keychain.delete(foreign) == errSecMissingEntitlement)
     #expect(keychain.update(foreign, [kSecAttrLabel: "x"]) == errSecMissingEntitlement)
     #expect(keychain.update(Keychain.password(), [kSecAttrAccessGroup: "OTHER.app"]) == errSecNoAccessForItem)
+    #expect(LastFailure.ofThread?.cause == .undeclaredGroup)
     #expect(keychain.update(Keychain.password(), [kSecAttrAccessGroup: "TEAM.shared"]) == errSecSuccess)
     #expect(keychain.store.items.allSatisfy { $0.accessGroup == "TEAM.shared" })
   }
@@ -127,6 +128,7 @@ struct SecItemTests {
     let keychain = Keychain(groups: [])
     #expect(keychain.add(Keychain.password()) == errSecMissingEntitlement)
     #expect(keychain.status(Keychain.password()) == errSecMissingEntitlement)
+    #expect(LastFailure.ofThread?.cause == .noGroup)
     #expect(keychain.update(Keychain.password(), [:]) == errSecMissingEntitlement)
     #expect(keychain.delete(Keychain.password()) == errSecMissingEntitlement)
   }

@@ -1,87 +1,90 @@
 public import Foundation
 public import Security
 
-/// Why a call did not do what it was asked for. Each case is something that a program can do something about.
-public enum KeychainError: Error, Hashable, Sendable {
-  /// There is no such item.
-  case notFound
-  /// Such an item is there already.
-  case duplicate
-  /// The item cannot be read or changed now: the session is locked, or the person would have to be asked and may not be, or
-  /// cannot be. Worth another try after the next unlock.
-  case locked
-  /// The person dismissed the question; or the task was cancelled before its call began.
-  case cancelled
-  /// The answer of the person or the program was wrong; a passcode class without a login password; an item that waits for the
-  /// fingers that were enrolled when it was stored.
-  case authenticationFailed
-  /// There is no vault: its service does not run and cannot be started.
-  case notAvailable
-  /// The program does not belong to the access group.
-  case missingEntitlement
-  /// Values that do not go together, as flags of an access control.
-  case invalidParameter
-  /// Nothing on Linux does this: an access control that only a watch could meet.
-  case unsupported
-  /// The secret is larger than the vault takes: 32 MiB.
-  case tooLarge
-  /// No room on the disk. Nothing was changed.
-  case diskFull
-  /// The vault takes no changes.
-  case readOnly
-  /// The item is damaged on the disk.
-  case damaged
-  /// The secret is no text in UTF-8, and text was asked for. As data it can be had.
-  case notText
-  /// Anything else, with its code.
-  case other(OSStatus)
+/// The reason why a call failed.
+///
+/// The names below are its values: `switch error { case .notFound: signIn() default: show(error.message) }`. Two errors with the
+/// same reason are equal, whatever their messages say.
+public struct KeychainError: Error, Sendable {
+  /// The code: what the function of the module Security returned.
+  public let status: OSStatus
+  /// Whether it is ``notText``, which shares its code with ``damaged``.
+  private let isNotText: Bool
+  /// The message of the call that failed; nil for a name below.
+  private let callMessage: String?
 
-  /// The case for a code; nil for `errSecSuccess`.
+  private init(_ status: OSStatus, isNotText: Bool = false, message: String? = nil) {
+    self.status = status
+    self.isNotText = isNotText
+    callMessage = message
+  }
+
+  /// The error for a code; nil for `errSecSuccess`. Make it on the thread of the call, before the next call there: then it has
+  /// the cause in its ``message``.
   ///
   /// - Parameter status: The code that a function of the module Security returned.
   public init?(status: OSStatus) {
-    switch status {
-    case errSecSuccess: return nil
-    case errSecItemNotFound: self = .notFound
-    case errSecDuplicateItem: self = .duplicate
-    case errSecInteractionNotAllowed: self = .locked
-    case errSecUserCanceled: self = .cancelled
-    case errSecAuthFailed: self = .authenticationFailed
-    case errSecNotAvailable: self = .notAvailable
-    case errSecMissingEntitlement: self = .missingEntitlement
-    case errSecParam: self = .invalidParameter
-    case errSecUnimplemented: self = .unsupported
-    case errSecDataTooLarge: self = .tooLarge
-    case errSecDiskFull: self = .diskFull
-    case errSecReadOnly: self = .readOnly
-    case errSecDecode: self = .damaged
-    default: self = .other(status)
-    }
+    guard status != errSecSuccess else { return nil }
+    self.init(status, message: SecCopyErrorMessageString(status, nil) as String?)
   }
 
-  /// The code: what the function of the module Security returned.
-  public var status: OSStatus {
-    switch self {
-    case .notFound: errSecItemNotFound
-    case .duplicate: errSecDuplicateItem
-    case .locked: errSecInteractionNotAllowed
-    case .cancelled: errSecUserCanceled
-    case .authenticationFailed: errSecAuthFailed
-    case .notAvailable: errSecNotAvailable
-    case .missingEntitlement: errSecMissingEntitlement
-    case .invalidParameter: errSecParam
-    case .unsupported: errSecUnimplemented
-    case .tooLarge: errSecDataTooLarge
-    case .diskFull: errSecDiskFull
-    case .readOnly: errSecReadOnly
-    case .damaged, .notText: errSecDecode
-    case .other(let status): status
-    }
+  /// Apple's sentence for the code, in English; `OSStatus N` for a code that has none. An error that a call threw adds the
+  /// cause, and what to do, if the code has several causes.
+  public var message: String {
+    callMessage ?? SecCopyErrorMessageString(status, nil) as String? ?? "OSStatus \(status)"
+  }
+}
+
+extension KeychainError {
+  /// There is no such item.
+  public static let notFound = KeychainError(errSecItemNotFound)
+  /// Such an item exists already.
+  public static let duplicate = KeychainError(errSecDuplicateItem)
+  /// The item cannot be read or changed now: the session is locked, or the program forbids asking, or nobody can be asked.
+  /// ``message`` says which. Only a locked session makes another try after the next unlock worthwhile.
+  public static let locked = KeychainError(errSecInteractionNotAllowed)
+  /// The person dismissed the prompt, or the task was cancelled before its call began.
+  public static let cancelled = KeychainError(errSecUserCanceled)
+  /// The answer of the person or the program was wrong, the login has no password for a passcode class, or the enrolled
+  /// fingers are not those that the item requires. ``message`` says which.
+  public static let authenticationFailed = KeychainError(errSecAuthFailed)
+  /// There is no vault: its service does not run and cannot be started.
+  public static let notAvailable = KeychainError(errSecNotAvailable)
+  /// The program does not belong to the access group.
+  public static let missingEntitlement = KeychainError(errSecMissingEntitlement)
+  /// Values that contradict each other, such as flags of an access control.
+  public static let invalidParameter = KeychainError(errSecParam)
+  /// Linux has nothing that does this: an access control that only a watch could meet.
+  public static let unsupported = KeychainError(errSecUnimplemented)
+  /// The secret is larger than 32 MiB.
+  public static let tooLarge = KeychainError(errSecDataTooLarge)
+  /// The disk has no room. Nothing was changed.
+  public static let diskFull = KeychainError(errSecDiskFull)
+  /// The vault takes no changes. No call throws it.
+  public static let readOnly = KeychainError(errSecReadOnly)
+  /// The item is damaged on the disk.
+  public static let damaged = KeychainError(errSecDecode)
+  /// The secret is not UTF-8, and the call reads text. Read it as data.
+  public static let notText = KeychainError(errSecDecode, isNotText: true)
+
+  /// Any other error, by its code.
+  ///
+  /// - Parameter status: The code.
+  /// - Returns: The error.
+  public static func other(_ status: OSStatus) -> KeychainError { KeychainError(status) }
+}
+
+extension KeychainError: Hashable {
+  /// Whether two have the same reason. Their messages do not count.
+  public static func == (one: KeychainError, other: KeychainError) -> Bool {
+    one.status == other.status && one.isNotText == other.isNotText
   }
 
-  /// Apple's sentence for the code, in English; `OSStatus N` for a code that has none. On the thread of the call, and before the
-  /// next call there, the cause follows, and what to do.
-  public var message: String { SecCopyErrorMessageString(status, nil) as String? ?? "OSStatus \(status)" }
+  /// Hashes the reason.
+  public func hash(into hasher: inout Hasher) {
+    hasher.combine(status)
+    hasher.combine(isNotText)
+  }
 }
 
 extension KeychainError: LocalizedError {

@@ -13,7 +13,7 @@ struct ItemChange: Equatable {
     let new = changes.applied(to: item)
     if !found.isOwn {
       guard new.accessGroup == item.accessGroup, new.isSynchronizable == item.isSynchronizable else {
-        throw ItemFailure(errSecNoAccessForItem)
+        throw ItemFailure(errSecNoAccessForItem, .foreignItem)
       }
     }
     let (former, wanted) = (item.protection, new.protection)

@@ -7,10 +7,12 @@ extension ItemFailure {
   /// The code for the vault's answer.
   init(_ error: BusError) {
     let status: OSStatus
+    var cause: FailureCause?
     switch error.name {
     case BusError.lockedName: status = errSecInteractionNotAllowed
     case "org.latchkey.Error.Duplicate": status = errSecDuplicateItem
-    case "org.latchkey.Error.NoPasscode", "org.latchkey.Error.NoFingers": status = errSecAuthFailed
+    case "org.latchkey.Error.NoPasscode": (status, cause) = (errSecAuthFailed, .noPasscode)
+    case "org.latchkey.Error.NoFingers": (status, cause) = (errSecAuthFailed, .noEnrolledFinger)
     case "org.latchkey.Error.Damaged": status = errSecDecode
     case "org.latchkey.Error.Unavailable": status = errSecNotAvailable
     // The vault's error when the disk is full.
@@ -23,7 +25,7 @@ extension ItemFailure {
     case _ where error.isUnsent || error.isUnanswered || error.isStandard("AccessDenied"): status = errSecNotAvailable
     default: status = errSecInternalComponent
     }
-    self.init(status)
+    self.init(status, cause)
   }
 
   /// One code for every reason why there is no connection; the cause is for the person.
@@ -39,12 +41,16 @@ extension ItemFailure {
   }
 
   /// How a prompt ended that did not give what was wanted.
-  init?(_ outcome: PromptOutcome) {
+  ///
+  /// - Parameter control: The requirements that it was about; nil if they are not known.
+  init?(_ outcome: PromptOutcome, for control: AccessControl? = nil) {
     switch outcome {
     case .accepted: return nil
     case .dismissed: self.init(errSecUserCanceled)
-    case .refused, .fingers: self.init(errSecAuthFailed)
-    case .unavailable: self.init(errSecInteractionNotAllowed, .nobodyToAsk)
+    case .refused: self.init(errSecAuthFailed, .wrongAnswer)
+    case .fingers: self.init(errSecAuthFailed, .otherFingers)
+    case .unavailable:
+      self.init(errSecInteractionNotAllowed, control?.requiresFinger == true ? .noFinger : .nobodyToAsk)
     case .withdrawn: self.init(errSecInteractionNotAllowed)
     case .duplicate: self.init(errSecDuplicateItem)
     }
@@ -52,6 +58,14 @@ extension ItemFailure {
 
   /// The name of an error of this process: it has no memory left.
   static let noMemoryName = "org.latchkey.Error.NoMemory"
+}
+
+extension AccessControl {
+  /// Whether nothing is enough without a finger.
+  fileprivate var requiresFinger: Bool {
+    let fingers = conditions.intersection([.biometryAny, .biometryCurrentSet])
+    return combination == .all ? !fingers.isEmpty : !fingers.isEmpty && fingers == conditions
+  }
 }
 
 extension BusError {

@@ -77,7 +77,7 @@ final class Person {
   /// Has the person unlock objects.
   func unlock(_ paths: [String], isScreenLocked: Bool) throws(ItemFailure) {
     try checkMayAsk(isScreenLocked: isScreenLocked)
-    try ask(paths, words(withPassphrase: false), on: access())
+    try ask(paths, nil, words(withPassphrase: false), on: access())
   }
 
   /// Has the person meet an item's requirements, for this connection.
@@ -88,11 +88,13 @@ final class Person {
   ) throws(ItemFailure) {
     guard let control else { throw ItemFailure(errSecInteractionNotAllowed) }
     if !canOpenAlone(control) { try checkMayAsk(isScreenLocked: isScreenLocked) }
-    try ask([path], words(for: control), on: access)
+    try ask([path], control, words(for: control), on: access)
   }
 
-  private func ask(_ paths: [String], _ words: PromptWords, on access: VaultAccess) throws(ItemFailure) {
+  private func ask(
+    _ paths: [String], _ control: AccessControl?, _ words: PromptWords, on access: VaultAccess
+  ) throws(ItemFailure) {
     let end = try access.with(.asking) { link throws(BusError) in try link.unlock(paths, words) }
-    if let failure = ItemFailure(end) { throw failure }
+    if let failure = ItemFailure(end, for: control) { throw failure }
   }
 }

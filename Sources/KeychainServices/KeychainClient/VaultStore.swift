@@ -191,7 +191,7 @@ struct VaultStore: ItemStore {
     let end = try access.with(.asking) { link throws(BusError) in
       try link.perform(prompt, person.words(withPassphrase: needsPassphrase))
     }
-    if let failure = ItemFailure(end) { throw failure }
+    if let failure = ItemFailure(end, for: change.former.control) { throw failure }
   }
 
   // MARK: - delete

@@ -9,9 +9,9 @@ package struct AccessGroups: Hashable, Sendable {
   ///
   /// - Throws: `errSecMissingEntitlement` if the program does not belong to the group, or has no groups.
   func groupForNewItem(named name: String?) throws(ItemFailure) -> String {
-    guard let chosen = name ?? names.first, names.contains(chosen) else {
-      throw ItemFailure(errSecMissingEntitlement, .undeclaredGroup)
-    }
+    guard let first = names.first else { throw ItemFailure(errSecMissingEntitlement, .noGroup) }
+    let chosen = name ?? first
+    guard names.contains(chosen) else { throw ItemFailure(errSecMissingEntitlement, .undeclaredGroup) }
     return chosen
   }
 
@@ -20,7 +20,7 @@ package struct AccessGroups: Hashable, Sendable {
   /// - Throws: `errSecMissingEntitlement` as for new items.
   func groupsForSearch(named name: String?) throws(ItemFailure) -> [String] {
     guard let name else {
-      guard !names.isEmpty else { throw ItemFailure(errSecMissingEntitlement, .undeclaredGroup) }
+      guard !names.isEmpty else { throw ItemFailure(errSecMissingEntitlement, .noGroup) }
       return names
     }
     return [try groupForNewItem(named: name)]

@@ -49,7 +49,7 @@ package struct Authentication: Sendable {
   /// - Throws: `errSecAuthFailed` for one that is invalidated.
   mutating func settle() throws(ItemFailure) {
     guard let context else { return }
-    guard !context.isInvalidated else { throw ItemFailure(errSecAuthFailed) }
+    guard !context.isInvalidated else { throw ItemFailure(errSecAuthFailed, .invalidatedContext) }
     if context.forbidsInteraction, interaction == .allowed { interaction = .forbidden }
     reason = context.reason ?? reason
   }

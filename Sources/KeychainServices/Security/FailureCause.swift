@@ -8,8 +8,24 @@ package enum FailureCause: Hashable, Sendable {
   case askingForbidden
   /// The person would have to be asked, and nothing can show the prompt.
   case nobodyToAsk
-  /// The program did not declare the access group, or its file of groups cannot be read.
+  /// The person would have to show a finger, and there is no reader, no finger, or nothing that can show the prompt.
+  case noFinger
+  /// The program did not declare the access group.
   case undeclaredGroup
+  /// The program has no access group: its file of groups is malformed, or names none.
+  case noGroup
+  /// An item of another program would move to another access group, or become synchronizable.
+  case foreignItem
+  /// The person's answers were wrong.
+  case wrongAnswer
+  /// The enrolled fingers are not those that the item requires, or nobody knows which ones are.
+  case otherFingers
+  /// No finger is enrolled that a new item could be bound to.
+  case noEnrolledFinger
+  /// The login has no password, which the item's class requires.
+  case noPasscode
+  /// The program invalidated its context.
+  case invalidatedContext
   /// There is no session bus.
   case noBus
   /// Nothing on the session bus keeps secrets.
@@ -29,9 +45,23 @@ package enum FailureCause: Hashable, Sendable {
       "The item requires the person, and the program forbids asking. Allow it with kSecUseAuthenticationUI or the context."
     case .nobodyToAsk:
       "The item requires the person, and no desktop or terminal can show a prompt. Start the program in a session."
+    case .noFinger:
+      "The item requires a finger, and there is no fingerprint reader, no enrolled finger, or no desktop or terminal "
+        + "that can show a prompt. Enroll a finger with 'fprintd-enroll'."
     case .undeclaredGroup:
       "The program did not declare this access group. Add it to keychain-access-groups in NAME.entitlements beside the "
         + "executable, or to LATCHKEY_ACCESS_GROUPS."
+    case .noGroup:
+      "The program has no access group. Correct the file NAME.entitlements beside the executable: it is not a property list, "
+        + "or names no group."
+    case .foreignItem:
+      "Another program stored the item, so it cannot move to an access group or become synchronizable. Store a new one."
+    case .wrongAnswer: "The password, passphrase or finger was not accepted."
+    case .otherFingers:
+      "The item requires the fingers that were enrolled when it was stored, and they changed. Run 'latchkey status'."
+    case .noEnrolledFinger: "No finger is enrolled, so the item cannot be bound to one. Run 'fprintd-enroll'."
+    case .noPasscode: "The login has no password, which this class requires. Set one with 'passwd'."
+    case .invalidatedContext: "The program invalidated its LAContext. Make a new one."
     case .noBus: "There is no session bus. Start the program in a login session, or set DBUS_SESSION_BUS_ADDRESS."
     case .noVault:
       "No vault answers on the session bus. Run 'latchkey doctor'. A Flatpak needs --talk-name=org.freedesktop.secrets."

@@ -28,7 +28,9 @@ package struct ItemChanges: Sendable {
   ///
   /// - Throws: `errSecNoAccessForItem`.
   func check(against groups: AccessGroups) throws(ItemFailure) {
-    guard accessGroup.map(groups.names.contains) ?? true else { throw ItemFailure(errSecNoAccessForItem) }
+    guard accessGroup.map(groups.names.contains) ?? true else {
+      throw ItemFailure(errSecNoAccessForItem, .undeclaredGroup)
+    }
   }
 
   /// An item with the changes.
