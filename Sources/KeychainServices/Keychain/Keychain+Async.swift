@@ -15,8 +15,9 @@ extension Keychain {
   ///   - account: The name of the account.
   ///   - reason: The text for the person when they are asked.
   ///   - context: Brings the item's passphrase, forbids to ask, or keeps an answer for some time.
-  /// - Returns: The bytes, as the form that waits.
-  /// - Throws: As the form that waits.
+  /// - Returns: The bytes, as they were stored.
+  /// - Throws: ``KeychainError/notFound``, ``KeychainError/locked``, ``KeychainError/cancelled``,
+  ///   ``KeychainError/authenticationFailed``, or another ``KeychainError``.
   public func get(
     _ account: String, reason: String? = nil, context: LAContext? = nil
   ) async throws(KeychainError) -> Data {
@@ -34,7 +35,8 @@ extension Keychain {
   ///   - reason: The text for the person when they are asked.
   ///   - context: Brings the item's passphrase, forbids to ask, or keeps an answer for some time.
   /// - Returns: The text.
-  /// - Throws: As the form that waits.
+  /// - Throws: ``KeychainError/notText`` if the bytes are not UTF-8, ``KeychainError/notFound``, ``KeychainError/locked``,
+  ///   ``KeychainError/cancelled``, ``KeychainError/authenticationFailed``, or another ``KeychainError``.
   public func getString(
     _ account: String, reason: String? = nil, context: LAContext? = nil
   ) async throws(KeychainError) -> String {
@@ -51,11 +53,13 @@ extension Keychain {
   /// - Parameters:
   ///   - secret: Any bytes; 32 MiB at most.
   ///   - account: The name of the account.
-  ///   - accessibility: When it can be read; nil as in the form that waits.
-  ///   - flags: The requirements for each read; none as in the form that waits.
+  ///   - accessibility: When it can be read; nil for the ``Keychain/accessibility`` of this value, or the item's own if it exists.
+  ///   - flags: The requirements for each read; none for no requirement, or the item's own if it exists.
   ///   - reason: The text for the person when they are asked.
   ///   - context: Brings the item's passphrase, or forbids to ask.
-  /// - Throws: As the form that waits.
+  /// - Throws: ``KeychainError/authenticationFailed`` for a passcode class where the login has no password, and for
+  ///   `biometryCurrentSet` where no finger is enrolled; ``KeychainError/invalidParameter`` for flags that do not go together;
+  ///   ``KeychainError/locked``, ``KeychainError/tooLarge``, ``KeychainError/diskFull``, or another ``KeychainError``.
   public func set(
     _ secret: Data, for account: String, accessibility: KeychainItemAccessibility? = nil,
     asking flags: SecAccessControlCreateFlags = [], reason: String? = nil, context: LAContext? = nil
@@ -74,11 +78,13 @@ extension Keychain {
   /// - Parameters:
   ///   - text: The secret.
   ///   - account: The name of the account.
-  ///   - accessibility: When it can be read; nil as in the form that waits.
-  ///   - flags: The requirements for each read; none as in the form that waits.
+  ///   - accessibility: When it can be read; nil for the ``Keychain/accessibility`` of this value, or the item's own if it exists.
+  ///   - flags: The requirements for each read; none for no requirement, or the item's own if it exists.
   ///   - reason: The text for the person when they are asked.
   ///   - context: Brings the item's passphrase, or forbids to ask.
-  /// - Throws: As the form that waits.
+  /// - Throws: ``KeychainError/authenticationFailed`` for a passcode class where the login has no password, and for
+  ///   `biometryCurrentSet` where no finger is enrolled; ``KeychainError/invalidParameter`` for flags that do not go together;
+  ///   ``KeychainError/locked``, ``KeychainError/tooLarge``, ``KeychainError/diskFull``, or another ``KeychainError``.
   public func set(
     _ text: String, for account: String, accessibility: KeychainItemAccessibility? = nil,
     asking flags: SecAccessControlCreateFlags = [], reason: String? = nil, context: LAContext? = nil
@@ -90,8 +96,8 @@ extension Keychain {
   /// Deletes the item of an account, without holding up other tasks.
   ///
   /// - Parameter account: The name of the account.
-  /// - Throws: As the form that waits; ``KeychainError/cancelled`` where the task was cancelled before the call began, and
-  ///   nothing is deleted.
+  /// - Throws: ``KeychainError/notFound`` if there is no such item; ``KeychainError/cancelled`` if the task was cancelled before
+  ///   the call began, and nothing is deleted; or another ``KeychainError``.
   public func delete(_ account: String) async throws(KeychainError) {
     try await CallThreads.shared.run { () throws(KeychainError) in try delete(account) }
   }
@@ -101,7 +107,8 @@ extension Keychain {
   /// Cancelling the task before the call begins has it throw ``KeychainError/cancelled``, and nothing is deleted. Once begun
   /// it is not interrupted.
   ///
-  /// - Throws: As the form that waits.
+  /// - Throws: ``KeychainError/notAvailable`` without a vault, ``KeychainError/locked`` before the first login for items of other
+  ///   programs, or another ``KeychainError``.
   public func deleteAll() async throws(KeychainError) {
     try await CallThreads.shared.run { () throws(KeychainError) in try deleteAll() }
   }
@@ -110,7 +117,8 @@ extension Keychain {
   ///
   /// - Parameter account: The name of the account.
   /// - Returns: Whether there is one.
-  /// - Throws: As the form that waits; ``KeychainError/cancelled`` where the task was cancelled before the call began.
+  /// - Throws: ``KeychainError/notAvailable`` without a vault; ``KeychainError/cancelled`` if the task was cancelled before the
+  ///   call began; or another ``KeychainError``.
   public func contains(_ account: String) async throws(KeychainError) -> Bool {
     try await CallThreads.shared.run { () throws(KeychainError) in try contains(account) }
   }
@@ -119,7 +127,8 @@ extension Keychain {
   ///
   /// - Parameter context: May forbid to ask the person where the session's vault is locked.
   /// - Returns: Their names, each once.
-  /// - Throws: As the form that waits; ``KeychainError/cancelled`` where the task was cancelled before the call began.
+  /// - Throws: ``KeychainError/locked`` if one of the items is locked; ``KeychainError/cancelled`` if the person dismissed the
+  ///   prompt, or the task was cancelled before the call began; or another ``KeychainError``.
   public func accounts(context: LAContext? = nil) async throws(KeychainError) -> [String] {
     try await CallThreads.shared.run { () throws(KeychainError) in try accounts(context: context) }
   }

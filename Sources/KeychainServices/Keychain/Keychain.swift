@@ -92,8 +92,9 @@ public struct Keychain: Sendable {
   ///   - context: Brings the item's passphrase (`applicationPassword`), which the person is asked for otherwise; forbids to
   ///     ask.
   /// - Throws: ``KeychainError/authenticationFailed`` for
-  ///   ``KeychainItemAccessibility/whenPasscodeSetThisDeviceOnly`` where the login has no password, and for fingers
-  ///   where none is enrolled; ``KeychainError/invalidParameter`` for flags that do not go together;
+  ///   ``KeychainItemAccessibility/whenPasscodeSetThisDeviceOnly`` where the login has no password, and for
+  ///   `biometryCurrentSet` where no finger is enrolled (`biometryAny` is stored);
+  ///   ``KeychainError/invalidParameter`` for flags that do not go together;
   ///   ``KeychainError/tooLarge``, ``KeychainError/diskFull``, or another ``KeychainError``.
   public func set(
     _ secret: Data, for account: String, accessibility: KeychainItemAccessibility? = nil,

@@ -23,7 +23,7 @@ public typealias CFError = NSError
 public typealias CFTypeRef = AnyObject
 /// A position or a count.
 public typealias CFIndex = Int
-/// Bits that say how.
+/// A set of option bits.
 public typealias CFOptionFlags = UInt
 /// The number of a class of objects.
 public typealias CFTypeID = UInt

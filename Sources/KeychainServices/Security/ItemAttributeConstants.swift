@@ -11,8 +11,8 @@ public nonisolated(unsafe) let kSecAttrAccessControl: CFString = "accc"
 /// The access group. Without, a new item goes to the program's first group, and a search covers all of its groups.
 public nonisolated(unsafe) let kSecAttrAccessGroup: CFString = "agrp"
 
-/// Whether the item is one of those that Apple's systems synchronise. On Linux nothing is synchronised: items with and
-/// without are two sets, and searches without this key see only the second.
+/// Whether Apple's systems would synchronise the item. On Linux nothing is synchronised. A search without this key finds only
+/// items that are not synchronizable.
 public nonisolated(unsafe) let kSecAttrSynchronizable: CFString = "sync"
 
 /// For searches: items of both sets.
