@@ -316,11 +316,11 @@ pictures: ## the drawing and the plots of the documents, from docs/pictures/day.
 	$(PYTHON) Tests/Benchmark/plots.py docs/BENCHMARKS.md docs/pictures
 
 # The public symbols of a module and the articles beside its source. A link that leads nowhere is an error.
-docs: ## the documentation of the modules LatchkeyKeychain and Security, as archives in .build/docs
+docs: ## the documentation of the modules for Swift programs, as archives in .build/docs
 	swift build $(SWIFTFLAGS) --target LatchkeyKeychain
 	rm -rf .build/docs
 	target=$$(swiftc -print-target-info | sed -n 's/^ *"triple": "\(.*\)",/\1/p' | head -1) && \
-	  for module in LatchkeyKeychain Security; do mkdir -p .build/docs/symbols/$$module && \
+	  for module in LatchkeyKeychain LocalAuthentication Security; do mkdir -p .build/docs/symbols/$$module && \
 	  swift symbolgraph-extract -module-name $$module -target $$target -output-dir .build/docs/symbols/$$module \
 	  -I "$$(swift build $(SWIFTFLAGS) --show-bin-path)/Modules" -minimum-access-level public -skip-synthesized-members && \
 	  docc convert Sources/KeychainServices/$${module#Latchkey}/$$module.docc --additional-symbol-graph-dir .build/docs/symbols/$$module \

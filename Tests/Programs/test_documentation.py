@@ -14,6 +14,8 @@ def test_the_documentation_builds():
     assert built.returncode == 0 and "warning:" not in built.stdout, built.stdout
     archive = ROOT / ".build/docs/LatchkeyKeychain.doccarchive/data/documentation/latchkeykeychain"
     assert {"whenmayitberead.json", "keychain.json", "passwordkeychain.json"} <= {path.name for path in archive.iterdir()}
+    archive = ROOT / ".build/docs/LocalAuthentication.doccarchive/data/documentation/localauthentication"
+    assert {"lacontext.json", "laerror.json"} <= {path.name for path in archive.iterdir()}
     archive = ROOT / ".build/docs/Security.doccarchive/data/documentation/security"
     assert {"gettingstarted.json", "porting.json", "wherelinuxdiffers.json", "secitemadd(_:_:).json"} <= {path.name for path in archive.iterdir()}
 
