@@ -61,6 +61,14 @@ def test_the_topics_have_each_function_and_constant():
     assert {name for name in names if not name.startswith(("CF", "kCF"))} - topics == set()
 
 
+def test_the_page_of_porting_lists_as_absent_what_is_absent():
+    absent = (CATALOGUE / "Porting.md").read_text().partition("These names do not exist either:")[2].partition("These names exist")[0]
+    names = {name for line in absent.splitlines() for name in re.findall(r"\b(?:errSec|kSec|Sec|CF|kCF)\w+", line.split("|")[1] if "|" in line else "")}
+    assert len(names) > 15
+    text = "\n".join(path.read_text() for path in PUBLIC)
+    assert {name for name in names if re.search(rf"(?:let|func|var) {name}\b", text)} == set()
+
+
 @pytest.mark.parametrize("catalogue", sorted(LIBRARY.glob("*/*.docc")), ids=lambda path: path.stem)
 def test_the_topics_have_each_article(catalogue):
     entry = catalogue / f"{catalogue.stem}.md"
