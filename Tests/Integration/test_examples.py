@@ -22,7 +22,7 @@ SEALED = (
     "User interaction is not allowed. Nobody has unlocked the vault in this session yet. Log in with the password, or run "
     "'latchkey unlock'."
 )
-WRONG = "The user name or passphrase you entered is not correct."
+WRONG = "The user name or passphrase you entered is not correct. The password, passphrase or finger was not accepted."
 TWICE = "The specified item already exists in the keychain."
 ABSENT = "The specified item could not be found in the keychain."
 CANCELED = "User canceled the operation."

@@ -1,15 +1,19 @@
 """Rows of the SecItem functions where one code has several causes: the text for it names the cause, and what to do."""
 
 from support.conformance import (
-    FIRST, GIVES, LOCKED, SCREEN, UNLOCKED, add, context, copy, delete, genp, row, rows, says, silent, tried,
+    FIRST, GIVES, LOCKED, SCREEN, UNLOCKED, add, context, copy, delete, genp, invalidated, row, rows, says, silent, tried,
     update, using,
 )  # fmt: skip
 from support.program import (
-    ALL, CANCELED, DATA, FAIL, MISSING_ENTITLEMENT, NOT_ALLOWED, NOT_AVAILABLE, NOT_FOUND, keychain_caller, secret,  # noqa: F401
+    ALL, AUTH_FAILED, CANCELED, DATA, FAIL, MISSING_ENTITLEMENT, NOT_ALLOWED, NOT_AVAILABLE, NOT_FOUND, keychain_caller, secret,  # noqa: F401
 )
 
 UNIMPLEMENTED = -4
 PRESENCE = {"accc": {"control": "ak", "flags": 1}}
+ANY_FINGER = {"accc": {"control": "ak", "flags": 2}}
+ENROLLED_FINGERS = {"accc": {"control": "ak", "flags": 8}}
+NO_ACCESS = -25243
+WRONG = "The user name or passphrase you entered is not correct."
 NO_KEY = "User interaction is not allowed."
 STORED = (add(genp(), secret(b"x")),)
 
@@ -31,6 +35,12 @@ TABLE = [
             given=(add(genp(), PRESENCE, secret(b"x")),), person=GIVES),
         row("a group that is not declared", copy(genp(agrp="TEAM.undeclared")).is_(MISSING_ENTITLEMENT),
             says(MISSING_ENTITLEMENT, "A required entitlement isn't present.", "LATCHKEY_ACCESS_GROUPS")),
+        row("a group that is not declared, as the new one", update(genp(), {"agrp": "TEAM.undeclared"}).is_(NO_ACCESS),
+            says(NO_ACCESS, "The specified item has no access control.", "LATCHKEY_ACCESS_GROUPS"), given=STORED),
+        row("an invalidated context", context("gone"), invalidated("gone"), copy(genp(), using("gone")).is_(AUTH_FAILED),
+            says(AUTH_FAILED, WRONG, "invalidated"), given=STORED),
+        row("no finger is enrolled", add(genp(), ENROLLED_FINGERS, secret(b"x")).is_(AUTH_FAILED), says(AUTH_FAILED, WRONG, "No finger")),
+        row("no reader", reads(), says(NOT_ALLOWED, NO_KEY, "fingerprint reader"), given=(add(genp(), ANY_FINGER, secret(b"x")),)),
         row("a list of items", *(call({"class": "genp", "m_ItemList": []}).is_(UNIMPLEMENTED) for call in (add, copy, delete)),
             update({"class": "genp", "m_ItemList": []}, {"labl": "L"}).is_(UNIMPLEMENTED)),
         row("all are deleted", *(add(genp(acct=str(n)), secret(b"x")) for n in range(20)),
