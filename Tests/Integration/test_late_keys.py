@@ -2,7 +2,7 @@
 
 import pytest
 from support.control import (
-    HELLO, KEYS, LATE, LIVE, MAY_DERIVE, NOT_NOW, OPEN_SESSION, REFUSED, UNLOCK, Control, hello, keys, packet,
+    CLOSE_SESSION, HELLO, KEYS, LATE, LIVE, MAY_DERIVE, NOTHING as NOTHING_WANTED, NOT_NOW, OPEN_SESSION, REFUSED, UNLOCK, Control, hello, keys, packet,
 )
 from support.helper import now
 from support.peer import LOGIN, NOTHING, ROOT, SERVICE, Peer
@@ -75,6 +75,30 @@ def test_the_end_of_the_last_session_between_the_password_and_its_hello_wins(ope
     for moment, answer in ((given, REFUSED), (None, KEYS)):
         helper = Control(opened)
         assert helper.ask(hello(given=moment))[:3] == packet(HELLO, bytes([answer]))
+        helper.close()
+
+
+def test_a_beginning_that_is_reported_after_its_end_is_not_counted(opened):
+    """Where no logind reports sessions. Nothing would report that end again, and the vault would stay unlocked after the next logout."""
+    given = now()
+    assert opened.logout().returncode == 0
+    # Another one, whose helper was held until its own end had been reported.
+    for told in (hello(stage=CLOSE_SESSION), hello(stage=OPEN_SESSION, given=given)):
+        helper = Control(opened)
+        helper.ask(told)
+        helper.close()
+    assert opened.status()["state"] == "sealed"
+    assert opened.login().returncode == 0 and opened.status()["state"] == "unlocked"
+    assert opened.logout().returncode == 0
+    assert opened.status()["state"] == "sealed"
+
+
+def test_a_session_whose_end_was_reported_first_wants_no_keys(session):
+    given = now()
+    session.start_daemon()
+    for fields, answer in (({"stage": CLOSE_SESSION}, NOTHING_WANTED), ({"given": given}, REFUSED), ({}, KEYS)):
+        helper = Control(session)
+        assert helper.ask(hello(**fields))[:3] == packet(HELLO, bytes([answer]))
         helper.close()
 
 

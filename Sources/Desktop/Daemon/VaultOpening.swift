@@ -125,7 +125,7 @@ final class VaultOpening {
     }
     switch hello.stage {
     case .authenticate: break
-    case .openSession: session.watch?.pamSessionOpened()
+    case .openSession: session.watch?.pamSessionOpened(given: hello.given)
     case .closeSession:
       session.watch?.pamSessionClosed()
       // A login after the last logout shows it again.

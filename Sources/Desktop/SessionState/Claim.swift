@@ -45,10 +45,12 @@ public struct Claim: Equatable, Sendable {
   mutating func meet(_ machine: SessionMachine) { session = session ?? machine.number(of: process) }
 
   /// Counts what came after the password and before this record.
-  mutating func heed(_ latest: LatestEvents) {
+  mutating func heed(_ latest: LatestEvents, of machine: SessionMachine) {
     // Another number than the present one is enough.
     if isOlder(than: latest.lock) { locks &-= 1 }
-    if isOlder(than: latest.ending) { endings &-= 1 }
+    // Where only PAM reports sessions, the last end may have been reported before its beginning.
+    let isOver = machine.logind == .absent && machine.pamSessions == 0 && isOlder(than: latest.pamEnd)
+    if isOver || isOlder(than: latest.ending) { endings &-= 1 }
   }
 
   /// The same for the session that the process is in, if that has ended by now.
@@ -74,6 +76,8 @@ struct LatestEvents {
   private(set) var ending: UInt64?
   /// The end of any of the user's sessions.
   private(set) var sessionEnd: UInt64?
+  /// When a PAM stack last reported the end of a session.
+  var pamEnd: UInt64?
 
   /// Takes in what an event has changed.
   mutating func note(from before: SessionMachine, to after: SessionMachine, at moment: UInt64) {

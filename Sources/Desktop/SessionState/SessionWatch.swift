@@ -162,7 +162,7 @@ public final class SessionWatch {
   ) {
     let now = Process.microsecondsSinceBoot
     var claim = Claim(process: process, machine: machine, mayLift: mayLift, given: min(given ?? now, now))
-    if claim.given < now { claim.heed(latest) }
+    if claim.given < now { claim.heed(latest, of: machine) }
     guard let logind else { return completion(claim) }
     let reports = reports
     logind.refresh { [self] answered in
@@ -263,13 +263,19 @@ public final class SessionWatch {
   public func passwordless(_ isPasswordless: Bool) { handle(.passwordless(isPasswordless)) }
 
   /// A PAM stack opened a session of the user.
-  public func pamSessionOpened() {
+  ///
+  /// - Parameter given: when, in microseconds since the machine started.
+  public func pamSessionOpened(given: UInt64) {
+    // A helper that was held may report the beginning after another reported the end. Such a session is not counted, as
+    // nothing would report its end again. If the end was another session's, this one's keys may go too early, never too late.
+    if let end = latest.pamEnd, end >= given { return }
     handle(.pamSessionOpened)
     logind?.refresh { _ in }
   }
 
   /// A PAM stack closed a session of the user.
   public func pamSessionClosed() {
+    latest.pamEnd = Process.microsecondsSinceBoot
     handle(.pamSessionClosed)
     logind?.refresh { _ in }
   }
