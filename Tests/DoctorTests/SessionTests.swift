@@ -184,6 +184,44 @@ private let turnedOffWays = [
     }
   }
 
+  /// A password that is not in files is verified by another module.
+  @Test(arguments: ["latchkey-unlock", "latchkey-presence"]) func accountsOfADirectory(_ name: String) throws {
+    let id = "pam.\(name)"
+    let system = try Self.system()
+    try system.put("/etc/passwd", "root:x:0:0::/root:/bin/sh\nanna:x:\(getuid()):1000::/home/anna:/bin/sh\n")
+    #expect(Self.findings(system).one(id)?.condition == .ok)
+    try system.put("/etc/passwd", "other:x:\(getuid() + 1):\(getuid())::/:/bin/sh\n")
+    var found = try #require(Self.findings(system).one(id))
+    #expect(found.condition == .warning && found.found.contains("not in /etc/passwd"))
+    guard case .advice(let advice)? = found.fix else {
+      Issue.record("no advice")
+      return
+    }
+    #expect(advice.contains("pam_latchkey(8)"))
+
+    let directory = "auth [success=1 default=ignore] pam_sss.so use_first_pass\nauth requisite pam_deny.so\n"
+    try system.put("/etc/pam.d/login", directory + "auth required pam_permit.so\n")
+    found = try #require(Self.findings(system).one(id))
+    guard case .command(let command)? = found.fix else {
+      Issue.record("no command")
+      return
+    }
+    #expect(try system.run(command) == 0)
+    #expect(Self.findings(system).one(id)?.condition == .ok)
+    let expected = OwnServices.lines(of: name, asking: "pam_sss.so").map { $0[...] }
+    #expect(system.root.lines("/etc/pam.d/\(name)") == expected)
+  }
+
+  /// The documents have the file that the fix writes.
+  @Test(arguments: ["pam/README.md", "docs/man/pam_latchkey.8"]) func documentedDirectory(_ path: String) throws {
+    let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("../..").path
+    let text = try String(contentsOfFile: "\(folder)/\(path)", encoding: .utf8)
+    let lines = text.split(separator: "\n").map { $0.split(separator: " ").joined(separator: " ") }
+    let expected = OwnServices.lines(of: "latchkey-unlock", asking: "pam_sss.so")
+    let start = try #require(lines.firstIndex(of: expected[0]))
+    #expect(Array(lines[start...].prefix(expected.count)) == expected)
+  }
+
   // MARK: - units
 
   @Test func units() throws {

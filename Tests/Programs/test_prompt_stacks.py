@@ -1,5 +1,7 @@
 """latchkey-prompt and odd PAM stacks: services without a file of their own, and stacks that refuse whatever is given."""
 
+import pathlib
+
 import pytest
 from support.derive import PASSWORD
 from support.prompting import prompting, terminal  # noqa: F401
@@ -92,3 +94,19 @@ def test_a_stack_that_denies_after_the_question_asks_three_times(prompting, term
         terminal.expect("Enter your login password to unlock")
         terminal.type(PASSWORD + "\n")
     assert prompting.end() == WRONG_ANSWERS and terminal.is_as_before
+
+
+@pytest.mark.parametrize("password, outcome", [(PASSWORD, ACCEPTED), ("wrong", WRONG_ANSWERS)])
+def test_the_file_for_accounts_of_a_directory(prompting, terminal, password, outcome):
+    """The file of pam/README.md, for latchkey-presence, with a module that is on this machine as the directory."""
+    text = (pathlib.Path(__file__).parents[2] / "pam/README.md").read_text()
+    block = text.split("## Accounts of a directory")[1].split("\n\n")[2]
+    lines = [line.strip() for line in block.splitlines() if "pam_latchkey.so" not in line]
+    assert len(lines) == 5 and "pam_sss.so" in block
+    directory = prompting.password_line.removeprefix("auth required ")
+    prompting.service("latchkey-presence", *(line.replace("pam_sss.so", directory) for line in lines))
+    prompting.start(purpose=ITEM, label="Bank", access=PRESENCE, terminal=terminal.path)
+    for _ in range(1 if outcome == ACCEPTED else 3):
+        terminal.expect("Enter your login password to unlock")
+        terminal.type(password + "\n")
+    assert prompting.end() == outcome and terminal.is_as_before

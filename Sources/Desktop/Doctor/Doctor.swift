@@ -24,7 +24,7 @@ public struct Doctor: Sendable {
   public func findings() -> [Finding] {
     var findings = ModuleExamination(root: root, program: program).findings()
     findings += PAMExamination(root: root).findings()
-    findings += OwnServices(root: root).findings()
+    findings += OwnServices(root: root, uid: facts.uid).findings()
     findings += UnitExamination(root: root, facts: facts).findings()
     findings += NameExamination(root: root, facts: facts).findings()
     findings += PortalExamination(root: root, facts: facts).findings()

@@ -3,6 +3,8 @@ import LatchkeyGettext
 /// Looks at the PAM services that are Latchkey's own: those of prompts.
 struct OwnServices {
   let root: SystemRoot
+  /// The person whose password these services verify.
+  let uid: UInt32
 
   /// The lines of each as installed, without comments.
   static let installed: [(name: String, lines: [String])] = [
@@ -49,6 +51,57 @@ struct OwnServices {
       }
     default: break
     }
+    if let finding = localAccountsOnly(id, name, path, entries) { return finding }
     return .ok(id, translated("\(path) is right"))
+  }
+
+  // MARK: - accounts of a directory
+
+  /// Modules of directories that take the password that pam_unix.so asked for.
+  private static let directories: Set<String> = ["pam_sss.so", "pam_ldap.so", "pam_krb5.so", "pam_winbind.so"]
+
+  /// pam_unix.so alone verifies passwords in files, and a directory's accounts have theirs elsewhere.
+  private func localAccountsOnly(
+    _ id: String, _ name: String, _ path: String, _ entries: [PAMStack.Entry]
+  ) -> Finding? {
+    let askers = entries.filter(\.isAsker)
+    guard !askers.isEmpty, askers.allSatisfy({ $0.module == "pam_unix.so" }) else { return nil }
+    let accounts = root.lines("/etc/passwd")
+    // No file that can be read says nothing about the account.
+    guard !accounts.isEmpty, !accounts.contains(where: { isOfPerson($0) }) else { return nil }
+    let found = translated("\(path) asks pam_unix.so only, but your account is not in /etc/passwd")
+    guard let module = directoryModule() else {
+      return Finding(
+        id, .warning, found,
+        fix: .advice(
+          translated("Add the module that verifies your password, see ACCOUNTS OF A DIRECTORY in pam_latchkey(8).")))
+    }
+    let lines = OwnServices.lines(of: name, asking: module).map { "'\($0)'" }.joined(separator: " ")
+    return Finding(
+      id, .warning, found, fix: .command("printf '%s\\n' \(lines) | sudo tee /etc/pam.d/\(name) >/dev/null"))
+  }
+
+  private func isOfPerson(_ account: Substring) -> Bool {
+    let fields = account.split(separator: ":", omittingEmptySubsequences: false)
+    return fields.count > 2 && fields[2] == String(uid)
+  }
+
+  /// The directory that logins ask.
+  private func directoryModule() -> String? {
+    for service in PAMStack.services(in: root) where PAMService(service, in: root) == .login {
+      let modules = (try? PAMStack(service, .auth, in: root))?.entries.map(\.module) ?? []
+      if let module = modules.first(where: OwnServices.directories.contains) { return module }
+    }
+    return nil
+  }
+
+  /// The lines for accounts of files and of a directory.
+  static func lines(of service: String, asking module: String) -> [String] {
+    var lines = [
+      "auth [success=2 default=ignore] pam_unix.so", "auth [success=1 default=ignore] \(module) use_first_pass",
+      "auth requisite pam_deny.so", "auth required pam_permit.so",
+    ]
+    if service == "latchkey-unlock" { lines.append("auth optional pam_latchkey.so") }
+    return lines + ["account required pam_permit.so"]
   }
 }
