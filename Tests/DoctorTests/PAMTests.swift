@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 @testable import LatchkeyDoctor
@@ -219,6 +220,23 @@ import Testing
     #expect(try system.run("sudo pam-auth-update --enable latchkey") == 0)
     try system.append("session optional pam_latchkey.so", to: "/etc/pam.d/common-session-noninteractive")
     #expect(Self.findings(system).one("pam.cron") == nil && Self.findings(system).one("pam.lightdm-greeter") == nil)
+  }
+
+  /// The whole file of pam/README.md whose password creates no vault.
+  @Test func aLoginThatCreatesNoVault() throws {
+    let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+    let readme = folder.appendingPathComponent("../../pam/README.md")
+    let text = try String(contentsOf: readme, encoding: .utf8)
+    let start = try #require(text.range(of: "a whole `/etc/pam.d/kiosk`:\n\n"))
+    let end = try #require(text.range(of: "\n\n", range: start.upperBound..<text.endIndex))
+    let system = try Self.system(.debian)
+    #expect(try system.run("sudo pam-auth-update --enable latchkey") == 0)
+    try system.put("/etc/pam.d/kiosk", String(text[start.upperBound..<end.lowerBound]) + "\n")
+    #expect(Self.findings(system).one("pam.kiosk")?.condition == .ok)
+    for kind in [PAMStack.Kind.auth, .session] {
+      let ours = try PAMStack("kiosk", kind, in: system.root).entries.filter(\.isOurs)
+      #expect(ours.map(\.options) == [["no_found"]])
+    }
   }
 
   @Test func whatLooksLikeALogin() throws {
