@@ -27,6 +27,7 @@ private let turnedOffWays = [
       "/usr/lib/systemd/user/latchkey-first-unlock.target": "[Unit]\n",
       "/proc/self/mountinfo":
         "22 1 0:20 / / rw - ext4 /dev/vda rw\n23 22 0:21 / /home rw shared:1 - btrfs /dev/vdb rw\n24 22 0:22 / /homes rw - nfs4 a:/ rw\n",
+      "/usr/share/dbus-1/system-services/org.freedesktop.PolicyKit1.service": "[D-BUS Service]\n",
       "/home/anna/.local/share/latchkey/keybag.lock": "", "/proc/cmdline": "quiet init_on_free=1\n",
     ])
     let link = "\(runtime)/dbus-1/services/org.freedesktop.secrets.service"
@@ -182,6 +183,17 @@ private let turnedOffWays = [
       }
       #expect(words == lines)
     }
+  }
+
+  @Test func sleepThatCannotBeHeldUp() throws {
+    let polkit = "/usr/share/dbus-1/system-services/org.freedesktop.PolicyKit1.service"
+    let found = try after("sleep") { try $0.remove(polkit) }
+    #expect(found.condition == .warning && found.fix == .command("sudo apt-get install polkitd"))
+    let system = try Self.system()
+    try system.remove(polkit)
+    var facts = Self.facts()
+    facts.vault = .known(Self.vault(news: []))
+    #expect(Self.findings(system, facts).one("sleep") == nil, "lock-news says it")
   }
 
   /// A password that is not in files is verified by another module.

@@ -11,9 +11,10 @@ import time
 
 import pytest
 from support.creation import create_vault
+from support.disk import filled, read_only, small_disk
 from support.peer import COLLECTION, DEFAULT, IS_LOCKED, LOGIN, NOTHING, PROMPT, ROOT, SERVICE, SESSION_COLLECTION, GLib, Peer
 from support.person import Person, ask_on_terminals
-from support.session import wait_until
+from support.session import Session, wait_until
 
 LIMITS = "org.freedesktop.DBus.Error.LimitsExceeded"
 CREATES = "You have no vault yet: your login password creates it"
@@ -432,3 +433,39 @@ def test_secretstorage(session):
     person = Person(session, "/usr/bin/python3", "-c", code).expect(CREATES).expect(ASKED).type(session.password)
     assert person.output().replace("Checking...", "").strip(": \r\n") == "" and person.status == 0
     assert session.lookup(*KEYS) == "by python"
+
+
+# ---- on a disk that takes no vault ----
+
+
+def test_a_first_login_on_a_full_disk(stage):
+    """There is room for the keybag, and not for the database."""
+    if os.getuid() != 0:
+        pytest.skip("needs to mount a small disk")
+    with small_disk() as place, contextlib.closing(Session(stage, below=place)) as session:
+        with filled(place, 65536):
+            assert session.login().returncode == 0
+            assert session.status()["problems"] == ["the disk is full"]
+            done = session.run("latchkey", "unlock", "--stdin", input=session.password + "\n", timeout=60)
+            assert done.returncode == 1 and "the disk is full" in done.stderr and "older password" not in done.stderr
+        done = session.run("latchkey", "unlock", "--stdin", input=session.password + "\n", timeout=60)
+        assert done.returncode == 0, done.stderr
+        assert is_created(session) == [True, True] and session.status()["problems"] == []
+
+
+def test_a_read_only_home(new_session):
+    """SQLite needs a file beside the database even to read."""
+    if os.getuid() != 0:
+        pytest.skip("needs to mount a folder read-only")
+    session = new_session
+    assert session.login().returncode == 0
+    session.store("open sesame", *KEYS)
+    assert session.logout().returncode == 0
+    session.stop_daemon()
+    with read_only(session.vault):
+        session.start_daemon()
+        assert session.login().returncode == 0
+        assert session.status()["problems"] == ["vault.db: it is on a read-only file system"]
+        assert session.lookup(*KEYS) is None
+    assert session.logout().returncode == 0 and session.login().returncode == 0
+    assert session.lookup(*KEYS) == "open sesame" and session.status()["problems"] == []

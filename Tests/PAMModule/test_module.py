@@ -18,7 +18,7 @@ EVERYDAY = {0: "vault unlocked", 1: "vault needs no keys", 2: "latchkeyd is not 
             16: "the login has no password, and the vault goes by that",
             20: "opened without a password: what is readable behind the locked screen"}
 NOTABLE = {5: "the login password does not open the vault", 6: "latchkeyd does not let this service unlock the vault",
-           7: "the vault's files are damaged or newer than this version; see latchkey status", 8: "latchkeyd did not answer in time",
+           7: "the vault's files cannot be used; see latchkey status", 8: "latchkeyd did not answer in time",
            9: "not enough memory to derive the vault's key", 10: "the vault's folder is not usable",
            11: "latchkey-derive did not understand the request", 12: "latchkey-derive failed",
            14: "the vault still needs too many former keys to get new ones; see latchkey status",

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pathlib
 import re
 import signal
 import subprocess
@@ -149,11 +150,27 @@ def test_status_ends_with_0_whatever_the_state_is(person, state, name):
     assert done.returncode == DONE and json.loads(done.stdout)["state"] == name
 
 
+def test_the_table_of_fleet_has_each_key(person):
+    """docs/user/fleet.md says of each key of the JSON what it means, and names no other."""
+    person.daemon(status())
+    text = (pathlib.Path(__file__).parents[2] / "docs/user/fleet.md").read_text()
+    table = text.split("### Keys of `latchkey status --json`")[1].split("\n## ")[0]
+    cells = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
+    assert sorted(re.findall(r"`(\w+)`", "".join(cells))) == sorted(json.loads(person.run("status", "--json").stdout))
+
+
+def test_status_says_what_to_do_about_items_of_another_device(person):
+    daemon = person.daemon()
+    for foreign in (0, 2):
+        daemon.status = status(foreign=foreign)
+        assert ("bring /var/lib/latchkey back" in person.run("status").stdout) == bool(foreign)
+
+
 def test_status_says_what_generations_there_are(person):
     daemon = person.daemon()
     for history, line in (
             ((True, 24, 1700000000, ""), r"24, the last of 2023-11-1\d \d\d:\d\d"), ((False, 0, 0, ""), "off"),
-            ((True, 0, 0, "the disk is full"), "none yet; no other was made: the disk is full")):
+            ((True, 0, 0, "the disk is full"), "none yet; a new one could not be made: the disk is full")):
         daemon.status = status(history=history)
         assert re.search(rf"^Generations +{line}$", person.run("status").stdout, re.M), line
 

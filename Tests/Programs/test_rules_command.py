@@ -85,10 +85,13 @@ def test_errors_name_file_and_line(rules, command):
 def test_check(rules):
     done = rules("check")
     assert (done.returncode, done.stderr) == (DONE, "")
-    assert done.stdout == f"{rules.user}: does not exist, and need not\n{rules.shipped}: 1 rule\n"
+    assert done.stdout == f"{rules.user}: does not exist, and is optional\n{rules.shipped}: 1 rule\n"
     done = rules("check", mine="- {name: a, match: {a: b}, class: always}\n")
     assert done.stdout.splitlines()[:2] == [
         f"{rules.user}: 1 rule", f"{rules.user}:1: always needs no password, and is deprecated"]
+
+    done = rules("check", mine="- {name: a, match: {'*': '*'}, class: after-first-unlock}\n")
+    assert done.stdout.splitlines()[1] == f"{rules.user}:1: the name '*' is literal: * and ? are patterns in values only"
 
 
 def test_installed_rules_that_are_missing(rules):

@@ -1,4 +1,4 @@
-"""A disk that can be full."""
+"""A disk that can be full, or read-only."""
 
 import contextlib
 import os
@@ -29,3 +29,14 @@ def filled(place, rest):
     os.truncate(filler, max(0, filler.stat().st_size - rest))
     yield
     filler.unlink()
+
+
+@contextlib.contextmanager
+def read_only(folder):
+    """The folder on a file system that is mounted read-only."""
+    subprocess.run(["mount", "--bind", folder, folder], check=True)
+    try:
+        subprocess.run(["mount", "-o", "remount,bind,ro", folder], check=True)
+        yield
+    finally:
+        subprocess.run(["umount", "-l", folder], check=True)

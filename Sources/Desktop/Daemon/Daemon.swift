@@ -40,7 +40,7 @@ package final class Daemon {
     vault, keeper: history, session: session, presence: presence, upkeep: upkeep, observer: self)
   private lazy var report = StatusReport(
     vault, session: session, presence: presence, rules: rules, device: device, password: password, fingers: fingers,
-    history: history)
+    history: history, opening: opening)
   private lazy var replacement = Replacement(
     session: session, opening: opening, isStartedAgain: !endsWithBus
   ) { [unowned self] in stop(code: presence.isNameKept ? Daemon.startAgain : 0) }

@@ -29,7 +29,7 @@ final class HistoryKeeper {
       problem = nil
     } catch {
       // Those from before hold: a mistake in the file is to cost no generation.
-      problem = "\(error). Until that is put right, the settings from before hold."
+      problem = "\(error). Until you correct the file, the former settings stay in force."
     }
     tell(problem)
   }

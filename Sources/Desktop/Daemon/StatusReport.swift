@@ -15,11 +15,12 @@ final class StatusReport {
   private let password: LoginPassword
   private let fingers: FingerCheck
   private let history: HistoryKeeper
+  private let opening: VaultOpening
 
   init(
     _ vault: Vault, session: SessionReference, presence: BusPresence, rules: ClassRules, device: DeviceOpening,
     password: LoginPassword, fingers: FingerCheck,
-    history: HistoryKeeper
+    history: HistoryKeeper, opening: VaultOpening
   ) {
     self.vault = vault
     self.session = session
@@ -29,6 +30,7 @@ final class StatusReport {
     self.password = password
     self.fingers = fingers
     self.history = history
+    self.opening = opening
   }
 
   /// Adds its messages of the control socket.
@@ -55,6 +57,12 @@ final class StatusReport {
     status.problems += password.problems + (history.problem.map { [$0] } ?? [])
     status.problems += vault.keybagHealing.map { [$0.explanation] } ?? []
     status.problems += vault.healing.map { [$0.explanation] } ?? []
+    // Most reasons stand among the problems of the files already. A full disk does not.
+    if machine.state == .sealed, machine.sealReason == .keysFailed, let failure = opening.failure?.explanation,
+      !status.problems.contains(failure)
+    {
+      status.problems.append(failure)
+    }
     status.damagedFiles = vault.damagedFiles
     status.needsFormerPassword = password.needsFormer
     status.vaultPath = vault.path

@@ -38,6 +38,8 @@ final class VaultOpening {
   unowned let observer: any KeyObserver
   /// Keys that wait until the locker is gone.
   private var staged: ArrivedKeys?
+  /// Why the last keys did not open the vault; nil once it was opened.
+  private(set) var failure: VaultError?
   /// Whether the program was told to end: no key is taken any more.
   private(set) var isEnding = false
 
@@ -102,6 +104,7 @@ final class VaultOpening {
     staged = nil
     do throws(VaultError) { try open(keys, .everything) } catch {
       Journal.log(.error, "the vault cannot be unlocked: \(error.explanation)")
+      failure = error
       observer.keysDidNotOpen()
     }
   }
@@ -213,6 +216,7 @@ final class VaultOpening {
       }
     } catch {
       Journal.log(.error, "the vault cannot be unlocked: \(error.explanation)")
+      failure = error
       observer.keysDidNotOpen()
       return .unusable(error.explanation)
     }
@@ -222,6 +226,7 @@ final class VaultOpening {
     try vault.unlock(
       keys.tiers, former: keys.former, opening: opening, liftingLocks: keys.liftsLocks, of: keys.lockedExplicitly,
       mayCreate: keys.created)
+    failure = nil
     password.forget()
     observer.keysCame()
   }

@@ -29,7 +29,13 @@ struct LockerExamination {
     "org.gnome.ScreenSaver", "org.mate.ScreenSaver", "org.cinnamon.ScreenSaver", "org.xfce.ScreenSaver",
   ]
 
-  func findings() -> [Finding] { [news(), locker()] }
+  /// Where the system bus finds polkit; the last is NixOS's.
+  private static let polkit = [
+    "/usr/share/dbus-1/system-services/org.freedesktop.PolicyKit1.service",
+    "/run/current-system/sw/share/dbus-1/system-services/org.freedesktop.PolicyKit1.service",
+  ]
+
+  func findings() -> [Finding] { [news(), locker()] + sleep() }
 
   /// Whether the vault hears of sessions at all.
   private func news() -> Finding {
@@ -43,6 +49,20 @@ struct LockerExamination {
         translated("the vault gets no messages from logind, so it misses locked screens, sleep and logouts"),
         fix: .command("sudo systemctl start dbus.service systemd-logind.service"))
     }
+  }
+
+  /// Without polkit, logind lets nobody but root hold up sleep.
+  private func sleep() -> [Finding] {
+    guard let vault = facts.vault.value, vault.lockSources.contains("logind"),
+      !LockerExamination.polkit.contains(where: root.contains)
+    else { return [] }
+    return [
+      Finding(
+        "sleep", .warning,
+        translated("polkit is not installed, so latchkeyd may not hold up sleep until it has erased the keys"),
+        fix: Distribution(root).installing(debian: "polkitd", fedora: "polkit", arch: "polkit", suse: "polkit")
+          ?? .advice(translated("Install polkit, then log out and in again.")))
+    ]
   }
 
   private func locker() -> Finding {

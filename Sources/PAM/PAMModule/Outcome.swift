@@ -106,7 +106,7 @@ extension HelperResult {
     case .created: "new vault created"
     case .wrongPassword: "the login password does not open the vault"
     case .refused: "latchkeyd does not let this service unlock the vault"
-    case .damaged: "the vault's files are damaged or newer than this version; see latchkey status"
+    case .damaged: "the vault's files cannot be used; see latchkey status"
     case .daemonSilent: "latchkeyd did not answer in time"
     case .noMemory: "not enough memory to derive the vault's key"
     case .homeUnavailable: "the vault's folder is not usable"

@@ -135,7 +135,7 @@ extension Answers {
     Template("screen savers on the bus"),
     Template("see `latchkey status`"),
     Template("and \(.value) more"),
-    Template("\(.text). Until that is put right, the settings from before hold."),
+    Template("\(.text). Until you correct the file, the former settings stay in force."),
     Template("\(.value) collections have that name; name one of these: \(.value)"),
     // PAM's services, which latchkey looks for by itself.
     Template("there is no file \(.value)"),

@@ -86,11 +86,17 @@ struct RulesCheckCommand: ParsableCommand {
       for (path, outcome) in try place.load() {
         guard case .success(let file) = outcome else { continue }
         guard let file else {
-          print(translated("\(path): does not exist, and need not"))
+          print(translated("\(path): does not exist, and is optional"))
           continue
         }
         let count = file.rules.count
         print(translated(count, one: "\(path): \(count) rule", other: "\(path): \(count) rules"))
+        for rule in file.rules {
+          for name in rule.literalNames {
+            print(
+              translated("\(path):\(rule.line): the name '\(name)' is literal: * and ? are patterns in values only"))
+          }
+        }
         for rule in file.rules where rule.accessibility.tier == .device {
           print(translated("\(path):\(rule.line): \(rule.accessibility.name) needs no password, and is deprecated"))
         }

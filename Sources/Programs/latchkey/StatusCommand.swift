@@ -168,6 +168,7 @@ struct StatusCommand: ParsableCommand {
           + (one.isPresent ? translated("present") : translated("erased")))
     }
     if status.hasLostVault { text += [translated("The vault's files are missing")] + Self.waysWithoutVault(status) }
+    text += Self.otherDevice(status)
     text += Self.olderFiles(status)
     text += Self.damagedFiles(status)
     if !status.problems.isEmpty {
@@ -204,6 +205,16 @@ struct StatusCommand: ParsableCommand {
       translated(
         "  If it is lost, log out everywhere and log in again, which creates an empty vault. Then run 'latchkey restore' with a backup, or 'latchkey import json FILE'."
       )
+    ]
+  }
+
+  /// How to read items that another device's key protects.
+  private static func otherDevice(_ status: Status) -> [String] {
+    guard status.otherDeviceItems > 0 else { return [] }
+    return [
+      translated("Some items were stored on another device, or before this machine's key was lost"),
+      translated(
+        "  Only the key of that time reads them: bring /var/lib/latchkey back from a backup, or store them again."),
     ]
   }
 
@@ -304,7 +315,9 @@ struct StatusCommand: ParsableCommand {
     } else {
       parts.append(history.isOn ? translated("none yet") : translated("off"))
     }
-    if !history.problem.isEmpty { parts.append(translated("no other was made: \(Answers.told(history.problem))")) }
+    if !history.problem.isEmpty {
+      parts.append(translated("a new one could not be made: \(Answers.told(history.problem))"))
+    }
     return parts.joined(separator: "; ")
   }
 

@@ -7,4 +7,10 @@ extension Folder {
     guard fstatvfs(number, &status) == 0 else { return 0 }
     return Int(clamping: UInt64(status.f_bavail).multipliedReportingOverflow(by: UInt64(status.f_frsize)).partialValue)
   }
+
+  /// Whether nothing can be written there, because the file system is mounted read-only.
+  public var isReadOnly: Bool {
+    var status = statvfs()
+    return fstatvfs(number, &status) == 0 && status.f_flag & UInt(ST_RDONLY) != 0
+  }
 }

@@ -14,6 +14,9 @@ public struct ClassRule: Equatable, Sendable {
   /// Names that begin so are Latchkey's own, and are no attributes of the item.
   public static let reservedPrefix = "latchkey:"
 
+  /// Names with a character that stands for others in values only.
+  public var literalNames: [String] { patterns.keys.filter { $0.contains { "*?".contains($0) } }.sorted() }
+
   /// Whether the attributes have every name of the rule, each with a value that fits.
   public func fits(_ attributes: [String: String]) -> Bool {
     patterns.allSatisfy { name, pattern in attributes[name].map(pattern.fits) ?? false }

@@ -388,7 +388,10 @@ public final class History: TighteningObserver {
       folder = try Folder.create(KeybagFile.folderNames + [History.folderName], below: home, owner: owner)
     } catch { throw VaultError(error, "the folder of the generations") }
     // Programs' writes take precedence over copies.
-    guard folder.freeSpace - 2 * databaseSize > spareRoom else { throw .diskFull }
+    let needed = 2 * databaseSize + spareRoom
+    guard folder.freeSpace > needed else {
+      throw .unavailable("less than \(needed / (1 << 20) + 1) MiB are free on the disk")
+    }
     stage = .copying(try HistoryDraft(HistoryDraft.newName, of: store.database, in: folder, path: path))
   }
 

@@ -233,6 +233,10 @@ public final class Vault {
       database.problem = nil
     } catch let error as VaultError {
       database.problem = error
+      // SQLite's words, "disk I/O error", are those of a broken disk. It needs a file beside the database even to read.
+      if case .unavailable = error, folder.isReadOnly {
+        database.problem = .unavailable("vault.db: it is on a read-only file system")
+      }
       abandon()
     } catch {}
   }
