@@ -117,6 +117,23 @@ struct FileDescriptorTests {
     #expect(rest == [6])
   }
 
+  /// A file is read in pieces that grow.
+  @Test(
+    "A file is read whole, or refused where it is larger than the limit",
+    arguments: [0, 1, 16384, 16385, 65539, 65540, 65541, 200_000])
+  func wholeFiles(_ size: Int) throws {
+    let bytes = (0..<size).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ $0 >> 8) }
+    let path = "/tmp/latchkey-read-\(UUID())"
+    try Data(bytes).write(to: URL(fileURLWithPath: path))
+    defer { unlink(path) }
+    for limit in [size, size + 1, size + 16384, 1 << 20] {
+      let read = try FileDescriptor.open(path, flags: O_RDONLY).readAll(limit: limit)
+      #expect((read == bytes) as Bool, "\(limit)")
+    }
+    guard size > 0 else { return }
+    #expect(throws: PosixError.self) { try FileDescriptor.open(path, flags: O_RDONLY).readAll(limit: size - 1) }
+  }
+
   @Test("It does not outlive exec")
   func closeOnExec() throws {
     let file = try FileDescriptor.open("/dev/null", flags: O_RDONLY)

@@ -39,14 +39,22 @@ public struct FileDescriptor: ~Copyable {
   ///
   /// - Throws: ``PosixError`` with `EFBIG` when there is more than `limit`.
   public borrowing func readAll(limit: Int) throws(PosixError) -> [UInt8] {
-    var bytes = [UInt8](repeating: 0, count: limit + 1)
-    let filled = try bytes.withUnsafeMutableBufferPointer { buffer throws(PosixError) in
-      try read(into: UnsafeMutableRawBufferPointer(buffer))
+    // Limits are large and most files are small: only what is read costs memory.
+    var bytes = [UInt8](repeating: 0, count: min(limit, FileDescriptor.firstRead) + 1)
+    var filled = 0
+    while true {
+      filled += try bytes.withUnsafeMutableBufferPointer { buffer throws(PosixError) in
+        try read(into: UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(buffer)[filled...]))
+      }
+      guard filled <= limit else { throw PosixError("read", code: EFBIG) }
+      if filled < bytes.count { break }
+      bytes += [UInt8](repeating: 0, count: min(limit + 1, 4 * filled) - filled)
     }
-    guard filled <= limit else { throw PosixError("read", code: EFBIG) }
     bytes.removeLast(bytes.count - filled)
     return bytes
   }
+
+  private static let firstRead = 16384
 
   /// Fills the caller's memory from the present position.
   ///
