@@ -36,7 +36,7 @@ private let turnedOffWays = [
     for name in ["latchkeyd", "latchkey-derive", "latchkey-prompt", "latchkey-deviced"] {
       try system.put("/usr/libexec/\(name)", "", mode: 0o755)
     }
-    let head = FileManager.default.contents(atPath: "/proc/self/exe")?.prefix(64) ?? Data()
+    let head = try FileHandle(forReadingFrom: URL(fileURLWithPath: "/proc/self/exe")).read(upToCount: 64) ?? Data()
     for name in ["pam_unix.so", "pam_latchkey.so"] {
       try system.put("/usr/lib/x86_64-linux-gnu/security/\(name)", "")
       try head.write(to: URL(fileURLWithPath: "\(system.path)/usr/lib/x86_64-linux-gnu/security/\(name)"))

@@ -48,17 +48,21 @@ struct KeyAgreementTests {
 
   /// The client is plain arithmetic. Half of the clients keep the leading zeros of the shared secret, half strip them,
   /// as libsecret built with GnuTLS does: both must read what the server sends.
-  @Test("a thousand clients read what the server sends")
+  @Test("clients read what the server sends, in a thousand handshakes")
   func handshakes() throws {
     var generator = SystemRandomNumberGenerator()
+    var (privateKey, publicKey) = (BigUInt(0), BigUInt(0))
     for round in 0..<1000 {
       // Mostly short exponents: this arithmetic is slow without optimization, and the server cannot tell. They are long
       // enough for 2^x to be larger than the prime.
-      let privateKey =
-        round.isMultiple(of: 250)
-        ? BigUInt.randomInteger(withExactWidth: 1023, using: &generator)
-        : BigUInt(Int.random(in: 1025..<8192, using: &generator))
-      let publicKey = Self.power(2, privateKey)
+      // The server's key is new each time, so a client may come ten times.
+      if round % 250 < 2 || round.isMultiple(of: 10) {
+        privateKey =
+          round.isMultiple(of: 250)
+          ? BigUInt.randomInteger(withExactWidth: 1023, using: &generator)
+          : BigUInt(Int.random(in: 1025..<8192, using: &generator))
+        publicKey = Self.power(2, privateKey)
+      }
       let (answer, server) = try KeyAgreement.respond(to: Self.bigEndian(publicKey))
       #expect(answer.count == 128)
       #expect(answer[0] != 0)

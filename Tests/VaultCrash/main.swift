@@ -102,7 +102,7 @@ func restore(_ home: String, _ count: Int) throws {
 func create(_ home: String) throws {
   let password = try input()
   _ = try KeybagFile.create(home: home, owner: getuid()) { () throws(KeybagError) in
-    try Keybag.create(password: password.span.bytes, cost: .compiledIn)
+    try Keybag.create(password: password.span.bytes, cost: PasswordCost(passes: 3, memory: 32 << 20))
   }
   say("created")
 }

@@ -70,7 +70,7 @@ struct CrashTests {
     let home = try Home()
     var told = Acknowledged()
     var random = SystemRandomNumberGenerator()
-    for round in 0..<50 {
+    for round in 0..<30 {
       let process = try Command(
         Command.crashing, ["store", home.path, "100000", "\(round * 100_000)"], input: keys(home))
       let enough = Int.random(in: 0..<12, using: &random)
@@ -83,7 +83,7 @@ struct CrashTests {
       for line in process.lines() { told.take(line) }
     }
     #expect(told.errors == [])
-    #expect(told.stored.count > 50)
+    #expect(told.stored.count > 30)
     #expect(told.complaint(in: home) == nil)
   }
 
@@ -106,7 +106,7 @@ struct CrashTests {
     var outcomes: Set<Int> = []
     // How long a restore takes is the machine's: the kills come closer to its end from both sides.
     var delay: UInt32 = 0
-    for _ in 0..<60 {
+    for _ in 0..<40 {
       let home = try Home()
       let process = try Command(Command.crashing, ["restore", home.path, "60"], input: keys(home))
       var said: [String] = []
@@ -322,7 +322,7 @@ struct CrashTests {
       } else {
         let password = Home.password
         _ = try KeybagFile.create(home: home.path, owner: getuid()) { () throws(KeybagError) in
-          try Keybag.create(password: password.span.bytes, cost: .compiledIn)
+          try Keybag.create(password: password.span.bytes, cost: Home.cost)
         }
       }
     }

@@ -156,7 +156,7 @@ struct HistoryTests {
     #expect(classKeys.allSatisfy { contains(old, $0) })
     let password = Home.password
     let next = try Home.open(home.keybag).rotated(
-      password: password.span.bytes, cost: PasswordCost(passes: 3, memory: 32 << 20))
+      password: password.span.bytes, cost: Home.cost)
     try KeybagFile.replace(with: next.keybag, in: try KeybagFile.folder(home: home.path, owner: getuid()))
     vault.refresh()
     try vault.unlock(

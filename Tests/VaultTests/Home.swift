@@ -26,8 +26,7 @@ final class Home: @unchecked Sendable {
   init(below place: String = Home.place) throws {
     try Sodium.initialize()
     path = Home.newFolder(below: place)
-    let cost = PasswordCost(passes: 3, memory: 32 << 20)
-    let opened = try Keybag.create(password: Home.password.span.bytes, cost: cost)
+    let opened = try Home.newKeybag()
     tiers = try opened.tiers()
     keybag = opened.keybag
     let folder = try Folder.create(KeybagFile.folderNames, below: path, owner: getuid())
@@ -81,13 +80,33 @@ final class Home: @unchecked Sendable {
     try vault.unlock(tiers, opening: opening, liftingLocks: liftingLocks, mayCreate: false)
   }
 
-  // MARK: - files
+  // MARK: - keybags
+
+  /// The least cost that is accepted.
+  static let cost = PasswordCost(passes: 3, memory: 32 << 20)
+  private static let salt = [UInt8](repeating: 9, count: PasswordHash.saltSize)
+  /// The key that Argon2id derives from the password: once, as that takes longer than most of these tests.
+  private static let derived = Result {
+    plain(try PasswordHash.derive(password: password.span.bytes, salt: salt, passes: cost.passes, memory: cost.memory))
+  }
+
+  /// A keybag that the password opens, with a vault and keys of its own.
+  static func newKeybag() throws -> Keybag.Opened {
+    let vault = Sodium.randomBytes(16)
+    let root = try Key.random()
+    let derived = try derived.get()
+    let protector = try Protector.make(
+      derived: try Key(copying: derived.span.bytes), salt: salt, root: root, vault: vault, state: .unproven, cost: cost)
+    return try Keybag.create(vault: vault, root: root, protector)
+  }
 
   /// Opens a keybag with the password.
   static func open(_ keybag: Keybag) throws -> Keybag.Opened {
     let password = Home.password
     return try keybag.open(password: password.span.bytes)
   }
+
+  // MARK: - files
 
   /// What is in the vault's folder, sorted.
   var names: [String] { namesInFolder(folder) }

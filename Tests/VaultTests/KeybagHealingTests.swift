@@ -103,7 +103,7 @@ struct KeybagHealingTests {
     one.write("keybag.damaged-1", [1])
     let password = Home.password
     let next = try Home.open(one.keybag).rotated(
-      password: password.span.bytes, cost: PasswordCost(passes: 3, memory: 32 << 20))
+      password: password.span.bytes, cost: Home.cost)
     try KeybagFile.replace(with: next.keybag, in: try KeybagFile.folder(home: one.path, owner: getuid()))
     #expect(one.read(aside) == other.read("keybag") && !one.names.contains("keybag.damaged-1"))
     // A vault of its own, in all of its files.

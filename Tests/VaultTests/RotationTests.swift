@@ -29,7 +29,7 @@ extension Home {
     let folder = try KeybagFile.folder(home: path, owner: getuid())
     let opened = try Home.open(try KeybagFile.load(from: folder))
     let password = Home.password
-    let next = try opened.rotated(password: password.span.bytes, cost: PasswordCost(passes: 3, memory: 32 << 20))
+    let next = try opened.rotated(password: password.span.bytes, cost: Home.cost)
     try KeybagFile.replace(with: next.keybag, in: folder)
     return try Rotated(next)
   }

@@ -271,7 +271,8 @@ public struct Keybag: Equatable, Sendable {
     return try create(vault: vault, root: root, protector)
   }
 
-  private static func create(
+  /// The keybag of a new vault with that protector alone.
+  static func create(
     vault: [UInt8], root: consuming Key, _ protector: Protector
   ) throws(KeybagError) -> Opened {
     var keybag: Keybag
@@ -330,7 +331,8 @@ public struct Keybag: Equatable, Sendable {
     throw .wrongPassword
   }
 
-  private func opened(_ root: consuming Key, by protector: Int, time: Int = 0) throws(KeybagError) -> Opened {
+  /// Opens with the root key, which must be the one that this was signed with.
+  func opened(_ root: consuming Key, by protector: Int, time: Int = 0) throws(KeybagError) -> Opened {
     guard try isSigned(by: root) else { throw .damaged }
     return Opened(keybag: self, root: root, protector: protector, time: time)
   }

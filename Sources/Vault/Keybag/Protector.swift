@@ -52,17 +52,26 @@ public struct Protector: Equatable, Sendable {
     password: RawSpan, root: borrowing Key, vault: [UInt8], state: State, cost: PasswordCost, retireAfter: UInt64 = 0
   ) throws(KeybagError) -> Protector {
     guard cost.isAffordable else { throw .noMemory }
-    let id = Sodium.randomBytes(16)
     let salt = Sodium.randomBytes(PasswordHash.saltSize)
     return try KeybagError.sodium { () throws(SodiumError) in
       let key = try PasswordHash.derive(password: password, salt: salt, passes: cost.passes, memory: cost.memory)
-      let wrap = try key.derive(.protectorWrap, [vault, id])
-      return Protector(
-        kind: .password, state: state, id: id, created: Process.time, retireAfter: retireAfter, salt: salt, cost: cost,
-        commitment: try key.tag(.protectorCommitment, [vault, id]),
-        sealed: AEAD.seal(
-          root.bytes, key: wrap, associated: associated(.password, vault: vault, id: id, salt: salt, cost: cost)))
+      return try make(
+        derived: key, salt: salt, root: root, vault: vault, state: state, cost: cost, retireAfter: retireAfter)
     }
+  }
+
+  /// The same, with the key that Argon2id derived from the password and `salt`.
+  static func make(
+    derived key: borrowing Key, salt: [UInt8], root: borrowing Key, vault: [UInt8], state: State, cost: PasswordCost,
+    retireAfter: UInt64 = 0
+  ) throws(SodiumError) -> Protector {
+    let id = Sodium.randomBytes(16)
+    let wrap = try key.derive(.protectorWrap, [vault, id])
+    return Protector(
+      kind: .password, state: state, id: id, created: Process.time, retireAfter: retireAfter, salt: salt, cost: cost,
+      commitment: try key.tag(.protectorCommitment, [vault, id]),
+      sealed: AEAD.seal(
+        root.bytes, key: wrap, associated: associated(.password, vault: vault, id: id, salt: salt, cost: cost)))
   }
 
   /// A login was accepted that this opened.
@@ -86,8 +95,16 @@ public struct Protector: Equatable, Sendable {
     guard kind == .password else { return nil }
     guard cost.isReasonable else { throw .unreasonable }
     guard cost.isAffordable else { throw .noMemory }
+    let key = try KeybagError.sodium { () throws(SodiumError) in
+      try PasswordHash.derive(password: password, salt: salt, passes: cost.passes, memory: cost.memory)
+    }
+    return try open(derived: key, vault: vault)
+  }
+
+  /// The same, with the key that Argon2id derived from the password and ``salt``.
+  func open(derived key: borrowing Key, vault: [UInt8]) throws(KeybagError) -> Key? {
+    guard kind == .password else { return nil }
     return try KeybagError.sodium { () throws(SodiumError) -> Key? in
-      let key = try PasswordHash.derive(password: password, salt: salt, passes: cost.passes, memory: cost.memory)
       let expected = try key.tag(.protectorCommitment, [vault, id])
       guard Sodium.equal(expected, commitment) else { return nil }
       let wrap = try key.derive(.protectorWrap, [vault, id])
