@@ -99,7 +99,7 @@ import Testing
     let ends = try connected()
     let derivation = PassphraseDerivation.make()
     try ends.connection.send(GetDerivation.packet(answering: derivation))
-    #expect(try ends.client.ask(GetDerivation(prompt: .max), until: soon) == derivation)
+    #expect(try ends.client.ask(GetDerivation(prompt: .max, given: 1), until: soon) == derivation)
     #expect(try ends.message(GetDerivation.self).prompt == .max)
   }
 
@@ -148,7 +148,9 @@ import Testing
     let ends = try connected()
     for _ in 0..<4 { try ends.connection.send(ControlPacket.declined("why")) }
     #expect(throws: ControlError.declined("why")) { _ = try ends.client.ask(ShowPrompt(7), until: soon) }
-    #expect(throws: ControlError.declined("why")) { _ = try ends.client.ask(GetDerivation(prompt: 7), until: soon) }
+    #expect(throws: ControlError.declined("why")) {
+      _ = try ends.client.ask(GetDerivation(prompt: 7, given: 1), until: soon)
+    }
     #expect(throws: ControlError.declined("why")) {
       _ = try ends.client.ask(OpenPrompt(.collection, collection: "a"), until: soon)
     }
@@ -161,7 +163,7 @@ import Testing
     let ends = try connected()
     for _ in 0..<5 { try ends.connection.send(LockVault.packet(answering: Done())) }
     #expect(throws: ControlError.broken) { _ = try ends.client.ask(ShowPrompt(7), until: soon) }
-    #expect(throws: ControlError.broken) { _ = try ends.client.ask(GetDerivation(prompt: 7), until: soon) }
+    #expect(throws: ControlError.broken) { _ = try ends.client.ask(GetDerivation(prompt: 7, given: 1), until: soon) }
     #expect(throws: ControlError.broken) {
       _ = try ends.client.ask(OpenPrompt(.collection, collection: "a"), until: soon)
     }
@@ -175,7 +177,7 @@ import Testing
       _ = try ends.client.deliver(try PromptSocketTests.key(), until: soon)
     }
     try ends.connection.send(UnlockOutcome.live.packet)
-    #expect(throws: ControlError.broken) { _ = try ends.client.ask(GetDerivation(prompt: 7), until: soon) }
+    #expect(throws: ControlError.broken) { _ = try ends.client.ask(GetDerivation(prompt: 7, given: 1), until: soon) }
   }
 
   @Test func requestsOfAnotherSizeAreMalformed() throws {

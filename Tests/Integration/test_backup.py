@@ -27,6 +27,7 @@ from support.archive import (  # noqa: F401
 from support.backupreader import Backup, Unreadable
 from support.client import SecretClient
 from support.control import Control, packet
+from support.helper import now
 from support.peer import COLLECTION, LOGIN, Peer
 from support.session import REPOSITORY, wait_until
 from support.vaultreader import APPLICATION, CLASSES, DeviceKey, machine_identity
@@ -320,7 +321,7 @@ class Archiver(Control):
     def unlock(self, key=b"k" * 32):
         """What the daemon says to a key: an outcome."""
         helper = Control(self.session)
-        self.derivation = helper.ask(packet(DERIVATION, self.prompt))
+        self.derivation = helper.ask(packet(DERIVATION, self.prompt + struct.pack("<Q", now())))
         return helper.ask_sealed(packet(KEY, self.prompt + key))[2]
 
     def take(self):

@@ -8,10 +8,14 @@ import time
 import types
 
 import pytest
+from gi.repository import GLib
 from support.derive import AUTHENTICATE, REFUSED, UNLOCKED, Login, Run, as_root
 from support.logind import Logind
 from support.person import Person, ask_on_terminals
+from support.peer import COLLECTION, NOTHING, ROOT, SERVICE, Peer
 from support.session import is_alive, wait_until
+
+PASSPHRASE = "a passphrase of its own 7"
 
 
 @pytest.fixture
@@ -115,6 +119,26 @@ def test_a_prompt(locked, logind, event):
     if event is nothing:
         assert person.last_line() == "the secret"
     assert locked.status()["state"] == ("unlocked" if event is nothing else "locked")
+
+
+@pytest.mark.parametrize("is_locked", [False, True])
+def test_the_passphrase_of_a_collection(session, is_locked):
+    ask_on_terminals(session)
+    assert session.login().returncode == 0
+    peer = Peer(session)
+    properties = {"org.freedesktop.Secret.Collection.Label": GLib.Variant("s", "Work")}
+    work, _ = peer.call(ROOT, SERVICE, "CreateCollection", "(a{sv}s)", properties, "")
+    session.run("latchkey", "passphrase", "set", "--stdin", "Work", input=PASSPHRASE, check=True)
+    assert peer.call(ROOT, SERVICE, "Lock", "(ao)", [work]) == ([work], NOTHING)
+    held = Held(session, "latchkey-collection")
+    person = Person(session, "latchkey", "unlock", "--collection", "Work").expect("assphrase").type(PASSPHRASE)
+    held.await_stop()
+    if is_locked:
+        assert peer.call(ROOT, SERVICE, "Lock", "(ao)", [work]) == ([work], NOTHING)
+    held.go_on()
+    assert ("is unlocked" in person.last_line()) != is_locked
+    assert peer.get(work, COLLECTION, "Locked") == is_locked
+    peer.close()
 
 
 @as_root

@@ -2,10 +2,12 @@
 
 import pytest
 from support.control import (
-    CLOSE_SESSION, HELLO, KEYS, LATE, LIVE, MAY_DERIVE, NOTHING as NOTHING_WANTED, NOT_NOW, OPEN_SESSION, REFUSED, UNLOCK, Control, hello, keys, packet,
+    CLOSE_SESSION, HELLO, KEYS, LATE, LIVE, MAY_DERIVE, NOTHING as NOTHING_WANTED, NOT_NOW, OPEN_SESSION, REFUSED, STAGED, UNLOCK, Control, hello, keys, packet,
 )
 from support.helper import now
+from support.logind import Logind
 from support.peer import LOGIN, NOTHING, ROOT, SERVICE, Peer
+from support.session import wait_until
 from support.vaultreader import Keybag
 
 
@@ -55,6 +57,41 @@ def test_a_collection_that_was_locked_meanwhile_stays_so(opened, when):
     deliver(opened, helper)
     assert opened.status()["state"] == "unlocked"
     assert (opened.lookup("app", "default") == "of default") == (when == "before")
+
+
+def test_a_collection_that_was_locked_while_the_keys_waited_stays_so(opened):
+    """They wait for a locker to go."""
+    logind = Logind(opened)
+    try:
+        opened.restart()
+        wait_until(logind.holds, "the delay lock")
+        logind.show_locked(True)
+        wait_until(lambda: opened.status()["locker_up"], "the locker")
+        deliver(opened, begin(opened, stage=OPEN_SESSION), STAGED)
+        lock_collection(opened)
+        logind.show_locked(False)
+        wait_until(lambda: opened.status()["state"] == "unlocked", "the keys")
+        assert opened.lookup("app", "default") is None
+    finally:
+        logind.close()
+
+
+@pytest.mark.parametrize("what", ["item", "collection"])
+def test_what_was_locked_once_more_stays_so(opened, what):
+    """The second time is later than the password."""
+    peer = Peer(opened)
+    ((item,), _) = peer.call(ROOT, SERVICE, "SearchItems", "(a{ss})", {"app": "default"})
+    path = item if what == "item" else LOGIN
+    given = None
+    for _ in range(2):
+        assert peer.call(ROOT, SERVICE, "Lock", "(ao)", [path]) == ([path], NOTHING)
+        given = given or now()
+    deliver(opened, begin(opened, service="latchkey-unlock", given=given))
+    assert opened.lookup("app", "default") is None
+    # One that was given after both unlocks it.
+    deliver(opened, begin(opened, service="latchkey-unlock"))
+    assert opened.lookup("app", "default") == "of default"
+    peer.close()
 
 
 @pytest.mark.parametrize("service", ["latchkey-unlock", "i3lock"])

@@ -262,7 +262,7 @@ class Daemon:
             self.put_aside.append(packet[4:].decode())
             return bytes([VERSION, START_EMPTY]) + text(self.put_aside[-1] + "-aside-20261122-030405")
         if operation == DERIVATION:
-            self.asked.append(*struct.unpack("<2xQ", packet))
+            self.asked.append(struct.unpack("<2xQQ", packet)[0])
             return self._next("derivation", DERIVATION)
         if operation == PASSPHRASE:
             self.keys.append(struct.unpack("<2xQ32s", packet))

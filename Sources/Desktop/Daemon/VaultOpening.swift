@@ -16,8 +16,11 @@ private final class ArrivedKeys {
   let liftsLocks: Bool
   /// Which of them; nil for all.
   let lockedExplicitly: Set<Int64>?
+  /// When their password was given. The keys may wait, and a collection or item that is locked meanwhile stays locked.
+  let given: UInt64
 
-  init(_ delivery: consuming TierDelivery, liftsLocks: Bool, of lockedExplicitly: Set<Int64>?) {
+  init(_ delivery: consuming TierDelivery, given: UInt64, liftsLocks: Bool, of lockedExplicitly: Set<Int64>?) {
+    self.given = given
     created = delivery.created
     former = delivery.former
     tiers = delivery.takeTiers()
@@ -188,7 +191,7 @@ final class VaultOpening {
     // An answer to a prompt unlocks what the prompt named. A login, or `latchkey unlock`, unlocks everything. An item or
     // collection that was locked by itself after the password was given stays locked.
     let keys = ArrivedKeys(
-      delivery, liftsLocks: liftsLocks(hello) && vault.latestOwnLock < claim.given,
+      delivery, given: claim.given, liftsLocks: liftsLocks(hello),
       of: hello.prompt == 0 ? nil : queue.lifting(prompt: hello.prompt) ?? [])
     watch.keysArrived(mayLift: mayLift, by: claim, after: deviceService.ask) { [weak self] outcome in
       guard let self, !isEnding else { return answer(.refused("the daemon ends")) }
@@ -224,7 +227,8 @@ final class VaultOpening {
 
   private func open(_ keys: ArrivedKeys, _ opening: Vault.Opening) throws(VaultError) {
     try vault.unlock(
-      keys.tiers, former: keys.former, opening: opening, liftingLocks: keys.liftsLocks, of: keys.lockedExplicitly,
+      keys.tiers, former: keys.former, opening: opening,
+      liftingLocks: keys.liftsLocks && vault.latestOwnLock < keys.given, of: keys.lockedExplicitly,
       mayCreate: keys.created)
     failure = nil
     password.forget()

@@ -1,5 +1,6 @@
 import LatchkeyControl
 import LatchkeyKeybag
+import LatchkeyPosix
 import LatchkeyPrompts
 import LatchkeySecretService
 import LatchkeySodium
@@ -18,6 +19,8 @@ final class VaultPrompts: PromptQueueDelegate {
   private let loop: EventLoop
   private let launcher: PromptLauncher
   private unowned let observer: any KeyObserver
+  /// When the passphrases for prompts were given that helpers are deriving keys from.
+  private var given: [UInt64: UInt64] = [:]
   private(set) lazy var queue = PromptQueue(loop: loop, delegate: self)
   private(set) lazy var archives = ArchiveService(
     vault, queue: queue, session: session, presence: presence, loop: loop)
@@ -60,7 +63,9 @@ final class VaultPrompts: PromptQueueDelegate {
     }
     table.take(EndPrompt.self) { message, peer in peer.end(message.end) }
     table.answerHelper(GetDerivation.self) { [unowned self] message throws(Refusal) in
-      try derivation(prompt: message.prompt)
+      let derivation = try derivation(prompt: message.prompt)
+      given[message.prompt] = min(message.given, Process.microsecondsSinceBoot)
+      return derivation
     }
     table.takeKeys(PassphraseKey.self) { [unowned self] message, _, answer in answer(passphrase(message)) }
     table.answer(RemovePassphrase.self) { [unowned self] message, _ throws(Refusal) in
@@ -211,10 +216,12 @@ final class VaultPrompts: PromptQueueDelegate {
     let number = delivery.prompt
     let question = queue.question(ofPrompt: number)
     let key = delivery.takeKey()
+    let given = given.removeValue(forKey: number) ?? 0
     guard !isLockerUp else { return .refused("the screen is locked") }
     do throws(VaultError) {
       switch question {
       case .collection(let id):
+        guard vault.latestOwnLock < given else { return .refused("it was locked meanwhile") }
         guard try vault.openCollection(id, passphraseKey: key) else {
           queue.wasWrong(prompt: number)
           return .wrongKeys

@@ -117,9 +117,11 @@ final class LockCalls {
       effects.locked(item: id)
       return false
     }
-    // An item that was locked before has no grants or prompts to end.
-    guard !vault.reader.isLockedByItself(item: id) else { return false }
+    let wasLocked = vault.reader.isLockedByItself(item: id)
+    // Also then: keys whose password was given before this do not unlock it.
     try vault.writer.lockItem(id)
+    // An item that was locked before has no grants or prompts to end.
+    guard !wasLocked else { return false }
     effects.locked(item: id)
     return true
   }

@@ -12,7 +12,7 @@ extension Derivation {
     let daemon = try connect()
     // Right after the machine started, a TPM may take its time, and a daemon that is just starting waits for it.
     let limit = admission.mayAsk ? min(Process.now + 60_000, end - 2 * Derivation.deliveryTime) : nil
-    guard try greet(daemon, .openSession, until: limit) == nil else { return .nothingNeeded }
+    if let answer = try greet(daemon, .openSession, until: limit) { return answer == .late ? .late : .nothingNeeded }
     guard admission.mayAsk else { return .nothingNeeded }
     let keybag: Keybag
     do throws(KeybagError) { keybag = try load(from: try folder()) } catch {

@@ -166,7 +166,7 @@ struct Derivation: ~Copyable {
   /// Turns a collection's passphrase into its key, for one prompt. The keybag has no part in it.
   private borrowing func passphrase() throws -> DeriveResult {
     let daemon = try ControlClient(runtime: runtime, uid: account.uid)
-    let derivation = try daemon.ask(GetDerivation(prompt: request.prompt), until: deadline())
+    let derivation = try daemon.ask(GetDerivation(prompt: request.prompt, given: request.given), until: deadline())
     let derived = try daemon.derive { () throws(KeybagError) in try derivation.key(request.token.bytes) }
     let key = PassphraseKey(prompt: request.prompt, key: derived)
     return switch try daemon.deliver(key, until: deadline()) {
@@ -233,7 +233,7 @@ struct Derivation: ~Copyable {
       if let need { return need }
       return login == .none ? try endPasscodeItems(at: daemon) : try openVault(at: daemon)
     }
-    guard need == nil else { return .created }
+    guard need == nil else { return need == .late ? .late : .created }
     do {
       let result = try deliver(opened, to: daemon)
       // Keys that were taken made a database: from the second generation on a missing one is a loss.

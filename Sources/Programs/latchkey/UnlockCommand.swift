@@ -138,8 +138,9 @@ struct UnlockCommand: ParsableCommand {
     }
     return translated(
       """
-      your password was right, but the vault is still locked. Either it has an older password, or pam_latchkey.so is not \
-      in /etc/pam.d/latchkey-unlock. The system log has a line of pam_latchkey that says which.
+      your password was right, but the vault is still locked. If it was locked meanwhile, run this again. Otherwise it has \
+      an older password, or pam_latchkey.so is not in /etc/pam.d/latchkey-unlock. The system log has a line of pam_latchkey \
+      that says which.
       """)
   }
 }

@@ -7,15 +7,20 @@ package struct GetDerivation: ControlMessage {
   package static let operation: UInt8 = 7
   /// The prompt's number.
   package let prompt: UInt64
+  /// When the passphrase was given, in microseconds since the machine started.
+  package let given: UInt64
 
-  package init(prompt: UInt64) { self.prompt = prompt }
+  package init(prompt: UInt64, given: UInt64) { (self.prompt, self.given) = (prompt, given) }
 
   package init?(decoding input: inout ByteReader) {
-    guard let number = UInt64(decoding: &input) else { return nil }
-    prompt = number
+    guard let prompt = UInt64(decoding: &input), let given = UInt64(decoding: &input) else { return nil }
+    (self.prompt, self.given) = (prompt, given)
   }
 
-  package func encode(into out: inout ByteWriter) { out.number(prompt) }
+  package func encode(into out: inout ByteWriter) {
+    out.number(prompt)
+    out.number(given)
+  }
 }
 
 extension PassphraseDerivation: ControlFields {}
