@@ -1,5 +1,6 @@
 """What an administrator does with the packages: install, upgrade, remove, install again, purge. No secret is lost."""
 
+import json
 import os
 
 import pexpect
@@ -33,8 +34,9 @@ def test_install_and_log_in(bare_machine, alice, packages):
         session.store(SECRET, app="one")
         assert session.lookup(app="one") == SECRET
         assert session.status()["state"] == "unlocked"
-        doctor = session.run("latchkey doctor", check=False)
-        assert doctor.returncode == 0, doctor.stdout
+        checks = json.loads(session.run("latchkey doctor --json", check=False).stdout)["checks"]
+        # polkit is recommended only, and here is no more than what is needed.
+        assert {check["id"] for check in checks if check["state"] != "ok"} <= {"sleep"}, checks
         # A secret that is bound to this machine: the socket of its service runs.
         session.store("bound", "when-unlocked-this-device-only", app="bound")
         assert session.lookup(app="bound") == "bound"
