@@ -1,0 +1,19 @@
+"""The notification of the first login, from the daemon that the user manager runs below its unit's system call filters."""
+
+from support.notifications import Notifications
+from support.session import wait_until
+from visitor import visitor
+
+STORES = (".local/share/keyrings/login.keyring", ".local/share/kwalletd/kdewallet.kwl")
+
+
+def test_it_names_the_imports(alice):
+    for path in STORES:
+        alice.run("mkdir", "-p", f"{alice.home}/{path.rpartition('/')[0]}")
+        alice.run("tee", f"{alice.home}/{path}", input="what nobody reads")
+    with alice.login(), visitor(alice) as peer:
+        notifications = Notifications(peer.session)
+        wait_until(notifications.look, "the notification")
+        ((_, text),) = notifications.shown
+        notifications.close()
+    assert "'latchkey import gnome-keyring'" in text and "'latchkey import kwallet'" in text
