@@ -68,3 +68,10 @@ def test_daemon_that_cannot_start_is_given_up(alice):
         is_failed = lambda: session.run("systemctl --user is-failed latchkeyd.service", check=False).stdout == "failed\n"
         eventually(is_failed, what="the end of the attempts")
         assert int(session.run("systemctl --user show -P NRestarts latchkeyd.service").stdout) <= 10
+
+
+def test_a_masked_socket_is_said_to_be(alice):
+    with alice.login() as session:
+        session.run("systemctl --user mask --now latchkeyd.socket latchkeyd.service 2>/dev/null")
+        done = session.run("latchkey status", check=False)
+        assert done.returncode == 3 and "is masked" in done.stdout and "'latchkey switch --to latchkey'" in done.stdout

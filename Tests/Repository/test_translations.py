@@ -116,3 +116,11 @@ def test_literals_are_read_as_swift_does(source, message):
 def test_what_no_catalogue_can_have_is_refused(source):
     with pytest.raises(SystemExit, match="^test:1: "):
         list(extract.messages(source, "test"))
+
+
+def test_the_texts_of_the_pam_module_are_translated_as_it_says_them():
+    """The module knows no language: latchkey takes the place of what it says, by the exact text."""
+    sources = REPOSITORY / "Sources"
+    module = (sources / "PAM/PAMModule/Call.swift").read_text()
+    told = re.findall(r'^    case "(.*)":', (sources / "Programs/latchkey/PassphraseCommand.swift").read_text(), re.M)
+    assert len(told) == 2 and all(f'Literal = "{text}"' in module for text in told)

@@ -71,7 +71,7 @@ struct DeletedCollectionTests {
     #expect(notices(rehearsal.report) == ["Work: the collection was deleted, and would come back"])
     let done = try vault.bringBack(from: 1)
     #expect(done.report.added == 5 && done.report.left == 0 && done.changes.collections == [id])
-    #expect(notices(done.report) == ["Work: the collection was deleted, and comes back"])
+    #expect(notices(done.report) == ["Work: the collection was deleted, and is back"])
     #expect(try vault.info(of: id).label == "Work" && vault.alias("work") == id)
     #expect(try secrets(vault, in: id) == all && secrets(vault, in: other) == ["item": "o"])
     #expect(try vault.bringBack(from: 1).report.same == 5)

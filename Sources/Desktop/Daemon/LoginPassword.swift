@@ -20,9 +20,9 @@ final class LoginPassword {
   private var leavesMemory = false
 
   private static let formerProblem =
-    "a login gave a password that does not unlock the vault. Either it was mistyped, and the next right one clears this; or "
-    + "the login password was changed without Latchkey, and the next prompt, or 'latchkey unlock', asks once for the former "
-    + "one or the recovery code"
+    "the last password that a login gave does not unlock the vault. If you mistyped it, the next right one clears this. If the "
+    + "login password was changed without Latchkey, run 'latchkey unlock' and give the former one or the recovery code. If you "
+    + "have neither, 'latchkey start-empty' puts the vault aside"
   // latchkey-derive takes the place of two of libc's functions for libsodium. Should another libsodium not call them, all works
   // as before, but for the erasing: that is to be seen.
   private static let memoryProblem =

@@ -257,6 +257,8 @@ final class VaultPrompts: PromptQueueDelegate {
 
   private func removePassphrase(collection name: String) throws(Refusal) {
     let id = try collection(named: name)
+    let derivation = try Refusal.vault { () throws(VaultError) in try vault.passphraseDerivation(ofCollection: id) }
+    guard derivation != nil else { throw Refusal(reason: "the collection has no passphrase of its own") }
     try Refusal.vault { () throws(VaultError) in try vault.removePassphrase(ofCollection: id) }
   }
 

@@ -40,9 +40,9 @@ extension Answers {
     Template("the vault has such an item: delete it first"),
     Template(
       """
-      a login gave a password that does not unlock the vault. Either it was mistyped, and the next right one \
-      clears this; or the login password was changed without Latchkey, and the next prompt, or 'latchkey unlock', \
-      asks once for the former one or the recovery code
+      the last password that a login gave does not unlock the vault. If you mistyped it, the next right one clears this. \
+      If the login password was changed without Latchkey, run 'latchkey unlock' and give the former one or the recovery \
+      code. If you have neither, 'latchkey start-empty' puts the vault aside
       """),
     Template(
       """
@@ -75,6 +75,7 @@ extension Answers {
     Template("the screen is locked"),
     Template("no such prompt"),
     Template("no collection has that name"),
+    Template("the collection has no passphrase of its own"),
     Template("that session does not exist, or is not yours"),
     Template("there is no object at that path"),
     Template("it is locked: unlock the session with your password"),

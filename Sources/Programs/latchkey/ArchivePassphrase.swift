@@ -29,10 +29,15 @@ struct ArchivePassphrase: ParsableArguments {
   /// - Parameter cost: the cost of one try; nil for a new passphrase.
   func ask(_ terminal: TerminalConversation, prompt: UInt64, name: String, cost: PasswordCost?) throws {
     guard let account = Account(uid: getuid()) else { throw Failure.unavailable(translated("you have no account")) }
+    let shown = TerminalText.printable(name)
+    let conversation: any Conversation =
+      cost == nil && !passphraseStdin
+      ? RepeatedConversation(terminal, question: translated("New passphrase for '\(shown)': "))
+      : TranslatedConversation(terminal, passphraseQuestion: translated("Passphrase for '\(shown)': "))
     let outcome = Authentication.run(
       service: "latchkey-collection", user: account.name, terminal: ttyname(0).map { String(cString: $0) },
       folder: pamFolder, environment: ["LATCHKEY_PROMPT": "\(prompt)", "LATCHKEY_LABEL": name],
-      conversation: cost == nil && !passphraseStdin ? RepeatedConversation(terminal) : terminal)
+      conversation: conversation)
     switch outcome {
     case .accepted: return
     case _ where terminal.wasCancelled: throw Failure.cancelled

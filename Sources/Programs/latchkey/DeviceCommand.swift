@@ -64,7 +64,8 @@ struct DevicePlace: ParsableArguments {
 /// `latchkey device show`
 struct DeviceShowCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "show", abstract: translated("Print where the device key is: tpm or host."))
+    commandName: "show",
+    abstract: translated("Print where the device key is: tpm, or host for a file that only root reads."))
 
   @OptionGroup var place: DevicePlace
 

@@ -50,7 +50,8 @@ struct ExportKeePassCommand: ParsableCommand {
     if choice.asking.stdin {
       terminal.answer(.secret(question)) { given = try? SecureBytes(copying: $0.bytes) }
     } else {
-      RepeatedConversation(terminal).answer(.secret(question)) { given = try? SecureBytes(copying: $0.bytes) }
+      RepeatedConversation(terminal, question: translated("New password of the database: "))
+        .answer(.secret(question)) { given = try? SecureBytes(copying: $0.bytes) }
     }
     guard let password = given.take() else { throw Failure.cancelled }
     guard password.count > 0 else {

@@ -108,7 +108,12 @@ private struct ProviderForm: ExportForm {
       path = try other.perform(prompt)
     }
     guard let path, path.hasPrefix("/"), path != VaultConnection.none else {
-      throw BusError.failed(translated("the collection '\(title)' was not created"))
+      throw BusError.failed(
+        translated(
+          """
+          the collection '\(title)' was not created there: its window for a new password was not answered, or there is no \
+          display to show it. 'latchkey export keepass' needs no window
+          """))
     }
     home = path
     return path

@@ -1,7 +1,9 @@
 import ArgumentParser
 import Glibc
 import LatchkeyControl
+import LatchkeyDoctor
 import LatchkeyGettext
+import LatchkeyPosix
 import LatchkeySecretClient
 import LatchkeySystemd
 
@@ -41,12 +43,12 @@ enum Failure: Error {
 
   private var explanation: String {
     switch self {
+    case .noDaemon where Self.isMasked: Self.masked
     case .noDaemon(let path):
       translated(
         """
         no vault is running: no program listens at \(path).
         Start it with 'systemctl --user start latchkeyd.socket', or log in again.
-        After 'latchkey switch --back', run 'latchkey switch --to latchkey'.
         """)
     case .strangeDaemon(let path):
       translated(
@@ -107,6 +109,17 @@ enum Failure: Error {
     }
   }
 
+  /// Whether systemd may not start the vault, as after 'latchkey switch --back'.
+  private static var isMasked: Bool {
+    UnitFiles(root: SystemRoot("/"), home: Account(uid: getuid())?.home).mask("latchkeyd.socket") != nil
+  }
+
+  private static let masked = translated(
+    """
+    no vault is running: latchkeyd.socket is masked, as 'latchkey switch --back' leaves it.
+    To use Latchkey again, run 'latchkey switch --to latchkey'.
+    """)
+
   /// Why there is no connection to the vault.
   init(_ failure: ConnectionFailure) {
     switch failure {
@@ -114,6 +127,7 @@ enum Failure: Error {
       self = .noService(
         translated(
           "there is no session bus, and programs reach the vault by it. Log in again, or run this in your session."))
+    case .notRunning where Self.isMasked: self = .noService(Self.masked)
     case .notRunning:
       self = .noService(
         translated(

@@ -42,17 +42,20 @@ extension ControlClient {
   /// Goes through all of the work that was begun, and shows its progress. A signal ends the program, and the work with the
   /// connection.
   ///
-  /// - Parameter unit: the things that are counted.
-  borrowing func goThroughGeneration(_ unit: String = "items") throws {
+  /// - Parameter countsGenerations: whether generations are counted, and not items.
+  borrowing func goThroughGeneration(countsGenerations: Bool = false) throws {
     let progress = Progress()
     defer { progress.end() }
     while true {
       let state = try ask(GoThroughGeneration(), until: LatchkeyPosix.Process.now + HistoryLimits.answer)
       guard state.hasMore else { return }
-      progress.show(
-        state.total == 0
-          ? "\(state.done) \(unit)" : translated("\(state.done) of \(max(state.done, state.total)) \(unit)"))
+      progress.show(Self.progress(state.done, max(state.done, state.total), countsGenerations))
     }
+  }
+
+  private static func progress(_ done: UInt64, _ count: UInt64, _ countsGenerations: Bool) -> String {
+    countsGenerations
+      ? translated("\(done) of \(count) generations") : translated("\(done) of \(count) items")
   }
 }
 

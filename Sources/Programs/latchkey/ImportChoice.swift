@@ -60,6 +60,10 @@ struct ImportChoice: ParsableArguments {
   ///   - kind: the name of the command, with the names that tell one other program from another.
   ///   - paths: the files and folders that the person gave; empty for the program's own place.
   func importer(into vault: VaultConnection, from kind: String, _ paths: [String] = []) throws -> Importer {
+    // Before anybody is asked for a password.
+    if let status = try? place.status(), place.lacksVault(status) {
+      throw Failure.declined(translated("there is no vault yet: 'latchkey unlock' creates it."))
+    }
     let source = ([kind] + paths.map(Self.realPath).sorted()).joined(separator: " ")
     return try Importer(vault, rules: try rules.files(), choice: self, source: source)
   }

@@ -306,7 +306,7 @@ struct Importer {
       // Without a time, nothing is ever newer there.
       if let stored, item.modified > 0 { record.note(stored, here: item.modified, there: item.modified) }
     }
-    let reason = protection.accessible.isEmpty ? rule ?? translated("no rule matches") : translated("its class there")
+    let reason = protection.accessible.isEmpty ? rule ?? translated("default class") : translated("its class there")
     add(.new, item, home, accessibility, reason: reason)
   }
 

@@ -26,7 +26,8 @@ struct Latchkey: ParsableCommand {
     version: version,
     subcommands: [
       StatusCommand.self, LockCommand.self, UnlockCommand.self, FindCommand.self, GetCommand.self, AddCommand.self,
-      EditCommand.self, RemoveCommand.self, PassphraseCommand.self, BackupCommand.self, RestoreCommand.self,
+      EditCommand.self, RemoveCommand.self, CollectionCommand.self, PassphraseCommand.self, BackupCommand.self,
+      RestoreCommand.self,
       HistoryCommand.self, ImportCommand.self, ExportCommand.self,
       RotateCommand.self, RecoveryCommand.self, ProtectorCommand.self, RulesCommand.self, DeviceCommand.self,
       LogCommand.self, StartEmptyCommand.self, AsideCommand.self, DoctorCommand.self,
@@ -82,6 +83,11 @@ struct Place: ParsableArguments {
   /// How things are.
   func status() throws -> Status {
     try connect().ask(GetStatus(), until: LatchkeyPosix.Process.now + StatusCommand.answerLimit)
+  }
+
+  /// Whether that status is of a place where no vault was created yet. A damaged one has files.
+  func lacksVault(_ status: Status) -> Bool {
+    status.generation == 0 && access("\(status.vaultPath)/keybag", F_OK) != 0
   }
 
   /// Connects, or ends the program with what to do about it.

@@ -5,6 +5,8 @@ import LatchkeySystemd
 /// A collection as the vault tells it.
 struct ListedCollection {
   static let folder = VaultConnection.root + "/collection/"
+  /// How many names the path of a collection has. That of an item has one more.
+  static let depth = 5
   /// The label of the default collection of a new vault.
   static let firstLabel = "Login"
 
@@ -72,14 +74,21 @@ struct ListedCollection {
     if let exact = all.first(where: { $0.name == name }) { return exact }
     let found = all.filter { $0.label == name }
     guard let first = found.first else {
-      let titles = all.map { "'\($0.title)' (\($0.name))" }.joined(separator: ", ")
-      throw Failure.declined(TerminalText.printable(translated("no collection has that name. There are: \(titles).")))
+      throw Failure.declined(unknown(among: all))
     }
     guard found.count == 1 else {
       let names = found.map(\.name).joined(separator: ", ")
       throw Failure.declined(translated("\(found.count) collections have that name; name one of these: \(names)."))
     }
     return first
+  }
+
+  /// The message that no collection has the name that a person gave, with the collections that there are.
+  static func unknown(among all: [ListedCollection]) -> String {
+    let titles = all.map { "'\($0.title)' (\($0.name))" }.joined(separator: ", ")
+    return TerminalText.printable(
+      translated(
+        "no collection has that name. There are: \(titles). 'latchkey collection create' creates another one."))
   }
 
   private static func standard(from connection: VaultConnection) throws -> ListedCollection {

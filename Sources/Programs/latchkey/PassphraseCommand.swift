@@ -29,8 +29,11 @@ struct PassphraseCommand: ParsableCommand {
 
     func run() throws {
       try Failure.telling {
+        let ending = EndingGenerations(place)
+        if !asking.stdin { ending.announceForPassphrase() }
         try asking.ask(.newPassphrase, collection: collection, at: place)
         print(translated("The passphrase of the collection is set."))
+        ending.report()
         warn()
       }
     }
@@ -61,7 +64,7 @@ struct PassphraseCommand: ParsableCommand {
         do {
           try place.connect().ask(
             RemovePassphrase(collection: collection), until: LatchkeyPosix.Process.now + StatusCommand.answerLimit)
-        } catch ControlError.declined(let reason) { throw Failure.declined(reason) }
+        } catch ControlError.declined(let reason) { throw PassphraseAsking.declined(reason, at: place) }
         print(translated("The collection has no passphrase any more."))
       }
     }
@@ -94,11 +97,16 @@ struct PassphraseAsking: ParsableArguments {
       let prompt = try client.ask(
         OpenPrompt(purpose, collection: collection), until: LatchkeyPosix.Process.now + StatusCommand.answerLimit)
       let terminal = try TerminalConversation.asking(standardInput: stdin)
+      let label = TerminalText.printable(prompt.request.label)
+      let conversation: any Conversation =
+        purpose == .newPassphrase && !stdin
+        ? RepeatedConversation(terminal, question: translated("New passphrase for '\(label)': "))
+        : TranslatedConversation(terminal, passphraseQuestion: translated("Passphrase for '\(label)': "))
       let outcome = Authentication.run(
         service: "latchkey-collection", user: account.name, terminal: ttyname(0).map { String(cString: $0) },
         folder: pamFolder,
         environment: ["LATCHKEY_PROMPT": "\(prompt.number)", "LATCHKEY_LABEL": prompt.request.label],
-        conversation: purpose == .newPassphrase && !stdin ? RepeatedConversation(terminal) : terminal)
+        conversation: conversation)
       switch outcome {
       case .accepted: break
       case _ where terminal.wasCancelled: throw Failure.cancelled
@@ -106,21 +114,31 @@ struct PassphraseAsking: ParsableArguments {
       case .refused(let text), .unavailable(let text): throw Failure.notTaken(text)
       }
       try client.tell(EndPrompt(.granted))
-    } catch ControlError.declined(let reason) { throw Failure.declined(reason) }
+    } catch ControlError.declined(let reason) { throw declined(reason, at: place) }
+  }
+
+  /// The vault's answer, with the collections that there are where none has the name.
+  static func declined(_ reason: String, at place: Place) -> Failure {
+    guard reason == "no collection has that name", let connection = try? VaultConnection(place),
+      let all = try? ListedCollection.all(from: connection)
+    else { return .declined(reason) }
+    return .declined(ListedCollection.unknown(among: all))
   }
 }
 
 /// A conversation in which what is new is given twice.
 final class RepeatedConversation: Conversation {
   private let terminal: TerminalConversation
+  private let question: String
 
-  init(_ terminal: TerminalConversation) { self.terminal = terminal }
+  /// - Parameter question: the text that asks for the new secret, whatever PAM's own question is.
+  init(_ terminal: TerminalConversation, question: String) { (self.terminal, self.question) = (terminal, question) }
 
   func answer(_ message: ConversationMessage, _ body: (borrowing SecureBytes) -> Void) {
-    guard case .secret(let text) = message else { return terminal.answer(message, body) }
+    guard case .secret = message else { return terminal.answer(message, body) }
     var isDone = false
     while !isDone && !terminal.wasCancelled {
-      terminal.answer(.secret("New " + text.prefix(1).lowercased() + text.dropFirst())) { first in
+      terminal.answer(.secret(question)) { first in
         terminal.answer(.secret(translated("The same again: "))) { second in
           isDone = first.count > 0 && Sodium.equal(first.bytes, second.bytes)
           if isDone { body(first) }
@@ -131,6 +149,39 @@ final class RepeatedConversation: Conversation {
             { _ in })
         }
       }
+    }
+  }
+}
+
+/// A conversation that says in the person's language what Latchkey's PAM module says in English, as it knows no language.
+final class TranslatedConversation: Conversation {
+  private let terminal: TerminalConversation
+  private let passphraseQuestion: String?
+
+  /// - Parameter passphraseQuestion: the text in place of the module's question for a passphrase.
+  init(_ terminal: TerminalConversation, passphraseQuestion: String? = nil) {
+    (self.terminal, self.passphraseQuestion) = (terminal, passphraseQuestion)
+  }
+
+  func answer(_ message: ConversationMessage, _ body: (borrowing SecureBytes) -> Void) {
+    switch message {
+    case .info(let text): terminal.answer(.info(Self.told(text)), body)
+    case .error(let text): terminal.answer(.error(Self.told(text)), body)
+    case .secret(let text):
+      let isForPassphrase = text.hasPrefix("Passphrase for '")
+      terminal.answer(.secret(isForPassphrase ? passphraseQuestion ?? text : Self.told(text)), body)
+    case .visible: terminal.answer(message, body)
+    }
+  }
+
+  func check() { terminal.check() }
+
+  private static func told(_ text: String) -> String {
+    switch text {
+    case "Your login password was changed without Latchkey. Enter the former one once.":
+      translated("Your login password was changed without Latchkey. Enter the former one once.")
+    case "Former login password, or recovery code: ": translated("Former login password, or recovery code: ")
+    default: text
     }
   }
 }

@@ -43,7 +43,7 @@ struct PastItems {
       for start in stride(from: 0, to: found.count, by: GenerationSelection.itemLimit) {
         let some = found[start..<min(start + GenerationSelection.itemLimit, found.count)].map(\.uuid)
         try client.ask(ForgetEverywhere(items: some), until: LatchkeyPosix.Process.now + limit)
-        try client.goThroughGeneration("generations")
+        try client.goThroughGeneration(countsGenerations: true)
         let result = try client.ask(GetForgetting(), until: LatchkeyPosix.Process.now + limit)
         (changed, unreadable) = (max(changed, result.changed), result.unreadable)
       }

@@ -113,7 +113,7 @@ struct RemoveCommand: ParsableCommand {
         try connection.call(item.path, VaultConnection.item, "Delete", read: { _ in })
       }
     } catch let error as BusError where error.isNoSuchObject { return false }
-    if !json { print("Deleted " + item.title) }
+    if !json { print(translated("Deleted \(item.title)")) }
     return true
   }
 }

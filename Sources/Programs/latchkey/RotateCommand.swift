@@ -45,6 +45,8 @@ struct RotateCommand: ParsableCommand {
         try place.connect().ask(CheckMayRotate(), until: LatchkeyPosix.Process.now + StatusCommand.answerLimit)
       } catch ControlError.declined(let reason) { throw Failure.declined(Answers.told(reason) + ".") }
       let status = try status()
+      let ending = EndingGenerations(place)
+      if !json && !asking.stdin { ending.announceForKeys() }
       let program = try asking.program(place, vault: status.vaultPath)
       switch try asking.askPassword(for: .rotate, of: program, status) {
       case .done: break
@@ -70,6 +72,7 @@ struct RotateCommand: ParsableCommand {
         )
       }
       try follow()
+      if !json { ending.reportForKeys() }
       try tellOfProtectors(before: status)
     }
   }

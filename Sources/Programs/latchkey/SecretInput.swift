@@ -44,7 +44,8 @@ struct SecretInput: ParsableArguments {
   private static func asked() throws -> SecureBytes {
     let terminal = try TerminalConversation.asking(standardInput: false)
     var given: SecureBytes?
-    RepeatedConversation(terminal).answer(.secret(translated("Secret: "))) {
+    let question = translated("New secret: ")
+    RepeatedConversation(terminal, question: question).answer(.secret(question)) {
       given = try? SecureBytes(copying: $0.bytes)
     }
     guard let secret = given.take() else { throw Failure.cancelled }

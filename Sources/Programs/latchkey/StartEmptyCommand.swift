@@ -48,7 +48,10 @@ struct StartEmptyCommand: ParsableCommand {
     }
     let name = folder.split(separator: "/").last.map { String($0) } ?? folder
     print(
-      translated("Programs will find none of their secrets any more (\(items) of them), until you put the folder back.")
+      items == 0
+        ? translated("Programs will find nothing of this vault any more, until you put the folder back.")
+        : translated(
+          "Programs will find none of their secrets any more (\(items) of them), until you put the folder back.")
     )
     print(
       translated("If you want that, type the name of the vault's folder, \(TerminalText.printable(name)): "),

@@ -108,6 +108,12 @@ struct SwitchCommand: ParsableCommand {
     try change.alone { () throws(SwitchError) in try perform(change, scope, &report, progress) }
   }
 
+  /// Whether this person has no vault yet. The daemon knows, if it runs.
+  private func lacksVault(_ home: String) -> Bool {
+    if let status = try? place.status() { return place.lacksVault(status) }
+    return access("\(home)/.local/share/latchkey/keybag", F_OK) != 0
+  }
+
   /// The users of the switch; nil, with a refusal, if that cannot be.
   private func scope(_ report: inout SwitchReport) -> SwitchScope? {
     let command = "latchkey switch \(back ? "--back" : "--to latchkey")"
@@ -161,6 +167,7 @@ struct SwitchCommand: ParsableCommand {
       if isSteppingAside { report.left += session?.handBack(former: change.formerProviders) ?? [] }
     }
     report.isDone = true
+    if let home = scope.home { report.lacksVault = lacksVault(home) }
     report.sawSession(session)
   }
 }

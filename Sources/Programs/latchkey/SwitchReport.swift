@@ -14,6 +14,8 @@ struct SwitchReport: Encodable {
   var owners: [String] = []
   /// Whether files were about to be changed, or were.
   var isBegun = false
+  /// Whether latchkeyd runs without a vault, which an import needs.
+  var lacksVault = false
   var isDone = false
 
   init(side: FileChange.Side, isForAll: Bool, isDryRun: Bool) {
@@ -79,6 +81,12 @@ struct SwitchReport: Encodable {
   /// The next step for the person.
   private var next: String {
     switch (side, isForAll) {
+    case (.toLatchkey, false) where lacksVault:
+      translated(
+        """
+        There is no vault yet: create it with 'latchkey unlock'. Then bring your secrets over with 'latchkey import'; go back \
+        with 'latchkey switch --back'.
+        """)
     case (.toLatchkey, false):
       translated("Bring your secrets over with 'latchkey import'; go back with 'latchkey switch --back'.")
     case (.toLatchkey, true):

@@ -64,7 +64,7 @@ struct UnlockCommand: ParsableCommand {
       }
       let outcome = Authentication.run(
         service: "latchkey-unlock", user: account.name, terminal: ttyname(0).map { String(cString: $0) },
-        folder: asking.pamFolder, createsVault: creates, conversation: conversation,
+        folder: asking.pamFolder, createsVault: creates, conversation: TranslatedConversation(conversation),
         again: tries(conversation))
       // The vault's state counts, not PAM's result: after an administrator changed the login password, PAM refuses the old
       // one, which still opens the vault.

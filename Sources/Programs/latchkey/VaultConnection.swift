@@ -134,6 +134,16 @@ final class VaultConnection {
           "it requires \(require) each time that it is read. Run this again without --no-prompt, and answer the prompt."
         ))
     }
+    let words = path.split(separator: "/")
+    let owner = words.count > ListedCollection.depth ? "/" + words.dropLast().joined(separator: "/") : path
+    if let home = try? ListedCollection(owner, from: self), home.isLocked {
+      return .stillLocked(
+        translated(
+          """
+          its collection '\(home.title)' is locked, or waits for its passphrase.
+          Run 'latchkey unlock --collection \(home.name)' if it has a passphrase, otherwise 'latchkey unlock', then this again.
+          """))
+    }
     return .stillLocked(
       translated(
         """

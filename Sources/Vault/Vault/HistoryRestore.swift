@@ -153,7 +153,7 @@ public final class HistoryRestore {
     report.lines.append(
       .init(
         .notice, collection: past.label(of: collection.row),
-        reason: "the collection was deleted, and \(isDry ? "would come" : "comes") back"))
+        reason: "the collection was deleted, and \(isDry ? "would come" : "is") back"))
     return nil
   }
 

@@ -1,0 +1,172 @@
+import ArgumentParser
+import Glibc
+import LatchkeyGettext
+import LatchkeySystemd
+
+/// `latchkey collection`
+struct CollectionCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "collection", abstract: translated("List, create, rename or delete collections."),
+    discussion: translated(
+      """
+      A collection is what gnome-keyring calls a keyring. 'latchkey passphrase set' gives one a passphrase of its own.
+
+      Examples:
+        latchkey collection
+        latchkey collection create Private
+        latchkey collection rename Private Family
+        latchkey collection delete Family
+      """),
+    subcommands: [List.self, Create.self, Rename.self, Delete.self], defaultSubcommand: List.self)
+
+  static let nameHelp = ArgumentHelp.translated("The collection: its label, or the first part of where its items are.")
+  static let labelHelp = ArgumentHelp(translated("The label that people see."), valueName: "label")
+
+  /// `latchkey collection list`
+  struct List: ParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: translated("List the collections: the first part of where their items are, label, and number of items.")
+    )
+
+    @OptionGroup var place: Place
+    @Flag(help: .translated("As JSON, with the same keys in every version.")) var json = false
+
+    private struct Line: Encodable {
+      let name: String
+      let label: String
+      let locked: Bool
+      let items: Int
+    }
+
+    func run() throws {
+      try Failure.telling {
+        let connection = try VaultConnection(place)
+        let lines = try ListedCollection.all(from: connection).map { one in
+          Line(name: one.name, label: one.label, locked: one.isLocked, items: try one.items(from: connection).count)
+        }
+        if json { return print(try JSONText.of(lines)) }
+        let width = lines.map(\.name.count).max() ?? 0
+        for line in lines { print(TerminalText.printable(Self.text(line, width: width))) }
+      }
+    }
+
+    private static func text(_ line: Line, width: Int) -> String {
+      let items = translated(line.items, one: "\(line.items) item", other: "\(line.items) items")
+      let state = line.locked ? translated("locked") : translated("open")
+      return line.name.filling(column: width + 2) + "\(line.label); \(items); \(state)"
+    }
+  }
+
+  /// `latchkey collection create`
+  struct Create: ParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: translated("Create a collection. Your login unlocks it until it gets a passphrase of its own."))
+
+    @OptionGroup var place: Place
+    @OptionGroup var prompts: PromptChoice
+    @Argument(help: CollectionCommand.labelHelp) var label: String
+
+    func validate() throws { try CollectionCommand.check(label) }
+
+    func run() throws {
+      try Failure.telling {
+        let connection = try VaultConnection(place)
+        try CollectionCommand.checkIsFree(label, on: connection)
+        let made = try connection.makeCollection(label: label)
+        var path: String? = made.collection
+        if let prompt = made.prompt {
+          guard !prompts.isForbidden else {
+            throw Failure.declined(translated("it needs your answer to a prompt. Run the command without --no-prompt."))
+          }
+          path = try connection.perform(prompt)
+        }
+        guard let path, path.hasPrefix(ListedCollection.folder) else {
+          throw Failure.declined(translated("the prompt was not answered, or could not be shown. Nothing was created."))
+        }
+        let name = path.dropFirst(ListedCollection.folder.count)
+        print(TerminalText.printable(translated("Created the collection '\(label)' (\(String(name))).")))
+      }
+    }
+  }
+
+  /// `latchkey collection rename`
+  struct Rename: ParsableCommand {
+    static let configuration = CommandConfiguration(abstract: translated("Give a collection another label."))
+
+    @OptionGroup var place: Place
+    @OptionGroup var prompts: PromptChoice
+    @Argument(help: CollectionCommand.nameHelp) var name: String
+    @Argument(help: CollectionCommand.labelHelp) var label: String
+
+    func validate() throws { try CollectionCommand.check(label) }
+
+    func run() throws {
+      try Failure.telling {
+        let connection = try VaultConnection(place)
+        let collection = try ListedCollection.named(name, from: connection)
+        try CollectionCommand.checkIsFree(label, on: connection)
+        try connection.opening(collection.path, asking: !prompts.isForbidden) {
+          try connection.set("Label", of: collection.path, on: VaultConnection.collection, "s") {
+            $0.appendString(label)
+          }
+        }
+        print(
+          TerminalText.printable(translated("The collection '\(collection.title)' is called '\(label)' now.")))
+      }
+    }
+  }
+
+  /// `latchkey collection delete`
+  struct Delete: ParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: translated("Delete a collection with all its items."),
+      discussion: translated(
+        """
+        'latchkey history restore' brings it back from a generation of the vault, unless it had a passphrase of its own.
+        """))
+
+    @OptionGroup var place: Place
+    @OptionGroup var prompts: PromptChoice
+    @Flag(help: .translated("Do not ask for confirmation.")) var yes = false
+    @Argument(help: CollectionCommand.nameHelp) var name: String
+
+    func run() throws {
+      try Failure.telling {
+        let connection = try VaultConnection(place)
+        let collection = try ListedCollection.named(name, from: connection)
+        if !yes { try confirm(collection, items: try collection.items(from: connection).count) }
+        try connection.opening(collection.path, asking: !prompts.isForbidden) {
+          try connection.call(collection.path, VaultConnection.collection, "Delete", read: { _ in })
+        }
+        print(TerminalText.printable(translated("Deleted the collection '\(collection.title)'.")))
+      }
+    }
+
+    private func confirm(_ collection: ListedCollection, items: Int) throws {
+      guard isatty(STDIN_FILENO) == 1 else {
+        throw Failure.declined(translated("there is no terminal to ask for confirmation. Give --yes to confirm it."))
+      }
+      let title = TerminalText.printable(collection.title)
+      print(
+        translated(
+          items, one: "The collection '\(title)' has 1 item, which will be deleted too.",
+          other: "The collection '\(title)' has \(items) items, which will be deleted too."))
+      print(translated("If you want that, type the label of the collection: "), terminator: "")
+      fflush(nil)
+      guard readLine() == collection.title else {
+        throw Failure.declined(translated("that is not its label, so nothing was done."))
+      }
+    }
+  }
+
+  private static func check(_ label: String) throws {
+    guard !label.isEmpty else { throw ValidationError(translated("A collection needs a label.")) }
+  }
+
+  /// Two collections of one label could not be told apart by it.
+  private static func checkIsFree(_ label: String, on connection: VaultConnection) throws {
+    guard try !ListedCollection.all(from: connection).contains(where: { $0.label == label }) else {
+      throw Failure.declined(translated("there is a collection with that label already. Nothing was changed."))
+    }
+  }
+}

@@ -1,0 +1,56 @@
+import LatchkeyGettext
+
+/// The generations of the vault that a change ends, because they open with less than the vault requires from then on.
+struct EndingGenerations {
+  private let place: Place
+  private let count: UInt32
+
+  /// Counts them, before the change.
+  init(_ place: Place) {
+    self.place = place
+    count = (try? place.status().history.count) ?? 0
+  }
+
+  /// Says what a new passphrase ends, before a person gives it.
+  func announceForPassphrase() {
+    guard count > 0 else { return }
+    print(
+      translated(
+        count,
+        one: """
+          1 generation of the vault will be removed: it opens without this passphrase. Press Ctrl-C to keep it.
+          """,
+        other: """
+          \(count) generations of the vault will be removed: they open without this passphrase. Press Ctrl-C to keep them.
+          """))
+  }
+
+  /// Says what new keys end, before a person gives the password.
+  func announceForKeys() {
+    guard count > 0 else { return }
+    print(
+      translated(
+        count,
+        one: """
+          1 generation of the vault will be removed: the former keys open it. Press Ctrl-C to keep it.
+          """,
+        other: """
+          \(count) generations of the vault will be removed: the former keys open them. Press Ctrl-C to keep them.
+          """))
+  }
+
+  /// Says that they were removed.
+  func report() {
+    guard count > 0 else { return }
+    print(translated(count, one: "1 generation was removed.", other: "\(count) generations were removed."))
+  }
+
+  /// Says that they are removed when the vault has made one with the new keys.
+  func reportForKeys() {
+    guard count > 0 else { return }
+    print(
+      translated(
+        count, one: "1 generation from before is removed as soon as a new one is made.",
+        other: "\(count) generations from before are removed as soon as a new one is made."))
+  }
+}

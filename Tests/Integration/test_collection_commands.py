@@ -1,0 +1,93 @@
+"""Collections from the command line, what a new passphrase or new keys say of generations, and the way without a vault."""
+
+import json
+
+import pytest
+from support.person import Person
+from test_switch import HOME, machine  # noqa: F401 (machine is a fixture)
+
+DONE, FAILED = 0, 1
+
+
+def latchkey(session, *words, code=DONE, **options):
+    done = session.run("latchkey", *words, **options)
+    assert done.returncode == code, done
+    return done.stdout + done.stderr
+
+
+def labels(session):
+    """Those of the vault; there is one in memory too."""
+    listed = json.loads(latchkey(session, "collection", "--json"))
+    return {one["name"]: one["label"] for one in listed if one["name"] != "session"}
+
+
+@pytest.fixture
+def private(unlocked):
+    """A session with a collection, and an item in it."""
+    latchkey(unlocked, "collection", "create", "Private")
+    latchkey(unlocked, "add", "--label", "Bank", "--collection", "Private", "service=bank", input="the secret")
+    return unlocked
+
+
+def test_one_is_created_renamed_and_deleted(private):
+    assert labels(private) == {"login": "Login", "c2": "Private"}
+    assert "c2       Private; 1 item; open" in latchkey(private, "collection")
+    assert "is called 'Family' now" in latchkey(private, "collection", "rename", "c2", "Family")
+    assert "--yes" in latchkey(private, "collection", "delete", "Family", code=FAILED, input="Family\n")
+    Person(private, "latchkey", "collection", "delete", "Family").expect("has 1 item").expect("type the label").type("Family").output()
+    assert labels(private) == {"login": "Login"} and private.lookup("service", "bank") is None
+
+
+def test_a_label_that_is_taken_or_wrong(private):
+    for words in (["create", "Private"], ["rename", "Private", "Login"]):
+        assert "with that label already" in latchkey(private, "collection", *words, code=FAILED)
+    person = Person(private, "latchkey", "collection", "delete", "Private").expect("type the label").type("private")
+    assert "not its label" in person.output()
+    assert labels(private) == {"login": "Login", "c2": "Private"}
+
+
+@pytest.mark.parametrize("command", ["passphrase set --stdin", "passphrase remove", "unlock --collection", "collection delete --yes"])
+def test_a_name_that_none_has(private, command):
+    """Which there are, and how another one is made."""
+    said = latchkey(private, *command.split(), "None", code=FAILED, input="x\n")
+    assert "'Private' (c2)" in said and "latchkey collection create" in said
+
+
+def test_what_is_removed_is_told_before_and_after(private):
+    latchkey(private, "add", "--label", "Mail", "service=mail", input="another secret")
+    latchkey(private, "history", "make")
+    latchkey(private, "rm", "service=mail")
+    person = Person(private, "latchkey", "passphrase", "set", "Private").expect("1 generation of the vault will be removed")
+    person.expect("New passphrase for 'Private': ").type("sesame").expect("again").type("sesame")
+    assert "1 generation was removed." in person.output()
+    # Another one is made at once, and has nothing of what was deleted.
+    latchkey(private, "history", "make")
+    assert [one["items"] for one in json.loads(latchkey(private, "history", "--json"))["generations"]] == [1]
+    person = Person(private, "latchkey", "rotate").expect("1 generation of the vault will be removed").expect("Password:")
+    assert "1 generation from before is removed" in person.type(private.password).output()
+
+
+def test_a_collection_that_waits_names_the_command(private):
+    latchkey(private, "passphrase", "set", "--stdin", "Private", input="sesame\n")
+    # Debian 12's secret-tool crashes after it has locked.
+    private.run("secret-tool", "lock", "--collection", "c2")
+    said = latchkey(private, "get", "--no-prompt", "service=bank", code=FAILED)
+    assert "'Private'" in said and "latchkey unlock --collection c2" in said
+    latchkey(private, "unlock", "--stdin", "--collection", "c2", input="sesame\n")
+    # The locked session does not count.
+    latchkey(private, "lock")
+    latchkey(private, "unlock", "--stdin", input=private.password + "\n")
+    assert latchkey(private, "get", "--no-prompt", "service=bank") == "the secret"
+    latchkey(private, "passphrase", "remove", "Private")
+    assert "has no passphrase" in latchkey(private, "passphrase", "remove", "Private", code=FAILED)
+
+
+def test_without_a_vault_the_next_step_creates_it(new_session, machine):  # noqa: F811
+    assert new_session.login_without_password().returncode == 0 and not new_session.vault.exists()
+    table = new_session.home / "passwords.csv"
+    table.write_text("name,url,username,password\nA,https://a.example,me,secret\n")
+    table.chmod(0o644)
+    assert "'latchkey unlock' creates it." in latchkey(new_session, "import", "csv", table, code=FAILED)
+    new_session.environment.pop("XDG_CONFIG_HOME", None)
+    done = new_session.run("latchkey", "switch", "--root", machine, "--home", HOME, "--to", "latchkey", timeout=90)
+    assert "create it with 'latchkey unlock'" in done.stdout
