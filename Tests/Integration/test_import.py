@@ -222,7 +222,7 @@ def test_the_class_of_each_and_why(unlocked):
     file = place(unlocked, "Plain.keyring", TEXTUAL)
     dry = run(unlocked, "gnome-keyring", file, *words, "--dry-run", "--json")
     told = {line["label"]: (line["class"], line["reason"]) for line in lines(dry, "new")}
-    assert told == {"Lines": ("after-first-unlock", f"rule 'lines', {rules}:1"), "App": ("when-unlocked", "no rule matches")}
+    assert told == {"Lines": ("after-first-unlock", f"rule 'lines', {rules}:1"), "App": ("when-unlocked", "default class")}
     text = run(unlocked, "gnome-keyring", file, *words, "--dry-run").stdout
     assert f"  Plain ring / Lines (after-first-unlock): rule 'lines', {rules}:1\n" in text
     assert run(unlocked, "gnome-keyring", file, *words).returncode == DONE

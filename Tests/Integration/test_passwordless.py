@@ -146,7 +146,7 @@ def test_a_collection_that_is_locked_by_itself_opens_without_a_question(password
 def test_keys_and_recovery_code_need_no_password(passwordless):
     session = passwordless
     fill(session, OTHERS)
-    assert session.run("latchkey", "rotate").stdout == "The vault has new keys.\n"
+    assert session.run("latchkey", "rotate").stdout.startswith("The vault has new keys.\n")
     assert session.status()["rotation"]["epoch"] == 2 and state(session) == ("unlocked", True)
     code = session.run("latchkey", "recovery", "create", "--stdout", check=True).stdout
     assert session.run("latchkey", "recovery", "check", "--stdin", input=code).returncode == 0

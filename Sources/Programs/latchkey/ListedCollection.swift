@@ -85,7 +85,7 @@ struct ListedCollection {
 
   /// The message that no collection has the name that a person gave, with the collections that there are.
   static func unknown(among all: [ListedCollection]) -> String {
-    let titles = all.map { "'\($0.title)' (\($0.name))" }.joined(separator: ", ")
+    let titles = all.filter { $0.name != "session" }.map { "'\($0.title)' (\($0.name))" }.joined(separator: ", ")
     return TerminalText.printable(
       translated(
         "no collection has that name. There are: \(titles). 'latchkey collection create' creates another one."))

@@ -30,7 +30,6 @@ struct PassphraseCommand: ParsableCommand {
     func run() throws {
       try Failure.telling {
         let ending = EndingGenerations(place)
-        if !asking.stdin { ending.announceForPassphrase() }
         try asking.ask(.newPassphrase, collection: collection, at: place)
         print(translated("The passphrase of the collection is set."))
         ending.report()
@@ -96,6 +95,7 @@ struct PassphraseAsking: ParsableArguments {
     do {
       let prompt = try client.ask(
         OpenPrompt(purpose, collection: collection), until: LatchkeyPosix.Process.now + StatusCommand.answerLimit)
+      if purpose == .newPassphrase && !stdin { EndingGenerations(place).announceForPassphrase() }
       let terminal = try TerminalConversation.asking(standardInput: stdin)
       let label = TerminalText.printable(prompt.request.label)
       let conversation: any Conversation =

@@ -46,7 +46,7 @@ struct RotateCommand: ParsableCommand {
       } catch ControlError.declined(let reason) { throw Failure.declined(Answers.told(reason) + ".") }
       let status = try status()
       let ending = EndingGenerations(place)
-      if !json && !asking.stdin { ending.announceForKeys() }
+      if !json && !asking.stdin && !status.passwordless { ending.announceForKeys() }
       let program = try asking.program(place, vault: status.vaultPath)
       switch try asking.askPassword(for: .rotate, of: program, status) {
       case .done: break
