@@ -11,11 +11,6 @@ import LatchkeySodium
 /// vault is changed. From then on, the next program that opens the vault finishes the exchange.
 extension Vault {
   private static let draftName = KeybagFile.database + ".healing"
-  /// The prefix of a healed database's name before it takes the place of the damaged one. The rest is the time.
-  private static let healedPrefix = KeybagFile.database + ".healed-"
-  /// The prefix of a damaged database's name after it was put aside.
-  static let damagedPrefix = KeybagFile.database + ".damaged-"
-
   /// The most bytes that the damaged file and a generation may each have. Healing is not divided: a lock or the machine's sleep waits
   /// for its end.
   private static let sizeLimit = 64 << 20
@@ -164,30 +159,25 @@ extension Vault {
     if let merge { try draft.check(merge, against: base, &healing) } else { healing.isCounted = false }
     try draft.catchUp(tiers.session)
     try draft.close()
-    let stamp = Process.stamp
-    let (healed, aside) = (Vault.healedPrefix + stamp, Vault.damagedPrefix + stamp)
-    healing.aside = folder.contains(KeybagFile.database) ? path + "/" + aside : nil
+    let exchange = DatabaseExchange(stamp: Process.stamp)
+    healing.aside = folder.contains(KeybagFile.database) ? path + "/" + exchange.aside : nil
     do throws(VaultError) {
-      try Vault.publish(folder, as: healed)
-      guard isSound(healed, folder) else { throw .unavailable("vault.db: the copy cannot be read again") }
+      do throws(PosixError) { try exchange.publish(Vault.draftName, folder) } catch {
+        throw VaultError(error, "vault.db")
+      }
+      guard isSound(exchange.healed, folder) else { throw .unavailable("vault.db: the copy cannot be read again") }
     } catch {
-      Vault.withdraw(healed, folder)
+      exchange.withdraw(folder)
       throw error
     }
-    do throws(PosixError) { try Vault.exchange(healed, aside, folder) } catch {
-      guard !Vault.hasBegun(aside, folder) else {
+    do throws(PosixError) { try exchange.run(folder) } catch {
+      guard !exchange.hasBegun(folder) else {
         isHealingUnfinished = true
         throw Vault.unfinished(error.description)
       }
-      Vault.withdraw(healed, folder)
+      exchange.withdraw(folder)
       throw VaultError(error, "vault.db")
     }
-  }
-
-  /// Takes a healed database away. Else a later opening of the vault would take it for a newer one than `vault.db`.
-  private static func withdraw(_ healed: String, _ folder: borrowing Folder) {
-    folder.remove(healed)
-    try? folder.synchronize()
   }
 
   /// How the damaged database and the generation follow each other.
@@ -268,15 +258,6 @@ extension Vault {
     try raiseGeneration(HeldKey(try wrapOfIndex(tier)))
   }
 
-  /// Lets the draft be the database from now on, even after an interruption.
-  private static func publish(_ folder: borrowing Folder, as healed: String) throws(VaultError) {
-    do throws(PosixError) {
-      try FileDescriptor.open(draftName, at: folder.number, flags: O_RDWR | O_NOFOLLOW).synchronize()
-      try folder.synchronize()
-      try folder.rename(draftName, to: healed)
-    } catch { throw VaultError(error, "vault.db") }
-  }
-
   /// Does the rest of what a process began that ended: puts the database that it had healed in the place of the damaged one. A database
   /// that is whole by now stays, and the healed one goes.
   ///
@@ -286,7 +267,7 @@ extension Vault {
   func finishHealing(_ folder: borrowing Folder, deadline: Int) -> VaultError? {
     do throws(PosixError) {
       let names = try folder.names()
-      let candidates = names.filter { Vault.isHealed($0) && folder.hasOwnFile($0) }
+      let candidates = names.filter { DatabaseExchange.isHealed($0) && folder.hasOwnFile($0) }
       let hasDrafts = names.contains { $0.hasPrefix(Vault.draftName) || $0.hasPrefix(Salvage.name) }
       guard hasDrafts || !candidates.isEmpty else { return nil }
       var lock: FileDescriptor?
@@ -300,18 +281,17 @@ extension Vault {
       if hasDrafts { Vault.removeDrafts(folder) }
       let healed = candidates.sorted(by: >).first { isSound($0, folder) }
       for other in candidates where other != healed {
-        guard let begun = Vault.asides(other).last(where: { Vault.hasBegun($0, folder) }) else { continue }
+        guard let begun = DatabaseExchange.begun(other, folder) else { continue }
         // It cannot be read any more. The damaged database gets its log back, and can be healed again.
-        try Vault.putBack(begun, folder)
+        try begun.putBack(folder)
         try folder.remove([other])
       }
       guard let healed else {
         if case .whole = presentState(folder, .existing) { try folder.remove(candidates) }
         return nil
       }
-      let asides = Vault.asides(healed)
-      let aside = asides.first { !Vault.isTaken($0, folder) } ?? asides[0]
-      let hasBegun = asides.contains { Vault.hasBegun($0, folder) }
+      let exchange = DatabaseExchange.next(healed, folder)
+      let hasBegun = DatabaseExchange.begun(healed, folder) != nil
       // Opening it would make another log.
       let state = presentState(folder, hasBegun ? .unchanging : .existing)
       switch state {
@@ -321,98 +301,21 @@ extension Vault {
       case .unknown(let error): return error
       default: break
       }
-      try Vault.exchange(healed, aside, folder)
-      let wasKept = folder.contains(aside)
+      try exchange.run(folder)
+      let wasKept = folder.contains(exchange.aside)
       var loss = state.loss
       if case .missing = state, wasKept { loss = .damaged }
-      let healing = Healing(finishing: loss, aside: wasKept ? path + "/" + aside : nil)
+      let healing = Healing(finishing: loss, aside: wasKept ? path + "/" + exchange.aside : nil)
       (self.healing, healingProblem) = (healing, nil)
       delegate?.wasHealed(healing)
       return nil
     } catch { return Vault.unfinished(error.description) }
   }
 
-  /// Whether a file has such a name: others are a person's, as copies of such a file.
-  private static func isHealed(_ name: String) -> Bool {
-    let time = name.dropFirst(healedPrefix.count)
-    return name.hasPrefix(healedPrefix) && time.utf8.count == 15
-      && time.utf8.allSatisfy { $0 == UInt8(ascii: "-") || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
-  }
-
   /// Why a healed database is not in its place, for a person.
   private static func unfinished(_ reason: String) -> VaultError {
     .unavailable(
       "vault.db: the healed database cannot take its place: \(reason); run 'latchkey unlock' to try again")
-  }
-
-  /// The names that the damaged database may get: the first that no other file has, nor that of its log.
-  private static func asides(_ healed: String) -> [String] {
-    let name = damagedPrefix + healed.dropFirst(healedPrefix.count)
-    return [name] + (2...9).map { "\(name)-\($0)" }
-  }
-
-  private static func isTaken(_ aside: String, _ folder: borrowing Folder) -> Bool {
-    ["", "-wal"].contains { suffix in
-      let (own, kept) = (KeybagFile.database + suffix, aside + suffix)
-      return folder.contains(own) && folder.contains(kept) && !folder.haveSameContent(own, kept)
-    }
-  }
-
-  /// Whether an exchange that uses this name has begun: `vault.db` may lack its log, or be missing. In a copy of the folder, its two
-  /// names may have become two files. After a power cut, the log alone may have gone aside.
-  private static func hasBegun(_ aside: String, _ folder: borrowing Folder) -> Bool {
-    guard folder.contains(KeybagFile.database) else { return folder.hasOwnFile(aside) }
-    return folder.contains(aside)
-      ? folder.haveSameContent(KeybagFile.database, aside)
-      : folder.hasOwnFile(aside + "-wal") && !folder.contains(KeybagFile.database + "-wal")
-  }
-
-  /// Puts a healed database in the place of the damaged one, which goes aside.
-  ///
-  /// - Throws: where it could not be done; then the damaged one is where it was, or ``hasBegun(_:_:)`` says that it is not.
-  private static func exchange(
-    _ healed: String, _ aside: String, _ folder: borrowing Folder
-  ) throws(PosixError) {
-    guard !isTaken(aside, folder) else { throw PosixError("link", code: EEXIST) }
-    do throws(PosixError) {
-      // No other one is to take this one's place later.
-      let others = try folder.names().filter { isHealed($0) && $0 != healed && folder.hasOwnFile($0) }
-      if !others.isEmpty { try folder.remove(others) }
-      for suffix in ["", "-wal"] where folder.contains(KeybagFile.database + suffix) {
-        try keep(KeybagFile.database + suffix, as: aside + suffix, folder)
-      }
-      try folder.synchronize()
-      // The log of the damaged database must not be taken for the healed one's.
-      folder.remove(KeybagFile.database + "-shm")
-      try folder.remove([KeybagFile.database + "-wal"])
-      try folder.replace(KeybagFile.database, by: healed)
-    } catch {
-      // After an exchange that is not on the disk yet, the next opening of the vault does it again.
-      guard folder.contains(healed) else { return }
-      try? putBack(aside, folder)
-      throw error
-    }
-  }
-
-  /// Gives the damaged database and its log their own names again, the log first.
-  private static func putBack(_ aside: String, _ folder: borrowing Folder) throws(PosixError) {
-    for suffix in ["-wal", ""] where folder.contains(aside + suffix) {
-      let (own, kept) = (KeybagFile.database + suffix, aside + suffix)
-      if folder.haveSameContent(own, kept) { try folder.remove([kept]) } else { try folder.move(kept, to: own) }
-    }
-    try folder.synchronize()
-  }
-
-  /// Gives a file one more name; where the file system has no second names, another one.
-  private static func keep(_ name: String, as other: String, _ folder: borrowing Folder) throws(PosixError) {
-    var hasLink = true
-    do throws(PosixError) { try folder.link(name, to: other) } catch { hasLink = false }
-    if hasLink {
-      // Another file of that name is not what is to be kept.
-      guard folder.haveSameContent(name, other) else { throw PosixError("link", code: EEXIST) }
-    } else {
-      try folder.move(name, to: other)
-    }
   }
 
   /// The state of `vault.db` before anything is opened.

@@ -37,7 +37,9 @@ extension Vault {
   public var damagedFiles: [String] {
     guard !home.isEmpty, let folder = try? KeybagFile.folder(home: home, owner: owner) else { return [] }
     return ((try? folder.names()) ?? []).filter { name in
-      [KeybagFile.damagedPrefix, KeybagFile.foreignPrefix, Vault.damagedPrefix].contains { name.hasPrefix($0) }
+      [KeybagFile.damagedPrefix, KeybagFile.foreignPrefix, DatabaseExchange.damagedPrefix].contains {
+        name.hasPrefix($0)
+      }
         && !name.hasSuffix("-wal")
     }.sorted()
   }
