@@ -31,7 +31,7 @@ def private(unlocked):
 
 def test_one_is_created_renamed_and_deleted(private):
     assert labels(private) == {"login": "Login", "c2": "Private"}
-    assert "c2       Private; 1 item; open" in latchkey(private, "collection")
+    assert "c2       Private; 1 item; unlocked" in latchkey(private, "collection")
     assert "is called 'Family' now" in latchkey(private, "collection", "rename", "c2", "Family")
     assert "--yes" in latchkey(private, "collection", "delete", "Family", code=FAILED, input="Family\n")
     Person(private, "latchkey", "collection", "delete", "Family").expect("has 1 item").expect("type the label").type("Family").output()

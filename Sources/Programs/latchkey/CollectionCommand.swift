@@ -52,7 +52,7 @@ struct CollectionCommand: ParsableCommand {
 
     private static func text(_ line: Line, width: Int) -> String {
       let items = translated(line.items, one: "\(line.items) item", other: "\(line.items) items")
-      let state = line.locked ? translated("locked") : translated("open")
+      let state = line.locked ? translated("locked") : translated("unlocked")
       return line.name.filling(column: width + 2) + "\(line.label); \(items); \(state)"
     }
   }
