@@ -237,7 +237,8 @@ import Testing
     let number: [UInt8] = [7, 0, 0, 0, 0, 0, 0, 0]
     let name: [UInt8] = [1, 0, 0x61]
     return [
-      [1, 5] + number, [1, 6, 3], [1, 7] + number, [1, 9, 3] + name, [1, 10] + name, [1, 26] + number, [1, 27],
+      [1, 5] + number, [1, 6, 3], [1, 7] + number + number, [1, 9, 3] + name, [1, 10] + name, [1, 26] + number,
+      [1, 27],
       [1, 31] + Array(1...32), [1, 33],
     ]
   }

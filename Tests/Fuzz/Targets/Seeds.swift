@@ -107,7 +107,7 @@ extension Target {
         hello.packet, keys.bytes.withUnsafeBytes { Array($0) }, more.bytes.withUnsafeBytes { Array($0) }, [1, 3],
         [1, 4],
         [1, 5] + number, [1, 6, 0],
-        [1, 7] + number,
+        [1, 7] + number + number,
         [1, 8] + number + [UInt8](repeating: 3, count: 32), [1, 9, 2, 1, 0, 0x61], [1, 10, 1, 0, 0x61], [1, 22],
         [1, 23], present, new, [1, 25, 0], [1, 25, 1], [1, 26] + number, [1, 27],
         key.bytes.withUnsafeBytes { Array($0) }, [1, 28], [1, 29, 2, 0, 0x2F, 0x61], [1, 31] + publicKey,
