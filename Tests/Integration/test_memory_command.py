@@ -39,7 +39,10 @@ def end_by(process, number):
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT])
 def test_a_command_that_is_ended_leaves_no_secret(unlocked, number):
-    process = unlocked.start("latchkey", "add", "--label=x", "k=v", stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+    # Whoever runs the tests may ignore it, as nohup and a shell's & do, and programs inherit that.
+    process = unlocked.start(
+        "latchkey", "add", "--label=x", "k=v", stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL))
     process.stdin.write(SECRET)
     process.stdin.flush()
     # It waits for the end of its input.
