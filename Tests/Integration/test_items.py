@@ -280,7 +280,7 @@ def test_find(session, open_peer):
     both = told(session, "find", "--json", words[0])
     assert [one["path"] for one in both] == [place(item), place(second)]
     text = latchkey(session, "find", words[0]).stdout.decode()
-    for word in ("First", "Second", "user=me", "user=you", "when-unlocked", "in Login", "open", place(item)):
+    for word in ("First", "Second", "user=me", "user=you", "when-unlocked", "in Login", "unlocked", place(item)):
         assert word in text
     everything = {one["path"] for one in told(session, "find", "--json")}
     assert everything == {place(path) for path in sum(open_peer.search({}), [])}

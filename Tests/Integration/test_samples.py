@@ -14,7 +14,8 @@ def samples():
     found = []
     for line in re.findall(r"^    (.*)", TEXT, re.M):
         if line.startswith("$ latchkey"):
-            found.append((line[2:].split(), []))
+            # What it prints goes into a pipe here, too.
+            found.append((line[2:].partition(" | ")[0].split(), []))
         else:
             found[-1][1].append(line)
     return found
