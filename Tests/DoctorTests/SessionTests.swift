@@ -114,7 +114,7 @@ private let turnedOffWays = [
     #expect(found.condition == .broken && found.found.contains("is not in \(folder)"))
     #expect(found.fix == .advice("In Latchkey's sources, run: sudo make install PAMDIR=\(folder)"))
     let fromPackages: (FakeSystem) throws -> Void = {
-      try $0.put("/var/lib/dpkg/info/libpam-latchkey.list", "")
+      try $0.put("/usr/share/doc/libpam-latchkey/copyright", "")
       try $0.remove("\(folder)/pam_latchkey.so")
       try $0.remove("/usr/libexec/latchkey-prompt")
     }

@@ -4,10 +4,9 @@ import LatchkeyGettext
 struct Installation {
   let root: SystemRoot
 
+  /// Each package of Debian has this file, and `make install` lays none.
   private var isPackaged: Bool {
-    root.names(in: "/var/lib/dpkg/info").contains {
-      $0.hasSuffix(".list") && ($0.hasPrefix("latchkey.") || $0.hasPrefix("libpam-latchkey."))
-    }
+    ["latchkey", "libpam-latchkey"].contains { root.names(in: "/usr/share/doc/\($0)").contains("copyright") }
   }
 
   /// The fix for files that are missing.
