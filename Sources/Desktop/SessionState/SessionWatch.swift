@@ -268,8 +268,7 @@ public final class SessionWatch {
   public func pamSessionOpened(given: UInt64) {
     // A helper that was held may report the beginning after another reported the end. Such a session is not counted, as
     // nothing would report its end again. If the end was another session's, this one's keys may go too early, never too late.
-    if let end = latest.pamEnd, end >= given { return }
-    handle(.pamSessionOpened)
+    if latest.pamEnd.map({ $0 < given }) ?? true { handle(.pamSessionOpened) }
     logind?.refresh { _ in }
   }
 
