@@ -13,8 +13,7 @@ struct EndingGenerations {
 
   /// Says what a new passphrase ends, before a person gives it.
   func announceForPassphrase() {
-    guard count > 0 else { return }
-    print(
+    tell(
       translated(
         count,
         one: """
@@ -27,8 +26,7 @@ struct EndingGenerations {
 
   /// Says what new keys end, before a person gives the password.
   func announceForKeys() {
-    guard count > 0 else { return }
-    print(
+    tell(
       translated(
         count,
         one: """
@@ -41,16 +39,17 @@ struct EndingGenerations {
 
   /// Says that they were removed.
   func report() {
-    guard count > 0 else { return }
-    print(translated(count, one: "1 generation was removed.", other: "\(count) generations were removed."))
+    tell(translated(count, one: "1 generation was removed.", other: "\(count) generations were removed."))
   }
 
   /// Says that they are removed when the vault has made one with the new keys.
   func reportForKeys() {
-    guard count > 0 else { return }
-    print(
+    tell(
       translated(
         count, one: "1 generation from before is removed as soon as a new one is made.",
         other: "\(count) generations from before are removed as soon as a new one is made."))
   }
+
+  /// Says it only where there are any.
+  private func tell(_ text: String) { if count > 0 { print(text) } }
 }
