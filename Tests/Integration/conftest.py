@@ -2,6 +2,7 @@
 
 from support.clients import open_peer, peer, shared_peer  # noqa: F401
 from support.display import pytest_runtest_makereport  # noqa: F401
+from support.logind import logind  # noqa: F401
 from support.session import new_session, session, shared_session, stage, unlocked  # noqa: F401
 
 

@@ -9,7 +9,6 @@ import pytest
 from support.clients import CLASS
 from support.deviced import Service
 from support.floods import CONNECT, ERASER, HALVES, UNKNOWN, flood
-from support.logind import Logind
 from support.pace import seconds
 from support.peer import IS_LOCKED, Peer
 from support.session import wait_until
@@ -25,13 +24,6 @@ def service(session, stage):
     (session.root / "device.sock").symlink_to(made.path)
     yield made
     made.close()
-
-
-@pytest.fixture
-def logind(session):
-    stand_in = Logind(session)
-    yield stand_in
-    stand_in.close()
 
 
 @pytest.fixture

@@ -10,19 +10,11 @@ import types
 import pytest
 from gi.repository import GLib
 from support.derive import AUTHENTICATE, REFUSED, UNLOCKED, Login, Run, as_root
-from support.logind import Logind
 from support.person import Person, ask_on_terminals
 from support.peer import COLLECTION, NOTHING, ROOT, SERVICE, Peer
 from support.session import is_alive, wait_until
 
 PASSPHRASE = "a passphrase of its own 7"
-
-
-@pytest.fixture
-def logind(session):
-    stand_in = Logind(session)
-    yield stand_in
-    stand_in.close()
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from support.control import (
     CLOSE_SESSION, HELLO, KEYS, LATE, LIVE, MAY_DERIVE, NOTHING as NOTHING_WANTED, NOT_NOW, OPEN_SESSION, REFUSED, STAGED, UNLOCK, Control, hello, keys, packet,
 )
 from support.helper import now
-from support.logind import Logind
 from support.peer import LOGIN, NOTHING, ROOT, SERVICE, Peer
 from support.session import wait_until
 from support.vaultreader import Keybag
@@ -59,21 +58,17 @@ def test_a_collection_that_was_locked_meanwhile_stays_so(opened, when):
     assert (opened.lookup("app", "default") == "of default") == (when == "before")
 
 
-def test_a_collection_that_was_locked_while_the_keys_waited_stays_so(opened):
+def test_a_collection_that_was_locked_while_the_keys_waited_stays_so(opened, logind):
     """They wait for a locker to go."""
-    logind = Logind(opened)
-    try:
-        opened.restart()
-        wait_until(logind.holds, "the delay lock")
-        logind.show_locked(True)
-        wait_until(lambda: opened.status()["locker_up"], "the locker")
-        deliver(opened, begin(opened, stage=OPEN_SESSION), STAGED)
-        lock_collection(opened)
-        logind.show_locked(False)
-        wait_until(lambda: opened.status()["state"] == "unlocked", "the keys")
-        assert opened.lookup("app", "default") is None
-    finally:
-        logind.close()
+    opened.restart()
+    wait_until(logind.holds, "the delay lock")
+    logind.show_locked(True)
+    wait_until(lambda: opened.status()["locker_up"], "the locker")
+    deliver(opened, begin(opened, stage=OPEN_SESSION), STAGED)
+    lock_collection(opened)
+    logind.show_locked(False)
+    wait_until(lambda: opened.status()["state"] == "unlocked", "the keys")
+    assert opened.lookup("app", "default") is None
 
 
 @pytest.mark.parametrize("what", ["item", "collection"])

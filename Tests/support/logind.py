@@ -7,6 +7,7 @@ import select
 import threading
 import time
 
+import pytest
 from gi.repository import Gio, GLib
 from support.pace import Limit
 from support.systembus import SystemBus
@@ -120,3 +121,11 @@ class Logind:
         for end in self._inhibitors:
             os.close(end)
         self._system.close()
+
+
+@pytest.fixture
+def logind(session):
+    """The stand-in, on the system bus of the session."""
+    stand_in = Logind(session)
+    yield stand_in
+    stand_in.close()
