@@ -185,11 +185,12 @@ struct HistoryRoomTests {
         #expect(namesInFolder(home.generations) == before)
         vault.history.clock = { [now = vault.history.clock()] in (now.time, now.uptime + 700_000) }
       }
-      #expect(vault.history.problem == VaultError.diskFull.explanation)
+      #expect(vault.history.problem?.hasSuffix("MiB are free on the disk") == true)
       try vault.add(["n": "more"], "there is room for it")
       vault.settle()
       let asked = try vault.history.forgetEverywhere([uuid])
-      #expect(throws: VaultError.diskFull) { while try asked.step() {} }
+      let refusal = #expect(throws: VaultError.self) { while try asked.step() {} }
+      #expect(refusal?.explanation.hasSuffix("MiB are free on the disk") == true)
       #expect(namesInFolder(home.generations) == before)
       // What is thinned makes room, also for the copies.
       vault.history.policy.size = 2 * size + 4096

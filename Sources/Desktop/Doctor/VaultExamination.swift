@@ -18,7 +18,8 @@ struct VaultExamination {
       if vault.problems.isEmpty { return .ok(id, vault.path) }
       return Finding(
         id, .broken, vault.problems.joined(separator: "; "),
-        fix: .advice(translated("Run 'latchkey status' for the details.")))
+        fix: .advice(
+          translated("Run 'latchkey unlock': a damaged file heals itself then. 'latchkey status' names what is left.")))
     }
   }
 

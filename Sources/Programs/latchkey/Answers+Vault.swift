@@ -123,6 +123,7 @@ extension Answers {
     Template("its tables are not those of a vault"),
     Template("it belongs to another keybag"),
     Template("the file is not a database"),
+    Template("it is damaged (SQLite: \(.value))"),
     Template("the file is not a vault's database"),
     Template("the file's header is damaged"),
     Template("a row of table \(.value) is damaged"),

@@ -390,7 +390,7 @@ public final class History: TighteningObserver {
     // Programs' writes take precedence over copies.
     let needed = 2 * databaseSize + spareRoom
     guard folder.freeSpace > needed else {
-      throw .unavailable("less than \(needed / (1 << 20) + 1) MiB are free on the disk")
+      throw .lacksRoom(of: needed)
     }
     stage = .copying(try HistoryDraft(HistoryDraft.newName, of: store.database, in: folder, path: path))
   }

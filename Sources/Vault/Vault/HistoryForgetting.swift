@@ -139,7 +139,7 @@ public final class HistoryForgetting {
     }
     guard let past = waiting.popLast() else {
       if withoutRoom.isEmpty { return false }
-      throw .diskFull
+      throw VaultError.lacksRoom(of: Self.room(for: withoutRoom.map(\.size).min() ?? 0, history))
     }
     guard folder.contains(past.name) else { return true }
     // A damaged one must not keep the items in all others.
@@ -153,7 +153,12 @@ public final class HistoryForgetting {
 
   /// Whether the disk has room for a copy and the log of the deletions in it.
   private func hasRoom(for past: PastGeneration, _ folder: borrowing Folder) -> Bool {
-    past.size < (folder.freeSpace - min(history.spareRoom, History.leastRoom)) / 2
+    folder.freeSpace > Self.room(for: past.size, history)
+  }
+
+  /// How many bytes must be free for the copy of a generation of `size` bytes.
+  private static func room(for size: Int, _ history: History) -> Int {
+    2 * size + min(history.spareRoom, History.leastRoom)
   }
 
   private func finish(_ draft: HistoryDraft, _ past: PastGeneration, _ folder: borrowing Folder) throws(VaultError) {

@@ -52,14 +52,19 @@ public enum VaultError: Error, Equatable, Sendable {
   /// Nobody could ever open such an item.
   public static let noFingerEnrolled = VaultError.noFingers("no finger is enrolled: run 'fprintd-enroll' first")
 
+  /// A copy needs more bytes than are free.
+  static func lacksRoom(of bytes: Int) -> VaultError {
+    .unavailable("less than \(bytes / (1 << 20) + 1) MiB are free on the disk")
+  }
+
   init(_ error: SQLiteError) {
     self =
       switch error.kind {
       case .full: .diskFull
-      case .damaged: .damaged("vault.db: \(error.message)")
+      case .damaged: .damaged("vault.db: it is damaged (SQLite: \(error.message))")
       case .busy: .unavailable("vault.db: another process uses it")
       // The program keeps every constraint of the schema: one that does not hold means rows that it did not write.
-      case .constraint: .damaged("vault.db: \(error.message)")
+      case .constraint: .damaged("vault.db: it is damaged (SQLite: \(error.message))")
       case .inaccessible, .other: .unavailable("vault.db: \(error.message)")
       }
   }
