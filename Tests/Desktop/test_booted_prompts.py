@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from screen import Screen
 from support.machine import eventually
+from support.sandbox import sandboxed
 
 ASKED = "Enter your login password: "
 WRONG = "That password is not right. Try again."
@@ -387,3 +388,16 @@ def test_who_asks_is_named_by_the_unit_that_systemd_started(alice, opened):
         "secret-tool (backup.service)", "secret-tool (org.example.Mail)", "secret-tool (my-mail)",
         "secret-tool (org.example.Editor)", "secret-tool"]  # fmt: skip
     assert {entry["outcome"] for entry in entries} == {"unavailable"}
+
+
+def test_a_flatpak_application_is_called_by_its_id(alice, opened):
+    """Its unit's system call filters let the daemon look into the application's sandbox."""
+    info = alice.machine.path("/run/information")
+    info.write_text("[Application]\nname=org.example.Mail\n")
+    opened.run("printf x | secret-tool store --label x app boxed latchkey:require user-presence")
+    # Where a portal answers, libsecret keeps the secret in a file of the sandbox instead.
+    opened.run("systemctl --user mask --runtime xdg-desktop-portal.service")
+    command = "SECRET_BACKEND=service secret-tool lookup app boxed; true"
+    sandboxed(alice, "/run/information", "sh", "-c", command)
+    entries = json.loads(opened.run("latchkey log --json").stdout)
+    assert [entry["program"] for entry in entries] == ["org.example.Mail"]

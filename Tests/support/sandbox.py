@@ -11,6 +11,19 @@ HAS_FRONTEND = "busctl --user status org.freedesktop.portal.Desktop >/dev/null 2
 APPLICATION = "[Application]\nname=org.example.One\n\n[Instance]\ninstance-id=1\n"
 
 
+def sandboxed(account, information, *command, before=(), options=()):
+    """Runs a command as the user's Flatpak application that the file `information`, a path in the machine, describes."""
+    runtime = f"/run/user/{account.uid}"
+    box = ["bwrap", *options, "--unshare-pid", "--die-with-parent", "--ro-bind", "/usr", "/usr", "--proc", "/proc", "--dev", "/dev"]
+    for folder in ("bin", "lib", "lib64"):
+        box += ["--symlink", f"usr/{folder}", f"/{folder}"]
+    box += ["--bind", "/run", "/run", "--ro-bind", information, "/.flatpak-info", "--"]
+    # Root needs no user namespace for the sandbox.
+    user = ["setpriv", f"--reuid={account.uid}", f"--regid={account.uid}", "--clear-groups", "--"]
+    surroundings = [f"XDG_RUNTIME_DIR={runtime}", f"DBUS_SESSION_BUS_ADDRESS=unix:path={runtime}/bus"]
+    return account.machine.root("env", *surroundings, *before, *box, *user, *command, timeout=120)
+
+
 def portal_secret(session, account, desktop):
     """What the portal of a desktop gives the application, in hexadecimal."""
     machine = account.machine
@@ -21,20 +34,12 @@ def portal_secret(session, account, desktop):
     (inside / "application").write_text(APPLICATION)
     session.run(FRONTEND.format(desktop))
     session.run(f"until {HAS_FRONTEND}; do sleep 0.1; done")
-    runtime = f"/run/user/{account.uid}"
     # Where Flatpak notes the processes of a sandbox, by its number.
-    instance = f"{runtime}/.flatpak/1"
+    instance = f"/run/user/{account.uid}/.flatpak/1"
     account.run("mkdir", "-p", instance)
-    box = ["bwrap", "--info-fd", "3", "--unshare-pid", "--die-with-parent", "--ro-bind", "/usr", "/usr", "--proc", "/proc", "--dev", "/dev"]
-    for folder in ("bin", "lib", "lib64"):
-        box += ["--symlink", f"usr/{folder}", f"/{folder}"]
-    box += ["--bind", "/run", "/run", "--ro-bind", f"{FOLDER}/application", "/.flatpak-info", "--"]
-    # Root needs no user namespace for the sandbox.
-    user = ["setpriv", f"--reuid={account.uid}", f"--regid={account.uid}", "--clear-groups", "--"]
-    surroundings = [f"XDG_RUNTIME_DIR={runtime}", f"DBUS_SESSION_BUS_ADDRESS=unix:path={runtime}/bus", f"PYTHONPATH={FOLDER}"]
     noted = ["sh", "-c", f'exec "$@" 3>{instance}/bwrapinfo.json', "sh"]
-    done = machine.root(
-        "env", *surroundings, *noted, *box, *user, "/usr/bin/python3", f"{FOLDER}/portalclient.py", timeout=120)
+    client = ["env", f"PYTHONPATH={FOLDER}", "/usr/bin/python3", f"{FOLDER}/portalclient.py"]
+    done = sandboxed(account, f"{FOLDER}/application", *client, before=noted, options=("--info-fd", "3"))
     session.run("systemctl --user stop frontend")
     response, _, secret = done.stdout.splitlines()[-1].partition(" ")
     assert response == "0" and secret, done.stdout
