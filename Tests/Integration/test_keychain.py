@@ -561,6 +561,23 @@ def test_groups_of_a_file_beside_the_program(session, program, another, keychain
     mailer.close()
 
 
+@pytest.mark.parametrize("how", ["forbidden", "loop"])
+def test_groups_of_a_file_that_cannot_be_read(session, program, keychain_caller, how):  # noqa: F811
+    own = session.root / "tmp/mailer"
+    shutil.copy(keychain_caller, own)
+    file = own.with_name("mailer.entitlements")
+    if how == "loop":
+        file.symlink_to(file.name)
+    else:
+        # The session is not root's, even where the tests are.
+        file.write_bytes(plistlib.dumps({"application-identifier": "TEAM.mailer"}))
+        file.chmod(0)
+    mailer = Program(session, own, LATCHKEY_ACCESS_GROUPS="TEAM.other")
+    assert mailer.add(generic(), secret(b"x"))[0] == MISSING_ENTITLEMENT
+    assert f"{file} cannot be read: " in mailer.message(MISSING_ENTITLEMENT)
+    mailer.close()
+
+
 def test_before_there_is_a_vault(new_session, keychain_caller):  # noqa: F811
     program = Program(new_session, keychain_caller)
     assert program.add(generic(), secret(b"x"), FAIL)[0] == NOT_ALLOWED

@@ -24,7 +24,7 @@ struct AccessGroupsTests {
     #expect(names { $0.bundle = "org.example.Mailer" } == ["org.example.Mailer"])
     #expect(names { ($0.bundle, $0.application) = ("b", "org.example.Sandboxed") } == ["org.example.Sandboxed"])
     #expect(names { ($0.application, $0.environment) = ("a", "TEAM.one TEAM.two") } == ["TEAM.one", "TEAM.two"])
-    #expect(names { ($0.environment, $0.entitlements) = ("e", file) } == ["TEAM.mailer"])
+    #expect(names { ($0.environment, $0.entitlements) = ("e", .contents(file)) } == ["TEAM.mailer"])
     #expect(names { $0.executable = "" } == [])
   }
 
@@ -37,17 +37,49 @@ struct AccessGroupsTests {
   @Test("Entitlements: the groups, then the application")
   func entitlements() throws {
     let both = try list(["application-identifier": "TEAM.app", "keychain-access-groups": ["TEAM.shared", "TEAM.app"]])
-    #expect(names { $0.entitlements = both } == ["TEAM.shared", "TEAM.app"])
+    #expect(names { $0.entitlements = .contents(both) } == ["TEAM.shared", "TEAM.app"])
     let groups = try list(["keychain-access-groups": ["TEAM.one"]])
-    #expect(names { $0.entitlements = groups } == ["TEAM.one"])
+    #expect(names { $0.entitlements = .contents(groups) } == ["TEAM.one"])
   }
 
   @Test("Entitlements that say nothing give nothing")
   func noEntitlements() throws {
     let empty = try list([:])
-    #expect(names { $0.entitlements = empty } == [])
-    #expect(names { $0.entitlements = Data("no list".utf8) } == [])
+    #expect(names { $0.entitlements = .contents(empty) } == [])
+    #expect(names { $0.entitlements = .contents(Data("no list".utf8)) } == [])
     let wrong = try list(["keychain-access-groups": "TEAM.one", "application-identifier": 1])
-    #expect(names { $0.entitlements = wrong } == [])
+    #expect(names { $0.entitlements = .contents(wrong) } == [])
+  }
+
+  @Test("A file that exists and cannot be read gives nothing, and says why")
+  func unreadable() throws {
+    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("groups-\(UUID())")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    func path(_ name: String) -> String { folder.appendingPathComponent(name).path }
+    try FileManager.default.createDirectory(atPath: path("folder"), withIntermediateDirectories: true)
+    try FileManager.default.createSymbolicLink(atPath: path("loop"), withDestinationPath: "loop")
+    for (name, error) in [("folder", EISDIR), ("loop", ELOOP)] {
+      let entitlements = ProgramIdentity.Entitlements(path: path(name))
+      #expect(entitlements == .unreadable(path: path(name), reason: String(cString: strerror(error))))
+      var identity = ProgramIdentity(entitlements: entitlements)
+      (identity.environment, identity.executable) = ("TEAM.other", "mailer")
+      let failure = #expect(throws: ItemFailure.self) { try AccessGroups(identity).groupsForSearch(named: nil) }
+      #expect(failure?.status == errSecMissingEntitlement)
+      #expect(failure?.cause?.advice.contains("The file \(path(name)) cannot be read: ") == true)
+    }
+  }
+
+  @Test("Without such a file, the rest counts")
+  func absent() throws {
+    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("groups-\(UUID())")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let file = folder.appendingPathComponent("file").path
+    #expect(ProgramIdentity.Entitlements(path: file) == nil)
+    try list(["application-identifier": "TEAM.mailer"]).write(to: URL(fileURLWithPath: file))
+    #expect(names { $0.entitlements = .init(path: file) } == ["TEAM.mailer"])
+    #expect(ProgramIdentity.Entitlements(path: file + "/under") == nil)
+    #expect(ProgramIdentity.Entitlements(path: file + String(repeating: "x", count: 255)) == nil)
   }
 }

@@ -9,8 +9,16 @@ extension AccessGroups {
 /// The identity of a program, which tells it from others. All of it is the program's own word: any program of the same user
 /// can say the same.
 struct ProgramIdentity: Equatable {
-  /// The file NAME.entitlements beside the executable.
-  var entitlements: Data?
+  /// The result of reading a file of entitlements.
+  enum Entitlements: Equatable {
+    /// Its contents.
+    case contents(Data)
+    /// It exists, but cannot be opened or read.
+    case unreadable(path: String, reason: String)
+  }
+
+  /// The file NAME.entitlements beside the executable; nil if there is none.
+  var entitlements: Entitlements?
   /// `LATCHKEY_ACCESS_GROUPS`, as its unit sets it.
   var environment: String?
   /// The sandbox's application, as Flatpak sets `FLATPAK_ID`.
@@ -28,12 +36,40 @@ struct ProgramIdentity: Equatable {
     let gone = " (deleted)"
     if path.hasSuffix(gone), !files.fileExists(atPath: path) { path.removeLast(gone.count) }
     var identity = ProgramIdentity()
-    identity.entitlements = files.contents(atPath: path + ".entitlements")
+    identity.entitlements = Entitlements(path: path + ".entitlements")
     identity.environment = ProcessInfo.processInfo.environment["LATCHKEY_ACCESS_GROUPS"]
     identity.application = ProcessInfo.processInfo.environment["FLATPAK_ID"]
     identity.bundle = Bundle.main.bundleIdentifier
     identity.executable = URL(fileURLWithPath: path).lastPathComponent
     return identity
+  }
+}
+
+extension ProgramIdentity.Entitlements {
+  /// Reads the file; nil if it does not exist. Any other error leaves open what the file says.
+  init?(path: String) {
+    // A pipe of that name must not stop the program.
+    let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+    guard file >= 0 else {
+      // No file has a name that is too long for one, as the executable's is with the ending.
+      if [ENOENT, ENOTDIR, ENAMETOOLONG].contains(errno) { return nil }
+      self = .unreadable(path: path, reason: String(cString: strerror(errno)))
+      return
+    }
+    defer { close(file) }
+    var contents = Data()
+    var buffer = [UInt8](repeating: 0, count: 4096)
+    while true {
+      let count = read(file, &buffer, buffer.count)
+      if count == 0 { break }
+      guard count > 0 else {
+        if errno == EINTR { continue }
+        self = .unreadable(path: path, reason: String(cString: strerror(errno)))
+        return
+      }
+      contents += buffer.prefix(count)
+    }
+    self = .contents(contents)
   }
 }
 
@@ -43,9 +79,14 @@ extension AccessGroups {
   /// A file of entitlements that cannot be read gives none: a program whose groups were written down wrongly is not to end up
   /// in others.
   init(_ identity: ProgramIdentity) {
-    if let file = identity.entitlements {
+    switch identity.entitlements {
+    case .contents(let file):
       self.init(AccessGroups.names(inEntitlements: file))
       return
+    case .unreadable(let path, let reason):
+      self.init([], absence: .unreadableGroups(path: path, reason: reason))
+      return
+    case nil: break
     }
     let named = identity.environment?.split { $0.isWhitespace || $0 == "," }.map(String.init) ?? []
     if !named.isEmpty {

@@ -2,14 +2,19 @@
 package struct AccessGroups: Hashable, Sendable {
   /// Their names, in order.
   package let names: [String]
+  /// Why there are none, where there are none.
+  private let absence: FailureCause
 
-  package init(_ names: [String]) { self.names = names }
+  package init(_ names: [String], absence: FailureCause = .noGroup) {
+    self.names = names
+    self.absence = absence
+  }
 
   /// The group of a new item.
   ///
   /// - Throws: `errSecMissingEntitlement` if the program does not belong to the group, or has no groups.
   func groupForNewItem(named name: String?) throws(ItemFailure) -> String {
-    guard let first = names.first else { throw ItemFailure(errSecMissingEntitlement, .noGroup) }
+    guard let first = names.first else { throw ItemFailure(errSecMissingEntitlement, absence) }
     let chosen = name ?? first
     guard names.contains(chosen) else { throw ItemFailure(errSecMissingEntitlement, .undeclaredGroup) }
     return chosen
@@ -20,7 +25,7 @@ package struct AccessGroups: Hashable, Sendable {
   /// - Throws: `errSecMissingEntitlement` as for new items.
   func groupsForSearch(named name: String?) throws(ItemFailure) -> [String] {
     guard let name else {
-      guard !names.isEmpty else { throw ItemFailure(errSecMissingEntitlement, .noGroup) }
+      guard !names.isEmpty else { throw ItemFailure(errSecMissingEntitlement, absence) }
       return names
     }
     return [try groupForNewItem(named: name)]

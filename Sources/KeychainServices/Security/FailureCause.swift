@@ -14,6 +14,8 @@ package enum FailureCause: Hashable, Sendable {
   case undeclaredGroup
   /// The program has no access group: its file of groups is malformed, or names none.
   case noGroup
+  /// The program has no access group: its file of groups exists, but cannot be read.
+  case unreadableGroups(path: String, reason: String)
   /// An item of another program would move to another access group, or become synchronizable.
   case foreignItem
   /// The person's answers were wrong.
@@ -54,6 +56,8 @@ package enum FailureCause: Hashable, Sendable {
     case .noGroup:
       "The program has no access group. Correct the file NAME.entitlements beside the executable: it is not a property list, "
         + "or names no group."
+    case .unreadableGroups(let path, let reason):
+      "The program has no access group. The file \(path) cannot be read: \(reason). Let the program read it, or remove it."
     case .foreignItem:
       "Another program stored the item, so it cannot move to an access group or become synchronizable. Store a new one."
     case .wrongAnswer: "The password, passphrase or finger was not accepted."
