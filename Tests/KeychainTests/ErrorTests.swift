@@ -22,6 +22,9 @@ struct ErrorTests {
     }
     #expect(KeychainError(status: errSecSuccess) == nil)
     #expect(KeychainError.notText.status == errSecDecode)
+    let notText = "Unable to decode the provided data. The secret is not UTF-8 text. Read it as data."
+    #expect(KeychainError.notText.message == notText)
+    #expect(KeychainError.notText.localizedDescription == notText)
     #expect(KeychainError.other(12345).message == "OSStatus 12345")
   }
 

@@ -29,9 +29,10 @@ public struct KeychainError: Error, Sendable {
   }
 
   /// Apple's sentence for the code, in English; `OSStatus N` for a code that has none. An error that a call threw adds the
-  /// cause, and what to do, if the code has several causes.
+  /// cause, and what to do, if the code has several causes. So does ``notText``.
   public var message: String {
-    callMessage ?? SecCopyErrorMessageString(status, nil) as String? ?? "OSStatus \(status)"
+    let sentence = callMessage ?? SecCopyErrorMessageString(status, nil) as String? ?? "OSStatus \(status)"
+    return isNotText ? "\(sentence) The secret is not UTF-8 text. Read it as data." : sentence
   }
 }
 
