@@ -128,7 +128,7 @@ struct ConstantsTests {
       (errSecAllocate, -108, "Failed to allocate memory."),
       (errSecUserCanceled, -128, "User canceled the operation."),
       (errSecBadReq, -909, "Bad parameter or invalid state for operation."),
-      (errSecInternalComponent, -2070, "OSStatus -2070"),
+      (errSecInternalComponent, -2070, "errSecInternalComponent"),
       (errSecMissingEntitlement, -34018, "A required entitlement isn't present."),
       (errSecNotAvailable, -25291, "No keychain is available. You may need to restart your computer."),
       (errSecReadOnly, -25292, "This keychain cannot be modified."),

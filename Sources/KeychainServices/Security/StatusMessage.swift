@@ -29,6 +29,8 @@ enum StatusMessage {
     errSecAllocate: "Failed to allocate memory.",
     errSecUserCanceled: "User canceled the operation.",
     errSecBadReq: "Bad parameter or invalid state for operation.",
+    // Apple's header has no sentence for it, and Apple's function returns the name.
+    errSecInternalComponent: "errSecInternalComponent",
     errSecNoAccessForItem: "The specified item has no access control.",
     errSecNotAvailable: "No keychain is available. You may need to restart your computer.",
     errSecReadOnly: "This keychain cannot be modified.",
