@@ -68,7 +68,8 @@ package enum FailureCause: Hashable, Sendable {
     case .invalidatedContext: "The program invalidated its LAContext. Make a new one."
     case .noBus: "There is no session bus. Start the program in a login session, or set DBUS_SESSION_BUS_ADDRESS."
     case .noVault:
-      "No vault answers on the session bus. Run 'latchkey doctor'. A Flatpak needs --talk-name=org.freedesktop.secrets."
+      "No vault answers on the session bus. Run 'latchkey doctor'. If that command is missing, Latchkey is not installed. "
+        + "A Flatpak needs --talk-name=org.freedesktop.secrets."
     case .otherService: "Another program provides org.freedesktop.secrets in this session. Run 'latchkey doctor'."
     case .silentVault: "The vault's program does not answer. Run 'systemctl --user restart latchkeyd'."
     }
