@@ -49,6 +49,30 @@ struct QueryTests {
     #expect(keychain.store.items.isEmpty)
   }
 
+  @Test("The message names the key of a mistake")
+  func mistakesByName() {
+    let password = kSecClassGenericPassword
+    let mistakes: [(query: [CFString: Any], text: String)] = [
+      ([:], "kSecClass is missing."), ([kSecClass: 5], "value of kSecClass is"),
+      ([kSecClass: password, kSecValueData: "text"], "value of kSecValueData is"),
+      ([kSecClass: password, kSecAttrAccount: NSNull()], "value of kSecAttrAccount is"),
+      ([kSecClass: password, kSecAttrAccessible: "xx"], "value of kSecAttrAccessible is"),
+      ([kSecClass: password, kSecMatchLimit: 0], "value of kSecMatchLimit is"),
+      ([kSecClass: password, kSecUseAuthenticationUI: true], "value of kSecUseAuthenticationUI is"),
+      ([kSecValuePersistentRef: Data()], "value of kSecValuePersistentRef is"),
+      ([kSecClass: password, "kSecAttrAccount": "x"], "The key kSecAttrAccount does not exist."),
+    ]
+    for (query, text) in mistakes {
+      #expect(keychain.status(query) == errSecParam)
+      let message = SecCopyErrorMessageString(errSecParam, nil) as String? ?? ""
+      #expect(message.hasPrefix("One or more parameters passed to a function were not valid. "))
+      #expect(message.contains(text))
+    }
+    #expect(keychain.update(Keychain.password(), [kSecValueData: "text"]) == errSecParam)
+    #expect(LastFailure.ofThread?.cause == .invalidValue(key: "v_Data"))
+    for name in AttributeName.allCases { #expect(KeyNames.all[name.rawValue] != nil) }
+  }
+
   @Test("A nil put in as it is, is a mistake and not the same as nothing")
   func wrappedNil() {
     let account: String? = nil

@@ -1,5 +1,11 @@
 /// The cause of a failed call on this machine, if its code is ambiguous or does not help.
 package enum FailureCause: Hashable, Sendable {
+  /// The dictionary names no class.
+  case missingClass
+  /// The key does not exist.
+  case unknownKey(String)
+  /// The value of the key has the wrong type, or the key does not take it.
+  case invalidValue(key: String)
   /// Nobody has unlocked the vault since the session began.
   case sealed
   /// A screen locker is up, or somebody locked the vault.
@@ -40,6 +46,10 @@ package enum FailureCause: Hashable, Sendable {
   /// The event, and the remedy.
   var advice: String {
     switch self {
+    case .missingClass: "kSecClass is missing."
+    case .unknownKey(let key): "The key \(key) does not exist."
+    case .invalidValue(let key):
+      "The value of \(KeyNames.all[key] ?? key) is invalid: it is nil, it has the wrong type, or the key does not take it."
     case .sealed:
       "Nobody has unlocked the vault in this session yet. Log in with the password, or run 'latchkey unlock'."
     case .locked: "The session is locked. Unlock the screen, or run 'latchkey unlock'."

@@ -12,4 +12,9 @@ package struct ItemFailure: Error, Hashable, Sendable {
 
   /// Something that does not belong there, or contradicts something else.
   package static let parameter = ItemFailure(errSecParam)
+
+  /// The same failure, with the key whose value caused it if no other cause is known.
+  func naming(_ key: String) -> ItemFailure {
+    status == errSecParam && cause == nil ? ItemFailure(status, .invalidValue(key: key)) : self
+  }
 }

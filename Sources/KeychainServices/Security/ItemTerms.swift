@@ -48,12 +48,7 @@ struct ItemTerms {
     }
     // In one order, so that of several mistakes the same one is reported each time.
     for (key, value) in terms.sorted(by: { $0.key < $1.key }) {
-      if try takeAttribute(value, for: key) { continue }
-      guard case .item = purpose else { throw ItemFailure(errSecNoSuchAttr) }
-      guard try takeOther(value, for: key) else {
-        // Apple's attributes have keys of four letters: one of these may be known elsewhere.
-        throw ItemFailure(key.utf16.count == 4 ? errSecNoSuchAttr : errSecParam)
-      }
+      do throws(ItemFailure) { try take(value, for: key, purpose) } catch { throw error.naming(key) }
     }
     try authentication.settle()
     if let accessible, let control, control != SecAccessControl(accessible: accessible, flags: []) {
@@ -66,14 +61,25 @@ struct ItemTerms {
     of terms: inout [String: Any]
   ) throws(ItemFailure) -> (itemClass: ItemClass, reference: ItemReference?) {
     var named: ItemClass?
-    if let term = terms.removeValue(forKey: "class") { named = try ItemClass(term: term) }
+    if let term = terms.removeValue(forKey: "class") {
+      do throws(ItemFailure) { named = try ItemClass(term: term) } catch { throw error.naming("class") }
+    }
     guard let term = terms.removeValue(forKey: "v_PersistentRef") else {
-      guard let named else { throw .parameter }
+      guard let named else { throw ItemFailure(errSecParam, .missingClass) }
       return (named, nil)
     }
-    let reference = try ItemReference(term: term)
+    let reference: ItemReference
+    do throws(ItemFailure) { reference = try ItemReference(term: term) } catch { throw error.naming("v_PersistentRef") }
     guard named == nil || named == reference.itemClass else { throw ItemFailure(errSecNoSuchClass) }
     return (reference.itemClass, reference)
+  }
+
+  private mutating func take(_ value: Any, for key: String, _ purpose: Purpose) throws(ItemFailure) {
+    if try takeAttribute(value, for: key) { return }
+    guard case .item = purpose else { throw ItemFailure(errSecNoSuchAttr) }
+    if try takeOther(value, for: key) { return }
+    // Apple's attributes have keys of four letters: one of these may be known elsewhere.
+    throw key.utf16.count == 4 ? ItemFailure(errSecNoSuchAttr) : ItemFailure(errSecParam, .unknownKey(key))
   }
 
   private mutating func takeAttribute(_ value: Any, for key: String) throws(ItemFailure) -> Bool {
