@@ -171,6 +171,8 @@ def test_the_command_line_moves_erases_and_forgets(sealed):
         assert outcome(peer.unwrap, wrapped[ERASABLE], ERASABLE) == OTHER_DEVICE
         assert peer.unwrap(wrapped[BOUND]) == SHARE
         assert command(sealed, "forget", "0").returncode == 64
+        done = command(sealed, "forget", "--yes", "root")
+        assert done.returncode == 64 and "<uid>" in done.stderr and "<user>" not in done.stderr
         done = command(sealed, "forget", "0", "--yes")
         assert (done.returncode, done.stdout) == (0, "")
         assert outcome(peer.unwrap, wrapped[BOUND]) == OTHER_DEVICE

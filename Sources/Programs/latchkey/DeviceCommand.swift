@@ -139,7 +139,7 @@ struct DeviceForgetCommand: ParsableCommand {
       "Use it for an account that no longer exists: all that its vault bound to this machine is lost."))
 
   @OptionGroup var place: DevicePlace
-  @Argument(help: .translated("The user's number."))
+  @Argument(help: ArgumentHelp(translated("The user's number."), valueName: "uid"))
   var user: UInt32
   @Flag(help: .translated("Confirm it. Nothing is done without this option."))
   var yes = false
