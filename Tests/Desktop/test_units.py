@@ -75,3 +75,23 @@ def test_a_masked_socket_is_said_to_be(alice):
         session.run("systemctl --user mask --now latchkeyd.socket latchkeyd.service 2>/dev/null")
         done = session.run("latchkey status", check=False)
         assert done.returncode == 3 and "is masked" in done.stdout and "'latchkey switch --to latchkey'" in done.stdout
+
+
+def test_a_socket_that_an_administrator_masked_is_said_to_be(alice):
+    units = ("latchkeyd.socket", "latchkeyd.service")
+    alice.machine.root("systemctl", "--global", "mask", *units)
+    try:
+        with alice.login() as session:
+            for command in ("status", "find"):
+                done = session.run(f"latchkey {command}", check=False)
+                assert done.returncode == 3 and "administrator turned Latchkey off for all users" in done.stdout
+                assert f"'sudo systemctl --global unmask {' '.join(units)}'" in done.stdout
+                assert "switch --to latchkey" not in done.stdout
+            done = session.run("latchkey doctor", check=False)
+            assert re.search("^ok +programs ", done.stdout, re.M) and re.search("^ok +vault.files .*no vault.db yet", done.stdout, re.M)
+        alice.await_end()
+    finally:
+        alice.machine.root("systemctl", "--global", "unmask", *units)
+    with alice.login() as session:
+        done = session.run("latchkey doctor", check=False)
+        assert session.status()["problems"] == [] and "vault.db can be used" in done.stdout

@@ -280,6 +280,7 @@ private let turnedOffWays = [
   func turnedOff(folder: String, record: String, command: String) throws {
     let system = try Self.system()
     for kind in ["socket", "service"] { try system.link("\(folder)/systemd/user/latchkeyd.\(kind)", to: "/dev/null") }
+    try system.put("/dev/null", "")
     if !record.isEmpty { try system.put(record, "") }
     try system.put("/usr/bin/keepassxc", "")
     try system.put("\(Self.home)/.config/keepassxc/keepassxc.ini", "[FdoSecrets]\nEnabled=true\n")
@@ -288,6 +289,7 @@ private let turnedOffWays = [
     facts.vault = .unknown("why")
     facts.secretsOwner = .known(.process(12))
     facts.userUnits = .known([:])
+    facts.lockedAccount = "anna"
     let findings = Self.findings(system, facts)
     for id in ["unit.socket", "unit.daemon"] {
       let found = try #require(findings.one(id))
@@ -295,7 +297,10 @@ private let turnedOffWays = [
     }
     #expect(
       findings.one("name")?.found.hasPrefix("not needed while Latchkey is off: KeePassXC (process 12) owns") == true)
-    for id in ["vault", "provider.keepassxc"] { #expect(findings.one(id)?.condition == .ok) }
+    for id in ["vault", "vault.files", "programs", "provider.keepassxc"] {
+      #expect(findings.one(id)?.condition == .ok)
+    }
+    #expect((MachineSwitch(root: system.root).mask != nil) == (folder == "/etc"))
   }
 
   // MARK: - the name
@@ -399,6 +404,15 @@ private let turnedOffWays = [
     for id in ["vault", "device-key", "memory.locked"] {
       #expect(try told(id, { $0.vault = .unknown("why") }) == .unknown(id, "why"))
     }
+  }
+
+  @Test("An account by which no password fits cannot have a vault")
+  func lockedAccount() throws {
+    #expect(try told("vault.files", { $0.lockedAccount = nil }).condition == .ok)
+    let found = try told("vault.files", { $0.lockedAccount = "anna" })
+    #expect(found.condition == .warning && found.found.contains("no local password"))
+    guard case .advice(let advice)? = found.fix else { Issue.record("no advice"); return }
+    #expect(advice.contains("'sudo passwd anna'") && advice.contains("mask latchkeyd.socket latchkeyd.service"))
   }
 
   @Test func home() throws {

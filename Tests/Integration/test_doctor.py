@@ -5,8 +5,10 @@ import json
 import os
 import re
 import shutil
+import subprocess
 
 import pytest
+from support.disk import filled, small_disk
 
 WELL, CANNOT_LOOK, USAGE, TO_FIX = 0, 1, 64, 4
 KEYS = {"id", "state", "found", "command", "advice"}
@@ -45,7 +47,19 @@ def machine(session, stage):
     if os.getuid() == 0:
         os.chown(root / "home/x", session.uid, session.gid)
     (root / "proc/self/mountinfo").write_text("1 0 0:1 / / rw - ext4 /dev/x rw\n")
+    # No password fits the account whose sessions these are, where root runs the tests.
+    passwd(session, "P 2025-05-20 0 99999 7 -1")
     return root
+
+
+def passwd(session, words):
+    """A stand-in for passwd(1) that says this of the account."""
+    folder = session.root / "machine-programs"
+    folder.mkdir(exist_ok=True)
+    (folder / "passwd").write_text(f"#!/bin/sh\n[ \"$*\" = -S ] && echo {session.user} {words}\n")
+    (folder / "passwd").chmod(0o755)
+    if str(folder) not in session.environment["PATH"]:
+        session.environment["PATH"] = f"{folder}:{session.environment['PATH']}"
 
 
 def doctor(session, root, *arguments):
@@ -224,6 +238,46 @@ def test_files_that_cannot_be_used_are_found_without_the_vault(session, change):
     check = next(check for check in json.loads(done.stdout)["checks"] if check["id"] == "vault.files")
     state, fix = FILES[change]
     assert check["state"] == state and (fix or "") in (check["command"] or check["advice"] or ""), check
+
+
+def test_an_account_by_which_no_password_fits(session, machine):
+    """Of a directory's account, passwd says less."""
+    session.stop_daemon()
+    for words, state in (("L 2025-05-20 0 99999 7 -1", "warning"), ("P 2025-05-20 0 99999 7 -1", "ok"), ("L", "ok")):
+        passwd(session, words)
+        check = report(session, machine)[2]["vault.files"]
+        assert check["state"] == state and (state == "ok" or f"sudo passwd {session.user}" in check["advice"]), words
+
+
+@pytest.mark.parametrize("mask", [None, "home/x/.config/systemd/user", "etc/systemd/user"])
+def test_a_vault_that_a_login_did_not_finish(session, machine, mask):
+    """The first login came while Latchkey was off: it made the keybag, and no daemon made the database."""
+    session.stop_daemon()
+    shutil.copytree(session.vault, machine / "home/x/.local/share/latchkey")
+    subprocess.run(["chown", "-R", f"{session.uid}:{session.gid}", machine / "home/x"], check=True)
+    if mask:
+        (machine / "dev").mkdir()
+        (machine / "dev/null").touch()
+        (machine / mask).mkdir(parents=True)
+        for kind in ("socket", "service"):
+            (machine / mask / f"latchkeyd.{kind}").symlink_to("/dev/null")
+    check = report(session, machine)[2]["vault.files"]
+    assert (check["state"], check["command"]) == (("ok", None) if mask else ("warning", "latchkey unlock"))
+    assert "there is no vault.db yet" in check["found"]
+    # It is true that a login with the daemon finishes it.
+    session.start_daemon()
+    session.login()
+    assert (session.vault / "vault.db").exists() and session.status()["problems"] == []
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="mounts a disk")
+def test_a_disk_without_room_for_a_vault(session):
+    with small_disk() as place:
+        for room, state in ((2 << 20, "warning"), (6 << 20, "ok")):
+            with filled(place, room):
+                done = session.run("latchkey", "doctor", "--home", place, "--json")
+            check = next(check for check in json.loads(done.stdout)["checks"] if check["id"] == "home.file-system")
+            assert check["state"] == state and (state == "ok" or "4 MiB" in check["found"]), check
 
 
 def test_files_that_were_moved_while_in_use_are_found(session):

@@ -468,6 +468,14 @@ def test_pam_accepts_and_the_vault_stays_locked(person, after, words):
     assert done.returncode == FAILED and done.stdout == "" and words in done.stderr
 
 
+@pytest.mark.parametrize("generation", [0, 2])
+def test_a_refusal_where_there_is_no_vault_says_which_account_cannot_have_one(person, generation):
+    person.daemon(status(state=SEALED, first=False, generation=generation))
+    done = person.unlock("--stdin", input="wrong\n")
+    assert done.returncode == FAILED and "was not accepted" in done.stderr
+    assert ("ssh keys only" in done.stderr) == (generation == 0)
+
+
 def test_pam_refuses_and_the_vault_opens_all_the_same(person):
     person.daemon(status(state=LOCKED), status())
     done = person.unlock("--stdin", input="the old one\n")

@@ -61,6 +61,8 @@ public struct DesktopFacts: Sendable {
   public var searchPath: [String] = ["/usr/local/bin", "/usr/bin", "/bin"]
   /// Whether it is run where windows can be shown.
   public var hasDisplay = false
+  /// The name of the person's account, where the local shadow file has it and no password fits; nil for any other.
+  public var lockedAccount: String?
   /// The vault.
   public var vault: Known<Vault> = .unknown("")
   /// The owner of `org.freedesktop.secrets`.

@@ -18,6 +18,14 @@ package struct MachineSwitch {
   /// Whether Latchkey stepped aside for all users.
   package var isHandedBack: Bool { hasRecord && hasMask }
 
+  /// The mask by which an administrator keeps every user's vault from being started; nil without one.
+  package var mask: String? { UnitFiles(root: root, home: nil).mask("latchkeyd.socket") }
+
+  /// The command that ends such masks.
+  package var unmask: String {
+    isHandedBack ? Self.takeOver : "sudo systemctl --global unmask latchkeyd.socket latchkeyd.service"
+  }
+
   /// The command that has it take over again.
   package static let takeOver = "sudo latchkey switch --to latchkey --all-users"
   /// The command that puts all of it back.

@@ -56,7 +56,7 @@ struct ModuleExamination {
     let id = "programs"
     // The units know where; the module has the same place compiled in.
     let units = UnitFiles(root: root, home: nil)
-    guard let unit = units.path("latchkeyd.service"),
+    guard let unit = units.installed("latchkeyd.service"),
       let line = root.lines(unit).first(where: { $0.hasPrefix("ExecStart=/") }),
       let first = line.dropFirst("ExecStart=".count).split(separator: " ").first,
       let slash = first.lastIndex(of: "/")

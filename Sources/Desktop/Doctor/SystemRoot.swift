@@ -76,6 +76,12 @@ public struct SystemRoot: Sendable {
     return try? file.status()
   }
 
+  /// How many bytes the file system of a path has left for its user; nil if the path is missing or cannot be looked at.
+  func freeSpace(_ path: String) -> Int? {
+    guard let file = try? open(path, flags: linux_open_path) else { return nil }
+    return file.freeSpace
+  }
+
   /// Where a link leads; nil for anything else.
   package func link(_ path: String) -> String? {
     guard let file = try? open(path, flags: linux_open_path | O_NOFOLLOW) else { return nil }

@@ -48,12 +48,10 @@ struct UnitExamination {
     let command =
       if isOwn && root.contains("\(facts.home)/.local/state/latchkey/switch.json") {
         Provider.takeOver(root)
-      } else if !isOwn && MachineSwitch(root: root).isHandedBack {
-        MachineSwitch.takeOver
       } else if isOwn {
         "systemctl --user unmask \(Self.socket) \(Self.service) && systemctl --user start \(Self.socket)"
       } else {
-        "sudo systemctl --global unmask \(Self.socket) \(Self.service)"
+        MachineSwitch(root: root).unmask
       }
     return .ok(id, translated("masked by \(path), so Latchkey is off on purpose; '\(command)' turns it on again"))
   }

@@ -16,11 +16,18 @@ package struct UnitFiles {
   /// The file of a unit.
   package func path(_ unit: String) -> String? { folders.map { "\($0)/\(unit)" }.first { root.contains($0) } }
 
+  /// The file of a unit, also where a link keeps it from being started.
+  func installed(_ unit: String) -> String? {
+    folders.map { "\($0)/\(unit)" }.first { root.link($0) != Self.masked && root.contains($0) }
+  }
+
+  private static let masked = "/dev/null"
+
   /// The link that keeps a unit from being started; nil without one.
   package func mask(_ unit: String) -> String? {
     for folder in folders {
       let path = "\(folder)/\(unit)"
-      if root.link(path) == "/dev/null" { return path }
+      if root.link(path) == Self.masked { return path }
       if root.contains(path) { return nil }
     }
     return nil

@@ -75,6 +75,7 @@ struct VaultExamination {
       if mount.count >= best?.mount.count ?? 0 { best = (mount, type) }
     }
     guard let best else { return .unknown(id, translated("the file system of the home folder is not known")) }
+    if let full = fullDisk(id) { return full }
     guard VaultExamination.remote.contains(String(best.type)) else {
       return .ok(id, translated("\(best.mount) is \(best.type)"))
     }
@@ -83,6 +84,19 @@ struct VaultExamination {
       translated("\(best.mount) is \(best.type): a vault on a remote disk must be used from one machine at a time"),
       fix: .advice(translated("Move \(path) to a folder of yours on a local disk, and put a link in its place.")))
   }
+
+  /// A disk on which a login creates no vault, and a vault stores little more.
+  private func fullDisk(_ id: String) -> Finding? {
+    let place = root.contains(path) ? path : facts.home
+    guard let free = root.freeSpace(place), free < VaultExamination.leastRoom else { return nil }
+    return Finding(
+      id, .warning,
+      translated("less than \(VaultExamination.leastRoom >> 20) MiB are free on the disk of \(place)"),
+      fix: .advice(translated("Free some space. If there is no vault yet, run 'latchkey unlock' then.")))
+  }
+
+  /// In bytes.
+  private static let leastRoom = 4 << 20
 
   private func folder() -> Finding {
     let id = "home.folders"

@@ -26,6 +26,7 @@ struct VaultFilesExamination {
   func finding() -> Finding {
     let (keybag, copy, database) = (keybag("keybag"), keybag("keybag.copy"), database())
     if keybag == .missing && copy == .missing && database == .missing { return none }
+    if keybag == .usable && database == .missing && isUnfinished { return unfinished }
     if let finding = finding(keybag: keybag, copy: copy) ?? finding(database: database) { return finding }
     return .ok(Self.id, translated("keybag and vault.db can be used"))
   }
@@ -33,6 +34,7 @@ struct VaultFilesExamination {
   private var none: Finding {
     // A vault that is in use has its keys in memory still.
     guard let vault = facts.vault.value, vault.isFirstUnlocked, vault.path == folder else {
+      if let name = facts.lockedAccount, !isOff { return noPassword(of: name) }
       return .ok(Self.id, translated("there is no vault yet"))
     }
     return broken(
@@ -43,6 +45,39 @@ struct VaultFilesExamination {
         a backup.
         """))
   }
+
+  private func noPassword(of name: String) -> Finding {
+    Finding(
+      Self.id, .warning,
+      translated("there is no vault: a login with a password creates it, and this account has no local password"),
+      fix: .advice(
+        translated(
+          """
+          Give it a password with 'sudo passwd \(name)', or turn Latchkey off for it with 'systemctl --user mask \
+          latchkeyd.socket latchkeyd.service'.
+          """)))
+  }
+
+  /// Whether no daemon made the database yet, as after a login while Latchkey was off. The vault itself goes by the same.
+  private var isUnfinished: Bool {
+    guard hasNoGeneration, let bytes = root.bytes("\(folder)/keybag", count: Keybag.sizeLimit) else { return false }
+    return (try? Keybag(decoding: bytes))?.awaitsDatabase ?? false
+  }
+
+  private var unfinished: Finding {
+    if isOff {
+      return .ok(
+        Self.id,
+        translated("there is no vault.db yet, as Latchkey is off; the first login after it is turned on creates it"))
+    }
+    return Finding(
+      Self.id, .warning, translated("there is no vault.db yet; the next unlock creates it"),
+      fix: .command("latchkey unlock"))
+  }
+
+  private var isOff: Bool { UnitExamination(root: root, facts: facts).isOff }
+
+  private var hasNoGeneration: Bool { root.names(in: "\(folder)/generations").isEmpty }
 
   private func finding(keybag: State, copy: State) -> Finding? {
     switch keybag {
@@ -74,7 +109,7 @@ struct VaultFilesExamination {
     case .usable, .newer: return nil
     case .unreadable: return unreadable("vault.db")
     case .missing, .damaged:
-      guard root.names(in: "\(folder)/generations").isEmpty else {
+      guard hasNoGeneration else {
         return Finding(
           Self.id, .broken,
           translated("vault.db is missing or damaged, and the next unlock repairs it from the newest generation"),

@@ -312,7 +312,7 @@ struct Derivation: ~Copyable {
     let keybag = opened.keybag
     // Until the first keybag is replaced, the daemon may never have got its keys, and so have no database yet.
     let delivery = TierDelivery(
-      vault: keybag.vault, generation: keybag.generation, created: keybag.generation == 1,
+      vault: keybag.vault, generation: keybag.generation, created: keybag.awaitsDatabase,
       leftMemory: WorkingMemory.wasLeft, tiers: try opened.tiers(), former: try opened.formerTiers())
     return switch try daemon.deliver(UnlockWithTiers(delivery), until: deadline()) {
     case .live, .staged: .unlocked

@@ -15,7 +15,7 @@ enum Failure: Error {
   case otherVersion
   case noTerminal
   case cancelled
-  case refused(String)
+  case refused(String, createsVault: Bool = false)
   case unavailable(String)
   case stillLocked(String)
   case declined(String)
@@ -43,13 +43,13 @@ enum Failure: Error {
 
   private var explanation: String {
     switch self {
-    case .noDaemon where Self.isMasked: Self.masked
     case .noDaemon(let path):
-      translated(
-        """
-        no vault is running: no program listens at \(path).
-        Start it with 'systemctl --user start latchkeyd.socket', or log in again.
-        """)
+      Self.masked
+        ?? translated(
+          """
+          no vault is running: no program listens at \(path).
+          Start it with 'systemctl --user start latchkeyd.socket', or log in again.
+          """)
     case .strangeDaemon(let path):
       translated(
         "another user's program listens at \(path), so nothing was sent to it. Find out who created that file.")
@@ -66,8 +66,10 @@ enum Failure: Error {
         "there is no terminal to ask for the password on. In a script, give it as a line of input with --stdin.")
     case .cancelled:
       translated("you gave no answer, so nothing was done. Run the command again when you want to.")
-    case .refused(let text):
+    case .refused(let text, let createsVault):
       translated("the password was not accepted (\(Answers.told(text))). Try again with your login password.")
+        + (createsVault
+          ? "\n" + translated("An account that has no password, as with ssh keys only, cannot have a vault.") : "")
     case .unavailable(let text):
       translated(
         """
@@ -109,16 +111,30 @@ enum Failure: Error {
     }
   }
 
-  /// Whether systemd may not start the vault, as after 'latchkey switch --back'.
-  private static var isMasked: Bool {
-    UnitFiles(root: SystemRoot("/"), home: Account(uid: getuid())?.home).mask("latchkeyd.socket") != nil
+  /// Says that systemd may not start the vault, as after 'latchkey switch --back'; nil where it may.
+  private static var masked: String? {
+    // An administrator's mask comes first: while it is there, the person's own command does nothing.
+    if let masked = maskedForAll { return masked }
+    guard UnitFiles(root: SystemRoot(), home: Account(uid: getuid())?.home).mask("latchkeyd.socket") != nil else {
+      return nil
+    }
+    return translated(
+      """
+      no vault is running: latchkeyd.socket is masked, as 'latchkey switch --back' leaves it.
+      To use Latchkey again, run 'latchkey switch --to latchkey'.
+      """)
   }
 
-  private static let masked = translated(
-    """
-    no vault is running: latchkeyd.socket is masked, as 'latchkey switch --back' leaves it.
-    To use Latchkey again, run 'latchkey switch --to latchkey'.
-    """)
+  private static var maskedForAll: String? {
+    let machine = MachineSwitch(root: SystemRoot())
+    return machine.mask.map { path in
+      translated(
+        """
+        no vault is running: your administrator turned Latchkey off for all users (\(path) masks latchkeyd.socket).
+        To turn it on again, an administrator runs '\(machine.unmask)'.
+        """)
+    }
+  }
 
   /// Why there is no connection to the vault.
   init(_ failure: ConnectionFailure) {
@@ -127,14 +143,14 @@ enum Failure: Error {
       self = .noService(
         translated(
           "there is no session bus, and programs reach the vault by it. Log in again, or run this in your session."))
-    case .notRunning where Self.isMasked: self = .noService(Self.masked)
     case .notRunning:
       self = .noService(
-        translated(
-          """
-          no vault is running, and the session bus could not start it.
-          Start it with 'systemctl --user start latchkeyd.socket', or log in again.
-          """))
+        Self.masked
+          ?? translated(
+            """
+            no vault is running, and the session bus could not start it.
+            Start it with 'systemctl --user start latchkeyd.socket', or log in again.
+            """))
     case .stranger:
       self = .noService(
         translated(
@@ -142,6 +158,10 @@ enum Failure: Error {
         )
       )
     case .otherService:
+      if let masked = Self.maskedForAll {
+        self = .noService(masked)
+        return
+      }
       let finding = SessionQuestions.strangeOwner()
       var lines = [translated("another program keeps the secrets of this session, not Latchkey.")]
       if let finding { lines.append("\(finding.found).") }

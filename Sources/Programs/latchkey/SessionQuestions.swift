@@ -3,6 +3,7 @@ import LatchkeyControl
 import LatchkeyDoctor
 import LatchkeyGettext
 import LatchkeyPosix
+import LatchkeySodium
 import LatchkeySystemd
 
 /// Asks the session's bus, the machine's bus and the vault what `latchkey doctor` has to know. Nothing is started by it.
@@ -36,7 +37,19 @@ struct SessionQuestions {
       facts.systemUnits = .unknown(translated("there is no system bus"))
     }
     facts.vault = vault(facts)
+    facts.lockedAccount = lockedAccount
     return facts
+  }
+
+  /// passwd(1) may read the shadow file. It says all that the account's line has only where there is one: the password of a
+  /// directory's account is elsewhere.
+  private var lockedAccount: String? {
+    guard let account = Account(uid: getuid()), account.isShadowed, (try? Sodium.initialize()) != nil,
+      let nothing = try? SecureBytes(count: 0),
+      let outcome = try? ChildProgram(name: "passwd", arguments: ["-S"]).run(nothing), outcome.isDone
+    else { return nil }
+    let words = outcome.output.bytes.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }.split(separator: " ")
+    return words.count == 7 && words[1] == "L" ? account.name : nil
   }
 
   /// Doctor's finding where no program or another one owns the secrets' name; nil where Latchkey does, and where the bus does

@@ -75,7 +75,7 @@ struct UnlockCommand: ParsableCommand {
       switch outcome {
       // Where there are no more lines, it is said what was asked for behind them.
       case _ where conversation.wasCancelled && !(asking.stdin && after.needsFormerPassword): throw Failure.cancelled
-      case .refused(let text): throw Failure.refused(text)
+      case .refused(let text): throw Failure.refused(text, createsVault: creates)
       case .unavailable(let text): throw Failure.unavailable(text)
       case .accepted: break
       }

@@ -1,12 +1,19 @@
 import Glibc
 
+extension FileDescriptor {
+  /// How many bytes the file system of the file has left for a user; nil where it does not say.
+  public var freeSpace: Int? { roomLeft(on: number) }
+}
+
+private func roomLeft(on number: Int32) -> Int? {
+  var status = statvfs()
+  guard fstatvfs(number, &status) == 0 else { return nil }
+  return Int(clamping: UInt64(status.f_bavail).multipliedReportingOverflow(by: UInt64(status.f_frsize)).partialValue)
+}
+
 extension Folder {
   /// How many bytes the file system of the folder has left for its owner; 0 where it does not say.
-  public var freeSpace: Int {
-    var status = statvfs()
-    guard fstatvfs(number, &status) == 0 else { return 0 }
-    return Int(clamping: UInt64(status.f_bavail).multipliedReportingOverflow(by: UInt64(status.f_frsize)).partialValue)
-  }
+  public var freeSpace: Int { roomLeft(on: number) ?? 0 }
 
   /// Whether nothing can be written there, because the file system is mounted read-only.
   public var isReadOnly: Bool {

@@ -37,6 +37,9 @@ public struct Keybag: Equatable, Sendable {
   /// The key epoch that new collections use.
   public var epoch: TierEpoch { epochs[epochs.count - 1] }
 
+  /// Whether no database was made for it yet: until then it stays as it was created.
+  public var awaitsDatabase: Bool { generation == 1 }
+
   /// When the recovery code was made, in seconds since 1970; nil without one.
   public var recoveryCodeCreated: UInt64? { protectors.first { $0.kind == .recoveryCode }?.created }
 

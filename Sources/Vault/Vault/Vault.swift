@@ -211,7 +211,7 @@ public final class Vault {
     }
     guard hasDatabase else {
       // Between creation and the first unlock there is no database yet; later, a missing one is a loss.
-      let isNew = keybag.generation == 1 && history.generations.isEmpty
+      let isNew = keybag.awaitsDatabase && history.generations.isEmpty
       database.problem = isNew ? .notCreated : .unavailable("vault.db: the file is missing")
       return
     }
@@ -329,7 +329,7 @@ public final class Vault {
     refresh(waiting: Vault.lockTime)
     guard let store = database.store else {
       if canHeal(tiers, former) { return }
-      guard let keybag, database.problem == .notCreated, mayCreate || keybag.generation == 1 else {
+      guard let keybag, database.problem == .notCreated, mayCreate || keybag.awaitsDatabase else {
         throw database.problem ?? .notCreated
       }
       return
