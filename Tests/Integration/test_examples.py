@@ -22,7 +22,10 @@ SEALED = (
     "User interaction is not allowed. Nobody has unlocked the vault in this session yet. Log in with the password, or run "
     "'latchkey unlock'."
 )
-WRONG = "The user name or passphrase you entered is not correct. The password, passphrase or finger was not accepted."
+WRONG = (
+    "The user name or passphrase you entered is not correct. The password, passphrase or finger was not accepted. "
+    "After five wrong passphrases in a row the right one is not accepted either, for half a minute or longer."
+)
 TWICE = "The specified item already exists in the keychain."
 ABSENT = "The specified item could not be found in the keychain."
 CANCELED = "User canceled the operation."

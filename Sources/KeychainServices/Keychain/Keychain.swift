@@ -24,7 +24,7 @@ public struct Keychain: Sendable {
   /// The secrets of a service. Nothing is read or made yet.
   ///
   /// - Parameters:
-  ///   - service: The name that the items share; not empty.
+  ///   - service: The name that the items share. With an empty one, the items are all of the program's that have no service.
   ///   - accessGroup: One of the program's access groups; nil for all of them.
   ///   - accessibility: When new items can be read.
   public init(

@@ -27,7 +27,7 @@ public enum PasswordKeychain {
   ///
   /// - Parameters:
   ///   - password: The password; stored as UTF-8.
-  ///   - service: The service, such as `org.example.mail`; not empty.
+  ///   - service: The service, such as `org.example.mail`. With an empty one, the items are all that have no service.
   ///   - account: The name of the account.
   /// - Throws: A ``KeychainError``.
   public static func setPassword(
@@ -40,7 +40,7 @@ public enum PasswordKeychain {
   ///
   /// - Parameters:
   ///   - password: Any bytes; 32 MiB at most.
-  ///   - service: The service; not empty.
+  ///   - service: The service. With an empty one, the items are all that have no service.
   ///   - account: The name of the account.
   /// - Throws: A ``KeychainError``.
   public static func setPasswordData(

@@ -69,8 +69,11 @@ package enum FailureCause: Hashable, Sendable {
     case .unreadableGroups(let path, let reason):
       "The program has no access group. The file \(path) cannot be read: \(reason). Let the program read it, or remove it."
     case .foreignItem:
-      "Another program stored the item, so it cannot move to an access group or become synchronizable. Store a new one."
-    case .wrongAnswer: "The password, passphrase or finger was not accepted."
+      "Another program stored the item, so it cannot move to an access group or become synchronizable. Store a new "
+        + "one, and delete this one."
+    case .wrongAnswer:
+      "The password, passphrase or finger was not accepted. After five wrong passphrases in a row the right one is not accepted "
+        + "either, for half a minute or longer."
     case .otherFingers:
       "The item requires the fingers that were enrolled when it was stored, and they changed. Run 'latchkey status'."
     case .noEnrolledFinger: "No finger is enrolled, so the item cannot be bound to one. Run 'fprintd-enroll'."
@@ -80,7 +83,9 @@ package enum FailureCause: Hashable, Sendable {
     case .noVault:
       "No vault answers on the session bus. Run 'latchkey doctor'. If that command is missing, Latchkey is not installed. "
         + "A Flatpak needs --talk-name=org.freedesktop.secrets."
-    case .otherService: "Another program provides org.freedesktop.secrets in this session. Run 'latchkey doctor'."
+    case .otherService: 
+      "Another program provides org.freedesktop.secrets in this session. Run 'latchkey switch --to latchkey'. If that command is "
+        + "missing, Latchkey is not installed."
     case .silentVault: "The vault's program does not answer. Run 'systemctl --user restart latchkeyd'."
     }
   }

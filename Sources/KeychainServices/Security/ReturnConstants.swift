@@ -28,7 +28,7 @@ public nonisolated(unsafe) let kSecValuePersistentRef: CFString = "v_PersistentR
 /// all that match: an update accepts no limit, a deletion ``kSecMatchLimitAll``.
 public nonisolated(unsafe) let kSecMatchLimit: CFString = "m_Limit"
 
-/// One item, not in an array. The default.
+/// One item, not in an array: the oldest that matches. The default.
 public nonisolated(unsafe) let kSecMatchLimitOne: CFString = "m_LimitOne"
 
 /// All items, in an array.
