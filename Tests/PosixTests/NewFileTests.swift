@@ -43,7 +43,7 @@ struct NewFileTests {
     try make([1], isNamed: isNamed)
     #expect(throws: PosixError("open", code: EEXIST)) { try make([2], isNamed: isNamed) }
     #expect(throws: PosixError("open", code: EEXIST)) {
-      try NewFile.check(scratch.file("f"), replacing: false)
+      try NewFile.check("f", in: scratch.path, replacing: false)
     }
     try make([2], replacing: true, isNamed: isNamed)
     #expect(try scratch.names() == ["f"] && scratch.content("f") == [2])

@@ -37,7 +37,7 @@ struct BackupCommand: ParsableCommand {
 
   private func write() throws -> ArchiveReport {
     let (folder, name) = (FilePath.folder(of: file), FilePath.name(of: file))
-    try writing { () throws(PosixError) in try NewFile.check(file, replacing: force) }
+    try Failure.checkNew(file, replacing: force)
     let terminal = try passphrase.conversation()
     let client = try place.connect()
     do {

@@ -29,7 +29,7 @@ struct ExportFile: ParsableArguments {
       }
       return
     }
-    try Failure.writing(file) { () throws(PosixError) in try NewFile.check(file, replacing: force) }
+    try Failure.checkNew(file, replacing: force)
     guard publicFolder || !FolderAccess.isPublic(folder) else {
       throw Failure.declined(
         translated(
@@ -174,6 +174,13 @@ extension Failure {
   /// Does something with a file that is written; why that failed is for a person.
   static func writing<Result>(_ file: String, _ body: () throws(PosixError) -> Result) throws -> Result {
     do throws(PosixError) { return try body() } catch { throw writing(file, error) }
+  }
+
+  /// Finds out whether a new file can be written, before anybody is asked for anything.
+  static func checkNew(_ file: String, replacing: Bool) throws {
+    try writing(file) { () throws(PosixError) in
+      try NewFile.check(FilePath.name(of: file), in: FilePath.folder(of: file), replacing: replacing)
+    }
   }
 
   static func writing(_ file: String, _ error: PosixError) -> Failure {

@@ -29,7 +29,7 @@ struct ExportKeePassCommand: ParsableCommand {
         throw Failure.declined(
           translated("a database is written to a file only: give its name, such as Passwords.kdbx."))
       }
-      try Failure.writing(file) { () throws(PosixError) in try NewFile.check(file, replacing: force) }
+      try Failure.checkNew(file, replacing: force)
       try choice.prepare()
       let password = choice.dryRun ? try SecureBytes(count: 0) : try asked()
       let report = try written(password)

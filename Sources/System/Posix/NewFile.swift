@@ -62,9 +62,11 @@ public final class NewFile {
     return own.st_dev == named.st_dev && own.st_ino == named.st_ino
   }
 
-  /// Throws what a beginning would throw because of what is at `path`.
-  public static func check(_ path: String, replacing: Bool) throws(PosixError) {
-    try check(path, in: AT_FDCWD, replacing: replacing)
+  /// Throws what a beginning would throw because of what has that name, or because of the folder.
+  public static func check(_ name: String, in path: String, replacing: Bool) throws(PosixError) {
+    let folder = try FileDescriptor.open(path, flags: O_RDONLY | O_DIRECTORY)
+    try check(name, in: folder.number, replacing: replacing)
+    guard faccessat(folder.number, ".", W_OK | X_OK, AT_EACCESS) == 0 else { throw PosixError("open") }
   }
 
   private static func check(_ name: String, in folder: Int32, replacing: Bool) throws(PosixError) {
