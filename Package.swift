@@ -244,8 +244,8 @@ let package = Package(
     program(
       "latchkey",
       [
-        "LatchkeyAccessLog", "LatchkeyBackup", "LatchkeyBackupControl", "CLatchkeyHelper", "CLatchkeyLinux",
-        "LatchkeyClassRules",
+        "LatchkeyAccessLog", "LatchkeyBackup", "LatchkeyBackupControl", "LatchkeyBiometry", "CLatchkeyHelper",
+        "CLatchkeyLinux", "LatchkeyClassRules",
         "LatchkeyControl",
         "LatchkeyDeviceService", "LatchkeyDoctor", "LatchkeyForeignKeyrings", "LatchkeyGettext",
         "LatchkeyHistoryControl",

@@ -136,6 +136,37 @@ def test_it_is_not_stored_where_fprintd_does_not_answer(opened, fprintd, peer):
     assert opened.status()["items"] == 0
 
 
+NOT_INSTALLED = "fprintd is not installed, so nobody can be asked for a finger"
+
+
+def test_an_item_that_nobody_can_read_has_a_warning(opened, fprintd):
+    def stored(require, *words):
+        done = opened.run("latchkey", *words, "--require", require, input="secret", check=True)
+        return " ".join(done.stderr.split())
+
+    added = ("add", "--label", "Bank", "--replace", "k=v")
+    assert stored("biometry-any", *added) == ""
+    for readers, words in (({}, "There is no fingerprint reader"), ({"Reader": NO_PRINTS}, "run 'fprintd-enroll'")):
+        fprintd.set(readers)
+        assert words in stored("biometry-any", "add", "--label", "Other", f"w={words}")
+    fprintd.stop()
+    said = stored("biometry-any", "add", "--label", "Other", "o=v")
+    assert "nobody can read the item" in said and NOT_INSTALLED in said
+    # Another condition is enough, or the only one.
+    for number, require in enumerate(("biometry-any,or,device-passcode", "user-presence", "none")):
+        assert stored(require, "add", "--label", "Other", f"n={number}") == ""
+    assert NOT_INSTALLED in stored("biometry-any", "edit", "n=2")
+
+
+def test_a_reading_without_fprintd_names_it(opened, fprintd):
+    opened.run("latchkey", "add", "--label", "Bank", "--require", "biometry-any", "k=v", input="secret", check=True)
+    (opened.root / "pam.d/latchkey-biometry").unlink()
+    fprintd.stop()
+    for words in ([], ["--no-prompt"]):
+        done = opened.run("latchkey", "get", *words, "k=v")
+        assert done.returncode == 1 and NOT_INSTALLED in done.stderr and "answer the prompt" not in done.stderr
+
+
 def store_slowly(session, fprintd):
     """secret-tool, while its item waits for fprintd."""
     fprintd.set({"Reader": SILENT})

@@ -1,4 +1,5 @@
 import LatchkeyGettext
+import LatchkeyText
 
 /// Looks at what can ask the person.
 struct PromptExamination {
@@ -48,9 +49,26 @@ struct PromptExamination {
       let missing = hasService ? "pam_fprintd.so" : "fprintd"
       return Finding(
         id, .warning, translated("\(missing) is missing, so items that require a finger stay locked"),
-        fix: Distribution(root).installing(
-          debian: "fprintd libpam-fprintd", fedora: "fprintd fprintd-pam", arch: "fprintd", suse: "fprintd fprintd-pam")
-      )
+        fix: root.installingFingerPackages)
     }
+  }
+}
+
+extension SystemRoot {
+  fileprivate var installingFingerPackages: Finding.Fix? {
+    Distribution(self).installing(
+      debian: "fprintd libpam-fprintd", fedora: "fprintd fprintd-pam", arch: "fprintd", suse: "fprintd fprintd-pam")
+  }
+
+  /// The command that installs what asks for a finger; nil where the packages' names are not known.
+  public var fingerPackages: String? {
+    guard case .command(let command)? = installingFingerPackages else { return nil }
+    return command
+  }
+
+  /// Whether the administrator has something else than fprintd ask for a finger.
+  public var hasOwnFingerService: Bool {
+    let lines = lines("/etc/pam.d/latchkey-biometry")
+    return !lines.isEmpty && !lines.contains { $0.contains(text: "pam_fprintd.so") }
   }
 }

@@ -104,6 +104,9 @@ final class VaultConnection {
   /// Advice for an item or a collection that is locked while the vault is not.
   private func advice(on path: String) -> String {
     if let require = requirement(of: path) {
+      if let problem = FingerPrompts.problem(for: require) {
+        return translated("The item requires \(require) each time that it is read. \(problem)")
+      }
       return translated(
         """
         The item requires \(require) each time that it is read, so 'latchkey unlock' does not open it. Run this again, and \
@@ -129,6 +132,9 @@ final class VaultConnection {
   private func locked(_ path: String) -> Failure {
     if let reason = lockReason() { return .locked(reason) }
     if let require = requirement(of: path) {
+      if let problem = FingerPrompts.problem(for: require) {
+        return .stillLocked(translated("it requires \(require) each time that it is read. \(problem)"))
+      }
       return .stillLocked(
         translated(
           "it requires \(require) each time that it is read. Run this again without --no-prompt, and answer the prompt."
