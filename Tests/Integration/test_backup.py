@@ -68,7 +68,7 @@ def test_two_homes(unlocked, other):
     assert dry.returncode == PARTLY and counts(dry) == {"items": 6, "added": 3, "left": 3}
     assert lines(dry, "left")[:2] == [f"Label of {name}" for name in BOUND[:2]]
     assert {line["reason"] for line in report(dry)["lines"] if line["outcome"] == "left"} == {
-        "it belongs to another device"}
+        "it belongs to another device or account"}
     assert everything(other) == {} and report(dry)["dry_run"] is True
     done = restore(other, "--json")
     assert done.returncode == PARTLY and report(done) | {"dry_run": True} == report(dry)

@@ -82,6 +82,23 @@ def test_a_collection_that_waits_names_the_command(private):
     assert "has no passphrase" in latchkey(private, "passphrase", "remove", "Private", code=FAILED)
 
 
+def test_a_mistyped_passphrase_is_asked_for_again(private):
+    latchkey(private, "passphrase", "set", "--stdin", "Private", input="sesame\n")
+    private.run("secret-tool", "lock", "--collection", "c2")
+    question, wrong = "Passphrase for 'Private': ", "not the collection's passphrase"
+    person = Person(private, "latchkey", "unlock", "--collection", "Private")
+    for number in range(3):
+        person.expect(question).type(f"wrong {number}").expect(wrong)
+    assert question not in person.output() and person.status == FAILED
+    person = Person(private, "latchkey", "unlock", "--collection", "Private").expect(question).type("slip").expect(wrong)
+    assert "is unlocked" in person.expect(question).type("sesame").output() and person.status == DONE
+
+
+@pytest.mark.parametrize("command", ["backup", "export keepass", "export json --plain"])
+def test_a_folder_that_is_missing_is_named_before_anybody_is_asked(private, command):
+    assert "No such file" in latchkey(private, *command.split(), private.home / "none/file", code=FAILED)
+
+
 def test_without_a_vault_the_next_step_creates_it(new_session, machine):  # noqa: F811
     assert new_session.login_without_password().returncode == 0 and not new_session.vault.exists()
     table = new_session.home / "passwords.csv"

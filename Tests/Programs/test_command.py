@@ -329,8 +329,22 @@ def test_three_wrong_passwords_are_one_transaction_of_pam(person):
         child.expect_exact(PROMPT)
     child.sendline("wrong")
     said, code = ending(child)
-    assert code == FAILED and "was not accepted (Authentication failure)" in said and PROMPT not in said
+    assert code == FAILED and "was not accepted. Try again with your" in said and PROMPT not in said
     assert len(log.read_text().splitlines()) == 3
+
+
+@pytest.mark.parametrize("result, words", [
+    ("auth_err", "not accepted. Try"), ("maxtries", "not accepted. Try"),
+    ("acct_expired", "not accepted (User account has expired). Try")])  # fmt: skip
+def test_words_of_pam_that_say_no_more_are_left_out(person, result, words):
+    person.service(f"auth required pam_debug.so auth={result}")
+    person.daemon(status(state=LOCKED))
+    done = person.unlock("--stdin", input=PASSWORD + "\n")
+    assert done.returncode == FAILED and words in done.stderr
+
+
+def test_a_word_that_is_no_attribute_has_an_example(person):
+    assert "for example 'latchkey find service=mail'" in " ".join(person.run("find", "mail").stderr.split())
 
 
 def test_a_refusal_without_a_question_is_not_repeated(person):

@@ -69,7 +69,7 @@ private func authenticate(
     case .refused where conversation.hasAnswer:
       if attempt < attempts { conversation.retry() }
     // Refused without a question, as an account is that is locked: another try would end in the same way.
-    case .refused(let text), .unavailable(let text):
+    case .refused(let text, _), .unavailable(let text):
       Journal.log(.warning, "PAM asks nobody: \(text)")
       return .unavailable
     case .accepted: break

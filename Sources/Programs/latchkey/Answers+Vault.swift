@@ -31,6 +31,7 @@ extension Answers {
     Template("the index key"),
     Template("device key service"),
     Template("it belongs to another device"),
+    Template("it belongs to another device or account"),
     Template("the collection is locked explicitly"),
     Template("its label is damaged"),
     Template("item \(.value) is in no collection"),

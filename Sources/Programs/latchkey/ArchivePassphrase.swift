@@ -52,7 +52,7 @@ struct ArchivePassphrase: ParsableArguments {
             """)
       }
       throw Failure.notTaken(text, hint: hint ?? "")
-    case .refused(let text): throw Failure.notTaken(text)
+    case .refused(let text, _): throw Failure.notTaken(text)
     }
   }
 }

@@ -15,7 +15,8 @@ enum Failure: Error {
   case otherVersion
   case noTerminal
   case cancelled
-  case refused(String, createsVault: Bool = false)
+  /// Without a text, there is no more to say than that the answer was wrong.
+  case refused(String?, createsVault: Bool = false)
   case unavailable(String)
   case stillLocked(String)
   case declined(String)
@@ -67,7 +68,9 @@ enum Failure: Error {
     case .cancelled:
       translated("you gave no answer, so nothing was done. Run the command again when you want to.")
     case .refused(let text, let createsVault):
-      translated("the password was not accepted (\(Answers.told(text))). Try again with your login password.")
+      (text.map {
+        translated("the password was not accepted (\(Answers.told($0))). Try again with your login password.")
+      } ?? translated("the password was not accepted. Try again with your login password."))
         + (createsVault
           ? "\n" + translated("An account that has no password, as with ssh keys only, cannot have a vault.") : "")
     case .unavailable(let text):

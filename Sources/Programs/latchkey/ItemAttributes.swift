@@ -20,7 +20,10 @@ struct ItemAttributes {
       guard let equals = word.firstIndex(of: "="), equals != word.startIndex else {
         throw ValidationError(
           translated(
-            "Word \(index + 1) of the attributes is not of the form name=value. (It is not repeated here, because it may be a secret.)"
+            """
+            Word \(index + 1) of the attributes is not of the form name=value, for example 'latchkey find service=mail'. (It is \
+            not repeated here, because it may be a secret.)
+            """
           )
         )
       }

@@ -106,12 +106,15 @@ struct PassphraseAsking: ParsableArguments {
         service: "latchkey-collection", user: account.name, terminal: ttyname(0).map { String(cString: $0) },
         folder: pamFolder,
         environment: ["LATCHKEY_PROMPT": "\(prompt.number)", "LATCHKEY_LABEL": prompt.request.label],
-        conversation: conversation)
+        conversation: conversation,
+        again: terminal.tries(
+          purpose == .collection && !stdin ? UnlockCommand.tryCount : 1,
+          saying: translated("That is not the collection's passphrase. Try again.")))
       switch outcome {
       case .accepted: break
       case _ where terminal.wasCancelled: throw Failure.cancelled
       case .refused where purpose == .collection: throw Failure.wrongPassphrase
-      case .refused(let text), .unavailable(let text): throw Failure.notTaken(text)
+      case .refused(let text, _), .unavailable(let text): throw Failure.notTaken(text)
       }
       try client.tell(EndPrompt(.granted))
     } catch ControlError.declined(let reason) { throw declined(reason, at: place) }
@@ -157,6 +160,8 @@ final class RepeatedConversation: Conversation {
 final class TranslatedConversation: Conversation {
   private let terminal: TerminalConversation
   private let passphraseQuestion: String?
+  /// How many answers were given to the question for the former login password.
+  private(set) var formerCount = 0
 
   /// - Parameter passphraseQuestion: the text in place of the module's question for a passphrase.
   init(_ terminal: TerminalConversation, passphraseQuestion: String? = nil) {
@@ -169,7 +174,10 @@ final class TranslatedConversation: Conversation {
     case .error(let text): terminal.answer(.error(Self.told(text)), body)
     case .secret(let text):
       let isForPassphrase = text.hasPrefix("Passphrase for '")
-      terminal.answer(.secret(isForPassphrase ? passphraseQuestion ?? text : Self.told(text)), body)
+      terminal.answer(.secret(isForPassphrase ? passphraseQuestion ?? text : Self.told(text))) { answer in
+        if text.hasPrefix("Former login password") { formerCount += 1 }
+        body(answer)
+      }
     case .visible: terminal.answer(message, body)
     }
   }
@@ -191,5 +199,19 @@ extension TerminalConversation {
   static func asking(standardInput: Bool) throws -> TerminalConversation {
     if standardInput { return TerminalConversation(standardInput: ()) }
     do { return try TerminalConversation() } catch { throw Failure.noTerminal }
+  }
+
+  /// Whether the person may answer once more: `count` times in all, and not after a refusal for which nothing was asked, nor
+  /// once it `isDone`. If so, the person is told `text`.
+  func tries(_ count: Int, saying text: String, isDone: @escaping () -> Bool = { false }) -> () -> Bool {
+    var left = count
+    var answered = 0
+    return {
+      left -= 1
+      defer { answered = self.answerCount }
+      guard left > 0, !self.wasCancelled, self.answerCount > answered, !isDone() else { return false }
+      self.answer(.error(text), { _ in })
+      return true
+    }
   }
 }

@@ -25,7 +25,7 @@ struct PresenceAsking: ParsableArguments {
     switch outcome {
     case .accepted: return
     case _ where terminal.wasCancelled: throw Failure.cancelled
-    case .refused(let text): throw Failure.refused(text)
+    case .refused(let text, let isPlain): throw Failure.refused(isPlain ? nil : text)
     case .unavailable(let text):
       throw Failure.declined(
         translated(

@@ -50,7 +50,7 @@ struct RootKeyAsking: ParsableArguments {
       folder: pamFolder, environment: ["LATCHKEY_FORMER": "no"], conversation: conversation)
     switch outcome {
     case _ where terminal.wasCancelled: throw Failure.cancelled
-    case .refused(let text): throw Failure.refused(text)
+    case .refused(let text, let isPlain): throw Failure.refused(isPlain ? nil : text)
     case .unavailable(let text): throw Failure.unavailable(text)
     case .accepted: break
     }

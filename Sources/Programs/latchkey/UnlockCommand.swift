@@ -62,10 +62,15 @@ struct UnlockCommand: ParsableCommand {
       if creates {
         print(translated("You have no vault yet: your login password creates it, and unlocks it from then on."))
       }
+      let asked = TranslatedConversation(conversation)
       let outcome = Authentication.run(
         service: "latchkey-unlock", user: account.name, terminal: ttyname(0).map { String(cString: $0) },
-        folder: asking.pamFolder, createsVault: creates, conversation: TranslatedConversation(conversation),
-        again: tries(conversation))
+        folder: asking.pamFolder, createsVault: creates, conversation: asked,
+        again: conversation.tries(
+          asking.stdin ? 1 : Self.tryCount, saying: translated("The password was not accepted. Try again.")
+        ) {
+          (try? status()).map(Self.isDone) ?? false
+        })
       // The vault's state counts, not PAM's result: after an administrator changed the login password, PAM refuses the old
       // one, which still opens the vault.
       let after = try status()
@@ -75,7 +80,7 @@ struct UnlockCommand: ParsableCommand {
       switch outcome {
       // Where there are no more lines, it is said what was asked for behind them.
       case _ where conversation.wasCancelled && !(asking.stdin && after.needsFormerPassword): throw Failure.cancelled
-      case .refused(let text): throw Failure.refused(text, createsVault: creates)
+      case .refused(let text, let isPlain): throw Failure.refused(isPlain ? nil : text, createsVault: creates)
       case .unavailable(let text): throw Failure.unavailable(text)
       case .accepted: break
       }
@@ -85,7 +90,7 @@ struct UnlockCommand: ParsableCommand {
       case .unlocked: throw Failure.stillLocked(Self.reason(after))
       case .locked where after.lockerUp:
         throw Failure.stillLocked(translated("the screen is locked, so only the screen locker unlocks the vault."))
-      case .locked, .sealed: throw Failure.stillLocked(Self.reason(after))
+      case .locked, .sealed: throw Failure.stillLocked(Self.reason(after, formerCount: asked.formerCount))
       }
     }
   }
@@ -94,24 +99,8 @@ struct UnlockCommand: ParsableCommand {
     try place.connect().ask(GetStatus(), until: LatchkeyPosix.Process.now + StatusCommand.answerLimit)
   }
 
-  /// Whether the person may answer once more: three times on a terminal, as at su and sudo, and not after a refusal for which
-  /// nothing was asked.
-  private func tries(_ conversation: TerminalConversation) -> () -> Bool {
-    var left = Self.tryCount
-    var answered = 0
-    return {
-      left -= 1
-      defer { answered = conversation.answerCount }
-      guard left > 0, !asking.stdin, !conversation.wasCancelled, conversation.answerCount > answered else {
-        return false
-      }
-      if let now = try? status(), Self.isDone(now) { return false }
-      conversation.answer(.error(translated("The password was not accepted. Try again.")), { _ in })
-      return true
-    }
-  }
-
-  private static let tryCount = 3
+  /// How often a person may answer on a terminal, as at su and sudo.
+  static let tryCount = 3
 
   private static func isDone(_ status: Status) -> Bool {
     status.state == .unlocked && status.lockedCollections == 0 && !status.hasLockedItems && !status.needsFormerPassword
@@ -124,7 +113,18 @@ struct UnlockCommand: ParsableCommand {
     translated(
       "your login password was changed without Latchkey, and neither the former one nor the recovery code was given.")
 
-  private static func reason(_ status: Status) -> String {
+  /// - Parameter formerCount: how many times the person gave something as the former password or the recovery code.
+  private static func reason(_ status: Status, formerCount: Int = 0) -> String {
+    // Each of them was wrong, and the problem's text would tell the person to do what was just done.
+    if status.needsFormerPassword, formerCount > 0 {
+      return
+        (formerCount == 1
+        ? translated("that was neither the former password nor the recovery code.")
+        : translated("none of the \(formerCount) answers was the former password or the recovery code."))
+        + "\n"
+        + translated("Run 'latchkey unlock' again to try another. If you have neither, run 'latchkey start-empty'.")
+    }
+
     if hasNoVault(status) {
       return translated(
         """

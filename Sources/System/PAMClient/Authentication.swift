@@ -9,8 +9,8 @@ public enum Authentication {
   public enum Outcome: Equatable, Sendable {
     /// The stack accepted the user.
     case accepted
-    /// The stack refused; the text is PAM's.
-    case refused(String)
+    /// The stack refused; the text is PAM's. A plain refusal says no more than that an answer was wrong.
+    case refused(String, isPlain: Bool)
     /// PAM could not be asked: a service file or a module is missing; the text says which, or is PAM's.
     case unavailable(String)
   }
@@ -62,7 +62,7 @@ public enum Authentication {
     case PAM_SUCCESS: return .accepted
     case PAM_SYSTEM_ERR, PAM_ABORT, PAM_AUTHINFO_UNAVAIL, PAM_MODULE_UNKNOWN, PAM_OPEN_ERR, PAM_SYMBOL_ERR:
       return .unavailable(text)
-    default: return .refused(text)
+    default: return .refused(text, isPlain: result == PAM_AUTH_ERR || result == PAM_MAXTRIES)
     }
   }
 }

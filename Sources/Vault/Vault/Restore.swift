@@ -219,7 +219,7 @@ public final class Restore {
     if sealing != .none {
       guard let seal else {
         let label = sealing == .secret ? (try? ItemMetadata.decode(encoded))?.metadata.label : nil
-        return leave(label ?? "item \(number + 1) of the backup", "it belongs to another device")
+        return leave(label ?? "item \(number + 1) of the backup", "it belongs to another device or account")
       }
       do throws(SodiumError) {
         if sealing == .everything {
