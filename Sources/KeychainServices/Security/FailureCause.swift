@@ -83,7 +83,7 @@ package enum FailureCause: Hashable, Sendable {
     case .noVault:
       "No vault answers on the session bus. Run 'latchkey doctor'. If that command is missing, Latchkey is not installed. "
         + "A Flatpak needs --talk-name=org.freedesktop.secrets."
-    case .otherService: 
+    case .otherService:
       "Another program provides org.freedesktop.secrets in this session. Run 'latchkey switch --to latchkey'. If that command is "
         + "missing, Latchkey is not installed."
     case .silentVault: "The vault's program does not answer. Run 'systemctl --user restart latchkeyd'."
