@@ -57,6 +57,25 @@ def test_a_secret_that_is_better_protected_there_replaces_none(unlocked, here, t
             assert unlocked.lookup("k", "v") == ("there" if taken and words == () else "here")
 
 
+def test_only_conflicts_that_an_option_decides_name_it(unlocked):
+    """One that the vault's item or the file decides stays with --prefer there, too."""
+    unlocked.store("here", "k", "open")
+    unlocked.store("here", "k", "weaker", "latchkey:accessible", "always")
+    unlocked.store("here", "k", "asking", "latchkey:require", "user-presence")
+    items = [({"k": "open"}, "there", {}), ({"k": "weaker"}, "there", {"class": "when-unlocked"}), ({"k": "asking"}, "there", {})]
+    file = place(unlocked, "vault.json", exported(*items))
+
+    def headings(*words):
+        done = run(unlocked, "json", file, *words)
+        assert done.returncode == PARTLY
+        return [line for line in done.stdout.splitlines() if line.endswith(":") and not line.startswith(" ")]
+
+    stays, asks = "In conflict; what is here stays, whatever --prefer says:", "Not compared; what is here stays, as it requires more"
+    first, last = headings("--dry-run"), headings("--prefer", "there")
+    assert "(--prefer there takes" in first[0] and first[1].startswith(asks), first
+    assert last[0].startswith("Took the place") and last[1] == stays and last[2].startswith(asks) and len(last) == 3, last
+
+
 def keyring(*items):
     """A textual keyring of gnome-keyring with these attributes of items."""
     text = "[keyring]\ndisplay-name=Login\n"

@@ -26,6 +26,16 @@ struct ImportReport: Encodable {
     var takesTheirs: Bool { self == .newerThere || self == .replaced }
   }
 
+  /// Why an item is in conflict.
+  enum Conflict {
+    /// An option, --prefer, decides.
+    case undecided
+    /// No --prefer decides; the reason says why.
+    case settled
+    /// The vault's item requires something of the person each time, so nothing was compared.
+    case notCompared
+  }
+
   /// One item.
   struct Line: Encodable {
     let outcome: Outcome
@@ -35,6 +45,10 @@ struct ImportReport: Encodable {
     var `class`: String?
     /// Why it has that outcome or class; empty where that goes without saying.
     var reason = ""
+    /// The kind of its conflict. JSON does not have it.
+    var conflict = Conflict.undecided
+
+    private enum CodingKeys: String, CodingKey { case outcome, collection, label, `class`, reason }
 
     fileprivate var text: String {
       TerminalText.printable(
@@ -78,8 +92,8 @@ struct ImportReport: Encodable {
   /// Whether all of it is in the vault now.
   var isWhole: Bool { newer_here == 0 && conflicts == 0 && left == 0 }
 
-  private func section(_ outcome: Outcome, _ title: String) -> [String] {
-    ItemTally.section(title, lines.filter { $0.outcome == outcome }.map(\.text))
+  private func section(_ outcome: Outcome, of conflict: Conflict = .undecided, _ title: String) -> [String] {
+    ItemTally.section(title, lines.filter { $0.outcome == outcome && $0.conflict == conflict }.map(\.text))
   }
 
   var text: String {
@@ -110,6 +124,10 @@ struct ImportReport: Encodable {
       .replaced,
       dry_run ? translated("Would take the place of another secret:") : translated("Took the place of another secret:"))
     text += section(.conflict, translated("In conflict; what is here stays (--prefer there takes the other secret):"))
+    text += section(.conflict, of: .settled, translated("In conflict; what is here stays, whatever --prefer says:"))
+    text += section(
+      .conflict, of: .notCompared,
+      translated("Not compared; what is here stays, as it requires more each time that it is read:"))
     text += section(.left, dry_run ? translated("Would stay behind:") : translated("Stayed behind:"))
     text += notices.map(TerminalText.printable)
     if dry_run {

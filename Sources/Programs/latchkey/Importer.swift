@@ -276,7 +276,7 @@ struct Importer {
           \(others.count) there and \(present.count) here have the same attributes and other secrets, so none was \
           replaced; --into another collection brings them beside each other
           """)
-      for item in others { add(.conflict, item, home, mine.item.accessibility, reason: reason) }
+      for item in others { add(.conflict, item, home, mine.item.accessibility, reason: reason, conflict: .settled) }
       return
     }
     for item in others {
@@ -371,12 +371,13 @@ struct Importer {
     guard present.secret != nil else {
       let require = present.item.require ?? ""
       return add(
-        .conflict, item, home, reason: translated("the vault's item requires \(require), so it was not compared"))
+        .conflict, item, home, reason: translated("the vault's item requires \(require), so it was not compared"),
+        conflict: .notCompared)
     }
     let (outcome, reason) = decision(item, present.item)
     guard outcome.takesTheirs else { return add(outcome, item, home, present.item.accessibility, reason: reason) }
     if let objection = item.protection.objection(to: present.item.accessibility) {
-      return add(.conflict, item, home, present.item.accessibility, reason: objection)
+      return add(.conflict, item, home, present.item.accessibility, reason: objection, conflict: .settled)
     }
     try replace(present, with: item, secret: item.secret, home, outcome, reason: reason)
   }
@@ -422,12 +423,14 @@ struct Importer {
 
   private mutating func add(
     _ outcome: ImportReport.Outcome, _ item: ForeignItem, _ home: Home, _ accessibility: AccessibilityClass? = nil,
-    reason: String = ""
+    reason: String = "", conflict: ImportReport.Conflict = .undecided
   ) {
     done += 1
     progress.show(translated("\(done) of \(count) items"))
     report.add(
-      .init(outcome: outcome, collection: home.title, label: item.label, class: accessibility?.name, reason: reason))
+      .init(
+        outcome: outcome, collection: home.title, label: item.label, class: accessibility?.name, reason: reason,
+        conflict: conflict))
   }
 
   /// Prints the outcome of everything.
