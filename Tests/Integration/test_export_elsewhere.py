@@ -8,6 +8,7 @@ from support.exporting import DONE, FAILED, PARTLY, WIDE, attached, database, ex
 from support.foreign import PASSWORD, GnomeKeyring, seen
 from support.importing import carry, counts, place, run
 from support.person import Person
+from support.session import wait_until
 
 GENERIC, OCTETS = "org.freedesktop.Secret.Generic", "application/octet-stream"
 LOGINS = (
@@ -141,3 +142,18 @@ def test_latchkey_itself_is_no_place_to_go(unlocked):
     assert done.returncode == FAILED and "is Latchkey itself" in done.stderr
     done = export(unlocked, "service", "--owner", "org.example.None")
     assert done.returncode == 3 and "org.example.None" in done.stderr
+
+
+def test_a_gnome_keyring_without_its_part_for_secrets(unlocked):
+    """Another part of it has the name org.gnome.keyring."""
+    keyring = unlocked.start(
+        "gnome-keyring-daemon", "--foreground", "--components=pkcs11", "--control-directory", unlocked.runtime / "keyring")
+    try:
+        wait_until(lambda: unlocked.run("busctl", "--user", "status", "org.gnome.keyring").returncode == 0, "gnome-keyring")
+        for command in ("export", "import"):
+            done = unlocked.run("latchkey", command, "service", "--owner", "org.gnome.keyring", "--dry-run")
+            assert done.returncode == 3 and f"gnome-keyring (process {keyring.pid}) runs without its part for secrets" in done.stderr
+            assert "'Going back' in latchkey-switch(1)" in done.stderr
+    finally:
+        keyring.terminate()
+        keyring.wait()

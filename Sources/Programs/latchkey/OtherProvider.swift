@@ -1,4 +1,5 @@
 import ArgumentParser
+import LatchkeyDoctor
 import LatchkeyGettext
 import LatchkeySecretClient
 import LatchkeySystemd
@@ -26,8 +27,9 @@ struct OtherProvider: ParsableArguments {
 
   /// Connects to it.
   func connect(_ place: Place) throws -> VaultConnection {
+    let other: VaultConnection
     do throws(ConnectionFailure) {
-      return try VaultConnection(provider: owner, on: bus.map(Bus.Address.address) ?? .session, place)
+      other = try VaultConnection(provider: owner, on: bus.map(Bus.Address.address) ?? .session, place)
     } catch {
       switch error {
       case .noBus:
@@ -41,10 +43,35 @@ struct OtherProvider: ParsableArguments {
       case .stranger:
         throw Failure.noService(
           translated("the program that has the name \(owner) is not yours, so it was asked nothing."))
-      case .otherService:
-        throw Failure.noService(translated("the program that has the name \(owner) keeps no secrets."))
+      case .otherService: throw keepsNone
       case .broken(let error): throw error
       }
     }
+    try checkOffers(other)
+    return other
+  }
+
+  /// Refuses a program that offers no secrets, as a gnome-keyring that runs for its other parts.
+  private func checkOffers(_ other: VaultConnection) throws {
+    do throws(BusError) {
+      try other.properties(of: VaultConnection.root, VaultConnection.service) { (_, entry) throws(BusError) in
+        try entry.skip()
+      }
+    } catch {
+      guard error.isNoSuchObject || error.isStandard("UnknownMethod") else { throw error }
+      guard let process = other.ownerProcess, let name = RunningProcess(process, in: SystemRoot())?.name,
+        let provider = Provider.of(process: name), provider.id == "gnome-keyring"
+      else { throw keepsNone }
+      throw Failure.noService(
+        translated(
+          """
+          \(provider.title) (process \(process)) runs without its part for secrets.
+          Stop it, and start it as 'Going back' in latchkey-switch(1) says. Then run this again.
+          """))
+    }
+  }
+
+  private var keepsNone: Failure {
+    .noService(translated("the program that has the name \(owner) keeps no secrets."))
   }
 }

@@ -74,6 +74,10 @@ struct SwitchReport: Encodable {
       lines.append(translated("Left to you:"))
       lines += left.map { "  - \($0)" }
     }
+    if side == .back, refused.isEmpty, !changes.isEmpty {
+      lines.append(
+        translated("Secrets stored since are in Latchkey's vault alone. See 'Going back' in latchkey-switch(1)."))
+    }
     if isDone, !changes.isEmpty { lines.append(next) }
     return lines.map(TerminalText.printable).joined(separator: "\n")
   }
