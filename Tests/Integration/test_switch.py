@@ -206,6 +206,31 @@ def test_gnome_keyring_leaves_the_queue_and_its_agent_stays(session, machine):
         session.run("pkill", "-u", str(session.uid), "-f", f"gnome-keyring-daemon.*{folder}")
 
 
+def test_one_that_takes_the_name_when_the_first_has_ended_leaves_it_too(session, machine):
+    session.login()
+    session.stop_daemon()
+    keyring = f"{KEYRING} --foreground --components=secrets --control-directory {session.runtime}/keyring"
+    start = f"busctl --user call org.freedesktop.DBus / org.freedesktop.DBus StartServiceByName su {SECRETS} 0"
+    others = session.start("sh", "-c", f"{keyring}; {keyring}; {start}")
+    try:
+        wait_until(lambda: queue(session) == ["gnome-keyring-d"], "the first")
+        status, done = switch(session, machine, "--to", "latchkey")
+        assert (status, done["state"], done["owners"]) == (DONE, "done", ["latchkeyd"]), done
+        assert others.wait(seconds(10)) == 0
+    finally:
+        session.run("pkill", "-u", str(session.uid), "-f", f"gnome-keyring-daemon.*{session.runtime}")
+        others.wait()
+
+
+def test_going_back_tells_of_secrets_in_the_vault_alone(session, machine):
+    command = ["env", "-u", "XDG_CONFIG_HOME", "latchkey", "switch", "--root", machine, "--home", HOME]
+    told = "Secrets stored since are in Latchkey's vault alone. See 'Going back' in latchkey-switch(1)."
+    environment = session.environment | {"DBUS_SESSION_BUS_ADDRESS": "unix:path=/nonexistent"}
+    for words, how_often in ((["--to", "latchkey"], 0), (["--back", "--dry-run"], 1), (["--back"], 1), (["--back"], 0)):
+        done = session.run(*command, *words, env=environment)
+        assert done.returncode == DONE and done.stdout.count(told) == how_often, done
+
+
 def test_a_person_sees_what_is_waited_for(session, machine):
     session.login()
     keyring = session.start(KEYRING, "--foreground", "--components=secrets", "--control-directory", session.runtime / "keyring")

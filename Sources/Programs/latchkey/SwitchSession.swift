@@ -93,30 +93,54 @@ struct SwitchSession {
   func takeOver() -> [String] {
     reloadManager()
     var left: [String] = []
+    // The parts of gnome-keyring that ran, to start those again that have nothing to do with secrets.
+    let hadAgent = agent.isRunning
+    let hadModules = access("\(runtime)/keyring/pkcs11", F_OK) == 0
+    var seen: Set<String> = []
+    var ended: [EndedKeyring] = []
     for holder in holders() where !holder.isLatchkey {
+      seen.insert(holder.connection)
       if let reason = whyItStays(holder) {
         left.append(translated("\(holder.title) still has the name or waits for it: \(reason). Log out and in again."))
-      } else {
-        end(holder)
+      } else if let keyring = end(holder) {
+        ended.append(keyring)
       }
     }
+    // While nobody has the name, the bus may start another program for it.
     startLatchkey()
+    // After the last one has ended, which would otherwise be waited for until the agent of a new one ends.
+    if !ended.isEmpty { startOtherParts(of: ended, hadAgent: hadAgent, hadModules: hadModules) }
     guard left.isEmpty else { return left }
     let isDone = waitUntil(translated("Waiting until latchkeyd has the name...")) {
-      holders().allSatisfy(\.isLatchkey) && !holders().isEmpty
+      // One that was started meanwhile.
+      if let holder = holders().first(where: { !$0.isLatchkey && $0.provider != nil && !seen.contains($0.connection) }),
+        whyItStays(holder) == nil
+      {
+        seen.insert(holder.connection)
+        _ = end(holder)
+        startLatchkey()
+      }
+      return holders().allSatisfy(\.isLatchkey) && !holders().isEmpty
     }
     if isDone { return [] }
     let others = holders().filter { !$0.isLatchkey }.map(\.title)
     let list = others.joined(separator: ", ")
     return others.isEmpty
       ? [translated("latchkeyd does not have the name yet. 'latchkey doctor' says why.")]
-      : [translated("\(list) did not leave the name. Log out and in again.")]
+      : [translated("\(list) did not give the name up. Log out and in again; Latchkey has the name then.")]
   }
 
-  private func end(_ holder: Holder) {
-    // Its parts that were running, to start those again that have nothing to do with secrets.
-    let hadAgent = holder.provider?.id == "gnome-keyring" && agent.isRunning
-    let hadModules = access("\(runtime)/keyring/pkcs11", F_OK) == 0
+  /// A gnome-keyring that has left the name.
+  private struct EndedKeyring {
+    /// Its process, where no unit starts it again.
+    let process: LatchkeyPosix.RunningProcess?
+    let hasUnit: Bool
+  }
+
+  /// Has a program leave the name.
+  ///
+  /// - Returns: the gnome-keyring that left it; nil for other programs, and if it stayed.
+  private func end(_ holder: Holder) -> EndedKeyring? {
     let process = holder.unit == nil ? RunningProcess(pid: holder.process) : nil
     let step = translated("Ending \(holder.title)...")
     progress.show(step)
@@ -128,11 +152,17 @@ struct SwitchSession {
       kill(holder.process, SIGTERM)
     }
     let isGone = waitUntil(step) { !holders().contains { $0.connection == holder.connection } }
-    guard isGone, holder.provider?.id == "gnome-keyring" else { return }
-    let parts = (hadAgent ? ["ssh"] : []) + (hadModules && holder.unit == nil ? ["pkcs11"] : [])
+    guard isGone, holder.provider?.id == "gnome-keyring" else { return nil }
+    return EndedKeyring(process: process, hasUnit: holder.unit != nil)
+  }
+
+  private func startOtherParts(of ended: [EndedKeyring], hadAgent: Bool, hadModules: Bool) {
+    let needsModules = hadModules && ended.contains { !$0.hasUnit }
+    let parts = (hadAgent ? ["ssh"] : []) + (needsModules ? ["pkcs11"] : [])
     guard !parts.isEmpty else { return }
+    let step = translated("Starting gnome-keyring again...")
     // Its successor would find the sockets in use, or lose them to its last acts. gnome-keyring 42 then turns in circles.
-    _ = waitUntil(step) { process?.hasEnded != false }
+    _ = waitUntil(step) { ended.allSatisfy { $0.process?.hasEnded != false } }
     if hadAgent {
       agent.endInner()
       if waitUntil(step, { agent.hasEnded }) { agent.removeLeftover() }
