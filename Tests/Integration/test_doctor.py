@@ -8,7 +8,7 @@ import shutil
 import subprocess
 
 import pytest
-from support.disk import filled, small_disk
+from support.disk import filled, read_only, small_disk
 
 WELL, CANNOT_LOOK, USAGE, TO_FIX = 0, 1, 64, 4
 KEYS = {"id", "state", "found", "command", "advice"}
@@ -278,6 +278,14 @@ def test_a_disk_without_room_for_a_vault(session):
                 done = session.run("latchkey", "doctor", "--home", place, "--json")
             check = next(check for check in json.loads(done.stdout)["checks"] if check["id"] == "home.file-system")
             assert check["state"] == state and (state == "ok" or "4 MiB" in check["found"]), check
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="mounts a disk")
+def test_a_disk_on_which_nothing_can_be_written(session):
+    with small_disk() as place, read_only(place):
+        done = session.run("latchkey", "doctor", "--home", place, "--json")
+    check = next(check for check in json.loads(done.stdout)["checks"] if check["id"] == "home.file-system")
+    assert check["state"] == "broken" and "for writing" in check["advice"]
 
 
 def test_files_that_were_moved_while_in_use_are_found(session):

@@ -82,6 +82,12 @@ public struct SystemRoot: Sendable {
     return file.freeSpace
   }
 
+  /// Whether the file system of a path is mounted read-only; false if the path is missing or cannot be looked at.
+  func isReadOnly(_ path: String) -> Bool {
+    guard let file = try? open(path, flags: linux_open_path) else { return false }
+    return file.isOnReadOnlyDisk
+  }
+
   /// Where a link leads; nil for anything else.
   package func link(_ path: String) -> String? {
     guard let file = try? open(path, flags: linux_open_path | O_NOFOLLOW) else { return nil }

@@ -19,7 +19,9 @@ struct VaultExamination {
       return Finding(
         id, .broken, vault.problems.joined(separator: "; "),
         fix: .advice(
-          translated("Run 'latchkey unlock': a damaged file heals itself then. 'latchkey status' names what is left.")))
+          translated(
+            "See the other findings and 'latchkey status'. If a file is damaged, 'latchkey unlock' heals what can be healed."
+          )))
     }
   }
 
@@ -75,7 +77,7 @@ struct VaultExamination {
       if mount.count >= best?.mount.count ?? 0 { best = (mount, type) }
     }
     guard let best else { return .unknown(id, translated("the file system of the home folder is not known")) }
-    if let full = fullDisk(id) { return full }
+    if let finding = readOnlyDisk(id) ?? fullDisk(id) { return finding }
     guard VaultExamination.remote.contains(String(best.type)) else {
       return .ok(id, translated("\(best.mount) is \(best.type)"))
     }
@@ -85,9 +87,19 @@ struct VaultExamination {
       fix: .advice(translated("Move \(path) to a folder of yours on a local disk, and put a link in its place.")))
   }
 
+  /// A disk from which even reading a secret needs a file of SQLite's that cannot be written.
+  private func readOnlyDisk(_ id: String) -> Finding? {
+    guard root.isReadOnly(place) else { return nil }
+    return Finding(
+      id, .broken, translated("the file system of \(place) is mounted read-only"),
+      fix: .advice(translated("Mount it for writing, then log in again.")))
+  }
+
+  /// The vault's folder, or where it would be made.
+  private var place: String { root.contains(path) ? path : facts.home }
+
   /// A disk on which a login creates no vault, and a vault stores little more.
   private func fullDisk(_ id: String) -> Finding? {
-    let place = root.contains(path) ? path : facts.home
     guard let free = root.freeSpace(place), free < VaultExamination.leastRoom else { return nil }
     return Finding(
       id, .warning,

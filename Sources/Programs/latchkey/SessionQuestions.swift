@@ -42,9 +42,9 @@ struct SessionQuestions {
   }
 
   /// passwd(1) may read the shadow file. It says all that the account's line has only where there is one: the password of a
-  /// directory's account is elsewhere.
+  /// directory's account is elsewhere. Root often has no password, and needs no vault.
   private var lockedAccount: String? {
-    guard let account = Account(uid: getuid()), account.isShadowed, (try? Sodium.initialize()) != nil,
+    guard getuid() != 0, let account = Account(uid: getuid()), account.isShadowed, (try? Sodium.initialize()) != nil,
       let nothing = try? SecureBytes(count: 0),
       let outcome = try? ChildProgram(name: "passwd", arguments: ["-S"]).run(nothing), outcome.isDone
     else { return nil }

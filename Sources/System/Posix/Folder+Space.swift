@@ -3,6 +3,9 @@ import Glibc
 extension FileDescriptor {
   /// How many bytes the file system of the file has left for a user; nil where it does not say.
   public var freeSpace: Int? { roomLeft(on: number) }
+
+  /// Whether nothing can be written beside the file, because its file system is mounted read-only.
+  public var isOnReadOnlyDisk: Bool { isMountedReadOnly(number) }
 }
 
 private func roomLeft(on number: Int32) -> Int? {
@@ -11,13 +14,15 @@ private func roomLeft(on number: Int32) -> Int? {
   return Int(clamping: UInt64(status.f_bavail).multipliedReportingOverflow(by: UInt64(status.f_frsize)).partialValue)
 }
 
+private func isMountedReadOnly(_ number: Int32) -> Bool {
+  var status = statvfs()
+  return fstatvfs(number, &status) == 0 && status.f_flag & UInt(ST_RDONLY) != 0
+}
+
 extension Folder {
   /// How many bytes the file system of the folder has left for its owner; 0 where it does not say.
   public var freeSpace: Int { roomLeft(on: number) ?? 0 }
 
   /// Whether nothing can be written there, because the file system is mounted read-only.
-  public var isReadOnly: Bool {
-    var status = statvfs()
-    return fstatvfs(number, &status) == 0 && status.f_flag & UInt(ST_RDONLY) != 0
-  }
+  public var isReadOnly: Bool { isMountedReadOnly(number) }
 }
