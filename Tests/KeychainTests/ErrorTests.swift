@@ -26,6 +26,7 @@ struct ErrorTests {
     #expect(KeychainError.notText.message == notText)
     #expect(KeychainError.notText.localizedDescription == notText)
     #expect(KeychainError.other(12345).message == "OSStatus 12345")
+    #expect("\(KeychainError.other(12345))" == "OSStatus 12345")
   }
 
   @Test("As Foundation's errors they have the code, its domain and the sentence")

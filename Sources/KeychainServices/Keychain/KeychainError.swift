@@ -36,6 +36,11 @@ public struct KeychainError: Error, Sendable {
   }
 }
 
+extension KeychainError: CustomStringConvertible {
+  /// The ``message``, as a printed error is for a person.
+  public var description: String { message }
+}
+
 extension KeychainError {
   /// There is no such item.
   public static let notFound = KeychainError(errSecItemNotFound)
