@@ -25,7 +25,6 @@ final class SmallDisk {
 
   /// Takes all but `rest` bytes.
   func fill(butFor rest: Int = 0) {
-    // A program that another test starts meanwhile must not keep it.
     let file = open(path + "/filler", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
     let page = [UInt8](repeating: 1, count: 4096)
     while write(file, page, page.count) == page.count {}
@@ -35,7 +34,11 @@ final class SmallDisk {
     close(file)
   }
 
-  func free() { unlink(path + "/filler") }
+  /// Gives all of it back, also where another test's child has a copy of the descriptor and has not begun its program yet.
+  func free() {
+    truncate(path + "/filler", 0)
+    unlink(path + "/filler")
+  }
 }
 
 @Suite("A full disk", .enabled(if: geteuid() == 0, "needs to mount a small disk"), .serialized)
