@@ -71,6 +71,25 @@ def assert_new_alone(session, former):
 # ---- with Latchkey ----
 
 
+@pytest.mark.parametrize("times", [1, 2, 5])
+def test_before_any_daemon_opened_the_vault(session, times):
+    """As where Latchkey was off at the first login: there is no database yet, and none is lost."""
+    for number in range(times):
+        former, new = session.password, f"{NEW} {number}"
+        assert session.change_token(former, new).returncode == 0
+        session.set_password(new)
+    session.login()
+    status = session.status()
+    assert (status["state"], status["problems"]) == ("unlocked", [])
+    session.store("kept", "service", "mail")
+    session.stop_daemon()
+    session.remove_generations()
+    (session.vault / "vault.db").unlink()
+    session.start_daemon()
+    session.login()
+    assert any("the file is missing" in line for line in session.status()["problems"])
+
+
 def test_a_change_in_an_open_session(vault):
     former = vault.password
     assert vault.change_token(former, NEW).returncode == 0

@@ -164,6 +164,41 @@ struct KeybagFileTests {
     #expect(try names() == ["keybag", "keybag.copy", "keybag.lock"])
   }
 
+  @Test(
+    "Before there is a database, a changed password replaces only the keybag that it was added to, of the same generation"
+  )
+  func replaceAwaiting() throws {
+    let created = try KeybagFile.create(home: home.path, owner: owner, with: password)
+    let folder = try KeybagFile.folder(home: home.path, owner: owner)
+    func adding(_ new: [UInt8], to opened: borrowing Keybag.Opened) throws -> Keybag {
+      try #require(
+        try opened.addingPassword(
+          new.span.bytes, isAwaitingDatabase: KeybagFile.awaitsDatabase(in: folder), cost: cheap))
+    }
+    func replacing(_ base: Keybag?, _ next: Keybag) -> KeybagError? {
+      failure { () throws(KeybagError) in try KeybagFile.replace(base, with: next, in: folder) }
+    }
+    let second = try adding([1], to: created)
+    let beside = try adding([2], to: created)
+    #expect(second.awaitsDatabase && second != created.keybag)
+    #expect(replacing(nil, second) == .overtaken)
+    #expect(replacing(created.keybag, second) == nil)
+    #expect(replacing(created.keybag, beside) == .overtaken)
+    #expect(try KeybagFile.load(from: folder) == second)
+    #expect(content("keybag.copy") == second.encoded)
+    let third = try adding([3], to: try second.open(with: [1]))
+    for sign in ["vault.db", "generations/3-1-1.db"] {
+      if sign != "vault.db" {
+        try FileManager.default.createDirectory(atPath: vault + "/generations", withIntermediateDirectories: true)
+      }
+      try put(sign, [1])
+      #expect(replacing(second, third) == .overtaken)
+      #expect(try adding([3], to: try second.open(with: [1])).generation == 2)
+      try FileManager.default.removeItem(atPath: vault + "/" + sign)
+    }
+    #expect(replacing(second, third) == nil)
+  }
+
   @Test("A damaged keybag is not replaced, nor one with the last generation there is")
   func replaceHostile() throws {
     let created = try Keybag.create(with: password, cost: cheap)

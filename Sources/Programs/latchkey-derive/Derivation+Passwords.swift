@@ -9,21 +9,26 @@ extension Derivation {
   /// login shows it. The daemon has no part in that.
   borrowing func changePassword() throws -> DeriveResult {
     guard !Sodium.equal(request.token.bytes, request.second.bytes) else { return .nothingNeeded }
-    let keybag = try load(from: try folder())
+    let folder = try folder()
+    let keybag = try load(from: folder)
     guard !keybag.isPasswordless else { return .nothingNeeded }
     let opened: Keybag.Opened
     do throws(KeybagError) { opened = try keybag.open(password: request.second.bytes) } catch {
       guard error == .wrongPassword else { throw error }
-      return try changeBack(keybag)
+      return try changeBack(keybag, in: folder)
     }
-    guard let next = try opened.addingPassword(request.token.bytes, cost: .measured()) else { return .nothingNeeded }
-    try write(next, by: opened, in: try folder())
+    let added = try opened.addingPassword(
+      request.token.bytes, isAwaitingDatabase: KeybagFile.awaitsDatabase(in: folder), cost: .measured())
+    guard let next = added else { return .nothingNeeded }
+    try write(next, by: opened, in: folder)
     return .unlocked
   }
 
   /// The former password opens nothing, as it was set elsewhere. The new one may be what the vault knows; else it opens
   /// nothing either.
-  private borrowing func changeBack(_ keybag: Keybag) throws(KeybagError) -> DeriveResult {
+  private borrowing func changeBack(
+    _ keybag: Keybag, in folder: borrowing Folder
+  ) throws(KeybagError) -> DeriveResult {
     let opened: Keybag.Opened
     do throws(KeybagError) { opened = try keybag.open(password: request.token.bytes) } catch {
       if error == .wrongPassword, let daemon = try? ControlClient(runtime: runtime, uid: account.uid) {
@@ -32,8 +37,9 @@ extension Derivation {
       throw error
     }
     // One that was chosen before and never used is the newest again.
-    guard let next = try opened.renewing() else { return .nothingNeeded }
-    try write(next, by: opened, in: try folder())
+    let renewed = try opened.renewing(isAwaitingDatabase: KeybagFile.awaitsDatabase(in: folder))
+    guard let next = renewed else { return .nothingNeeded }
+    try write(next, by: opened, in: folder)
     return .unlocked
   }
 
@@ -85,15 +91,16 @@ extension Derivation {
     _ next: Keybag, by opened: borrowing Keybag.Opened, in folder: borrowing Folder
   ) throws(KeybagError) {
     let made = next.protectors[0]
-    var next = next
+    var (base, next) = (opened.keybag, next)
     var triesLeft = 3
     while true {
       triesLeft -= 1
-      do throws(KeybagError) { return try KeybagFile.replace(with: next, in: folder) } catch {
+      do throws(KeybagError) { return try KeybagFile.replace(base, with: next, in: folder) } catch {
         guard error == .overtaken, triesLeft > 0 else { throw error }
       }
       guard let again = try opened.reopening(try load(from: folder)) else { throw .overtaken }
-      next = try again.adding(made)
+      base = again.keybag
+      next = try again.adding(made, isAwaitingDatabase: KeybagFile.awaitsDatabase(in: folder))
     }
   }
 }

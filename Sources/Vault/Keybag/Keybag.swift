@@ -24,7 +24,7 @@ public struct Keybag: Equatable, Sendable {
 
   /// 16 random bytes that keybag and database share.
   public let vault: [UInt8]
-  /// Counts every rewrite; 1 at creation.
+  /// Counts every rewrite; 1 at creation, and as long as no database was made (``Opened/adding(_:isAwaitingDatabase:)``).
   public private(set) var generation: UInt64
   /// When the vault was created, in seconds since 1970.
   public let created: UInt64
@@ -37,7 +37,7 @@ public struct Keybag: Equatable, Sendable {
   /// The key epoch that new collections use.
   public var epoch: TierEpoch { epochs[epochs.count - 1] }
 
-  /// Whether no database was made for it yet: until then it stays as it was created.
+  /// Whether no database was made for it yet, as far as the keybag knows.
   public var awaitsDatabase: Bool { generation == 1 }
 
   /// When the recovery code was made, in seconds since 1970; nil without one.
@@ -237,9 +237,11 @@ public struct Keybag: Equatable, Sendable {
       }
     }
 
-    borrowing func next(_ change: (inout Keybag) -> Void) throws(KeybagError) -> Keybag {
+    borrowing func next(
+      isSameGeneration: Bool = false, _ change: (inout Keybag) -> Void
+    ) throws(KeybagError) -> Keybag {
       var next = keybag
-      next.generation += 1
+      if !isSameGeneration { next.generation += 1 }
       change(&next)
       return try KeybagError.sodium { () throws(SodiumError) in
         try next.sign(root: root)

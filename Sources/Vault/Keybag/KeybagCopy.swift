@@ -50,10 +50,10 @@ extension KeybagFile {
   /// Whether the keybag is missing, and its copy can take its place: it is whole, and there is a database, or a former state of one.
   public static func isMissing(butCopiedIn folder: borrowing Folder) -> Bool {
     guard !folder.contains(name), (try? copy(in: folder)) != nil else { return false }
-    return folder.contains(database) || hasGenerations(folder)
+    return !awaitsDatabase(in: folder)
   }
 
-  private static func hasGenerations(_ folder: borrowing Folder) -> Bool {
+  static func hasGenerations(_ folder: borrowing Folder) -> Bool {
     let number = folder.number
     guard
       let generations = try? FileDescriptor.open(generations, at: number, flags: O_RDONLY | O_DIRECTORY | O_NOFOLLOW),

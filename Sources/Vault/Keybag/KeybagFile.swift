@@ -111,14 +111,26 @@ public enum KeybagFile {
     } catch { throw error.code == EEXIST ? .alreadyThere : .file(error) }
   }
 
+  /// Whether there is no database, nor a former state of one.
+  public static func awaitsDatabase(in folder: borrowing Folder) -> Bool {
+    !folder.contains(database) && !hasGenerations(folder)
+  }
+
   /// Puts `next` in the place of a keybag that is still at the generation before.
   ///
+  /// - Parameter base: the keybag that `next` was made of. Without it, `next` must be one generation later.
   /// - Throws: ``KeybagError/overtaken`` when another process was faster; nothing is overwritten then.
-  public static func replace(with next: Keybag, in folder: borrowing Folder) throws(KeybagError) {
+  public static func replace(
+    _ base: Keybag? = nil, with next: Keybag, in folder: borrowing Folder
+  ) throws(KeybagError) {
     let lock = try KeybagError.file { () throws(PosixError) in try KeybagFile.lock(folder) }
     defer { extendLifetime(lock) }
     let present = try load(from: folder)
-    guard present.vault == next.vault, present.generation == next.generation - 1 else { throw .overtaken }
+    // Where there is no database, a generation is not enough to tell two keybags apart.
+    let isBase = next.awaitsDatabase ? present == base : present.generation == next.generation - 1
+    guard present.vault == next.vault, isBase, !next.awaitsDatabase || awaitsDatabase(in: folder) else {
+      throw .overtaken
+    }
     try KeybagError.file { () throws(PosixError) in
       try removeCopy(folder)
       eraseDamaged(folder, unless: next, hasAllOf: present)
