@@ -68,6 +68,26 @@ struct QueryTests {
       #expect(message.hasPrefix("One or more parameters passed to a function were not valid. "))
       #expect(message.contains(text))
     }
+    let references: [(query: [CFString: Any], changes: [CFString: Any], status: OSStatus, text: String)] = [
+      ([kSecClass: "xxxx"], [:], errSecNoSuchClass, "value of kSecClass is invalid"),
+      ([kSecClass: password, kSecAttrServer: "x"], [:], errSecNoSuchAttr, "do not have kSecAttrServer."),
+      ([kSecClass: password, "abcd" as NSString: "x"], [:], errSecNoSuchAttr, "the attribute abcd."),
+      ([kSecClass: password], [kSecReturnData: true], errSecNoSuchAttr, "cannot change kSecReturnData."),
+      ([kSecClass: password, kSecReturnData: true], [:], errSecParam, "take them: kSecReturnData."),
+      ([kSecClass: password, kSecMatchLimit: kSecMatchLimitAll], [:], errSecParam, "value of kSecMatchLimit is"),
+      (
+        [
+          kSecClass: password, kSecAttrAccessible: kSecAttrAccessibleAlways,
+          kSecAttrAccessControl: SecAccessControl(accessible: .whenUnlocked, flags: .userPresence),
+        ],
+        [:], errSecParam, "take them: kSecAttrAccessible, kSecAttrAccessControl."
+      ),
+    ]
+    for (query, changes, status, text) in references {
+      #expect(keychain.update(query, changes) == status)
+      let message = SecCopyErrorMessageString(status, nil) as String? ?? ""
+      #expect(message.contains(text), "\(message)")
+    }
     #expect(keychain.update(Keychain.password(), [kSecValueData: "text"]) == errSecParam)
     #expect(LastFailure.ofThread?.cause == .invalidValue(key: "v_Data"))
     for name in AttributeName.allCases { #expect(KeyNames.all[name.rawValue] != nil) }

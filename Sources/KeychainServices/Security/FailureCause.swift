@@ -6,6 +6,16 @@ package enum FailureCause: Hashable, Sendable {
   case unknownKey(String)
   /// The value of the key has the wrong type, or the key does not take it.
   case invalidValue(key: String)
+  /// The key is no attribute of the class.
+  case otherClassKey(String)
+  /// The key is no attribute, so an update cannot change it.
+  case unchangeableKey(String)
+  /// The keys contradict each other, or the call does not take them together.
+  case contradiction([String])
+  /// The value of `kSecClass` is invalid.
+  case unknownClass
+  /// The persistent reference is of an item of another class.
+  case referenceOfOtherClass
   /// Nobody has unlocked the vault since the session began.
   case sealed
   /// A screen locker is up, or somebody locked the vault.
@@ -50,6 +60,14 @@ package enum FailureCause: Hashable, Sendable {
     case .unknownKey(let key): "The key \(key) does not exist."
     case .invalidValue(let key):
       "The value of \(KeyNames.all[key] ?? key) is invalid: it is nil, it has the wrong type, or the key does not take it."
+    case .otherClassKey(let key): "Items of this class do not have \(KeyNames.all[key] ?? "the attribute \(key)")."
+    case .unchangeableKey(let key): "An update cannot change \(KeyNames.all[key] ?? key)."
+    case .contradiction(let keys):
+      "These keys contradict each other, or the call does not take them: "
+        + keys.map { KeyNames.all[$0] ?? $0 }.joined(separator: ", ") + "."
+    case .unknownClass:
+      "The value of kSecClass is invalid: it must be kSecClassGenericPassword or kSecClassInternetPassword."
+    case .referenceOfOtherClass: "kSecValuePersistentRef is of an item of another class than kSecClass says."
     case .sealed:
       "Nobody has unlocked the vault in this session yet. Log in with the password, or run 'latchkey unlock'."
     case .locked: "The session is locked. Unlock the screen, or run 'latchkey unlock'."

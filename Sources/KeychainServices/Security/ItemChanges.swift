@@ -16,7 +16,7 @@ package struct ItemChanges: Sendable {
   /// Reads the second dictionary of `SecItemUpdate`: attributes of the class and a secret, and nothing else.
   init(_ dictionary: NSDictionary, of itemClass: ItemClass) throws(ItemFailure) {
     let terms = try ItemTerms(dictionary, for: .changes(itemClass))
-    guard terms.synchronizable != .any else { throw .parameter }
+    guard terms.synchronizable != .any else { throw .parameter.naming("sync") }
     accessGroup = terms.accessGroup
     isSynchronizable = terms.synchronizable.map { $0 == .yes }
     protection = try terms.protection()

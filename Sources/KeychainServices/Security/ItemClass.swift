@@ -20,7 +20,7 @@ package enum ItemClass: String, CaseIterable, Sendable {
   init(term: Any) throws(ItemFailure) {
     guard let text = term as? String else { throw .parameter }
     if ["cert", "keys", "idnt"].contains(text) { throw ItemFailure(errSecUnimplemented) }
-    guard let known = ItemClass(rawValue: text) else { throw ItemFailure(errSecNoSuchClass) }
+    guard let known = ItemClass(rawValue: text) else { throw ItemFailure(errSecNoSuchClass, .unknownClass) }
     self = known
   }
 }

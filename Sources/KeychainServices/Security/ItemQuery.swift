@@ -41,12 +41,18 @@ package struct ItemQuery: Sendable {
     let terms = try ItemTerms(dictionary)
     switch purpose {
     case .copying: break
-    case .updating: guard terms.limit == nil, terms.returned.isEmpty else { throw .parameter }
-    case .deleting: guard terms.limit == nil || terms.limit == .all else { throw .parameter }
+    case .updating:
+      guard terms.limit == nil else { throw .parameter.naming("m_Limit") }
+      guard terms.returned.isEmpty else { throw ItemFailure(errSecParam, .contradiction(terms.returned.keys)) }
+    case .deleting:
+      guard terms.limit == nil || terms.limit == .all else { throw .parameter.naming("m_Limit") }
     }
     if terms.reference != nil {
-      let names = terms.attributes.isEmpty && terms.accessible == nil && terms.accessGroup == nil
-      guard names, terms.synchronizable == nil || terms.synchronizable == .any else { throw .parameter }
+      var others = terms.attributes.keys.map(\.rawValue).sorted()
+      if terms.accessible != nil { others.append("pdmn") }
+      if terms.accessGroup != nil { others.append("agrp") }
+      if let synchronizable = terms.synchronizable, synchronizable != .any { others.append("sync") }
+      guard others.isEmpty else { throw ItemFailure(errSecParam, .contradiction(["v_PersistentRef"] + others)) }
     }
     itemClass = terms.itemClass
     reference = terms.reference

@@ -52,7 +52,7 @@ struct ItemTerms {
     }
     try authentication.settle()
     if let accessible, let control, control != SecAccessControl(accessible: accessible, flags: []) {
-      throw .parameter
+      throw ItemFailure(errSecParam, .contradiction(["pdmn", "accc"]))
     }
   }
 
@@ -70,21 +70,24 @@ struct ItemTerms {
     }
     let reference: ItemReference
     do throws(ItemFailure) { reference = try ItemReference(term: term) } catch { throw error.naming("v_PersistentRef") }
-    guard named == nil || named == reference.itemClass else { throw ItemFailure(errSecNoSuchClass) }
+    guard named == nil || named == reference.itemClass else {
+      throw ItemFailure(errSecNoSuchClass, .referenceOfOtherClass)
+    }
     return (reference.itemClass, reference)
   }
 
   private mutating func take(_ value: Any, for key: String, _ purpose: Purpose) throws(ItemFailure) {
     if try takeAttribute(value, for: key) { return }
-    guard case .item = purpose else { throw ItemFailure(errSecNoSuchAttr) }
+    guard case .item = purpose else { throw ItemFailure(errSecNoSuchAttr, .unchangeableKey(key)) }
     if try takeOther(value, for: key) { return }
     // Apple's attributes have keys of four letters: one of these may be known elsewhere.
-    throw key.utf16.count == 4 ? ItemFailure(errSecNoSuchAttr) : ItemFailure(errSecParam, .unknownKey(key))
+    throw key.utf16.count == 4
+      ? ItemFailure(errSecNoSuchAttr, .otherClassKey(key)) : ItemFailure(errSecParam, .unknownKey(key))
   }
 
   private mutating func takeAttribute(_ value: Any, for key: String) throws(ItemFailure) -> Bool {
     if let name = AttributeName(rawValue: key) {
-      guard name.belongs(to: itemClass) else { throw ItemFailure(errSecNoSuchAttr) }
+      guard name.belongs(to: itemClass) else { throw ItemFailure(errSecNoSuchAttr, .otherClassKey(key)) }
       attributes[name] = try AttributeValue(value, of: name)
       return true
     }

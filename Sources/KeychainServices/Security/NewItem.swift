@@ -33,7 +33,8 @@ package struct NewItem: Sendable {
     _ dictionary: NSDictionary, groups: @autoclosure () throws(ItemFailure) -> AccessGroups
   ) throws(ItemFailure) {
     let terms = try ItemTerms(dictionary)
-    guard terms.reference == nil, terms.synchronizable != .any else { throw .parameter }
+    guard terms.reference == nil else { throw .parameter.naming("v_PersistentRef") }
+    guard terms.synchronizable != .any else { throw .parameter.naming("sync") }
     itemClass = terms.itemClass
     isSynchronizable = terms.synchronizable == .yes
     protection = try terms.protection() ?? .standard

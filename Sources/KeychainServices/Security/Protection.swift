@@ -24,7 +24,7 @@ package struct Protection: Hashable, Sendable {
   ///   have to be shown.
   init(_ object: SecAccessControl) throws(ItemFailure) {
     var flags = object.flags
-    guard !flags.contains(.privateKeyUsage) else { throw .parameter }
+    guard !flags.contains(.privateKeyUsage) else { throw .parameter.naming("accc") }
     let conditions: SecAccessControlCreateFlags = [
       .userPresence, .biometryAny, .biometryCurrentSet, .devicePasscode,
     ]
@@ -34,7 +34,7 @@ package struct Protection: Hashable, Sendable {
     }
     if flags.isDisjoint(with: conditions) { flags.subtract([.or, .and]) }
     guard let bits = UInt32(exactly: flags.rawValue), let control = try? AccessControl(rawValue: bits) else {
-      throw .parameter
+      throw .parameter.naming("accc")
     }
     self.init(accessible: object.accessible, control: control)
   }

@@ -24,6 +24,11 @@ package struct ReturnedKinds: OptionSet, Hashable, Sendable {
     }
   }
 
+  /// The keys that ask for these kinds.
+  var keys: [String] {
+    ["r_Data", "r_Attributes", "r_Ref", "r_PersistentRef"].filter { ReturnedKinds(key: $0).map(contains) ?? false }
+  }
+
   /// Sees to it that a password has something of what is asked for. A reference beside something else adds nothing, but the
   /// result is a dictionary then, as of any two kinds.
   ///
