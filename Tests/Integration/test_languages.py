@@ -17,7 +17,10 @@ SAME = [
     "when-passcode-set", "after-first-unlock", "always", "this-device-only", "ssh", "json", "KiB", "Login", "logind",
 ]
 # What the system says of a file, and names in the installed files.
-SYSTEM = ["No such file or directory", "Permission denied", "Authentication failure", "xdg", "schema", "org", "freedesktop", "Secret", "Generic"]
+SYSTEM = [
+    "No such file or directory", "write: Permission denied", "Permission denied", "Authentication failure", "xdg", "schema", "org",
+    "freedesktop", "Secret", "Generic",
+]
 
 
 @pytest.fixture(scope="module")

@@ -180,9 +180,11 @@ final class VaultPrompts: PromptQueueDelegate {
     case .login, .newVault, .loginAdvice: throw Refusal(reason: "the login password is not a passphrase")
     case .item, .itemAccess, .newItemPassphrase: throw Refusal(reason: "that is an item, not a collection")
     case .collection:
-      guard state == .needsPassphrase else {
-        throw Refusal(
-          reason: state == .sealed ? "log in, or run 'latchkey unlock', first" : "it waits for no passphrase")
+      switch state {
+      case .needsPassphrase: break
+      case .sealed: throw Refusal(reason: "log in, or run 'latchkey unlock', first")
+      case .locked, .lockedExplicitly: throw Refusal(reason: "the vault is locked. Run 'latchkey unlock' first")
+      case .unlocked: throw Refusal(reason: "it is already unlocked")
       }
       guard !queue.isPaused(.collection(id)) else {
         throw Refusal(reason: "after too many wrong passphrases, prompts pause for 30 seconds: try again after that")

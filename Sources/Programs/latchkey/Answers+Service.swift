@@ -69,7 +69,6 @@ extension Answers {
     Template("the login password is not a passphrase"),
     Template("that is an item, not a collection"),
     Template("log in, or run 'latchkey unlock', first"),
-    Template("it waits for no passphrase"),
     Template("after too many wrong passphrases, prompts pause for 30 seconds: try again after that"),
     Template("no prompt of that number asks for a passphrase"),
     Template("the screen is locked"),
