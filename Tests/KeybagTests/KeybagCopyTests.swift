@@ -153,7 +153,7 @@ struct KeybagCopyTests {
   @Test("is the newest keybag, or is missing")
   func replacing() throws {
     let opened = try created.open(with: password)
-    try KeybagFile.replace(with: try opened.confirming(), in: try folder())
+    try KeybagFile.replace(try KeybagFile.load(from: folder()), with: try opened.confirming(), in: try folder())
     #expect(content("keybag.copy") == content("keybag"))
     // A copy that cannot be removed keeps the keybag from changing: it would have what ended.
     try remove("keybag.copy")
@@ -161,7 +161,9 @@ struct KeybagCopyTests {
     let before = content("keybag")
     let next = try load().open(with: password).confirming()
     let held = try folder()
-    #expect(failure { () throws(KeybagError) in try KeybagFile.replace(with: next, in: held) } != nil)
+    #expect(
+      failure { () throws(KeybagError) in try KeybagFile.replace(try KeybagFile.load(from: held), with: next, in: held)
+      } != nil)
     #expect(content("keybag") == before)
   }
 
@@ -169,7 +171,7 @@ struct KeybagCopyTests {
   func keeping() throws {
     let other = try Keybag.create(with: password, cost: cheap).keybag
     let next = try created.open(with: password).confirming()
-    try KeybagFile.replace(with: next, in: try folder())
+    try KeybagFile.replace(try KeybagFile.load(from: folder()), with: next, in: try folder())
     for copy in [nil, [], other.encoded, created.encoded] as [[UInt8]?] {
       if let copy { try put("keybag.copy", copy) } else { try remove("keybag.copy") }
       KeybagFile.keepCopy(of: next, in: try folder())
@@ -188,18 +190,21 @@ struct KeybagCopyTests {
   @Test("opens with no password that ended, with no recovery code that was replaced, and has no former keys")
   func ended() throws {
     let code = try RecoveryCode.random()
-    try KeybagFile.replace(with: try created.open(with: password).settingRecoveryCode(code), in: try folder())
+    try KeybagFile.replace(
+      try KeybagFile.load(from: folder()), with: try created.open(with: password).settingRecoveryCode(code),
+      in: try folder())
     let second = Array("another".utf8)
     let added = try #require(
       try load().open(with: password).addingPassword(second.span.bytes, cost: cheap))
-    try KeybagFile.replace(with: added, in: try folder())
+    try KeybagFile.replace(try KeybagFile.load(from: folder()), with: added, in: try folder())
     let damaged = Array(content("keybag")?.dropLast() ?? [])
     try put("keybag", damaged)
     let aside = try #require(KeybagFile.heal(in: try folder())?.aside)
     // Both open until a login with the new one.
     _ = try load().open(with: password)
     #expect(content(aside) == damaged)
-    try KeybagFile.replace(with: try load().open(with: second).proving(), in: try folder())
+    try KeybagFile.replace(
+      try KeybagFile.load(from: folder()), with: try load().open(with: second).proving(), in: try folder())
     // What the damaged file has opened with the old one.
     #expect(try asides() == [])
     try remove("keybag")
@@ -209,14 +214,14 @@ struct KeybagCopyTests {
     _ = try load().open(code: code)
 
     let rotated = try load().open(with: second).rotated(password: second.span.bytes, cost: cheap)
-    try KeybagFile.replace(with: rotated.keybag, in: try folder())
+    try KeybagFile.replace(try KeybagFile.load(from: folder()), with: rotated.keybag, in: try folder())
     let settled = try #require(try rotated.dropping(epochsBefore: rotated.keybag.epoch.number, proving: false))
-    try KeybagFile.replace(with: settled, in: try folder())
+    try KeybagFile.replace(try KeybagFile.load(from: folder()), with: settled, in: try folder())
     try put("keybag", [])
     #expect(KeybagFile.heal(in: try folder()) != nil)
     #expect(try load().epochs.map(\.number) == [2])
     let removed = try #require(try load().open(with: second).removingRecoveryCode())
-    try KeybagFile.replace(with: removed, in: try folder())
+    try KeybagFile.replace(try KeybagFile.load(from: folder()), with: removed, in: try folder())
     #expect(try asides() == [])
     try put("keybag", [])
     #expect(KeybagFile.heal(in: try folder()) != nil)

@@ -144,23 +144,24 @@ struct KeybagFileTests {
     let created = try Keybag.create(with: password, cost: cheap)
     try put("keybag", created.keybag.encoded)
     let folder = try KeybagFile.folder(home: home.path, owner: owner)
-    func replacing(_ next: Keybag) -> KeybagError? {
-      failure { () throws(KeybagError) in try KeybagFile.replace(with: next, in: folder) }
+    func replacing(_ base: Keybag, _ next: Keybag) -> KeybagError? {
+      failure { () throws(KeybagError) in try KeybagFile.replace(base, with: next, in: folder) }
     }
-    #expect(replacing(created.keybag) == .overtaken)
     let second = try created.proving()
-    #expect(replacing(second) == nil)
+    let beside = try created.confirming()
+    #expect(replacing(created.keybag, second) == nil)
     #expect(try KeybagFile.load(from: folder) == second)
     // Made from generation 1, as a slower process would: stale by now.
-    #expect(replacing(second) == .overtaken)
+    #expect(replacing(created.keybag, second) == .overtaken && replacing(created.keybag, beside) == .overtaken)
     let third = try second.open(with: password).proving()
     let fourth = try third.open(with: password).proving()
-    #expect(replacing(fourth) == .overtaken)
+    #expect(replacing(third, fourth) == .overtaken && replacing(second, fourth) == .overtaken)
+    #expect(replacing(beside, try beside.open(with: password).proving()) == .overtaken)
     let other = try Keybag.create(with: password, cost: cheap).proving().open(with: password).proving()
     #expect(other.generation == 3)
-    #expect(replacing(other) == .overtaken)
+    #expect(replacing(second, other) == .overtaken)
     #expect(try KeybagFile.load(from: folder) == second)
-    #expect(replacing(third) == nil)
+    #expect(replacing(second, third) == nil)
     #expect(try names() == ["keybag", "keybag.copy", "keybag.lock"])
   }
 
@@ -171,17 +172,15 @@ struct KeybagFileTests {
     let created = try KeybagFile.create(home: home.path, owner: owner, with: password)
     let folder = try KeybagFile.folder(home: home.path, owner: owner)
     func adding(_ new: [UInt8], to opened: borrowing Keybag.Opened) throws -> Keybag {
-      try #require(
-        try opened.addingPassword(
-          new.span.bytes, isAwaitingDatabase: KeybagFile.awaitsDatabase(in: folder), cost: cheap))
+      let next = try #require(try opened.addingPassword(new.span.bytes, cost: cheap))
+      return try opened.adding(next.protectors[0], isAwaitingDatabase: KeybagFile.awaitsDatabase(in: folder))
     }
-    func replacing(_ base: Keybag?, _ next: Keybag) -> KeybagError? {
+    func replacing(_ base: Keybag, _ next: Keybag) -> KeybagError? {
       failure { () throws(KeybagError) in try KeybagFile.replace(base, with: next, in: folder) }
     }
     let second = try adding([1], to: created)
     let beside = try adding([2], to: created)
     #expect(second.awaitsDatabase && second != created.keybag)
-    #expect(replacing(nil, second) == .overtaken)
     #expect(replacing(created.keybag, second) == nil)
     #expect(replacing(created.keybag, beside) == .overtaken)
     #expect(try KeybagFile.load(from: folder) == second)
@@ -209,7 +208,10 @@ struct KeybagFileTests {
     ] {
       try put("keybag", file)
       let folder = try KeybagFile.folder(home: home.path, owner: owner)
-      #expect(failure { () throws(KeybagError) in try KeybagFile.replace(with: next, in: folder) } != nil)
+      #expect(
+        failure { () throws(KeybagError) in
+          try KeybagFile.replace(created.keybag, with: next, in: folder)
+        } != nil)
       #expect(content("keybag") == file)
     }
   }

@@ -21,7 +21,7 @@ from support.derive import (
 )
 from support.pace import Limit
 from support.standin import (
-    LIVE, NOTHING, REFUSED as NEED_REFUSED, STAGED, UNLOCK_REFUSED, UNUSABLE, WRONG_KEYS, declined, status,
+    LIVE, NOTHING, REFUSED as NEED_REFUSED, STAGED, UNLOCK as UNLOCK_WITH_TIERS, UNLOCK_REFUSED, UNUSABLE, WRONG_KEYS, declined, status,
 )
 from test_derive_rotate import create
 
@@ -151,10 +151,58 @@ def test_new_keys_hang_on_no_password_that_may_be_a_code(changed):
     assert changed.run(ROTATE) == UNLOCKED and states(changed) == [PROVEN]
 
 
-def test_a_locker_proves_nothing_of_the_only_password(resident, new_keybag):
+def test_a_locker_proves_nothing_of_the_only_password(resident):
     resident.daemon().status = status(state=LOCKED)
+    before = protectors(resident)
     assert resident.run(AUTHENTICATE, service="i3lock") == UNLOCKED
-    assert resident.keybag.read_bytes() == new_keybag
+    assert protectors(resident) == before and states(resident) == [UNPROVEN]
+
+
+# ---- before there is a database ----
+
+
+def generation(person):
+    return struct.unpack_from("<Q", person.keybag.read_bytes(), 28)[0]
+
+
+def test_before_there_is_a_database_the_generation_stays(resident):
+    """A missing database is no loss then; with a later generation it would be one."""
+    assert change(resident) == UNLOCKED and (generation(resident), len(states(resident))) == (1, 2)
+    assert change(resident, THIRD, NEW) == UNLOCKED and (generation(resident), len(states(resident))) == (1, 3)
+    (resident.vault / "vault.db").write_bytes(b"")
+    assert change(resident, "a fourth", THIRD) == UNLOCKED and (generation(resident), len(states(resident))) == (2, 4)
+
+
+@pytest.mark.parametrize("operation, service", [(OPEN, "login"), (AUTHENTICATE, "i3lock"), (AUTHENTICATE, UNLOCK)])
+def test_keys_that_were_taken_end_the_first_generation(resident, operation, service):
+    """They made a database: from then on a missing one is a loss."""
+    resident.daemon()
+    assert resident.run(operation, service=service) == UNLOCKED and generation(resident) == 2
+
+
+@pytest.mark.parametrize("operation", [OPEN, AUTHENTICATE, REWRAP])
+def test_a_password_that_is_chosen_while_the_daemon_makes_the_database_stays(resident, operation):
+    daemon, chosen = resident.daemon(), []
+
+    def choose(request):
+        if request == UNLOCK_WITH_TIERS and not chosen:
+            chosen.append(change(resident))
+            (resident.vault / "vault.db").write_bytes(b"")
+
+    daemon.on_request = choose
+    fields = {"token": THIRD, "password": PASSWORD, "service": UNLOCK} if operation == REWRAP else {}
+    assert resident.run(operation, **fields) == UNLOCKED and chosen == [UNLOCKED]
+    assert generation(resident) == 2 and opens(resident, NEW, PASSWORD) == [True, True]
+    assert operation != REWRAP or opens(resident, THIRD) == [True]
+
+
+def test_the_folder_is_not_held_while_a_password_is_checked(resident):
+    """A home that is held cannot be unmounted."""
+    run = resident.start(CHANGE_PASSWORD, token=NEW, password=PASSWORD, service="passwd")
+    await_argon2id(run)
+    held = [os.readlink(file) for file in run.open_files()]
+    assert not [name for name in held if name.startswith(str(resident.vault))]
+    assert run.result() == UNLOCKED
 
 
 @pytest.mark.parametrize("operation, service", [(OPEN, "login"), (AUTHENTICATE, "i3lock")])

@@ -111,8 +111,9 @@ func replace(_ home: String, _ count: Int) throws {
   let password = try input()
   let folder = try KeybagFile.folder(home: home, owner: getuid())
   for _ in 0..<count {
-    let next = try KeybagFile.load(from: folder).open(password: password.span.bytes).proving()
-    try KeybagFile.replace(with: next, in: folder)
+    let present = try KeybagFile.load(from: folder)
+    let next = try present.open(password: password.span.bytes).proving()
+    try KeybagFile.replace(present, with: next, in: folder)
     say("generation \(next.generation)")
   }
 }
@@ -162,7 +163,7 @@ func rotate(_ home: String, _ count: Int) throws {
   say("unlocked")
   let next = try opened.rotated(
     password: password.span.bytes, cost: PasswordCost(passes: 3, memory: 32 << 20))
-  try KeybagFile.replace(with: next.keybag, in: folder)
+  try KeybagFile.replace(opened.keybag, with: next.keybag, in: folder)
   say("keybag")
   vault.refresh()
   try vault.unlock(
@@ -175,7 +176,7 @@ func rotate(_ home: String, _ count: Int) throws {
     if number == 0 { while try vault.rotateItems() {} }
   }
   if let settled = try next.dropping(epochsBefore: vault.neededEpoch, proving: false) {
-    try KeybagFile.replace(with: settled, in: folder)
+    try KeybagFile.replace(next.keybag, with: settled, in: folder)
   }
   say("settled")
 }

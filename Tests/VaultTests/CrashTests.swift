@@ -296,7 +296,7 @@ struct CrashTests {
       let live = try Keybag(decoding: copy.read("keybag"))
       #expect(live.generation >= acknowledged)
       let next = try Home.open(live).proving()
-      try KeybagFile.replace(with: next, in: try KeybagFile.folder(home: copy.path, owner: getuid()))
+      try KeybagFile.replace(live, with: next, in: try KeybagFile.folder(home: copy.path, owner: getuid()))
       #expect(copy.names.filter { $0.hasSuffix(".new") } == [])
       finished = cut.status == 0
     }

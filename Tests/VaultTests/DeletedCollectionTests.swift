@@ -318,7 +318,7 @@ struct DeletedCollectionTests {
       let first = try home.unlocked()
       let secret = try first.newDeviceSecret(vault: home.keybag.vault, protector: [UInt8](repeating: 4, count: 16))
       try KeybagFile.replace(
-        with: try Home.open(home.keybag).removingPassword(secret),
+        home.keybag, with: try Home.open(home.keybag).removingPassword(secret),
         in: try KeybagFile.folder(home: home.path, owner: getuid()))
       first.settleWhole()
     }

@@ -96,14 +96,14 @@ struct GenerationTests {
     let old = copy()
     let folder = try KeybagFile.folder(home: home.path, owner: getuid())
     let next = try Home.open(home.keybag).settingRecoveryCode(try .random())
-    try KeybagFile.replace(with: next, in: folder)
+    try KeybagFile.replace(try KeybagFile.load(from: folder), with: next, in: folder)
     try session()
     #expect(remembered == VaultGenerations(keybag: 2, database: 2))
     putBack(old, ["keybag"])
     try session { #expect($0.olderFiles == .keybag) }
     #expect(remembered == VaultGenerations(keybag: 1, database: 3))
     try session { #expect($0.olderFiles == []) }
-    try KeybagFile.replace(with: next, in: folder)
+    try KeybagFile.replace(try KeybagFile.load(from: folder), with: next, in: folder)
     try session()
     putBack(old)
     try session { #expect($0.olderFiles == [.keybag, .database]) }
@@ -167,7 +167,8 @@ struct GenerationTests {
     let password = Home.password
     let rotated = try Home.open(home.keybag).rotated(
       password: password.span.bytes, cost: PasswordCost(passes: 3, memory: 32 << 20))
-    try KeybagFile.replace(with: rotated.keybag, in: try KeybagFile.folder(home: home.path, owner: getuid()))
+    try KeybagFile.replace(
+      home.keybag, with: rotated.keybag, in: try KeybagFile.folder(home: home.path, owner: getuid()))
     let vault = vault()
     try vault.unlock(
       try rotated.tiers(), former: try rotated.formerTiers(), opening: .everything, liftingLocks: true,

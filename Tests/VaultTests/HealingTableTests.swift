@@ -364,7 +364,8 @@ struct HealingTableTests {
     let before = try Home(copying: home)
     KeybagFile.keepCopy(of: home.keybag, in: try KeybagFile.folder(home: home.path, owner: getuid()))
     try KeybagFile.replace(
-      with: try Home.open(home.keybag).confirming(), in: try KeybagFile.folder(home: home.path, owner: getuid()))
+      home.keybag, with: try Home.open(home.keybag).confirming(),
+      in: try KeybagFile.folder(home: home.path, owner: getuid()))
     do {
       let vault = try open(home)
       try vault.add(["n": "2", "app": "all"], "second")

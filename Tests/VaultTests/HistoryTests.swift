@@ -157,7 +157,7 @@ struct HistoryTests {
     let password = Home.password
     let next = try Home.open(home.keybag).rotated(
       password: password.span.bytes, cost: Home.cost)
-    try KeybagFile.replace(with: next.keybag, in: try KeybagFile.folder(home: home.path, owner: getuid()))
+    try KeybagFile.replace(home.keybag, with: next.keybag, in: try KeybagFile.folder(home: home.path, owner: getuid()))
     vault.refresh()
     try vault.unlock(
       try next.tiers(), former: try next.formerTiers(), opening: .everything, liftingLocks: false, mayCreate: false)

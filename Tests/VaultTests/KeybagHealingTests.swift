@@ -104,7 +104,7 @@ struct KeybagHealingTests {
     let password = Home.password
     let next = try Home.open(one.keybag).rotated(
       password: password.span.bytes, cost: Home.cost)
-    try KeybagFile.replace(with: next.keybag, in: try KeybagFile.folder(home: one.path, owner: getuid()))
+    try KeybagFile.replace(one.keybag, with: next.keybag, in: try KeybagFile.folder(home: one.path, owner: getuid()))
     #expect(one.read(aside) == other.read("keybag") && !one.names.contains("keybag.damaged-1"))
     // A vault of its own, in all of its files.
     let whole = try Home(copying: home)
@@ -129,7 +129,7 @@ struct KeybagHealingTests {
     }
     let old = home.keybag.encoded
     let folder = try KeybagFile.folder(home: home.path, owner: getuid())
-    try KeybagFile.replace(with: try Home.open(home.keybag).confirming(), in: folder)
+    try KeybagFile.replace(try KeybagFile.load(from: folder), with: try Home.open(home.keybag).confirming(), in: folder)
     let newest = home.read("keybag")
     do { try home.unlock(vault(home)) }
     home.write("keybag", old)

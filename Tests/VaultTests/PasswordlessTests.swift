@@ -19,7 +19,7 @@ struct PasswordlessTests {
     _ = try vault.add(["a": "b"], "secret")
     let secret = try vault.newDeviceSecret(vault: home.keybag.vault, protector: Sodium.randomBytes(16))
     try KeybagFile.replace(
-      with: try Home.open(home.keybag).removingPassword(secret),
+      home.keybag, with: try Home.open(home.keybag).removingPassword(secret),
       in: try KeybagFile.folder(home: home.path, owner: getuid()))
     vault.settleWhole()
   }
@@ -58,7 +58,7 @@ struct PasswordlessTests {
     let keybag = try #require(vault.keybag)
     let secret = try vault.newDeviceSecret(vault: keybag.vault, protector: Sodium.randomBytes(16))
     let next = try keybag.open(deviceSecret: try vault.presentDeviceSecret().key).rotated(device: secret)
-    try KeybagFile.replace(with: next.keybag, in: try KeybagFile.folder(home: home.path, owner: getuid()))
+    try KeybagFile.replace(keybag, with: next.keybag, in: try KeybagFile.folder(home: home.path, owner: getuid()))
     vault.refresh()
     try vault.unlock(
       try next.tiers(), former: try next.formerTiers(), opening: .everything, liftingLocks: false, mayCreate: false)

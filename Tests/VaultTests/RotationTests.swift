@@ -30,7 +30,7 @@ extension Home {
     let opened = try Home.open(try KeybagFile.load(from: folder))
     let password = Home.password
     let next = try opened.rotated(password: password.span.bytes, cost: Home.cost)
-    try KeybagFile.replace(with: next.keybag, in: folder)
+    try KeybagFile.replace(try KeybagFile.load(from: folder), with: next.keybag, in: folder)
     return try Rotated(next)
   }
 
@@ -38,7 +38,7 @@ extension Home {
   func drop(before oldest: UInt32) throws {
     let folder = try KeybagFile.folder(home: path, owner: getuid())
     let next = try Home.open(try KeybagFile.load(from: folder)).dropping(epochsBefore: oldest, proving: false)
-    if let next { try KeybagFile.replace(with: next, in: folder) }
+    if let next { try KeybagFile.replace(try KeybagFile.load(from: folder), with: next, in: folder) }
   }
 
   func unlock(_ vault: Vault, _ keys: Rotated, opening: Vault.Opening = .everything) throws {

@@ -17,7 +17,8 @@ extension Home {
       DeviceSecret.Wrapping(identity: Sodium.randomBytes(16), wrapped: Sodium.randomBytes(72)))
     let secret = DeviceSecret(protector: Sodium.randomBytes(16), wrapping: wrapping, key: try .random())
     try KeybagFile.replace(
-      with: try Home.open(try KeybagFile.load(from: folder)).settingSession(secret), in: folder)
+      try KeybagFile.load(from: folder), with: try Home.open(try KeybagFile.load(from: folder)).settingSession(secret),
+      in: folder)
   }
 
   /// What a login without a password brings: tier key C of the newest generation of the keybag.

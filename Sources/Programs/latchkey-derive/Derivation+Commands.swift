@@ -20,17 +20,17 @@ extension Derivation {
       let next = try daemon.derive { () throws(KeybagError) in
         try opened.rotated(password: request.token.bytes, cost: .measured())
       }
-      return try changeKeys(to: try keepingSession(next, of: keybag), of: folder, at: daemon)
+      return try changeKeys(of: keybag, to: try keepingSession(next, of: keybag), in: folder, at: daemon)
     }
     let secret = try daemon.newDeviceSecret(vault: keybag.vault, until: deadline())
-    return try changeKeys(to: try opened.rotated(device: secret), of: folder, at: daemon)
+    return try changeKeys(of: keybag, to: try opened.rotated(device: secret), in: folder, at: daemon)
   }
 
-  /// Puts a keybag with new keys in the place of the present one, and has the daemon use them.
+  /// Puts a keybag with new keys in the place of `keybag`, and has the daemon use them.
   borrowing func changeKeys(
-    to next: consuming Keybag.Opened, of folder: borrowing Folder, at daemon: borrowing ControlClient
+    of keybag: Keybag, to next: consuming Keybag.Opened, in folder: borrowing Folder, at daemon: borrowing ControlClient
   ) throws -> DeriveResult {
-    try KeybagFile.replace(with: next.keybag, in: folder)
+    try KeybagFile.replace(keybag, with: next.keybag, in: folder)
     do {
       let delivery = TierDelivery(
         vault: next.keybag.vault, generation: next.keybag.generation, created: false,
@@ -38,7 +38,7 @@ extension Derivation {
       guard try daemon.deliver(Rotate(delivery), until: deadline()) == .live else { return .begun }
       let oldest = try daemon.ask(GetNeededEpoch(), until: deadline())
       if let settled = try next.dropping(epochsBefore: oldest, proving: false) {
-        try KeybagFile.replace(with: settled, in: folder)
+        try KeybagFile.replace(next.keybag, with: settled, in: folder)
       }
     } catch {
       return .begun
@@ -55,7 +55,7 @@ extension Derivation {
     let code = try RecoveryCode.random()
     let next = try opened.settingRecoveryCode(code)
     try show(code)
-    try KeybagFile.replace(with: next, in: folder)
+    try KeybagFile.replace(opened.keybag, with: next, in: folder)
     return .unlocked
   }
 
@@ -118,7 +118,7 @@ extension Derivation {
       try opened.settingPassword(request.second.bytes, cost: .measured())
     }
     if need == nil, let result = try failure(of: opened, at: daemon) { return result }
-    try KeybagFile.replace(with: next, in: folder)
+    try KeybagFile.replace(opened.keybag, with: next, in: folder)
     return .unlocked
   }
 
@@ -142,7 +142,7 @@ extension Derivation {
     let folder = try folder()
     let opened = try openForCommand(try load(from: folder))
     guard let next = try opened.removingRecoveryCode() else { return .nothingNeeded }
-    try KeybagFile.replace(with: next, in: folder)
+    try KeybagFile.replace(opened.keybag, with: next, in: folder)
     return .unlocked
   }
 }

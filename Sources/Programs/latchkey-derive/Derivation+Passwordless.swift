@@ -60,12 +60,13 @@ extension Derivation {
       guard error == .tooManyEpochs else { throw error }
       // New keys wait until nothing depends on former ones. The password does not wait, or the vault would stay without
       // protection for ever.
-      try KeybagFile.replace(with: try opened.settingPassword(password, cost: .measured()), in: folder)
+      try KeybagFile.replace(
+        opened.keybag, with: try opened.settingPassword(password, cost: .measured()), in: folder)
       // The daemon reads the keybag again when it is asked how things are.
       _ = try? daemon.ask(GetStatus(), until: deadline())
       return .tooManyEpochs
     }
-    return try changeKeys(to: next, of: folder, at: daemon)
+    return try changeKeys(of: opened.keybag, to: next, in: folder, at: daemon)
   }
 
   /// The password is being removed: from now on the device key opens the vault, where the old password still can; and items
@@ -89,7 +90,9 @@ extension Derivation {
     guard !keybag.isPasswordless else { return }
     let opened = try keybag.open(password: request.token.bytes)
     let secret = try daemon.newDeviceSecret(vault: keybag.vault, until: deadline())
-    try KeybagFile.replace(with: try opened.removingPassword(secret), in: try folder())
+    let folder = try folder()
+    let next = try opened.removingPassword(secret, isAwaitingDatabase: KeybagFile.awaitsDatabase(in: folder))
+    try KeybagFile.replace(keybag, with: next, in: folder)
   }
 
   /// Opens the keybag by the login password; where the login has none, by the device key.

@@ -9,26 +9,21 @@ extension Derivation {
   /// login shows it. The daemon has no part in that.
   borrowing func changePassword() throws -> DeriveResult {
     guard !Sodium.equal(request.token.bytes, request.second.bytes) else { return .nothingNeeded }
-    let folder = try folder()
-    let keybag = try load(from: folder)
+    let keybag = try load(from: try folder())
     guard !keybag.isPasswordless else { return .nothingNeeded }
     let opened: Keybag.Opened
     do throws(KeybagError) { opened = try keybag.open(password: request.second.bytes) } catch {
       guard error == .wrongPassword else { throw error }
-      return try changeBack(keybag, in: folder)
+      return try changeBack(keybag)
     }
-    let added = try opened.addingPassword(
-      request.token.bytes, isAwaitingDatabase: KeybagFile.awaitsDatabase(in: folder), cost: .measured())
-    guard let next = added else { return .nothingNeeded }
-    try write(next, by: opened, in: folder)
+    guard let next = try opened.addingPassword(request.token.bytes, cost: .measured()) else { return .nothingNeeded }
+    try add(next.protectors[0], by: opened, in: try folder())
     return .unlocked
   }
 
   /// The former password opens nothing, as it was set elsewhere. The new one may be what the vault knows; else it opens
   /// nothing either.
-  private borrowing func changeBack(
-    _ keybag: Keybag, in folder: borrowing Folder
-  ) throws(KeybagError) -> DeriveResult {
+  private borrowing func changeBack(_ keybag: Keybag) throws(KeybagError) -> DeriveResult {
     let opened: Keybag.Opened
     do throws(KeybagError) { opened = try keybag.open(password: request.token.bytes) } catch {
       if error == .wrongPassword, let daemon = try? ControlClient(runtime: runtime, uid: account.uid) {
@@ -37,9 +32,8 @@ extension Derivation {
       throw error
     }
     // One that was chosen before and never used is the newest again.
-    let renewed = try opened.renewing(isAwaitingDatabase: KeybagFile.awaitsDatabase(in: folder))
-    guard let next = renewed else { return .nothingNeeded }
-    try write(next, by: opened, in: folder)
+    guard let next = try opened.renewing() else { return .nothingNeeded }
+    try add(next.protectors[0], by: opened, in: try folder())
     return .unlocked
   }
 
@@ -67,7 +61,7 @@ extension Derivation {
     // Only where its keys open the database: a keybag could have been put there together with keys of its own.
     let result = try deliver(opened, to: daemon)
     guard result == .unlocked else { return result }
-    do throws(KeybagError) { try write(next, by: opened, in: folder) } catch {
+    do throws(KeybagError) { try add(next.protectors[0], by: opened, in: folder) } catch {
       // This password will not open the vault after the next lock. The daemon is told, so that its status says so.
       note(to: daemon)
       throw error
@@ -85,22 +79,12 @@ extension Derivation {
     return try keybag.open(password: request.second.bytes)
   }
 
-  /// Writes the keybag that has one more password in front; if another process was faster, as a login of the same moment, the
-  /// keybag that it has written with the same password. Nothing is derived again for it.
-  private borrowing func write(
-    _ next: Keybag, by opened: borrowing Keybag.Opened, in folder: borrowing Folder
+  /// Writes the keybag that has one more password in front.
+  private borrowing func add(
+    _ made: Protector, by opened: borrowing Keybag.Opened, in folder: borrowing Folder
   ) throws(KeybagError) {
-    let made = next.protectors[0]
-    var (base, next) = (opened.keybag, next)
-    var triesLeft = 3
-    while true {
-      triesLeft -= 1
-      do throws(KeybagError) { return try KeybagFile.replace(base, with: next, in: folder) } catch {
-        guard error == .overtaken, triesLeft > 0 else { throw error }
-      }
-      guard let again = try opened.reopening(try load(from: folder)) else { throw .overtaken }
-      base = again.keybag
-      next = try again.adding(made, isAwaitingDatabase: KeybagFile.awaitsDatabase(in: folder))
+    try rewrite(opened, in: folder) { (opened, folder) throws(KeybagError) in
+      try opened.adding(made, isAwaitingDatabase: KeybagFile.awaitsDatabase(in: folder))
     }
   }
 }

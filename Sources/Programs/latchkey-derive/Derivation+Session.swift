@@ -49,7 +49,7 @@ extension Derivation {
     let folder = try folder()
     guard let opened = try openByPassword(try load(from: folder)) else { return .nothingNeeded }
     let secret = try newSessionSecret(of: try deviceKey(), vault: opened.keybag.vault)
-    try KeybagFile.replace(with: try opened.settingSession(secret), in: folder)
+    try KeybagFile.replace(opened.keybag, with: try opened.settingSession(secret), in: folder)
     return .unlocked
   }
 
@@ -58,7 +58,7 @@ extension Derivation {
     guard let opened = try openByPassword(try load(from: folder)), let next = try opened.removingSession() else {
       return .nothingNeeded
     }
-    try KeybagFile.replace(with: next, in: folder)
+    try KeybagFile.replace(opened.keybag, with: next, in: folder)
     return .unlocked
   }
 

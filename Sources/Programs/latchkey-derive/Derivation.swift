@@ -150,8 +150,7 @@ struct Derivation: ~Copyable {
     }
     let result = try deliver(opened, to: daemon)
     guard result == .unlocked else { return result }
-    // From the second generation on a missing database is a loss.
-    try? KeybagFile.replace(with: try opened.confirming(), in: try folder())
+    try? confirm(opened, in: try folder())
     return .created
   }
 
@@ -236,8 +235,7 @@ struct Derivation: ~Copyable {
     guard need == nil else { return need == .late ? .late : .created }
     do {
       let result = try deliver(opened, to: daemon)
-      // Keys that were taken made a database: from the second generation on a missing one is a loss.
-      if result == .unlocked { try? KeybagFile.replace(with: try opened.confirming(), in: try folder()) }
+      if result == .unlocked { try? confirm(opened, in: try folder()) }
       return result == .damaged ? .damaged : .created
     } catch is ControlError {
       // The vault is there; the next authentication unlocks it.
@@ -385,19 +383,49 @@ struct Derivation: ~Copyable {
     if let slowness = opened.slowness {
       try? daemon.ask(NoteSlowPassword(milliseconds: UInt32(clamping: slowness)), until: deadline())
     }
-    // Only now is a database certain to be there: from the second generation on a missing one is a loss. The next login
-    // tries again if this fails.
     let oldest = keybag.epochs.count > 1 ? (try? daemon.ask(GetNeededEpoch(), until: deadline())) ?? 0 : 0
-    // Not in the expression below, which would be a closure that borrows it.
-    let mayEndOthers = opened.mayEndOthers()
-    if let next = try? opened.dropping(
-      epochsBefore: oldest, proving: proving && (mayEndOthers || !request.isUnlock))
-    {
-      try? KeybagFile.replace(with: next, in: folder)
-    } else {
-      KeybagFile.keepCopy(of: opened.keybag, in: folder)
+    let isProving = proving && (opened.mayEndOthers() || !request.isUnlock)
+    // The next login tries again if this fails.
+    let isWritten = try? rewrite(opened, in: folder) { (opened, _) throws(KeybagError) in
+      if let next = try opened.dropping(epochsBefore: oldest, proving: isProving) { return next }
+      return opened.keybag.awaitsDatabase ? try opened.confirming() : nil
     }
+    if isWritten != true { KeybagFile.keepCopy(of: opened.keybag, in: folder) }
     return result
+  }
+
+  /// Raises the keybag's generation after keys were taken. They made a database: from now on a missing one is a loss.
+  private borrowing func confirm(
+    _ opened: borrowing Keybag.Opened, in folder: borrowing Folder
+  ) throws(KeybagError) {
+    try rewrite(opened, in: folder) { (opened, _) throws(KeybagError) in
+      opened.keybag.awaitsDatabase ? try opened.confirming() : nil
+    }
+  }
+
+  /// Puts the keybag that `change` makes in the place of the present one. If another process was faster, as a login of the same
+  /// moment, it is made of that process's keybag. Nothing is derived again for it.
+  ///
+  /// - Parameter change: makes the keybag; nil where none is to be written.
+  /// - Returns: Whether one was written.
+  @discardableResult borrowing func rewrite(
+    _ opened: borrowing Keybag.Opened, in folder: borrowing Folder,
+    _ change: (borrowing Keybag.Opened, borrowing Folder) throws(KeybagError) -> Keybag?
+  ) throws(KeybagError) -> Bool {
+    func write(_ opened: borrowing Keybag.Opened) throws(KeybagError) -> Bool {
+      guard let next = try change(opened, folder) else { return false }
+      try KeybagFile.replace(opened.keybag, with: next, in: folder)
+      return true
+    }
+    do throws(KeybagError) { return try write(opened) } catch { guard error == .overtaken else { throw error } }
+    var triesLeft = 2
+    while true {
+      triesLeft -= 1
+      guard let again = try opened.reopening(try load(from: folder)) else { throw .overtaken }
+      do throws(KeybagError) { return try write(again) } catch {
+        guard error == .overtaken, triesLeft > 0 else { throw error }
+      }
+    }
   }
 
   /// Tells the daemon that a password opens nothing. Where none may create a vault, others than the login password are

@@ -50,43 +50,36 @@ extension Keybag.Opened {
   /// - Parameters:
   ///   - password: not the one that opened.
   ///   - opensNothing: whether it is known already that no protector has it, so that none costs its time.
-  ///   - isAwaitingDatabase: as of ``adding(_:isAwaitingDatabase:)``.
   public borrowing func addingPassword(
-    _ password: RawSpan, opensNothing: Bool = false, isAwaitingDatabase: Bool = false, cost: PasswordCost,
-    now: UInt64 = Process.time
+    _ password: RawSpan, opensNothing: Bool = false, cost: PasswordCost, now: UInt64 = Process.time
   ) throws(KeybagError) -> Keybag? {
     let (keybag, mine) = (self.keybag, self.protector)
     if !opensNothing {
       for (place, other) in keybag.protectors.enumerated() where place != mine {
         guard let _ = try other.open(password: password, vault: keybag.vault) else { continue }
         guard other.state == .unproven else { return nil }
-        return try adding(other.renewed(until: now + Keybag.unprovenTime), isAwaitingDatabase: isAwaitingDatabase)
+        return try adding(other.renewed(until: now + Keybag.unprovenTime))
       }
     }
     let made = try Protector.make(
       password: password, root: root, vault: keybag.vault, state: .unproven, cost: cost,
       retireAfter: now + Keybag.unprovenTime)
-    return try adding(made, isAwaitingDatabase: isAwaitingDatabase)
+    return try adding(made)
   }
 
   /// The keybag with the password that opened in front, and its time begun again, one generation later; nil where that
   /// has no end: it is proven, or it created the vault.
-  ///
-  /// - Parameter isAwaitingDatabase: as of ``adding(_:isAwaitingDatabase:)``.
-  public borrowing func renewing(isAwaitingDatabase: Bool = false, now: UInt64 = Process.time) throws(KeybagError)
-    -> Keybag?
-  {
+  public borrowing func renewing(now: UInt64 = Process.time) throws(KeybagError) -> Keybag? {
     let opener = keybag.protectors[protector]
     guard opener.state == .unproven, opener.retireAfter != 0 else { return nil }
-    return try adding(opener.renewed(until: now + Keybag.unprovenTime), isAwaitingDatabase: isAwaitingDatabase)
+    return try adding(opener.renewed(until: now + Keybag.unprovenTime))
   }
 
   /// The keybag with a password's protector in front, one generation later. Costs no Argon2id.
   ///
   /// - Parameters:
   ///   - made: of this root key; where it is in the keybag already, it is moved.
-  ///   - isAwaitingDatabase: whether the folder has no database yet, nor a former state of one. The generation then stays
-  ///     1 where it is: in the second one, a missing database is a loss.
+  ///   - isAwaitingDatabase: as of ``next(isAwaitingDatabase:_:)``.
   public borrowing func adding(_ made: Protector, isAwaitingDatabase: Bool = false) throws(KeybagError) -> Keybag {
     var protectors = keybag.protectors
     let opener = protectors[protector].id
@@ -99,7 +92,7 @@ extension Keybag.Opened {
     }
     guard protectors.count < Keybag.protectorLimit else { throw .unreasonable }
     protectors.insert(made, at: 0)
-    return try next(isSameGeneration: isAwaitingDatabase && keybag.awaitsDatabase) { $0.protectors = protectors }
+    return try next(isAwaitingDatabase: isAwaitingDatabase) { $0.protectors = protectors }
   }
 
   /// Opens a keybag that another process has written in the place of this one, without any Argon2id; nil if it has another

@@ -24,7 +24,7 @@ public struct Keybag: Equatable, Sendable {
 
   /// 16 random bytes that keybag and database share.
   public let vault: [UInt8]
-  /// Counts every rewrite; 1 at creation, and as long as no database was made (``Opened/adding(_:isAwaitingDatabase:)``).
+  /// Counts every rewrite; 1 at creation, and as long as no database was made (``Opened/next(isAwaitingDatabase:_:)``).
   public private(set) var generation: UInt64
   /// When the vault was created, in seconds since 1970.
   public let created: UInt64
@@ -202,12 +202,16 @@ public struct Keybag: Equatable, Sendable {
     }
 
     /// The keybag with the device key alone as the way in, one generation later. A recovery code stays.
-    public borrowing func removingPassword(_ secret: borrowing DeviceSecret) throws(KeybagError) -> Keybag {
+    ///
+    /// - Parameter isAwaitingDatabase: as of ``next(isAwaitingDatabase:_:)``.
+    public borrowing func removingPassword(
+      _ secret: borrowing DeviceSecret, isAwaitingDatabase: Bool = false
+    ) throws(KeybagError) -> Keybag {
       let vault = keybag.vault
       let made = try KeybagError.sodium { () throws(SodiumError) in
         try Protector.make(device: secret, root: root, vault: vault)
       }
-      return try next { keybag in
+      return try next(isAwaitingDatabase: isAwaitingDatabase) { keybag in
         keybag.protectors.removeAll { $0.kind != .recoveryCode }
         keybag.protectors.insert(made, at: 0)
       }
@@ -237,11 +241,15 @@ public struct Keybag: Equatable, Sendable {
       }
     }
 
+    /// The keybag after a change, one generation later.
+    ///
+    /// - Parameter isAwaitingDatabase: whether the folder has no database yet, nor a former state of one. The generation then
+    ///   stays 1 where it is: in the second one, a missing database is a loss.
     borrowing func next(
-      isSameGeneration: Bool = false, _ change: (inout Keybag) -> Void
+      isAwaitingDatabase: Bool = false, _ change: (inout Keybag) -> Void
     ) throws(KeybagError) -> Keybag {
       var next = keybag
-      if !isSameGeneration { next.generation += 1 }
+      if !isAwaitingDatabase || !keybag.awaitsDatabase { next.generation += 1 }
       change(&next)
       return try KeybagError.sodium { () throws(SodiumError) in
         try next.sign(root: root)

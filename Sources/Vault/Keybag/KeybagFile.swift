@@ -116,21 +116,19 @@ public enum KeybagFile {
     !folder.contains(database) && !hasGenerations(folder)
   }
 
-  /// Puts `next` in the place of a keybag that is still at the generation before.
+  /// Puts `next` in the place of the keybag `base`, which it was made of.
   ///
-  /// - Parameter base: the keybag that `next` was made of. Without it, `next` must be one generation later.
-  /// - Throws: ``KeybagError/overtaken`` when another process was faster; nothing is overwritten then.
+  /// - Throws: ``KeybagError/overtaken`` if another process was faster: it wrote another keybag, or made the database that
+  ///   `next` does not know of. Nothing is overwritten then.
   public static func replace(
-    _ base: Keybag? = nil, with next: Keybag, in folder: borrowing Folder
+    _ base: Keybag, with next: Keybag, in folder: borrowing Folder
   ) throws(KeybagError) {
     let lock = try KeybagError.file { () throws(PosixError) in try KeybagFile.lock(folder) }
     defer { extendLifetime(lock) }
     let present = try load(from: folder)
-    // Where there is no database, a generation is not enough to tell two keybags apart.
-    let isBase = next.awaitsDatabase ? present == base : present.generation == next.generation - 1
-    guard present.vault == next.vault, isBase, !next.awaitsDatabase || awaitsDatabase(in: folder) else {
-      throw .overtaken
-    }
+    guard present == base, next.vault == base.vault,
+      next.awaitsDatabase ? awaitsDatabase(in: folder) : next.generation == base.generation + 1
+    else { throw .overtaken }
     try KeybagError.file { () throws(PosixError) in
       try removeCopy(folder)
       eraseDamaged(folder, unless: next, hasAllOf: present)

@@ -56,7 +56,8 @@ extension Vault {
     let next = try newDeviceSecret(vault: opened.keybag.vault, protector: Sodium.randomBytes(16))
     do throws(KeybagError) {
       let folder = try KeybagFile.folder(home: home, owner: owner)
-      try KeybagFile.replace(with: try opened.removingPassword(next), in: folder)
+      let moved = try opened.removingPassword(next, isAwaitingDatabase: KeybagFile.awaitsDatabase(in: folder))
+      try KeybagFile.replace(opened.keybag, with: moved, in: folder)
     } catch { throw .unavailable("keybag: \(error.explanation)") }
     refresh()
   }
