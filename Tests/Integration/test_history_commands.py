@@ -94,6 +94,26 @@ def test_list_and_make(unlocked):
     assert "Number" in told and found["settings"] in told and f"\n     {first + 1}  20" in told
 
 
+def test_what_was_imported_or_restored_comes_back_at_once(unlocked):
+    """Somebody who moves in deletes by mistake on the same day, before the first hour is over."""
+    file = unlocked.home / "passwords.csv"
+    file.write_text("url,username,password\nhttps://a.org,me,p1\nhttps://b.org,me,p2\n")
+    assert unlocked.run("latchkey", "import", "csv", file).returncode == DONE
+    newest = listed(unlocked)["generations"][0]
+    assert newest["items"] == 2
+    unlocked.run("latchkey", "rm", "server=a.org", check=True)
+    assert restore(unlocked, newest["number"], "server=a.org").returncode == DONE and unlocked.lookup("server", "a.org") == "p1"
+    backup = unlocked.home / "x.backup"
+    assert unlocked.run("latchkey", "backup", "--passphrase-stdin", backup, input="a long passphrase").returncode == DONE
+    unlocked.run("latchkey", "rm", "server=b.org", check=True)
+    assert unlocked.run("latchkey", "restore", "--passphrase-stdin", backup, input="a long passphrase").returncode == DONE
+    again = listed(unlocked)["generations"][0]
+    assert again["number"] > newest["number"] and again["items"] == 2
+    before = listed(unlocked)
+    assert unlocked.run("latchkey", "import", "csv", "--dry-run", file).returncode == DONE
+    assert unlocked.run("latchkey", "import", "csv", file).returncode == DONE and listed(unlocked) == before
+
+
 def test_none_and_off_are_said(unlocked):
     folder = unlocked.home / ".config/latchkey"
     unlocked.run("mkdir", "-p", folder, check=True)

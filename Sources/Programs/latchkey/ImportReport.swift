@@ -89,6 +89,8 @@ struct ImportReport: Encodable {
     }
   }
 
+  /// Whether the vault has anything now that it did not have before.
+  var hasChanged: Bool { added > 0 || newer_there > 0 || replaced > 0 }
   /// Whether all of it is in the vault now.
   var isWhole: Bool { newer_here == 0 && conflicts == 0 && left == 0 }
 

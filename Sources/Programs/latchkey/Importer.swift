@@ -433,8 +433,9 @@ struct Importer {
         conflict: conflict))
   }
 
-  /// Prints the outcome of everything.
+  /// Keeps what came in a generation of the vault too, and prints the outcome of everything.
   func finish() throws {
+    if !choice.dryRun, report.hasChanged { choice.place.makeGeneration() }
     print(choice.json ? try JSONText.of(report) : report.text)
     if !report.isWhole { throw ExitCode(4) }
   }

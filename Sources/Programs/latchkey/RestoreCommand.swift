@@ -33,6 +33,7 @@ struct RestoreCommand: ParsableCommand {
 
   func run() throws {
     let report = try Failure.telling { try read() }
+    if !dryRun, report.added + report.replaced > 0 { place.makeGeneration() }
     print(json ? try report.json(file: file, isDry: dryRun) : report.restoreText(isDry: dryRun))
     if report.left > 0 || report.conflicts > 0 { throw ExitCode(4) }
   }
