@@ -34,8 +34,8 @@ extension KeybagFile {
 
   /// Makes the copy of a keybag that was opened, unless the same copy exists.
   ///
-  /// A copy of a later generation, or of the same one with other bytes, stays until the keybag is written again: then an older keybag
-  /// was put in the place of the newest, and the copy is what is left of that.
+  /// A copy of a later generation, or of the same one with other bytes, stays until the keybag is written again. Somebody put an
+  /// older keybag in the place of the newest, of which the copy is left.
   ///
   /// - Parameter deadline: how long another process that writes is waited for, in milliseconds.
   public static func keepCopy(of keybag: Keybag, in folder: borrowing Folder, deadline: Int = lockDeadline) {
