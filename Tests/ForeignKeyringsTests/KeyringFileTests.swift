@@ -130,7 +130,7 @@ import Testing
   @Test func quotesAndLineEndsWithinThem() throws {
     let read = try table(
       "\u{feff}name,url,username,password,note\r\nA,https://u@a.org:8/x,me,\"p,\"\"\n\",\"two\r\nlines\"\r\n,,,,\n")
-    #expect(read.empty.map(\.number) == [3] && read.items.count == 2)
+    #expect(read.left.map(\.number) == [3] && read.items.count == 2)
     #expect(text(read.items[0].secret) == "p,\"\n" && text(read.items[1].secret) == "two\r\nlines")
     #expect(
       read.items[0].attributes == [
@@ -151,12 +151,78 @@ import Testing
       try table("Konto,Kennwort\nme,secret\n", [.user: "Benutzr", .password: "Kennwort"])
     }
     // A short row has no password.
-    #expect(try table("url,password\nhttps://a\n").empty.map(\.label) == ["a"])
+    #expect(try table("url,password\nhttps://a\n").left.map(\.label) == ["a"])
   }
 
-  @Test(arguments: ["password\n\"a", "password\n\"a\"b\n", "password\n" + String(repeating: ",", count: 70)])
-  func aBrokenTableIsAnError(_ text: String) {
-    #expect(throws: ForeignFileError.self) { try table(text) }
+  /// The secrets of a table with the columns of Chromium, and what stays behind of it.
+  private func chromium(_ rows: String) throws -> ([String], [PasswordTable.LeftRow]) {
+    let read = try table("name,url,username,password,note\n" + rows)
+    return (read.items.map { text($0.secret) }, read.left)
+  }
+
+  @Test(arguments: [
+    "A,https://a,me,pa,ss,word\n", "A,https://a,me,pa,ss,\n", "A,https://a,me,pa,ss,,\n", "A,https://a,me,\"p\",n,x\n",
+    "A, or so,https://a,me,p,\n", "A,https://a,me,p,n" + String(repeating: ",x", count: 70) + "\n",
+  ])
+  func aRowWithTooManyFieldsStaysBehind(_ row: String) throws {
+    let (secrets, left) = try chromium("\n\"B\nb\",https://b,me,b,\n\(row)C,https://c,me,c,\n")
+    #expect(secrets == ["b", "c"])
+    // The first row, an empty line, and a row of two lines are before it.
+    #expect(left == [.init(number: 3, label: "A", reason: .tooManyFields(line: 5))])
+  }
+
+  @Test(arguments: [
+    "A,https://a,me,p,,,\n", "A,https://a,me,p\n", "A,https://a,me,\"p\",,\"\"\n", "A,https://a,me,p,",
+    "A,https://a,me,p" + String(repeating: ",", count: 70) + "\n",
+  ])
+  func emptyFieldsAtTheEndLoseNothing(_ row: String) throws {
+    let (secrets, left) = try chromium(row)
+    #expect(secrets == ["p"] && left == [])
+  }
+
+  @Test func columnsThatASpreadsheetAdded() throws {
+    let read = try table("url,password,note,,\nhttps://a,pa,ss,word,\nhttps://b,b,n,,\n")
+    #expect(read.items.map { text($0.secret) } == ["b", "n"])
+    #expect(read.left == [.init(number: 2, label: "a", reason: .tooManyFields(line: 2))])
+    // The first column of a table that has numbers there.
+    #expect(try table(",url,password\n0,https://a,p\n").left == [])
+  }
+
+  @Test func theLabelOfARowThatStaysBehindIsNoSecret() throws {
+    let read = try table("url,password,extra,name\nhttps://a,pa,ss,secret,A\nhttps://b,pa,ss,secret,\"B\n")
+    #expect(read.left.map(\.label) == ["a", "b"] && read.items.isEmpty)
+    // What a column of another name has may be a secret too.
+    #expect(try table("url,extra,name,password\nhttps://c,n,secret,C,p\n").left.map(\.label) == ["c"])
+  }
+
+  @Test func aQuoteWithinAFieldWithoutQuotesIsAPartOfIt() throws {
+    let (secrets, left) = try chromium("A,https://a,me,p\"q,n\"\nB,https://b,me,\"\"\"q\"\"\",\n")
+    #expect(secrets == ["p\"q", "n\"", "\"q\""] && left == [])
+  }
+
+  @Test(arguments: [
+    // It is never closed, it is closed by a quote of another row, and the value has quotes that are not doubled.
+    "\"open,\nC,https://c,me,c,\n", "\"open,\nC,https://c,me,\"c\",\n", "\"p\"q\",\nC,https://c,me,c,\n", "\"",
+  ])
+  func nothingIsReadBehindAQuoteThatIsNotClosed(_ rest: String) throws {
+    let (secrets, left) = try chromium("B,https://b,me,b,\n\"A\nA\",https://a,me,\(rest)")
+    #expect(secrets == ["b"] && left == [.init(number: 3, label: "A\nA", reason: .openQuote(line: 4))])
+  }
+
+  @Test func aFileThatEndsWithinARow() throws {
+    let (secrets, left) = try chromium("B,https://b,me,b,\r\nA,https://a,me,par")
+    #expect(secrets == ["b"] && left == [.init(number: 3, label: "A", reason: .cutOff)])
+  }
+
+  @Test func linesOfEveryKindAreCounted() throws {
+    let (_, left) = try chromium("B,https://b,me,b,\"1\r\n2\r3\n\"\r\n\r\nA,https://a,me,\"p")
+    #expect(left.map(\.reason) == [.openQuote(line: 7)])
+  }
+
+  @Test func aBrokenFirstRowIsAnError() {
+    #expect(throws: ForeignFileError.openQuote(line: 2)) { try table("\"na\nme\",\"password\na,b\n") }
+    #expect(throws: ForeignFileError.openQuote(line: 1)) { try table("\"password\"x\np\n") }
+    #expect(throws: ForeignFileError.tooLarge) { try table("password" + String(repeating: ",", count: 64)) }
   }
 
   @Test func moments() {

@@ -512,6 +512,43 @@ def test_csv_rows_without_a_secret_and_a_relative_path(shared):
     assert f"rm -- '{shared.home}/part.csv'" in done.stdout
 
 
+def test_csv_with_a_comma_in_a_value_without_quotes(shared):
+    rows = "name,url,username,password,note\nOne,https://one.example/,anna,{},word\nTwo,https://two.example/,bert,good,\n"
+    file = place(shared, "comma.csv", rows.format("pa,ss"))
+    done = run(shared, "csv", "--into", "comma", file)
+    assert done.returncode == PARTLY and "2 items found: 1 imported, 1 stayed behind." in done.stdout
+    assert "row 2 / One: it begins on line 2 and has more fields than the first row" in done.stdout
+    assert 'pa,s"s becomes "pa,s""s"' in done.stdout and "Keep the files" in done.stdout and "rm --" not in done.stdout
+    assert [base64.b64decode(one[3]) for one in seen(shared) if one[0] == "comma"] == [b"good"]
+    place(shared, "comma.csv", rows.format('"pa,ss"'))
+    done = run(shared, "csv", "--into", "comma", file)
+    assert done.returncode == DONE and "3 items found: 2 imported, 1 there already." in done.stdout
+    assert {base64.b64decode(one[3]) for one in seen(shared) if one[0] == "comma"} == {b"good", b"pa,ss", b"word"}
+
+
+def test_csv_with_a_quote_that_is_not_closed(shared):
+    rows = 'name,url,username,password,note\nq1,https://q1.example,anna,pw1,\nq2,https://q2.example,bob,{},\nq3,https://q3.example,eve,pw3,\n'
+    file = place(shared, "quote.csv", rows.format('"open'))
+    done = run(shared, "csv", "--into", "quote", file)
+    assert done.returncode == PARTLY and "2 items found: 1 imported, 1 stayed behind." in done.stdout
+    assert "row 3 / q2: a value begins with a quote on line 3 and does not end with one, so this row and all" in done.stdout
+    assert 'pa,s"s becomes "pa,s""s"' in done.stdout and "If the file is cut off, export it once more" in done.stdout
+    assert "Keep the files" in done.stdout and "rm --" not in done.stdout
+    place(shared, "quote.csv", rows.format('"""open"'))
+    done = run(shared, "csv", "--into", "quote", file)
+    assert done.returncode == DONE and "3 items found: 2 imported, 1 there already." in done.stdout
+    assert {base64.b64decode(one[3]) for one in seen(shared) if one[0] == "quote"} == {b"pw1", b'"open', b"pw3"}
+    done = run(shared, "csv", place(shared, "quote.csv", 'name,"password\nq1,pw\n'))
+    assert done.returncode == FAILED and "quote.csv has a value in its first row that begins with a quote on line 1" in done.stderr
+
+
+def test_csv_that_is_cut_off(shared):
+    file = place(shared, "cut.csv", "name,url,username,password,note\nOne,https://one.example/,anna,half")
+    done = run(shared, "csv", "--into", "cut", file)
+    assert done.returncode == PARTLY and "row 2 / One: the file ends in the middle of it" in done.stdout
+    assert "If the file is cut off, export it once more and import it again." in done.stdout and "rm --" not in done.stdout
+
+
 def test_csv_that_is_none(shared):
     file = place(shared, "none.csv", "one,two\n1,2\n")
     done = run(shared, "csv", file)

@@ -12,21 +12,57 @@ struct CSVTable {
     var hasQuotes = false
   }
 
-  private(set) var rows: [[Field]] = []
+  /// One row.
+  struct Row {
+    /// Its fields. Those behind the limit are counted only.
+    fileprivate(set) var fields: [Field] = []
+    /// How many fields it has.
+    fileprivate(set) var count = 0
+    /// How many it has up to the last one with a value.
+    fileprivate(set) var filled = 0
+    /// The line of the file that it begins on.
+    let line: Int
+    /// Whether a line end follows it.
+    fileprivate(set) var isEnded = false
 
-  /// Finds the fields. A line end within quotes belongs to its field.
+    fileprivate mutating func append(_ field: Field) {
+      count += 1
+      if !field.range.isEmpty { filled = count }
+      if count <= fieldLimit { fields.append(field) }
+    }
+  }
+
+  /// A value that begins with a quote and does not end with one. A quote that was meant as a part of the value has the same look
+  /// as one whose end is missing, and each tells another place where the next row begins. So nothing behind it is read.
+  struct Fault {
+    /// The row up to that value.
+    let row: Row
+    /// The line of the quote.
+    let line: Int
+  }
+
+  private(set) var rows: [Row] = []
+  /// Where the reading ended before the end of the file.
+  private(set) var fault: Fault?
+
+  /// Finds the fields. A line end within quotes belongs to its field, and so does a quote behind the first character of a field
+  /// without quotes.
   init(_ bytes: borrowing SecureBytes) throws(ForeignFileError) {
     let quote = UInt8(ascii: "\"")
     // Spreadsheets put a mark before UTF-8.
     var at = bytes.bytes.withUnsafeBytes { $0.starts(with: [0xef, 0xbb, 0xbf]) } ? 3 : 0
-    var row: [Field] = []
+    var line = 1
+    var row = Row(line: line)
     while at < bytes.count {
       var field = Field(range: at..<at)
       if bytes.octet(at) == quote {
         at += 1
         let start = at
         while true {
-          guard let end = bytes.index(of: quote, in: at..<bytes.count) else { throw .damaged }
+          guard let end = bytes.index(of: quote, in: at..<bytes.count) else {
+            fault = Fault(row: row, line: line)
+            return
+          }
           at = end + 1
           guard at < bytes.count, bytes.octet(at) == quote else {
             field.range = start..<end
@@ -35,37 +71,53 @@ struct CSVTable {
           field.hasQuotes = true
           at += 1
         }
+        guard at == bytes.count || Self.ends(bytes.octet(at)) else {
+          fault = Fault(row: row, line: line)
+          return
+        }
+        line += Self.lineEnds(in: field.range, of: bytes)
       } else {
         while at < bytes.count, !Self.ends(bytes.octet(at)) { at += 1 }
         field.range = field.range.lowerBound..<at
       }
-      guard row.count < Self.fieldLimit else { throw .tooLarge }
       row.append(field)
       guard at < bytes.count else { break }
-      switch bytes.octet(at) {
-      case UInt8(ascii: ","):
+      if bytes.octet(at) == UInt8(ascii: ",") {
         at += 1
         // A comma at the end of the file has an empty field behind it.
         if at == bytes.count { row.append(Field(range: at..<at)) }
         continue
-      case UInt8(ascii: "\r"), UInt8(ascii: "\n"):
-        while at < bytes.count, bytes.octet(at) == 0x0d || bytes.octet(at) == 0x0a { at += 1 }
-        try end(&row)
-      default: throw .damaged
       }
+      let end = at
+      while at < bytes.count, bytes.octet(at) == 0x0d || bytes.octet(at) == 0x0a { at += 1 }
+      row.isEnded = true
+      try append(row)
+      line += Self.lineEnds(in: end..<at, of: bytes)
+      row = Row(line: line)
     }
-    try end(&row)
+    if row.count > 0 { try append(row) }
   }
 
   private static func ends(_ octet: UInt8) -> Bool {
     octet == UInt8(ascii: ",") || octet == UInt8(ascii: "\n") || octet == UInt8(ascii: "\r")
   }
 
-  private mutating func end(_ row: inout [Field]) throws(ForeignFileError) {
-    if row.isEmpty { return }
+  /// The line ends in a part: LF, CR, or both together.
+  private static func lineEnds(in range: Range<Int>, of bytes: borrowing SecureBytes) -> Int {
+    range.count { index in
+      switch bytes.octet(index) {
+      case 0x0a: true
+      case 0x0d: index + 1 == range.upperBound || bytes.octet(index + 1) != 0x0a
+      default: false
+      }
+    }
+  }
+
+  private mutating func append(_ row: Row) throws(ForeignFileError) {
     guard rows.count < Self.rowLimit else { throw .tooLarge }
+    // The first row names the columns.
+    guard !rows.isEmpty || row.count <= Self.fieldLimit else { throw .tooLarge }
     rows.append(row)
-    row = []
   }
 }
 

@@ -9,6 +9,8 @@ public enum ForeignFileError: Error, Equatable, Sendable {
   case notText
   /// It has no column of that name; the second has what there are.
   case noColumn(String, has: [String])
+  /// It is a table whose first row has a value that begins with a quote on that line and does not end with one.
+  case openQuote(line: Int)
   /// It is a keyring with a version or an encryption that is not known.
   case unknownVersion
   /// It is an export of another version of Latchkey.
@@ -36,6 +38,8 @@ public enum ForeignFileError: Error, Equatable, Sendable {
     case .unknownFormat: translated("is not a file that Latchkey can read")
     case .notText: translated("is not text in UTF-8")
     case .noColumn(let name, let columns): Self.noColumn(name, columns.joined(separator: ", "))
+    case .openQuote(let line):
+      translated("has a value in its first row that begins with a quote on line \(line) and does not end with one")
     case .unknownVersion:
       translated("is a keyring of an unknown version; use 'latchkey import service' while its program runs")
     case .newerExport: translated("was exported by a newer version of Latchkey; install that one here")

@@ -47,10 +47,42 @@ public enum PasswordTable {
   public struct Contents {
     /// An item for each secret.
     public fileprivate(set) var items: [ForeignItem] = []
-    /// Rows without any secret: their numbers, counted from the header without empty lines, and what people see of them.
-    public fileprivate(set) var empty: [(number: Int, label: String)] = []
+    /// Rows that are not among the items.
+    public fileprivate(set) var left: [LeftRow] = []
     /// Columns whose values stay behind, by their names.
     public fileprivate(set) var unread: [String] = []
+  }
+
+  /// A row that stays behind.
+  public struct LeftRow: Equatable, Sendable {
+    /// Counted from the first row, without empty lines.
+    public let number: Int
+    /// Its label, which has nothing of a secret.
+    public let label: String
+    /// Why it stays behind.
+    public let reason: Reason
+  }
+
+  /// Why a row stays behind.
+  public enum Reason: Equatable, Sendable {
+    /// It has no secret.
+    case noSecret
+    /// It begins on that line and has more fields than the first row names, so one of its values is in two parts.
+    case tooManyFields(line: Int)
+    /// The file ends in it.
+    case cutOff
+    /// A value that begins on that line has a quote at its start and none at its end. No row behind it was read.
+    case openQuote(line: Int)
+  }
+
+  /// The first row.
+  private struct Header {
+    var columns: [Column: Int] = [:]
+    /// How many columns it has, and how many up to the last one that has a name.
+    var count = 0
+    var named = 0
+    /// The columns before the first one that can hold a secret, also where values moved to the right.
+    var open: [Column: Int] = [:]
   }
 
   /// Reads all of it.
@@ -58,68 +90,120 @@ public enum PasswordTable {
   /// - Parameters:
   ///   - bytes: the file.
   ///   - named: columns that are called otherwise than those programs call them.
-  /// - Throws: `unknownFormat` where the first row names no password; `noColumn` where it does not name one of `named`.
+  /// - Throws: `unknownFormat` where the first row names no password; `noColumn` where it does not name one of `named`;
+  ///   `openQuote` where it has such a value.
   public static func read(
     _ bytes: borrowing SecureBytes, named: [Column: String] = [:]
   ) throws(ForeignFileError) -> Contents {
     guard Secret.isText(bytes.bytes) else { throw .notText }
     let table = try CSVTable(bytes)
-    guard let header = table.rows.first else { throw .unknownFormat }
+    guard let first = table.rows.first else {
+      if let fault = table.fault { throw .openQuote(line: fault.line) }
+      throw .unknownFormat
+    }
     var contents = Contents()
-    var columns: [Column: Int] = [:]
+    let header = try header(first, named, bytes, &contents.unread)
+    for (index, row) in table.rows.enumerated().dropFirst() {
+      let reason = reason(row, header)
+      let found = reason == nil ? try items(row, header.columns, bytes) : []
+      if found.isEmpty {
+        let login = try Login(row, reason == nil ? header.columns : header.open, bytes)
+        contents.left.append(LeftRow(number: index + 1, label: login.label, reason: reason ?? .noSecret))
+      }
+      contents.items += found
+    }
+    if let fault = table.fault {
+      let login = try Login(fault.row, header.open, bytes)
+      contents.left.append(
+        LeftRow(number: table.rows.count + 1, label: login.label, reason: .openQuote(line: fault.line)))
+    }
+    return contents
+  }
+
+  private static func header(
+    _ row: CSVTable.Row, _ named: [Column: String], _ bytes: borrowing SecureBytes, _ unread: inout [String]
+  ) throws(ForeignFileError) -> Header {
+    var header = Header(count: row.count, named: row.filled)
     var names: [String] = []
-    for (index, field) in header.enumerated() {
+    var isOpen = true
+    for (index, field) in row.fields.enumerated() {
       let written = try field.text(bytes)
       names.append(written)
       let name = written.lowercased()
       let column =
         named.first { $0.value.lowercased() == name }?.key ?? Column.allCases.first { $0.names.contains(name) }
-      if let column, columns[column] == nil {
-        columns[column] = index
+      if let column, header.columns[column] == nil {
+        header.columns[column] = index
+        isOpen = isOpen && !column.isSecret
+        if isOpen { header.open[column] = index }
       } else if !ignored.contains(name) {
-        contents.unread.append(written)
+        unread.append(written)
+        isOpen = false
       }
     }
     for name in named.values.sorted() where !names.contains(where: { $0.lowercased() == name.lowercased() }) {
       throw .noColumn(name, has: names)
     }
-    guard columns[.password] != nil else { throw .unknownFormat }
-    for (index, row) in table.rows.enumerated().dropFirst() {
-      let found = try read(row, columns, bytes)
-      if found.items.isEmpty { contents.empty.append((index + 1, found.label)) }
-      contents.items += found.items
-    }
-    return contents
+    guard header.columns[.password] != nil else { throw .unknownFormat }
+    return header
   }
 
-  private static func read(
-    _ row: [CSVTable.Field], _ columns: [Column: Int], _ bytes: borrowing SecureBytes
-  ) throws(ForeignFileError) -> (label: String, items: [ForeignItem]) {
-    var texts: [Column: String] = [:]
-    for (column, index) in columns where !column.isSecret && index < row.count {
-      texts[column] = try row[index].text(bytes)
+  /// Why a row cannot be taken by its columns.
+  private static func reason(_ row: CSVTable.Row, _ header: Header) -> Reason? {
+    // Spreadsheets leave empty fields off at the end of a row, but not the line end.
+    if row.count < header.named, !row.isEnded { return .cutOff }
+    if row.filled > header.named { return .tooManyFields(line: row.line) }
+    // Empty fields at the end lose nothing, unless they are the last columns of a row whose values moved to the right. Then a
+    // value stands behind the password.
+    if row.count > header.count, let password = header.columns[.password], row.filled > password + 1 {
+      return .tooManyFields(line: row.line)
     }
-    let url = texts[.url] ?? ""
-    let server = server(of: url)
-    let user = texts[.user] ?? ""
-    let label = [texts[.label] ?? "", server, user, url].first { !$0.isEmpty } ?? "Password"
-    var attributes = [KeyringFile.schemaName: schema]
-    for (name, value) in [
-      ("url", url), ("server", server), ("user", user), ("realm", texts[.realm] ?? ""), ("group", texts[.group] ?? ""),
-      // Two entries without an address would be one otherwise.
-      ("name", url.isEmpty ? label : ""),
-    ] where !value.isEmpty { attributes[name] = value }
+    return nil
+  }
+
+  /// The fields of a row that are no secrets.
+  private struct Login {
+    let label: String
+    let attributes: [String: String]
+    let created: UInt64
+    let modified: UInt64
+
+    init(_ row: CSVTable.Row, _ columns: [Column: Int], _ bytes: borrowing SecureBytes) throws(ForeignFileError) {
+      var texts: [Column: String] = [:]
+      for (column, index) in columns where !column.isSecret && index < row.fields.count {
+        texts[column] = try row.fields[index].text(bytes)
+      }
+      let url = texts[.url] ?? ""
+      let server = server(of: url)
+      let user = texts[.user] ?? ""
+      let label = [texts[.label] ?? "", server, user, url].first { !$0.isEmpty } ?? "Password"
+      var attributes = [KeyringFile.schemaName: schema]
+      for (name, value) in [
+        ("url", url), ("server", server), ("user", user), ("realm", texts[.realm] ?? ""),
+        ("group", texts[.group] ?? ""),
+        // Two entries without an address would be one otherwise.
+        ("name", url.isEmpty ? label : ""),
+      ] where !value.isEmpty { attributes[name] = value }
+      (self.label, self.attributes) = (label, attributes)
+      (created, modified) = (time(texts[.created]), time(texts[.modified]))
+    }
+  }
+
+  private static func items(
+    _ row: CSVTable.Row, _ columns: [Column: Int], _ bytes: borrowing SecureBytes
+  ) throws(ForeignFileError) -> [ForeignItem] {
+    let login = try Login(row, columns, bytes)
+    var attributes = login.attributes
     var items: [ForeignItem] = []
     for column in Column.allCases where column.isSecret {
-      guard let index = columns[column], index < row.count, !row[index].range.isEmpty else { continue }
+      guard let index = columns[column], index < row.fields.count, !row.fields[index].range.isEmpty else { continue }
       attributes["field"] = column.rawValue
       items.append(
         ForeignItem(
-          label: column == .password ? label : "\(label) (\(column.rawValue))", attributes: attributes,
-          secret: Secret(try row[index].secret(bytes)), created: time(texts[.created]),
-          modified: time(texts[.modified])))
+          label: column == .password ? login.label : "\(login.label) (\(column.rawValue))", attributes: attributes,
+          secret: Secret(try row.fields[index].secret(bytes)), created: login.created, modified: login.modified))
     }
-    return (label, items)
+    return items
   }
 
   /// The host of an address, without a port; empty where it has none.

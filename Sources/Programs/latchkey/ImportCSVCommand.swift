@@ -11,7 +11,8 @@ struct ImportCSVCommand: ParsableCommand {
       Knows the columns of Chromium, Firefox, Apple Passwords, Bitwarden and KeePassXC by their names; --column names \
       others, such as --column password=Kennwort. A row becomes an item with the attributes xdg:schema=\
       \(PasswordTable.schema), url, server, user and field=password. Notes, keys of one-time passwords and further fields \
-      become items of their own, with field=notes, totp or fields. A row without any secret stays behind and is listed.
+      become items of their own, with field=notes, totp or fields. A row without any secret stays behind and is listed. \
+      So does a row with more fields than the first row has names.
       """))
 
   @OptionGroup var choice: ImportChoice
@@ -55,10 +56,8 @@ struct ImportCSVCommand: ParsableCommand {
       let read = [ForeignCollection(name: "login", label: "", items: table.items)]
       try choice.checkNames(among: read)
       try importer.take(read, standard: nil)
-      for row in table.empty {
-        importer.leave(
-          translated("row \(row.number)"), row.label, translated("it has no password, note or other secret"))
-      }
+      for row in table.left { importer.leave(translated("row \(row.number)"), row.label, Self.text(of: row.reason)) }
+      for notice in Self.notices(on: table.left) { importer.note(notice) }
       if !table.unread.isEmpty {
         let list = table.unread.joined(separator: ", ")
         importer.keep(translated("Columns that were not read: \(list). --column gives them a meaning."))
@@ -67,6 +66,49 @@ struct ImportCSVCommand: ParsableCommand {
       return importer
     }
     try importer.finish()
+  }
+
+  private static func text(of reason: PasswordTable.Reason) -> String {
+    switch reason {
+    case .noSecret: translated("it has no password, note or other secret")
+    case .tooManyFields(let line):
+      translated(
+        """
+        it begins on line \(line) and has more fields than the first row has names, so a value with a comma or a quote is \
+        probably not in quotes
+        """)
+    case .cutOff: translated("the file ends in the middle of it")
+    case .openQuote(let line):
+      translated(
+        """
+        a value begins with a quote on line \(line) and does not end with one, so this row and all rows below it were not \
+        read
+        """)
+    }
+  }
+
+  /// The ways to bring the rows that stay behind.
+  private static func notices(on left: [PasswordTable.LeftRow]) -> [String] {
+    var (isWronglyQuoted, canBeCut) = (false, false)
+    for row in left {
+      switch row.reason {
+      case .noSecret: break
+      case .tooManyFields: isWronglyQuoted = true
+      case .cutOff: canBeCut = true
+      case .openQuote: (isWronglyQuoted, canBeCut) = (true, true)
+      }
+    }
+    var notices: [String] = []
+    if isWronglyQuoted {
+      notices.append(
+        translated(
+          """
+          To import such a row, put its value in quotes and write each quote in the value twice: pa,s"s becomes "pa,s""s". \
+          Then import the file again.
+          """))
+    }
+    if canBeCut { notices.append(translated("If the file is cut off, export it once more and import it again.")) }
+    return notices
   }
 
   private func read() throws -> PasswordTable.Contents {
