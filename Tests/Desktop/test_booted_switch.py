@@ -164,6 +164,23 @@ def test_the_name_stays_where_nobody_switched(alice):
         await_owner(session, "gnome-keyring-d")
 
 
+def test_the_bus_starts_latchkey_again_after_it_started_gnome_keyring(alice):
+    """Latchkey's socket is stopped once, and a program calls meanwhile. Then the vault is back, and its daemon ends."""
+    start = "busctl --user call org.freedesktop.DBus / org.freedesktop.DBus StartServiceByName su org.freedesktop.secrets 0"
+    with alice.login() as session:
+        switch(session, alice, "--to latchkey")
+        session.run("systemctl --user stop latchkeyd.socket latchkeyd.service 2>/dev/null")
+        eventually(lambda: session.run(f"{start} >/dev/null 2>&1", check=False).returncode == 0, what="another provider")
+        await_owner(session, "gnome-keyring-d")
+        session.run("systemctl --user restart latchkeyd.socket")
+        switch(session, alice, "--to latchkey")
+        await_owner(session, "latchkeyd")
+        session.run("systemctl --user stop latchkeyd.service 2>/dev/null")
+        eventually(lambda: queue(session) == [], what="the name without an owner")
+        session.run(start)
+        assert queue(session) == ["latchkeyd"]
+
+
 def test_an_agent_with_keys_that_would_be_lost_stays(alice):
     with alice.login() as session:
         session.run(f"{TOOLS}/autostart")

@@ -36,6 +36,37 @@ def test_the_portals_frontend_starts_the_daemon(alice):
         assert owners[0] == owners[1] != ""
 
 
+START = "busctl --user call org.freedesktop.DBus / org.freedesktop.DBus StartServiceByName su org.freedesktop.secrets 0"
+LINK = "$XDG_RUNTIME_DIR/dbus-1/services/org.freedesktop.secrets.service"
+
+
+def take_the_link_away(session, account, away):
+    """Takes away the link to Latchkey's file until the bus keeps to another provider's, which is read after the link."""
+    folder = f"{account.home}/.local/share/dbus-1/services"
+    session.run(f"mkdir -p {folder}; printf '[D-BUS Service]\\nName=org.freedesktop.secrets\\nExec=/bin/false\\n' >{folder}/org.freedesktop.secrets.service")
+    session.run(away)
+    starts_other = lambda: "exited with status 1" in session.run(START, check=False).stdout
+    eventually(starts_other, what="the bus, which starts the other provider")
+
+
+def test_the_bus_starts_the_daemon_after_the_socket_was_stopped(alice):
+    with alice.login() as session:
+        take_the_link_away(session, alice, "systemctl --user stop latchkeyd.socket latchkeyd.service 2>/dev/null")
+        session.run("systemctl --user restart latchkeyd.socket")
+        session.run(START)
+        assert session.run("systemctl --user is-active latchkeyd.service").stdout == "active\n"
+
+
+def test_a_switch_has_the_bus_start_the_daemon(alice):
+    with alice.login() as session:
+        target = session.run(f"readlink {LINK}").stdout.strip()
+        take_the_link_away(session, alice, f"rm {LINK}; systemctl --user stop latchkeyd.service 2>/dev/null")
+        session.run(f"ln -s {target} {LINK}; latchkey switch --to latchkey")
+        session.run("systemctl --user stop latchkeyd.service 2>/dev/null")
+        session.run(START)
+        assert session.run("systemctl --user is-active latchkeyd.service").stdout == "active\n"
+
+
 def test_hardening_is_in_force(alice):
     with alice.login() as session:
         session.store("of default", app="default")

@@ -88,7 +88,7 @@ struct NameExamination {
     }
   }
 
-  /// The program that the bus would start for the name.
+  /// The program that the bus would start for the name, by its service files. No call asks the bus which of them it has read.
   private func activation() -> Finding {
     let id = "activation"
     let ours = "/dbus-1/services/\(NameExamination.name).latchkey.service"
@@ -113,13 +113,13 @@ struct NameExamination {
             "chmod go-w \(places.joined(separator: " "))"
               + " && busctl --user call org.freedesktop.DBus / org.freedesktop.DBus ReloadConfig"))
       }
-      return .ok(id, translated("the bus starts latchkeyd for the name"))
+      return .ok(id, translated("the service files have the bus start latchkeyd for the name"))
     }
     if root.contains(link) {
       return Finding(id, .warning, translated("\(link) makes the bus start another program"), fix: fix)
     }
     let other = folders.map { "\($0)/dbus-1/services/\(NameExamination.name).service" }.first { root.contains($0) }
-    guard let other else { return .ok(id, translated("the bus starts latchkeyd for the name")) }
+    guard let other else { return .ok(id, translated("the service files have the bus start latchkeyd for the name")) }
     return Finding(
       id, .warning, translated("\(link) is missing, so the bus may start what \(other) names"),
       fix: fix)

@@ -92,6 +92,7 @@ struct SwitchSession {
   /// - Returns: the steps that are left to the person.
   func takeOver() -> [String] {
     reloadManager()
+    reloadBus()
     var left: [String] = []
     // The parts of gnome-keyring that ran, to start those again that have nothing to do with secrets.
     let hadAgent = agent.isRunning
@@ -202,7 +203,7 @@ struct SwitchSession {
   func handBack(former: [Provider]) -> [String] {
     reloadManager()
     stopLatchkey()
-    try? bus.ask("ReloadConfig") { _ in }
+    reloadBus()
     for provider in former {
       for unit in provider.units where UnitFiles(root: Self.root, home: home).path(unit) != nil {
         manage("StartUnit", unit)
@@ -245,7 +246,10 @@ struct SwitchSession {
     }
   }
 
-  // MARK: The user manager
+  // MARK: The bus and the user manager
+
+  /// Has the bus read its service files again. It does not watch all of their folders, and keeps to a file that it once chose.
+  private func reloadBus() { try? bus.ask("ReloadConfig") { _ in } }
 
   private func reloadManager() {
     try? bus.call("/org/freedesktop/systemd1", "\(BusQuestions.manager).Manager", "Reload") { _ in }
