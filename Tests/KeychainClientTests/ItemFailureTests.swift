@@ -36,6 +36,24 @@ struct ItemFailureTests {
     #expect(cause(.refused) == .wrongAnswer)
     #expect(cause(.fingers) == .otherFingers)
     #expect(cause(.unavailable) == .nobodyToAsk)
+    #expect(cause(.withdrawn) == .withdrawnPrompt)
+  }
+
+  @Test(
+    "A prompt that the vault took away is the cause, unless the session is locked now",
+    arguments: [
+      ("sealed" as String?, FailureCause.withdrawnPrompt), ("unlocked", .withdrawnPrompt), (nil, .withdrawnPrompt),
+      ("locked", .locked),
+    ])
+  func withdrawn(state: String?, cause: FailureCause) throws {
+    let failure = try #require(ItemFailure(PromptOutcome.withdrawn))
+    #expect(failure.explained(byState: state) == ItemFailure(errSecInteractionNotAllowed, cause))
+  }
+
+  @Test("A sealed vault is the cause where no prompt was open")
+  func sealed() {
+    #expect(ItemFailure(errSecInteractionNotAllowed).explained(byState: "sealed").cause == .sealed)
+    #expect(ItemFailure(errSecInteractionNotAllowed, .askingForbidden).explained(byState: "sealed").cause == .sealed)
   }
 
   @Test(

@@ -28,8 +28,18 @@ struct ExplainedStore: ItemStore {
   private func explained<Result>(_ call: () throws(ItemFailure) -> Result) throws(ItemFailure) -> Result {
     do { return try call() } catch {
       guard error.status == errSecInteractionNotAllowed else { throw error }
-      throw ItemFailure(error.status, FailureCause(vaultState: try? store.vaultState()) ?? error.cause)
+      throw error.explained(byState: try? store.vaultState())
     }
+  }
+}
+
+extension ItemFailure {
+  /// The same failure, with the vault's state as its cause if that is why something is locked.
+  func explained(byState vaultState: String?) -> ItemFailure {
+    let found = FailureCause(vaultState: vaultState)
+    // A vault that restarted beneath a prompt is sealed, but somebody had unlocked it before.
+    if cause == .withdrawnPrompt, found == .sealed { return self }
+    return ItemFailure(status, found ?? cause)
   }
 }
 

@@ -51,7 +51,7 @@ extension ItemFailure {
     case .fingers: self.init(errSecAuthFailed, .otherFingers)
     case .unavailable:
       self.init(errSecInteractionNotAllowed, control?.requiresFinger == true ? .noFinger : .nobodyToAsk)
-    case .withdrawn: self.init(errSecInteractionNotAllowed)
+    case .withdrawn: self.init(errSecInteractionNotAllowed, .withdrawnPrompt)
     case .duplicate: self.init(errSecDuplicateItem)
     }
   }

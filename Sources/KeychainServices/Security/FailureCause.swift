@@ -20,6 +20,8 @@ package enum FailureCause: Hashable, Sendable {
   case sealed
   /// A screen locker is up, or somebody locked the vault.
   case locked
+  /// The vault took a prompt away before the person had answered: it was locked, or its program restarted.
+  case withdrawnPrompt
   /// The person would have to be asked, and the program forbids it.
   case askingForbidden
   /// The person would have to be asked, and nothing can show the prompt.
@@ -71,6 +73,8 @@ package enum FailureCause: Hashable, Sendable {
     case .sealed:
       "Nobody has unlocked the vault in this session yet. Log in with the password, or run 'latchkey unlock'."
     case .locked: "The session is locked. Unlock the screen, or run 'latchkey unlock'."
+    case .withdrawnPrompt:
+      "The vault was locked or restarted while a prompt was open. Run 'latchkey unlock' if it is still locked, then try again."
     case .askingForbidden:
       "The item requires the person, and the program forbids asking. Allow it with kSecUseAuthenticationUI or the context."
     case .nobodyToAsk:

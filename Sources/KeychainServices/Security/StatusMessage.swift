@@ -5,7 +5,7 @@ public import Foundation
 ///
 /// Some codes have several causes on Linux. If the last `SecItem` call on this thread returned such a code, a sentence
 /// follows that names the cause and what to do. For `errSecInteractionNotAllowed` the causes are: the session is locked,
-/// nobody has logged in with a password, or nobody can be asked.
+/// nobody has logged in with a password, the vault took a prompt away, or nobody can be asked.
 ///
 /// - Parameters:
 ///   - status: Any code.
