@@ -66,6 +66,13 @@ import Testing
     let system = try Self.system(.debian)
     let fix = Finding.Fix.command("sudo pam-auth-update --enable latchkey")
     #expect(Self.findings(system).allSatisfy { $0.fix == fix })
+    // It leaves files alone that somebody edited, and ends with 0.
+    for finding in Self.findings(system) {
+      let advice = try #require(finding.advice)
+      #expect(advice.contains("local modifications") && advice.contains("Do not use --force"))
+      #expect(advice.contains("'auth optional pam_latchkey.so' | sudo tee -a /etc/pam.d/common-auth"))
+      #expect(advice.contains("/usr/share/doc/libpam-latchkey/README.md"))
+    }
     // Enabled already, and taken out of one file by hand: enabling again would do nothing.
     #expect(try system.run("sudo pam-auth-update --enable latchkey") == 0)
     try system.put("/var/lib/pam/auth", "Module: latchkey\noptional\tpam_latchkey.so\n")

@@ -7,6 +7,8 @@ import Testing
 private let turnedOffWays = [
   ("/home/anna/.config", "", "systemctl --user unmask latchkeyd.socket latchkeyd.service"),
   ("/home/anna/.config", "/home/anna/.local/state/latchkey/switch.json", "'latchkey switch --to latchkey'"),
+  // A record of other changes says nothing of masks that somebody made by hand.
+  ("/home/anna/.config", "/home/anna/.local/state/latchkey/switch.json ", "systemctl --user unmask latchkeyd.socket"),
   ("/etc", "", "sudo systemctl --global unmask latchkeyd.socket latchkeyd.service"),
   ("/etc", "/etc/latchkey/switch.json", "'sudo latchkey switch --to latchkey --all-users'"),
 ]
@@ -281,7 +283,14 @@ private let turnedOffWays = [
     let system = try Self.system()
     for kind in ["socket", "service"] { try system.link("\(folder)/systemd/user/latchkeyd.\(kind)", to: "/dev/null") }
     try system.put("/dev/null", "")
-    if !record.isEmpty { try system.put(record, "") }
+    let isOfOthers = record.hasSuffix(" ")
+    let changed = isOfOthers ? "gnome-keyring-daemon.socket" : "latchkeyd.socket"
+    if !record.isEmpty {
+      try system.put(isOfOthers ? String(record.dropLast()) : record, #"{"changes":[{"path":"/\#(changed)"}]}"#)
+    }
+    for (path, text) in Distributions.debian where path != "/usr/share/pam-configs/latchkey" {
+      try system.put(path, text)
+    }
     try system.put("/usr/bin/keepassxc", "")
     try system.put("\(Self.home)/.config/keepassxc/keepassxc.ini", "[FdoSecrets]\nEnabled=true\n")
     try system.process(12, "keepassxc", uid: Int(getuid()))
@@ -301,6 +310,11 @@ private let turnedOffWays = [
       #expect(findings.one(id)?.condition == .ok)
     }
     #expect((MachineSwitch(root: system.root).mask != nil) == (folder == "/etc"))
+    // No stack needs the module where all users are without Latchkey.
+    let login = try #require(findings.one("pam.login"))
+    #expect(login.condition == (folder == "/etc" ? .ok : .broken) && login.found.contains("not in auth"))
+    try system.put("/etc/pam.d/login", "@include nowhere\n")
+    #expect(Self.findings(system, facts).one("pam.login")?.condition == .broken, "nobody can log in")
   }
 
   // MARK: - the name
@@ -391,7 +405,15 @@ private let turnedOffWays = [
 
   @Test func vault() throws {
     let found = try told("vault", { $0.vault = .known(Self.vault(problems: ["vault.db: damaged", "x"])) })
-    #expect(found.condition == .broken && found.found == "vault.db: damaged; x")
+    #expect(found.condition == .broken && found.found == "vault.db: damaged; x" && found.command == nil)
+    var changed = Self.facts()
+    changed.vault = .known(
+      .init(
+        deviceKey: "tpm", isMemoryLocked: true, isFirstUnlocked: false, path: "/v", problems: ["changed"],
+        lockSources: ["logind"], needsFormerPassword: true))
+    let former = try #require(Self.findings(try Self.system(), changed).one("vault"))
+    #expect(former.condition == .broken && former.command == "latchkey unlock")
+    #expect(former.advice?.contains("the former one or the recovery code") == true)
     for (backend, condition) in [
       ("tpm", Finding.Condition.ok), ("host", .ok), ("", .ok), ("file", .warning), ("unavailable", .broken),
     ] {
@@ -404,6 +426,16 @@ private let turnedOffWays = [
     for id in ["vault", "device-key", "memory.locked"] {
       #expect(try told(id, { $0.vault = .unknown("why") }) == .unknown(id, "why"))
     }
+  }
+
+  @Test("Where a backup helps only, it is said that an empty vault comes first")
+  func startAgain() throws {
+    let found = try told("vault.files", { _ in }) {
+      for name in ["keybag", "keybag.copy"] { try $0.put("\(Self.home)/.local/share/latchkey/\(name)", "cut") }
+    }
+    let words = try #require(found.advice).split(separator: "'").map(String.init)
+    #expect(
+      words.filter { $0.hasPrefix("latchkey ") } == ["latchkey start-empty", "latchkey unlock", "latchkey restore"])
   }
 
   @Test("An account by which no password fits cannot have a vault")

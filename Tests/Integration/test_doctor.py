@@ -296,6 +296,46 @@ def test_files_that_were_moved_while_in_use_are_found(session):
     assert check["state"] == "broken" and "Move them back" in check["advice"]
 
 
+def test_logins_without_the_module_are_no_fault_where_latchkey_is_off_for_all(session, machine):
+    """As after `pam-auth-update --disable latchkey` and `systemctl --global mask`."""
+    (machine / "etc/systemd/user").mkdir(parents=True)
+    (machine / "etc/pam.d/login").write_text("".join(line for line in SERVICE.splitlines(True) if "latchkey" not in line))
+    session.stop_daemon()
+    assert report(session, machine)[2]["pam.login"]["state"] == "broken"
+    for kind in ("socket", "service"):
+        (machine / f"etc/systemd/user/latchkeyd.{kind}").symlink_to("/dev/null")
+    check = report(session, machine)[2]["pam.login"]
+    assert check["state"] == "ok" and "not needed while Latchkey is off" in check["found"] and check["command"] is None
+
+
+def test_edited_files_of_pam_have_another_way(session, machine):
+    """pam-auth-update leaves them alone, and ends with 0."""
+    session.stop_daemon()
+    (machine / "etc/os-release").write_text("ID=debian\n")
+    for name in ("usr/share/pam-configs/latchkey", "usr/sbin/pam-auth-update"):
+        (machine / name).parent.mkdir(parents=True, exist_ok=True)
+        (machine / name).touch()
+    (machine / "etc/pam.d/common-auth").write_text("auth requisite pam_unix.so\n")
+    (machine / "etc/pam.d/common-session").write_text("session optional pam_systemd.so\n")
+    (machine / "etc/pam.d/common-password").write_text("password required pam_unix.so\n")
+    for name in ("login", "sshd"):
+        (machine / "etc/pam.d" / name).write_text("".join(f"@include common-{kind}\n" for kind in ("auth", "session", "password")))
+    check = report(session, machine)[2]["pam.login"]
+    assert check["command"] == "sudo pam-auth-update --enable latchkey" and "Do not use --force" in check["advice"]
+    text = doctor(session, machine).stdout
+    assert text.count("Do not use --force") == 1 and "fix: as above" in text, "once for all of them"
+
+
+def test_a_password_that_root_changed_has_the_command_that_asks_for_the_former(session):
+    session.login()
+    session.logout()
+    session.login("another password")
+    assert session.status()["needs_former_password"]
+    done = session.run("latchkey", "doctor", "--home", session.home, "--json")
+    check = next(check for check in json.loads(done.stdout)["checks"] if check["id"] == "vault")
+    assert check["state"] == "broken" and check["command"] == "latchkey unlock"
+
+
 def test_a_latchkey_that_was_turned_off_is_no_fault(session, machine):
     """As `latchkey switch --back` and `systemctl --user mask` leave it."""
     units = machine / "home/x/.config/systemd/user"

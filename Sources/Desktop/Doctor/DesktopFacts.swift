@@ -28,11 +28,13 @@ public struct DesktopFacts: Sendable {
     public let problems: [String]
     /// Where it hears of locked screens from.
     public let lockSources: [String]
+    /// Whether the login password was changed without Latchkey, and the vault waits for the former one.
+    public let needsFormerPassword: Bool
 
     /// Puts them together.
     public init(
       deviceKey: String, isMemoryLocked: Bool, isFirstUnlocked: Bool, path: String, problems: [String],
-      lockSources: [String]
+      lockSources: [String], needsFormerPassword: Bool = false
     ) {
       self.deviceKey = deviceKey
       self.isMemoryLocked = isMemoryLocked
@@ -40,6 +42,7 @@ public struct DesktopFacts: Sendable {
       self.path = path
       self.problems = problems
       self.lockSources = lockSources
+      self.needsFormerPassword = needsFormerPassword
     }
   }
 

@@ -20,10 +20,13 @@ public struct Doctor: Sendable {
   /// The finding about the owner of the secrets' name alone.
   public func nameFinding() -> Finding { NameExamination(root: root, facts: facts).owner() }
 
+  /// The finding about the vault's files alone.
+  public func vaultFilesFinding() -> Finding { VaultFilesExamination(root: root, facts: facts).finding() }
+
   /// The findings of every check, always in the same order.
   public func findings() -> [Finding] {
     var findings = ModuleExamination(root: root, program: program).findings()
-    findings += PAMExamination(root: root).findings()
+    findings += PAMExamination(root: root, isOff: UnitExamination(root: root, facts: facts).isOffForAll).findings()
     findings += OwnServices(root: root, uid: facts.uid).findings()
     findings += UnitExamination(root: root, facts: facts).findings()
     findings += NameExamination(root: root, facts: facts).findings()

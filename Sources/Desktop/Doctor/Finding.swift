@@ -42,17 +42,25 @@ public struct Finding: Equatable, Sendable {
   public let found: String
   /// The fix; nil if nothing is wrong, or no fix is known.
   public let fix: Fix?
+  /// A remark on the command of the fix, such as another way for machines where it does nothing; nil if there is none.
+  public let remark: String?
 
   /// The command line that fixes it; nil if there is none.
   public var command: String? {
     if case .command(let line)? = fix { line } else { nil }
   }
 
-  init(_ id: String, _ condition: Condition, _ found: String, fix: Fix? = nil) {
+  /// A step that no command does, or the remark; nil if there is neither.
+  public var advice: String? {
+    if case .advice(let text)? = fix { text } else { remark }
+  }
+
+  init(_ id: String, _ condition: Condition, _ found: String, fix: Fix? = nil, remark: String? = nil) {
     self.id = id
     self.condition = condition
     self.found = found
     self.fix = condition == .ok ? nil : fix
+    self.remark = condition == .ok ? nil : remark
   }
 
   /// The same where Latchkey was turned off.

@@ -3,6 +3,8 @@ import LatchkeyGettext
 /// Looks at the PAM files: whether the module is where logins, lockers and changed passwords come by.
 struct PAMExamination {
   let root: SystemRoot
+  /// Whether an administrator turned Latchkey off for all users, so that no stack needs the module.
+  var isOff = false
 
   /// A problem with one kind of line of one service.
   struct Problem: Equatable {
@@ -56,9 +58,11 @@ struct PAMExamination {
       let remarks = problems.map { "; \($0.text)" }.joined()
       return .ok(id, translated("in the right place in \(PAMExamination.list(kinds.map(\.rawValue)))\(remarks)"))
     }
-    let fix = worst == .unknown ? nil : PAMFix(root: root).fix(name, service, problems)
-    let texts = problems.filter { $0.condition != .ok }.map(\.text)
-    return Finding(id, worst, texts.joined(separator: "; "), fix: fix)
+    let texts = problems.filter { $0.condition != .ok }.map(\.text).joined(separator: "; ")
+    if isOff { return Finding(id, worst, texts).whileOff }
+    let fixes = PAMFix(root: root)
+    let fix = worst == .unknown ? nil : fixes.fix(name, service, problems)
+    return Finding(id, worst, texts, fix: fix, remark: fix.flatMap(fixes.remark))
   }
 
   static func list(_ words: [String]) -> String {

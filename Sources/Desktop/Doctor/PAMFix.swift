@@ -82,7 +82,20 @@ struct PAMFix {
     else {
       return [candidate]
     }
-    return [Candidate(command: "sudo pam-auth-update --enable latchkey", outcome: candidate.outcome)]
+    return [Candidate(command: Self.enabling, outcome: candidate.outcome)]
+  }
+
+  private static let enabling = "sudo pam-auth-update --enable latchkey"
+
+  /// pam-auth-update leaves files alone that somebody edited, and its exit status is 0 then.
+  func remark(_ fix: Finding.Fix) -> String? {
+    guard fix == .command(Self.enabling) else { return nil }
+    let lines = appending(lacking { "/etc/pam.d/common-\($0.rawValue)" }).command
+    return translated(
+      """
+      If it reports local modifications, it changed nothing. Do not use --force, which drops them. Add the lines by hand, as \
+      with: \(lines). /usr/share/doc/libpam-latchkey/README.md says where they belong.
+      """)
   }
 
   /// authselect writes the shared files anew, but from a profile, which can be one's own.

@@ -24,12 +24,18 @@ struct UnitExamination {
   /// Whether somebody turned Latchkey off: nobody masks both units by mistake.
   var isOff: Bool { [UnitExamination.socket, UnitExamination.service].allSatisfy { files.mask($0) != nil } }
 
+  /// Whether an administrator turned it off for all users, and no file of the person's own counts instead.
+  var isOffForAll: Bool {
+    let shared = UnitFiles(root: root, home: nil)
+    return isOff && [UnitExamination.socket, UnitExamination.service].allSatisfy { shared.mask($0) != nil }
+  }
+
   /// A unit that is kept from being started.
   private func masked(_ id: String, _ unit: String) -> Finding? {
     guard let path = files.mask(unit) else { return nil }
     let isOwn = path.hasPrefix(facts.home + "/")
     if isOff { return off(id, path, isOwn: isOwn) }
-    if isOwn && root.contains("\(facts.home)/.local/state/latchkey/switch.json") {
+    if isOwn && OwnSwitch(root: root, home: facts.home).isHandedBack {
       return Finding(
         id, .broken, translated("masked by \(path), since 'latchkey switch --back'"), fix: Provider.fix(root))
     }
@@ -46,10 +52,10 @@ struct UnitExamination {
 
   private func off(_ id: String, _ path: String, isOwn: Bool) -> Finding {
     let command =
-      if isOwn && root.contains("\(facts.home)/.local/state/latchkey/switch.json") {
+      if isOwn && OwnSwitch(root: root, home: facts.home).isHandedBack {
         Provider.takeOver(root)
       } else if isOwn {
-        "systemctl --user unmask \(Self.socket) \(Self.service) && systemctl --user start \(Self.socket)"
+        OwnSwitch.unmask
       } else {
         MachineSwitch(root: root).unmask
       }

@@ -16,8 +16,14 @@ struct VaultExamination {
     case .unknown(let why): return .unknown(id, why)
     case .known(let vault):
       if vault.problems.isEmpty { return .ok(id, vault.path) }
+      let found = vault.problems.joined(separator: "; ")
+      if vault.needsFormerPassword {
+        return Finding(
+          id, .broken, found, fix: .command("latchkey unlock"),
+          remark: translated("It asks for your present password, then for the former one or the recovery code."))
+      }
       return Finding(
-        id, .broken, vault.problems.joined(separator: "; "),
+        id, .broken, found,
         fix: .advice(
           translated(
             "See the other findings and 'latchkey status'. If a file is damaged, 'latchkey unlock' heals what can be healed."

@@ -99,7 +99,7 @@ struct VaultFilesExamination {
         translated(
           """
           Put one of them back in \(folder) from a backup of the disk. If there is none, run 'latchkey start-empty', then \
-          'latchkey restore' with a backup.
+          'latchkey unlock', which creates an empty vault, then 'latchkey restore' with a backup.
           """))
     }
   }
@@ -120,7 +120,7 @@ struct VaultFilesExamination {
         translated(
           """
           Put vault.db back in \(folder) from a backup of the disk. If there is none, run 'latchkey start-empty', then \
-          'latchkey restore' with a backup.
+          'latchkey unlock', which creates an empty vault, then 'latchkey restore' with a backup.
           """))
     }
   }

@@ -70,17 +70,11 @@ struct DoctorCommand: ParsableCommand {
     /// With the same keys for every check.
     func encode(to encoder: any Encoder) throws {
       var out = encoder.container(keyedBy: CodingKeys.self)
-      var (command, advice): (String?, String?) = (nil, nil)
-      switch finding.fix {
-      case .command(let line): command = line
-      case .advice(let text): advice = text
-      case nil: break
-      }
       try out.encode(finding.id, forKey: .id)
       try out.encode(finding.condition.rawValue, forKey: .state)
       try out.encode(finding.found, forKey: .found)
-      try out.encode(command, forKey: .command)
-      try out.encode(advice, forKey: .advice)
+      try out.encode(finding.command, forKey: .command)
+      try out.encode(finding.advice, forKey: .advice)
     }
   }
 
@@ -95,7 +89,12 @@ struct DoctorCommand: ParsableCommand {
           + finding.id.filling(column: idWidth) + finding.found)
       switch finding.fix {
       case .command(let line):
-        lines.append("  " + (commands.insert(line).inserted ? translated("fix: \(line)") : translated("fix: as above")))
+        guard commands.insert(line).inserted else {
+          lines.append("  " + translated("fix: as above"))
+          continue
+        }
+        lines.append("  " + translated("fix: \(line)"))
+        if let remark = finding.remark { lines.append("  \(remark)") }
       case .advice(let text): lines.append("  " + translated("fix: \(text)"))
       case nil: break
       }

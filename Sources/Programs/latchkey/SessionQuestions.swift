@@ -37,13 +37,15 @@ struct SessionQuestions {
       facts.systemUnits = .unknown(translated("there is no system bus"))
     }
     facts.vault = vault(facts)
-    facts.lockedAccount = lockedAccount
+    facts.lockedAccount = Self.lockedAccount
     return facts
   }
 
+  /// The name of the person's account, where no password fits it.
+  ///
   /// passwd(1) may read the shadow file. It says all that the account's line has only where there is one: the password of a
   /// directory's account is elsewhere. Root often has no password, and needs no vault.
-  private var lockedAccount: String? {
+  static var lockedAccount: String? {
     guard getuid() != 0, let account = Account(uid: getuid()), account.isShadowed, (try? Sodium.initialize()) != nil,
       let nothing = try? SecureBytes(count: 0),
       let outcome = try? ChildProgram(name: "passwd", arguments: ["-S"]).run(nothing), outcome.isDone
@@ -62,6 +64,19 @@ struct SessionQuestions {
     return finding.condition == .broken ? finding : nil
   }
 
+  /// The ways to bring back a vault whose files cannot be used, each a line for a person; empty where they can be used.
+  ///
+  /// - Parameter folder: the vault's.
+  static func waysToRepair(_ folder: String) -> [String] {
+    let below = "/.local/share/latchkey"
+    guard folder.hasSuffix(below) else { return [] }
+    let facts = DesktopFacts(uid: getuid(), home: String(folder.dropLast(below.utf8.count)), runtime: "")
+    let finding = Doctor(root: SystemRoot(), facts: facts, program: "/proc/self/exe").vaultFilesFinding()
+    guard finding.condition == .broken else { return [] }
+    let way = finding.command.map { translated("Run '\($0)'.") } ?? finding.advice
+    return ["\(finding.found)."] + (way.map { [$0] } ?? [])
+  }
+
   /// A connection to the socket would start a daemon that does not run.
   private func vault(_ facts: DesktopFacts) -> Known<DesktopFacts.Vault> {
     if let units = facts.userUnits.value, units["latchkeyd.service"]?.active != "active" {
@@ -74,7 +89,8 @@ struct SessionQuestions {
         DesktopFacts.Vault(
           deviceKey: status.deviceKey, isMemoryLocked: status.memoryLocked && status.swappableSecrets == 0,
           isFirstUnlocked: status.firstUnlocked, path: status.vaultPath,
-          problems: status.problems.map(Answers.told), lockSources: status.lockSources.map(Answers.told)))
+          problems: status.problems.map(Answers.told), lockSources: status.lockSources.map(Answers.told),
+          needsFormerPassword: status.needsFormerPassword))
     } catch {
       return .unknown(
         error == .noDaemon
