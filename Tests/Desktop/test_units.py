@@ -105,7 +105,15 @@ def test_a_masked_socket_is_said_to_be(alice):
     with alice.login() as session:
         session.run("systemctl --user mask --now latchkeyd.socket latchkeyd.service 2>/dev/null")
         done = session.run("latchkey status", check=False)
-        assert done.returncode == 3 and "is masked" in done.stdout and "'latchkey switch --to latchkey'" in done.stdout
+        assert done.returncode == 3 and "is masked" in done.stdout and "switch" not in done.stdout
+        assert "systemctl --user unmask latchkeyd.socket latchkeyd.service" in done.stdout
+        # Each command is enough.
+        session.run("systemctl --user unmask latchkeyd.socket latchkeyd.service && systemctl --user start latchkeyd.socket")
+        assert session.run("latchkey status", check=False).returncode == 0
+        session.run("latchkey switch --back")
+        done = session.run("latchkey status", check=False)
+        assert done.returncode == 3 and "'latchkey switch --to latchkey'" in done.stdout
+        session.run("latchkey switch --to latchkey")
 
 
 def test_a_socket_that_an_administrator_masked_is_said_to_be(alice):

@@ -296,7 +296,7 @@ def test_needs_an_unlocked_vault(session):
             assert done.returncode == FAILED and words in done.stderr and done.stdout == "", done.stderr
         assert not (session.home / "b").exists()
 
-    refused("log in first")
+    refused("no vault is unlocked: run 'latchkey unlock' first")
     assert session.login().returncode == 0
     session.lock()
     refused("latchkey unlock")

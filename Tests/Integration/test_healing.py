@@ -169,6 +169,26 @@ def test_an_application_has_the_same_secret_after_healing(session):
     peer.close()
 
 
+def test_a_keybag_and_its_copy_that_are_both_cut_have_a_way_out(session):
+    """Nothing says that a new vault comes, and no file that could be the last whole one is offered for deletion."""
+    assert session.login().returncode == 0
+    session.store("first", "n", "1")
+    session.stop_daemon()
+    whole = (session.vault / "keybag").read_bytes()
+    (session.vault / "keybag.damaged-20250101-000000").write_bytes(whole)
+    for name in ("keybag", "keybag.copy"):
+        (session.vault / name).write_bytes(whole[:100])
+    session.start_daemon()
+    session.login()
+    text = session.run("latchkey", "status").stdout
+    assert "creates the vault" not in text and "not created yet" not in text and "delete" not in text, text
+    assert "keybag.damaged-20250101-000000" in text and "Keep them" in text
+    ways = [text.index(f"'latchkey {command}'") for command in ("start-empty", "unlock", "restore")]
+    assert ways == sorted(ways)
+    done = session.run("latchkey", "unlock", "--stdin", input=f"{session.password}\n")
+    assert done.returncode != 0 and "'latchkey start-empty'" in done.stderr, done.stderr
+
+
 @pytest.mark.parametrize("is_damaged", [True, False], ids=["damaged", "whole"])
 def test_a_copy_that_a_process_left_takes_the_place_of_a_damaged_database_only(kept, is_damaged):  # noqa: F811
     kept.run("latchkey", "history", "make", check=True)

@@ -192,6 +192,19 @@ def test_status_tells_damaged_files_from_another_vaults_keybag(person):
     assert re.search("repaired.*\n  /v/vault.db.damaged-1\n.*delete it", output)
 
 
+@pytest.mark.parametrize("words, lacks", [("L 2025-05-20 0 99999 7 -1", True), ("P 2025-05-20 0 99999 7 -1", False)])
+def test_status_says_that_an_account_without_a_password_gets_no_vault(person, words, lacks):
+    folder = person.folder / "programs"
+    folder.mkdir()
+    (folder / "passwd").write_text(f"#!/bin/sh\n[ \"$*\" = -S ] && echo {PERSON.pw_name} {words}\n")
+    (folder / "passwd").chmod(0o755)
+    person.environment["PATH"] = f"{folder}:{person.environment.get('PATH', os.environ['PATH'])}"
+    person.daemon(status(state=SEALED, first=False, vault="/v", generation=0))
+    text = person.run("status").stdout
+    assert ("which creates the vault" in text) != lacks
+    assert (f"'sudo passwd {PERSON.pw_name}'" in text and "mask latchkeyd.socket" in text) == lacks
+
+
 def test_status_of_nothing_has_every_key(person):
     person.daemon(status(state=SEALED, first=False, memory=False, sources=(), classes=(), vault="", generation=0,
                          device="", owner="nobody", items=0, collections=0))
@@ -230,7 +243,10 @@ def test_a_daemon_that_makes_no_sense(person, answer):
 def test_no_daemon(person, command):
     done = person.run(*command, stdin=subprocess.DEVNULL)
     assert done.returncode == NO_VAULT and done.stdout == ""
-    assert f"{person.login.runtime}/latchkey/control" in done.stderr and "systemctl --user start" in done.stderr
+    assert f"{person.login.runtime}/latchkey/control" in done.stderr
+    # A user manager that ran before the installation has to read the units first.
+    start = "'systemctl --user daemon-reload && systemctl --user start latchkeyd.socket', then run 'latchkey unlock'"
+    assert start in done.stderr
     person.daemon().close(remove=False)
     person.login.daemons.clear()
     assert person.run(*command, stdin=subprocess.DEVNULL).returncode == NO_VAULT

@@ -76,7 +76,7 @@ final class ArchiveService {
     guard vault.isUnlocked else {
       throw Refusal(
         reason: vault.hasDatabase
-          ? "the vault is locked: run 'latchkey unlock' first" : "no vault is unlocked: log in first")
+          ? "the vault is locked: run 'latchkey unlock' first" : "no vault is unlocked: run 'latchkey unlock' first")
     }
   }
 

@@ -159,7 +159,7 @@ final class HistoryService {
     if !vault.history.policy.isOn { return "generations are off in \(keeper.path)" }
     if !vault.isUnlocked {
       return vault.hasDatabase
-        ? "it is locked: run 'latchkey unlock' first" : "there is no vault that is open: log in first"
+        ? "it is locked: run 'latchkey unlock' first" : "there is no vault that is open: run 'latchkey unlock' first"
     }
     if vault.isDamaged { return "the vault is damaged; 'latchkey status' says how" }
     return vault.isRotating

@@ -49,7 +49,7 @@ enum Failure: Error {
         ?? translated(
           """
           no vault is running: no program listens at \(path).
-          Start it with 'systemctl --user start latchkeyd.socket', or log in again.
+          \(Self.start)
           """)
     case .strangeDaemon(let path):
       translated(
@@ -110,16 +110,40 @@ enum Failure: Error {
     } else if error.isStandard("Disconnected") || error.isStandard("NoReply") {
       self = .silent
     } else {
-      self = .declined(error.message)
+      self = .declined(error.message + Self.withoutVault(error))
     }
+  }
+
+  /// A second line where there is no vault, and the account has no password that could create one.
+  private static func withoutVault(_ error: BusError) -> String {
+    guard error.message.contains(text: "there is no vault yet"), let ways = StatusCommand.waysWithoutPassword
+    else { return "" }
+    return "\n\(ways)"
+  }
+
+  /// A user manager that ran before the installation does not start the socket, and stays while one process of a former
+  /// session does, so another login may not help.
+  private static var start: String {
+    translated(
+      """
+      Start it with 'systemctl --user daemon-reload && systemctl --user start latchkeyd.socket', then run 'latchkey unlock'. \
+      A login starts it too, once nothing of your former sessions runs any more.
+      """)
   }
 
   /// Says that systemd may not start the vault, as after 'latchkey switch --back'; nil where it may.
   private static var masked: String? {
     // An administrator's mask comes first: while it is there, the person's own command does nothing.
     if let masked = maskedForAll { return masked }
-    guard UnitFiles(root: SystemRoot(), home: Account(uid: getuid())?.home).mask("latchkeyd.socket") != nil else {
-      return nil
+    guard let home = Account(uid: getuid())?.home,
+      let path = UnitFiles(root: SystemRoot(), home: home).mask("latchkeyd.socket")
+    else { return nil }
+    guard OwnSwitch(root: SystemRoot(), home: home).isHandedBack else {
+      return translated(
+        """
+        no vault is running: latchkeyd.socket is masked by \(path).
+        To use Latchkey again, run '\(OwnSwitch.unmask)'.
+        """)
     }
     return translated(
       """
@@ -152,7 +176,7 @@ enum Failure: Error {
           ?? translated(
             """
             no vault is running, and the session bus could not start it.
-            Start it with 'systemctl --user start latchkeyd.socket', or log in again.
+            \(Self.start)
             """))
     case .stranger:
       self = .noService(

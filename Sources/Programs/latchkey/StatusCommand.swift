@@ -117,7 +117,8 @@ struct StatusCommand: ParsableCommand {
         translated("Vault"),
         status.hasLostVault
           ? translated("\(status.vaultPath) (missing)")
-          : status.generation == 0 ? translated("\(status.vaultPath) (not created yet)") : status.vaultPath
+          : status.generation == 0 && !status.hasUnusableKeybag
+            ? translated("\(status.vaultPath) (not created yet)") : status.vaultPath
       ))
     if status.generation > 0 {
       lines.append((translated("Holds"), Self.content(status)))
@@ -168,6 +169,10 @@ struct StatusCommand: ParsableCommand {
           + (one.isPresent ? translated("present") : translated("erased")))
     }
     if status.hasLostVault { text += [translated("The vault's files are missing")] + Self.waysWithoutVault(status) }
+    if status.hasUnusableKeybag {
+      let ways = SessionQuestions.waysToRepair(status.vaultPath)
+      if !ways.isEmpty { text += [translated("The vault cannot be unlocked")] + ways.map { "  " + $0 } }
+    }
     text += Self.otherDevice(status)
     text += Self.olderFiles(status)
     text += Self.damagedFiles(status)
@@ -187,8 +192,20 @@ struct StatusCommand: ParsableCommand {
   private static func wayToUnlock(_ status: Status) -> String {
     if status.hasLostVault { return translated("put the vault's files back, or log out and in again (see below)") }
     if status.lockerUp { return translated("unlock the screen") }
-    return status.generation == 0
-      ? translated("run 'latchkey unlock', which creates the vault") : translated("run 'latchkey unlock'")
+    if status.hasUnusableKeybag { return translated("bring a usable keybag back, or start again (see below)") }
+    guard status.generation == 0 else { return translated("run 'latchkey unlock'") }
+    return waysWithoutPassword ?? translated("run 'latchkey unlock', which creates the vault")
+  }
+
+  /// The ways for a person whose account has no password, so that nothing creates a vault; nil for any other account.
+  static var waysWithoutPassword: String? {
+    SessionQuestions.lockedAccount.map { name in
+      translated(
+        """
+        this account has no password, which a vault needs: give it one with 'sudo passwd \(name)', or turn Latchkey off for it \
+        with 'systemctl --user mask latchkeyd.socket latchkeyd.service'
+        """)
+    }
   }
 
   /// The ways for a person whose vault was moved or removed while it was in use.
@@ -242,10 +259,20 @@ struct StatusCommand: ParsableCommand {
 
   /// The files that healing put aside, and what to do with them.
   private static func damagedFiles(_ status: Status) -> [String] {
+    guard !status.hasUnusableFiles else { return lastCopies(status) }
     // FORMAT.md, Keybag, has the name of another vault's.
     let foreign = status.damagedFiles.filter { $0.hasPrefix("keybag.other-") }
     let damaged = status.damagedFiles.filter { !foreign.contains($0) }
     return otherKeybags(foreign, status) + damagedFiles(damaged, status)
+  }
+
+  /// One of them can be the last file from which the vault can be brought back.
+  private static func lastCopies(_ status: Status) -> [String] {
+    guard !status.damagedFiles.isEmpty else { return [] }
+    return [translated("Files of the vault that earlier repairs put aside")]
+      + status.damagedFiles.map { "  \(status.vaultPath)/\($0)" } + [
+        translated("  Keep them until the vault can be unlocked again: it may need one of them.")
+      ]
   }
 
   private static func otherKeybags(_ names: [String], _ status: Status) -> [String] {
@@ -372,4 +399,12 @@ struct StatusCommand: ParsableCommand {
 extension Status {
   /// Whether the files of a vault that is in use were moved or removed.
   var hasLostVault: Bool { firstUnlocked && generation == 0 && access("\(vaultPath)/vault.db", F_OK) != 0 }
+
+  /// Whether there is a keybag, and neither it nor its copy can be used.
+  var hasUnusableKeybag: Bool {
+    generation == 0 && !hasLostVault && ["keybag", "keybag.copy"].contains { access("\(vaultPath)/\($0)", F_OK) == 0 }
+  }
+
+  /// Whether nothing can be unlocked for the vault's files.
+  var hasUnusableFiles: Bool { hasUnusableKeybag || lockReasons.contains("the vault's files cannot be used") }
 }
