@@ -124,6 +124,16 @@ def test_remove_and_install_again(machine, alice, packages):
         assert session.lookup(app="one") == SECRET
 
 
+def test_remove_names_the_edited_files_that_keep_the_module(machine, alice):
+    """pam-auth-update leaves them alone. Logins go on."""
+    machine.root("sed", "-i", "s/^auth.*pam_unix.so.*/& nodelay/", "/etc/pam.d/common-auth")
+    done = machine.root(*APT, "remove", "libpam-latchkey")
+    kept = naming_the_module(machine)
+    assert "common-auth" in kept and all(f"\n  /etc/pam.d/{name}\n" in done.stdout + done.stderr for name in kept)
+    with alice.ssh() as session:
+        session.run("true")
+
+
 def test_remove_while_logged_in(machine, alice):
     with alice.ssh() as session:
         session.store(SECRET, app="one")
