@@ -249,7 +249,7 @@ let package = Package(
         "LatchkeyControl",
         "LatchkeyDeviceService", "LatchkeyDoctor", "LatchkeyForeignKeyrings", "LatchkeyGettext",
         "LatchkeyHistoryControl",
-        "LatchkeyKeybag", "LatchkeyPAMClient",
+        "LatchkeyItemProtection", "LatchkeyKeybag", "LatchkeyPAMClient",
         "LatchkeyPosix", "LatchkeyProviderSwitch", "LatchkeySecretClient", "LatchkeySodium", "LatchkeySystemd",
         "LatchkeyText",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),

@@ -88,7 +88,7 @@ import Testing
     #expect(try ends.message(ShowPrompt.self).number == 0x0102_0304_0506_0708)
   }
 
-  @Test(arguments: [PromptEnd.granted, .dismissed, .unavailable, .refused])
+  @Test(arguments: [PromptEnd.granted, .dismissed, .unavailable, .refused, .expired])
   func theEndOfAPromptHasNoAnswer(outcome: PromptEnd) throws {
     let ends = try connected()
     try ends.client.tell(EndPrompt(outcome))
@@ -199,7 +199,7 @@ import Testing
     let name: [UInt8] = [1, 0, 0x61]
     let long = [0, 1] + [UInt8](repeating: 0x61, count: 256)
     for bytes in [
-      [1, 6, 4], [1, 6, 255], [1, 9, 0] + name, [1, 9, 200] + name, [1, 9, 1] + long, [1, 10] + long,
+      [1, 6, 5], [1, 6, 255], [1, 9, 0] + name, [1, 9, 200] + name, [1, 9, 1] + long, [1, 10] + long,
       [1, 16], [1, 20], [1, 0], [1, 255],
     ] {
       try client.send(bytes)

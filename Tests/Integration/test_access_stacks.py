@@ -14,7 +14,7 @@ from test_floods import memory
 
 SOURCE = pathlib.Path(__file__).with_name("Shims") / "pam_callback.c"
 DENY, PERMIT = "auth required pam_deny.so\n", "auth required pam_permit.so\n"
-STILL_LOCKED = "it is still locked: the prompt was not answered, or no prompt could be shown."
+STILL_LOCKED = "it is still locked: no prompt could be shown, or it could not be answered."
 
 
 def stack(session, service, text):
@@ -284,3 +284,27 @@ def test_a_thousand_prompts(opened, peer, clients):
     wait_until(lambda: peer.prompts() == [] and prompters(opened) == [], "the end of all prompts")
     assert opened.daemon_pid() == process and memory(opened) - before < 4 << 10
     assert lookup(opened, "n", "1").last_line() == "the secret"
+
+
+# MARK: the command line says how its prompt ended
+
+
+def test_wrong_answers_and_the_pause_after_them(opened):
+    store(opened, "the secret", "open sesame", "k", "v")
+    get = ("latchkey", "get", "--show", "k=v")
+    person = Person(opened, *get)
+    for _ in range(3):
+        person.expect("Enter the passphrase").type("wrong")
+    said = person.output()
+    assert person.status == 1 and "it is still locked: the answers were wrong." in said
+    assert "nobody can recover its secret" in said and "answer the prompt" not in said
+    person = Person(opened, *get)
+    for _ in range(2):
+        person.expect("Enter the passphrase").type("wrong")
+    said = person.output()
+    # What the prompt says comes before what the command says.
+    assert said.index("too many answers were wrong") < said.index("prompts for it pause for 30 seconds")
+    again = Person(opened, *get)
+    said = again.output()
+    assert again.status == 1 and "prompts for it pause for 30 seconds" in said and "Run this again after that." in said
+    assert "answer the prompt" not in said

@@ -35,8 +35,10 @@ struct ItemFailureTests {
     func cause(_ end: PromptOutcome) -> FailureCause? { ItemFailure(end)?.cause }
     #expect(cause(.refused) == .wrongAnswer)
     #expect(cause(.fingers) == .otherFingers)
+    #expect(cause(.paused) == .wrongAnswer)
     #expect(cause(.unavailable) == .nobodyToAsk)
     #expect(cause(.withdrawn) == .withdrawnPrompt)
+    #expect(cause(.expired) == .unanswered)
   }
 
   @Test(
@@ -73,6 +75,9 @@ struct ItemFailureTests {
     #expect(status(.accepted) == nil)
     #expect(status(.dismissed) == errSecUserCanceled)
     #expect(status(.refused) == errSecAuthFailed)
+    #expect(status(.paused) == errSecAuthFailed)
+    // Nobody closed it, so it is not cancelled.
+    #expect(status(.expired) == errSecInteractionNotAllowed)
     #expect(status(.unavailable) == errSecInteractionNotAllowed)
     #expect(status(.duplicate) == errSecDuplicateItem)
     #expect(status(.withdrawn) == errSecInteractionNotAllowed)

@@ -10,7 +10,7 @@ import tty
 import pytest
 from support.derive import IS_ROOT, PASSWORD, PERSON, as_root
 from support.prompting import IDENTITY, NUMBER, prompting, terminal  # noqa: F401
-from support.standin import ACCEPTED, COLLECTION, DISMISSED, NEW_PASSPHRASE, UNAVAILABLE, WRONG_ANSWERS
+from support.standin import ACCEPTED, COLLECTION, DISMISSED, EXPIRED, NEW_PASSPHRASE, UNAVAILABLE, WRONG_ANSWERS
 
 ASKED = "Enter your login password: "
 WRONG = "That password is not right. Try again."
@@ -206,6 +206,25 @@ def test_a_broken_pinentry_is_left_for_the_plain_terminal(prompting, terminal, p
     terminal.expect(ASKED)
     terminal.type(PASSWORD + "\n")
     assert prompting.end() == ACCEPTED
+
+
+def test_a_pinentry_that_nobody_answers(prompting):
+    """Its own limit is a minute. At the end of the prompt's, nobody has dismissed it."""
+    path, heard = prompting.programs / "pinentry", prompting.folder / "heard"
+    heard.touch()
+    os.chown(heard, PERSON.pw_uid, -1)
+    path.write_text(f"""#!/bin/sh
+echo OK Pleased to meet you
+while read -r command; do
+  echo "$command" >>{heard}
+  case "$command" in GETPIN) echo ERR 83886142 Timeout ;; *) echo OK ;; esac
+done
+""")
+    path.chmod(0o755)
+    prompting.environment["DISPLAY"] = ":no-display"
+    prompting.start()
+    assert prompting.end() == EXPIRED
+    assert "SETTIMEOUT 300" in heard.read_text().splitlines()
 
 
 @pytest.mark.parametrize("flavor, outcome", [("qt", ACCEPTED), ("gnome3", UNAVAILABLE)])

@@ -204,7 +204,7 @@ def test_pinentry_asks_twice_for_what_is_new_and_rates_it(prompting, pinentry, s
     type_into_pinentry(screen, PASSWORD, PASSWORD)
     assert prompting.end() == ACCEPTED
     told, said = pinentry()
-    assert "SETREPEATERROR The two passphrases were not the same. Try again." in told.splitlines()
+    assert "SETREPEATERROR The two passphrases were not the same. Tab goes to the second field." in told.splitlines()
     # A number below 0 is a warning.
     assert "INQUIRE QUALITY 12345" in said.splitlines() and re.search("^D -[1-9]", told, re.M)
     assert re.search(r"^D [1-9]", told, re.M) and "S PIN_REPEATED" in said.splitlines()

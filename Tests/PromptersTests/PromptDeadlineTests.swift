@@ -29,7 +29,7 @@ struct PromptDeadlineTests {
   @Test("for a person until the time is up, and then for nobody")
   func end() throws {
     let deadline = PromptDeadline(loop: try EventLoop(), limit: .milliseconds(1))
-    #expect(!deadline.wait { false } && deadline.isOver)
+    #expect(!deadline.wait { false } && deadline.isOver && deadline.isExpired)
     #expect(!deadline.wait(atMost: .seconds(600)) { false })
   }
 
@@ -41,7 +41,10 @@ struct PromptDeadlineTests {
       deadline.giveUp()
       return false
     }
-    #expect(!deadline.wait { false } && deadline.isOver)
+    #expect(!deadline.wait { false } && deadline.isOver && !deadline.isExpired)
+    // What comes later is no other end.
+    deadline.expire()
+    #expect(!deadline.isExpired)
     idle.cancel()
   }
 }

@@ -138,6 +138,19 @@ import Testing
     }
   }
 
+  @Test("who answered wrongly too often is told when the prompt has left the screen")
+  func refusedOnScreen() throws {
+    let scene = try Scene()
+    let ticket = scene.ask(.item(7, client: ":1.1"), "client")
+    let (screen, _) = try scene.show()
+    screen.lingers = true
+    let number = try #require(scene.daemon.launched.last)
+    for _ in 0..<5 { scene.queue.wasWrong(prompt: number) }
+    #expect(screen.wasWithdrawn && scene.ended.isEmpty)
+    screen.leave?()
+    #expect(scene.ended == ["client"] && ticket.end == .refused)
+  }
+
   @Test("a question that needs nobody, or that is only put off, has no end")
   func noEnds() throws {
     let scene = try Scene()

@@ -50,7 +50,7 @@ import Testing
     "is told in a word",
     arguments: [
       (PromptEnd.refused, PromptOutcome.refused), (.dismissed, .dismissed), (.unavailable, .unavailable),
-      (nil, .unavailable),
+      (.expired, .expired), (nil, .unavailable),
     ] as [(PromptEnd?, PromptOutcome)])
   func words(_ said: PromptEnd?, _ told: PromptOutcome) throws {
     #expect(try scene.end(of: try unlock()) { try scene.answer(said) } == dismissed(told.rawValue))

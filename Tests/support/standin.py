@@ -22,8 +22,8 @@ PRESENT, NEW = map(codes("DeviceSecretRequest").get, ("present", "new"))
 LOGIN, COLLECTION, NEW_PASSPHRASE, ITEM, NEW_ITEM_PASSPHRASE, ITEM_ACCESS = (
     raw_values("Purpose")[name]
     for name in ("login", "collection", "newPassphrase", "item", "newItemPassphrase", "itemAccess"))
-ACCEPTED, DISMISSED, UNAVAILABLE, WRONG_ANSWERS = (
-    order("told")[name] for name in ("granted", "dismissed", "unavailable", "refused"))
+ACCEPTED, DISMISSED, UNAVAILABLE, WRONG_ANSWERS, EXPIRED = (
+    order("told")[name] for name in ("granted", "dismissed", "unavailable", "refused", "expired"))
 NOTHING, KEYS, REFUSED, LATE = (codes("Need")[name] for name in ("nothing", "keys", "refused", "late"))
 LIVE, STAGED, WRONG_KEYS, UNLOCK_REFUSED, UNUSABLE = (
     codes("UnlockOutcome")[name] for name in ("live", "staged", "wrongKeys", "refused", "unusable"))

@@ -20,8 +20,10 @@ final class Pinentry: Prompter {
 
   private static let displays: Set<String> = ["DISPLAY", "WAYLAND_DISPLAY"]
 
-  /// The errors by which a person dismisses a prompt: timeout, cancelled, not confirmed, fully cancelled.
-  private static let dismissals: Set<UInt32> = [62, 99, 114, 198]
+  /// The errors by which a person dismisses a prompt: cancelled, not confirmed, fully cancelled.
+  private static let dismissals: Set<UInt32> = [99, 114, 198]
+  /// The error of a pinentry whose time is up.
+  private static let timeout: UInt32 = 62
 
   /// Nil if no pinentry works there.
   init?(terminal: CallerTerminal?, deadline: PromptDeadline) {
@@ -31,6 +33,8 @@ final class Pinentry: Prompter {
     self.process = process
     self.terminal = terminal
     self.deadline = deadline
+    // Its own limit is 60 s. A pinentry that outlives this program ends by the prompt's limit.
+    _ = process.run("SETTIMEOUT \(deadline.seconds)")
     // Without it, or with that of no language, letters beside ASCII are left out of the answer, and nobody is told.
     _ = process.run("OPTION lc-ctype=\(Assuan.escape(Self.locale))")
     if let terminal {
@@ -57,7 +61,9 @@ final class Pinentry: Prompter {
     if !question.repeatLabel.isEmpty {
       // Those that can do neither say so, or pass over it.
       _ = process.run("SETQUALITYBAR \(Assuan.escape(PromptWording.strength))")
-      _ = process.run("SETREPEATERROR \(Assuan.escape(PromptWording.difference))")
+      // Enter in the first field counts as an answer, so that the second one is empty. pinentry-tty has lines, not fields.
+      let difference = isOfLines ? PromptWording.difference : PromptWording.differenceOfFields
+      _ = process.run("SETREPEATERROR \(Assuan.escape(difference))")
       _ = process.run("SETREPEAT \(Assuan.escape(question.repeatLabel))")
     }
     guard takeTerminal() else { return .unavailable }
@@ -74,6 +80,10 @@ final class Pinentry: Prompter {
       return terminal != nil && Self.isInterrupted(answer) ? .dismissed : .given(answer)
     case .failed(let code):
       isShown = false
+      if code == Self.timeout {
+        deadline.expire()
+        return .dismissed
+      }
       return Self.dismissals.contains(code) ? .dismissed : .unavailable
     // Ended under the person's eyes, or the time is up.
     case nil: return .dismissed
@@ -138,8 +148,12 @@ final class Pinentry: Prompter {
     return "C.UTF-8"
   }
 
-  private static func asksSystemPrompter(_ process: PinentryProcess) -> Bool {
+  private static func asksSystemPrompter(_ process: PinentryProcess) -> Bool { isFlavor("gnome3", process) }
+
+  private var isOfLines: Bool { Self.isFlavor("tty", process) }
+
+  private static func isFlavor(_ name: String, _ process: PinentryProcess) -> Bool {
     guard process.run("GETINFO flavor"), let flavor = process.takeData() else { return false }
-    return flavor.bytes.withUnsafeBytes { $0.starts(with: "gnome3".utf8) }
+    return flavor.bytes.withUnsafeBytes { $0.starts(with: name.utf8) }
   }
 }

@@ -10,7 +10,12 @@ public final class PromptDeadline {
   /// Whether no answer is wanted any more: the daemon withdrew the prompt, the program shall end, or the time is up.
   public private(set) var isOver = false
 
+  /// Whether that is because the time is up.
+  public private(set) var isExpired = false
+
   private let deadline: Int
+  /// The limit, in whole seconds.
+  let seconds: Int
 
   /// How long a program may take that was asked something which needs no person. It may have to be started first, on a
   /// machine that is busy with a login.
@@ -20,6 +25,7 @@ public final class PromptDeadline {
   public init(loop: EventLoop, limit: Duration) {
     self.loop = loop
     deadline = Process.now + PromptDeadline.milliseconds(limit)
+    seconds = Int(clamping: limit.components.seconds)
   }
 
   /// Takes in what came while something waited that does not serve the loop, as PAM does for the helper.
@@ -31,13 +37,19 @@ public final class PromptDeadline {
   /// Waits no longer for anything.
   public func giveUp() { isOver = true }
 
+  /// The time is up, as what asks says.
+  func expire() {
+    guard !isOver else { return }
+    (isOver, isExpired) = (true, true)
+  }
+
   /// Waits until `done`, for a person, or at most for `limit`.
   ///
   /// - Returns: whether it is done.
   func wait(atMost limit: Duration? = nil, until done: () -> Bool) -> Bool {
     let end = limit.map { min(deadline, Process.now + PromptDeadline.milliseconds($0)) } ?? deadline
     while !done() {
-      if Process.now >= deadline { isOver = true }
+      if Process.now >= deadline { expire() }
       let rest = end - Process.now
       guard !isOver, rest > 0 else { return false }
       do { try loop.runOnce(timeout: .milliseconds(rest)) } catch { isOver = true }

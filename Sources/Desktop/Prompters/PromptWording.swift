@@ -111,6 +111,10 @@ public struct PromptWording: Sendable {
 
   /// The sentence after two answers that differ.
   static var difference: String { translated("The two passphrases were not the same. Try again.") }
+  /// The same, where both are in one window.
+  static var differenceOfFields: String {
+    translated("The two passphrases were not the same. Tab goes to the second field.")
+  }
   /// The text before the field, the second time.
   private static var again: String { translated("New passphrase again:") }
   /// The text before a bar that shows how hard a new passphrase is to guess.

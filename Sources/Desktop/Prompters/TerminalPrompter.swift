@@ -61,7 +61,9 @@ final class TerminalPrompter: Prompter {
 
   /// The words after "Checking..." when nobody wants the answer any more.
   static var withdrawn: String {
-    translated("The prompt was withdrawn: the vault was locked, or the program that asked has ended.") + "\n"
+    translated(
+      "The prompt was withdrawn: the vault was locked, too many answers were wrong, or the program that asked has ended."
+    ) + "\n"
   }
 
   func end() {

@@ -322,8 +322,8 @@ public final class PromptQueue {
     guard wrongAnswers.add(target, at: now()) else { return }
     Journal.log(.warning, "after too many wrong passphrases, prompts for that one pause for a while")
     let ended = prompts.filter { $0.target == target }
-    for prompt in ended { remove(prompt, .refused) }
-    for prompt in ended { prompt.endTickets(.refused) }
+    // Told when it has left the screen: what it says last would come after a shell's next line.
+    for prompt in ended { remove(prompt, .refused, for: prompt.caller) { prompt.endTickets(.refused) } }
     advance()
   }
 

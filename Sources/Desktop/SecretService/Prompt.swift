@@ -78,6 +78,8 @@ final class Prompt {
   var tellsOutcome = false
   /// How the last question ended, or why the prompt was taken away.
   var lastEnd: PromptEnd?
+  /// Whether its last question ended as too many answers were wrong, so that nobody is asked for a while.
+  var isPaused = false
 
   init(path: String, number: UInt64, owner: String, purpose: Purpose) {
     self.path = path

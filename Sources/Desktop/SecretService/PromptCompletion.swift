@@ -60,10 +60,11 @@ final class PromptCompletion {
   private func outcome(of prompt: Prompt) -> PromptOutcome {
     if prompt.item?.failure?.name == BusError.duplicateName { return .duplicate }
     return switch prompt.lastEnd {
-    case .refused: .refused
+    case .refused: prompt.isPaused ? .paused : .refused
     case .dismissed: .dismissed
     // No question was left, or the answers were not enough.
-    case nil, .granted, .unavailable, .broken, .expired: .unavailable
+    case nil, .granted, .unavailable, .broken: .unavailable
+    case .expired: .expired
     case .outdated, .withdrawn, .locked: .withdrawn
     case .fingers: .fingers
     }

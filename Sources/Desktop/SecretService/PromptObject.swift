@@ -97,6 +97,7 @@ final class PromptObject {
         question, lifting: lifting, for: caller, passphrase: prompt.passphrase(for: question)
       ) { [weak self, weak prompt] in
         guard let self, let prompt else { return }
+        prompt.isPaused = queue.isPaused(question, isBrought: prompt.passphrase(for: question) != nil)
         advance(prompt, for: caller)
       }
     }

@@ -47,7 +47,8 @@ extension ItemFailure {
     switch outcome {
     case .accepted: return nil
     case .dismissed: self.init(errSecUserCanceled)
-    case .refused: self.init(errSecAuthFailed, .wrongAnswer)
+    case .refused, .paused: self.init(errSecAuthFailed, .wrongAnswer)
+    case .expired: self.init(errSecInteractionNotAllowed, .unanswered)
     case .fingers: self.init(errSecAuthFailed, .otherFingers)
     case .unavailable:
       self.init(errSecInteractionNotAllowed, control?.requiresFinger == true ? .noFinger : .nobodyToAsk)

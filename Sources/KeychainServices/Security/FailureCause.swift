@@ -26,6 +26,8 @@ package enum FailureCause: Hashable, Sendable {
   case askingForbidden
   /// The person would have to be asked, and nothing can show the prompt.
   case nobodyToAsk
+  /// The person was asked, and did not answer in time.
+  case unanswered
   /// The person would have to show a finger, and there is no reader, no finger, or nothing that can show the prompt.
   case noFinger
   /// The program did not declare the access group.
@@ -79,6 +81,8 @@ package enum FailureCause: Hashable, Sendable {
       "The item requires the person, and the program forbids asking. Allow it with kSecUseAuthenticationUI or the context."
     case .nobodyToAsk:
       "The item requires the person, and no desktop or terminal can show a prompt. Start the program in a session."
+    case .unanswered:
+      "Nobody answered the prompt in time. Call again when the person is there."
     case .noFinger:
       "The item requires a finger, and there is no fingerprint reader, no enrolled finger, or no desktop or terminal "
         + "that can show a prompt. Enroll a finger with 'fprintd-enroll'."

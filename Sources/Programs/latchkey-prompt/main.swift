@@ -96,7 +96,9 @@ private func serve(_ options: Options) throws {
   let prompter = PrompterChoice(
     desktop: Desktop { getenv($0).map { String(cString: $0) } }, terminal: request.terminal, windowID: request.window,
     deadline: deadline)
-  let outcome = withExtendedLifetime((signals, end)) { authenticate(request, given, options, prompter, deadline) }
+  var outcome = withExtendedLifetime((signals, end)) { authenticate(request, given, options, prompter, deadline) }
+  // Nobody closed it.
+  if outcome == .dismissed, deadline.isExpired { outcome = .expired }
   if deadline.isOver, outcome != .granted { prompter.tellWithdrawn() }
   prompter.end()
   if outcome == .unavailable { Journal.log(.warning, "nobody can be asked for prompt \(options.number)") }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Glibc
 import LatchkeyGettext
+import LatchkeyItemProtection
 import LatchkeySystemd
 
 /// `latchkey collection`
@@ -81,7 +82,8 @@ struct CollectionCommand: ParsableCommand {
           path = try connection.perform(prompt)
         }
         guard let path, path.hasPrefix(ListedCollection.folder) else {
-          throw Failure.declined(translated("the prompt was not answered, or could not be shown. Nothing was created."))
+          throw Failure.declined(
+            translated("\(PromptOutcome.words(connection.lastOutcome)). Nothing was created."))
         }
         let name = path.dropFirst(ListedCollection.folder.count)
         print(TerminalText.printable(translated("Created the collection '\(label)' (\(String(name))).")))

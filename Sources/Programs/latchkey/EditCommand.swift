@@ -1,6 +1,7 @@
 import ArgumentParser
 import Glibc
 import LatchkeyGettext
+import LatchkeyItemProtection
 import LatchkeyKeybag
 import LatchkeyPosix
 import LatchkeySecretClient
@@ -204,7 +205,8 @@ struct EditCommand: ParsableCommand {
         throw Failure.declined(translated("it needs your answer to a prompt. Run the command without --no-prompt."))
       }
       guard try connection.perform(prompt) != nil else {
-        throw Failure.declined(translated("you did not give what the item requires, so that was not changed."))
+        throw Failure.declined(
+          translated("\(PromptOutcome.words(connection.lastOutcome)). What you wanted changed stays as it was."))
       }
     }
     return (className == nil ? [] : ["class"]) + (require == nil ? [] : ["requirements"])

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Glibc
 import LatchkeyGettext
+import LatchkeyItemProtection
 import LatchkeyPAMClient
 import LatchkeyPosix
 import LatchkeySodium
@@ -45,12 +46,13 @@ struct ExportChoice: ParsableArguments {
     // First of all: where nobody can be asked, the vault is not unlocked either.
     let terminal = try asking.conversation()
     if status.state != .unlocked, isAsking, !asking.stdin {
-      try VaultConnection(place).unlock(ListedCollection.folder + "login")
+      let connection = try VaultConnection(place)
+      try connection.unlock(ListedCollection.folder + "login")
       guard try place.status().state == .unlocked else {
         throw Failure.stillLocked(
           translated(
             """
-            the vault is locked, and the prompt was not answered or could not be shown, so nothing was exported.
+            the vault is locked (\(PromptOutcome.words(connection.lastOutcome))), so nothing was exported.
             Run 'latchkey unlock', then this again.
             """))
       }

@@ -1,6 +1,7 @@
 import Glibc
 import LatchkeyControl
 import LatchkeyGettext
+import LatchkeyItemProtection
 import LatchkeyPosix
 import LatchkeySecretClient
 import LatchkeySystemd
@@ -15,8 +16,12 @@ final class VaultConnection {
   /// "No object", and "no prompt needed".
   static let none = ServiceConnection.none
 
+  private static let toldPrompt = "org.latchkey.Prompt"
+
   private let connection: ServiceConnection
   private let place: Place
+  /// How the last prompt ended; nil where the vault's program does not tell.
+  private(set) var lastOutcome: PromptOutcome?
 
   /// Connects, and has the session bus start the vault where it does not run.
   ///
@@ -95,9 +100,21 @@ final class VaultConnection {
           throw Failure.stillLocked(translated("it is locked: \(Answers.told(error.message))."))
         }
         throw Failure.stillLocked(
-          translated("it is still locked: the prompt was not answered, or no prompt could be shown.") + "\n"
-            + (lockReason() == nil ? advice(on: path) : translated("Run 'latchkey unlock', then this again.")))
+          translated("it is still locked: \(PromptOutcome.words(lastOutcome)).") + "\n" + adviceAfterPrompt(on: path))
       }
+    }
+  }
+
+  private func adviceAfterPrompt(on path: String) -> String {
+    if lockReason() != nil { return translated("Run 'latchkey unlock', then this again.") }
+    switch lastOutcome {
+    case .paused: return translated("Run this again after that.")
+    case .refused:
+      guard requirement(of: path)?.contains("application-password") == true else {
+        return translated("Run this again.")
+      }
+      return translated("Run this again. If you forgot the item's own passphrase, nobody can recover its secret.")
+    default: return advice(on: path)
     }
   }
 
@@ -199,17 +216,30 @@ final class VaultConnection {
     }
     let sources = try signals.numbers.map { number in try connection.loop.addSignal(number) { arrived = number } }
     let watch = try connection.bus.watchPeer(connection.owner) { isGone = true }
+    lastOutcome = nil
+    let told = try connection.bus.matchSignal(
+      sender: connection.owner, path: prompt, interface: Self.toldPrompt, member: "Ended"
+    ) { [self] message in
+      lastOutcome = (try? message.readString()).flatMap { PromptOutcome(rawValue: $0) }
+    }
     let slot = try connection.bus.matchSignal(
       sender: connection.owner, path: prompt, interface: ServiceConnection.prompt, member: "Completed"
     ) { message in
       isCompleted = true
       made = try? message.readMadeObject()
     }
-    return try withExtendedLifetime((sources, watch, slot)) {
-      try call(prompt, ServiceConnection.prompt, "Prompt") { out in
-        // No window: the vault finds the terminal by itself.
-        out.appendString("")
-      } read: { _ in
+    return try withExtendedLifetime((sources, watch, told, slot)) {
+      // No window: the vault finds the terminal by itself. Only Latchkey has a state, and says how a prompt ended.
+      if state.isEmpty {
+        try call(prompt, ServiceConnection.prompt, "Prompt") {
+          $0.appendString("")
+        } read: { _ in
+        }
+      } else {
+        try call(prompt, Self.toldPrompt, "Prompt") {
+          $0.appendDictionary("sv") { _ in }
+        } read: { _ in
+        }
       }
       try connection.serveForPerson { isCompleted || isGone || arrived != nil }
       guard let number = arrived else {

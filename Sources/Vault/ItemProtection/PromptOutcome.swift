@@ -6,8 +6,12 @@ public enum PromptOutcome: String, CaseIterable, Sendable {
   case dismissed
   /// The person's answers were wrong, as often as allowed.
   case refused
-  /// Nobody could be asked, or nobody answered.
+  /// The same so often, over all prompts, that nobody is asked for a while.
+  case paused
+  /// Nobody could be asked.
   case unavailable
+  /// Nobody answered in time.
+  case expired
   /// Other fingers are enrolled than the item requires, or nobody says which ones are.
   case fingers
   /// The vault took the prompt away, as at a lock.

@@ -10,7 +10,7 @@ package struct EndPrompt: ControlMessage {
 
   /// The ends that `latchkey-prompt` reports, each at its number in a packet. It does not report whether anything is unlocked
   /// now.
-  private static let told: [PromptEnd] = [.granted, .dismissed, .unavailable, .refused]
+  private static let told: [PromptEnd] = [.granted, .dismissed, .unavailable, .refused, .expired]
 
   /// The message. An end that only the daemon knows of is told as ``PromptEnd/unavailable``.
   package init(_ end: PromptEnd) { self.end = end }

@@ -1,0 +1,20 @@
+import LatchkeyGettext
+import LatchkeyItemProtection
+
+extension PromptOutcome {
+  /// How a prompt ended that did not give what was wanted, as the rest of a sentence.
+  ///
+  /// - Parameter outcome: nil where it is not known.
+  static func words(_ outcome: PromptOutcome?) -> String {
+    switch outcome {
+    case .dismissed: translated("you cancelled the prompt")
+    case .refused: translated("the answers were wrong")
+    case .paused: translated("after too many wrong passphrases, prompts for it pause for 30 seconds")
+    case .expired: translated("nobody answered the prompt in time")
+    case .unavailable: translated("no prompt could be shown, or it could not be answered")
+    case .withdrawn: translated("the prompt was withdrawn, because of a lock or another change")
+    case .fingers: translated("other fingers are enrolled than it requires, or they are not known")
+    case .accepted, .duplicate, nil: translated("the prompt was not answered, or no prompt could be shown")
+    }
+  }
+}
