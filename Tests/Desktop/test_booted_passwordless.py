@@ -66,6 +66,18 @@ def test_a_login_that_never_had_a_password(alice):
         assert session.lookup(app="new") == "new"
 
 
+def test_the_first_login_starts_the_device_key_service(alice):
+    """It ends by itself after a minute, so it does not run at most first logins."""
+    remove_password(alice)
+    alice.machine.root("systemctl", "stop", "latchkey-deviced.service")
+    with alice.login_without_password() as session:
+        eventually(lambda: session.status()["state"] == "unlocked", 30, "the vault")
+        status = session.status()
+        assert (status["passwordless"], status["device_key"], status["problems"]) == (True, "host", [])
+        store_others(alice)
+        read_others(alice)
+
+
 def test_a_password_that_is_not_in_the_shadow_file(alice):
     """Where the password database has the hash itself, an empty field in the shadow file says nothing."""
     machine = alice.machine

@@ -68,14 +68,14 @@ private let turnedOffWays = [
   }
 
   static func vault(
-    device: String = "tpm", locked: Bool = true, unlocked: Bool = true, problems: [String] = [],
-    news: [String] = ["logind"]
+    device: String = "tpm", locked: Bool = true, unlocked: Bool = true, created: Bool = true,
+    problems: [String] = [], news: [String] = ["logind"]
   )
     -> DesktopFacts.Vault
   {
     .init(
-      deviceKey: device, isMemoryLocked: locked, isFirstUnlocked: unlocked, path: "/v", problems: problems,
-      lockSources: news)
+      deviceKey: device, isMemoryLocked: locked, isFirstUnlocked: unlocked, isCreated: created, path: "/v",
+      problems: problems, lockSources: news)
   }
 
   static func findings(_ system: FakeSystem, _ facts: DesktopFacts = facts()) -> [Finding] {
@@ -419,6 +419,10 @@ private let turnedOffWays = [
     ] {
       #expect(try told("device-key", { $0.vault = .known(Self.vault(device: backend)) }).condition == condition)
     }
+    // There is nothing to lock or unlock then, and without a password 'latchkey unlock' creates nothing.
+    let none = try told("device-key", { $0.vault = .known(Self.vault(device: "unavailable", created: false)) })
+    guard case .advice(let advice) = none.fix else { return #expect(Bool(false), "\(none)") }
+    #expect(none.condition == .broken && advice.contains("log out and in again") && !advice.contains("latchkey unlock"))
     let hint = try told("device-key", { $0.vault = .known(Self.vault(device: "host")) }) {
       try $0.put("/dev/tpmrm0", "")
     }

@@ -5,12 +5,15 @@ import json
 import os
 import shutil
 import socket
+import subprocess
 
 import pytest
 from support.clients import CLASS, CLASSES
 from support.deviced import Service
 from support.disk import filled, small_disk
+from support.hanging import Hanging
 from support.items import new_collection
+from support.pace import seconds
 from support.peer import COLLECTION, LOGIN, NOTHING, ROOT, SERVICE, Peer
 from support.session import Session, wait_until
 
@@ -447,6 +450,24 @@ def test_a_deleted_collection_while_the_service_is_away(session, service):
     peer.close()
 
 
+def test_a_service_that_is_still_starting_at_the_first_login(session, stage):
+    hanging = Hanging(session, stage)
+    try:
+        hanging.hang()
+        session.shadow("")
+        words = ("pamtester", "autologin", session.user, "authenticate", "open_session")
+        coming = session.start(*words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        wait_until(hanging.requests, "a request of the daemon's")
+        assert not (session.vault / "keybag").exists()
+        hanging.answer()
+        assert coming.wait(seconds(60)) == 0
+        wait_until(lambda: state(session) == ("unlocked", True), "the vault", timeout=30)
+        status = session.status()
+        assert (status["device_key"], status["problems"]) == ("host", [])
+    finally:
+        hanging.close()
+
+
 def test_a_service_that_hangs_creates_nothing(session):
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as mute:
         mute.bind(str(session.root / "device.sock"))
@@ -455,7 +476,11 @@ def test_a_service_that_hangs_creates_nothing(session):
         session.shadow("")
         assert session.login_without_password().returncode == 0
         assert not (session.vault / "keybag").exists()
+        wait_until(lambda: session.status()["device_key"] == "unavailable", "what is wrong", timeout=60)
+        told = session.run("latchkey", "status").stdout
+        assert "To unlock" in told and "log out and in again" in told and "'latchkey unlock'" not in told
     (session.root / "device.sock").unlink()
+    wait_until(lambda: session.status()["problems"] == [], "the end of what was wrong", timeout=60)
     assert session.login_without_password().returncode == 0
     assert state(session) == ("unlocked", True)
 

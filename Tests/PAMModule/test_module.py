@@ -23,7 +23,7 @@ NOTABLE = {5: "the login password does not open the vault", 6: "latchkeyd does n
            11: "latchkey-derive did not understand the request", 12: "latchkey-derive failed",
            14: "the vault still needs too many former keys to get new ones; see latchkey status",
            15: "the vault's new keys come with the next unlock",
-           21: "the device key service gives this login nothing to open the vault with",
+           21: "the device key service gives this login nothing to open the vault with; see latchkey doctor",
            22: "not believed, as others than root could have written it: /etc/latchkey/services",
            23: "a login of the same moment changed the vault's keybag",
            25: "latchkeyd began after the password was given: unlock the vault with 'latchkey unlock'",

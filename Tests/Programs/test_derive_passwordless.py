@@ -6,7 +6,7 @@ import signal
 import pytest
 from support.derive import (
     ANYWHERE, AUTHENTICATE, BAD_REQUEST, BEGUN, CHECK_CODE, CREATE_CODE, DAEMON_SILENT, DAMAGED, CREATED, NO_DAEMON,
-    NO_CREATE, NO_VAULT, NOTHING_NEEDED, OPEN, PASSWORD, PASSWORDLESS, PERSON, RECOVER, REFUSED, REMOVE_CODE,
+    NO_CREATE, NO_DEVICE_KEY, NO_VAULT, NOTHING_NEEDED, OPEN, PASSWORD, PASSWORDLESS, PERSON, RECOVER, REFUSED, REMOVE_CODE,
     REMOVE_PASSWORD, ROTATE, TOO_MANY_EPOCHS, UNLOCKED, WRONG_PASSWORD, as_root,
 )
 from support.standin import (
@@ -89,7 +89,7 @@ def test_founded_on_the_device_key_alone(nobody, token):
 
 
 @pytest.mark.parametrize("answer, expected", [
-    (declined(), REFUSED), (SILENT, DAEMON_SILENT), (HANG_UP, DAEMON_SILENT), (b"\1\30", DAEMON_SILENT),
+    (declined(), NO_DEVICE_KEY), (SILENT, DAEMON_SILENT), (HANG_UP, DAEMON_SILENT), (b"\1\30", DAEMON_SILENT),
     (b"\1\30" + bytes(168), DAEMON_SILENT), (b"\1\27" + bytes(4), DAEMON_SILENT)],
     ids=["declined", "silent", "gone", "short", "sealed to nobody", "another reply"])  # fmt: skip
 def test_without_the_device_key_nothing_is_founded(nobody, answer, expected):

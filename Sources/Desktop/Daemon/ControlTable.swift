@@ -55,10 +55,10 @@ struct ControlTable {
 
   /// A message that is answered when the closure is called that `body` is handed.
   mutating func answerLater<Message: ControlMessage>(
-    _: Message.Type,
+    _: Message.Type, keepsDeriving: Bool = false,
     by body: @escaping (Message, ControlPeer, @escaping (Result<Message.Answer, Refusal>) -> Void) -> Void
   ) {
-    add(Message.operation) { packet, peer in
+    add(Message.operation, keepsDeriving: keepsDeriving) { packet, peer in
       guard let message = packet.message(Message.self) else { return peer.end() }
       body(message, peer) { [weak peer] result in
         peer?.send(Self.packet(Message.self) { () throws(Refusal) in try result.get() })

@@ -23,8 +23,15 @@ final class DeviceOpening {
   private var problem: String?
   /// When it is tried again at the earliest, on the clock of `Process.now`.
   private var nextTry = 0
+  /// The next try for each helper that waits for a secret, by a number of its own.
+  private var waits: [UInt64: EventSource] = [:]
+  private var nextWait: UInt64 = 0
 
   private static let shortestMeetingDelay = Duration.milliseconds(200)
+  private static let longestSecretDelay = Duration.seconds(1)
+  /// How long a helper waits for a secret while the service does not answer, in milliseconds: less than it waits for this
+  /// program, so that it hears the reason. The first login of an account has no other try, so it gets more.
+  private static let secretTime = (usual: 8000, creation: 20_000)
 
   init(
     _ vault: Vault, session: SessionReference, service: DeviceServiceProbe, upkeep: VaultUpkeep, loop: EventLoop,
@@ -41,8 +48,8 @@ final class DeviceOpening {
   /// Adds its messages of the control socket.
   func serve(in table: inout ControlTable) {
     // A step on the way to a key.
-    table.answer(DeviceSecretRequest.self, keepsDeriving: true) { [unowned self] message, _ throws(Refusal) in
-      try secret(message)
+    table.answerLater(DeviceSecretRequest.self, keepsDeriving: true) { [unowned self] message, _, answer in
+      answerWithSecret(message, answer)
     }
     table.answer(DestroyPasscodeItems.self) { [unowned self] message, _ throws(Refusal) in
       try destroyPasscodeItems(passwordRemoved: message.passwordRemoved)
@@ -115,6 +122,45 @@ final class DeviceOpening {
       Journal.log(.error, "a collection cannot be unlocked: \(error.explanation)")
       // The failure erased the keys that were there. Clients hear of the next unlock when it comes.
       if !vault.isUnlocked { observer.keysDidNotOpen() }
+    }
+  }
+
+  private typealias SecretAnswer = (Result<SealedDeviceSecret, Refusal>) -> Void
+
+  private func answerWithSecret(_ request: DeviceSecretRequest, _ answer: @escaping SecretAnswer) {
+    vault.refresh()
+    let creates = !vault.hasKeybag
+    let time = creates ? Self.secretTime.creation : Self.secretTime.usual
+    trySecret(request, until: Process.now + time, delay: Self.shortestMeetingDelay) { result in
+      if creates, case .failure(let refusal) = result {
+        Journal.log(.error, "the vault of a login without a password cannot be created: \(refusal.reason)")
+      }
+      answer(result)
+    }
+  }
+
+  /// Waits for the service, which has to be started in most cases, before it asks: a login is a moment with much other work,
+  /// for which a request to a service that is still starting would be broken off.
+  private func trySecret(
+    _ request: DeviceSecretRequest, until deadline: Int, delay: Duration, _ answer: @escaping SecretAnswer
+  ) {
+    service.ask { [weak self] in
+      guard let self else { return answer(.failure(Refusal(reason: "the daemon ends"))) }
+      service.forgetBreakingOff()
+      let result: Result<SealedDeviceSecret, Refusal>
+      do throws(Refusal) { result = .success(try secret(request)) } catch { result = .failure(error) }
+      guard case .failure = result, service.isSilent || service.wasBrokenOff, Process.now < deadline else {
+        return answer(result)
+      }
+      let next = min(delay * 2, Self.longestSecretDelay)
+      let number = nextWait
+      nextWait += 1
+      waits[number] = try? loop.addTimer(after: delay) { [weak self] in
+        guard let self else { return answer(result) }
+        waits[number] = nil
+        trySecret(request, until: deadline, delay: next, answer)
+      }
+      if waits[number] == nil { answer(result) }
     }
   }
 

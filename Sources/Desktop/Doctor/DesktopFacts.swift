@@ -22,6 +22,8 @@ public struct DesktopFacts: Sendable {
     public let isMemoryLocked: Bool
     /// Whether it was opened since the session began.
     public let isFirstUnlocked: Bool
+    /// Whether there is one.
+    public let isCreated: Bool
     /// Its folder.
     public let path: String
     /// Its problems.
@@ -33,12 +35,13 @@ public struct DesktopFacts: Sendable {
 
     /// Puts them together.
     public init(
-      deviceKey: String, isMemoryLocked: Bool, isFirstUnlocked: Bool, path: String, problems: [String],
-      lockSources: [String], needsFormerPassword: Bool = false
+      deviceKey: String, isMemoryLocked: Bool, isFirstUnlocked: Bool, isCreated: Bool, path: String,
+      problems: [String], lockSources: [String], needsFormerPassword: Bool = false
     ) {
       self.deviceKey = deviceKey
       self.isMemoryLocked = isMemoryLocked
       self.isFirstUnlocked = isFirstUnlocked
+      self.isCreated = isCreated
       self.path = path
       self.problems = problems
       self.lockSources = lockSources

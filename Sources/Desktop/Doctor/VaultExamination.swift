@@ -50,6 +50,14 @@ struct VaultExamination {
         return Finding(
           id, .warning, translated("a file beside the vault: anybody who copies it and /etc/machine-id has the key"),
           fix: .command("sudo systemctl start latchkey-deviced.socket && latchkey lock && latchkey unlock"))
+      case _ where !vault.isCreated:
+        return Finding(
+          id, .broken, translated("it could not be used when your login was to create the vault"),
+          fix: .advice(
+            translated(
+              """
+              Run 'sudo systemctl restart latchkey-deviced.socket', then log out and in again: that login creates the vault.
+              """)))
       default:
         return Finding(
           id, .broken, translated("it cannot be used, so secrets bound to this device cannot be read"),

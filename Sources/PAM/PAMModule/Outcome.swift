@@ -117,7 +117,7 @@ extension HelperResult {
     case .begun: "the vault's new keys come with the next unlock"
     case .passwordless: "the login has no password, and the vault goes by that"
     case .sessionOpened: "opened without a password: what is readable behind the locked screen"
-    case .noDeviceKey: "the device key service gives this login nothing to open the vault with"
+    case .noDeviceKey: "the device key service gives this login nothing to open the vault with; see latchkey doctor"
     case .overtaken: "a login of the same moment changed the vault's keybag"
     case .late: "latchkeyd began after the password was given: unlock the vault with 'latchkey unlock'"
     case .goesOn: "this takes longer than a login waits: latchkey-derive goes on in the background"

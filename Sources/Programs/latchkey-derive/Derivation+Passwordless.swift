@@ -18,9 +18,13 @@ extension Derivation {
   private borrowing func secretForCreation(_ vault: [UInt8]) throws -> DeviceSecret {
     do {
       _ = try KeybagFile.makeFolder(home: home, owner: account.uid)
-      return try connect().newDeviceSecret(vault: vault, until: deadline())
+      return try connect().newDeviceSecret(
+        vault: vault, until: min(Process.now + Derivation.creationSecretLimit, end))
     } catch ControlError.noDaemon {
       throw ControlError.noDaemon
+    } catch ControlError.declined(let reason) {
+      announce()
+      throw DeviceKeyError.unavailable(reason)
     } catch {
       announce()
       throw error

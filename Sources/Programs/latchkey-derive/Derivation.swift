@@ -37,6 +37,9 @@ struct Derivation: ~Copyable {
 
   /// How long the daemon may take for one answer, in milliseconds. It may be as starved as this process.
   private static let answerLimit = 10_000
+  /// How long it may take for the device key's secret of a new vault, in milliseconds. The daemon waits that long, less a
+  /// few seconds, for a device key service that is starting.
+  static let creationSecretLimit = 25_000
   /// How much of its time is kept for telling the daemon, in milliseconds.
   static let deliveryTime = 300
   /// How long a daemon may take to heal the keybag, in milliseconds.

@@ -88,7 +88,7 @@ struct SessionQuestions {
       return .known(
         DesktopFacts.Vault(
           deviceKey: status.deviceKey, isMemoryLocked: status.memoryLocked && status.swappableSecrets == 0,
-          isFirstUnlocked: status.firstUnlocked, path: status.vaultPath,
+          isFirstUnlocked: status.firstUnlocked, isCreated: status.generation > 0, path: status.vaultPath,
           problems: status.problems.map(Answers.told), lockSources: status.lockSources.map(Answers.told),
           needsFormerPassword: status.needsFormerPassword))
     } catch {

@@ -194,6 +194,10 @@ struct StatusCommand: ParsableCommand {
     if status.lockerUp { return translated("unlock the screen") }
     if status.hasUnusableKeybag { return translated("bring a usable keybag back, or start again (see below)") }
     guard status.generation == 0 else { return translated("run 'latchkey unlock'") }
+    // Only a login without a password has a problem with the device key before there is a vault.
+    if status.deviceKey == "unavailable" {
+      return translated("log out and in again once the device key service answers, which creates the vault")
+    }
     return waysWithoutPassword ?? translated("run 'latchkey unlock', which creates the vault")
   }
 

@@ -116,8 +116,20 @@ extension Vault {
   /// Opens what needs the device key, where it could not be had when keys came, or at the start, and can now. Does what an
   /// unlock left out, and notes how far the files are where that was not noted then.
   public func meetDevice() throws(VaultError) {
-    try openMissingDevice()
+    if isNotCreated { forgetProblemBeforeCreation() } else { try openMissingDevice() }
     noteAgain()
+  }
+
+  private var isNotCreated: Bool { keybag == nil && keybagProblem == nil && database.store == nil && !isDamaged }
+
+  /// A device key that a first login could not have is no problem any more once the service answers: the next login creates
+  /// the vault.
+  private func forgetProblemBeforeCreation() {
+    guard keys.deviceProblem != nil else { return }
+    do throws(DeviceKeyError) {
+      _ = try service()
+      keys.deviceProblem = nil
+    } catch { keys.deviceProblem = Vault.told(error, of: .host).explanation }
   }
 
   private func openMissingDevice() throws(VaultError) {

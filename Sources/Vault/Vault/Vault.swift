@@ -57,7 +57,7 @@ public final class Vault {
   public private(set) var keybag: Keybag? {
     didSet { keys.loginHasPassword = !isPasswordless }
   }
-  private var keybagProblem: String?
+  private(set) var keybagProblem: String?
   /// Whether an unlock left something out because the device key or the disk could not be used: ``meetDevice()`` does it.
   var isUnsettled = false
   /// Why a vault without a password does not open; the line names the file.
