@@ -409,7 +409,8 @@ private let turnedOffWays = [
     var changed = Self.facts()
     changed.vault = .known(
       .init(
-        deviceKey: "tpm", isMemoryLocked: true, isFirstUnlocked: false, path: "/v", problems: ["changed"],
+        deviceKey: "tpm", isMemoryLocked: true, isFirstUnlocked: false, isCreated: true, path: "/v",
+        problems: ["changed"],
         lockSources: ["logind"], needsFormerPassword: true))
     let former = try #require(Self.findings(try Self.system(), changed).one("vault"))
     #expect(former.condition == .broken && former.command == "latchkey unlock")
