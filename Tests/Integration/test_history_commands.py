@@ -94,24 +94,38 @@ def test_list_and_make(unlocked):
     assert "Number" in told and found["settings"] in told and f"\n     {first + 1}  20" in told
 
 
+CSV = "url,username,password\nhttps://a.org,me,p1\nhttps://b.org,me,p2\n"
+
+
 def test_what_was_imported_or_restored_comes_back_at_once(unlocked):
     """Somebody who moves in deletes by mistake on the same day, before the first hour is over."""
-    file = unlocked.home / "passwords.csv"
-    file.write_text("url,username,password\nhttps://a.org,me,p1\nhttps://b.org,me,p2\n")
+    file, backup = unlocked.home / "passwords.csv", unlocked.home / "x.backup"
+    file.write_text(CSV)
+    assert unlocked.run("latchkey", "import", "csv", "--dry-run", file).returncode == DONE
+    assert [one["items"] for one in listed(unlocked)["generations"]] in ([], [0])
     assert unlocked.run("latchkey", "import", "csv", file).returncode == DONE
     newest = listed(unlocked)["generations"][0]
     assert newest["items"] == 2
     unlocked.run("latchkey", "rm", "server=a.org", check=True)
     assert restore(unlocked, newest["number"], "server=a.org").returncode == DONE and unlocked.lookup("server", "a.org") == "p1"
-    backup = unlocked.home / "x.backup"
     assert unlocked.run("latchkey", "backup", "--passphrase-stdin", backup, input="a long passphrase").returncode == DONE
-    unlocked.run("latchkey", "rm", "server=b.org", check=True)
+    unlocked.stop_daemon()
+    shutil.rmtree(unlocked.vault)
+    unlocked.start_daemon()
+    assert unlocked.login().returncode == 0
     assert unlocked.run("latchkey", "restore", "--passphrase-stdin", backup, input="a long passphrase").returncode == DONE
-    again = listed(unlocked)["generations"][0]
-    assert again["number"] > newest["number"] and again["items"] == 2
-    before = listed(unlocked)
-    assert unlocked.run("latchkey", "import", "csv", "--dry-run", file).returncode == DONE
-    assert unlocked.run("latchkey", "import", "csv", file).returncode == DONE and listed(unlocked) == before
+    assert listed(unlocked)["generations"][0]["items"] == 2
+
+
+def test_an_import_takes_the_place_of_no_generation_that_has_items(unlocked):
+    """Of one hour the last one stays, and the one from before has what was deleted since."""
+    unlocked.store("kept", "service", "mail")
+    before = make(unlocked)
+    unlocked.run("latchkey", "rm", "service=mail", check=True)
+    file = unlocked.home / "passwords.csv"
+    file.write_text(CSV)
+    assert unlocked.run("latchkey", "import", "csv", file).returncode == DONE
+    assert restore(unlocked, before, "service=mail").returncode == DONE and unlocked.lookup("service", "mail") == "kept"
 
 
 def test_none_and_off_are_said(unlocked):

@@ -49,6 +49,30 @@ struct PasswordlessTests {
     }
   }
 
+  @Test("gets its database where the keybag awaits one, and a missing one is a loss from then on")
+  func awaiting() throws {
+    let home = try Home()
+    let folder = try KeybagFile.folder(home: home.path, owner: getuid())
+    func vault() -> Vault {
+      Vault(home: home.path, owner: getuid(), machine: Home.machine) { () throws(DeviceKeyError) in service }
+    }
+    do {
+      let vault = vault()
+      let secret = try vault.newDeviceSecret(vault: home.keybag.vault, protector: Sodium.randomBytes(16))
+      let next = try Home.open(home.keybag).removingPassword(secret, isAwaitingDatabase: true)
+      #expect(next.awaitsDatabase)
+      try KeybagFile.replace(home.keybag, with: next, in: folder)
+      vault.refresh()
+      try vault.openByDevice()
+      #expect(vault.isUnlocked && vault.keybag?.generation == 2 && vault.problems.isEmpty)
+      #expect(try KeybagFile.load(from: folder) == vault.keybag)
+    }
+    #expect(try KeybagFile.copy(in: folder).generation == 2)
+    for name in home.names where name.hasPrefix("vault.db") { home.remove(name) }
+    let vault = vault()
+    #expect(throws: VaultError.self) { try vault.openByDevice() }
+  }
+
   @Test("has no keys of what needs a password, with new keys neither")
   func noPasscode() throws {
     let vault = vault()

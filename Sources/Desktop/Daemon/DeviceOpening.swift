@@ -29,9 +29,12 @@ final class DeviceOpening {
 
   private static let shortestMeetingDelay = Duration.milliseconds(200)
   private static let longestSecretDelay = Duration.seconds(1)
-  /// How long a helper waits for a secret while the service does not answer, in milliseconds: less than it waits for this
-  /// program, so that it hears the reason. The first login of an account has no other try, so it gets more.
-  private static let secretTime = (usual: 8000, creation: 20_000)
+  /// How long the first login of an account waits for a secret while the service does not answer, in milliseconds: less than the
+  /// helper waits for this program, so that it hears the reason. It has no other try. All others have, and what they do after it
+  /// must not wait: a password that is removed takes items with it.
+  private static let creationTime = 20_000
+  /// How many helpers may wait at a time.
+  private static let waitLimit = 3
 
   init(
     _ vault: Vault, session: SessionReference, service: DeviceServiceProbe, upkeep: VaultUpkeep, loop: EventLoop,
@@ -130,8 +133,8 @@ final class DeviceOpening {
   private func answerWithSecret(_ request: DeviceSecretRequest, _ answer: @escaping SecretAnswer) {
     vault.refresh()
     let creates = !vault.hasKeybag
-    let time = creates ? Self.secretTime.creation : Self.secretTime.usual
-    trySecret(request, until: Process.now + time, delay: Self.shortestMeetingDelay) { result in
+    trySecret(request, until: Process.now + (creates ? Self.creationTime : 0), delay: Self.shortestMeetingDelay) {
+      result in
       if creates, case .failure(let refusal) = result {
         Journal.log(.error, "the vault of a login without a password cannot be created: \(refusal.reason)")
       }
@@ -149,7 +152,9 @@ final class DeviceOpening {
       service.forgetBreakingOff()
       let result: Result<SealedDeviceSecret, Refusal>
       do throws(Refusal) { result = .success(try secret(request)) } catch { result = .failure(error) }
-      guard case .failure = result, service.isSilent || service.wasBrokenOff, Process.now < deadline else {
+      guard case .failure = result, service.isSilent || service.wasBrokenOff, Process.now < deadline,
+        waits.count < Self.waitLimit
+      else {
         return answer(result)
       }
       let next = min(delay * 2, Self.longestSecretDelay)

@@ -35,9 +35,20 @@ struct HistoryMakeCommand: ParsableCommand {
 }
 
 extension Place {
-  /// Makes a generation after many items came: one of them that is deleted within the next hour can come back. Where none can be
+  /// Makes a generation after many items came: one of them that is deleted within the next hour can come back. If none can be
   /// made, as where generations are off, the items are in the vault all the same.
+  ///
+  /// Of one hour only the last generation stays. One that has items may have what was deleted or replaced since, so it stays.
   func makeGeneration() {
-    _ = try? connect().ask(MakeGeneration(), until: LatchkeyPosix.Process.now + HistoryLimits.writing)
+    guard let client = try? connect(),
+      let page = try? client.ask(
+        ListGenerations(below: 0), until: LatchkeyPosix.Process.now + HistoryLimits.answer)
+    else { return }
+    if let newest = page.lines.first, newest.time / 3600 == LatchkeyPosix.Process.time / 3600,
+      newest.items > 0 || !newest.problem.isEmpty
+    {
+      return
+    }
+    _ = try? client.ask(MakeGeneration(), until: LatchkeyPosix.Process.now + HistoryLimits.writing)
   }
 }

@@ -23,6 +23,7 @@ extension Vault {
       do throws(VaultError) { try follow(opened) } catch { passwordlessProblem = error.explanation }
       if let folder = try? KeybagFile.folder(home: home, owner: owner) {
         KeybagFile.keepCopy(of: opened.keybag, in: folder, deadline: 0)
+        confirm(opened, in: folder)
       }
     } catch {
       // A failure leaves the keys in memory in most cases.
@@ -46,6 +47,15 @@ extension Vault {
         mayCreate: false)
     } catch let error as VaultError { throw error } catch { throw .unavailable("keybag: it does not open") }
     return opened
+  }
+
+  /// Ends the keybag's first generation: there is a database now, and a missing one will be a loss. No helper does so, as nobody gave
+  /// a password. If it fails, the next opening tries again.
+  private func confirm(_ opened: borrowing Keybag.Opened, in folder: borrowing Folder) {
+    guard opened.keybag.awaitsDatabase, let next = try? opened.confirming(),
+      (try? KeybagFile.replace(opened.keybag, with: next, in: folder)) != nil
+    else { return }
+    refresh()
   }
 
   /// Where the device key moved elsewhere, the protector moves after it.
