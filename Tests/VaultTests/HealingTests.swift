@@ -16,6 +16,8 @@ final class Patient {
   let former: [String: String]
   let deleted: Set<String>
   let database: [UInt8]
+  /// The highest number of an item.
+  let last: Int64
 
   init(padding: Int = 300) throws {
     home = try Home()
@@ -54,6 +56,7 @@ final class Patient {
     wanted["third"] = "in third"
     vault.settleWhole()
     (self.wanted, self.deleted) = (wanted, deleted)
+    last = try vault.reader.lastItem()
     database = home.read("vault.db")
   }
 
@@ -96,8 +99,9 @@ final class Patient {
       guard healing?.isCounted == false || older.contains(label) else { return "\(label) came back" }
     }
     if let strange = found.keys.first(where: { wanted[$0] == nil && !deleted.contains($0) }) { return "\(strange)?" }
-    _ = try vault.add(["after": "healing"], "x")
-    return nil
+    // An object path that somebody has never names another item.
+    let added = try vault.add(["after": "healing"], "x")
+    return healing == nil || added > last ? nil : "\(added) was another item's number"
   }
 }
 

@@ -74,14 +74,26 @@ struct HealingMerge {
       try merge.mergeItems()
       if keys { try merge.dropKeys() }
       for table in Store.Numbered.allCases {
-        if let last = merge.salvage.last(table) {
+        // What shows a former moment has a former counter as well.
+        if merge.order == .notOlder, let last = merge.salvage.last(table) {
           try merge.draft.goOn(table, after: last)
         } else {
-          try merge.draft.goOn(table, after: try merge.draft.nextID(table) + Self.gap)
+          try Self.leaveGap(in: merge.draft, table)
         }
       }
     }
     self = merge
+  }
+
+  /// Leaves out numbers that may have been used: in a database that is made again from a generation alone.
+  static func leaveGaps(in draft: Store) throws(VaultError) {
+    try draft.transaction { () throws(VaultError) in
+      for table in Store.Numbered.allCases { try leaveGap(in: draft, table) }
+    }
+  }
+
+  private static func leaveGap(in draft: Store, _ table: Store.Numbered) throws(VaultError) {
+    try draft.goOn(table, after: try draft.nextID(table) + gap)
   }
 
   // MARK: - keys

@@ -41,7 +41,8 @@ struct Salvage {
     let sets = walks.map { Set($0.found) }
     let table = sets[0].union(sets[1])
     let named = sets.reduce(table) { $0.union($1) }
-    self.named = named
+    // A damaged page can name anything, but no item has such a number.
+    self.named = named.filter { $0 > 0 }
     // Each by itself could have lost a part and not show it. The table is checked by its structure, the indexes by each other.
     let isSound = isWhole(0) && named == table && Self.isSound(database, "PRAGMA quick_check(item)")
     let indexesAgree = isWhole(2) && isWhole(4) && sets[2] == named && sets[4] == named

@@ -151,6 +151,8 @@ extension Vault {
         }
         // The draft is closed with it.
         merge = attempt.outcome
+      } else {
+        try HealingMerge.leaveGaps(in: try Store(path: path + "/" + Vault.draftName, vault: base.vault))
       }
       draft = try unlockedDraft(tiers, former)
       if draft == nil, step == 2 { throw .unavailable("the generation does not open") }
