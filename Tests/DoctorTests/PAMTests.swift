@@ -154,6 +154,19 @@ import Testing
   @Test func auth() throws {
     var found = try finding(auth: "optional pam_latchkey.so; requisite pam_unix.so")
     #expect(found.condition == .broken && found.found.contains("before pam_unix.so"))
+    // As in the example of pam_faillock(8); as `required`, its last line lets the rest be reached.
+    for (control, condition) in [("sufficient", Finding.Condition.broken), ("required", .ok)] {
+      found = try finding(
+        auth: """
+          required pam_faillock.so preauth; [success=1 default=bad] pam_unix.so; [default=die] pam_faillock.so authfail; \
+          \(control) pam_faillock.so authsucc; \(control == "required" ? "optional pam_permit.so" : "required pam_deny.so"); \
+          optional pam_latchkey.so
+          """)
+      #expect(found.condition == condition, "\(found)")
+      #expect(
+        condition == .ok || found.found.contains("after pam_faillock.so, which ends the stack when pam_unix.so accepts")
+      )
+    }
     found = try finding(auth: "sufficient pam_unix.so; required pam_deny.so; optional pam_latchkey.so")
     #expect(found.condition == .broken && found.found.contains("after pam_unix.so, which ends the stack"))
     found = try finding(auth: "required pam_unix.so; optional pam_latchkey.so")

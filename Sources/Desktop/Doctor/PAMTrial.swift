@@ -98,6 +98,8 @@ struct PAMTrial {
     case "pam_latchkey.so", "pam_selinux_permit.so": return .ignore
     case "pam_deny.so", "pam_rootok.so": return .refused
     case "pam_faillock.so" where entry.options.contains("authfail"): return .refused
+    // No shortcut, whatever its control says: it is reached after the right password.
+    case "pam_faillock.so" where entry.options.contains("authsucc"): return .success
     case "pam_usertype.so" where entry.options.contains("isregular"): return .success
     case let module where askers.contains(module) && accepting != .every:
       return accepting == .none ? .refused : .stranger

@@ -41,6 +41,9 @@ struct SessionQuestions {
     return facts
   }
 
+  /// Whether this account gets no vault, whatever its password: nobody logs in to such a one with a password that should last.
+  static var isSystemAccount: Bool { getuid() < Account.firstPersonUID }
+
   /// The name of the person's account, where no password fits it.
   ///
   /// passwd(1) may read the shadow file. It says all that the account's line has only where there is one: the password of a

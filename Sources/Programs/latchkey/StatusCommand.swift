@@ -193,13 +193,23 @@ struct StatusCommand: ParsableCommand {
     if status.hasLostVault { return translated("put the vault's files back, or log out and in again (see below)") }
     if status.lockerUp { return translated("unlock the screen") }
     if status.hasUnusableKeybag { return translated("bring a usable keybag back, or start again (see below)") }
+    if status.problems.contains("keybag: only the device key of another machine opens it, or its recovery code") {
+      return translated(
+        """
+        run 'latchkey unlock --recovery' with the recovery code; without one, run 'latchkey start-empty', and log out and in \
+        again
+        """)
+    }
     guard status.generation == 0 else { return translated("run 'latchkey unlock'") }
+    if SessionQuestions.isSystemAccount { return Self.systemAccount }
     // Only a login without a password has a problem with the device key before there is a vault.
     if status.deviceKey == "unavailable" {
       return translated("log out and in again once the device key service answers, which creates the vault")
     }
     return waysWithoutPassword ?? translated("run 'latchkey unlock', which creates the vault")
   }
+
+  static var systemAccount: String { translated("nothing: root and system accounts get no vault") }
 
   /// The ways for a person whose account has no password, so that nothing creates a vault; nil for any other account.
   static var waysWithoutPassword: String? {

@@ -60,6 +60,9 @@ struct UnlockCommand: ParsableCommand {
       let conversation = try TerminalConversation.asking(standardInput: asking.stdin)
       let creates = Self.hasNoVault(before)
       if creates {
+        guard !SessionQuestions.isSystemAccount else {
+          throw Failure.declined(translated("root and system accounts get no vault"))
+        }
         print(translated("You have no vault yet: your login password creates it, and unlocks it from then on."))
       }
       let asked = TranslatedConversation(conversation)

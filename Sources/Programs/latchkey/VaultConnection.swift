@@ -110,7 +110,7 @@ final class VaultConnection {
     switch lastOutcome {
     case .paused: return translated("Run this again after that.")
     case .refused:
-      guard requirement(of: path)?.contains("application-password") == true else {
+      guard requirement(of: path)?.contains(text: "application-password") == true else {
         return translated("Run this again.")
       }
       return translated("Run this again. If you forgot the item's own passphrase, nobody can recover its secret.")
