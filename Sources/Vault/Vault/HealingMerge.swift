@@ -74,7 +74,7 @@ struct HealingMerge {
       try merge.mergeItems()
       if keys { try merge.dropKeys() }
       for table in Store.Numbered.allCases {
-        // What shows a former moment has a former counter as well.
+        // The counter of a former moment may be behind.
         if merge.order == .notOlder, let last = merge.salvage.last(table) {
           try merge.draft.goOn(table, after: last)
         } else {
