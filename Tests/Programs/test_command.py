@@ -192,6 +192,14 @@ def test_status_tells_damaged_files_from_another_vaults_keybag(person):
     assert re.search("repaired.*\n  /v/vault.db.damaged-1\n.*delete it", output)
 
 
+def test_status_names_the_ways_where_the_device_key_was_the_only_one(person):
+    """An account with an empty password whose device key is lost: it has no password for `latchkey unlock`."""
+    lost = "keybag: only the device key of another machine opens it, or its recovery code"
+    person.daemon(status(state=SEALED, passwordless=True, problems=[lost]))
+    line = re.search(r"To unlock +(.*)", person.run("status").stdout)[1]
+    assert "latchkey unlock --recovery" in line and "latchkey start-empty" in line
+
+
 @pytest.mark.parametrize("words, lacks", [("L 2025-05-20 0 99999 7 -1", True), ("P 2025-05-20 0 99999 7 -1", False)])
 def test_status_says_that_an_account_without_a_password_gets_no_vault(person, words, lacks):
     folder = person.folder / "programs"
