@@ -201,15 +201,13 @@ struct StatusCommand: ParsableCommand {
         """)
     }
     guard status.generation == 0 else { return translated("run 'latchkey unlock'") }
-    if SessionQuestions.isSystemAccount { return Self.systemAccount }
+    if SessionQuestions.isSystemAccount { return translated("nothing: root and system accounts get no vault") }
     // Only a login without a password has a problem with the device key before there is a vault.
     if status.deviceKey == "unavailable" {
       return translated("log out and in again once the device key service answers, which creates the vault")
     }
     return waysWithoutPassword ?? translated("run 'latchkey unlock', which creates the vault")
   }
-
-  static var systemAccount: String { translated("nothing: root and system accounts get no vault") }
 
   /// The ways for a person whose account has no password, so that nothing creates a vault; nil for any other account.
   static var waysWithoutPassword: String? {
