@@ -23,6 +23,7 @@ from support.pace import Limit
 from support.standin import (
     LIVE, NOTHING, REFUSED as NEED_REFUSED, STAGED, UNLOCK as UNLOCK_WITH_TIERS, UNLOCK_REFUSED, UNUSABLE, WRONG_KEYS, declined, status,
 )
+from test_derive import generation
 from test_derive_rotate import create
 
 NEW, THIRD = "the new one ü", "a third"
@@ -161,23 +162,19 @@ def test_a_locker_proves_nothing_of_the_only_password(resident):
 # ---- before there is a database ----
 
 
-def generation(person):
-    return struct.unpack_from("<Q", person.keybag.read_bytes(), 28)[0]
-
-
 def test_before_there_is_a_database_the_generation_stays(resident):
     """A missing database is no loss then; with a later generation it would be one."""
-    assert change(resident) == UNLOCKED and (generation(resident), len(states(resident))) == (1, 2)
-    assert change(resident, THIRD, NEW) == UNLOCKED and (generation(resident), len(states(resident))) == (1, 3)
+    assert change(resident) == UNLOCKED and (generation(resident.keybag.read_bytes()), len(states(resident))) == (1, 2)
+    assert change(resident, THIRD, NEW) == UNLOCKED and (generation(resident.keybag.read_bytes()), len(states(resident))) == (1, 3)
     (resident.vault / "vault.db").write_bytes(b"")
-    assert change(resident, "a fourth", THIRD) == UNLOCKED and (generation(resident), len(states(resident))) == (2, 4)
+    assert change(resident, "a fourth", THIRD) == UNLOCKED and (generation(resident.keybag.read_bytes()), len(states(resident))) == (2, 4)
 
 
 @pytest.mark.parametrize("operation, service", [(OPEN, "login"), (AUTHENTICATE, "i3lock"), (AUTHENTICATE, UNLOCK)])
 def test_keys_that_were_taken_end_the_first_generation(resident, operation, service):
     """They made a database: from then on a missing one is a loss."""
     resident.daemon()
-    assert resident.run(operation, service=service) == UNLOCKED and generation(resident) == 2
+    assert resident.run(operation, service=service) == UNLOCKED and generation(resident.keybag.read_bytes()) == 2
 
 
 @pytest.mark.parametrize("operation", [OPEN, AUTHENTICATE, REWRAP])
@@ -192,7 +189,7 @@ def test_a_password_that_is_chosen_while_the_daemon_makes_the_database_stays(res
     daemon.on_request = choose
     fields = {"token": THIRD, "password": PASSWORD, "service": UNLOCK} if operation == REWRAP else {}
     assert resident.run(operation, **fields) == UNLOCKED and chosen == [UNLOCKED]
-    assert generation(resident) == 2 and opens(resident, NEW, PASSWORD) == [True, True]
+    assert generation(resident.keybag.read_bytes()) == 2 and opens(resident, NEW, PASSWORD) == [True, True]
     assert operation != REWRAP or opens(resident, THIRD) == [True]
 
 

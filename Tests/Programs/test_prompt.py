@@ -208,28 +208,8 @@ def test_a_broken_pinentry_is_left_for_the_plain_terminal(prompting, terminal, p
     assert prompting.end() == ACCEPTED
 
 
-def test_a_pinentry_that_nobody_answers(prompting):
-    """Its own limit is a minute. At the end of the prompt's, nobody has dismissed it."""
-    path, heard = prompting.programs / "pinentry", prompting.folder / "heard"
-    heard.touch()
-    os.chown(heard, PERSON.pw_uid, -1)
-    path.write_text(f"""#!/bin/sh
-echo OK Pleased to meet you
-while read -r command; do
-  echo "$command" >>{heard}
-  case "$command" in GETPIN) echo ERR 83886142 Timeout ;; *) echo OK ;; esac
-done
-""")
-    path.chmod(0o755)
-    prompting.environment["DISPLAY"] = ":no-display"
-    prompting.start()
-    assert prompting.end() == EXPIRED
-    assert "SETTIMEOUT 300" in heard.read_text().splitlines()
-
-
-@pytest.mark.parametrize("flavor, outcome", [("qt", ACCEPTED), ("gnome3", UNAVAILABLE)])
-def test_pinentry_in_a_window(prompting, flavor, outcome):
-    """That of GNOME asks by the system prompter, which was tried before, and would wait for it without a limit."""
+def stand_in(prompting, cases):
+    """A pinentry in a window that answers by these cases of a shell, and otherwise agrees. Returns the file of what it heard."""
     path, heard = prompting.programs / "pinentry", prompting.folder / "heard"
     heard.touch()
     os.chown(heard, PERSON.pw_uid, -1)
@@ -238,15 +218,31 @@ echo OK Pleased to meet you
 while read -r command; do
   echo "$command" >>{heard}
   case "$command" in
-    "GETINFO flavor") echo D {flavor} ;;
-    GETPIN) echo "D {PASSWORD.replace(" ", "%20")}" ;;
-    OPTION*) echo ERR 1 no options; continue ;;
+{cases}
   esac
   echo OK
 done
 """)
     path.chmod(0o755)
     prompting.environment["DISPLAY"] = ":no-display"
+    return heard
+
+
+def test_a_pinentry_that_nobody_answers(prompting):
+    """Its own limit is a minute. At the end of the prompt's, nobody has dismissed it."""
+    heard = stand_in(prompting, "GETPIN) echo ERR 83886142 Timeout; continue ;;")
+    prompting.start()
+    assert prompting.end() == EXPIRED
+    assert "SETTIMEOUT 300" in heard.read_text().splitlines()
+
+
+@pytest.mark.parametrize("flavor, outcome", [("qt", ACCEPTED), ("gnome3", UNAVAILABLE)])
+def test_pinentry_in_a_window(prompting, flavor, outcome):
+    """That of GNOME asks by the system prompter, which was tried before, and would wait for it without a limit."""
+    heard = stand_in(prompting, f"""
+    "GETINFO flavor") echo D {flavor} ;;
+    GETPIN) echo "D {PASSWORD.replace(" ", "%20")}" ;;
+    OPTION*) echo ERR 1 no options; continue ;;""")
     prompting.start(caller="100%")
     assert prompting.end() == outcome
     said = heard.read_text()

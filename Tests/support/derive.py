@@ -181,3 +181,8 @@ class Login:
         for daemon in self.daemons:
             daemon.close(remove=False)
             assert daemon.problems == []
+
+
+def but_generation(keybag):
+    """All of a keybag but its generation, and the tag and the check sum over it."""
+    return keybag[:28] + keybag[36:-64]
