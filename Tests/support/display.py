@@ -63,12 +63,3 @@ def display(session):
     opened = Display(session)
     yield opened
     opened.close()
-
-
-@pytest.hookimpl(hookwrapper=True)
-def pytest_runtest_makereport(item, call):
-    """Takes the picture while the windows are still there."""
-    report = (yield).get_result()
-    shown = getattr(item, "funcargs", {}).get("display")
-    if call.when == "call" and report.failed and shown is not None:
-        report.sections.append(("the screen", str(shown.screenshot())))
