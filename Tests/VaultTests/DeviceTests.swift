@@ -127,7 +127,13 @@ struct DeviceTests {
       try check(vault, ids, except: Self.bound.filter { $0 != .always })
       #expect(throws: VaultError.deviceMissing) { try vault.set(ids[.alwaysThisDeviceOnly] ?? 0, "x") }
       #expect(try vault.otherDeviceItemCount() == 0)
-      #expect(try vault.add(["new": "1"], "x") > 0)
+      let id = try vault.add(["new": "1"], "x")
+      for accessibility in Self.bound {
+        #expect(throws: VaultError.deviceMissing) { try vault.add(["bound": "1"], "x", accessibility) }
+        #expect(throws: VaultError.deviceMissing) {
+          try vault.writer.update(item: id, accessibility: accessibility) { _ in }
+        }
+      }
     }
     let again = vault(device)
     try home.unlock(again)

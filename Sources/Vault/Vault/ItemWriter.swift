@@ -40,7 +40,7 @@ public final class ItemWriter {
   ///   - granted: the person's grant for an item that is replaced.
   /// - Returns: the item, and whether it is a new one. It is on the disk.
   /// - Throws: ``VaultError/isLocked`` when an item would be replaced that cannot be read now, or when the class does
-  ///   not accept new items while it is locked; ``VaultError/duplicate``.
+  ///   not accept new items while it is locked; ``VaultError/deviceMissing``; ``VaultError/duplicate``.
   public func createItem(
     in collectionID: Int64, _ metadata: ItemMetadata, secret: borrowing SecureBytes,
     accessibility: AccessibilityClass?, defaultClass: AccessibilityClass = .whenUnlocked, replacing: Bool,
@@ -68,7 +68,9 @@ public final class ItemWriter {
     // class that he can open.
     let wanted = accessibility ?? defaultClass
     try keys.checkPasscode(for: wanted)
-    guard let key = collection.current(wanted, share: keys.share) else { throw .isLocked }
+    guard let key = collection.current(wanted, share: keys.share) else {
+      throw collection.absence(of: wanted, share: keys.share)
+    }
     let now = Process.time
     let id = try database.reading { store throws(VaultError) in try store.nextID(.item) }
     let row = ItemRow(
@@ -302,9 +304,10 @@ public final class ItemWriter {
     var next = item
     if accessibility != item.accessibility || item.collection.isOutdated(item.key) {
       try keys.checkPasscode(for: accessibility)
-      guard let key = item.collection.current(accessibility, share: keys.share), key.secretKey != nil else {
-        throw .isLocked
+      guard let key = item.collection.current(accessibility, share: keys.share) else {
+        throw item.collection.absence(of: accessibility, share: keys.share)
       }
+      guard key.secretKey != nil else { throw .isLocked }
       next = SealedItem(
         vault: item.vault, row: item.row, collection: item.collection, key: key, share: item.share)
       next.row.classKey = key.row.id

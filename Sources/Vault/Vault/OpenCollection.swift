@@ -219,6 +219,12 @@ final class OpenCollection {
     }
   }
 
+  /// Why the class takes no item where ``current(_:share:)`` has no keys of it.
+  func absence(of accessibility: AccessibilityClass, share: DeviceShare?) -> VaultError {
+    // Before the first login nothing tells whether the device key would do.
+    accessibility.isBoundToDevice && share == nil && session != nil ? .deviceMissing : .isLocked
+  }
+
   func lock() {
     unlocked = nil
     for index in former.indices { former[index].unlocked = nil }
