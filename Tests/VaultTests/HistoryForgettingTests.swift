@@ -57,6 +57,29 @@ struct HistoryForgettingTests {
     #expect(try forgetting.changed == 3 && !isInGenerations(other, vault))
   }
 
+  @Test("are in no generation that was being made when they were looked for")
+  func underWay() throws {
+    let home = try Home()
+    let (vault, _) = try vault(home, generations: 1)
+    let id = try vault.add(["n": "gone"], "it goes")
+    let uuid = try #require(try vault.database.ready().item(id)).uuid
+    // As at the end of an import. The copy is whole, and its rows are still to be looked at.
+    vault.history.want()
+    let draft = home.generations + "/" + HistoryDraft.newName
+    var isWhole = false
+    while !isWhole {
+      try #require(vault.keepHistory())
+      let copy = try? Store(path: draft, vault: vault.database.ready().vault, mode: .unchanging)
+      isWhole = (try? copy?.item(uuid: uuid)) != nil
+    }
+    try vault.writer.deleteItem(id)
+    let search = try HistorySearch(vault, .attributes(["n": "gone"]), present: [])
+    while try search.step() {}
+    #expect(search.lines == [])
+    while vault.history.isWanted { try #require(vault.keepHistory()) }
+    #expect(try vault.history.problem == nil && !isInGenerations(uuid, vault))
+  }
+
   @Test("leave no copy behind when a collection gets a passphrase, keys change, or the client goes away")
   func copies() throws {
     for how in ["all", "former", "client", "killed"] {

@@ -41,6 +41,8 @@ public final class HistorySearch {
     guard vault.isUnlocked else { throw .isLocked }
     self.vault = vault
     selected = try SelectedItems(selection, vault)
+    // The copy under way may have items that are deleted by now. It is no generation yet, so they would not be found in it.
+    vault.history.rest()
     waiting = vault.history.generations.map(\.number).reversed()
     seen = try vault.uuids(ofItems: present)
     for uuid in seen { lines.append(Line(uuid: uuid, isPresent: true, item: 0, home: 0, collection: "", label: "")) }
