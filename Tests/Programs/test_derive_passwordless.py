@@ -277,6 +277,37 @@ def test_a_first_password_whose_keys_are_not_taken_waits_for_the_next_login(pass
     assert len(daemon.deliveries[-1].former) == 1 and bag(person).epochs == [2]
 
 
+@pytest.mark.parametrize("outcome, expected", [(LIVE, UNLOCKED), (UNLOCK_REFUSED, BEGUN), (HANG_UP, BEGUN)])
+def test_a_first_password_before_there_is_a_database_is_no_loss_of_one(nobody, outcome, expected):
+    """From the second generation on, a daemon takes a missing database for a loss."""
+    daemon = nobody.daemon()
+    daemon.outcome = UNLOCK_REFUSED
+    assert nobody.run(OPEN, token="") == CREATED and bag(nobody).generation == 1
+    shadow(nobody, "$6$salt$hash")
+    daemon.outcome = outcome
+    daemon.packets.clear()
+    assert nobody.run(OPEN) == expected
+    assert operations(daemon) == [HELLO, DEVICE_SECRET, UNLOCK], "there are no keys to change"
+    assert daemon.deliveries[-1].flags == 1 and [number for number, *_ in daemon.deliveries[-1].former] == [1]
+    after = bag(nobody)
+    assert (after.kinds, after.epochs, after.generation) == ([PASSWORD_KIND], [1, 2], 2 if expected == UNLOCKED else 1)
+    daemon.outcome, daemon.needed = LIVE, needed(2)
+    assert nobody.run(OPEN) == UNLOCKED and daemon.deliveries[-1].flags == (0 if expected == UNLOCKED else 1)
+    assert bag(nobody).epochs == [2] and bag(nobody).generation > 1
+
+
+def test_the_first_password_of_a_vault_whose_database_came_meanwhile(nobody):
+    daemon = nobody.daemon()
+    daemon.outcome = UNLOCK_REFUSED
+    assert nobody.run(OPEN, token="") == CREATED
+    shadow(nobody, "$6$salt$hash")
+    nobody.write(nobody.vault / "vault.db", b"rows")
+    daemon.outcome, daemon.needed = LIVE, needed(2)
+    daemon.packets.clear()
+    assert nobody.run(OPEN) == UNLOCKED and operations(daemon) == [HELLO, DEVICE_SECRET, ROTATE_OPERATION, NEEDED_EPOCH]
+    assert bag(nobody).epochs == [2]
+
+
 @pytest.mark.parametrize("when", [DEVICE_SECRET, ROTATE_OPERATION, NEEDED_EPOCH])
 def test_killed_while_the_first_password_is_set(passwordless, when):
     person, daemon = passwordless

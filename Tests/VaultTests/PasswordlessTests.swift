@@ -24,8 +24,9 @@ struct PasswordlessTests {
     vault.settleWhole()
   }
 
-  func vault() -> Vault {
-    Vault(home: home.path, owner: getuid(), machine: Home.machine) { () throws(DeviceKeyError) in service }
+  func vault(of home: Home? = nil) -> Vault {
+    Vault(home: (home ?? self.home).path, owner: getuid(), machine: Home.machine) { () throws(DeviceKeyError) in service
+    }
   }
 
   /// As on a disk that is full or read-only.
@@ -53,11 +54,8 @@ struct PasswordlessTests {
   func awaiting() throws {
     let home = try Home()
     let folder = try KeybagFile.folder(home: home.path, owner: getuid())
-    func vault() -> Vault {
-      Vault(home: home.path, owner: getuid(), machine: Home.machine) { () throws(DeviceKeyError) in service }
-    }
     do {
-      let vault = vault()
+      let vault = vault(of: home)
       let secret = try vault.newDeviceSecret(vault: home.keybag.vault, protector: Sodium.randomBytes(16))
       let next = try Home.open(home.keybag).removingPassword(secret, isAwaitingDatabase: true)
       #expect(next.awaitsDatabase)
@@ -69,8 +67,29 @@ struct PasswordlessTests {
     }
     #expect(try KeybagFile.copy(in: folder).generation == 2)
     for name in home.names where name.hasPrefix("vault.db") { home.remove(name) }
-    let vault = vault()
+    let vault = vault(of: home)
     #expect(throws: VaultError.self) { try vault.openByDevice() }
+  }
+
+  @Test("gets its database with the first password where the keybag still awaits one")
+  func awaitingPassword() throws {
+    let home = try Home()
+    let folder = try KeybagFile.folder(home: home.path, owner: getuid())
+    let vault = vault(of: home)
+    let secret = try vault.newDeviceSecret(vault: home.keybag.vault, protector: Sodium.randomBytes(16))
+    let created = try Home.open(home.keybag).removingPassword(secret, isAwaitingDatabase: true)
+    try KeybagFile.replace(home.keybag, with: created, in: folder)
+    let password = Home.password
+    let next = try created.open(deviceSecret: secret.key)
+      .rotated(password: password.span.bytes, isAwaitingDatabase: true, cost: Home.cost)
+    #expect(next.keybag.awaitsDatabase && !next.keybag.isPasswordless)
+    try KeybagFile.replace(created, with: next.keybag, in: folder)
+    vault.refresh()
+    let former = try next.formerTiers()
+    #expect(try vault.recognises(next.tiers(), former: former))
+    try vault.unlock(next.tiers(), former: former, opening: .everything, liftingLocks: true, mayCreate: true)
+    #expect(vault.isUnlocked && vault.problems.isEmpty && vault.epoch == 2 && !vault.isRotating)
+    _ = try vault.add(["a": "b"], "secret")
   }
 
   @Test("has no keys of what needs a password, with new keys neither")

@@ -59,18 +59,26 @@ extension Derivation {
     _ opened: borrowing Keybag.Opened, by password: RawSpan, of folder: borrowing Folder,
     at daemon: borrowing ControlClient
   ) throws -> DeriveResult {
+    let isAwaitingDatabase = KeybagFile.awaitsDatabase(in: folder)
     let next: Keybag.Opened
-    do throws(KeybagError) { next = try opened.rotated(password: password, cost: .measured()) } catch {
+    do throws(KeybagError) {
+      next = try opened.rotated(password: password, isAwaitingDatabase: isAwaitingDatabase, cost: .measured())
+    } catch {
       guard error == .tooManyEpochs else { throw error }
       // New keys wait until nothing depends on former ones. The password does not wait, or the vault would stay without
       // protection for ever.
-      try KeybagFile.replace(
-        opened.keybag, with: try opened.settingPassword(password, cost: .measured()), in: folder)
+      let kept = try opened.settingPassword(password, isAwaitingDatabase: isAwaitingDatabase, cost: .measured())
+      try KeybagFile.replace(opened.keybag, with: kept, in: folder)
       // The daemon reads the keybag again when it is asked how things are.
       _ = try? daemon.ask(GetStatus(), until: deadline())
       return .tooManyEpochs
     }
-    return try changeKeys(of: opened.keybag, to: next, in: folder, at: daemon)
+    guard next.keybag.awaitsDatabase else { return try changeKeys(of: opened.keybag, to: next, in: folder, at: daemon) }
+    try KeybagFile.replace(opened.keybag, with: next.keybag, in: folder)
+    // There is no database whose keys could change: these keys make it.
+    guard (try? deliver(next, to: daemon)) == .unlocked else { return .begun }
+    try? confirm(next, in: folder)
+    return .unlocked
   }
 
   /// The password is being removed: from now on the device key opens the vault, where the old password still can; and items

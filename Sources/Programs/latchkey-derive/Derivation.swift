@@ -398,7 +398,7 @@ struct Derivation: ~Copyable {
   }
 
   /// Raises the keybag's generation after keys were taken. They made a database: from now on a missing one is a loss.
-  private borrowing func confirm(
+  borrowing func confirm(
     _ opened: borrowing Keybag.Opened, in folder: borrowing Folder
   ) throws(KeybagError) {
     try rewrite(opened, in: folder) { (opened, _) throws(KeybagError) in

@@ -112,17 +112,18 @@ public struct Keybag: Equatable, Sendable {
     /// it. With the first password only the code stays that opened: any other may be from a person who came by while the
     /// vault was unlocked.
     ///
+    /// - Parameter isAwaitingDatabase: as of ``next(isAwaitingDatabase:_:)``.
     /// - Throws: ``KeybagError/tooManyEpochs``, ``KeybagError/noMemory``.
     public borrowing func rotated(
-      password: RawSpan, cost: PasswordCost
+      password: RawSpan, isAwaitingDatabase: Bool = false, cost: PasswordCost
     ) throws(KeybagError) -> Opened {
       let vault = keybag.vault
       let present = keybag.protectors[protector]
       // A password that opened nothing yet may be one of a login that uses it once.
       let state: Protector.State = present.kind == .password && present.state != .unproven ? .proven : .unproven
-      return try rotated { root throws(KeybagError) in
-        try Protector.make(password: password, root: root, vault: vault, state: state, cost: cost)
-      }
+      let fresh = try KeybagError.sodium { () throws(SodiumError) in try Key.random() }
+      let mine = try Protector.make(password: password, root: fresh, vault: vault, state: state, cost: cost)
+      return try rotated(to: fresh, mine, isAwaitingDatabase: isAwaitingDatabase)
     }
 
     /// The same, with the device key alone as the way in.
@@ -136,21 +137,15 @@ public struct Keybag: Equatable, Sendable {
     }
 
     private borrowing func rotated(
-      _ make: (borrowing Key) throws(KeybagError) -> Protector
+      to fresh: consuming Key, _ mine: Protector, isAwaitingDatabase: Bool = false
     ) throws(KeybagError) -> Opened {
-      let fresh = try KeybagError.sodium { () throws(SodiumError) in try Key.random() }
-      let mine = try make(fresh)
-      return try rotated(to: fresh, mine)
-    }
-
-    private borrowing func rotated(to fresh: consuming Key, _ mine: Protector) throws(KeybagError) -> Opened {
       let vault = keybag.vault
       let newest = keybag.epoch.number
       guard keybag.epochs.count < Keybag.epochLimit, newest < .max else { throw .tooManyEpochs }
       let former = try formerTiers()
       let tiers = try tiers()
       var next = keybag
-      next.generation += 1
+      next.generation = nextGeneration(isAwaitingDatabase: isAwaitingDatabase)
       next.protectors = [mine]
       do throws(SodiumError) {
         for code in codes(besides: mine.kind) {
@@ -226,15 +221,17 @@ public struct Keybag: Equatable, Sendable {
     }
 
     /// The keybag with `password` as its only password, one generation later. It stands on the device key no more.
+    ///
+    /// - Parameter isAwaitingDatabase: as of ``next(isAwaitingDatabase:_:)``.
     public borrowing func settingPassword(
-      _ password: RawSpan, cost: PasswordCost
+      _ password: RawSpan, isAwaitingDatabase: Bool = false, cost: PasswordCost
     ) throws(KeybagError) -> Keybag {
       let made = try Protector.make(
         password: password, root: root, vault: keybag.vault, state: .proven, cost: cost)
       let codes = codes(besides: .password)
       // Under the first password, nothing stays that a person without a password could have made.
       let isFirst = keybag.isPasswordless
-      return try next { keybag in
+      return try next(isAwaitingDatabase: isAwaitingDatabase) { keybag in
         keybag.protectors.removeAll { $0.kind != .restricted || isFirst }
         keybag.protectors.insert(made, at: 0)
         keybag.protectors += codes
@@ -249,12 +246,16 @@ public struct Keybag: Equatable, Sendable {
       isAwaitingDatabase: Bool = false, _ change: (inout Keybag) -> Void
     ) throws(KeybagError) -> Keybag {
       var next = keybag
-      if !isAwaitingDatabase || !keybag.awaitsDatabase { next.generation += 1 }
+      next.generation = nextGeneration(isAwaitingDatabase: isAwaitingDatabase)
       change(&next)
       return try KeybagError.sodium { () throws(SodiumError) in
         try next.sign(root: root)
         return next
       }
+    }
+
+    private borrowing func nextGeneration(isAwaitingDatabase: Bool) -> UInt64 {
+      isAwaitingDatabase && keybag.awaitsDatabase ? keybag.generation : keybag.generation + 1
     }
   }
 
