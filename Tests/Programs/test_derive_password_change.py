@@ -15,9 +15,9 @@ import time
 import pytest
 from support import creation
 from support.derive import (
-    ANYWHERE, AUTHENTICATE, BAD_REQUEST, CHANGE_PASSWORD, CREATE_CODE, DAMAGED, ENVIRONMENT, HOME_UNAVAILABLE, NO_DAEMON,
-    NO_CREATE, NO_MEMORY, NO_VAULT, NOTHING_NEEDED, OPEN, OVERTAKEN, PASSWORD, PERSON, REFUSED, REWRAP, ROTATE, UNLOCKED,
-    WRONG_PASSWORD, as_root,
+    ADD_SESSION, ANYWHERE, AUTHENTICATE, BAD_REQUEST, BEGUN, CHANGE_PASSWORD, CREATE_CODE, DAMAGED, ENVIRONMENT, HOME_UNAVAILABLE,
+    NO_DAEMON, NO_CREATE, NO_DEVICE_KEY, NO_MEMORY, NO_VAULT, NOTHING_NEEDED, OPEN, OVERTAKEN, PASSWORD, PERSON, RECOVER, REFUSED,
+    REMOVE_CODE, REMOVE_SESSION, REWRAP, ROTATE, UNLOCKED, WRONG_PASSWORD, as_root,
 )
 from support.pace import Limit
 from support.standin import (
@@ -193,13 +193,31 @@ def test_a_password_that_is_chosen_while_the_daemon_makes_the_database_stays(res
     assert operation != REWRAP or opens(resident, THIRD) == [True]
 
 
-def test_the_folder_is_not_held_while_a_password_is_checked(resident):
-    """A home that is held cannot be unmounted."""
-    run = resident.start(CHANGE_PASSWORD, token=NEW, password=PASSWORD, service="passwd")
+def held(run, person):
+    """What the helper holds of the vault's folder while it computes. A home that is held cannot be unmounted."""
     await_argon2id(run)
-    held = [os.readlink(file) for file in run.open_files()]
-    assert not [name for name in held if name.startswith(str(resident.vault))]
-    assert run.result() == UNLOCKED
+    return [name for file in run.open_files() if (name := os.readlink(file)).startswith(str(person.vault))]
+
+
+@pytest.mark.parametrize("operation, fields, result", [
+    (AUTHENTICATE, {}, UNLOCKED), (CHANGE_PASSWORD, dict(token=NEW, password=PASSWORD, service="passwd"), UNLOCKED),
+    (REWRAP, dict(token=NEW, password=PASSWORD, service=UNLOCK), UNLOCKED), (ROTATE, {}, BEGUN), (CREATE_CODE, {}, UNLOCKED),
+    (REMOVE_CODE, {}, NOTHING_NEEDED), (ADD_SESSION, {}, NO_DEVICE_KEY), (REMOVE_SESSION, {}, NOTHING_NEEDED)],
+    ids=["authenticate", "change", "rewrap", "rotate", "create a code", "remove the code", "add a session", "remove the session"])
+def test_the_folder_is_not_held_while_a_password_is_checked(resident, operation, fields, result):
+    daemon = resident.daemon()
+    if operation == ROTATE:
+        daemon.outcome = UNLOCK_REFUSED
+    run = resident.start(operation, flags=ANYWHERE, options={"stdout": subprocess.DEVNULL}, **fields)
+    assert held(run, resident) == [] and run.result() == result
+
+
+def test_the_folder_is_not_held_while_a_password_is_derived_for_a_code(resident):
+    _, text = create(resident)
+    resident.daemon()
+    run = resident.start(RECOVER, token=text.strip(), password=NEW, service=UNLOCK)
+    assert held(run, resident) == [] and run.result() == UNLOCKED
+    assert opens(resident, NEW) == [True]
 
 
 @pytest.mark.parametrize("operation, service", [(OPEN, "login"), (AUTHENTICATE, "i3lock")])

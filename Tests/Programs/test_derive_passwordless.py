@@ -14,6 +14,7 @@ from support.standin import (
     as NEED_REFUSED, ROTATE as ROTATE_OPERATION, SILENT, STATUS, UNLOCK, UNLOCK_REFUSED, UNUSABLE, declined,
 )
 from test_derive import STATE, UNPROVEN, generation
+from test_derive_password_change import held
 from test_derive_rotate import bag, create, needed
 
 DEVICE_KIND, PASSWORD_KIND, CODE_KIND = 4, 1, 2
@@ -225,6 +226,20 @@ def test_the_first_password_comes_with_new_keys(passwordless):
     assert daemon.deliveries[-1].unlocked == first.unlocked
     assert person.run(ROTATE, token="") == WRONG_PASSWORD and daemon.wanted[1:] == []
     assert person.run(AUTHENTICATE, token="another") == WRONG_PASSWORD
+
+
+@pytest.mark.parametrize("operation", [OPEN, RECOVER])
+def test_the_folder_is_not_held_while_the_first_password_is_derived(passwordless, operation):
+    person, daemon = passwordless
+    fields = {}
+    if operation == RECOVER:
+        _, text = create(person, token="")
+        fields = dict(token=text.strip(), password=PASSWORD, service="latchkey-unlock")
+    shadow(person, "$6$salt$hash")
+    daemon.needed = needed(2)
+    run = person.start(operation, **fields)
+    assert held(run, person) == [] and run.result() == UNLOCKED
+    assert bag(person).epochs == [2]
 
 
 def test_authenticate_sets_no_first_password(passwordless):

@@ -11,8 +11,7 @@ extension Derivation {
   borrowing func rotate() throws -> DeriveResult {
     let daemon = try ControlClient(runtime: runtime, uid: account.uid)
     try daemon.ask(CheckMayRotate(), until: deadline())
-    let folder = try folder()
-    let keybag = try load(from: folder)
+    let keybag = try load(from: try folder())
     let opened = try open(keybag, at: daemon)
     guard keybag.isPasswordless else {
       // All but this password would end.
@@ -20,17 +19,17 @@ extension Derivation {
       let next = try daemon.derive { () throws(KeybagError) in
         try opened.rotated(password: request.token.bytes, cost: .measured())
       }
-      return try changeKeys(of: keybag, to: try keepingSession(next, of: keybag), in: folder, at: daemon)
+      return try changeKeys(of: keybag, to: try keepingSession(next, of: keybag), at: daemon)
     }
     let secret = try daemon.newDeviceSecret(vault: keybag.vault, until: deadline())
-    return try changeKeys(of: keybag, to: try opened.rotated(device: secret), in: folder, at: daemon)
+    return try changeKeys(of: keybag, to: try opened.rotated(device: secret), at: daemon)
   }
 
   /// Puts a keybag with new keys in the place of `keybag`, and has the daemon use them.
   borrowing func changeKeys(
-    of keybag: Keybag, to next: consuming Keybag.Opened, in folder: borrowing Folder, at daemon: borrowing ControlClient
+    of keybag: Keybag, to next: consuming Keybag.Opened, at daemon: borrowing ControlClient
   ) throws -> DeriveResult {
-    try KeybagFile.replace(keybag, with: next.keybag, in: folder)
+    try KeybagFile.replace(keybag, with: next.keybag, in: try folder())
     do {
       let delivery = TierDelivery(
         vault: next.keybag.vault, generation: next.keybag.generation, created: false,
@@ -38,7 +37,7 @@ extension Derivation {
       guard try daemon.deliver(Rotate(delivery), until: deadline()) == .live else { return .begun }
       let oldest = try daemon.ask(GetNeededEpoch(), until: deadline())
       if let settled = try next.dropping(epochsBefore: oldest, proving: false) {
-        try KeybagFile.replace(next.keybag, with: settled, in: folder)
+        try KeybagFile.replace(next.keybag, with: settled, in: try folder())
       }
     } catch {
       return .begun
@@ -50,12 +49,11 @@ extension Derivation {
   /// not be the only one.
   borrowing func createRecoveryCode() throws -> DeriveResult {
     guard request.mayWriteAnywhere || isatty(STDOUT_FILENO) == 1 else { return .badRequest }
-    let folder = try folder()
-    let opened = try openForCommand(try load(from: folder))
+    let opened = try openForCommand(try load(from: try folder()))
     let code = try RecoveryCode.random()
     let next = try opened.settingRecoveryCode(code)
     try show(code)
-    try KeybagFile.replace(opened.keybag, with: next, in: folder)
+    try KeybagFile.replace(opened.keybag, with: next, in: try folder())
     return .unlocked
   }
 
@@ -99,8 +97,7 @@ extension Derivation {
   /// from now on.
   borrowing func recover() throws -> DeriveResult {
     let daemon = try ControlClient(runtime: runtime, uid: account.uid)
-    let folder = try folder()
-    let opened = try load(from: folder).open(code: try code())
+    let opened = try load(from: try folder()).open(code: try code())
     let need = try greet(daemon, .authenticate)
     switch need {
     case nil: break
@@ -110,7 +107,7 @@ extension Derivation {
     // A vault that stood under no password gets new keys with its first one, as at a login.
     guard !opened.keybag.isPasswordless else {
       if need == nil, let result = try failure(of: opened, at: daemon) { return result }
-      let result = try protect(opened, by: request.second.bytes, of: folder, at: daemon)
+      let result = try protect(opened, by: request.second.bytes, at: daemon)
       return result == .tooManyEpochs ? .unlocked : result
     }
     // Slow work comes before the keys: until then, the daemon ends this process before the machine sleeps.
@@ -118,7 +115,7 @@ extension Derivation {
       try opened.settingPassword(request.second.bytes, cost: .measured())
     }
     if need == nil, let result = try failure(of: opened, at: daemon) { return result }
-    try KeybagFile.replace(opened.keybag, with: next, in: folder)
+    try KeybagFile.replace(opened.keybag, with: next, in: try folder())
     return .unlocked
   }
 
@@ -139,10 +136,9 @@ extension Derivation {
   }
 
   borrowing func removeRecoveryCode() throws -> DeriveResult {
-    let folder = try folder()
-    let opened = try openForCommand(try load(from: folder))
+    let opened = try openForCommand(try load(from: try folder()))
     guard let next = try opened.removingRecoveryCode() else { return .nothingNeeded }
-    try KeybagFile.replace(opened.keybag, with: next, in: folder)
+    try KeybagFile.replace(opened.keybag, with: next, in: try folder())
     return .unlocked
   }
 }

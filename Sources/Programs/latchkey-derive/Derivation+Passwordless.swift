@@ -47,19 +47,18 @@ extension Derivation {
   /// The login has a password now. The vault gets new keys, because everybody who had the machine could reach the former
   /// ones.
   borrowing func setFirstPassword(
-    _ keybag: Keybag, of folder: borrowing Folder, at daemon: borrowing ControlClient
+    _ keybag: Keybag, at daemon: borrowing ControlClient
   ) throws -> DeriveResult {
     // Not asked first whether keys could be changed now: a daemon that has just been started still looks at its database, and
     // one login after a start is all that some people do. If keys cannot be changed now, they are at the next unlock.
-    return try protect(try open(keybag, at: daemon), by: request.token.bytes, of: folder, at: daemon)
+    return try protect(try open(keybag, at: daemon), by: request.token.bytes, at: daemon)
   }
 
   /// Lets the first password alone open the vault, under new keys.
   borrowing func protect(
-    _ opened: borrowing Keybag.Opened, by password: RawSpan, of folder: borrowing Folder,
-    at daemon: borrowing ControlClient
+    _ opened: borrowing Keybag.Opened, by password: RawSpan, at daemon: borrowing ControlClient
   ) throws -> DeriveResult {
-    let isAwaitingDatabase = KeybagFile.awaitsDatabase(in: folder)
+    let isAwaitingDatabase = KeybagFile.awaitsDatabase(in: try folder())
     let next: Keybag.Opened
     do throws(KeybagError) {
       next = try opened.rotated(password: password, isAwaitingDatabase: isAwaitingDatabase, cost: .measured())
@@ -68,16 +67,16 @@ extension Derivation {
       // New keys wait until nothing depends on former ones. The password does not wait, or the vault would stay without
       // protection for ever.
       let kept = try opened.settingPassword(password, isAwaitingDatabase: isAwaitingDatabase, cost: .measured())
-      try KeybagFile.replace(opened.keybag, with: kept, in: folder)
+      try KeybagFile.replace(opened.keybag, with: kept, in: try folder())
       // The daemon reads the keybag again when it is asked how things are.
       _ = try? daemon.ask(GetStatus(), until: deadline())
       return .tooManyEpochs
     }
-    guard next.keybag.awaitsDatabase else { return try changeKeys(of: opened.keybag, to: next, in: folder, at: daemon) }
-    try KeybagFile.replace(opened.keybag, with: next.keybag, in: folder)
+    guard next.keybag.awaitsDatabase else { return try changeKeys(of: opened.keybag, to: next, at: daemon) }
+    try KeybagFile.replace(opened.keybag, with: next.keybag, in: try folder())
     // There is no database whose keys could change: these keys make it.
     guard (try? deliver(next, to: daemon)) == .unlocked else { return .begun }
-    try? confirm(next, in: folder)
+    try? confirm(next, in: try folder())
     return .unlocked
   }
 

@@ -44,8 +44,7 @@ extension Derivation {
     guard request.mayCreate else { return .refused }
     let daemon = try ControlClient(runtime: runtime, uid: account.uid)
     if let result = try greet(daemon, .authenticate) { return result }
-    let folder = try folder()
-    let keybag = try load(from: folder)
+    let keybag = try load(from: try folder())
     guard !keybag.isPasswordless else { return .nothingNeeded }
     let opened = try daemon.derive { () throws(KeybagError) in try openByFormer(keybag) }
     // Slow work comes before the keys: a person who waited for those may log out at once, which ends this process as well.
@@ -61,7 +60,7 @@ extension Derivation {
     // Only where its keys open the database: a keybag could have been put there together with keys of its own.
     let result = try deliver(opened, to: daemon)
     guard result == .unlocked else { return result }
-    do throws(KeybagError) { try add(next.protectors[0], by: opened, in: folder) } catch {
+    do throws(KeybagError) { try add(next.protectors[0], by: opened, in: try folder()) } catch {
       // This password will not open the vault after the next lock. The daemon is told, so that its status says so.
       note(to: daemon)
       throw error

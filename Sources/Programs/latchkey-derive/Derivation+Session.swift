@@ -46,19 +46,17 @@ extension Derivation {
   /// Lets logins without a password unlock the items that are readable behind the locked screen. Takes the place of such a
   /// protector.
   borrowing func addSession() throws -> DeriveResult {
-    let folder = try folder()
-    guard let opened = try openByPassword(try load(from: folder)) else { return .nothingNeeded }
+    guard let opened = try openByPassword(try load(from: try folder())) else { return .nothingNeeded }
     let secret = try newSessionSecret(of: try deviceKey(), vault: opened.keybag.vault)
-    try KeybagFile.replace(opened.keybag, with: try opened.settingSession(secret), in: folder)
+    try KeybagFile.replace(opened.keybag, with: try opened.settingSession(secret), in: try folder())
     return .unlocked
   }
 
   borrowing func removeSession() throws -> DeriveResult {
-    let folder = try folder()
-    guard let opened = try openByPassword(try load(from: folder)), let next = try opened.removingSession() else {
+    guard let opened = try openByPassword(try load(from: try folder())), let next = try opened.removingSession() else {
       return .nothingNeeded
     }
-    try KeybagFile.replace(opened.keybag, with: next, in: folder)
+    try KeybagFile.replace(opened.keybag, with: next, in: try folder())
     return .unlocked
   }
 

@@ -194,7 +194,7 @@ struct Derivation: ~Copyable {
     guard keybag.isPasswordless else {
       return try unlock(keybag, at: daemon, proving: request.mayCreate)
     }
-    return mayTrustToken ? try setFirstPassword(keybag, of: try folder(), at: daemon) : .nothingNeeded
+    return mayTrustToken ? try setFirstPassword(keybag, at: daemon) : .nothingNeeded
   }
 
   private borrowing func create() throws -> DeriveResult {
