@@ -3,12 +3,15 @@
 import contextlib
 import json
 import os
+import select
 import shutil
 import socket
 import subprocess
+import time
 
 import pytest
 from support.clients import CLASS, CLASSES
+from support.control import MESSAGES, Control, packet
 from support.deviced import Service
 from support.disk import filled, small_disk
 from support.hanging import Hanging
@@ -16,8 +19,10 @@ from support.items import new_collection
 from support.pace import seconds
 from support.peer import COLLECTION, LOGIN, NOTHING, ROOT, SERVICE, Peer
 from support.session import Session, wait_until
+from support.wire import constant
 
 PASSCODE = "when-passcode-set-this-device-only"
+DECLINED = constant("declined")
 NO_PASSCODE = "org.latchkey.Error.NoPasscode"
 OTHERS = [name for name in CLASSES if name != PASSCODE]
 # What root may find in the field, of logins that have a password or cannot log in by one.
@@ -466,6 +471,46 @@ def test_a_service_that_is_still_starting_at_the_first_login(session, stage):
         assert (status["device_key"], status["problems"]) == ("host", [])
     finally:
         hanging.close()
+
+
+def test_nobody_waits_for_the_service_in_the_place_of_a_first_login(session, stage):
+    """Helpers that ended no longer count among those that may wait."""
+    wanted = packet(MESSAGES["DeviceSecretRequest"], bytes([1]) + os.urandom(16 + 16 + 32))
+    # As a helper does first.
+    session.run("mkdir", "-p", "-m", "700", str(session.vault), check=True)
+    hanging = Hanging(session, stage)
+    try:
+        hanging.hang()
+        gone = [Control(session) for _ in range(3)]
+        for one in gone:
+            one.send(wanted)
+        # All of them wait when a fourth one is refused.
+        wait_until(lambda: is_refused(session, wanted), "the limit", timeout=15)
+        for one in gone:
+            one.close()
+        closed = time.monotonic()
+        wait_until(lambda: not is_refused(session, wanted), "the end of those that wait for nobody", timeout=30)
+        # By itself each of them ends after 20 seconds.
+        assert time.monotonic() - closed < 12
+        waiting = Control(session)
+        waiting.send(wanted)
+        time.sleep(0.5)
+        hanging.answer()
+        answer = waiting.receive()
+        assert answer[:2] == wanted[:2] and len(answer) > 100
+        waiting.close()
+    finally:
+        hanging.close()
+
+
+def is_refused(session, request):
+    """Whether a request for a secret is refused, and not kept waiting."""
+    control = Control(session)
+    try:
+        control.send(request)
+        return bool(select.select([control.socket], [], [], 2)[0]) and control.receive()[1] == DECLINED
+    finally:
+        control.close()
 
 
 def test_a_service_that_hangs_creates_nothing(session):

@@ -93,6 +93,9 @@ final class ControlPeer: PromptConnection {
     }
   }
 
+  /// Whether its program has gone. While an answer is due, nothing is read, and its end goes unnoticed.
+  var hasGone: Bool { isOver || connection.hasEnded }
+
   func end(_ outcome: PromptEnd? = nil) {
     guard !isOver else { return }
     isOver = true

@@ -23,7 +23,7 @@ final class DeviceOpening {
   private var problem: String?
   /// When it is tried again at the earliest, on the clock of `Process.now`.
   private var nextTry = 0
-  /// The next try for each helper that waits for a secret, by a number of its own.
+  /// The next or last try for each helper that waits for a secret, by a number of its own.
   private var waits: [UInt64: EventSource] = [:]
   private var nextWait: UInt64 = 0
 
@@ -51,8 +51,8 @@ final class DeviceOpening {
   /// Adds its messages of the control socket.
   func serve(in table: inout ControlTable) {
     // A step on the way to a key.
-    table.answerLater(DeviceSecretRequest.self, keepsDeriving: true) { [unowned self] message, _, answer in
-      answerWithSecret(message, answer)
+    table.answerLater(DeviceSecretRequest.self, keepsDeriving: true) { [unowned self] message, peer, answer in
+      answerWithSecret(message, for: peer, answer)
     }
     table.answer(DestroyPasscodeItems.self) { [unowned self] message, _ throws(Refusal) in
       try destroyPasscodeItems(passwordRemoved: message.passwordRemoved)
@@ -130,11 +130,13 @@ final class DeviceOpening {
 
   private typealias SecretAnswer = (Result<SealedDeviceSecret, Refusal>) -> Void
 
-  private func answerWithSecret(_ request: DeviceSecretRequest, _ answer: @escaping SecretAnswer) {
+  private func answerWithSecret(
+    _ request: DeviceSecretRequest, for peer: ControlPeer, _ answer: @escaping SecretAnswer
+  ) {
     vault.refresh()
     let creates = !vault.hasKeybag
-    trySecret(request, until: Process.now + (creates ? Self.creationTime : 0), delay: Self.shortestMeetingDelay) {
-      result in
+    let deadline = Process.now + (creates ? Self.creationTime : 0)
+    trySecret(request, for: peer, until: deadline, delay: Self.shortestMeetingDelay) { result in
       if creates, case .failure(let refusal) = result {
         Journal.log(.error, "the vault of a login without a password cannot be created: \(refusal.reason)")
       }
@@ -144,26 +146,34 @@ final class DeviceOpening {
 
   /// Waits for the service, which has to be started in most cases, before it asks: a login is a moment with much other work,
   /// for which a request to a service that is still starting would be broken off.
+  ///
+  /// - Parameter wait: the number of the helper that waits; nil at its first try.
   private func trySecret(
-    _ request: DeviceSecretRequest, until deadline: Int, delay: Duration, _ answer: @escaping SecretAnswer
+    _ request: DeviceSecretRequest, for peer: ControlPeer, until deadline: Int, delay: Duration, wait: UInt64? = nil,
+    _ answer: @escaping SecretAnswer
   ) {
-    service.ask { [weak self] in
+    service.ask { [weak self, weak peer] in
       guard let self else { return answer(.failure(Refusal(reason: "the daemon ends"))) }
       service.forgetBreakingOff()
       let result: Result<SealedDeviceSecret, Refusal>
       do throws(Refusal) { result = .success(try secret(request)) } catch { result = .failure(error) }
       guard case .failure = result, service.isSilent || service.wasBrokenOff, Process.now < deadline,
-        waits.count < Self.waitLimit
+        wait != nil || waits.count < Self.waitLimit
       else {
+        if let wait { waits[wait] = nil }
         return answer(result)
       }
-      let next = min(delay * 2, Self.longestSecretDelay)
-      let number = nextWait
-      nextWait += 1
-      waits[number] = try? loop.addTimer(after: delay) { [weak self] in
+      if wait == nil { nextWait += 1 }
+      let number = wait ?? nextWait
+      waits[number] = try? loop.addTimer(after: delay) { [weak self, weak peer] in
         guard let self else { return answer(result) }
-        waits[number] = nil
-        trySecret(request, until: deadline, delay: next, answer)
+        // The next helper may wait in the place of one that is gone.
+        guard let peer, !peer.hasGone else {
+          waits[number] = nil
+          return answer(result)
+        }
+        let next = min(delay * 2, Self.longestSecretDelay)
+        trySecret(request, for: peer, until: deadline, delay: next, wait: number, answer)
       }
       if waits[number] == nil { answer(result) }
     }

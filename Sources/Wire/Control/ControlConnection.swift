@@ -25,6 +25,9 @@ public struct ControlConnection: ~Copyable {
   /// Ends this side's packets. The peer's can still be read, until it ends.
   public borrowing func finish() { shutdown(socket.number, Int32(SHUT_WR)) }
 
+  /// Whether the peer is gone, and everything that it sent was taken.
+  package var hasEnded: Bool { do { return try socket.pendingSize() == 0 } catch { return true } }
+
   /// The next arrival.
   package enum Arrival: ~Copyable {
     /// Nothing yet.
