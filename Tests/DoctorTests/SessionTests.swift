@@ -10,7 +10,7 @@ private let turnedOffWays = [
   // A record of other changes says nothing of masks that somebody made by hand.
   ("/home/anna/.config", "/home/anna/.local/state/latchkey/switch.json ", "systemctl --user unmask latchkeyd.socket"),
   ("/etc", "", "sudo systemctl --global unmask latchkeyd.socket latchkeyd.service"),
-  ("/etc", "/etc/latchkey/switch.json", "'sudo latchkey switch --to latchkey --all-users'"),
+  ("/etc", "/etc/latchkey/switch.json", " && sudo latchkey switch --to latchkey --all-users'"),
 ]
 
 /// What is not PAM: each check on files and facts in which all is well, then with one thing broken.

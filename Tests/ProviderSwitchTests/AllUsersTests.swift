@@ -177,7 +177,30 @@ import Testing
     #expect(try plan(.toLatchkey, home, for: Self.user).obstacles.first?.hasSuffix(MachineSwitch.takeOver) == true)
     let facts = DesktopFacts(uid: 1, home: FakeHome.home, runtime: "/run/user/1")
     let found = UnitExamination(root: SystemRoot(home.path), facts: facts).findings().first { $0.id == "unit.socket" }
-    #expect(found?.condition == .ok && found?.found.contains("'\(MachineSwitch.takeOver)'") == true)
+    #expect(found?.condition == .ok && found?.found.contains(" && \(MachineSwitch.takeOver)'") == true)
+  }
+
+  /// As after `systemctl --global mask`. A user sees the record, but cannot read whose masks they are.
+  @Test func afterAMaskByHandTheAdviceUnmasksFirst() throws {
+    let home = try system()
+    try run(.toLatchkey, home)
+    let masks = ["latchkeyd.socket", "latchkeyd.service"].map { "/etc/systemd/user/\($0)" }
+    func unmask() throws { for mask in masks { try FileManager.default.removeItem(atPath: home.path + mask) } }
+    for mask in masks { try home.link(mask, to: "/dev/null") }
+    #expect(try plan(.toLatchkey, home, for: .allUsers).obstacles.count == masks.count, "the switch alone is refused")
+    let advice = MachineSwitch(root: SystemRoot(home.path)).unmask
+    let command = "systemctl --global unmask latchkeyd.socket latchkeyd.service && \(MachineSwitch.takeOver)"
+    #expect(advice == "sudo \(command)")
+    #expect(try plan(.toLatchkey, home, for: Self.user).obstacles.allSatisfy { $0.hasSuffix(advice) })
+    try unmask()
+    #expect(try run(.toLatchkey, home).obstacles == [])
+
+    // The same command helps after a hand-back.
+    try run(.back, home)
+    #expect(MachineSwitch(root: SystemRoot(home.path)).unmask == advice)
+    try unmask()
+    #expect(try run(.toLatchkey, home).obstacles == [])
+    #expect(enabling(home) == ["keepassxc"])
   }
 
   @Test func whatAUserTurnedOnIsTheUsersToTurnOff() throws {

@@ -67,7 +67,8 @@ package struct Provider: Sendable {
   static func fix(_ root: SystemRoot) -> Finding.Fix { .command(takeOver(root)) }
 
   static func takeOver(_ root: SystemRoot) -> String {
-    MachineSwitch(root: root).isHandedBack ? MachineSwitch.takeOver : "latchkey switch --to latchkey"
+    let machine = MachineSwitch(root: root)
+    return machine.isMaskedWithRecord ? machine.unmask : "latchkey switch --to latchkey"
   }
 
   package static let all: [Provider] = [

@@ -39,10 +39,9 @@ struct UnitExamination {
       return Finding(
         id, .broken, translated("masked by \(path), since 'latchkey switch --back'"), fix: Provider.fix(root))
     }
-    if !isOwn && MachineSwitch(root: root).isHandedBack {
-      return Finding(
-        id, .broken, translated("masked by \(path) for all users, since 'latchkey switch --back --all-users'"),
-        fix: .command(MachineSwitch.takeOver))
+    let machine = MachineSwitch(root: root)
+    if !isOwn && machine.isMaskedWithRecord {
+      return Finding(id, .broken, translated("masked by \(path) for all users"), fix: .command(machine.unmask))
     }
     return Finding(
       id, .broken, translated("masked by \(path)"),

@@ -59,8 +59,8 @@ struct WantedChanges {
     for unit in ["latchkeyd.socket", "latchkeyd.service"] {
       let own = "\(scope.units)/\(unit)"
       if let mask = system.mask(unit), !returning.contains(mask) {
-        let command =
-          scope != .allUsers && MachineSwitch(root: root).isHandedBack ? MachineSwitch.takeOver : "sudo rm \(mask)"
+        let machine = MachineSwitch(root: root)
+        let command = scope != .allUsers && machine.isMaskedWithRecord ? machine.unmask : "sudo rm \(mask)"
         obstacles.append(
           scope == .allUsers
             ? translated("you turned Latchkey off for all users (\(mask) masks \(unit)). To allow it: \(command)")
