@@ -16,7 +16,7 @@ struct PAMFix {
     let worstKinds = Set(problems.filter { $0.condition == worst }.map(\.kind))
     // A shared file fixes more services than this one. The service's own file has to fix the rest.
     if let first = shared().first(where: { isFixed($0, name, service, worstKinds) })
-      ?? own(name, kinds).first(where: { isFixed($0, name, service, kinds) })
+      ?? (own(name, kinds) + jumping(name, kinds)).first(where: { isFixed($0, name, service, kinds) })
     {
       return .command(first.command)
     }
@@ -24,7 +24,13 @@ struct PAMFix {
     let lines = PAMStack.Kind.allCases.filter(kinds.contains).map {
       "'\(PAMFix.line($0))' \(PAMFix.place($0))"
     }
-    return .advice(translated("In \(path), or in a file that it includes, put \(PAMExamination.list(lines))."))
+    let advice = translated("In \(path), or in a file that it includes, put \(PAMExamination.list(lines)).")
+    guard kinds.contains(where: { PAMShortcut.endsEarly(name, $0, in: root) }) else { return .advice(advice) }
+    return .advice(
+      advice + " "
+        + translated(
+          "A line before it ends the stack, as 'sufficient' does: have it jump to that place, as pam_latchkey(8) shows."
+        ))
   }
 
   private func isFixed(
@@ -151,6 +157,26 @@ struct PAMFix {
       else { return String(line) }
       return "\(words[0]) substack \(words[2])"
     }.joined(separator: "\n")
+  }
+
+  /// Where `sufficient` lines end the stack, a line more does not help.
+  private func jumping(_ name: String, _ kinds: Set<PAMStack.Kind>) -> [Candidate] {
+    var (commands, outcome, missing) = ([String](), root, [PAMStack.Kind: String]())
+    for kind in PAMStack.Kind.allCases where kinds.contains(kind) {
+      if kind != .session, let shortcut = PAMShortcut(name, kind, in: outcome) {
+        commands.append(shortcut.command)
+        outcome = shortcut.outcome
+      } else {
+        missing[kind] = "/etc/pam.d/\(name)"
+      }
+    }
+    guard !commands.isEmpty else { return [] }
+    if !missing.isEmpty {
+      let rest = PAMFix(root: outcome).appending(missing)
+      commands.append(rest.command)
+      outcome = rest.outcome
+    }
+    return [Candidate(command: commands.joined(separator: " && "), outcome: outcome)]
   }
 
   /// Lines at the ends of files: last of their kind, whatever stands between.
