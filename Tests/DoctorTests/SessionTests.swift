@@ -424,6 +424,20 @@ private let turnedOffWays = [
     let none = try told("device-key", { $0.vault = .known(Self.vault(device: "unavailable", created: false)) })
     guard case .advice(let advice) = none.fix else { return #expect(Bool(false), "\(none)") }
     #expect(none.condition == .broken && advice.contains("log out and in again") && !advice.contains("latchkey unlock"))
+    // What no restart brings back.
+    for damage in [DesktopFacts.Vault.DeviceDamage.service, .chip, .file] {
+      var facts = Self.facts()
+      facts.vault = .known(
+        .init(
+          deviceKey: "unavailable", isMemoryLocked: true, isFirstUnlocked: true, isCreated: true, path: "/v",
+          problems: ["x"], lockSources: ["logind"], deviceDamage: damage))
+      let found = Self.findings(try Self.system(), facts)
+      let key = try #require(found.one("device-key"))
+      #expect(
+        key.condition == .broken && key.command == nil && found.one("vault")?.advice?.contains("device-key") == true)
+      #expect(key.advice?.contains("/v/device.key") == (damage == .file))
+      #expect(key.advice?.contains("device move tpm") == (damage == .chip))
+    }
     let hint = try told("device-key", { $0.vault = .known(Self.vault(device: "host")) }) {
       try $0.put("/dev/tpmrm0", "")
     }

@@ -151,3 +151,76 @@ def test_an_erased_secret_takes_its_class_along(session, service):
     session.store("new", "class", "new", CLASS, name)
     begin(session)
     assert session.run("secret-tool", "lookup", "class", "new").stdout == "new"
+
+
+def doctor(session, name):
+    checks = json.loads(session.run("latchkey", "doctor", "--home", session.home, "--json").stdout)["checks"]
+    return next(check for check in checks if check["id"] == name)
+
+
+def flip(path):
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("damage", ["device", "user", "missing"])
+def test_doctor_says_what_helps_where_the_services_key_is_damaged(session, service, damage):
+    """A restart does not: the service never replaces such a file. What it advises does."""
+    service.start()
+    assert session.login().returncode == 0
+    fill(session)
+    service.stop()
+    path = service.state / ("users/%d" % session.uid if damage == "user" else "device")
+    content = path.read_bytes()
+    path.unlink() if damage == "missing" else flip(path)
+    service.start()
+    begin(session)
+    check = doctor(session, "device-key")
+    assert check["state"] == "broken" and check["command"] is None
+    assert "back from a backup" in check["advice"] and "To create a new key: sudo systemctl stop" in check["advice"]
+    assert "device-key" in doctor(session, "vault")["advice"]
+    # As with a backup.
+    service.stop()
+    path.write_bytes(content)
+    service.start()
+    session.lock()
+    assert session.locker().returncode == 0
+    assert doctor(session, "device-key")["state"] == "ok" and readable(session) == {FREE, *BOUND}
+    # And without one.
+    service.stop()
+    flip(path)
+    service.start()
+    begin(session)
+    service.stop()
+    service.state.rename(service.state.with_name("state.damaged"))
+    service.state.mkdir(0o700)
+    service.start()
+    session.lock()
+    assert session.locker().returncode == 0
+    assert doctor(session, "device-key")["state"] == "ok" and readable(session) == {FREE}
+    fill(session, "second", "yes")
+    assert readable(session, "second", "yes") == {FREE, *BOUND}
+
+
+def test_doctor_says_what_helps_where_the_file_of_the_key_is_damaged(session):
+    assert session.login().returncode == 0
+    fill(session)
+    path = session.vault / "device.key"
+    flip(path)
+    begin(session)
+    check = doctor(session, "device-key")
+    assert check["command"] is None and f"Put {path} back" in check["advice"]
+    command = f"mv {path} {path}.damaged"
+    assert f"To create a new key: {command} && latchkey lock && latchkey unlock" in check["advice"]
+    assert session.run("sh", "-c", command).returncode == 0
+    session.lock()
+    assert session.locker().returncode == 0
+    assert device(session)[0] == "file" and readable(session) == {FREE}
+    fill(session, "second", "yes")
+    assert readable(session, "second", "yes") == {FREE, *BOUND}
+    # With its copy in its place again, what it protects can be read.
+    flip(path.with_name("device.key.damaged"))
+    path.with_name("device.key.damaged").rename(path)
+    begin(session)
+    assert readable(session) == {FREE, *BOUND}

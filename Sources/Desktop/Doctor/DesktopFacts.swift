@@ -32,11 +32,24 @@ public struct DesktopFacts: Sendable {
     public let lockSources: [String]
     /// Whether the login password was changed without Latchkey, and the vault waits for the former one.
     public let needsFormerPassword: Bool
+    /// The damage of the device key; nil where none is known.
+    public let deviceDamage: DeviceDamage?
+
+    /// A device key that no restart brings back.
+    public enum DeviceDamage: Equatable, Sendable {
+      /// A file of the device key service is damaged or missing.
+      case service
+      /// The TPM was cleared, or is another one.
+      case chip
+      /// The file beside the vault is damaged.
+      case file
+    }
 
     /// Puts them together.
     public init(
       deviceKey: String, isMemoryLocked: Bool, isFirstUnlocked: Bool, isCreated: Bool, path: String,
-      problems: [String], lockSources: [String], needsFormerPassword: Bool = false
+      problems: [String], lockSources: [String], needsFormerPassword: Bool = false,
+      deviceDamage: DeviceDamage? = nil
     ) {
       self.deviceKey = deviceKey
       self.isMemoryLocked = isMemoryLocked
@@ -46,6 +59,7 @@ public struct DesktopFacts: Sendable {
       self.problems = problems
       self.lockSources = lockSources
       self.needsFormerPassword = needsFormerPassword
+      self.deviceDamage = deviceDamage
     }
   }
 

@@ -22,6 +22,9 @@ struct VaultExamination {
           id, .broken, found, fix: .command("latchkey unlock"),
           remark: translated("It asks for your present password, then for the former one or the recovery code."))
       }
+      if vault.deviceDamage != nil, vault.problems.count == 1 {
+        return Finding(id, .broken, found, fix: .advice(translated("See the finding device-key.")))
+      }
       return Finding(
         id, .broken, found,
         fix: .advice(
@@ -61,9 +64,44 @@ struct VaultExamination {
       default:
         return Finding(
           id, .broken, translated("it cannot be used, so secrets bound to this device cannot be read"),
-          fix: .command("sudo systemctl restart latchkey-deviced.socket && latchkey lock && latchkey unlock"))
+          fix: vault.deviceDamage.map { .advice(advice($0, vault.path)) }
+            ?? .command("sudo systemctl restart latchkey-deviced.socket && latchkey lock && latchkey unlock"))
       }
     }
+  }
+
+  /// The way back to a device key that no restart brings back, and the way on without it.
+  private func advice(_ damage: DesktopFacts.Vault.DeviceDamage, _ vault: String) -> String {
+    let again = "latchkey lock && latchkey unlock"
+    let stop = "sudo systemctl stop latchkey-deviced.socket latchkey-deviced.service"
+    let start = "sudo systemctl start latchkey-deviced.socket"
+    let aside = "sudo mv /var/lib/latchkey /var/lib/latchkey.damaged"
+    let restoring =
+      switch damage {
+      case .file:
+        translated("Put \(vault)/device.key back from a copy of the vault's folder, then run '\(again)'.")
+      case .service:
+        translated(
+          """
+          Run '\(stop)'. Put /var/lib/latchkey back from a backup, with its owner (root) and modes. Then run '\(start) && \
+          \(again)'.
+          """)
+      case .chip:
+        translated(
+          """
+          Run '\(stop)'. Put /var/lib/latchkey back from a backup that was made before 'latchkey device move tpm', with its \
+          owner (root) and modes. Then run '\(start) && \(again)'.
+          """)
+      }
+    let renewing =
+      damage == .file
+      ? "mv \(VaultExamination.quoted("\(vault)/device.key")) \(VaultExamination.quoted("\(vault)/device.key.damaged")) && \(again)"
+      : "\(stop) && \(aside) && \(start) && \(again)"
+    return restoring + " "
+      + (damage == .file
+        ? translated("Without a copy, these secrets are lost. To create a new key: \(renewing)")
+        : translated(
+          "Without a backup, these secrets are lost for all users of the machine. To create a new key: \(renewing)"))
   }
 
   // MARK: - folders

@@ -80,6 +80,15 @@ struct SessionQuestions {
     return ["\(finding.found)."] + (way.map { [$0] } ?? [])
   }
 
+  /// The damage of the device key that a problem of the vault, in the daemon's words, is about.
+  private static func deviceDamage(_ problem: String) -> DesktopFacts.Vault.DeviceDamage? {
+    if problem.hasPrefix("device.key: the file is damaged") { return .file }
+    guard problem.hasPrefix("device key service: ") else { return nil }
+    let state = " of the service's state is "
+    if problem.contains(text: "\(state)damaged") || problem.contains(text: "\(state)missing") { return .service }
+    return problem.contains(text: "it was cleared, or it is another one") ? .chip : nil
+  }
+
   /// A connection to the socket would start a daemon that does not run.
   private func vault(_ facts: DesktopFacts) -> Known<DesktopFacts.Vault> {
     if let units = facts.userUnits.value, units["latchkeyd.service"]?.active != "active" {
@@ -93,7 +102,8 @@ struct SessionQuestions {
           deviceKey: status.deviceKey, isMemoryLocked: status.memoryLocked && status.swappableSecrets == 0,
           isFirstUnlocked: status.firstUnlocked, isCreated: status.generation > 0, path: status.vaultPath,
           problems: status.problems.map(Answers.told), lockSources: status.lockSources.map(Answers.told),
-          needsFormerPassword: status.needsFormerPassword))
+          needsFormerPassword: status.needsFormerPassword,
+          deviceDamage: status.problems.lazy.compactMap(Self.deviceDamage).first))
     } catch {
       return .unknown(
         error == .noDaemon
