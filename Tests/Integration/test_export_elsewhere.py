@@ -137,6 +137,32 @@ def test_gnome_keyring_gets_everything_and_gives_it_back(stocked, other):  # noq
         keyring.close()
 
 
+def test_a_locked_keyring_has_advice(stocked):
+    """As after a change of the login password, which the keyring did not follow."""
+    keyring = GnomeKeyring(stocked)
+    try:
+        service = "/org/freedesktop/secrets"
+        stocked.run(
+            "busctl", "--address", keyring.bus, "call", "org.freedesktop.secrets", service, "org.freedesktop.Secret.Service", "Lock",
+            "ao", "1", f"{service}/collection/login", check=True)  # fmt: skip
+        done = export(stocked, "service", "--bus", keyring.bus, "--no-prompt", "--collection", "login")
+        assert done.returncode == PARTLY and "the other program said" not in done.stdout
+        assert done.stdout.count("Its password is often a former login password of yours. Unlock it there") == 1
+        assert "Mail (login/5): the collection 'Login' of the other program is locked" in done.stdout
+    finally:
+        keyring.close()
+
+
+def test_an_export_leaves_no_sign_of_a_check_on_the_terminal(stocked):
+    keyring = GnomeKeyring(stocked)
+    try:
+        person = Person(stocked, "latchkey", "export", "service", "--bus", keyring.bus).expect("Password: ").type(stocked.password)
+        lines = person.expect("Checking...").output().split("\r\n")
+        assert lines[0].startswith("\r\x1b[K") and "items found" in lines[0], lines
+    finally:
+        keyring.close()
+
+
 def test_latchkey_itself_is_no_place_to_go(unlocked):
     done = export(unlocked, "service")
     assert done.returncode == FAILED and "is Latchkey itself" in done.stderr

@@ -35,6 +35,15 @@ struct ExportServiceCommand: ParsableCommand {
         Interruption.release()
         throw Failure.cancelled
       }
+      for title in form?.locked ?? [] {
+        source.note(
+          translated(
+            """
+            The collection '\(title)' of the other program is locked. Its password is often a former login password of yours. \
+            Unlock it there, for example in Seahorse, or as 'Going back' in latchkey-switch(1) says. Then run the same command \
+            again.
+            """))
+      }
       return source.report
     }
     print(choice.json ? try JSONText.of(report) : report.text)
@@ -54,6 +63,9 @@ private struct ProviderForm: ExportForm {
   private var labels: [String: String] = [:]
   /// Items there that have one of the vault's by now: each stands for one, as several can have the same attributes.
   private var taken: Set<String> = []
+
+  /// The labels of collections there that stayed locked.
+  private(set) var locked: [String] = []
 
   init(_ other: VaultConnection, _ vault: VaultConnection, _ choice: ExportChoice) throws {
     (self.other, self.choice) = (other, choice)
@@ -93,7 +105,12 @@ private struct ProviderForm: ExportForm {
       return (.exported, "")
     } catch let error as BusError {
       if error.isStandard("Disconnected") || error.isStandard("NoReply") { throw error }
-      return (.left, translated("the other program said: \(error.message)"))
+      guard let home, (try? ListedCollection(home, from: other).isLocked) == true else {
+        return (.left, translated("the other program said: \(error.message)"))
+      }
+      let theirs = labels.first { $0.value == home }?.key ?? title
+      if !locked.contains(theirs) { locked.append(theirs) }
+      return (.left, translated("the collection '\(theirs)' of the other program is locked"))
     }
   }
 
