@@ -93,7 +93,7 @@ final class Pinentry: Prompter {
 
   /// On a terminal only: a window is gone with its answer.
   func check() -> Bool {
-    terminal?.say(TerminalConversation.checking)
+    terminal?.say(TerminalConversation.checking + "\n")
     return terminal != nil
   }
 

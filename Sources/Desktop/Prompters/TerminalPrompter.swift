@@ -53,7 +53,7 @@ final class TerminalPrompter: Prompter {
   }
 
   func check() -> Bool {
-    terminal.say(TerminalConversation.checking)
+    terminal.say(TerminalConversation.checking + "\n")
     return true
   }
 

@@ -183,6 +183,7 @@ final class TranslatedConversation: Conversation {
   }
 
   func check() { terminal.check() }
+  func endCheck() { terminal.endCheck() }
 
   private static func told(_ text: String) -> String {
     switch text {

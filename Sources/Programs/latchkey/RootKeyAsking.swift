@@ -134,6 +134,7 @@ private final class KeepingConversation: Conversation {
   }
 
   func check() { terminal.check() }
+  func endCheck() { terminal.endCheck() }
 }
 
 extension HelperResult? {

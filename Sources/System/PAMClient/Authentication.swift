@@ -58,6 +58,7 @@ public enum Authentication {
     // The answer of the other modules does not matter: they set up nothing for this process.
     if result == PAM_SUCCESS && createsVault { _ = pam_setcred(handle, Int32(PAM_ESTABLISH_CRED)) }
     pam_end(handle, result)
+    box.takeUnretainedValue().conversation.endCheck()
     switch result {
     case PAM_SUCCESS: return .accepted
     case PAM_SYSTEM_ERR, PAM_ABORT, PAM_AUTHINFO_UNAVAIL, PAM_MODULE_UNKNOWN, PAM_OPEN_ERR, PAM_SYMBOL_ERR:

@@ -20,9 +20,15 @@ public protocol Conversation: AnyObject {
 
   /// Everything that was asked is answered, and the module checks it, which may take a minute on a slow machine.
   func check()
+
+  /// The module has checked the last answer.
+  func endCheck()
 }
 
 extension Conversation {
   /// Says nothing of it.
   public func check() {}
+
+  /// Says nothing of it.
+  public func endCheck() {}
 }

@@ -34,7 +34,11 @@ public final class TerminalConversation: Conversation {
     isTerminal = false
   }
 
+  /// Whether the cursor is behind the sign that an answer is being checked.
+  private var isChecking = false
+
   private func say(_ text: String) {
+    endCheck()
     try? output.writeAll(Array(text.utf8).span.bytes)
   }
 
@@ -48,10 +52,21 @@ public final class TerminalConversation: Conversation {
   }
 
   /// Says so, where somebody sees it.
-  public func check() { if isTerminal { say(Self.checking) } }
+  public func check() {
+    guard isTerminal else { return }
+    say(Self.checking)
+    isChecking = true
+  }
+
+  /// Takes the sign away, so that it does not stand above what the command says.
+  public func endCheck() {
+    guard isChecking else { return }
+    isChecking = false
+    say("\r\u{1B}[K")
+  }
 
   /// The sign that an answer is being checked.
-  public static var checking: String { translated("Checking...") + "\n" }
+  public static var checking: String { translated("Checking...") }
 
   private func ask(_ question: String, silently: Bool, _ body: (borrowing SecureBytes) -> Void) {
     do {
