@@ -169,7 +169,9 @@ def test_status_says_what_to_do_about_items_of_another_device(person):
 def test_status_says_what_generations_there_are(person):
     daemon = person.daemon()
     for history, line in (
-            ((True, 24, 1700000000, ""), r"24, the last of 2023-11-1\d \d\d:\d\d"), ((False, 0, 0, ""), "off"),
+            ((True, 24, 1700000000, ""), r"24 are kept, the newest made on 2023-11-1\d \d\d:\d\d"), ((False, 0, 0, ""), "off"),
+            ((True, 1, 1700000000, ""), r"1 is kept, made on 2023-11-1\d \d\d:\d\d"),
+            ((False, 2, 1700000000, ""), r"2 are kept, the newest made on \S+ \S+; turned off, so no new one is made"),
             ((True, 0, 0, "the disk is full"), "none yet; a new one could not be made: the disk is full")):
         daemon.status = status(history=history)
         assert re.search(rf"^Generations +{line}$", person.run("status").stdout, re.M), line

@@ -348,9 +348,10 @@ struct StatusCommand: ParsableCommand {
     if history.count > 0 {
       let time = LocalTime(history.newest).minute
       parts.append(
-        history.isOn
-          ? translated("\(history.count), the last of \(time)")
-          : translated("\(history.count), the last of \(time), and off now"))
+        translated(
+          history.count, one: "1 is kept, made on \(time)",
+          other: "\(history.count) are kept, the newest made on \(time)"))
+      if !history.isOn { parts.append(translated("turned off, so no new one is made")) }
     } else {
       parts.append(history.isOn ? translated("none yet") : translated("off"))
     }
