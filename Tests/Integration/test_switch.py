@@ -224,11 +224,21 @@ def test_one_that_takes_the_name_when_the_first_has_ended_leaves_it_too(session,
 
 def test_going_back_tells_of_secrets_in_the_vault_alone(session, machine):
     command = ["env", "-u", "XDG_CONFIG_HOME", "latchkey", "switch", "--root", machine, "--home", HOME]
-    told = "Secrets stored since are in Latchkey's vault alone. See 'Going back' in latchkey-switch(1)."
+    told = "Secrets that you did not export are in Latchkey's vault alone. See 'Going back' in latchkey-switch(1)."
     environment = session.environment | {"DBUS_SESSION_BUS_ADDRESS": "unix:path=/nonexistent"}
     for words, how_often in ((["--to", "latchkey"], 0), (["--back", "--dry-run"], 1), (["--back"], 1), (["--back"], 0)):
         done = session.run(*command, *words, env=environment)
         assert done.returncode == DONE and done.stdout.count(told) == how_often, done
+
+
+def test_going_back_without_a_vault_names_none(new_session, machine):
+    command = ["env", "-u", "XDG_CONFIG_HOME", "latchkey", "switch", "--root", machine, "--home", HOME]
+    environment = new_session.environment | {"DBUS_SESSION_BUS_ADDRESS": "unix:path=/nonexistent"}
+    for words in (["--to", "latchkey"], ["--back"]):
+        done = new_session.run(*command, *words, env=environment)
+        assert done.returncode == DONE, done
+    assert "vault alone" not in done.stdout and "Your vault stays" not in done.stdout
+    assert "To use Latchkey again: latchkey switch --to latchkey" in done.stdout
 
 
 def test_a_person_sees_what_is_waited_for(session, machine):

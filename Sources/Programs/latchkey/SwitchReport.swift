@@ -14,7 +14,7 @@ struct SwitchReport: Encodable {
   var owners: [String] = []
   /// Whether files were about to be changed, or were.
   var isBegun = false
-  /// Whether latchkeyd runs without a vault, which an import needs.
+  /// Whether there is no vault: an import needs one, and without one nothing has to be exported.
   var lacksVault = false
   var isDone = false
 
@@ -74,9 +74,11 @@ struct SwitchReport: Encodable {
       lines.append(translated("Left to you:"))
       lines += left.map { "  - \($0)" }
     }
-    if side == .back, refused.isEmpty, !changes.isEmpty {
+    // Nothing says which secrets were exported before.
+    if side == .back, refused.isEmpty, !changes.isEmpty, !lacksVault {
       lines.append(
-        translated("Secrets stored since are in Latchkey's vault alone. See 'Going back' in latchkey-switch(1)."))
+        translated(
+          "Secrets that you did not export are in Latchkey's vault alone. See 'Going back' in latchkey-switch(1)."))
     }
     if isDone, !changes.isEmpty { lines.append(next) }
     return lines.map(TerminalText.printable).joined(separator: "\n")
@@ -97,6 +99,7 @@ struct SwitchReport: Encodable {
       translated(
         "Each user brings their secrets over with 'latchkey import'. Go back with 'sudo latchkey switch --back --all-users'."
       )
+    case (.back, false) where lacksVault: translated("To use Latchkey again: latchkey switch --to latchkey")
     case (.back, false): translated("Your vault stays on the disk. To use it again: latchkey switch --to latchkey")
     case (.back, true):
       translated("All vaults stay on the disk. To use them again: sudo latchkey switch --to latchkey --all-users")
