@@ -349,7 +349,7 @@ struct StatusCommand: ParsableCommand {
       let time = LocalTime(history.newest).minute
       parts.append(
         translated(
-          history.count, one: "1 is kept, made on \(time)",
+          history.count, one: "\(history.count) is kept, made on \(time)",
           other: "\(history.count) are kept, the newest made on \(time)"))
       if !history.isOn { parts.append(translated("turned off, so no new one is made")) }
     } else {
