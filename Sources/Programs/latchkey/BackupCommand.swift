@@ -17,7 +17,8 @@ struct BackupCommand: ParsableCommand {
       …-this-device-only, which this device alone can restore; when-passcode-set-this-device-only is in no backup. \
       Collections that are locked by themselves, or whose passphrase was not given, are left out and named. A collection's \
       own passphrase does not protect what is in the file.
-      Exit status 4: the file was written, but something was left out that should be in it.
+      Exit status 4: the file was written, but something was left out that should be in it. Items of \
+      when-passcode-set-this-device-only do not count: --json has their number as 'excluded'.
       """))
 
   @OptionGroup var place: Place
