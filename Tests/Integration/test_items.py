@@ -288,6 +288,25 @@ def test_find(session, open_peer):
         assert "never shown" not in output
 
 
+def test_find_by_label(session, open_peer):
+    attributes, words = fresh()
+    open_peer.create("never shown", attributes, label="Straßen Bank")
+    open_peer.create("never shown", {**attributes, "n": "2"}, label="Other")
+    for labels in (["bank"], ["STRA", "Bank"], ["n Ba"]):
+        [one] = told(session, "find", "--json", *labels, *words)
+        assert one["label"] == "Straßen Bank"
+    assert told(session, "find", "--json", "bank", "other", *words, code=NO_ITEM) == []
+    # What is not found is not repeated: it may be a secret that somebody typed in the wrong place.
+    assert "hunter2" not in latchkey(session, "find", "hunter2", code=NO_ITEM).stderr
+    assert "'latchkey find' with a word of its label" in latchkey(session, "get", "bank", code=64).stderr
+    session.lock()
+    try:
+        done = latchkey(session, "find", "hunter2", code=NO_ITEM)
+        assert ("latchkey unlock" in done.stderr) == any(one["label"] is None for one in told(session, "find", "--json"))
+    finally:
+        session.locker()
+
+
 def test_find_nothing(session):
     _, words = fresh()
     done = latchkey(session, "find", *words, code=NO_ITEM)

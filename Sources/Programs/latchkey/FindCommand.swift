@@ -1,6 +1,7 @@
 import ArgumentParser
 import LatchkeyGettext
 import LatchkeyKeybag
+import LatchkeyText
 
 /// `latchkey find`
 struct FindCommand: ParsableCommand {
@@ -9,12 +10,13 @@ struct FindCommand: ParsableCommand {
     abstract: translated("List items: label, attributes, class, and whether they can be read. Never a secret."),
     discussion: translated(
       """
-      Without attributes it lists everything. Locked items are listed too. Before the first login, it lists only what is \
+      Without arguments it lists everything. A word without '=' is looked for in the labels, in capital or small letters. Locked items are listed too. Before the first login, it lists only what is \
       known without your password. It never asks for anything. The exit status is 2 if no item matches.
 
       Examples:
         latchkey find
         latchkey find service=mail user=me
+        latchkey find mail
         latchkey find --class after-first-unlock --json
       """))
 
@@ -29,15 +31,27 @@ struct FindCommand: ParsableCommand {
   )
   var collection: String?
   @Flag(help: .translated("As JSON, with the same keys in every version.")) var json = false
-  @Argument(help: ArgumentHelp(translated("Attributes that the items have."), valueName: "name=value"))
-  var attributes: [String] = []
+  @Argument(
+    help: ArgumentHelp(
+      translated("Attributes that the items have, or words of their labels."), valueName: "name=value|word"))
+  var words: [String] = []
 
   func validate() throws {
     _ = try AccessibilityClass.option(className)
     _ = try ItemAttributes(attributes)
   }
 
-  private var isForAll: Bool { attributes.isEmpty && className == nil && collection == nil }
+  private var attributes: [String] { words.filter { $0.contains("=") } }
+  /// In small letters, as labels are compared.
+  private var labels: [String] { words.filter { !$0.contains("=") }.map { $0.lowercased() } }
+
+  private var isForAll: Bool { words.isEmpty && className == nil && collection == nil }
+
+  private func matches(_ item: ListedItem) -> Bool {
+    guard !labels.isEmpty else { return true }
+    guard let label = item.label?.lowercased() else { return false }
+    return labels.allSatisfy { label.contains(text: $0) }
+  }
 
   func run() throws {
     try Failure.telling {
@@ -45,7 +59,8 @@ struct FindCommand: ParsableCommand {
       let connection = try VaultConnection(place)
       let home = try collection.map { try ListedCollection.named($0, from: connection) }
       let paths = try connection.search(try ItemAttributes(attributes).values)
-      let found = try ListedItem.described(try ItemSelector.items(paths, from: connection), from: connection)
+      let all = try ItemSelector.items(paths, from: connection)
+      let found = try ListedItem.described(all.filter(matches), from: connection)
         .filter { (wanted == nil || $0.accessibility == wanted) && (home == nil || $0.collectionPath == home?.path) }
       if json {
         print(try JSONText.of(found))
@@ -56,7 +71,10 @@ struct FindCommand: ParsableCommand {
         throw Failure.noItem(
           isForAll
             ? translated("the vault has no items.")
-            : translated("no item matches. 'latchkey find' without arguments lists all."))
+            : !labels.isEmpty && all.contains { $0.label == nil }
+              ? translated(
+                "no label that can be read now has these words. Run 'latchkey unlock', then this again.")
+              : translated("no item matches. 'latchkey find' without arguments lists all."))
       }
     }
   }

@@ -34,7 +34,10 @@ enum ItemSelector {
       parts.count == 2 && parts[0].utf8.allSatisfy { (0x30...0x39).contains($0) || (0x61...0x7a).contains($0) }
       && !parts[0].isEmpty && (UInt64(parts[1]).map { String($0) == parts[1] } ?? false)
     guard isPath else {
-      throw ValidationError(translated("An item is named by attributes (name=value), or by where it is (as login/5)."))
+      throw ValidationError(
+        translated(
+          "An item is named by attributes (name=value), or by where it is (as login/5). 'latchkey find' with a word of its label tells both."
+        ))
     }
     return ListedCollection.folder + rest
   }
