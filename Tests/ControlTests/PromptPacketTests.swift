@@ -24,6 +24,7 @@ import Testing
       PromptRequest(
         purpose: .item, label: "", caller: "", window: "", terminal: "", reason: "to send", hasPassphrase: true)),
     .init(RemovePassphrase.self, Done()),
+    .init(DeleteCollection.self, Done()),
   ]
 
   @Test(arguments: answers) func answersSurviveTheWay(_ answer: PacketTests.Answered) {
@@ -46,6 +47,7 @@ import Testing
       OpenPrompt.packet(answering: OpenedPrompt(number: 0x0102, request: request)) == [1, 9, 2, 1, 0, 0, 0, 0, 0, 0, 3]
         + texts)
     #expect(RemovePassphrase.packet(answering: Done()) == [1, 10])
+    #expect(DeleteCollection(collection: "a").packet == [1, 46, 1, 0, 0x61])
     #expect(ControlPacket.declined("no") == [1, 255, 2, 0, 0x6E, 0x6F])
     let derivation = PassphraseDerivation.make()
     let encoded = GetDerivation.packet(answering: derivation)

@@ -15,7 +15,7 @@ enum Reading {
     ClearAccessLog.self, NoteOtherPassword.self, PutVaultAside.self, TakePassphrase.self, NoteSlowPassword.self,
     MakeOneTimeKey.self, ListGenerations.self, MakeGeneration.self, CompareGeneration.self,
     RestoreFromGeneration.self, GoThroughGeneration.self, GetComparison.self, GetRestoreReport.self,
-    FindInGenerations.self, GetFoundItems.self, ForgetEverywhere.self, GetForgetting.self,
+    FindInGenerations.self, GetFoundItems.self, ForgetEverywhere.self, GetForgetting.self, DeleteCollection.self,
   ]
 
   /// The message of a packet in the clear; nil where it is none of that kind.

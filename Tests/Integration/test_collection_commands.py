@@ -53,6 +53,38 @@ def test_a_name_that_none_has(private, command):
     assert "'Private' (c2)" in said and "latchkey collection create" in said
 
 
+def lock(private):
+    """The collection itself, as Seahorse does."""
+    root = "/org/freedesktop/secrets"
+    words = ["org.freedesktop.secrets", root, "org.freedesktop.Secret.Service", "Lock", "ao", "1", f"{root}/collection/c2"]
+    private.run("busctl", "--user", "call", *words, check=True)
+
+
+def test_a_forgotten_passphrase_does_not_keep_a_collection(private):
+    latchkey(private, "passphrase", "set", "--stdin", "Private", input="forgotten\n")
+    lock(private)
+    delete = ("collection", "delete", "--yes")
+    said = latchkey(private, *delete, "Private", code=FAILED)
+    assert "latchkey collection delete --forgotten-passphrase c2" in said
+    delete += ("--forgotten-passphrase", "--stdin")
+    assert "has no passphrase of its own" in latchkey(private, *delete, "Login", code=FAILED, input=f"{private.password}\n")
+    assert "not accepted" in latchkey(private, *delete, "Private", code=FAILED, input="wrong\n")
+    private.lock()
+    assert "latchkey unlock" in latchkey(private, *delete, "Private", code=FAILED, input=f"{private.password}\n")
+    assert private.locker().returncode == 0
+    assert labels(private) == {"login": "Login", "c2": "Private"}
+    assert "Deleted the collection 'Private'" in latchkey(private, *delete, "Private", input=f"{private.password}\n")
+    assert labels(private) == {"login": "Login"}
+
+
+def test_a_person_is_asked_before_a_locked_collection_goes(private):
+    latchkey(private, "passphrase", "set", "--stdin", "Private", input="forgotten\n")
+    lock(private)
+    person = Person(private, "latchkey", "collection", "delete", "--forgotten-passphrase", "Private").expect("has 1 item")
+    person.expect("type the label").type("Private").expect("Password: ").type(private.password)
+    assert "Deleted the collection" in person.output() and labels(private) == {"login": "Login"}
+
+
 def test_what_is_removed_is_told_before_and_after(private):
     latchkey(private, "add", "--label", "Mail", "service=mail", input="another secret")
     latchkey(private, "history", "make")

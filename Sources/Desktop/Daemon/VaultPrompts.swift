@@ -72,6 +72,10 @@ final class VaultPrompts: PromptQueueDelegate {
       try removePassphrase(collection: message.collection)
       return Done()
     }
+    table.answer(DeleteCollection.self) { [unowned self] message, _ throws(Refusal) in
+      try delete(collection: message.collection)
+      return Done()
+    }
     archives.serve(in: &table)
   }
 
@@ -262,6 +266,20 @@ final class VaultPrompts: PromptQueueDelegate {
     let derivation = try Refusal.vault { () throws(VaultError) in try vault.passphraseDerivation(ofCollection: id) }
     guard derivation != nil else { throw Refusal(reason: "the collection has no passphrase of its own") }
     try Refusal.vault { () throws(VaultError) in try vault.removePassphrase(ofCollection: id) }
+  }
+
+  /// Only the vault has to be unlocked: nothing else would ever get rid of a collection whose passphrase is forgotten.
+  /// Clients of the bus cannot do it, so that a program does not lose what it cannot read.
+  private func delete(collection name: String) throws(Refusal) {
+    guard case .unlocked = session.machine.state else {
+      throw Refusal(reason: "it is locked: run 'latchkey unlock' first")
+    }
+    let id = try collection(named: name)
+    let derivation = try Refusal.vault { () throws(VaultError) in try vault.passphraseDerivation(ofCollection: id) }
+    guard derivation != nil else { throw Refusal(reason: "the collection has no passphrase of its own") }
+    try Refusal.vault { () throws(VaultError) in try vault.deleteCollection(id) }
+    presence.service?.deleted(collection: id)
+    queue.stateChanged()
   }
 
   /// The collection that a person means: by its label, or by the last part of its object path.

@@ -159,6 +159,12 @@ public final class SecretService {
     for item in items { signals.itemDeleted(ItemPlace(collection: .vault(item.collection), id: item.id)) }
   }
 
+  /// The same for a collection.
+  public func deleted(collection id: Int64) {
+    signals.collectionDeleted(.vault(id))
+    signals.collectionsChanged()
+  }
+
   // MARK: - names for persons
 
   /// The last part of a collection's path, by which a person may name it.

@@ -1,7 +1,10 @@
 import ArgumentParser
 import Glibc
+import LatchkeyControl
 import LatchkeyGettext
 import LatchkeyItemProtection
+import LatchkeyPosix
+import LatchkeySodium
 import LatchkeySystemd
 
 /// `latchkey collection`
@@ -125,23 +128,64 @@ struct CollectionCommand: ParsableCommand {
       discussion: translated(
         """
         'latchkey history restore' brings it back from a generation of the vault, unless it had a passphrase of its own.
+        If you forgot that passphrase, --forgotten-passphrase deletes the collection all the same. It asks for your login \
+        password instead. The vault must be unlocked.
         """))
 
     @OptionGroup var place: Place
     @OptionGroup var prompts: PromptChoice
+    @OptionGroup var asking: PresenceAsking
     @Flag(help: .translated("Do not ask for confirmation.")) var yes = false
+    @Flag(help: .translated("Ask for your login password instead of the collection's passphrase."))
+    var forgottenPassphrase = false
     @Argument(help: CollectionCommand.nameHelp) var name: String
 
     func run() throws {
       try Failure.telling {
         let connection = try VaultConnection(place)
         let collection = try ListedCollection.named(name, from: connection)
-        if !yes { try confirm(collection, items: try collection.items(from: connection).count) }
-        try connection.opening(collection.path, asking: !prompts.isForbidden) {
-          try connection.call(collection.path, VaultConnection.collection, "Delete", read: { _ in })
+        let count = try collection.items(from: connection).count
+        if forgottenPassphrase {
+          try deleteLocked(collection, items: count)
+        } else {
+          if !yes { try confirm(collection, items: count) }
+          do {
+            try connection.opening(collection.path, asking: !prompts.isForbidden) {
+              try connection.call(collection.path, VaultConnection.collection, "Delete", read: { _ in })
+            }
+          } catch let failure as Failure { throw try advised(failure, collection) }
         }
         print(TerminalText.printable(translated("Deleted the collection '\(collection.title)'.")))
       }
+    }
+
+    /// The vault knows whether the collection has a passphrase, and refuses one that has none.
+    private func deleteLocked(_ collection: ListedCollection, items: Int) throws {
+      // The password is in this process for a moment.
+      try LatchkeyPosix.Process.forbidInspection()
+      try Sodium.initialize()
+      let status = try place.status()
+      guard status.state == .unlocked else {
+        throw Failure.locked(StatusCommand.lockReasons(status).joined(separator: ", "))
+      }
+      if !yes { try confirm(collection, items: items) }
+      if !status.passwordless { try asking.check(try asking.conversation()) }
+      do {
+        try place.connect().ask(
+          DeleteCollection(collection: collection.name),
+          until: LatchkeyPosix.Process.now + StatusCommand.answerLimit)
+      } catch ControlError.declined(let reason) { throw Failure.declined(reason) }
+    }
+
+    /// Names the way without the passphrase where the collection stayed locked, though the vault is unlocked.
+    private func advised(_ failure: Failure, _ collection: ListedCollection) throws -> Failure {
+      guard case .stillLocked(let text) = failure, try place.status().state == .unlocked else { return failure }
+      return .stillLocked(
+        translated(
+          """
+          \(text)
+          If nobody knows its passphrase, 'latchkey collection delete --forgotten-passphrase \(collection.name)' deletes it.
+          """))
     }
 
     private func confirm(_ collection: ListedCollection, items: Int) throws {

@@ -131,7 +131,7 @@ enum Target: String, CaseIterable {
     ClearAccessLog.self, NoteOtherPassword.self, PutVaultAside.self, TakePassphrase.self, NoteSlowPassword.self,
     MakeOneTimeKey.self, ListGenerations.self, MakeGeneration.self, CompareGeneration.self,
     RestoreFromGeneration.self, GoThroughGeneration.self, GetComparison.self, GetRestoreReport.self,
-    FindInGenerations.self, GetFoundItems.self, ForgetEverywhere.self, GetForgetting.self,
+    FindInGenerations.self, GetFoundItems.self, ForgetEverywhere.self, GetForgetting.self, DeleteCollection.self,
   ]
 
   /// Whatever is read can be written and read again. Bytes that are no text were replaced, so that it may be another packet.
