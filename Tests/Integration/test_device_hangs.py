@@ -1,5 +1,6 @@
 """A device key service that does not answer: locks are heard all the same, and what needs it opens when it answers again."""
 
+import subprocess
 import time
 
 import pytest
@@ -81,3 +82,16 @@ def test_before_a_login_it_opens_when_the_service_answers_again(stocked, hanging
     assert stocked.status()["device_key"] == "unavailable"
     hanging.answer()
     wait_until(lambda: readable(stocked) == {"always-this-device-only"}, "what needs the device alone", 60)
+
+
+def test_items_are_destroyed_although_other_work_came_first(stocked, hanging):
+    begin(stocked)
+    hanging.hang("answering")
+    before = hanging.requests()
+    erasing = stocked.start("latchkey", "device", "erase", "--yes", stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    wait_until(lambda: hanging.requests() > before, "the request to erase the secret")
+    hanging.answer()
+    # It breaks off the request that is not answered.
+    assert stocked.status()["state"] == "unlocked"
+    said, _ = erasing.communicate(timeout=seconds(60))
+    assert (erasing.returncode, said) == (0, b"")

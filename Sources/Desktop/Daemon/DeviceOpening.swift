@@ -26,6 +26,8 @@ final class DeviceOpening {
   /// The next or last try for each helper that waits for a secret, by a number of its own.
   private var waits: [UInt64: EventSource] = [:]
   private var nextWait: UInt64 = 0
+  /// The next try to destroy items, by the number of the request.
+  private var destructions: [UInt64: EventSource] = [:]
 
   private static let shortestMeetingDelay = Duration.milliseconds(200)
   private static let longestSecretDelay = Duration.seconds(1)
@@ -33,6 +35,9 @@ final class DeviceOpening {
   /// helper waits for this program, so that it hears the reason. It has no other try. All others have, and what they do after it
   /// must not wait: a password that is removed takes items with it.
   private static let creationTime = 20_000
+  /// How long it is tried to destroy items while other work comes first, in milliseconds. A person who removes the password waits
+  /// for it.
+  private static let destructionTime = 2000
   /// How many helpers may wait at a time.
   private static let waitLimit = 3
 
@@ -54,8 +59,9 @@ final class DeviceOpening {
     table.answerLater(DeviceSecretRequest.self, keepsDeriving: true) { [unowned self] message, peer, answer in
       answerWithSecret(message, for: peer, answer)
     }
-    table.answer(DestroyPasscodeItems.self) { [unowned self] message, _ throws(Refusal) in
-      try destroyPasscodeItems(passwordRemoved: message.passwordRemoved)
+    table.answerLater(DestroyPasscodeItems.self) { [unowned self] message, _, answer in
+      destroyPasscodeItems(
+        passwordRemoved: message.passwordRemoved, until: Process.now + Self.destructionTime, answer)
     }
   }
 
@@ -192,6 +198,27 @@ final class DeviceOpening {
     }
   }
 
+  /// Destroys the items, and tries again where other work came first, which may be a lock: nobody else would.
+  private func destroyPasscodeItems(
+    passwordRemoved: Bool, until deadline: Int, _ answer: @escaping (Result<UInt64, Refusal>) -> Void
+  ) {
+    service.forgetBreakingOff()
+    do throws(Refusal) { answer(.success(try destroyPasscodeItems(passwordRemoved: passwordRemoved))) } catch {
+      nextWait += 1
+      let number = nextWait
+      if service.wasBrokenOff, Process.now < deadline {
+        destructions[number] = try? loop.addTimer(after: Self.shortestMeetingDelay) { [weak self] in
+          guard let self else { return answer(.failure(error)) }
+          destructions[number] = nil
+          destroyPasscodeItems(passwordRemoved: passwordRemoved, until: deadline, answer)
+        }
+      }
+      guard destructions[number] == nil else { return }
+      Journal.log(.error, "the when-passcode-set items cannot be destroyed: \(error.reason)")
+      answer(.failure(error))
+    }
+  }
+
   private func destroyPasscodeItems(passwordRemoved: Bool) throws(Refusal) -> UInt64 {
     refresh()
     do throws(VaultError) {
@@ -200,7 +227,6 @@ final class DeviceOpening {
       if !passwordRemoved { try vault.startPasscodeItemsAnew() }
     } catch {
       upkeep.tellDestroyed()
-      Journal.log(.error, "the when-passcode-set items cannot be destroyed: \(error.explanation)")
       throw Refusal(reason: error.explanation)
     }
     return UInt64(upkeep.tellDestroyed())
