@@ -168,7 +168,10 @@ def test_the_daemon_destroys_the_class(machine, fault):
         return erasable()
 
     def act(_):
-        return session.run("latchkey", "device", "erase", "--yes").returncode == 0
+        done = session.run("latchkey", "device", "erase", "--yes")
+        # The reason, where it is refused without a fault.
+        print(done.returncode, done.stderr)
+        return done.returncode == 0
 
     def check(secret, acknowledged):
         readable, found = machine.readable()
