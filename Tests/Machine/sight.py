@@ -123,7 +123,11 @@ class Sight:
 
 
 def assert_nothing(sight, *tiers):
-    assert sight.of(*tiers) == [] and sight.blocks == 0
+    """Says what is left, as pytest does not explain an assertion in this file. What a key is of tells whose it was: the daemon
+    keeps the kinds of KEPT, the helper has tier keys and protectors. The password itself is only counted: login(1), a shell or
+    a terminal may keep it."""
+    left = sight.of(*tiers)
+    assert left == [] and sight.blocks == 0, f"{sight.blocks} blocks, and left of {tiers}: {left}"
 
 
 def assert_key_follows(machine, known, password, rounds=3):
