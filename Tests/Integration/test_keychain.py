@@ -558,6 +558,8 @@ def test_groups_of_a_file_beside_the_program(session, program, another, keychain
     own.with_name("mailer.entitlements").write_bytes(b"broken")
     mailer = Program(session, own)
     assert mailer.copy(generic()) == (MISSING_ENTITLEMENT, None)
+    said = mailer.message(MISSING_ENTITLEMENT)
+    assert f"Correct the file {own}.entitlements: it is not a property list" in said
     mailer.close()
 
 

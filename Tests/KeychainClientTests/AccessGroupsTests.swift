@@ -24,7 +24,7 @@ struct AccessGroupsTests {
     #expect(names { $0.bundle = "org.example.Mailer" } == ["org.example.Mailer"])
     #expect(names { ($0.bundle, $0.application) = ("b", "org.example.Sandboxed") } == ["org.example.Sandboxed"])
     #expect(names { ($0.application, $0.environment) = ("a", "TEAM.one TEAM.two") } == ["TEAM.one", "TEAM.two"])
-    #expect(names { ($0.environment, $0.entitlements) = ("e", .contents(file)) } == ["TEAM.mailer"])
+    #expect(names { ($0.environment, $0.entitlements) = ("e", .contents(file, path: "/e")) } == ["TEAM.mailer"])
     #expect(names { $0.executable = "" } == [])
   }
 
@@ -37,18 +37,18 @@ struct AccessGroupsTests {
   @Test("Entitlements: the groups, then the application")
   func entitlements() throws {
     let both = try list(["application-identifier": "TEAM.app", "keychain-access-groups": ["TEAM.shared", "TEAM.app"]])
-    #expect(names { $0.entitlements = .contents(both) } == ["TEAM.shared", "TEAM.app"])
+    #expect(names { $0.entitlements = .contents(both, path: "/e") } == ["TEAM.shared", "TEAM.app"])
     let groups = try list(["keychain-access-groups": ["TEAM.one"]])
-    #expect(names { $0.entitlements = .contents(groups) } == ["TEAM.one"])
+    #expect(names { $0.entitlements = .contents(groups, path: "/e") } == ["TEAM.one"])
   }
 
   @Test("Entitlements that say nothing give nothing")
   func noEntitlements() throws {
     let empty = try list([:])
-    #expect(names { $0.entitlements = .contents(empty) } == [])
-    #expect(names { $0.entitlements = .contents(Data("no list".utf8)) } == [])
+    #expect(names { $0.entitlements = .contents(empty, path: "/e") } == [])
+    #expect(names { $0.entitlements = .contents(Data("no list".utf8), path: "/e") } == [])
     let wrong = try list(["keychain-access-groups": "TEAM.one", "application-identifier": 1])
-    #expect(names { $0.entitlements = .contents(wrong) } == [])
+    #expect(names { $0.entitlements = .contents(wrong, path: "/e") } == [])
   }
 
   @Test("A file that exists and cannot be read gives nothing, and says why")

@@ -12,7 +12,7 @@ struct ProgramIdentity: Equatable {
   /// The result of reading a file of entitlements.
   enum Entitlements: Equatable {
     /// Its contents.
-    case contents(Data)
+    case contents(Data, path: String)
     /// It exists, but cannot be opened or read.
     case unreadable(path: String, reason: String)
   }
@@ -69,7 +69,7 @@ extension ProgramIdentity.Entitlements {
       }
       contents += buffer.prefix(count)
     }
-    self = .contents(contents)
+    self = .contents(contents, path: path)
   }
 }
 
@@ -80,8 +80,8 @@ extension AccessGroups {
   /// in others.
   init(_ identity: ProgramIdentity) {
     switch identity.entitlements {
-    case .contents(let file):
-      self.init(AccessGroups.names(inEntitlements: file))
+    case .contents(let file, let path):
+      self.init(AccessGroups.names(inEntitlements: file), absence: .malformedGroups(path: path))
       return
     case .unreadable(let path, let reason):
       self.init([], absence: .unreadableGroups(path: path, reason: reason))

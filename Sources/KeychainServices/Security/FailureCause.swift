@@ -32,10 +32,12 @@ package enum FailureCause: Hashable, Sendable {
   case noFinger
   /// The program did not declare the access group.
   case undeclaredGroup
-  /// The program has no access group: its file of groups is malformed, or names none.
+  /// The program has no access group: it has neither a name nor a file of groups.
   case noGroup
   /// The program has no access group: its file of groups exists, but cannot be read.
   case unreadableGroups(path: String, reason: String)
+  /// The file of entitlements is no property list, or names no group.
+  case malformedGroups(path: String)
   /// An item of another program would move to another access group, or become synchronizable.
   case foreignItem
   /// The person's answers were wrong.
@@ -90,8 +92,10 @@ package enum FailureCause: Hashable, Sendable {
       "The program did not declare this access group. Add it to keychain-access-groups in NAME.entitlements beside the "
         + "executable, or to LATCHKEY_ACCESS_GROUPS."
     case .noGroup:
-      "The program has no access group. Correct the file NAME.entitlements beside the executable: it is not a property list, "
-        + "or names no group."
+      "The program has no access group, because it has no name. Set LATCHKEY_ACCESS_GROUPS, or put NAME.entitlements beside "
+        + "the executable."
+    case .malformedGroups(let path):
+      "The program has no access group. Correct the file \(path): it is not a property list, or names no group."
     case .unreadableGroups(let path, let reason):
       "The program has no access group. The file \(path) cannot be read: \(reason). Let the program read it, or remove it."
     case .foreignItem:
