@@ -46,7 +46,7 @@ def test_a_label_that_is_taken_or_wrong(private):
     assert labels(private) == {"login": "Login", "c2": "Private"}
 
 
-@pytest.mark.parametrize("command", ["passphrase set --stdin", "passphrase remove", "unlock --collection", "collection delete --yes"])
+@pytest.mark.parametrize("command", ["passphrase set --stdin", "passphrase remove --yes", "unlock --collection", "collection delete --yes"])
 def test_a_name_that_none_has(private, command):
     """Which there are, and how another one is made."""
     said = latchkey(private, *command.split(), "None", code=FAILED, input="x\n")
@@ -110,8 +110,11 @@ def test_a_collection_that_waits_names_the_command(private):
     latchkey(private, "lock")
     latchkey(private, "unlock", "--stdin", input=private.password + "\n")
     assert latchkey(private, "get", "--no-prompt", "service=bank") == "the secret"
-    latchkey(private, "passphrase", "remove", "Private")
-    assert "has no passphrase" in latchkey(private, "passphrase", "remove", "Private", code=FAILED)
+    assert "--yes" in latchkey(private, "passphrase", "remove", "Private", code=FAILED, input="yes\n")
+    for answer, said in (("no", "nothing was changed"), ("yes", "has no passphrase any more")):
+        person = Person(private, "latchkey", "passphrase", "remove", "Private").expect("Your login alone will unlock")
+        assert said in person.expect("(yes) ").type(answer).output()
+    assert "has no passphrase" in latchkey(private, "passphrase", "remove", "--yes", "Private", code=FAILED)
 
 
 def test_a_mistyped_passphrase_is_asked_for_again(private):

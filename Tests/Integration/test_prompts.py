@@ -196,7 +196,7 @@ def test_passphrases_by_the_command_line(opened, private):
     lock(opened, private)
     assert opened.run("latchkey", "unlock", "--stdin", "--collection", "Private", input="sesame").returncode == 1
     opened.run("latchkey", "unlock", "--stdin", "--collection", private.rpartition("/")[2], input="next", check=True)
-    opened.run("latchkey", "passphrase", "remove", "Private", check=True)
+    opened.run("latchkey", "passphrase", "remove", "--yes", "Private", check=True)
     opened.logout()
     opened.login()
     assert opened.lookup("in", "private") == "hidden"

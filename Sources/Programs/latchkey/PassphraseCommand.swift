@@ -55,16 +55,31 @@ struct PassphraseCommand: ParsableCommand {
     )
 
     @OptionGroup var place: Place
+    @Flag(help: .translated("Do not ask for confirmation."))
+    var yes = false
     @Argument(help: .translated("The collection: its label, or the last part of its object path.")) var collection:
       String
 
     func run() throws {
       try Failure.telling {
+        if !yes { try confirm() }
         do {
           try place.connect().ask(
             RemovePassphrase(collection: collection), until: LatchkeyPosix.Process.now + StatusCommand.answerLimit)
         } catch ControlError.declined(let reason) { throw PassphraseAsking.declined(reason, at: place) }
         print(translated("The collection has no passphrase any more."))
+      }
+    }
+
+    private func confirm() throws {
+      guard isatty(STDIN_FILENO) == 1 else {
+        throw Failure.declined(translated("there is no terminal to ask for confirmation. Give --yes to confirm it."))
+      }
+      print(translated("Your login alone will unlock the collection '\(TerminalText.printable(collection))'."))
+      print(translated("Do you want that? (yes) "), terminator: "")
+      fflush(nil)
+      guard readLine()?.split(whereSeparator: \.isWhitespace).map({ $0.lowercased() }) == ["yes"] else {
+        throw Failure.declined(translated("nothing was changed."))
       }
     }
   }
