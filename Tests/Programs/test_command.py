@@ -202,13 +202,31 @@ def test_status_names_the_ways_where_the_device_key_was_the_only_one(person):
     assert "latchkey unlock --recovery" in line and "latchkey start-empty" in line
 
 
-@pytest.mark.parametrize("words, lacks", [("L 2025-05-20 0 99999 7 -1", True), ("P 2025-05-20 0 99999 7 -1", False)])
-def test_status_says_that_an_account_without_a_password_gets_no_vault(person, words, lacks):
+def account(person, words):
+    """What passwd(1) says of the person's account."""
     folder = person.folder / "programs"
     folder.mkdir()
     (folder / "passwd").write_text(f"#!/bin/sh\n[ \"$*\" = -S ] && echo {PERSON.pw_name} {words}\n")
     (folder / "passwd").chmod(0o755)
     person.environment["PATH"] = f"{folder}:{person.environment.get('PATH', os.environ['PATH'])}"
+
+
+ACCOUNTS = pytest.mark.parametrize("words, lacks", [("L 2025-05-20 0 99999 7 -1", True), ("P 2025-05-20 0 99999 7 -1", False)])
+
+
+@ACCOUNTS
+def test_unlock_promises_no_vault_to_an_account_without_a_password(person, words, lacks):
+    account(person, words)
+    person.daemon(status(state=SEALED, first=False, vault="/v", generation=0))
+    done = person.unlock("--stdin", input="wrong\n")
+    assert done.returncode == FAILED and ("your login password creates it" in done.stdout) != lacks
+    assert (f"You have no vault yet, and this account has no password, which a vault needs: give it one with 'sudo passwd "
+            f"{PERSON.pw_name}'" in done.stdout) == lacks  # fmt: skip
+
+
+@ACCOUNTS
+def test_status_says_that_an_account_without_a_password_gets_no_vault(person, words, lacks):
+    account(person, words)
     person.daemon(status(state=SEALED, first=False, vault="/v", generation=0))
     text = person.run("status").stdout
     assert ("which creates the vault" in text) != lacks

@@ -63,7 +63,7 @@ struct UnlockCommand: ParsableCommand {
         guard !SessionQuestions.isSystemAccount else {
           throw Failure.declined(translated("root and system accounts get no vault"))
         }
-        print(translated("You have no vault yet: your login password creates it, and unlocks it from then on."))
+        print(Self.creation)
       }
       let asked = TranslatedConversation(conversation)
       let outcome = Authentication.run(
@@ -111,6 +111,14 @@ struct UnlockCommand: ParsableCommand {
   }
 
   private static func hasNoVault(_ status: Status) -> Bool { status.generation == 0 && status.problems.isEmpty }
+
+  /// The sentence for a person without a vault. The local shadow file does not know every password, so PAM is asked anyway.
+  private static var creation: String {
+    StatusCommand.waysWithoutPassword.map { ways in
+      translated(
+        "You have no vault yet, and \(ways). If your password is kept elsewhere, as by Kerberos, it creates the vault.")
+    } ?? translated("You have no vault yet: your login password creates it, and unlocks it from then on.")
+  }
 
   private static let changed =
     translated(
