@@ -6,8 +6,10 @@ import pwd
 import shutil
 import signal
 import subprocess
+import tempfile
 
 import pexpect
+import pytest
 from support.pace import seconds
 from support.session import REPOSITORY, Session, is_alive, wait_until
 
@@ -87,6 +89,38 @@ def test_nothing_is_left(stage):
     session.close()
     assert not is_alive(daemon)
     assert not session.root.exists()
+
+
+LOGIN_AND_READ = (
+    "set -e; pamtester login $USER authenticate open_session <$LATCHKEY_SESSION/password >$TMPDIR/told 2>&1\n"
+    "echo secret | latchkey add --label L a=b >$TMPDIR/told; latchkey get a=b")
+
+
+def test_a_stage_of_packages(stage):
+    """As `dpkg -x` unpacks them, here where the module is in /lib."""
+    with tempfile.TemporaryDirectory(prefix="latchkey-stage-", dir="/tmp") as folder:
+        os.chmod(folder, 0o755)
+        copy = pathlib.Path(folder) / "unpacked"
+        shutil.copytree(stage, copy, symlinks=True)
+        [module] = copy.rglob("pam_latchkey.so")
+        place = copy / "lib" / module.relative_to(copy / "usr/lib")
+        place.parent.mkdir(parents=True)
+        module.rename(place)
+        done = subprocess.run(
+            [THROWAWAY, "--stage", copy, "--", "sh", "-c", LOGIN_AND_READ], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            timeout=seconds(60))  # fmt: skip
+        assert (done.returncode, done.stdout) == (0, "secret"), done
+
+
+def test_what_is_installed_on_the_machine(stage):
+    """Seen by this session only: the stage's files above those of /usr."""
+    mounting = 'mount -t overlay overlay -o "lowerdir=$1/usr:/usr" /usr'
+    if subprocess.run(["unshare", "-m", "sh", "-c", mounting, "sh", stage], stderr=subprocess.DEVNULL).returncode != 0:
+        pytest.skip("no overlay can be mounted here")
+    done = subprocess.run(
+        ["unshare", "-m", "sh", "-c", f'{mounting} && shift && exec "$@"', "sh", stage, THROWAWAY, "--stage", "/", "--", "sh", "-c",
+         LOGIN_AND_READ], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=seconds(60))  # fmt: skip
+    assert (done.returncode, done.stdout) == (0, "secret"), done
 
 
 def test_a_process_that_does_not_want_to_end_does(stage):
