@@ -25,7 +25,7 @@ def session(open_peer, shared_session):
 @pytest.mark.parametrize(
     "words",
     [
-        ["find", "tiger5"], ["find", "=tiger5"], ["find", "a=1", "a=2"], ["find", "--class", "tiger5"],
+        ["find", "=tiger5"], ["find", "a=1", "a=2"], ["find", "--class", "tiger5"],
         ["find", "latchkey:accessible=always"], ["find", "--bogus"],
         ["get"], ["get", "tiger5"], ["get", "a=b", "login/1"], ["get", "login/1", "login/2"], ["get", "login/01"],
         ["get", "login/-1"], ["get", "login/"], ["get", "/1"], ["get", "/org/freedesktop/secrets/aliases/default/1"],

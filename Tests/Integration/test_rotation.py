@@ -294,7 +294,8 @@ def create(session):
     person = Person(session, "latchkey", "recovery", "create").expect("Password:").type(session.password)
     lines = person.output().split("\r\n")
     assert person.status == 0
-    (code,) = [line.strip() for line in lines if line.count("-") == 6]
+    # Behind the sign of a check, which is taken away.
+    (code,) = [line.rpartition("\x1b[K")[2].strip() for line in lines if line.count("-") == 6]
     return code
 
 

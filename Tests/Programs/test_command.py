@@ -388,7 +388,7 @@ def test_words_of_pam_that_say_no_more_are_left_out(person, result, words):
 
 
 def test_a_word_that_is_no_attribute_has_an_example(person):
-    assert "for example 'latchkey find service=mail'" in " ".join(person.run("find", "mail").stderr.split())
+    assert "for example 'latchkey find service=mail'" in " ".join(person.run("add", "--label", "L", "mail").stderr.split())
 
 
 def test_a_refusal_without_a_question_is_not_repeated(person):
