@@ -331,6 +331,16 @@ def test_a_prompt_that_is_dismissed(session, program):
     assert program.copy(generic(), DATA) == (CANCELED, None) and asked() == 1
 
 
+def test_a_deletion_asks_if_the_vault_cannot_read_what_matches(session, program):
+    """Before the first login it knows by which attributes an item was found, and nothing else."""
+    asked = answer_prompts(session, give_password(session))
+    assert program.add(generic(), {"labl": "mine"}, secret(b"x"))[0] == SUCCESS
+    assert session.logout().returncode == 0
+    assert program.delete(merged(generic(), {"labl": "mine"}, FAIL)) == NOT_ALLOWED and asked() == 0
+    assert program.delete(merged(generic(), {"labl": "mine"})) == SUCCESS and asked() == 1
+    assert program.copy(generic()) == (NOT_FOUND, None)
+
+
 def test_an_item_that_asks_for_the_person(session, program):
     asked = answer_prompts(session, give_password(session))
     assert program.add(generic(), secret(b"x"), guarded(PRESENCE))[0] == SUCCESS

@@ -51,6 +51,50 @@ def test_each_public_function_says_what_it_returns_and_throws(path):
     assert silent == []
 
 
+def test_the_page_of_error_codes_quotes_the_messages_of_a_locked_item():
+    part = CODES.partition("### -25308")[2].partition("###")[0]
+    quoted = re.findall(r"^- `([^`]+)`", part, re.M)
+    advice = "".join(re.findall(r'"([^"]*)"', (LIBRARY / "Security/FailureCause.swift").read_text()))
+    assert len(quoted) == 7 and [text for text in quoted if text not in advice] == []
+
+
+def test_the_functions_of_items_name_each_code():
+    """Together all that exist, and each the codes that any call can return."""
+    functions = FUNCTION.findall((LIBRARY / "Security/SecItem.swift").read_text())
+    named = {name: set(re.findall(r"^///   - .*", comment, re.M)) for comment, name, _ in functions}
+    codes = {name: set(re.findall(r"errSec\w+", "".join(lines))) for name, lines in named.items()}
+    assert codes.keys() == {"SecItemAdd", "SecItemCopyMatching", "SecItemUpdate", "SecItemDelete"}
+    assert set.union(*codes.values()) == returned()
+    for name, of_function in codes.items():
+        wrong = {"errSecParam", "errSecNoSuchAttr", "errSecNoSuchClass", "errSecUnimplemented", "errSecMissingEntitlement"}
+        state = {"errSecNotAvailable", "errSecInteractionNotAllowed", "errSecUserCanceled", "errSecAuthFailed"}
+        assert wrong | state | {"errSecItemNotFound", "errSecInternalComponent"} <= of_function, name
+
+
+def test_the_page_of_attribute_names_has_each_attribute_as_it_is_written():
+    source = (LIBRARY / "Security/ItemAttributeConstants.swift").read_text()
+    constants = {key: name for name, key in re.findall(r"let (kSecAttr\w+): CFString = \"(\w+)\"", source)}
+    attributes = (LIBRARY / "Security/AttributeName.swift").read_text().partition("enum Kind")[0]
+    cases = dict(re.findall(r"case `?(\w+)`?(?: = \"(\w+)\")?$", attributes, re.M))
+    names = (LIBRARY / "KeychainClient/ItemClass+Names.swift").read_text()
+    page = (CATALOGUE / "AttributeNames.md").read_text()
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in re.findall(r"^\| ``.*", page, re.M)]
+    cells = {key: row[1:] for row in rows for key in re.findall(r"``(\w+)``", row[0])}
+    assert cells.keys() == set(constants.values()) - {"kSecAttrSynchronizableAny"} | {"kSecClass"}
+    for column, begin in enumerate((r"case .genericPassword: \[", r"case .internetPassword:\s*\[")):
+        world = dict(re.findall(r"\.(\w+): \"(\w+)\"", re.search(begin + r"([^]]*)\]", names)[1]))
+        assert world
+        for case, key in cases.items():
+            cell = cells[constants[key or case]]
+            cell = cell[0] if cell[column] == "the same" else cell[column]
+            if case in world:
+                assert cell.split(",")[0] == f"`{world[case]}`", case
+            elif "keychain:" in cell:
+                assert cell == f"`keychain:{key or case}`"
+            else:
+                assert cell.startswith(("not an attribute", "the item's ")), case
+
+
 def test_the_topics_have_each_function_and_constant():
     """DocC puts a symbol that no topic names at the end, by its kind."""
     topics = set(re.findall(r"^- ``(\w+)", (CATALOGUE / "Security.md").read_text(), re.M))
@@ -62,9 +106,12 @@ def test_the_topics_have_each_function_and_constant():
 
 
 def test_the_page_of_porting_lists_as_absent_what_is_absent():
-    absent = (CATALOGUE / "Porting.md").read_text().partition("These names do not exist either:")[2].partition("These names exist")[0]
-    names = {name for line in absent.splitlines() for name in re.findall(r"\b(?:errSec|kSec|Sec|CF|kCF)\w+", line.split("|")[1] if "|" in line else "")}
-    assert len(names) > 15
+    text = (CATALOGUE / "Porting.md").read_text()
+    tables = [text.partition(begin)[2].partition(end)[0] for begin, end in (
+        ("These names do not exist either:", "These names exist"), ("| Core Foundation | instead |", "\n\n"))]
+    lines = [line.split("|")[1] for table in tables for line in table.splitlines() if "|" in line]
+    names = {name for line in lines for name in re.findall(r"\b(?:errSec|kSec|Sec|CF|kCF)\w+", line)}
+    assert len(names) > 35
     text = "\n".join(path.read_text() for path in PUBLIC)
     assert {name for name in names if re.search(rf"(?:let|func|var) {name}\b", text)} == set()
 

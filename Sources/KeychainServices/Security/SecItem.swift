@@ -10,8 +10,22 @@ public import Foundation
 /// - Parameters:
 ///   - attributes: The class, attributes and secret of the item, and what to return.
 ///   - result: The place for the result; nil if none is wanted.
-/// - Returns: `errSecSuccess`, or the reason why nothing was stored: `errSecDuplicateItem` if an item with the same class,
-///   access group, account and service (for Internet passwords account, server, port and so on) exists.
+/// - Returns: `errSecSuccess`, or one of these codes. <doc:ErrorCodes> says what to do for each.
+///   - `errSecDuplicateItem`: an item with the same class, access group, account and service (for Internet passwords account,
+///     server, port and so on) exists.
+///   - `errSecInteractionNotAllowed`: the vault is locked, or the item needs a new passphrase, and the person was not asked
+///     or did not answer.
+///   - `errSecUserCanceled`: the person dismissed the prompt.
+///   - `errSecAuthFailed`: the person's answers were wrong, the context is invalidated, no finger is enrolled for an item of
+///     `biometryCurrentSet`, or the login has no password for ``kSecAttrAccessibleWhenPasscodeSetThisDeviceOnly``.
+///   - `errSecParam`, `errSecNoSuchAttr`, `errSecNoSuchClass`: the dictionary is wrong.
+///   - `errSecUnimplemented`: Linux has no such item, requirement or result.
+///   - `errSecMissingEntitlement`: the access group is not one of the program's.
+///   - `errSecDataTooLarge`, `errSecDiskFull`: the vault has no room for it.
+///   - `errSecIO`: the answer was lost, so the item may be stored.
+///   - `errSecItemNotFound`: another program deleted the item before the call could return it.
+///   - `errSecNotAvailable`: there is no vault, or its files or its device key cannot be used.
+///   - `errSecAllocate`, `errSecInternalComponent`: the program has no memory left, or the vault's reply is invalid.
 @discardableResult
 public func SecItemAdd(_ attributes: CFDictionary, _ result: UnsafeMutablePointer<CFTypeRef?>?) -> OSStatus {
   ItemService.shared.add(attributes, result)
@@ -20,21 +34,31 @@ public func SecItemAdd(_ attributes: CFDictionary, _ result: UnsafeMutablePointe
 // swift-format-ignore: AlwaysUseLowerCamelCase
 /// Finds items.
 ///
-/// Without ``kSecMatchLimit`` it is one item. The secret alone or a persistent reference alone comes as data, everything else
-/// in a dictionary, several items in an array. Where nothing is asked for, the code says whether there is one.
+/// Without ``kSecMatchLimit`` the result is one item. The secret alone or a persistent reference alone comes as data, everything
+/// else in a dictionary, and several items in an array. If the query names no result, the code says whether there is an item.
 ///
-/// Items that other programs stored with `libsecret` are found where the query names their service, or their server, or by a
+/// Items that other programs stored with `libsecret` are found if the query names their service or their server, and by a
 /// persistent reference. They belong to the program's first access group and are not synchronizable.
 ///
-/// Where a matching item is locked the person is asked to open the vault, once in a call, and not behind a screen locker. An
-/// item with an access control asks only when its secret is returned.
+/// If a matching item is locked, the person is asked to unlock the vault, once in a call. Behind a screen locker nobody is
+/// asked. An item with an access control asks only if its secret is to be returned.
 ///
 /// - Parameters:
 ///   - query: The class and attributes of the items, and what to return of them.
 ///   - result: Where the result is stored.
-/// - Returns: `errSecSuccess`; `errSecItemNotFound` if nothing matches; `errSecNotAvailable` without a session bus or a
-///   vault. `errSecInteractionNotAllowed` if an item is locked and the person was not asked. After a question,
-///   `errSecUserCanceled` if the person dismissed it. `errSecAuthFailed` for a wrong answer of the person or the program.
+/// - Returns: `errSecSuccess`, or one of these codes. <doc:ErrorCodes> says what to do for each.
+///   - `errSecItemNotFound`: nothing matches.
+///   - `errSecInteractionNotAllowed`: a match is locked or requires the person, who was not asked or did not answer.
+///   - `errSecUserCanceled`: the person dismissed the prompt.
+///   - `errSecAuthFailed`: an answer of the person or the program was wrong, other fingers are enrolled than the item
+///     requires, or the context is invalidated.
+///   - `errSecParam`, `errSecNoSuchAttr`, `errSecNoSuchClass`: the query is wrong.
+///   - `errSecUnimplemented`: Linux has no items or results of that kind.
+///   - `errSecMissingEntitlement`: the access group is not one of the program's.
+///   - `errSecDecode`: an item is damaged.
+///   - `errSecDataTooLarge`: the result does not fit into one reply of the vault (64 MiB). Narrow the query, or set a limit.
+///   - `errSecNotAvailable`: there is no vault, or its files or its device key cannot be used.
+///   - `errSecAllocate`, `errSecInternalComponent`: the program has no memory left, or the vault's reply is invalid.
 @discardableResult
 public func SecItemCopyMatching(_ query: CFDictionary, _ result: UnsafeMutablePointer<CFTypeRef?>?) -> OSStatus {
   ItemService.shared.copyMatching(query, result)
@@ -49,22 +73,53 @@ public func SecItemCopyMatching(_ query: CFDictionary, _ result: UnsafeMutablePo
 /// - Parameters:
 ///   - query: The class and attributes of the items. It takes no limit and nothing to return.
 ///   - attributesToUpdate: The new attributes and secret. No other key is allowed, not even the class.
-/// - Returns: `errSecSuccess`; `errSecItemNotFound` where nothing matches; `errSecDuplicateItem` where another item would
-///   have the same primary attributes.
+/// - Returns: `errSecSuccess`, or one of these codes. <doc:ErrorCodes> says what to do for each.
+///   - `errSecItemNotFound`: nothing matches.
+///   - `errSecDuplicateItem`: another item would have the same primary attributes.
+///   - `errSecInteractionNotAllowed`: a match or the new class is locked, or a match requires the person, who was not asked
+///     or did not answer.
+///   - `errSecUserCanceled`: the person dismissed the prompt.
+///   - `errSecAuthFailed`: an answer of the person or the program was wrong, other fingers are enrolled than the item
+///     requires, none is enrolled for a new requirement, the login has no password for the new class, or the context is
+///     invalidated.
+///   - `errSecParam`, `errSecNoSuchAttr`, `errSecNoSuchClass`: a dictionary is wrong. `errSecNoSuchAttr` is also for a key
+///     that no update can change.
+///   - `errSecNoAccessForItem`: the new access group is not one of the program's, or another program stored the item.
+///   - `errSecMissingEntitlement`: the access group of the query is not one of the program's.
+///   - `errSecUnimplemented`: Linux has no items or requirements of that kind.
+///   - `errSecDataTooLarge`, `errSecDiskFull`: the vault has no room for it, or the query matches too many items.
+///   - `errSecIO`: the answer was lost, so the items may be changed.
+///   - `errSecDecode`: an item is damaged.
+///   - `errSecNotAvailable`: there is no vault, or its files or its device key cannot be used.
+///   - `errSecAllocate`, `errSecInternalComponent`: the program has no memory left, or the vault's reply is invalid.
 @discardableResult
 public func SecItemUpdate(_ query: CFDictionary, _ attributesToUpdate: CFDictionary) -> OSStatus {
   ItemService.shared.update(query, attributesToUpdate)
 }
 
 // swift-format-ignore: AlwaysUseLowerCamelCase
-/// Deletes all items that match, locked or not, and asks nobody. Up to 4096 of them are deleted in one step: all, or none.
+/// Deletes all items that match, locked or not, without asking. Up to 4096 of them are deleted in one step: all, or none.
 ///
-/// Before the first login an item shows only what it was searched by: a query that says more is `errSecInteractionNotAllowed`
-/// then, as is one for items of other programs.
+/// Before the first login the vault cannot read the attributes of an item. A query that it cannot decide by its search alone,
+/// and one that also finds items of other programs, has the person unlock the vault first. The same holds while the session
+/// is locked, for items of ``kSecAttrAccessibleWhenPasscodeSetThisDeviceOnly``.
 ///
 /// - Parameter query: The class and attributes of the items. Of limits it accepts ``kSecMatchLimitAll`` alone, which changes
 ///   nothing.
-/// - Returns: `errSecSuccess`; `errSecItemNotFound` where nothing matches.
+/// - Returns: `errSecSuccess`, or one of these codes. <doc:ErrorCodes> says what to do for each.
+///   - `errSecItemNotFound`: nothing matches.
+///   - `errSecInteractionNotAllowed`: the vault has to be unlocked first, and the person was not asked or did not answer.
+///   - `errSecUserCanceled`: the person dismissed that prompt.
+///   - `errSecAuthFailed`: the person's answers were wrong, or the context is invalidated.
+///   - `errSecParam`, `errSecNoSuchAttr`, `errSecNoSuchClass`: the query is wrong.
+///   - `errSecUnimplemented`: Linux has no items of that kind.
+///   - `errSecMissingEntitlement`: the access group is not one of the program's.
+///   - `errSecIO`: the answer was lost, so the items may be deleted.
+///   - `errSecDiskFull`: the disk has no room for the change.
+///   - `errSecDecode`: the only matches are damaged.
+///   - `errSecDataTooLarge`: the attributes of all matches do not fit into one reply of the vault (64 MiB). Narrow the query.
+///   - `errSecNotAvailable`: there is no vault, or its files or its device key cannot be used.
+///   - `errSecInternalComponent`: the vault's reply is invalid.
 @discardableResult
 public func SecItemDelete(_ query: CFDictionary) -> OSStatus {
   ItemService.shared.delete(query)

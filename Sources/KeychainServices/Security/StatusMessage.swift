@@ -4,8 +4,9 @@ public import Foundation
 /// Text for a result code, in English.
 ///
 /// Some codes have several causes on Linux. If the last `SecItem` call on this thread returned such a code, a sentence
-/// follows that names the cause and what to do. For `errSecInteractionNotAllowed` the causes are: the session is locked,
-/// nobody has logged in with a password, the vault took a prompt away, or nobody can be asked.
+/// follows that names the cause and what to do. For `errSecInteractionNotAllowed` the causes are of three kinds: the vault is
+/// locked, nobody has unlocked it in this session yet, or it is unlocked and the person cannot be asked or did not answer.
+/// <doc:ErrorCodes> says how a program tells the three apart.
 ///
 /// - Parameters:
 ///   - status: Any code.
