@@ -13,6 +13,7 @@ PAMDIR     ?= $(LIBDIR)/security
 UNITDIR    ?= $(PREFIX)/lib/systemd/user
 SYSTEMDIR  ?= $(PREFIX)/lib/systemd/system
 MANDIR     ?= $(PREFIX)/share/man
+DOCDIR     ?= $(PREFIX)/share/doc/latchkey
 # The programs look here, whatever this says: share/locale above the folder that they are in.
 LOCALEDIR  := $(PREFIX)/share/locale
 # Debian's zsh looks in $(PREFIX)/share/zsh/vendor-completions instead.
@@ -173,6 +174,10 @@ MANUALS := $(sort $(wildcard docs/man/*.[158]))
 # Where a page goes: latchkey.1 to man1/latchkey.1.
 MANUAL = man$(subst .,,$(suffix $(1)))/$(notdir $(1))
 
+# What users and administrators read, in the folders by which the pages link to each other. A page links to no other file of the
+# sources: it would lead nowhere where it is installed.
+DOCUMENTS := SECURITY.md pam/README.md $(sort $(wildcard docs/user/*.md docs/pictures/*.png)) docs/pictures/day.svg
+
 # Everything that `install` lays and `uninstall` takes away again.
 INSTALLED = $(PREFIX)/bin/latchkey $(LIBEXECDIR)/latchkeyd $(LIBEXECDIR)/latchkey-derive \
   $(LIBEXECDIR)/latchkey-prompt $(LIBEXECDIR)/latchkey-deviced $(PAMDIR)/pam_latchkey.so \
@@ -188,6 +193,7 @@ INSTALLED = $(PREFIX)/bin/latchkey $(LIBEXECDIR)/latchkeyd $(LIBEXECDIR)/latchke
   $(PREFIX)/share/bash-completion/completions/latchkey $(ZSHDIR)/_latchkey \
   $(PREFIX)/share/fish/vendor_completions.d/latchkey.fish \
   $(foreach page,$(MANUALS),$(MANDIR)/$(call MANUAL,$(page))) \
+  $(DOCUMENTS:%=$(DOCDIR)/%) \
   $(LANGUAGES:%=$(LOCALEDIR)/%/LC_MESSAGES/latchkey.mo) \
   $(addprefix $(SYSCONFDIR)/pam.d/,$(PAM_SERVICES))
 
@@ -219,6 +225,7 @@ install: $(PROGRAMS:%=$(BUILT)/%) $(PAM_MODULE) $(CATALOGUES) ## lay the files u
 	for language in $(LANGUAGES); do \
 	  install -m 644 .build/locale/$$language/LC_MESSAGES/latchkey.mo $(DESTDIR)$(LOCALEDIR)/$$language/LC_MESSAGES/ || exit 1; done
 	for section in 1 5 8; do install -m 644 docs/man/*.$$section $(DESTDIR)$(MANDIR)/man$$section/ || exit 1; done
+	for page in $(DOCUMENTS); do install -m 644 $$page $(DESTDIR)$(DOCDIR)/$$page || exit 1; done
 	$(COMPLETIONS) bash >$(DESTDIR)$(PREFIX)/share/bash-completion/completions/latchkey
 	sed -i '1{/^#!/d}' $(DESTDIR)$(PREFIX)/share/bash-completion/completions/latchkey
 	$(COMPLETIONS) zsh >$(DESTDIR)$(ZSHDIR)/_latchkey
@@ -236,6 +243,7 @@ uninstall: ## remove just what `make install` laid
 	-rmdir $(DESTDIR)$(SYSTEMDIR)/sockets.target.wants 2>/dev/null
 	-rmdir $(DESTDIR)$(UNITDIR)/sockets.target.wants $(DESTDIR)$(PREFIX)/share/latchkey 2>/dev/null
 	-rmdir $(DESTDIR)$(PREFIX)/share/dbus-1/interfaces 2>/dev/null
+	-cd $(DESTDIR)$(DOCDIR) 2>/dev/null && rmdir -p docs/user docs/pictures pam 2>/dev/null; rmdir $(DESTDIR)$(DOCDIR) 2>/dev/null
 	-cd $(DESTDIR)$(PREFIX)/share 2>/dev/null && rmdir -p xdg-desktop-portal/portals 2>/dev/null
 
 run: deps build ## a throwaway session with its own vault, and a tour of it

@@ -43,6 +43,11 @@ INSTALLED = {
     "etc/pam.d/latchkey-presence",
     "etc/pam.d/latchkey-biometry",
     *(f"usr/share/man/man{page.suffix[1:]}/{page.name}" for page in (REPOSITORY / "docs/man").iterdir()),
+    "usr/share/doc/latchkey/SECURITY.md",
+    "usr/share/doc/latchkey/pam/README.md",
+    "usr/share/doc/latchkey/docs/pictures/day.svg",
+    *(f"usr/share/doc/latchkey/{page.relative_to(REPOSITORY)}" for pages in ("docs/user/*.md", "docs/pictures/*.png")
+      for page in REPOSITORY.glob(pages)),
 }
 OF_OTHERS = {
     "usr/share/dbus-1/services/org.freedesktop.secrets.service",
@@ -86,6 +91,7 @@ def test_uninstall_removes_a_folder_that_was_new(tmp_path):
     assert not (tmp_path / "usr/lib/systemd/user/sockets.target.wants").exists()
     assert not (tmp_path / "usr/lib/systemd/system/sockets.target.wants").exists()
     assert not (tmp_path / "usr/share/latchkey").exists()
+    assert not (tmp_path / "usr/share/doc/latchkey").exists()
     assert not (tmp_path / "usr/share/dbus-1/interfaces").exists()
 
 

@@ -1,6 +1,9 @@
 """What the documents name exists: files, commands, options, make targets. And README.md can be read in one sitting."""
 
+import os
+import pathlib
 import re
+import subprocess
 
 import pytest
 from support.documents import DOCUMENTS, HANDBOOK, README, REPOSITORY, command_paths, examples, name_of
@@ -117,6 +120,29 @@ def test_every_link_leads_somewhere(path):
             if not there.exists() or (place and place not in places(there)):
                 dead.append(f"{link}#{place}")
     assert not dead
+
+
+def installed_documents():
+    """Every document that the packages lay into /usr/share/doc, by its path below that."""
+    command = ["make", "-s", "-C", REPOSITORY, "--eval", "documents: ; @echo $(DOCUMENTS)", "documents"]
+    told = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+    found = {pathlib.PurePath("latchkey", name): REPOSITORY / name for name in told}
+    for path in (REPOSITORY / "debian").glob("*.docs"):
+        for name in path.read_text().split():
+            found[pathlib.PurePath(path.stem, pathlib.PurePath(name).name)] = REPOSITORY / name
+    return found
+
+
+def test_every_link_of_an_installed_document_leads_to_an_installed_one():
+    installed = installed_documents()
+    assert {"latchkey/docs/user/README.md", "libpam-latchkey/README.md"} <= {str(path) for path in installed}
+    dead = []
+    for path, source in installed.items():
+        text = re.sub(r"`[^`\n]*`", "", source.read_text()) if path.suffix == ".md" else ""
+        for link in re.findall(r"\]\(([^)#\s]+)", text):
+            there = pathlib.PurePath(os.path.normpath(path.parent / link))
+            dead += [f"{path}: {link}"] if not link.startswith("http") and there not in installed else []
+    assert dead == []
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=name_of)
