@@ -46,8 +46,8 @@ extension KeychainError {
   public static let notFound = KeychainError(errSecItemNotFound)
   /// Such an item exists already.
   public static let duplicate = KeychainError(errSecDuplicateItem)
-  /// The item cannot be read or changed now: the session is locked, or the program forbids asking, or nobody can be asked.
-  /// ``message`` says which. Only a locked session makes another try after the next unlock worthwhile.
+  /// The item cannot be read or changed now: the vault is locked, or the item requires the person, who was not asked or did
+  /// not answer. ``message`` says which. Only after a lock another try at the next unlock is worthwhile.
   public static let locked = KeychainError(errSecInteractionNotAllowed)
   /// The person dismissed the prompt, or the task was cancelled before its call began.
   public static let cancelled = KeychainError(errSecUserCanceled)
