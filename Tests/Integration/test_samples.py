@@ -1,10 +1,14 @@
 """The handbook shows what commands print. A session in which the same is done prints the same."""
 
 import re
+import subprocess
 
+import pytest
+from support.pace import seconds
 from support.session import REPOSITORY
 
-TEXT = (REPOSITORY / "docs/user/command-line.md").read_text().partition("## What the commands print")[2].partition("\n## ")[0]
+PAGE = (REPOSITORY / "docs/user/command-line.md").read_text()
+TEXT = PAGE.partition("## What the commands print")[2].partition("\n## ")[0]
 # Other here than on a machine with logind and the device key service.
 ELSEWHERE = ("Device key", "Lock reports from")
 
@@ -40,3 +44,15 @@ def test_the_commands_print_what_the_handbook_shows(unlocked):
         done = unlocked.run(*command)
         printed = (done.stdout + done.stderr).splitlines()
         assert [shape(line) for line in printed] == [shape(line) for line in lines], command
+
+
+def test_the_script_waits_until_the_vault_is_unlocked(session):
+    (loop,) = re.findall(r"^    (until latchkey status .*)", PAGE, re.M)
+    with session.start("sh", "-c", loop) as waiting:
+        try:
+            with pytest.raises(subprocess.TimeoutExpired):
+                waiting.wait(timeout=3)
+            assert session.login().returncode == 0
+            assert waiting.wait(timeout=seconds(20)) == 0
+        finally:
+            waiting.kill()
