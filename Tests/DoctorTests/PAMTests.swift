@@ -184,54 +184,16 @@ import Testing
     #expect(found.condition == .warning && found.found.contains("when pam_sss.so accepts"))
   }
 
-  /// The line of the module is there, so one more changes nothing.
+  /// The line of the module is there, so one more changes nothing, and no command rewrites the others.
   @Test(arguments: [
-    "auth sufficient pam_unix.so\nauth optional pam_latchkey.so\n",
-    "auth sufficient pam_unix.so nullok\nauth required pam_deny.so\nauth optional pam_latchkey.so no_found\n",
-    "auth required pam_env.so\n-auth\tsufficient\tpam_sss.so forward_pass\nauth sufficient pam_unix.so try_first_pass\n"
-      + "auth optional pam_latchkey.so\nauth required pam_deny.so\n",
-    """
-    auth required pam_faillock.so preauth
-    auth [success=1 default=bad] pam_unix.so
-    auth [default=die] pam_faillock.so authfail
-    auth sufficient pam_faillock.so authsucc
-    auth required pam_deny.so
-    auth optional pam_latchkey.so
-
-    """,
-  ])
-  func afterSufficientLines(_ auth: String) throws {
-    let rest = """
-      session optional pam_systemd.so
-      session optional pam_latchkey.so
-      password sufficient pam_unix.so use_authtok
-      password required pam_deny.so
-      password optional pam_latchkey.so
-
-      """
-    let system = try FakeSystem(["/etc/pam.d/login": auth + rest])
-    let found = try #require(Self.findings(system).one("pam.login"))
-    #expect(found.condition == .broken && found.found.contains("which ends the stack"))
-    let command = try #require(found.command, "\(found)")
-    #expect(try system.run(command) == 0)
-    let after = try #require(Self.findings(system).one("pam.login"))
-    #expect(after.condition == .ok, "\(after)")
-    let stack = try PAMStack("login", .auth, in: system.root)
-    for asker in stack.entries.indices where stack.entries[asker].isAsker {
-      #expect(PAMTrial(stack, accepting: .entry(asker)).isSuccess)
-    }
-    #expect(!PAMTrial(stack, accepting: .none).isSuccess)
-    let ours = try #require(stack.entries.first { $0.isOurs })
-    #expect(ours.options == (auth.contains("no_found") ? ["no_found"] : []))
-  }
-
-  /// A stack that a jump would break has advice only.
-  @Test(arguments: [
+    "sufficient pam_unix.so; optional pam_latchkey.so",
+    "required pam_env.so; sufficient pam_unix.so nullok; required pam_deny.so; optional pam_latchkey.so",
     "sufficient pam_sss.so; required pam_unix.so; optional pam_latchkey.so",
-    "sufficient pam_unix.so; sufficient pam_unix.so try_first_pass; optional pam_latchkey.so",
     "[success=done default=ignore] pam_unix.so; optional pam_latchkey.so",
+    "required pam_faillock.so preauth; [success=1 default=bad] pam_unix.so; [default=die] pam_faillock.so authfail; "
+      + "sufficient pam_faillock.so authsucc; required pam_deny.so; optional pam_latchkey.so",
   ])
-  func endsThatNoCommandFixes(_ auth: String) throws {
+  func afterLinesThatEndTheStack(_ auth: String) throws {
     let found = try finding(auth: auth)
     #expect(
       found.condition != .ok && found.command == nil && found.advice?.contains("pam_latchkey(8)") == true, "\(found)")

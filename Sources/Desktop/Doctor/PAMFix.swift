@@ -16,7 +16,7 @@ struct PAMFix {
     let worstKinds = Set(problems.filter { $0.condition == worst }.map(\.kind))
     // A shared file fixes more services than this one. The service's own file has to fix the rest.
     if let first = shared().first(where: { isFixed($0, name, service, worstKinds) })
-      ?? (own(name, kinds) + jumping(name, kinds)).first(where: { isFixed($0, name, service, kinds) })
+      ?? own(name, kinds).first(where: { isFixed($0, name, service, kinds) })
     {
       return .command(first.command)
     }
@@ -24,8 +24,9 @@ struct PAMFix {
     let lines = PAMStack.Kind.allCases.filter(kinds.contains).map {
       "'\(PAMFix.line($0))' \(PAMFix.place($0))"
     }
+    // No command rewrites what is between: a mistake there shuts everybody out.
     let advice = translated("In \(path), or in a file that it includes, put \(PAMExamination.list(lines)).")
-    guard kinds.contains(where: { PAMShortcut.endsEarly(name, $0, in: root) }) else { return .advice(advice) }
+    guard kinds.contains(where: { endsEarly(name, $0) }) else { return .advice(advice) }
     return .advice(
       advice + " "
         + translated(
@@ -159,24 +160,15 @@ struct PAMFix {
     }.joined(separator: "\n")
   }
 
-  /// Where `sufficient` lines end the stack, a line more does not help.
-  private func jumping(_ name: String, _ kinds: Set<PAMStack.Kind>) -> [Candidate] {
-    var (commands, outcome, missing) = ([String](), root, [PAMStack.Kind: String]())
-    for kind in PAMStack.Kind.allCases where kinds.contains(kind) {
-      if kind != .session, let shortcut = PAMShortcut(name, kind, in: outcome) {
-        commands.append(shortcut.command)
-        outcome = shortcut.outcome
-      } else {
-        missing[kind] = "/etc/pam.d/\(name)"
-      }
+  /// Whether a line ends the stack at the right password before the module, so that one more line of the module does not help.
+  private func endsEarly(_ name: String, _ kind: PAMStack.Kind) -> Bool {
+    guard kind != .session, let stack = try? PAMStack(name, kind, in: root), stack.entries.contains(where: \.isOurs)
+    else { return false }
+    return stack.entries.indices.contains { asker in
+      guard stack.entries[asker].isAsker else { return false }
+      let trial = PAMTrial(stack, accepting: .entry(asker))
+      return trial.isSuccess && !trial.called.contains { stack.entries[$0].isOurs }
     }
-    guard !commands.isEmpty else { return [] }
-    if !missing.isEmpty {
-      let rest = PAMFix(root: outcome).appending(missing)
-      commands.append(rest.command)
-      outcome = rest.outcome
-    }
-    return [Candidate(command: commands.joined(separator: " && "), outcome: outcome)]
   }
 
   /// Lines at the ends of files: last of their kind, whatever stands between.
