@@ -97,8 +97,13 @@ struct KeychainTests {
     try keychain.set("z", for: "anna", accessibility: .whenUnlocked)
     #expect(control() == [0])
     let wrong: SecAccessControlCreateFlags = [.userPresence, .devicePasscode]
-    #expect(
-      thrown { () throws(KeychainError) in try keychain.set("0", for: "anna", asking: wrong) } == .invalidParameter)
+    // The cause of this call has no place in the message below.
+    #expect(vault.add([kSecAttrAccessGroup: 5]) == errSecParam)
+    let error = thrown { () throws(KeychainError) in try keychain.set("0", for: "anna", asking: wrong) }
+    #expect(error == .invalidParameter)
+    let rule = "userPresence goes with applicationPassword and privateKeyUsage alone."
+    let sentence = "One or more parameters passed to a function were not valid."
+    #expect(error?.message == "\(sentence) The flags of 'asking' are invalid: \(rule)")
     #expect(try keychain.getString("anna") == "z")
     #expect(thrown { () throws(KeychainError) in try keychain.set("0", for: "anna", asking: .watch) } == .unsupported)
   }

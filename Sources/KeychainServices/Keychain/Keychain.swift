@@ -219,8 +219,10 @@ public struct Keychain: Sendable {
   private func control(
     _ accessibility: KeychainItemAccessibility, _ flags: SecAccessControlCreateFlags
   ) throws(KeychainError) -> SecAccessControl {
-    guard let control = SecAccessControlCreateWithFlags(nil, accessibility.attributeValue, flags, nil) else {
-      throw .invalidParameter
+    var error: Unmanaged<CFError>?
+    let control = SecAccessControlCreateWithFlags(nil, accessibility.attributeValue, flags, &error)
+    guard let control else {
+      throw .invalidFlags(error?.takeRetainedValue().localizedDescription)
     }
     return control
   }

@@ -110,6 +110,13 @@ extension KeychainError: CustomNSError {
 }
 
 extension KeychainError {
+  /// ``invalidParameter`` with the rule that the flags of an access control break.
+  static func invalidFlags(_ rule: String?) -> KeychainError {
+    // Not by SecCopyErrorMessageString, which adds the cause of the last call on this thread.
+    guard let rule, let sentence = StatusMessage.sentences[errSecParam] else { return .invalidParameter }
+    return KeychainError(errSecParam, message: "\(sentence) The flags of 'asking' are invalid: \(rule).")
+  }
+
   /// Goes on where a call worked.
   static func check(_ status: OSStatus) throws(KeychainError) {
     if let error = KeychainError(status: status) { throw error }

@@ -19,8 +19,8 @@ public func SecCopyErrorMessageString(_ status: OSStatus, _ reserved: UnsafeMuta
 }
 
 /// Sentences for result codes.
-enum StatusMessage {
-  static let sentences: [OSStatus: String] = [
+package enum StatusMessage {
+  package static let sentences: [OSStatus: String] = [
     errSecSuccess: "No error.",
     errSecUnimplemented: "Function or operation not implemented.",
     errSecDiskFull: "The disk is full.",
