@@ -23,8 +23,8 @@ SEALED = (
     "'latchkey unlock'."
 )
 WRONG = (
-    "The user name or passphrase you entered is not correct. The password, passphrase or finger was not accepted. "
-    "After five wrong passphrases in a row the right one is not accepted either, for half a minute or longer."
+    "The user name or passphrase you entered is not correct. The finger or passphrase of the item was not accepted. "
+    "Call again to try once more."
 )
 TWICE = "The specified item already exists in the keychain."
 ABSENT = "The specified item could not be found in the keychain."

@@ -1,3 +1,4 @@
+import Foundation
 import LatchkeyItemProtection
 import LatchkeySystemd
 import Security
@@ -33,9 +34,9 @@ struct ItemFailureTests {
     #expect(cause("org.latchkey.Error.NoFingers") == .noEnrolledFinger)
     #expect(cause("org.latchkey.Error.Duplicate") == nil)
     func cause(_ end: PromptOutcome) -> FailureCause? { ItemFailure(end)?.cause }
-    #expect(cause(.refused) == .wrongAnswer)
+    #expect(cause(.refused) == .wrongAnswer(nil))
     #expect(cause(.fingers) == .otherFingers)
-    #expect(cause(.paused) == .wrongAnswer)
+    #expect(cause(.paused) == .pausedPassphrase)
     #expect(cause(.unavailable) == .nobodyToAsk)
     #expect(cause(.withdrawn) == .withdrawnPrompt)
     #expect(cause(.expired) == .unanswered)
@@ -49,13 +50,49 @@ struct ItemFailureTests {
     ])
   func withdrawn(state: String?, cause: FailureCause) throws {
     let failure = try #require(ItemFailure(PromptOutcome.withdrawn))
-    #expect(failure.explained(byState: state) == ItemFailure(errSecInteractionNotAllowed, cause))
+    #expect(failure.explained(byState: state, uid: 1000) == ItemFailure(errSecInteractionNotAllowed, cause))
   }
 
   @Test("A sealed vault is the cause where no prompt was open")
   func sealed() {
-    #expect(ItemFailure(errSecInteractionNotAllowed).explained(byState: "sealed").cause == .sealed)
-    #expect(ItemFailure(errSecInteractionNotAllowed, .askingForbidden).explained(byState: "sealed").cause == .sealed)
+    let failure = ItemFailure(errSecInteractionNotAllowed)
+    #expect(failure.explained(byState: "sealed", uid: 65534).cause == .sealed)
+    let forbidden = ItemFailure(errSecInteractionNotAllowed, .askingForbidden)
+    #expect(forbidden.explained(byState: "sealed", uid: 65534).cause == .sealed)
+  }
+
+  @Test("Root and system accounts are told that they get no vault", arguments: [0, 1, 99] as [uid_t])
+  func systemAccount(uid: uid_t) {
+    let failure = ItemFailure(errSecInteractionNotAllowed)
+    #expect(failure.explained(byState: "sealed", uid: uid).cause == .systemAccount)
+    #expect(failure.explained(byState: "locked", uid: uid).cause == .locked)
+    let message = message(of: failure.explained(byState: "sealed", uid: uid))
+    #expect(message.contains("Root and system accounts get no vault."), "\(message)")
+    #expect(!message.contains("Log in"), "\(message)")
+  }
+
+  @Test(
+    "After wrong answers the message names what the prompt asked for, and nothing else",
+    arguments: [
+      (nil as String?, "The password was"), ("device-passcode", "The login password was"),
+      ("biometry-any", "The finger was"), ("application-password", "The passphrase of the item was"),
+      ("user-presence", "The login password or finger was"),
+      ("user-presence,application-password", "The login password, finger or passphrase of the item was"),
+    ])
+  func wrongAnswers(control: String?, start: String) throws {
+    let control = try control.map { text in try AccessControl(text: text) }
+    let message = message(of: try #require(ItemFailure(PromptOutcome.refused, for: control)))
+    let sentence = "The user name or passphrase you entered is not correct."
+    #expect(message == "\(sentence) \(start) not accepted. Call again to try once more.")
+    let paused = self.message(of: try #require(ItemFailure(PromptOutcome.paused, for: control)))
+    #expect(paused.contains("half a minute") && !message.contains("half a minute"), "\(paused)")
+  }
+
+  /// What a program reads after a call that failed so.
+  private func message(of failure: ItemFailure) -> String {
+    let service = ItemService(store: FailingStore(failure: failure))
+    let status = service.delete([kSecClass: kSecClassGenericPassword] as NSDictionary)
+    return SecCopyErrorMessageString(status, nil) as String? ?? ""
   }
 
   @Test(
@@ -82,4 +119,16 @@ struct ItemFailureTests {
     #expect(status(.duplicate) == errSecDuplicateItem)
     #expect(status(.withdrawn) == errSecInteractionNotAllowed)
   }
+}
+
+/// A store whose calls all fail in the same way.
+private struct FailingStore: ItemStore {
+  let failure: ItemFailure
+
+  let accessGroups = AccessGroups(["mail"])
+
+  func add(_: NewItem) throws(ItemFailure) -> StoredItem { throw failure }
+  func items(matching _: ItemQuery) throws(ItemFailure) -> [StoredItem] { throw failure }
+  func update(_: ItemQuery, with _: ItemChanges) throws(ItemFailure) -> Int { throw failure }
+  func delete(_: ItemQuery) throws(ItemFailure) -> Int { throw failure }
 }

@@ -47,7 +47,7 @@ struct ErrorTests {
     } catch {
       vault.add([kSecAttrService: "other"])
       #expect(error == .missingEntitlement)
-      #expect(error.message.hasPrefix("A required entitlement isn't present. The program has no access group."))
+      #expect(error.message.hasPrefix("A required entitlement isn't present. The program has no access group, because"))
       #expect(error.localizedDescription == error.message)
     }
   }

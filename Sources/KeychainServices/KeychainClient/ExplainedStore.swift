@@ -1,3 +1,4 @@
+import Foundation
 import LatchkeySecretClient
 import Security
 
@@ -28,28 +29,38 @@ struct ExplainedStore: ItemStore {
   private func explained<Result>(_ call: () throws(ItemFailure) -> Result) throws(ItemFailure) -> Result {
     do { return try call() } catch {
       guard error.status == errSecInteractionNotAllowed else { throw error }
-      throw error.explained(byState: try? store.vaultState())
+      throw error.explained(byState: try? store.vaultState(), uid: getuid())
     }
   }
 }
 
 extension ItemFailure {
   /// The same failure, with the vault's state as its cause if that is why something is locked.
-  func explained(byState vaultState: String?) -> ItemFailure {
-    let found = FailureCause(vaultState: vaultState)
+  func explained(byState vaultState: String?, uid: uid_t) -> ItemFailure {
+    let found = FailureCause(vaultState: vaultState, uid: uid)
     // A vault that restarted beneath a prompt is sealed, but somebody had unlocked it before.
-    if cause == .withdrawnPrompt, found == .sealed { return self }
+    if cause == .withdrawnPrompt, vaultState == "sealed" { return self }
     return ItemFailure(status, found ?? cause)
   }
 }
 
 extension FailureCause {
   /// Why something is locked in that state of the vault; nil where the state is not why.
-  init?(vaultState: String?) {
+  init?(vaultState: String?, uid: uid_t) {
     switch vaultState {
-    case "sealed": self = .sealed
+    case "sealed": self = uid < FailureCause.firstPersonUID ? .systemAccount : .sealed
     case "locked": self = .locked
     default: return nil
     }
+  }
+
+  /// The lowest number of a person's account, as latchkey-derive reads it when it decides for whom to create a vault.
+  private static var firstPersonUID: uid_t {
+    let file = (try? String(contentsOfFile: "/etc/login.defs", encoding: .utf8)) ?? ""
+    for line in file.split(separator: "\n") {
+      let words = line.split { $0 == " " || $0 == "\t" }
+      if words.count >= 2, words[0] == "UID_MIN", let number = uid_t(words[1]) { return number }
+    }
+    return 1000
   }
 }

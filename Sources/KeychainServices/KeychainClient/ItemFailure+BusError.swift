@@ -47,7 +47,8 @@ extension ItemFailure {
     switch outcome {
     case .accepted: return nil
     case .dismissed: self.init(errSecUserCanceled)
-    case .refused, .paused: self.init(errSecAuthFailed, .wrongAnswer)
+    case .refused: self.init(errSecAuthFailed, .wrongAnswer(control))
+    case .paused: self.init(errSecAuthFailed, .pausedPassphrase)
     case .expired: self.init(errSecInteractionNotAllowed, .unanswered)
     case .fingers: self.init(errSecAuthFailed, .otherFingers)
     case .unavailable:

@@ -1,3 +1,5 @@
+package import LatchkeyItemProtection
+
 /// The cause of a failed call on this machine, if its code is ambiguous or does not help.
 package enum FailureCause: Hashable, Sendable {
   /// The dictionary names no class.
@@ -18,6 +20,8 @@ package enum FailureCause: Hashable, Sendable {
   case referenceOfOtherClass
   /// Nobody has unlocked the vault since the session began.
   case sealed
+  /// The program runs as root or as a system account, for which no vault is created.
+  case systemAccount
   /// A screen locker is up, or somebody locked the vault.
   case locked
   /// The vault took a prompt away before the person had answered: it was locked, or its program restarted.
@@ -40,8 +44,11 @@ package enum FailureCause: Hashable, Sendable {
   case malformedGroups(path: String)
   /// An item of another program would move to another access group, or become synchronizable.
   case foreignItem
-  /// The person's answers were wrong.
-  case wrongAnswer
+  /// The answers to the prompt were wrong. Its requirements tell what was asked; nil for a prompt that unlocks the vault or a
+  /// collection.
+  case wrongAnswer(AccessControl?)
+  /// After too many wrong passphrases, nobody is asked for a while.
+  case pausedPassphrase
   /// The enrolled fingers are not those that the item requires, or nobody knows which ones are.
   case otherFingers
   /// No finger is enrolled that a new item could be bound to.
@@ -76,6 +83,9 @@ package enum FailureCause: Hashable, Sendable {
     case .referenceOfOtherClass: "kSecValuePersistentRef is of an item of another class than kSecClass says."
     case .sealed:
       "Nobody has unlocked the vault in this session yet. Log in with the password, or run 'latchkey unlock'."
+    case .systemAccount:
+      "Root and system accounts get no vault. Run the program in a person's session, or give a service its secrets with "
+        + "systemd's LoadCredentialEncrypted=."
     case .locked: "The session is locked. Unlock the screen, or run 'latchkey unlock'."
     case .withdrawnPrompt:
       "The vault was locked or restarted while a prompt was open. Run 'latchkey unlock' if it is still locked, then try again."
@@ -101,9 +111,10 @@ package enum FailureCause: Hashable, Sendable {
     case .foreignItem:
       "Another program stored the item, so it cannot move to an access group or become synchronizable. Store a new "
         + "one, and delete this one."
-    case .wrongAnswer:
-      "The password, passphrase or finger was not accepted. After five wrong passphrases in a row the right one is not accepted "
-        + "either, for half a minute or longer."
+    case .wrongAnswer(let control):
+      "\(control?.answers ?? "The password") was not accepted. Call again to try once more."
+    case .pausedPassphrase:
+      "Too many passphrases were wrong, so not even the right one is accepted for half a minute or longer. Call again later."
     case .otherFingers:
       "The item requires the fingers that were enrolled when it was stored, and they changed. Run 'latchkey status'."
     case .noEnrolledFinger: "No finger is enrolled, so the item cannot be bound to one. Run 'fprintd-enroll'."
@@ -118,5 +129,20 @@ package enum FailureCause: Hashable, Sendable {
         + "missing, Latchkey is not installed."
     case .silentVault: "The vault's program does not answer. Run 'systemctl --user restart latchkeyd'."
     }
+  }
+}
+
+extension AccessControl {
+  /// The answers that a prompt for these requirements takes, for the start of a sentence. The vault does not say which of
+  /// several was wrong.
+  fileprivate var answers: String {
+    let takesFinger = !conditions.isDisjoint(with: [.userPresence, .biometryAny, .biometryCurrentSet])
+    let takesPassword = !conditions.isDisjoint(with: [.userPresence, .devicePasscode])
+    var kinds: [String] = []
+    if takesPassword { kinds.append("login password") }
+    if takesFinger { kinds.append("finger") }
+    if needsPassphrase { kinds.append("passphrase of the item") }
+    guard let last = kinds.popLast() else { return "The answer" }
+    return "The " + (kinds.isEmpty ? last : "\(kinds.joined(separator: ", ")) or \(last)")
   }
 }
