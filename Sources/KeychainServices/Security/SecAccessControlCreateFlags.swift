@@ -29,7 +29,8 @@ public struct SecAccessControlCreateFlags: OptionSet, Hashable, Sendable {
   public static let and = SecAccessControlCreateFlags(rawValue: 1 << 15)
   /// For keys: only its private operations ask. A password cannot have it.
   public static let privateKeyUsage = SecAccessControlCreateFlags(rawValue: 1 << 30)
-  /// The secret is encrypted with a passphrase of its own as well.
+  /// The secret is encrypted with a passphrase of its own as well. The person is asked for it after the other requirements:
+  /// with ``devicePasscode``, first for the login password, then for the passphrase.
   public static let applicationPassword = SecAccessControlCreateFlags(rawValue: 1 << 31)
 
   static let all: SecAccessControlCreateFlags = [

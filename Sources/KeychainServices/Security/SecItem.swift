@@ -11,21 +11,26 @@ public import Foundation
 ///   - attributes: The class, attributes and secret of the item, and what to return.
 ///   - result: The place for the result; nil if none is wanted.
 /// - Returns: `errSecSuccess`, or one of these codes. <doc:ErrorCodes> says what to do for each.
-///   - `errSecDuplicateItem`: an item with the same class, access group, account and service (for Internet passwords account,
-///     server, port and so on) exists.
-///   - `errSecInteractionNotAllowed`: the vault is locked, or the item needs a new passphrase, and the person was not asked
-///     or did not answer.
-///   - `errSecUserCanceled`: the person dismissed the prompt.
-///   - `errSecAuthFailed`: the person's answers were wrong, the context is invalidated, no finger is enrolled for an item of
-///     `biometryCurrentSet`, or the login has no password for ``kSecAttrAccessibleWhenPasscodeSetThisDeviceOnly``.
-///   - `errSecParam`, `errSecNoSuchAttr`, `errSecNoSuchClass`: the dictionary is wrong.
-///   - `errSecUnimplemented`: Linux has no such item, requirement or result.
-///   - `errSecMissingEntitlement`: the access group is not one of the program's.
-///   - `errSecDataTooLarge`, `errSecDiskFull`: the vault has no room for it.
-///   - `errSecIO`: the answer was lost, so the item may be stored.
-///   - `errSecItemNotFound`: another program deleted the item before the call could return it.
-///   - `errSecNotAvailable`: there is no vault, or its files or its device key cannot be used.
-///   - `errSecAllocate`, `errSecInternalComponent`: the program has no memory left, or the vault's reply is invalid.
+///   - `errSecDuplicateItem` (-25299): an item with the same class, access group, account and service (for Internet
+///     passwords account, server, port and so on) exists.
+///   - `errSecInteractionNotAllowed` (-25308): the vault is locked, or the item needs a new passphrase, and the
+///     person was not asked or did not answer.
+///   - `errSecUserCanceled` (-128): the person dismissed the prompt.
+///   - `errSecAuthFailed` (-25293): the person's answers were wrong, the context is invalidated, no finger is
+///     enrolled for an item of `biometryCurrentSet`, or the login has no password for
+///     ``kSecAttrAccessibleWhenPasscodeSetThisDeviceOnly``.
+///   - `errSecParam` (-50), `errSecNoSuchAttr` (-25303), `errSecNoSuchClass` (-25306): the dictionary is wrong.
+///   - `errSecUnimplemented` (-4): Linux has no such item, requirement or result.
+///   - `errSecMissingEntitlement` (-34018): the program did not declare the access group, or its file of entitlements
+///     cannot be read, is malformed or names no group.
+///   - `errSecDataTooLarge` (-25302): the secret has more than 32 MiB, the attributes have more than 16 MiB together,
+///     or the vault has no memory left.
+///   - `errSecDiskFull` (-34): the disk has no room for it.
+///   - `errSecIO` (-36): the answer was lost, so the item may be stored.
+///   - `errSecItemNotFound` (-25300): another program deleted the item before the call could return it.
+///   - `errSecNotAvailable` (-25291): there is no vault, or its files or its device key cannot be used.
+///   - `errSecAllocate` (-108), `errSecInternalComponent` (-2070): the program has no memory left, or the vault's
+///     reply is invalid.
 @discardableResult
 public func SecItemAdd(_ attributes: CFDictionary, _ result: UnsafeMutablePointer<CFTypeRef?>?) -> OSStatus {
   ItemService.shared.add(attributes, result)
@@ -47,18 +52,22 @@ public func SecItemAdd(_ attributes: CFDictionary, _ result: UnsafeMutablePointe
 ///   - query: The class and attributes of the items, and what to return of them.
 ///   - result: Where the result is stored.
 /// - Returns: `errSecSuccess`, or one of these codes. <doc:ErrorCodes> says what to do for each.
-///   - `errSecItemNotFound`: nothing matches.
-///   - `errSecInteractionNotAllowed`: a match is locked or requires the person, who was not asked or did not answer.
-///   - `errSecUserCanceled`: the person dismissed the prompt.
-///   - `errSecAuthFailed`: an answer of the person or the program was wrong, other fingers are enrolled than the item
-///     requires, or the context is invalidated.
-///   - `errSecParam`, `errSecNoSuchAttr`, `errSecNoSuchClass`: the query is wrong.
-///   - `errSecUnimplemented`: Linux has no items or results of that kind.
-///   - `errSecMissingEntitlement`: the access group is not one of the program's.
-///   - `errSecDecode`: an item is damaged.
-///   - `errSecDataTooLarge`: the result does not fit into one reply of the vault (64 MiB). Narrow the query, or set a limit.
-///   - `errSecNotAvailable`: there is no vault, or its files or its device key cannot be used.
-///   - `errSecAllocate`, `errSecInternalComponent`: the program has no memory left, or the vault's reply is invalid.
+///   - `errSecItemNotFound` (-25300): nothing matches.
+///   - `errSecInteractionNotAllowed` (-25308): a match is locked or requires the person, who was not asked or did not
+///     answer.
+///   - `errSecUserCanceled` (-128): the person dismissed the prompt.
+///   - `errSecAuthFailed` (-25293): an answer of the person or the program was wrong, other fingers are enrolled than
+///     the item requires, or the context is invalidated.
+///   - `errSecParam` (-50), `errSecNoSuchAttr` (-25303), `errSecNoSuchClass` (-25306): the query is wrong.
+///   - `errSecUnimplemented` (-4): Linux has no items or results of that kind.
+///   - `errSecMissingEntitlement` (-34018): the program did not declare the access group, or its file of entitlements
+///     cannot be read, is malformed or names no group.
+///   - `errSecDecode` (-26275): an item is damaged.
+///   - `errSecDataTooLarge` (-25302): the result does not fit into one reply of the vault (64 MiB). Narrow the query,
+///     or set a limit.
+///   - `errSecNotAvailable` (-25291): there is no vault, or its files or its device key cannot be used.
+///   - `errSecAllocate` (-108), `errSecInternalComponent` (-2070): the program has no memory left, or the vault's
+///     reply is invalid.
 @discardableResult
 public func SecItemCopyMatching(_ query: CFDictionary, _ result: UnsafeMutablePointer<CFTypeRef?>?) -> OSStatus {
   ItemService.shared.copyMatching(query, result)
@@ -74,24 +83,29 @@ public func SecItemCopyMatching(_ query: CFDictionary, _ result: UnsafeMutablePo
 ///   - query: The class and attributes of the items. It takes no limit and nothing to return.
 ///   - attributesToUpdate: The new attributes and secret. No other key is allowed, not even the class.
 /// - Returns: `errSecSuccess`, or one of these codes. <doc:ErrorCodes> says what to do for each.
-///   - `errSecItemNotFound`: nothing matches.
-///   - `errSecDuplicateItem`: another item would have the same primary attributes.
-///   - `errSecInteractionNotAllowed`: a match or the new class is locked, or a match requires the person, who was not asked
-///     or did not answer.
-///   - `errSecUserCanceled`: the person dismissed the prompt.
-///   - `errSecAuthFailed`: an answer of the person or the program was wrong, other fingers are enrolled than the item
-///     requires, none is enrolled for a new requirement, the login has no password for the new class, or the context is
-///     invalidated.
-///   - `errSecParam`, `errSecNoSuchAttr`, `errSecNoSuchClass`: a dictionary is wrong. `errSecNoSuchAttr` is also for a key
-///     that no update can change.
-///   - `errSecNoAccessForItem`: the new access group is not one of the program's, or another program stored the item.
-///   - `errSecMissingEntitlement`: the access group of the query is not one of the program's.
-///   - `errSecUnimplemented`: Linux has no items or requirements of that kind.
-///   - `errSecDataTooLarge`, `errSecDiskFull`: the vault has no room for it, or the query matches too many items.
-///   - `errSecIO`: the answer was lost, so the items may be changed.
-///   - `errSecDecode`: an item is damaged.
-///   - `errSecNotAvailable`: there is no vault, or its files or its device key cannot be used.
-///   - `errSecAllocate`, `errSecInternalComponent`: the program has no memory left, or the vault's reply is invalid.
+///   - `errSecItemNotFound` (-25300): nothing matches.
+///   - `errSecDuplicateItem` (-25299): another item would have the same primary attributes.
+///   - `errSecInteractionNotAllowed` (-25308): a match or the new class is locked, or a match requires the person,
+///     who was not asked or did not answer.
+///   - `errSecUserCanceled` (-128): the person dismissed the prompt.
+///   - `errSecAuthFailed` (-25293): an answer of the person or the program was wrong, other fingers are enrolled than
+///     the item requires, none is enrolled for a new requirement, the login has no password for the new class, or the
+///     context is invalidated.
+///   - `errSecParam` (-50), `errSecNoSuchAttr` (-25303), `errSecNoSuchClass` (-25306): a dictionary is wrong.
+///     `errSecNoSuchAttr` is also for a key that no update can change.
+///   - `errSecNoAccessForItem` (-25243): the new access group is not one of the program's, or another program stored
+///     the item.
+///   - `errSecMissingEntitlement` (-34018): the program did not declare the access group of the query, or its file of
+///     entitlements cannot be read, is malformed or names no group.
+///   - `errSecUnimplemented` (-4): Linux has no items or requirements of that kind.
+///   - `errSecDataTooLarge` (-25302): a secret or attributes are too large, as in ``SecItemAdd(_:_:)``, or the query
+///     matches more than 4096 items.
+///   - `errSecDiskFull` (-34): the disk has no room for the change.
+///   - `errSecIO` (-36): the answer was lost, so the items may be changed.
+///   - `errSecDecode` (-26275): an item is damaged.
+///   - `errSecNotAvailable` (-25291): there is no vault, or its files or its device key cannot be used.
+///   - `errSecAllocate` (-108), `errSecInternalComponent` (-2070): the program has no memory left, or the vault's
+///     reply is invalid.
 @discardableResult
 public func SecItemUpdate(_ query: CFDictionary, _ attributesToUpdate: CFDictionary) -> OSStatus {
   ItemService.shared.update(query, attributesToUpdate)
@@ -107,19 +121,22 @@ public func SecItemUpdate(_ query: CFDictionary, _ attributesToUpdate: CFDiction
 /// - Parameter query: The class and attributes of the items. Of limits it accepts ``kSecMatchLimitAll`` alone, which changes
 ///   nothing.
 /// - Returns: `errSecSuccess`, or one of these codes. <doc:ErrorCodes> says what to do for each.
-///   - `errSecItemNotFound`: nothing matches.
-///   - `errSecInteractionNotAllowed`: the vault has to be unlocked first, and the person was not asked or did not answer.
-///   - `errSecUserCanceled`: the person dismissed that prompt.
-///   - `errSecAuthFailed`: the person's answers were wrong, or the context is invalidated.
-///   - `errSecParam`, `errSecNoSuchAttr`, `errSecNoSuchClass`: the query is wrong.
-///   - `errSecUnimplemented`: Linux has no items of that kind.
-///   - `errSecMissingEntitlement`: the access group is not one of the program's.
-///   - `errSecIO`: the answer was lost, so the items may be deleted.
-///   - `errSecDiskFull`: the disk has no room for the change.
-///   - `errSecDecode`: the only matches are damaged.
-///   - `errSecDataTooLarge`: the attributes of all matches do not fit into one reply of the vault (64 MiB). Narrow the query.
-///   - `errSecNotAvailable`: there is no vault, or its files or its device key cannot be used.
-///   - `errSecInternalComponent`: the vault's reply is invalid.
+///   - `errSecItemNotFound` (-25300): nothing matches.
+///   - `errSecInteractionNotAllowed` (-25308): the vault has to be unlocked first, and the person was not asked or
+///     did not answer.
+///   - `errSecUserCanceled` (-128): the person dismissed that prompt.
+///   - `errSecAuthFailed` (-25293): the person's answers were wrong, or the context is invalidated.
+///   - `errSecParam` (-50), `errSecNoSuchAttr` (-25303), `errSecNoSuchClass` (-25306): the query is wrong.
+///   - `errSecUnimplemented` (-4): Linux has no items of that kind.
+///   - `errSecMissingEntitlement` (-34018): the program did not declare the access group, or its file of entitlements
+///     cannot be read, is malformed or names no group.
+///   - `errSecIO` (-36): the answer was lost, so the items may be deleted.
+///   - `errSecDiskFull` (-34): the disk has no room for the change.
+///   - `errSecDecode` (-26275): the only matches are damaged.
+///   - `errSecDataTooLarge` (-25302): the attributes of all matches do not fit into one reply of the vault (64 MiB).
+///     Narrow the query.
+///   - `errSecNotAvailable` (-25291): there is no vault, or its files or its device key cannot be used.
+///   - `errSecInternalComponent` (-2070): the vault's reply is invalid.
 @discardableResult
 public func SecItemDelete(_ query: CFDictionary) -> OSStatus {
   ItemService.shared.delete(query)
