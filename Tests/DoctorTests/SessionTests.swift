@@ -424,6 +424,17 @@ private let turnedOffWays = [
     let none = try told("device-key", { $0.vault = .known(Self.vault(device: "unavailable", created: false)) })
     guard case .advice(let advice) = none.fix else { return #expect(Bool(false), "\(none)") }
     #expect(none.condition == .broken && advice.contains("log out and in again") && !advice.contains("latchkey unlock"))
+    // A repair that worked, alone and beside something else.
+    for (problems, condition) in [(["repaired"], Finding.Condition.warning), (["repaired", "x"], .broken)] {
+      let found = try told("vault") {
+        $0.vault = .known(
+          .init(
+            deviceKey: "tpm", isMemoryLocked: true, isFirstUnlocked: true, isCreated: true, path: "/v",
+            problems: problems, lockSources: ["logind"], repairs: ["repaired"]))
+      }
+      #expect(found.condition == condition && found.found.contains("repaired"))
+      #expect(found.advice?.contains("until you log out") == (condition == .warning))
+    }
     // What no restart brings back.
     for damage in [DesktopFacts.Vault.DeviceDamage.service, .chip, .file] {
       var facts = Self.facts()

@@ -1,5 +1,6 @@
 """A damaged keybag or database of a real daemon: it heals at the next unlock, by whatever opens the vault, and the person is told once."""
 
+import json
 import os
 
 import pytest
@@ -27,6 +28,30 @@ def damage(session, name, content=b"damaged"):
 
 def asides(session, name):
     return [path for path in session.vault.iterdir() if path.name.startswith(f"{name}.damaged-") and not path.name.endswith("-wal")]
+
+
+def doctor(session):
+    checks = json.loads(session.run("latchkey", "doctor", "--home", session.home, "--json").stdout)["checks"]
+    return next(check for check in checks if check["id"] == "vault")
+
+
+@pytest.mark.parametrize("name", ["keybag", "vault.db"])
+@pytest.mark.parametrize("content", [None, b"damaged"], ids=["missing", "foreign"])
+def test_doctor_calls_a_repair_no_breakage(kept, name, content):  # noqa: F811
+    assert doctor(kept)["state"] == "ok"
+    damage(kept, name, content)
+    assert kept.login().returncode == 0
+    check = doctor(kept)
+    (problem,) = kept.status()["problems"]
+    assert (check["state"], check["found"], check["command"]) == ("warning", problem, None)
+    assert "stays until you log out" in check["advice"] and "unlock" not in check["advice"]
+    for path in asides(kept, name):
+        path.unlink()
+    assert doctor(kept)["state"] == "warning"
+    kept.logout()
+    kept.restart()
+    assert kept.login().returncode == 0
+    assert doctor(kept)["state"] == "ok"
 
 
 @pytest.mark.parametrize("content", [None, b"", b"damaged", bytes(4096)], ids=["missing", "empty", "foreign", "zeros"])

@@ -32,6 +32,8 @@ public struct DesktopFacts: Sendable {
     public let lockSources: [String]
     /// Whether the login password was changed without Latchkey, and the vault waits for the former one.
     public let needsFormerPassword: Bool
+    /// The problems that report a finished repair.
+    public let repairs: [String]
     /// The damage of the device key; nil where none is known.
     public let deviceDamage: DeviceDamage?
 
@@ -49,7 +51,7 @@ public struct DesktopFacts: Sendable {
     public init(
       deviceKey: String, isMemoryLocked: Bool, isFirstUnlocked: Bool, isCreated: Bool, path: String,
       problems: [String], lockSources: [String], needsFormerPassword: Bool = false,
-      deviceDamage: DeviceDamage? = nil
+      repairs: [String] = [], deviceDamage: DeviceDamage? = nil
     ) {
       self.deviceKey = deviceKey
       self.isMemoryLocked = isMemoryLocked
@@ -59,6 +61,7 @@ public struct DesktopFacts: Sendable {
       self.problems = problems
       self.lockSources = lockSources
       self.needsFormerPassword = needsFormerPassword
+      self.repairs = repairs
       self.deviceDamage = deviceDamage
     }
   }

@@ -22,7 +22,19 @@ struct VaultExamination {
           id, .broken, found, fix: .command("latchkey unlock"),
           remark: translated("It asks for your present password, then for the former one or the recovery code."))
       }
-      if vault.deviceDamage != nil, vault.problems.count == 1 {
+      let rest = vault.problems.filter { !vault.repairs.contains($0) }
+      if rest.isEmpty {
+        return Finding(
+          id, .warning, found,
+          fix: .advice(
+            translated(
+              """
+              The vault was repaired, and can be used. This line stays until you log out. If an item is missing, bring it back \
+              with 'latchkey history restore', or from a backup with 'latchkey restore'. Then delete the damaged file, if \
+              'latchkey status' names one.
+              """)))
+      }
+      if vault.deviceDamage != nil, rest.count == 1 {
         return Finding(id, .broken, found, fix: .advice(translated("See the finding device-key.")))
       }
       return Finding(

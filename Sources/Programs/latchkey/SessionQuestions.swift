@@ -80,6 +80,12 @@ struct SessionQuestions {
     return ["\(finding.found)."] + (way.map { [$0] } ?? [])
   }
 
+  /// Whether a problem of the vault, in the daemon's words, reports a finished repair.
+  private static func isRepair(_ problem: String) -> Bool {
+    (problem.hasPrefix("vault.db was ") && problem.contains(text: ", and was made again from "))
+      || (problem.hasPrefix("keybag: ") && problem.contains(text: ", and its copy took its place"))
+  }
+
   /// The damage of the device key that a problem of the vault, in the daemon's words, is about.
   private static func deviceDamage(_ problem: String) -> DesktopFacts.Vault.DeviceDamage? {
     if problem.hasPrefix("device.key: the file is damaged") { return .file }
@@ -103,6 +109,7 @@ struct SessionQuestions {
           isFirstUnlocked: status.firstUnlocked, isCreated: status.generation > 0, path: status.vaultPath,
           problems: status.problems.map(Answers.told), lockSources: status.lockSources.map(Answers.told),
           needsFormerPassword: status.needsFormerPassword,
+          repairs: status.problems.filter(Self.isRepair).map(Answers.told),
           deviceDamage: status.problems.lazy.compactMap(Self.deviceDamage).first))
     } catch {
       return .unknown(
