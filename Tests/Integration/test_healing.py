@@ -205,6 +205,7 @@ def test_a_keybag_and_its_copy_that_are_both_cut_have_a_way_out(session):
         (session.vault / name).write_bytes(whole[:100])
     session.start_daemon()
     session.login()
+    assert session.status()["lock_reasons"] == ["the vault's files cannot be used"]
     text = session.run("latchkey", "status").stdout
     assert "creates the vault" not in text and "not created yet" not in text and "delete" not in text, text
     assert "keybag.damaged-20250101-000000" in text and "Keep them" in text

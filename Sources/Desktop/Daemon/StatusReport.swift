@@ -46,7 +46,9 @@ final class StatusReport {
     status.state = session.state
     status.firstUnlocked = status.state != .sealed
     switch machine.state {
-    case .sealed: status.lockReasons = [machine.sealReason.description]
+    // No keys come from a keybag that opens nothing, so none fail.
+    case .sealed:
+      status.lockReasons = [(vault.hasUnusableKeybag ? .keysFailed : machine.sealReason).description]
     case .locked(let reason): status.lockReasons = [reason.description]
     case .unlocked: break
     }

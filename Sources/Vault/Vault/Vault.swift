@@ -157,6 +157,9 @@ public final class Vault {
     return lines.enumerated().filter { !lines[..<$0.offset].contains($0.element) }.map(\.element)
   }
 
+  /// Whether the vault should have a keybag, and none can be used.
+  public var hasUnusableKeybag: Bool { keybag == nil && keybagProblem != nil }
+
   /// Whether the database is open, so that it is known what the vault holds.
   public var hasDatabase: Bool { database.store != nil }
 
