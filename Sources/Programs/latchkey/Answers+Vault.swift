@@ -151,7 +151,7 @@ extension Answers {
     Template("run the command again when 'latchkey status' shows the vault unlocked"),
     Template("the generation does not open"),
     Template("the copy is damaged"),
-    Template("the device key: this is another device"),
+    Template("the device key: the vault does not know this machine's key"),
     Template("the login unlocks the login collection, so it has no passphrase"),
     Template("it does not open"),
     Template("the vault has a password"),
@@ -183,7 +183,7 @@ extension Answers {
     Template("an item with these attributes already exists"),
     Template("your login has no password, which when-passcode-set-this-device-only needs: set one, and log in again"),
     Template("it is bound to a device, and the device key cannot be used now"),
-    Template("log in to search"),
+    Template("no item can be found until the vault is unlocked"),
     Template("the index of the items is damaged"),
     Template("unknown access control flag"),
     Template(

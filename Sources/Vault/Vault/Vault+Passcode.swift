@@ -39,7 +39,7 @@ extension Vault {
     guard database.store == nil else {
       // A key in a file that this database does not know may be another device's: its secret stays.
       guard let device, keys.share != nil || device.backend != .file else {
-        throw .unavailable(keys.deviceProblem ?? "the device key: this is another device")
+        throw .unavailable(keys.deviceProblem ?? VaultKeys.strangeDevice)
       }
       return [device]
     }

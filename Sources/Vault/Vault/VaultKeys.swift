@@ -23,10 +23,14 @@ final class VaultKeys {
   /// Whether both tier keys are in memory.
   var isUnlocked: Bool { chains.unlocked != nil && chains.session != nil }
 
+  /// The problem where the device key can be used, but the vault has no share for it.
+  static let strangeDevice = "the device key: the vault does not know this machine's key"
+
   /// The index, or why nothing can be found by it.
   func readyIndex() throws(VaultError) -> AttributeIndex {
     guard let index else {
-      throw .unavailable("\(deviceProblem ?? "the device key: this is another device"); log in to search")
+      throw .unavailable(
+        "\(deviceProblem ?? VaultKeys.strangeDevice); no item can be found until the vault is unlocked")
     }
     return index
   }
