@@ -130,6 +130,30 @@ def test_all_users(session, machine):
     assert status == REFUSED and "ls -ld /etc/xdg/autostart" in done["refused"][0] and state(machine) == now
 
 
+def test_all_users_after_a_pause(session, machine):
+    """The PAM profile was disabled, and nobody's login would open a vault."""
+    put(machine, "/etc/pam.d/login", "@include common-auth\n@include common-session\n@include common-password\n")
+    put(machine, "/usr/share/pam-configs/latchkey", "Name: Latchkey\n")
+    put(machine, "/usr/sbin/pam-auth-update", "")
+    put(machine, "/etc/os-release", "ID=debian\n")
+    for kind in ("auth", "password"):
+        lines = ("[success=1 default=ignore] pam_unix.so", "requisite pam_deny.so", "required pam_permit.so")
+        put(machine, f"/etc/pam.d/common-{kind}", "".join(f"{kind} {line}\n" for line in lines))
+    put(machine, "/etc/pam.d/common-session", "session required pam_unix.so\nsession optional pam_systemd.so\n")
+    hand_over(session, machine)
+    status, done = switch(session, machine, "--to", "latchkey", "--all-users")
+    login, password = done["notes"][-2:]
+    assert status == DONE and "pam.login" in login and login.endswith("Run 'sudo pam-auth-update --enable latchkey'.")
+    assert "the former one" in password
+    _, done = switch(session, machine, "--back", "--all-users")
+    assert login not in done["notes"]
+    for kind in ("auth", "session", "password"):
+        with (machine / f"etc/pam.d/common-{kind}").open("a") as file:
+            file.write(f"{kind} optional pam_latchkey.so\n")
+    _, done = switch(session, machine, "--to", "latchkey", "--all-users")
+    assert done["state"] == "done" and not any("opens no vault" in note for note in done["notes"])
+
+
 def maintain(machine, script, action):
     """Runs a script of the Debian package with the machine's /etc and /usr/local; what it says."""
     sandbox = ["bwrap", "--die-with-parent", "--ro-bind", "/usr", "/usr", "--bind", machine / "usr/local", "/usr/local"]

@@ -23,6 +23,13 @@ public struct Doctor: Sendable {
   /// The finding about the vault's files alone.
   public func vaultFilesFinding() -> Finding { VaultFilesExamination(root: root, facts: facts).finding() }
 
+  /// The first finding about a login that opens no vault, as the PAM module is missing or in the wrong place; nil if all do.
+  public func loginFinding() -> Finding? {
+    PAMExamination(root: root).findings().first {
+      $0.condition == .broken && [.login, .likeLogin].contains(PAMService(String($0.id.dropFirst(4)), in: root))
+    }
+  }
+
   /// The findings of every check, always in the same order.
   public func findings() -> [Finding] {
     var findings = ModuleExamination(root: root, program: program).findings()

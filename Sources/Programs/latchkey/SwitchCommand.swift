@@ -108,6 +108,19 @@ struct SwitchCommand: ParsableCommand {
     try change.alone { () throws(SwitchError) in try perform(change, scope, &report, progress) }
   }
 
+  /// Notes for an administrator whose logins open no vault, as after a pause.
+  private func loginNotes() -> [String] {
+    let facts = DesktopFacts(uid: getuid(), home: "", runtime: "")
+    guard let finding = Doctor(root: SystemRoot(root), facts: facts, program: "/proc/self/exe").loginFinding() else {
+      return []
+    }
+    return [
+      translated("A login opens no vault (\(finding.id): \(finding.found)).")
+        + (finding.command.map { " " + translated("Run '\($0)'.") } ?? finding.advice.map { " " + $0 } ?? ""),
+      translated("Users who changed their password meanwhile are asked once for the former one."),
+    ]
+  }
+
   /// Whether this person has no vault yet. The daemon knows, if it runs.
   private func lacksVault(_ home: String) -> Bool {
     if let status = try? place.status() { return place.lacksVault(status) }
@@ -167,6 +180,7 @@ struct SwitchCommand: ParsableCommand {
       if isSteppingAside { report.left += session?.handBack(former: change.formerProviders) ?? [] }
     }
     report.isDone = true
+    if allUsers, !back { report.notes += loginNotes() }
     if let home = scope.home { report.lacksVault = lacksVault(home) }
     report.sawSession(session)
   }
