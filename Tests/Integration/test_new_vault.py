@@ -454,6 +454,28 @@ def test_a_first_login_on_a_full_disk(stage):
         assert is_created(session) == [True, True] and session.status()["problems"] == []
 
 
+@pytest.mark.parametrize("rest", [0, 65536], ids=["keybag", "database"])
+def test_a_right_password_on_a_full_disk(stage, rest):
+    """PAM accepts it, and no vault is there afterwards: both commands and other programs say why."""
+    if os.getuid() != 0:
+        pytest.skip("needs to mount a small disk")
+    with small_disk() as place, contextlib.closing(Session(stage, below=place)) as session:
+        ask_on_terminals(session)
+        assert session.login_without_password().returncode == 0
+        add = ("sh", "-c", "printf x | latchkey add --label Mail service=mail")
+        with filled(place, rest):
+            person = Person(session, *add).expect(ASKED).type(session.password)
+            said = person.output()
+            assert "it is still locked: the disk is too full to create the vault." in said, said
+            assert "Free some space, then run this again." in said and person.status != 0
+            said = store(session).expect(ASKED).type(session.password).output()
+            assert "less than 4 MiB are free on the disk: free some space, then run 'latchkey unlock'" in said, said
+            done = session.run("latchkey", "unlock", "--stdin", input=session.password + "\n", timeout=60)
+            assert done.returncode != 0 and "the disk is" in done.stderr, done.stderr
+        store(session, "x").expect(ASKED).type(session.password).output()
+        assert session.lookup(*KEYS) == "x"
+
+
 def test_a_read_only_home(new_session):
     """SQLite needs a file beside the database even to read."""
     if os.getuid() != 0:

@@ -40,6 +40,7 @@ struct ItemFailureTests {
     #expect(cause(.unavailable) == .nobodyToAsk)
     #expect(cause(.withdrawn) == .withdrawnPrompt)
     #expect(cause(.expired) == .unanswered)
+    #expect(ItemFailure(PromptOutcome.full)?.status == errSecDiskFull)
   }
 
   @Test(

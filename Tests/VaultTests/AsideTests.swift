@@ -40,6 +40,13 @@ struct AsideTests {
     #expect(try vault.reader.itemCount() == 1 && vault.problems.isEmpty)
   }
 
+  @Test("is no reason to promise a system account another one", arguments: [0, Account.firstPersonUID])
+  func lack(_ owner: uid_t) {
+    let vault = Vault(home: "/nonexistent", owner: owner, machine: Home.machine)
+    let isPerson = owner > 0
+    #expect(vault.lack == (isPerson ? VaultError.notCreated.explanation : "root and system accounts get no vault"))
+  }
+
   enum Counter: CaseIterable { case damaged, unreadable, atTheEnd }
 
   @Test("leaves its items' numbers unused, also where nobody can say which it had", arguments: Counter.allCases)

@@ -1,5 +1,6 @@
 import Glibc
 import LatchkeyGettext
+import LatchkeyKeybag
 
 /// Looks at the vault itself: what it says is wrong, its device key, and the folders that it is in.
 struct VaultExamination {
@@ -164,15 +165,12 @@ struct VaultExamination {
 
   /// A disk on which a login creates no vault, and a vault stores little more.
   private func fullDisk(_ id: String) -> Finding? {
-    guard let free = root.freeSpace(place), free < VaultExamination.leastRoom else { return nil }
+    guard let free = root.freeSpace(place), free < KeybagFile.leastRoom else { return nil }
     return Finding(
       id, .warning,
-      translated("less than \(VaultExamination.leastRoom >> 20) MiB are free on the disk of \(place)"),
+      translated("less than \(KeybagFile.leastRoom >> 20) MiB are free on the disk of \(place)"),
       fix: .advice(translated("Free some space. If there is no vault yet, run 'latchkey unlock' then.")))
   }
-
-  /// In bytes.
-  private static let leastRoom = 4 << 20
 
   private func folder() -> Finding {
     let id = "home.folders"

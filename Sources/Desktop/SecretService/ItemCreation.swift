@@ -103,7 +103,7 @@ final class ItemCreation {
   /// or must be the only one, as a damaged index could hide that one.
   func create(_ new: ItemToCreate, _ call: MethodCall) throws(BusError) {
     // Its client has the collection unlocked first; nobody chooses a passphrase in vain.
-    if new.collection == CollectionTree.firstPlace && tree.vault.hasNoDatabaseYet { throw BusError(.notCreated) }
+    if new.collection == CollectionTree.firstPlace && tree.vault.hasNoDatabaseYet { throw .isLocked(tree.vault.lack) }
     // Checked before any wait: an item that no vault keeps must not be kept in memory either.
     try BusError.vault { () throws(VaultError) in try new.metadata.checkSize() }
     guard new.replaces || new.unique != nil else { return try createWithFingers(new, call) }

@@ -34,6 +34,9 @@ final class LockStates {
     return vault.isMissing
   }
 
+  /// Whether no password creates the vault, because the disk is full.
+  var lacksRoom: Bool { vault.lacksRoom }
+
   /// Whether clients are to see a collection as locked. Behind a locker nobody could answer a prompt, so a collection
   /// that is merely locked then counts as open, and each item says for itself whether it can be read.
   func isLocked(_ place: CollectionPlace) throws(BusError) -> Bool {

@@ -63,7 +63,8 @@ final class PromptCompletion {
     case .refused: prompt.isPaused ? .paused : .refused
     case .dismissed: .dismissed
     // No question was left, or the answers were not enough.
-    case nil, .granted, .unavailable, .broken: .unavailable
+    case nil, .granted: locks.lacksRoom ? .full : .unavailable
+    case .unavailable, .broken: .unavailable
     case .expired: .expired
     case .outdated, .withdrawn, .locked: .withdrawn
     case .fingers: .fingers

@@ -54,6 +54,7 @@ extension ItemFailure {
     case .unavailable:
       self.init(errSecInteractionNotAllowed, control?.requiresFinger == true ? .noFinger : .nobodyToAsk)
     case .withdrawn: self.init(errSecInteractionNotAllowed, .withdrawnPrompt)
+    case .full: self.init(errSecDiskFull)
     case .duplicate: self.init(errSecDuplicateItem)
     }
   }

@@ -174,6 +174,12 @@ extension Answers {
     Template("the only attributes that begin with latchkey: are latchkey:accessible and latchkey:require"),
     Template("it is too large for the vault"),
     Template("there is no vault yet: 'latchkey unlock', or a login with your password, creates it"),
+    Template("root and system accounts get no vault"),
+    Template(
+      """
+      there is no vault yet, and less than \(.value) MiB are free on the disk: free some space, then run 'latchkey \
+      unlock'
+      """),
     Template("the disk is full"),
     Template("less than \(.value) MiB are free on the disk"),
     Template("item \(.value) was put into the vault by somebody else, so it is not opened"),

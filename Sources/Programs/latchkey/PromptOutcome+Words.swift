@@ -2,6 +2,9 @@ import LatchkeyGettext
 import LatchkeyItemProtection
 
 extension PromptOutcome {
+  /// The reason why a right password creates no vault, as the rest of a sentence.
+  static var fullDisk: String { translated("the disk is too full to create the vault") }
+
   /// How a prompt ended that did not give what was wanted, as the rest of a sentence.
   ///
   /// - Parameter outcome: nil where it is not known.
@@ -13,6 +16,7 @@ extension PromptOutcome {
     case .expired: translated("nobody answered the prompt in time")
     case .unavailable: translated("no prompt could be shown, or it could not be answered")
     case .withdrawn: translated("the prompt was withdrawn, because of a lock or another change")
+    case .full: fullDisk
     case .fingers: translated("other fingers are enrolled than it requires, or they are not known")
     case .accepted, .duplicate, nil: translated("the prompt was not answered, or no prompt could be shown")
     }

@@ -2,6 +2,7 @@ import Glibc
 import LatchkeyControl
 import LatchkeyDoctor
 import LatchkeyGettext
+import LatchkeyKeybag
 import LatchkeyPosix
 import LatchkeySodium
 import LatchkeySystemd
@@ -43,6 +44,16 @@ struct SessionQuestions {
 
   /// Whether this account gets no vault, whatever its password: nobody logs in to such a one with a password that should last.
   static var isSystemAccount: Bool { getuid() < Account.firstPersonUID }
+
+  /// Whether the disk of the home folder is too full for a vault.
+  ///
+  /// - Parameter folder: the vault's.
+  static func lacksRoom(_ folder: String) -> Bool {
+    guard let home = KeybagFile.home(ofFolder: folder), let folder = try? Folder(path: home, owner: getuid()) else {
+      return false
+    }
+    return folder.freeSpace < KeybagFile.leastRoom
+  }
 
   /// The name of the person's account, where no password fits it.
   ///

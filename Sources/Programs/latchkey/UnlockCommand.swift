@@ -2,6 +2,7 @@ import ArgumentParser
 import Glibc
 import LatchkeyControl
 import LatchkeyGettext
+import LatchkeyItemProtection
 import LatchkeyPAMClient
 import LatchkeyPosix
 import LatchkeySodium
@@ -136,6 +137,9 @@ struct UnlockCommand: ParsableCommand {
         + translated("Run 'latchkey unlock' again to try another. If you have neither, run 'latchkey start-empty'.")
     }
 
+    if hasNoVault(status), SessionQuestions.lacksRoom(status.vaultPath) {
+      return "\(PromptOutcome.fullDisk). " + translated("Free some space, then run this again.")
+    }
     if hasNoVault(status) {
       return translated(
         """

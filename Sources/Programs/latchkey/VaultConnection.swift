@@ -106,6 +106,7 @@ final class VaultConnection {
   }
 
   private func adviceAfterPrompt(on path: String) -> String {
+    if lastOutcome == .full { return translated("Free some space, then run this again.") }
     if lockReason() != nil { return translated("Run 'latchkey unlock', then this again.") }
     switch lastOutcome {
     case .paused: return translated("Run this again after that.")

@@ -16,6 +16,8 @@ public enum PromptOutcome: String, CaseIterable, Sendable {
   case fingers
   /// The vault took the prompt away, as at a lock.
   case withdrawn
+  /// The person's password was right, but the disk is too full for the vault that it would create.
+  case full
   /// Another item has the same primary key by now.
   case duplicate
 }

@@ -11,6 +11,9 @@ public enum KeybagFile {
   /// How long a second process waits for the first, in milliseconds.
   public static let lockDeadline = 1000
 
+  /// The room in bytes that a disk needs. With less, a login creates no vault, and a vault stores little more.
+  public static let leastRoom = 4 << 20
+
   /// The folder of a vault below a home folder. `XDG_DATA_HOME` is not asked: module, helper and daemon must agree, and
   /// two of them have no environment to believe.
   public static let folderNames = [".local", "share", "latchkey"]

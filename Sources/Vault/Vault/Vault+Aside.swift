@@ -40,6 +40,21 @@ extension Vault {
     return keybag == nil ? owner >= Account.firstPersonUID && isMissing : !isPasswordless
   }
 
+  /// Whether nobody's password can create what is missing, because the disk of the home folder is full.
+  public var lacksRoom: Bool {
+    guard hasNoDatabaseYet, let folder = try? Folder(path: home, owner: owner) else { return false }
+    return folder.freeSpace < KeybagFile.leastRoom
+  }
+
+  /// Why there is no vault, for a person who wants to store something in it.
+  public var lack: String {
+    if owner < Account.firstPersonUID { return "root and system accounts get no vault" }
+    guard lacksRoom else { return VaultError.notCreated.explanation }
+    let room = KeybagFile.leastRoom >> 20
+    return "there is no vault yet, and less than \(room) MiB are free on the disk: "
+      + "free some space, then run 'latchkey unlock'"
+  }
+
   /// Gives the folder another name, beside the one that it has, and changes nothing in it. There is no vault then.
   ///
   /// One step of the file system's: whenever this is interrupted, the vault is at the one place or at the other.
