@@ -224,3 +224,20 @@ def test_doctor_says_what_helps_where_the_file_of_the_key_is_damaged(session):
     path.with_name("device.key.damaged").rename(path)
     begin(session)
     assert readable(session) == {FREE, *BOUND}
+
+
+def test_find_says_what_helps_where_no_device_key_gives_the_index(session, service):
+    """Before the login only a device key does."""
+    service.start()
+    assert session.login().returncode == 0
+    fill(session)
+    service.stop()
+    flip(service.state / "device")
+    service.start()
+    session.restart()
+    session.status()
+    for command in (("find", "class=always"), ("get", "class=always")):
+        done = session.run("latchkey", *command)
+        assert done.returncode != 0 and "no item can be found until the vault is unlocked" in done.stderr, done.stderr
+    assert session.login().returncode == 0
+    assert session.run("latchkey", "find", f"class={FREE}").returncode == 0
