@@ -436,7 +436,7 @@ private let turnedOffWays = [
       #expect(found.advice?.contains("until you log out") == (condition == .warning))
     }
     // What no restart brings back.
-    for damage in [DesktopFacts.Vault.DeviceDamage.service, .chip, .file] {
+    for damage in [DesktopFacts.Vault.DeviceDamage.service, .user, .chip, .file] {
       var facts = Self.facts()
       facts.vault = .known(
         .init(
@@ -448,6 +448,8 @@ private let turnedOffWays = [
         key.condition == .broken && key.command == nil && found.one("vault")?.advice?.contains("device-key") == true)
       #expect(key.advice?.contains("/v/device.key") == (damage == .file))
       #expect(key.advice?.contains("device move tpm") == (damage == .chip))
+      // Nobody else's key is put aside for one user's file.
+      #expect(key.advice?.contains("/var/lib/latchkey.damaged") == (damage == .service || damage == .chip))
     }
     let hint = try told("device-key", { $0.vault = .known(Self.vault(device: "host")) }) {
       try $0.put("/dev/tpmrm0", "")

@@ -39,8 +39,10 @@ public struct DesktopFacts: Sendable {
 
     /// A device key that no restart brings back.
     public enum DeviceDamage: Equatable, Sendable {
-      /// A file of the device key service is damaged or missing.
+      /// The device key service's own file is damaged or missing.
       case service
+      /// A file that the device key service has for one user is damaged or missing.
+      case user
       /// The TPM was cleared, or is another one.
       case chip
       /// The file beside the vault is damaged.

@@ -93,7 +93,7 @@ struct VaultExamination {
       switch damage {
       case .file:
         translated("Put \(vault)/device.key back from a copy of the vault's folder, then run '\(again)'.")
-      case .service:
+      case .service, .user:
         translated(
           """
           Run '\(stop)'. Put /var/lib/latchkey back from a backup, with its owner (root) and modes. Then run '\(start) && \
@@ -106,9 +106,17 @@ struct VaultExamination {
           owner (root) and modes. Then run '\(start) && \(again)'.
           """)
       }
+    guard damage != .user else {
+      return restoring + " "
+        + translated(
+          """
+          Without a backup, 'latchkey device forget' gives this user a new key, and these secrets are lost: see \
+          latchkey-device(1).
+          """)
+    }
     let renewing =
       damage == .file
-      ? "mv \(VaultExamination.quoted("\(vault)/device.key")) \(VaultExamination.quoted("\(vault)/device.key.damaged")) && \(again)"
+      ? "mv -n \(VaultExamination.quoted("\(vault)/device.key")) \(VaultExamination.quoted("\(vault)/device.key.damaged")) && \(again)"
       : "\(stop) && \(aside) && \(start) && \(again)"
     return restoring + " "
       + (damage == .file

@@ -3,7 +3,8 @@ import LatchkeyGettext
 extension Answers {
   /// The errors of a vault's or a backup's files, and the reasons why an item is not restored or exported.
   static let vault: [Template] = [
-    Template("the file is damaged or of a newer format"),
+    Template("the file is damaged"),
+    Template("the file has a newer format"),
     Template("the machine has no identity"),
     Template("not enough memory"),
     Template("the file is truncated"),

@@ -102,7 +102,10 @@ struct SessionQuestions {
     if problem.hasPrefix("device.key: the file is damaged") { return .file }
     guard problem.hasPrefix("device key service: ") else { return nil }
     let state = " of the service's state is "
-    if problem.contains(text: "\(state)damaged") || problem.contains(text: "\(state)missing") { return .service }
+    if problem.contains(text: "\(state)damaged") || problem.contains(text: "\(state)missing") {
+      // Only where the service's own file is lost is every user's key.
+      return problem.contains(text: "the file device\(state)") ? .service : .user
+    }
     return problem.contains(text: "it was cleared, or it is another one") ? .chip : nil
   }
 

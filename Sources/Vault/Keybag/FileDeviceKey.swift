@@ -39,11 +39,14 @@ public final class FileDeviceKey: DeviceKey {
       let bytes = content.bytes
       let sum = FileDeviceKey.checksum(of: content)
       guard Sodium.equal(sum.span.bytes, bytes.extracting((FileDeviceKey.size - 32)..<FileDeviceKey.size)),
-        Sodium.equal(bytes.extracting(first: 8), FileDeviceKey.magic.span.bytes),
-        UInt32(littleEndian: bytes.unsafeLoadUnaligned(fromByteOffset: 8, as: UInt32.self)) == FileDeviceKey.version
-      else { throw DeviceKeyError.unavailable("the file is damaged or of a newer format") }
+        Sodium.equal(bytes.extracting(first: 8), FileDeviceKey.magic.span.bytes)
+      else { throw DeviceKeyError.unavailable("the file is damaged") }
+      // Not called damage: a person might put away the only copy of a good key for it.
       let flag = bytes.unsafeLoad(fromByteOffset: 12, as: UInt8.self)
-      guard flag <= 1 else { throw DeviceKeyError.unavailable("the file is damaged or of a newer format") }
+      guard
+        UInt32(littleEndian: bytes.unsafeLoadUnaligned(fromByteOffset: 8, as: UInt32.self)) == FileDeviceKey.version,
+        flag <= 1
+      else { throw DeviceKeyError.unavailable("the file has a newer format") }
       let bound = flag == 1
       guard !bound || machine != nil else { throw DeviceKeyError.unavailable("the machine has no identity") }
       let inputs = bound ? [machine ?? []] : []
