@@ -1,9 +1,12 @@
 """Collections from the command line, what a new passphrase or new keys say of generations, and the way without a vault."""
 
+import contextlib
 import json
 
 import pytest
+from support.peer import NOTHING, ROOT, SERVICE, Peer
 from support.person import Person
+from support.session import wait_until
 from test_switch import HOME, machine  # noqa: F401 (machine is a fixture)
 
 DONE, FAILED = 0, 1
@@ -75,6 +78,53 @@ def test_a_forgotten_passphrase_does_not_keep_a_collection(private):
     assert labels(private) == {"login": "Login", "c2": "Private"}
     assert "Deleted the collection 'Private'" in latchkey(private, *delete, "Private", input=f"{private.password}\n")
     assert labels(private) == {"login": "Login"}
+
+
+def test_a_forgotten_passphrase_deletes_no_collection_that_is_open(private):
+    latchkey(private, "passphrase", "set", "--stdin", "Private", input="sesame\n")
+    delete = ("collection", "delete", "--yes", "--stdin", "--forgotten-passphrase", "Private")
+    said = latchkey(private, *delete, code=FAILED, input=f"{private.password}\n")
+    assert "its passphrase was given" in said and "without --forgotten-passphrase" in said
+    assert labels(private) == {"login": "Login", "c2": "Private"} and private.lookup("service", "bank") == "the secret"
+    assert "Deleted the collection 'Private'" in latchkey(private, "collection", "delete", "--yes", "Private")
+    assert "without its passphrase" not in private.log()
+
+
+def test_a_forgotten_passphrase_deletes_no_item_that_was_locked_by_itself(private):
+    """As the bus's Delete, which a program could call otherwise."""
+    latchkey(private, "passphrase", "set", "--stdin", "Private", input="forgotten\n")
+    with contextlib.closing(Peer(private)) as peer:
+        (item,), _ = peer.search({"service": "bank"})
+        assert peer.call(ROOT, SERVICE, "Lock", "(ao)", [item]) == ([item], NOTHING)
+    lock(private)
+    delete = ("collection", "delete", "--yes", "--stdin", "--forgotten-passphrase", "Private")
+    said = latchkey(private, *delete, code=FAILED, input=f"{private.password}\n")
+    assert "an item in it was locked by itself" in said and "latchkey unlock" in said
+    assert labels(private) == {"login": "Login", "c2": "Private"}
+    latchkey(private, "unlock", "--stdin", input=f"{private.password}\n")
+    assert "Deleted the collection 'Private'" in latchkey(private, *delete, input=f"{private.password}\n")
+    assert private.log().count("collection c2 was deleted without its passphrase") == 1
+    assert all(secret not in private.log() for secret in ("forgotten\n", private.password, "Private", "Bank"))
+
+
+def test_a_forgotten_passphrase_deletes_nothing_behind_a_locker(new_session):
+    """A vault without a password is unlocked there."""
+    new_session.shadow("")
+    assert new_session.login_without_password().returncode == 0
+    latchkey(new_session, "collection", "create", "Private")
+    latchkey(new_session, "passphrase", "set", "--stdin", "Private", input="forgotten\n")
+    lock(new_session)
+    delete = ("collection", "delete", "--yes", "--forgotten-passphrase", "Private")
+    with contextlib.closing(Peer(new_session)) as peer:
+        peer.activate_screen_saver(True)
+        wait_until(lambda: new_session.status()["locker_up"], "the locker")
+        assert new_session.status()["state"] == "unlocked"
+        assert "the screen is locked: unlock it first" in latchkey(new_session, *delete, code=FAILED)
+        assert labels(new_session) == {"login": "Login", "c2": "Private"}
+        peer.activate_screen_saver(False)
+        wait_until(lambda: not new_session.status()["locker_up"], "the end of the locker")
+    latchkey(new_session, *delete)
+    assert labels(new_session) == {"login": "Login"}
 
 
 def test_a_person_is_asked_before_a_locked_collection_goes(private):

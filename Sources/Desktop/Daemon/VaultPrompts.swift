@@ -268,16 +268,32 @@ final class VaultPrompts: PromptQueueDelegate {
     try Refusal.vault { () throws(VaultError) in try vault.removePassphrase(ofCollection: id) }
   }
 
-  /// Only the vault has to be unlocked: nothing else would ever get rid of a collection whose passphrase is forgotten.
-  /// Clients of the bus cannot do it, so that a program does not lose what it cannot read.
+  /// Deletes a collection whose passphrase is forgotten: nothing else would ever get rid of it. Any other collection, or one
+  /// that holds an item with an explicit lock, is deleted as clients of the bus do it. They cannot do this, so that a program
+  /// does not lose what it cannot read.
   private func delete(collection name: String) throws(Refusal) {
+    // The person who types need not be the one at the screen. Without a password, the vault is unlocked behind a locker too.
+    guard !isLockerUp else { throw Refusal(reason: "the screen is locked: unlock it first") }
     guard case .unlocked = session.machine.state else {
       throw Refusal(reason: "it is locked: run 'latchkey unlock' first")
     }
     let id = try collection(named: name)
     let derivation = try Refusal.vault { () throws(VaultError) in try vault.passphraseDerivation(ofCollection: id) }
     guard derivation != nil else { throw Refusal(reason: "the collection has no passphrase of its own") }
+    switch try Refusal.vault({ () throws(VaultError) in try vault.state(of: id) }) {
+    case .needsPassphrase: break
+    case .unlocked:
+      throw Refusal(reason: "its passphrase was given, so it is unlocked. Delete it without --forgotten-passphrase")
+    case .sealed, .locked, .lockedExplicitly:
+      throw Refusal(reason: "the vault is locked. Run 'latchkey unlock' first")
+    }
+    guard !vault.hasLockedItems(in: id) else {
+      throw Refusal(reason: "an item in it was locked by itself. Run 'latchkey unlock' first")
+    }
     try Refusal.vault { () throws(VaultError) in try vault.deleteCollection(id) }
+    Journal.log(
+      .notice,
+      "collection \(SecretService.pathName(ofCollection: id)) was deleted without its passphrase, as the user asked")
     presence.service?.deleted(collection: id)
     queue.stateChanged()
   }

@@ -75,6 +75,8 @@ extension Answers {
     Template("no such prompt"),
     Template("no collection has that name"),
     Template("the collection has no passphrase of its own"),
+    Template("its passphrase was given, so it is unlocked. Delete it without --forgotten-passphrase"),
+    Template("an item in it was locked by itself. Run 'latchkey unlock' first"),
     Template("that session does not exist, or is not yours"),
     Template("there is no object at that path"),
     Template("it is locked: unlock the session with your password"),
