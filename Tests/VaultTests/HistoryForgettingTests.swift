@@ -30,6 +30,17 @@ private func isInGenerations(_ uuid: [UInt8], _ vault: Vault) throws -> Bool {
   }
 }
 
+/// Goes on until the copy under way is whole, with that item. Its rows are still to be looked at.
+private func copyWhole(_ vault: Vault, with uuid: [UInt8]) throws {
+  let draft = vault.history.path + "/" + HistoryDraft.newName
+  var isWhole = false
+  while !isWhole {
+    try #require(vault.hasHistoryWork && vault.keepHistory())
+    let copy = try? Store(path: draft, vault: vault.database.ready().vault, mode: .unchanging)
+    isWhole = (try? copy?.item(uuid: uuid)) != nil
+  }
+}
+
 @Suite("Items that are taken out of generations")
 struct HistoryForgettingTests {
   @Test("that are better protected go, whatever a client asks for and does not end", arguments: [false, true])
@@ -63,21 +74,41 @@ struct HistoryForgettingTests {
     let (vault, _) = try vault(home, generations: 1)
     let id = try vault.add(["n": "gone"], "it goes")
     let uuid = try #require(try vault.database.ready().item(id)).uuid
-    // As at the end of an import. The copy is whole, and its rows are still to be looked at.
+    // As at the end of an import.
     vault.history.want()
-    let draft = home.generations + "/" + HistoryDraft.newName
-    var isWhole = false
-    while !isWhole {
-      try #require(vault.keepHistory())
-      let copy = try? Store(path: draft, vault: vault.database.ready().vault, mode: .unchanging)
-      isWhole = (try? copy?.item(uuid: uuid)) != nil
-    }
+    try copyWhole(vault, with: uuid)
     try vault.writer.deleteItem(id)
     let search = try HistorySearch(vault, .attributes(["n": "gone"]), present: [])
     while try search.step() {}
     #expect(search.lines == [])
     while vault.history.isWanted { try #require(vault.keepHistory()) }
     #expect(try vault.history.problem == nil && !isInGenerations(uuid, vault))
+  }
+
+  @Test(
+    "cost the vault no generation where the copy under way is dropped for them",
+    arguments: [(false, false), (false, true), (true, false), (true, true)])
+  func droppedCopy(_ isWanted: Bool, _ isSearch: Bool) throws {
+    let home = try Home()
+    let (vault, uuid) = try vault(home, generations: 1)
+    let id = try vault.add(["n": "new"], "it stays")
+    let added = try #require(try vault.database.ready().item(id)).uuid
+    if isWanted { vault.history.want() } else { vault.passHours(1) }
+    try copyWhole(vault, with: added)
+    // Nothing is found, and nothing changes in the vault.
+    if isSearch {
+      let search = try HistorySearch(vault, .attributes(["n": "nowhere"]), present: [])
+      while try search.step() {}
+    } else {
+      let forgetting = try vault.history.forgetEverywhere([[UInt8](repeating: 9, count: 16)])
+      while try forgetting.step() {}
+    }
+    #expect(vault.history.generations.first?.number == 1 && vault.history.isWanted == isWanted)
+    // No hour passes.
+    while vault.hasHistoryWork, vault.keepHistory() {}
+    #expect(!vault.history.isWanted && vault.history.generations.first?.number == 2)
+    #expect(try isInGenerations(added, vault) && isInGenerations(uuid, vault))
+    #expect(!vault.hasHistoryWork)
   }
 
   @Test("leave no copy behind when a collection gets a passphrase, keys change, or the client goes away")

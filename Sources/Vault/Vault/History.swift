@@ -214,9 +214,11 @@ public final class History: TighteningObserver {
   /// Asks for none any more.
   public func wantNone() { isWanted = false }
 
-  /// Ends the work under way when the database is closed.
+  /// Ends the work under way: when the database is closed, and where the copy may not become a generation.
   func rest() {
     guard case .resting = stage else {
+      // The look was noted when the copy was whole. If it stayed, the next copy would wait for an hour and for another change.
+      if case .checking = stage { (lookedAt, changesSeen) = (nil, nil) }
       stage = .resting
       if let folder = try? folder() { HistoryDraft.remove(HistoryDraft.newName, in: folder) }
       return
