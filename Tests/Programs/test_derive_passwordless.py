@@ -6,15 +6,15 @@ import signal
 import pytest
 from support.derive import (
     ANYWHERE, AUTHENTICATE, BAD_REQUEST, BEGUN, CHECK_CODE, CREATE_CODE, DAEMON_SILENT, DAMAGED, CREATED, NO_DAEMON,
-    NO_CREATE, NO_DEVICE_KEY, NO_VAULT, NOTHING_NEEDED, OPEN, PASSWORD, PASSWORDLESS, PERSON, RECOVER, REFUSED, REMOVE_CODE,
-    REMOVE_PASSWORD, ROTATE, TOO_MANY_EPOCHS, UNLOCKED, WRONG_PASSWORD, as_root,
+    NO_CREATE, NO_DEVICE_KEY, NO_VAULT, NOTHING_NEEDED, OPEN, OVERTAKEN, PASSWORD, PASSWORDLESS, PERSON, RECOVER, REFUSED,
+    REMOVE_CODE, REMOVE_PASSWORD, ROTATE, TOO_MANY_EPOCHS, UNLOCKED, WRONG_PASSWORD, as_root,
 )
 from support.standin import (
     CLOSED as HANG_UP, DESTROY, DEVICE_SECRET, HELLO, KEYS, LIVE, MAY_ROTATE, NEEDED_EPOCH, NEW, NOTHING, PRESENT, REFUSED
     as NEED_REFUSED, ROTATE as ROTATE_OPERATION, SILENT, STATUS, UNLOCK, UNLOCK_REFUSED, UNUSABLE, declined,
 )
 from test_derive import STATE, UNPROVEN, generation
-from test_derive_password_change import held
+from test_derive_password_change import await_argon2id, held
 from test_derive_rotate import bag, create, needed
 
 DEVICE_KIND, PASSWORD_KIND, CODE_KIND = 4, 1, 2
@@ -321,6 +321,43 @@ def test_the_first_password_of_a_vault_whose_database_came_meanwhile(nobody):
     daemon.packets.clear()
     assert nobody.run(OPEN) == UNLOCKED and operations(daemon) == [HELLO, DEVICE_SECRET, ROTATE_OPERATION, NEEDED_EPOCH]
     assert bag(nobody).epochs == [2]
+
+
+def test_the_daemon_makes_the_database_while_the_first_password_is_derived(nobody):
+    """Any question of a program can have it open the vault by the device key in that moment."""
+    daemon, begun = nobody.daemon(), []
+    daemon.on_request = lambda operation: begun.append(nobody.keybag.read_bytes()) if operation == UNLOCK else None
+    assert nobody.run(OPEN, token="") == CREATED
+    confirmed = nobody.keybag.read_bytes()
+    assert [generation(keybag) for keybag in (*begun, confirmed)] == [1, 2]
+    (nobody.vault / "keybag.copy").unlink()
+    nobody.write(nobody.keybag, begun[0])
+    shadow(nobody, "$6$salt$hash")
+    daemon.needed = needed(2)
+    daemon.packets.clear()
+    run = nobody.start(OPEN)
+    await_argon2id(run)
+    nobody.write(nobody.vault / "vault.db", b"rows")
+    nobody.write(nobody.keybag, confirmed)
+    assert run.result() == UNLOCKED
+    assert operations(daemon) == [HELLO, DEVICE_SECRET, DEVICE_SECRET, ROTATE_OPERATION, NEEDED_EPOCH]
+    assert (bag(nobody).kinds, bag(nobody).epochs) == ([PASSWORD_KIND], [2])
+    assert nobody.run(AUTHENTICATE) == UNLOCKED
+
+
+def test_another_login_sets_the_first_password_in_the_same_moment(passwordless):
+    person, daemon = passwordless
+    before = person.keybag.read_bytes()
+    shadow(person, "$6$salt$hash")
+    daemon.needed = needed(2)
+    assert person.run(OPEN) == UNLOCKED
+    after = person.keybag.read_bytes()
+    person.write(person.keybag, before)
+    run = person.start(OPEN, token="another")
+    await_argon2id(run)
+    person.write(person.keybag, after)
+    assert run.result() == OVERTAKEN
+    assert person.keybag.read_bytes() == after and person.run(AUTHENTICATE) == UNLOCKED
 
 
 @pytest.mark.parametrize("when", [DEVICE_SECRET, ROTATE_OPERATION, NEEDED_EPOCH])

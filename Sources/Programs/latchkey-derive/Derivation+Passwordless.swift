@@ -51,7 +51,15 @@ extension Derivation {
   ) throws -> DeriveResult {
     // Not asked first whether keys could be changed now: a daemon that has just been started still looks at its database, and
     // one login after a start is all that some people do. If keys cannot be changed now, they are at the next unlock.
-    return try protect(try open(keybag, at: daemon), by: request.token.bytes, at: daemon)
+    do {
+      return try protect(try open(keybag, at: daemon), by: request.token.bytes, at: daemon)
+    } catch KeybagError.overtaken {
+      // While Argon2id ran, the daemon may have opened the vault by the device key, and confirmed that there is a database.
+      // Without another try, the vault would stay without a password until the next login.
+      let present = try load(from: try folder())
+      guard present.isPasswordless else { throw KeybagError.overtaken }
+      return try protect(try open(present, at: daemon), by: request.token.bytes, at: daemon)
+    }
   }
 
   /// Lets the first password alone open the vault, under new keys.
