@@ -21,8 +21,8 @@ final class LoginPassword {
 
   private static let formerProblem =
     "the last password that a login gave does not unlock the vault. If you mistyped it, the next right one clears this. If the "
-    + "login password was changed without Latchkey, run 'latchkey unlock' and give the former one or the recovery code. If you "
-    + "have neither, 'latchkey start-empty' puts the vault aside"
+    + "login password was changed without Latchkey, run 'latchkey unlock': give the present one, then the former one or the "
+    + "recovery code. If you have neither, 'latchkey start-empty' puts the vault aside"
   // latchkey-derive takes the place of two of libc's functions for libsodium. Should another libsodium not call them, all works
   // as before, but for the erasing: that is to be seen.
   private static let memoryProblem =

@@ -41,8 +41,8 @@ extension Answers {
     Template(
       """
       the last password that a login gave does not unlock the vault. If you mistyped it, the next right one clears this. \
-      If the login password was changed without Latchkey, run 'latchkey unlock' and give the former one or the recovery \
-      code. If you have neither, 'latchkey start-empty' puts the vault aside
+      If the login password was changed without Latchkey, run 'latchkey unlock': give the present one, then the former \
+      one or the recovery code. If you have neither, 'latchkey start-empty' puts the vault aside
       """),
     Template(
       """
