@@ -88,41 +88,43 @@ struct VaultExamination {
     let again = "latchkey lock && latchkey unlock"
     let stop = "sudo systemctl stop latchkey-deviced.socket latchkey-deviced.service"
     let start = "sudo systemctl start latchkey-deviced.socket"
-    let aside = "sudo mv /var/lib/latchkey /var/lib/latchkey.damaged"
-    let restoring =
-      switch damage {
-      case .file:
-        translated("Put \(vault)/device.key back from a copy of the vault's folder, then run '\(again)'.")
-      case .service, .user:
-        translated(
-          """
-          Run '\(stop)'. Put /var/lib/latchkey back from a backup, with its owner (root) and modes. Then run '\(start) && \
-          \(again)'.
-          """)
-      case .chip:
-        translated(
-          """
-          Run '\(stop)'. Put /var/lib/latchkey back from a backup that was made before 'latchkey device move tpm', with its \
-          owner (root) and modes. Then run '\(start) && \(again)'.
-          """)
-      }
-    guard damage != .user else {
-      return restoring + " "
-        + translated(
+    let restoring: String
+    let renewing: String
+    switch damage {
+    case .file:
+      let path = "\(vault)/device.key"
+      let command =
+        "mv -n \(VaultExamination.quoted(path)) \(VaultExamination.quoted(path + ".damaged")) && \(again)"
+      restoring = translated("Put \(vault)/device.key back from a copy of the vault's folder, then run '\(again)'.")
+      renewing = translated("Without a copy, these secrets are lost. To create a new key: \(command)")
+    case .service, .user:
+      restoring = translated(
+        """
+        Run '\(stop)'. Put /var/lib/latchkey back from a backup, with its owner (root) and modes. Then run '\(start) && \
+        \(again)'.
+        """)
+      renewing =
+        damage == .user
+        ? translated(
           """
           Without a backup, 'latchkey device forget' gives this user a new key, and these secrets are lost: see \
           latchkey-device(1).
-          """)
+          """) : VaultExamination.renewing(stop, start, again)
+    case .chip:
+      restoring = translated(
+        """
+        Run '\(stop)'. Put /var/lib/latchkey back from a backup that was made before 'latchkey device move tpm', with its \
+        owner (root) and modes. Then run '\(start) && \(again)'.
+        """)
+      renewing = VaultExamination.renewing(stop, start, again)
     }
-    let renewing =
-      damage == .file
-      ? "mv -n \(VaultExamination.quoted("\(vault)/device.key")) \(VaultExamination.quoted("\(vault)/device.key.damaged")) && \(again)"
-      : "\(stop) && \(aside) && \(start) && \(again)"
-    return restoring + " "
-      + (damage == .file
-        ? translated("Without a copy, these secrets are lost. To create a new key: \(renewing)")
-        : translated(
-          "Without a backup, these secrets are lost for all users of the machine. To create a new key: \(renewing)"))
+    return restoring + " " + renewing
+  }
+
+  private static func renewing(_ stop: String, _ start: String, _ again: String) -> String {
+    let command = "\(stop) && sudo mv /var/lib/latchkey /var/lib/latchkey.damaged && \(start) && \(again)"
+    return translated(
+      "Without a backup, these secrets are lost for all users of the machine. To create a new key: \(command)")
   }
 
   // MARK: - folders

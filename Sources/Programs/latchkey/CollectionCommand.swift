@@ -189,9 +189,7 @@ struct CollectionCommand: ParsableCommand {
     }
 
     private func confirm(_ collection: ListedCollection, items: Int) throws {
-      guard isatty(STDIN_FILENO) == 1 else {
-        throw Failure.declined(translated("there is no terminal to ask for confirmation. Give --yes to confirm it."))
-      }
+      try Confirmation.requireTerminal()
       let title = TerminalText.printable(collection.title)
       print(
         translated(

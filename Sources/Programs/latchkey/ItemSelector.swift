@@ -36,8 +36,10 @@ enum ItemSelector {
     guard isPath else {
       throw ValidationError(
         translated(
-          "An item is named by attributes (name=value), or by where it is (as login/5). 'latchkey find' with a word of its label tells both."
-        ))
+          """
+          An item is named by attributes (name=value), or by where it is (as login/5). 'latchkey find' with a word of its \
+          label tells both.
+          """))
     }
     return ListedCollection.folder + rest
   }

@@ -72,15 +72,10 @@ struct PassphraseCommand: ParsableCommand {
     }
 
     private func confirm() throws {
-      guard isatty(STDIN_FILENO) == 1 else {
-        throw Failure.declined(translated("there is no terminal to ask for confirmation. Give --yes to confirm it."))
-      }
-      print(translated("Your login alone will unlock the collection '\(TerminalText.printable(collection))'."))
-      print(translated("Do you want that? (yes) "), terminator: "")
-      fflush(nil)
-      guard readLine()?.split(whereSeparator: \.isWhitespace).map({ $0.lowercased() }) == ["yes"] else {
-        throw Failure.declined(translated("nothing was changed."))
-      }
+      try Confirmation.requireTerminal()
+      StandardStream.output.show(
+        translated("Your login alone will unlock the collection '\(TerminalText.printable(collection))'.") + "\n")
+      try Confirmation.ask()
     }
   }
 }

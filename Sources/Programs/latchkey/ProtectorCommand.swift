@@ -106,10 +106,7 @@ struct ProtectorCommand: ParsableCommand {
       guard !asking.stdin, isatty(STDIN_FILENO) == 1 else {
         throw Failure.declined(translated("nothing was changed. Give --yes to confirm it."))
       }
-      StandardStream.output.show(translated("Do you want that? (yes) "))
-      guard readLine()?.split(whereSeparator: \.isWhitespace).map({ $0.lowercased() }) == ["yes"] else {
-        throw Failure.declined(translated("nothing was changed."))
-      }
+      try Confirmation.ask()
     }
   }
 

@@ -13,8 +13,9 @@ struct RemoveCommand: ParsableCommand {
       If an item is locked, you are asked to unlock it first. Attributes must name one item unless you give --all. Several \
       items can be named by their places.
       The generations of the vault keep a deleted item for 31 days or as the settings say, so 'latchkey history restore' can \
-      bring it back. An item that was stored less than an hour before may be in none. With --everywhere it goes from them at once, and nothing brings it back. That works too for items that \
-      were deleted before. Exit status 4: a generation cannot be read, and may still have the item.
+      bring it back. An item that was stored less than an hour before may be in none. With --everywhere it goes from them at \
+      once, and nothing brings it back. That works too for items that were deleted before. Exit status 4: a generation \
+      cannot be read, and may still have the item.
 
       Examples:
         latchkey rm service=mail user=me

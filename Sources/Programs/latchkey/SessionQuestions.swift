@@ -49,10 +49,7 @@ struct SessionQuestions {
   ///
   /// - Parameter folder: the vault's.
   static func lacksRoom(_ folder: String) -> Bool {
-    guard let home = KeybagFile.home(ofFolder: folder), let folder = try? Folder(path: home, owner: getuid()) else {
-      return false
-    }
-    return folder.freeSpace < KeybagFile.leastRoom
+    KeybagFile.home(ofFolder: folder).map { KeybagFile.lacksRoom(home: $0, owner: getuid()) } ?? false
   }
 
   /// The name of the person's account, where no password fits it.

@@ -43,9 +43,7 @@ struct StartEmptyCommand: ParsableCommand {
 
   /// Has the person type the folder's name, as nobody does by mistake.
   private static func confirm(_ folder: String, items: UInt64) throws {
-    guard isatty(STDIN_FILENO) == 1 else {
-      throw Failure.declined(translated("there is no terminal to ask for confirmation. Give --yes to confirm it."))
-    }
+    try Confirmation.requireTerminal()
     let name = folder.split(separator: "/").last.map { String($0) } ?? folder
     print(
       items == 0

@@ -14,6 +14,12 @@ public enum KeybagFile {
   /// The room in bytes that a disk needs. With less, a login creates no vault, and a vault stores little more.
   public static let leastRoom = 4 << 20
 
+  /// Whether the disk of the home folder has less; false where the folder cannot be opened.
+  public static func lacksRoom(home: String, owner: uid_t) -> Bool {
+    guard let folder = try? Folder(path: home, owner: owner) else { return false }
+    return folder.freeSpace < leastRoom
+  }
+
   /// The folder of a vault below a home folder. `XDG_DATA_HOME` is not asked: module, helper and daemon must agree, and
   /// two of them have no environment to believe.
   public static let folderNames = [".local", "share", "latchkey"]

@@ -42,8 +42,7 @@ extension Vault {
 
   /// Whether nobody's password can create what is missing, because the disk of the home folder is full.
   public var lacksRoom: Bool {
-    guard hasNoDatabaseYet, let folder = try? Folder(path: home, owner: owner) else { return false }
-    return folder.freeSpace < KeybagFile.leastRoom
+    hasNoDatabaseYet && KeybagFile.lacksRoom(home: home, owner: owner)
   }
 
   /// Why there is no vault, for a person who wants to store something in it.

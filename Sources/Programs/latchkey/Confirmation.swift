@@ -1,0 +1,20 @@
+import Glibc
+import LatchkeyGettext
+
+/// The question before a command that takes away what nothing brings back.
+enum Confirmation {
+  /// Refuses where nobody can be asked.
+  static func requireTerminal() throws {
+    guard isatty(STDIN_FILENO) == 1 else {
+      throw Failure.declined(translated("there is no terminal to ask for confirmation. Give --yes to confirm it."))
+    }
+  }
+
+  /// Goes on only after a `yes`, which no language translates.
+  static func ask() throws {
+    StandardStream.output.show(translated("Do you want that? (yes) "))
+    guard readLine()?.split(whereSeparator: \.isWhitespace).map({ $0.lowercased() }) == ["yes"] else {
+      throw Failure.declined(translated("nothing was changed."))
+    }
+  }
+}
