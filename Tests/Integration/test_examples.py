@@ -186,7 +186,7 @@ def test_tokens(session, example, windows):
         assert class_of(peer, the_item(peer, {"account": account})) == [accessible]
     bring_to(BEHIND, session, peer)
     assert example("tokens", "get", "anna") == "two"
-    assert example("tokens", "get", "bea") == "Locked. Try again when the screen is unlocked."
+    assert example("tokens", "get", "bea") == f"Not now. {LOCKED}"
     bring_back(BEHIND, session, peer)
     peer.close()
     windows.take()

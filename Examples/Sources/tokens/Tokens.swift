@@ -33,7 +33,8 @@ enum Tokens {
     } catch {
       switch error {
       case .notFound: end("There is no such token.")
-      case .locked: end("Locked. Try again when the screen is unlocked.")
+      // One case for several causes, such as a locked screen or an unanswered prompt. The message names the one and the remedy.
+      case .locked: end("Not now. \(error.message)")
       case .cancelled: end("Then not.")
       default: end(error.message)
       }
