@@ -140,7 +140,10 @@ public struct Keychain: Sendable {
       Data(text.utf8), for: account, accessibility: accessibility, asking: flags, reason: reason, context: context)
   }
 
-  /// Deletes the item of an account, locked or not. Nobody is asked.
+  /// Deletes the item of an account, locked or not.
+  ///
+  /// If the vault cannot tell whether an item matches, as before the first login for one that another program stored, the person
+  /// is asked to unlock the vault first. Otherwise nobody is asked.
   ///
   /// - Parameter account: The name of the account.
   /// - Throws: ``KeychainError/notFound`` if there is no such item, or another ``KeychainError``.
@@ -148,12 +151,13 @@ public struct Keychain: Sendable {
     try KeychainError.check(calls.delete(terms(account: account) as CFDictionary))
   }
 
-  /// Deletes all items of this service, locked or not, in the groups that this value looks in. Nobody is asked.
+  /// Deletes all items of this service, locked or not, in the groups that this value looks in.
   ///
-  /// Without such an item nothing happens. Up to 4096 items are deleted in one step: all, or none.
+  /// The person is asked as by `delete`. Without such an item nothing happens. Up to 4096 items are deleted in one
+  /// step: all, or none.
   ///
-  /// - Throws: ``KeychainError/notAvailable``, ``KeychainError/locked`` before the first login for items of other programs,
-  ///   or another ``KeychainError``.
+  /// - Throws: ``KeychainError/notAvailable``, ``KeychainError/locked`` if the person had to be asked and was not, or another
+  ///   ``KeychainError``.
   public func deleteAll() throws(KeychainError) {
     let status = calls.delete(terms() as CFDictionary)
     if status != errSecItemNotFound { try KeychainError.check(status) }
