@@ -80,7 +80,7 @@ public func SecItemCopyMatching(_ query: CFDictionary, _ result: UnsafeMutablePo
 /// own.
 ///
 /// - Parameters:
-///   - query: The class and attributes of the items. It takes no limit and nothing to return.
+///   - query: The class and attributes of the items. Any ``kSecMatchLimit`` in it is `errSecParam`, and so is a result to return.
 ///   - attributesToUpdate: The new attributes and secret. No other key is allowed, not even the class.
 /// - Returns: `errSecSuccess`, or one of these codes. <doc:ErrorCodes> says what to do for each.
 ///   - `errSecItemNotFound` (-25300): nothing matches.
