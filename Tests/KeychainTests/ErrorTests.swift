@@ -12,7 +12,7 @@ struct ErrorTests {
       (errSecUserCanceled, .cancelled), (errSecAuthFailed, .authenticationFailed),
       (errSecNotAvailable, .notAvailable), (errSecMissingEntitlement, .missingEntitlement),
       (errSecParam, .invalidParameter), (errSecUnimplemented, .unsupported), (errSecDataTooLarge, .tooLarge),
-      (errSecDiskFull, .diskFull), (errSecReadOnly, .readOnly), (errSecDecode, .damaged), (errSecIO, .other(-36)),
+      (errSecDiskFull, .diskFull), (errSecDecode, .damaged), (errSecIO, .other(-36)),
       (12345, .other(12345)),
     ]
     for (status, error) in table {

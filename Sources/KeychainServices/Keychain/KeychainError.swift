@@ -66,8 +66,6 @@ extension KeychainError {
   public static let tooLarge = KeychainError(errSecDataTooLarge)
   /// The disk has no room. Nothing was changed.
   public static let diskFull = KeychainError(errSecDiskFull)
-  /// The vault takes no changes. No call throws it.
-  public static let readOnly = KeychainError(errSecReadOnly)
   /// The item is damaged on the disk.
   public static let damaged = KeychainError(errSecDecode)
   /// The secret is not UTF-8, and the call reads text. Read it as data.
