@@ -82,10 +82,21 @@ class Logind:
             "User": GLib.Variant("(uo)", (self._session.uid, f"{PATH}/user/_1")), "Seat": GLib.Variant("(so)", ("seat0", "/")),
         }[name]  # fmt: skip
 
-    def _announce(self, prepares):
-        self._prepares = prepares
-        self._bus.emit_signal(None, PATH, MANAGER, "PrepareForSleep", GLib.Variant("(b)", (prepares,)))
+    def _change(self, name, value, *signal):
+        """As the real one, between two answers: one that tells the earlier value must not come after the signal."""
+        done = threading.Event()
+
+        def change():
+            setattr(self, name, value)
+            self._bus.emit_signal(None, *signal)
+            done.set()
+
+        self._context.invoke_full(GLib.PRIORITY_DEFAULT, change)
+        assert done.wait(Limit(10).seconds), "logind's stand-in does not answer"
         self._bus.flush_sync(None)
+
+    def _announce(self, prepares):
+        self._change("_prepares", prepares, PATH, MANAGER, "PrepareForSleep", GLib.Variant("(b)", (prepares,)))
 
     def holds(self):
         """Whether somebody holds sleep up: the other end of a pipe is open."""
@@ -105,11 +116,9 @@ class Logind:
 
     def show_locked(self, locked):
         """The desktop says whether its screen is locked."""
-        self._locked = locked
-        self._bus.emit_signal(
-            None, SESSION_PATH, "org.freedesktop.DBus.Properties", "PropertiesChanged",
+        self._change(
+            "_locked", locked, SESSION_PATH, "org.freedesktop.DBus.Properties", "PropertiesChanged",
             GLib.Variant("(sa{sv}as)", (SESSION, {"LockedHint": GLib.Variant("b", locked)}, [])))
-        self._bus.flush_sync(None)
 
     def wake(self):
         self._announce(False)
