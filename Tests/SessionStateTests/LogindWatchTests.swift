@@ -180,6 +180,21 @@ private final class Scene {
     #expect(try scene.refresh())
   }
 
+  @Test func aNewSessionThatASilentLogindDoesNotTellIsAskedForAgain() throws {
+    let scene = try Scene(sessions: x(1))
+    try scene.settle()
+    let logind = try #require(scene.logind)
+    logind.isSilent = true
+    let before = logind.listings
+    try logind.set(t(2))
+    try scene.loop.run(until: "another question") { logind.listings > before + 1 }
+    logind.answerAll()
+    try scene.run(until: .sessions([x(1), t(2)]))
+    // Its locks are known of from then on.
+    try logind.set(t(2, hint: true))
+    try scene.run(until: .sessions([x(1), t(2, hint: true)]))
+  }
+
   @Test func aRefreshBeforeTheFirstAnswerWaitsForIt() throws {
     let scene = try Scene(sessions: x(1))
     var reportsAtAnswer: [LogindWatch.Report]?

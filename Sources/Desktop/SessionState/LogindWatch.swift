@@ -115,8 +115,7 @@ public final class LogindWatch {
 
   /// Reads all sessions anew, if there is anybody to ask.
   private func reread() {
-    guard let bus, owner != nil else { return }
-    SessionRound.start(self, bus: bus) { _ in }
+    if owner != nil { ask() }
   }
 
   // MARK: The bus
@@ -180,15 +179,18 @@ public final class LogindWatch {
     if !new.isEmpty { ask() }
   }
 
-  /// Asks for the first time. Only logind answers.
+  /// Reads all sessions. Only logind answers.
   private func ask() {
     guard let bus else { return }
-    SessionRound.start(self, bus: bus) { [weak self] answer in
-      guard let self, self.bus != nil else { return }
-      if answer == .answered { return self.answerWaiting(true) }
-      guard self.owner == nil else { return }
-      if answer == .absent { self.reportAbsenceIfNeverSeen() }
-      // A logind that starts announces its name; one that hangs has to be asked again.
+    SessionRound.start(self, bus: bus) { [weak self, weak bus] answer in
+      guard let self, let bus, self.bus === bus else { return }
+      if answer == .answered {
+        self.backOff = .seconds(1)
+        return self.answerWaiting(true)
+      }
+      if answer == .absent, self.owner == nil { self.reportAbsenceIfNeverSeen() }
+      // A logind that starts announces its name; one that hangs has to be asked again. The locks of a
+      // session that it left out would go unnoticed.
       self.scheduleRetry { [weak self] in self?.ask() }
     }
   }
