@@ -163,7 +163,9 @@ def test_status_says_what_to_do_about_items_of_another_device(person):
     daemon = person.daemon()
     for foreign in (0, 2):
         daemon.status = status(foreign=foreign)
-        assert ("bring /var/lib/latchkey back" in person.run("status").stdout) == bool(foreign)
+        text = person.run("status").stdout
+        for way in ("bring /var/lib/latchkey back", "remove them with 'latchkey rm'"):
+            assert (way in text) == bool(foreign)
 
 
 def test_status_says_what_generations_there_are(person):

@@ -137,7 +137,7 @@ struct EditCommand: ParsableCommand {
     let current = try connection.opening(item.path, asking: asking) {
       let now = try ListedItem(item.path, from: connection)
       guard let attributes = now.attributes, className == nil || !now.isLocked else {
-        throw BusError(name: BusError.lockedName, message: translated("it is locked"))
+        throw connection.obstacle(to: item.path)
       }
       return attributes
     }

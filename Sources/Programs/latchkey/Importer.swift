@@ -229,8 +229,10 @@ struct Importer {
     let found = try vault.items(with: first.attributes, in: path, asking: choice.isAsking)
     return try found.filter { !first.attributes.isEmpty || $0.label == first.label }.map { item in
       guard (item.require ?? "").isEmpty else { return Present(item: item, secret: nil) }
-      let secret = try vault.opening(item.path, asking: choice.isAsking) {
-        try vault.secret(of: item.path, by: channel)
+      let secret = try vault.naming(item) {
+        try vault.opening(item.path, asking: choice.isAsking) {
+          try vault.secret(of: item.path, by: channel)
+        }
       }
       return Present(item: item, secret: secret)
     }

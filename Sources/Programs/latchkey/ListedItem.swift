@@ -2,7 +2,6 @@ import Glibc
 import LatchkeyGettext
 import LatchkeyKeybag
 import LatchkeySecretClient
-import LatchkeySodium
 import LatchkeySystemd
 
 /// An item as the vault tells it: everything but the secret.
@@ -66,7 +65,6 @@ struct ListedItem: Encodable {
     var collections: [String: ListedCollection] = [:]
     for one in try ListedCollection.all(from: connection) { collections[one.path] = one }
     let reason = items.contains { $0.isLocked } ? connection.lockReason() : nil
-    var obstacles = Obstacles(connection)
     return items.map { item in
       var item = item
       item.collection = collections[item.collectionPath]
@@ -75,10 +73,14 @@ struct ListedItem: Encodable {
         let isCollections =
           (item.collection?.isLocked ?? false) && (reason == nil || (outlastsLocks && connection.state == "locked"))
         item.reason =
-          isCollections ? translated("its collection is locked") : reason ?? obstacles.reading(item.path)
+          isCollections ? translated("its collection is locked") : reason ?? obstacle(to: item.path, on: connection)
       }
       return item
     }
+  }
+
+  private static func obstacle(to path: String, on connection: VaultConnection) -> String {
+    Answers.told(String(connection.obstacle(to: path).message.prefix { $0 != ";" }))
   }
 
   private enum CodingKeys: String, CodingKey {
@@ -119,29 +121,5 @@ struct ListedItem: Encodable {
     if modified != created { facts.append(translated("changed \(LocalTime(modified).minute)")) }
     lines.append("  " + facts.joined(separator: "; "))
     return lines.map(TerminalText.printable).joined(separator: "\n")
-  }
-}
-
-/// The obstacles to reading an item while nothing is locked, in the vault's words.
-private struct Obstacles {
-  private let connection: VaultConnection
-  private var channel: SecretChannel?
-
-  init(_ connection: VaultConnection) { self.connection = connection }
-
-  /// Only trying tells. Should it be open by now, its secret comes encrypted, and is not looked at.
-  mutating func reading(_ path: String) -> String {
-    do {
-      try Sodium.initialize()
-      let channel = try self.channel ?? connection.openChannel()
-      self.channel = channel
-      try connection.call(path, VaultConnection.item, "GetSecret") {
-        $0.appendObjectPath(channel.path)
-      } read: { _ in
-      }
-    } catch let error as BusError {
-      return Answers.told(String(error.message.prefix { $0 != ";" }))
-    } catch {}
-    return translated("it cannot be opened here; 'latchkey get' says why")
   }
 }

@@ -11,14 +11,23 @@ extension VaultConnection {
     return try found.map { item in
       if item.attributes != nil { return item }
       // It has these, and nobody can tell now which others.
-      return try opening(item.path, asking: asking) {
-        let opened = try ListedItem(item.path, from: self)
-        guard opened.attributes != nil else {
-          throw BusError(name: BusError.lockedName, message: translated("it is locked"))
+      return try naming(item) {
+        try opening(item.path, asking: asking) {
+          let opened = try ListedItem(item.path, from: self)
+          guard opened.attributes != nil else { throw obstacle(to: item.path) }
+          return opened
         }
-        return opened
       }
     }.filter { $0.attributes == attributes }
+  }
+
+  /// Runs work on an item that was found by its attributes. An error names the item, as the person named none.
+  func naming<Value>(_ item: ListedItem, _ body: () throws -> Value) throws -> Value {
+    do { return try body() } catch let error as BusError where !error.isLocked {
+      let reason = Answers.told(error.message)
+      throw BusError(
+        name: error.name, message: translated("\(item.place) has these attributes, and cannot be read: \(reason)"))
+    }
   }
 
   /// Stores an item.

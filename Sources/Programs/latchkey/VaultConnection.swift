@@ -4,6 +4,7 @@ import LatchkeyGettext
 import LatchkeyItemProtection
 import LatchkeyPosix
 import LatchkeySecretClient
+import LatchkeySodium
 import LatchkeySystemd
 
 /// The command line's connection to the vault: that of every client, with messages and questions to the person.
@@ -22,6 +23,8 @@ final class VaultConnection {
   private let place: Place
   /// How the last prompt ended; nil where the vault's program does not tell.
   private(set) var lastOutcome: PromptOutcome?
+  /// The channel on which it is tried whether a secret can be read.
+  private var trial: SecretChannel?
 
   /// Connects, and has the session bus start the vault where it does not run.
   ///
@@ -183,6 +186,22 @@ final class VaultConnection {
     let status = try? place.connect().ask(GetStatus(), until: LatchkeyPosix.Process.now + StatusCommand.answerLimit)
     guard let status, !status.lockReasons.isEmpty else { return Answers.told(state) }
     return StatusCommand.lockReasons(status).joined(separator: ", ")
+  }
+
+  /// Why the secret of an item cannot be read, in the vault's words, also while nothing is locked. Only trying tells. Should it
+  /// be readable by now, its secret comes encrypted, and is not looked at.
+  func obstacle(to path: String) -> BusError {
+    do {
+      try Sodium.initialize()
+      let channel = try trial ?? openChannel()
+      trial = channel
+      try call(path, Self.item, "GetSecret") {
+        $0.appendObjectPath(channel.path)
+      } read: { _ in
+      }
+    } catch let error as BusError { return error } catch {}
+    return BusError(
+      name: BusError.lockedName, message: translated("it cannot be opened here; 'latchkey get' says why"))
   }
 
   /// Asks the vault to unlock `path`. A failure shows in the caller's next step.
