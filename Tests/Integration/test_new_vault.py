@@ -19,6 +19,7 @@ from support.session import Session, wait_until
 LIMITS = "org.freedesktop.DBus.Error.LimitsExceeded"
 CREATES = "You have no vault yet: your login password creates it"
 ASKED = "login password"
+TABLE = "name,url,username,password\nMail,https://mail.example,me,mine\n"
 FILES = ["keybag", "vault.db"]
 STORE = ["secret-tool", "store", "--label=Mail", "service", "mail"]
 KEYS = ["service", "mail"]
@@ -283,6 +284,22 @@ def test_items_of_the_command_line(session):
 
 
 # ---- clients ----
+
+
+@pytest.mark.parametrize("command", ["add --label=Mail", "add --label=Mail --replace", "import csv"])
+def test_the_command_line_finishes_a_vault_that_has_a_keybag_alone(session, command):
+    """As after a login while Latchkey was off."""
+    create_vault(session)
+    words, given = (("k=v",), "mine") if command.startswith("add") else (("-",), TABLE)
+    done = session.run("latchkey", *command.split(), "--no-prompt", *words, input=given)
+    assert done.returncode == 1 and "there is no vault yet: 'latchkey unlock'" in done.stderr
+    assert is_created(session) == [True, False]
+    (session.root / "given").write_text(given)
+    person = Person(session, "sh", "-c", f"cat {session.root}/given | latchkey {command} " + " ".join(words))
+    person.expect(ASKED).type(session.password)
+    output = person.output()
+    assert person.status == 0 and is_created(session) == [True, True], output
+    assert session.status()["items"] == 1 and session.status()["problems"] == []
 
 
 def make_collection(session, label, alias):

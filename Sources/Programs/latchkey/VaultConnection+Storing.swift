@@ -7,7 +7,9 @@ import LatchkeySystemd
 extension VaultConnection {
   /// The items of a collection that have these attributes and no others.
   func items(with attributes: [String: String], in collection: String, asking: Bool) throws -> [ListedItem] {
-    let found = try ItemSelector.items(try search(attributes), from: self).filter { $0.collectionPath == collection }
+    // A keybag that waits for its database, and a sealed vault without its device key, can search nothing before the unlock.
+    let paths = try opening(collection, asking: asking) { try search(attributes) }
+    let found = try ItemSelector.items(paths, from: self).filter { $0.collectionPath == collection }
     return try found.map { item in
       if item.attributes != nil { return item }
       // It has these, and nobody can tell now which others.

@@ -94,9 +94,11 @@ final class VaultConnection {
   /// Runs work that needs `path` unlocked. If it is locked, a person is asked to unlock it.
   func opening<Value>(_ path: String, asking: Bool, _ body: () throws -> Value) throws -> Value {
     do { return try body() } catch let error as BusError where error.isLocked {
-      guard asking else { throw locked(path) }
+      guard asking else { throw error.lacksVault ? error : locked(path) }
       let wasAsked = try unlock(path)
       do { return try body() } catch let error as BusError where error.isLocked {
+        // No prompt helped, and the vault says what does.
+        if error.lacksVault, [nil, .unavailable].contains(lastOutcome) { throw error }
         guard wasAsked else { throw locked(path) }
         // Nobody was asked then, as no answer would have done.
         if error.message.hasPrefix(Self.waitsForFingers) {
@@ -273,6 +275,13 @@ final class VaultConnection {
       raise(number)
       throw Failure.cancelled
     }
+  }
+}
+
+extension BusError {
+  /// Whether something is locked only because there is no vault, in the vault's words.
+  fileprivate var lacksVault: Bool {
+    message.hasPrefix("there is no vault yet") || message.hasPrefix("root and system accounts get no vault")
   }
 }
 
