@@ -215,6 +215,26 @@ def test_a_keybag_and_its_copy_that_are_both_cut_have_a_way_out(session):
     assert done.returncode != 0 and "'latchkey start-empty'" in done.stderr, done.stderr
 
 
+@pytest.mark.parametrize("content", [None, b"x" * 4096], ids=["lost", "damaged"])
+def test_a_database_without_a_generation_has_a_way_out(unlocked, content):
+    unlocked.stop_daemon()
+    unlocked.remove_generations()
+    for log in unlocked.vault.glob("vault.db-*"):
+        log.unlink()
+    (unlocked.vault / "vault.db").unlink()
+    if content:
+        (unlocked.vault / "vault.db").write_bytes(content)
+        os.chown(unlocked.vault / "vault.db", unlocked.uid, unlocked.gid)
+    unlocked.start_daemon()
+    text = unlocked.run("latchkey", "status").stdout
+    assert "bring a usable vault.db back, or start again (see below)" in text and "run 'latchkey unlock'\n" not in text
+    done = unlocked.run("latchkey", "unlock", "--stdin", input=f"{unlocked.password}\n")
+    assert done.returncode != 0
+    for said in (text, done.stderr):
+        ways = [said.index(f"'latchkey {command}'") for command in ("start-empty", "unlock", "restore")]
+        assert ways == sorted(ways)
+
+
 @pytest.mark.parametrize("is_damaged", [True, False], ids=["damaged", "whole"])
 def test_a_copy_that_a_process_left_takes_the_place_of_a_damaged_database_only(kept, is_damaged):  # noqa: F811
     kept.run("latchkey", "history", "make", check=True)

@@ -169,10 +169,8 @@ struct StatusCommand: ParsableCommand {
           + (one.isPresent ? translated("present") : translated("erased")))
     }
     if status.hasLostVault { text += [translated("The vault's files are missing")] + Self.waysWithoutVault(status) }
-    if status.hasUnusableKeybag {
-      let ways = SessionQuestions.waysToRepair(status.vaultPath)
-      if !ways.isEmpty { text += [translated("The vault cannot be unlocked")] + ways.map { "  " + $0 } }
-    }
+    let ways = status.waysToRepair
+    if !ways.isEmpty { text += [translated("The vault cannot be unlocked")] + ways.map { "  " + $0 } }
     text += Self.otherDevice(status)
     text += Self.olderFiles(status)
     text += Self.damagedFiles(status)
@@ -193,6 +191,7 @@ struct StatusCommand: ParsableCommand {
     if status.hasLostVault { return translated("put the vault's files back, or log out and in again (see below)") }
     if status.lockerUp { return translated("unlock the screen") }
     if status.hasUnusableKeybag { return translated("bring a usable keybag back, or start again (see below)") }
+    if !status.waysToRepair.isEmpty { return translated("bring a usable vault.db back, or start again (see below)") }
     if status.problems.contains("keybag: only the device key of another machine opens it, or its recovery code") {
       return translated(
         """
@@ -417,6 +416,16 @@ extension Status {
   /// Whether there is a keybag, and neither it nor its copy can be used.
   var hasUnusableKeybag: Bool {
     generation == 0 && !hasLostVault && ["keybag", "keybag.copy"].contains { access("\(vaultPath)/\($0)", F_OK) == 0 }
+  }
+
+  /// Whether the database cannot be used, and there is no generation that an unlock could make it again from.
+  private var hasLostDatabase: Bool {
+    state == .sealed && generation > 0 && history.count == 0 && problems.contains { $0.hasPrefix("vault.db: ") }
+  }
+
+  /// The ways to bring back a vault that no unlock repairs, each a line for a person; empty where an unlock may.
+  var waysToRepair: [String] {
+    hasUnusableKeybag || hasLostDatabase ? SessionQuestions.waysToRepair(vaultPath) : []
   }
 
   /// Whether nothing can be unlocked for the vault's files.

@@ -149,9 +149,7 @@ struct UnlockCommand: ParsableCommand {
     }
     if !status.problems.isEmpty {
       return translated("the vault cannot be unlocked:") + "\n"
-        + (status.problems.map(Answers.told)
-        + (status.hasUnusableKeybag ? SessionQuestions.waysToRepair(status.vaultPath) : []))
-        .map { "  " + $0 }.joined(separator: "\n")
+        + (status.problems.map(Answers.told) + status.waysToRepair).map { "  " + $0 }.joined(separator: "\n")
     }
     return translated(
       """
