@@ -55,7 +55,7 @@ def test_where_there_is_no_vault_the_first_prompt_creates_it(alice, pinentry):
         assert session.run("secret-tool lookup app default", check=False).returncode == 1
         assert not alice.vault.exists() and session.status()["state"] == "sealed"
         session.start("printf kept | secret-tool store --label=Default app default")
-        session.expect("You have no vault yet: your login password creates it")
+        session.expect("You have no vault yet. Your login password, if your account has one, creates it")
         session.expect(ASKED)
         session.send("not the password")
         session.expect("not right")

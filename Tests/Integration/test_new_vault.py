@@ -17,7 +17,7 @@ from support.person import Person, ask_on_terminals
 from support.session import Session, wait_until
 
 LIMITS = "org.freedesktop.DBus.Error.LimitsExceeded"
-CREATES = "You have no vault yet: your login password creates it"
+CREATES = "You have no vault yet. Your login password, if your account has one, creates it"
 ASKED = "login password"
 TABLE = "name,url,username,password\nMail,https://mail.example,me,mine\n"
 FILES = ["keybag", "vault.db"]

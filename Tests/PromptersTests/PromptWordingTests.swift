@@ -33,12 +33,13 @@ struct PromptWordingTests {
     return PromptWording(request, at: service ?? usual)
   }
 
-  @Test("where there is no vault yet, it says that the login password creates it")
+  @Test("where there is no vault yet, it says that a login password creates it, if there is one")
   func newVault() {
     let creating = wording(.newVault, caller: "mail").question("Password: ", isVisible: false, warning: "")
     let opening = wording(.login, caller: "mail").question("Password: ", isVisible: false, warning: "")
     #expect(creating.message == "Enter your login password" && creating.label == opening.label && !creating.isNew)
     #expect(creating.detail == "\(opening.detail) \(PromptWording.creation)")
+    #expect(PromptWording.creation.contains("Your login password, if your account has one, creates it"))
   }
 
   @Test("whose password the login collection has, and how it is changed")

@@ -104,9 +104,10 @@ public struct PromptWording: Sendable {
     }
   }
 
-  /// The sentence for a user without a vault.
+  /// The sentences for a user without a vault. Whether the account has a password is not known here.
   public static var creation: String {
-    translated("You have no vault yet: your login password creates it, and unlocks it from then on.")
+    translated(
+      "You have no vault yet. Your login password, if your account has one, creates it and unlocks it from then on.")
   }
 
   /// The sentence after two answers that differ.
