@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import random
+import shutil
 import signal
 import time
 
@@ -509,3 +510,39 @@ def test_a_read_only_home(new_session):
         assert session.lookup(*KEYS) is None
     assert session.logout().returncode == 0 and session.login().returncode == 0
     assert session.lookup(*KEYS) == "open sesame" and session.status()["problems"] == []
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root starts a session of another user")
+def test_a_system_account_hears_that_it_gets_no_vault(stage):
+    """And not what would create one, whatever it is that needs a vault."""
+    session = Session(stage, user="daemon")
+    try:
+        assert session.login().returncode == 0 and not session.vault.exists()
+        (session.root / "t.csv").write_text(TABLE)
+        (session.root / "t.csv").chmod(0o644)
+        for command in ("add --label=x a=b", "add --no-prompt --label=x a=b", "unlock", f"import csv {session.root}/t.csv",
+                        "history list", "protector list", "protector add session --yes", "start-empty --yes"):
+            done = session.run("latchkey", *command.split(), input="x")
+            said = done.stdout + done.stderr
+            assert "oot and system accounts get no vault" in said, f"{command}: {said}"
+            assert "create" not in said and "locked" not in said, f"{command}: {said}"
+        assert "nothing: root and system accounts get no vault" in session.run("latchkey", "status").stdout
+        checks = json.loads(session.run("latchkey", "doctor", "--home", session.home, "--json").stdout)["checks"]
+        check = next(one for one in checks if one["id"] == "vault.files")
+        assert (check["state"], check["found"]) == ("ok", "there is no vault yet")
+        # On a machine where gnome-keyring is to be turned off first.
+        machine = session.root / "machine"
+        keyring = machine / "etc/xdg/autostart/gnome-keyring-secrets.desktop"
+        shutil.copytree(stage / "usr/lib/systemd/user", machine / "usr/lib/systemd/user")
+        for folder in (keyring.parent, machine / "usr/bin", machine / "home/x"):
+            folder.mkdir(parents=True)
+        keyring.write_text("[Desktop Entry]\nExec=/usr/bin/gnome-keyring-daemon --start --components=secrets\n")
+        (machine / "usr/bin/gnome-keyring-daemon").touch()
+        os.chown(machine / "home/x", session.uid, session.gid)
+        environment = {name: value for name, value in session.environment.items() if name != "XDG_CONFIG_HOME"}
+        command = ["latchkey", "switch", "--to", "latchkey", "--root", machine, "--home", "/home/x"]
+        done = session.run(*command, env=environment)
+        assert "Root and system accounts get no vault. Go back with 'latchkey switch --back'." in done.stdout, done
+        assert session.store("x", "a", "b", check=False).stderr == "secret-tool: root and system accounts get no vault\n"
+    finally:
+        session.close()

@@ -30,14 +30,14 @@ PR_SET_CHILD_SUBREAPER = 36
 class Session:
     """A throw-away session. Its processes are children of a `throwaway` command, which ends with `close`."""
 
-    def __init__(self, stage, below="/tmp"):
+    def __init__(self, stage, below="/tmp", user="nobody"):
         self.stage = stage
         # What goes on after its login, as it waits no longer, becomes this process's child.
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         # `throwaway` cleans up when its command ends, and that ends with its standard input: also when the tests are
         # killed.
         self._throwaway = subprocess.Popen(
-            [REPOSITORY / "Tests/Session/throwaway", "--stage", stage, "--below", below]
+            [REPOSITORY / "Tests/Session/throwaway", "--stage", stage, "--below", below, "--user", user]
             + ["--", "sh", "-c", "env -0; echo; exec cat"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

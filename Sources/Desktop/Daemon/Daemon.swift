@@ -173,9 +173,7 @@ package final class Daemon {
   private func putAside(folder: String) throws(Refusal) -> String {
     device.refresh()
     guard folder == vault.path else { throw Refusal(reason: "the folder of the vault is \(vault.path)") }
-    guard vault.isThere else {
-      throw Refusal(reason: "there is no vault: the next login, or 'latchkey unlock', creates one")
-    }
+    guard vault.isThere else { throw Refusal(reason: vault.lack) }
     guard !isLockerUp else { throw Refusal(reason: "the screen is locked: unlock it first") }
     cancelArchives("the vault was put aside")
     dropGrants()

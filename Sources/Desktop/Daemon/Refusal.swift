@@ -1,3 +1,4 @@
+import Glibc
 import LatchkeyVault
 
 /// Why the daemon does not do what a peer asks.
@@ -11,7 +12,11 @@ extension Refusal {
     _ body: () throws(VaultError) -> Result
   ) throws(Refusal) -> Result {
     do throws(VaultError) { return try body() } catch {
-      throw Refusal(reason: error == .isLocked ? "it is locked: run 'latchkey unlock' first" : error.explanation)
+      switch error {
+      case .isLocked: throw Refusal(reason: "it is locked: run 'latchkey unlock' first")
+      case .notCreated where Vault.isSystemAccount(getuid()): throw Refusal(reason: Vault.lackOfSystemAccounts)
+      default: throw Refusal(reason: error.explanation)
+      }
     }
   }
 }

@@ -18,7 +18,6 @@ extension Answers {
     Template("the vault's service ends"),
     Template("your login has no password, so the vault cannot be locked. Set one with 'passwd'"),
     Template("the folder of the vault is \(.value)"),
-    Template("there is no vault: the next login, or 'latchkey unlock', creates one"),
     Template("the vault was put aside"),
     Template("the answer cannot be sealed"),
     Template("see 'systemctl status fprintd.service', then try again"),

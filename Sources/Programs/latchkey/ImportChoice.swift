@@ -62,7 +62,7 @@ struct ImportChoice: ParsableArguments {
   func importer(into vault: VaultConnection, from kind: String, _ paths: [String] = []) throws -> Importer {
     // Before anybody is asked for a password.
     if let status = try? place.status(), place.lacksVault(status) {
-      throw Failure.declined(translated("there is no vault yet: 'latchkey unlock' creates it."))
+      throw Failure.declined(SessionQuestions.lackOfVault)
     }
     let source = ([kind] + paths.map(Self.realPath).sorted()).joined(separator: " ")
     return try Importer(vault, rules: try rules.files(), choice: self, source: source)

@@ -32,7 +32,12 @@ struct ProtectorCommand: ParsableCommand {
       if json {
         return print(try JSONText.of(listed))
       }
-      if listed.isEmpty { print(translated("There is no vault yet: 'latchkey unlock' creates it.")) }
+      if listed.isEmpty {
+        print(
+          SessionQuestions.isSystemAccount
+            ? translated("Root and system accounts get no vault.")
+            : translated("There is no vault yet: 'latchkey unlock' creates it."))
+      }
       for one in listed { print("\(one.created)  \(one.text)") }
     }
   }

@@ -146,7 +146,7 @@ extension HelperResult? {
     case .wrongPassword: .declined(wrong)
     case .noDaemon, .daemonSilent: .silent
     case .otherVersion: .otherVersion
-    case .noVault: .declined(translated("there is no vault yet: 'latchkey unlock' creates it."))
+    case .noVault: .declined(SessionQuestions.lackOfVault)
     case .refused: .declined(translated("the vault does not allow that now. See 'latchkey status'."))
     case .damaged: .declined(translated("the vault's files cannot be used. See 'latchkey status'."))
     case .noMemory:

@@ -45,6 +45,13 @@ struct SessionQuestions {
   /// Whether this account gets no vault, whatever its password: nobody logs in to such a one with a password that should last.
   static var isSystemAccount: Bool { getuid() < Account.firstPersonUID }
 
+  /// The message for a person whose command needs a vault, and who has none.
+  static var lackOfVault: String {
+    isSystemAccount
+      ? translated("root and system accounts get no vault")
+      : translated("there is no vault yet: 'latchkey unlock' creates it.")
+  }
+
   /// Whether the disk of the home folder is too full for a vault.
   ///
   /// - Parameter folder: the vault's.
@@ -55,9 +62,9 @@ struct SessionQuestions {
   /// The name of the person's account, where no password fits it.
   ///
   /// passwd(1) may read the shadow file. It says all that the account's line has only where there is one: the password of a
-  /// directory's account is elsewhere. Root often has no password, and needs no vault.
+  /// directory's account is elsewhere. A system account gets no vault with a password either.
   static var lockedAccount: String? {
-    guard getuid() != 0, let account = Account(uid: getuid()), account.isShadowed, (try? Sodium.initialize()) != nil,
+    guard !isSystemAccount, let account = Account(uid: getuid()), account.isShadowed, (try? Sodium.initialize()) != nil,
       let nothing = try? SecureBytes(count: 0),
       let outcome = try? ChildProgram(name: "passwd", arguments: ["-S"]).run(nothing), outcome.isDone
     else { return nil }

@@ -87,6 +87,9 @@ struct SwitchReport: Encodable {
   /// The next step for the person.
   private var next: String {
     switch (side, isForAll) {
+    case (.toLatchkey, false) where lacksVault && SessionQuestions.isSystemAccount:
+      translated("Root and system accounts get no vault.") + " "
+        + translated("Go back with 'latchkey switch --back'.")
     case (.toLatchkey, false) where lacksVault:
       translated(
         """

@@ -58,14 +58,12 @@ struct UnlockCommand: ParsableCommand {
             "Your login has no password: the vault is unlocked, and its collections unlock when a program needs them."))
       }
       guard let account = Account(uid: getuid()) else { throw Failure.unavailable(translated("you have no account")) }
-      let conversation = try TerminalConversation.asking(standardInput: asking.stdin)
       let creates = Self.hasNoVault(before)
-      if creates {
-        guard !SessionQuestions.isSystemAccount else {
-          throw Failure.declined(translated("root and system accounts get no vault"))
-        }
-        print(Self.creation)
+      guard !creates || !SessionQuestions.isSystemAccount else {
+        throw Failure.declined(SessionQuestions.lackOfVault)
       }
+      let conversation = try TerminalConversation.asking(standardInput: asking.stdin)
+      if creates { print(Self.creation) }
       let asked = TranslatedConversation(conversation)
       let outcome = Authentication.run(
         service: "latchkey-unlock", user: account.name, terminal: ttyname(0).map { String(cString: $0) },

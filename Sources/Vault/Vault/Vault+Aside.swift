@@ -37,7 +37,7 @@ extension Vault {
   /// Whether the login password creates what is missing, once it is given. System accounts get no vault.
   public var awaitsPassword: Bool {
     guard hasNoDatabaseYet else { return false }
-    return keybag == nil ? owner >= Account.firstPersonUID && isMissing : !isPasswordless
+    return keybag == nil ? !Vault.isSystemAccount(owner) && isMissing : !isPasswordless
   }
 
   /// Whether nobody's password can create what is missing, because the disk of the home folder is full.
@@ -45,9 +45,15 @@ extension Vault {
     hasNoDatabaseYet && KeybagFile.lacksRoom(home: home, owner: owner)
   }
 
+  /// Whether that account gets no vault, whoever gives its password.
+  public static func isSystemAccount(_ owner: uid_t) -> Bool { owner < Account.firstPersonUID }
+
+  /// Why such an account has none, for whoever uses it.
+  public static var lackOfSystemAccounts: String { "root and system accounts get no vault" }
+
   /// Why there is no vault, for a person who wants to store something in it.
   public var lack: String {
-    if owner < Account.firstPersonUID { return "root and system accounts get no vault" }
+    if Vault.isSystemAccount(owner) { return Vault.lackOfSystemAccounts }
     guard lacksRoom else { return VaultError.notCreated.explanation }
     let room = KeybagFile.leastRoom >> 20
     return "there is no vault yet, and less than \(room) MiB are free on the disk: "
