@@ -107,6 +107,30 @@ final class Patient {
 
 @Suite("A damaged database")
 struct HealingTests {
+  /// What SQLite has in its memory stays readable, and its next checkpoint would fill the hole with zeros.
+  @Test("heals at the next unlock if it was cut off while it was open", arguments: ["", "with a log"])
+  func cutWhileOpen(_ log: String) throws {
+    let home = try Home()
+    let vault = try home.unlocked()
+    let secret = String(repeating: "s", count: 9000)
+    let ids = try (0..<12).map { try vault.add(["n": "\($0)"], secret, label: "item \($0)") }
+    vault.settleWhole()
+    try #require(vault.keepWholeHistory().count == 1)
+    if !log.isEmpty { try vault.add(["n": "late"], "late", label: "late") }
+    let half = off_t(home.read("vault.db").count / 2)
+    try #require(truncate(home.folder + "/vault.db", half) == 0)
+    vault.settle()
+    #expect(home.read("vault.db").count == half)
+    let cut = VaultError.damaged("vault.db: it was cut off")
+    #expect(throws: cut) { try vault.add(["n": "more"], "more", label: "more") }
+    #expect(vault.problems.contains(cut.explanation))
+    vault.lock()
+    try home.unlock(vault)
+    vault.verifyToEnd()
+    #expect(!vault.isDamaged && vault.healing?.loss == .damaged)
+    for id in ids { #expect(try vault.secretText(id) == secret) }
+  }
+
   @Test(
     "heals whichever page of it is damaged, and loses nothing that it does not name", arguments: ["zeros", "noise"])
   func pages(_ kind: String) throws {

@@ -42,7 +42,7 @@ struct VaultExamination {
         id, .broken, found,
         fix: .advice(
           translated(
-            "See the other findings and 'latchkey status'. If a file is damaged, 'latchkey unlock' heals what can be healed."
+            "See the other findings and 'latchkey status'. If a file is damaged, 'latchkey lock && latchkey unlock' heals what can be healed."
           )))
     }
   }

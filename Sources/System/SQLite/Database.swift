@@ -78,6 +78,12 @@ public final class Database {
     return sqlite3_file_control(handle, "main", SQLITE_FCNTL_HAS_MOVED, &moved) == SQLITE_OK && moved != 0
   }
 
+  /// How many bytes the file has, without the log; 0 if it cannot be asked.
+  public var fileSize: Int64 {
+    var size: sqlite3_int64 = 0
+    return sqlite_file_size(handle, &size) == SQLITE_OK ? size : 0
+  }
+
   /// The same file by the real path of its folder. With SQLITE_OPEN_NOFOLLOW, SQLite refuses a link anywhere in a path, but people
   /// move their home or data folders and leave links. The file itself must not be one.
   static func resolved(_ path: String) -> String {

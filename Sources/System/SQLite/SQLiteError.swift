@@ -13,7 +13,7 @@ public struct SQLiteError: Error, Equatable, Sendable {
     case busy
     /// The disk, or the user's share of it, is full.
     case full
-    /// The file is no database, or its structure is damaged.
+    /// The file is no database, it was cut off, or its structure is damaged.
     case damaged
     /// A constraint of the schema is broken.
     case constraint
@@ -26,6 +26,8 @@ public struct SQLiteError: Error, Equatable, Sendable {
   /// The kind of the error, by what a caller does about it.
   public var kind: Kind {
     switch code & 0xff {
+    // SQLite reads an overflow page past its cache, and says this of a file that ends before it.
+    case SQLITE_IOERR where code == Int32(sqlite_short_read): .damaged
     case SQLITE_BUSY, SQLITE_LOCKED: .busy
     case SQLITE_FULL: .full
     case SQLITE_CORRUPT, SQLITE_NOTADB: .damaged

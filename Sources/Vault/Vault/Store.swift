@@ -8,6 +8,8 @@ import LatchkeySodium
 /// The rows of `vault.db`: reading with every check sum looked at, writing in transactions. Knows no key.
 final class Store {
   let database: Database
+  /// How many bytes the file had when it was opened, or when its log was last emptied.
+  private var size: Int64 = 0
   /// The vault that the database belongs to: 16 bytes.
   let vault: [UInt8]
 
@@ -30,6 +32,7 @@ final class Store {
     guard schema == Store.expectedSchema else { throw .damaged("vault.db: its tables are not those of a vault") }
     self.database = database
     self.vault = vault
+    size = database.fileSize
     let row = try vaultRow()
     guard row.vault == vault else { throw Store.foreign }
   }
@@ -155,7 +158,12 @@ final class Store {
     guard hasLog else { return }
     try VaultError.store { () throws(SQLiteError) in try database.checkpoint() }
     hasLog = false
+    size = database.fileSize
   }
+
+  /// Whether somebody cut the file off. SQLite would not say so: pages in its memory stay readable, it reads others as zeros, and
+  /// the next checkpoint fills the hole with them. No commit makes the file smaller: there is no VACUUM here.
+  var isCut: Bool { database.fileSize < size }
 
   private func checked<Row: CheckedRow>(_ row: Row, _ stored: [UInt8], _ name: StaticString) throws(VaultError) -> Row {
     guard row.checksum == stored else { throw .damaged("vault.db: a row of table \(name) is damaged") }

@@ -169,6 +169,7 @@ public final class Vault {
   /// - Parameter time: how long to wait for another process that writes the vault's files, where healing is to be finished, in
   ///   milliseconds.
   private func refresh(waiting time: Int) {
+    database.noteCut()
     guard database.store == nil || database.damage == nil else { return }
     let folder: Folder
     do { folder = try KeybagFile.folder(home: home, owner: owner) } catch {

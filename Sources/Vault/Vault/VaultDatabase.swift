@@ -43,6 +43,7 @@ final class VaultDatabase {
   /// The rows for a change: refused once damage was found anywhere in them, and while the file is not in its place.
   func writable() throws(VaultError) -> Store {
     let store = try ready()
+    noteCut()
     if let damage { throw .damaged(damage) }
     if let absence { throw absence }
     return store
@@ -59,6 +60,7 @@ final class VaultDatabase {
   func reading<Result: ~Copyable>(_ body: (Store) throws(VaultError) -> Result) throws(VaultError) -> Result {
     let store = try ready()
     do throws(VaultError) { return try body(store) } catch {
+      noteCut()
       note(error)
       throw error
     }
@@ -81,11 +83,17 @@ final class VaultDatabase {
     delegate?.foundDamage()
   }
 
+  /// Notes the damage of a file that somebody cut off.
+  func noteCut() {
+    if let store, store.isCut { note(.damaged("vault.db: it was cut off")) }
+  }
+
   /// Moves what was written to its place in the file and empties the log. A failure loses nothing; the next call tries
   /// again. Nothing is moved into a database that was not yet verified as a whole.
   ///
   /// - Returns: whether the log is empty.
   func settle() -> Bool {
+    noteCut()
     guard !isDamaged, isVerified else { return false }
     do throws(VaultError) { try store?.emptyLog() } catch { return false }
     return true
