@@ -52,7 +52,7 @@ def test_added_and_removed(holder):
 def test_it_says_what_it_means_and_asks(holder, answer, outcome):
     child = holder.terminal(holder.program, "protector", "add", "session", *holder.options)
     child.expect(PROMISE)
-    child.expect_exact("Do you want that? (yes) ")
+    child.expect_exact("Type 'yes' to go on: ")
     child.sendline(answer)
     if outcome == DONE:
         child.expect("assword: ")

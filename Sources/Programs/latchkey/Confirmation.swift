@@ -12,9 +12,9 @@ enum Confirmation {
 
   /// Goes on only after a `yes`, which no language translates.
   static func ask() throws {
-    StandardStream.output.show(translated("Do you want that? (yes) "))
+    StandardStream.output.show(translated("Type 'yes' to go on: "))
     guard readLine()?.split(whereSeparator: \.isWhitespace).map({ $0.lowercased() }) == ["yes"] else {
-      throw Failure.declined(translated("nothing was changed."))
+      throw Failure.declined(translated("the answer was not 'yes', so nothing was changed."))
     }
   }
 }
