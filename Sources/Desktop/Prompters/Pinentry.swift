@@ -91,9 +91,9 @@ final class Pinentry: Prompter {
     }
   }
 
-  /// On a terminal only: a window is gone with its answer.
+  /// On a terminal only: a window is gone with its answer. A pinentry that drew on the whole terminal can leave text in this line.
   func check() -> Bool {
-    terminal?.say(TerminalConversation.checking + "\n")
+    terminal?.say("\r\u{1B}[K" + TerminalConversation.checking + "\n")
     return terminal != nil
   }
 

@@ -122,6 +122,7 @@ extension Answers {
     Template("an item's secret"),
     Template("item \(.value) is damaged"),
     Template("the file has format \(.value), which this program does not know"),
+    Template("it was cut off"),
     Template("its tables are not those of a vault"),
     Template("it belongs to another keybag"),
     Template("the file is not a database"),

@@ -1,0 +1,35 @@
+"""The table of log lines in pam/README.md has the texts that the module writes, and their levels."""
+
+import re
+
+from support.documents import REPOSITORY
+
+MODULE = REPOSITORY / "Sources/PAM/PAMModule"
+TABLE = (REPOSITORY / "pam/README.md").read_text().partition("## Log lines")[2].partition("\n## ")[0]
+LINES = {
+    line: level
+    for cell, level in re.findall(r"^\| (.+) \| (notice|warning|error) \|$", TABLE, re.M)
+    for line in re.findall(r"`([^`]+)`", cell)
+}  # fmt: skip
+OUTCOMES = (MODULE / "Outcome.swift").read_text()
+
+
+def levels():
+    """Of each outcome that is worth a line, as `priority` has it."""
+    body = OUTCOMES.partition("var priority")[2].partition("@unknown")[0]
+    words = {"NOTICE": "notice", "WARNING": "warning", "ERR": "error"}
+    pairs = re.findall(r"case (.+): LOG_(\w+)", body)
+    return {name: words[level] for names, level in pairs if level in words for name in re.findall(r"\.(\w+)", names)}
+
+
+def test_the_module_writes_each_line():
+    written = " ".join(path.read_text() for path in sorted(MODULE.glob("*.swift")))
+    assert len(LINES) > 25
+    assert not [line for line in LINES if line not in written]
+
+
+def test_each_outcome_that_is_worth_a_line_has_one():
+    known = levels()
+    texts = [(name, text) for name, text in re.findall(r"case \.(\w+):\s+\"([^\"]+)\"", OUTCOMES) if name in known]
+    assert len(texts) > 20
+    assert not [(name, text) for name, text in texts if LINES.get(text) != known[name]]
