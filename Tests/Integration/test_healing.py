@@ -315,3 +315,24 @@ def test_a_lost_vault_is_read_once_more_and_replaced_at_the_next_login(session):
     assert session.lookup("n", "1") is None and session.status()["problems"] == []
     session.run("latchkey", "import", "json", file, check=True)
     assert session.lookup("n", "1") == "first"
+
+
+@pytest.mark.parametrize("size", [0, 40000])
+def test_a_database_that_is_cut_off_in_a_session_is_told_and_heals_at_the_next_unlock(kept, size):  # noqa: F811
+    """What was not read yet would be noise, and what is stored meanwhile would be lost."""
+    kept.store("x" * 9000, "n", "long")
+    kept.restart()
+    assert kept.login().returncode == 0
+    os.truncate(kept.vault / "vault.db", size)
+    status = kept.status()
+    assert status["problems"] == ["vault.db: it was cut off"]
+    assert kept.run("latchkey", "add", "--label", "L", "n=late", input="late").returncode == 1
+    assert (check := doctor(kept))["state"] == "broken" and "'latchkey lock && latchkey unlock'" in check["advice"]
+    kept.lock()
+    assert kept.run("latchkey", "unlock", "--stdin", input=kept.password + "\n").returncode == 0
+    (problem,) = kept.status()["problems"]
+    assert "was damaged, and was made again" in problem
+    kept.store("late", "n", "late")
+    kept.restart()
+    assert kept.login().returncode == 0
+    assert kept.lookup("n", "late") == "late" and kept.status()["problems"] == []

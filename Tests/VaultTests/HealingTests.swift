@@ -107,9 +107,28 @@ final class Patient {
 
 @Suite("A damaged database")
 struct HealingTests {
+  @Test("gives no new item the number of one that it lost, also when it heals twice from one generation")
+  func numbersAfterTwoLosses() throws {
+    let home = try Home()
+    var vault = try home.unlocked()
+    try vault.add(["n": "1"], "kept", label: "kept")
+    vault.settleWhole()
+    try #require(vault.keepWholeHistory().count == 1)
+    var given: Set<Int64> = []
+    for turn in 0..<4 {
+      given.insert(try vault.add(["turn": "\(turn)"], "lost", label: "lost"))
+      home.remove("vault.db")
+      home.remove("vault.db-wal")
+      vault = home.vault()
+      try home.unlock(vault)
+      #expect(vault.healing?.loss == .missing)
+    }
+    #expect(given.count == 4)
+  }
+
   /// What SQLite has in its memory stays readable, and its next checkpoint would fill the hole with zeros.
-  @Test("heals at the next unlock if it was cut off while it was open", arguments: ["", "with a log"])
-  func cutWhileOpen(_ log: String) throws {
+  @Test("heals at the next unlock if it was cut off while it was open", arguments: [0, 1], ["", "with a log"])
+  func cutWhileOpen(_ halves: Int, _ log: String) throws {
     let home = try Home()
     let vault = try home.unlocked()
     let secret = String(repeating: "s", count: 9000)
@@ -117,10 +136,10 @@ struct HealingTests {
     vault.settleWhole()
     try #require(vault.keepWholeHistory().count == 1)
     if !log.isEmpty { try vault.add(["n": "late"], "late", label: "late") }
-    let half = off_t(home.read("vault.db").count / 2)
-    try #require(truncate(home.folder + "/vault.db", half) == 0)
+    let rest = home.read("vault.db").count / 2 * halves
+    try #require(truncate(home.folder + "/vault.db", off_t(rest)) == 0)
     vault.settle()
-    #expect(home.read("vault.db").count == half)
+    #expect(home.read("vault.db").count == rest)
     let cut = VaultError.damaged("vault.db: it was cut off")
     #expect(throws: cut) { try vault.add(["n": "more"], "more", label: "more") }
     #expect(vault.problems.contains(cut.explanation))

@@ -52,7 +52,7 @@ extension Answers {
       'fprintd-delete' and 'fprintd-enroll'
       """),
     Template("newer items that could be read: \(.text)"),
-    Template("items from the generation, perhaps older: \(.text)"),
+    Template("items from the generation, perhaps older or deleted since: \(.text)"),
     Template("items that were deleted since the generation: \(.text)"),
     Template("collections that were deleted since the generation: \(.text)"),
     Template("items that are gone: \(.text)"),

@@ -59,7 +59,9 @@ public struct Healing: Equatable, Sendable {
     let source = wasFinished ? "a generation" : "generation \(generation.number)"
     var text = "vault.db \(what), and was made again from \(source) and what could be read of the file"
     if newer > 0 { text += "; newer items that could be read: \(newer)" }
-    if !olderNumbers.isEmpty { text += "; items from the generation, perhaps older: \(Self.list(olderNumbers))" }
+    if !olderNumbers.isEmpty {
+      text += "; items from the generation, perhaps older or deleted since: \(Self.list(olderNumbers))"
+    }
     if !dropped.isEmpty { text += "; items that were deleted since the generation: \(Self.list(dropped))" }
     if !droppedCollections.isEmpty {
       text += "; collections that were deleted since the generation: \(Self.list(droppedCollections))"

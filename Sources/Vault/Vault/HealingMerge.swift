@@ -33,8 +33,11 @@ struct HealingMerge {
 
   /// How many numbers of items are tried where the table does not say which it has.
   private static let guesses: Int64 = 100_000
-  /// How many numbers are left out where it is not known which were used.
-  private static let gap: Int64 = 1 << 20
+  /// How many numbers are left out where it is not known which were used. Drawn each time: another healing from the same
+  /// generation must not go on where the first one did.
+  private static var gap: Int64 { .random(in: 1 << 20..<1 << 21) }
+  /// Numbers that no vault reaches.
+  private static let limit: Int64 = 1 << 62
 
   init(into draft: Store, from salvage: Salvage, order: Order) {
     (self.draft, self.salvage, self.order) = (draft, salvage, order)
@@ -81,6 +84,8 @@ struct HealingMerge {
           try Self.leaveGap(in: merge.draft, table)
         }
       }
+      // An index can name more than the counter does. Beyond the limit it is noise, after which no number would be left.
+      if let lost = merge.outcome.lost.filter({ $0 < Self.limit }).max() { try merge.draft.goOn(.item, after: lost) }
     }
     self = merge
   }
