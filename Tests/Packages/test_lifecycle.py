@@ -136,12 +136,15 @@ def test_remove_names_the_edited_files_that_keep_the_module(machine, alice):
 
 
 def test_the_installation_says_that_edited_files_keep_the_module_out(machine, alice, packages):
-    machine.root(*APT, "remove", "latchkey", "libpam-latchkey")
+    machine.root(*APT, "purge", "latchkey", "libpam-latchkey")
+    said = install(machine, packages)
+    assert "Log out and in again" in said.stdout + said.stderr
+    machine.root(*APT, "purge", "latchkey", "libpam-latchkey")
     machine.root("sed", "-i", "/^auth.*pam_unix.so/i auth optional pam_echo.so", "/etc/pam.d/common-auth")
-    machine.root("sed", "-i", "/pam_latchkey.so/d", "/etc/pam.d/common-auth")
     said = install(machine, packages)
     assert "common-auth" not in naming_the_module(machine)
-    assert "logins do not open vaults yet" in said.stdout + said.stderr and "pam-auth-update --enable latchkey" in said.stdout + said.stderr
+    assert "logins do not open vaults yet" in said.stdout + said.stderr
+    assert "pam-auth-update --enable latchkey" in said.stdout + said.stderr
 
 
 def test_remove_while_logged_in(machine, alice):

@@ -79,7 +79,7 @@ public struct Keychain: Sendable {
   /// Stores the secret of an account, or replaces it.
   ///
   /// After two such calls at once there is one item, with the secret of either. An item with requirements enforces them
-  /// before its secret is replaced.
+  /// before its secret is replaced, and once more if the call changes its class or requirements.
   ///
   /// - Parameters:
   ///   - secret: Any bytes, also none; 32 MiB at most.

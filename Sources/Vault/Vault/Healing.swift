@@ -62,9 +62,12 @@ public struct Healing: Equatable, Sendable {
     if !olderNumbers.isEmpty {
       text += "; items from the generation, perhaps older or deleted since: \(Self.list(olderNumbers))"
     }
-    if !dropped.isEmpty { text += "; items that were deleted since the generation: \(Self.list(dropped))" }
+    if !dropped.isEmpty {
+      text += "; items that were deleted since the generation, and stay deleted: \(Self.list(dropped))"
+    }
     if !droppedCollections.isEmpty {
-      text += "; collections that were deleted since the generation: \(Self.list(droppedCollections))"
+      let list = Self.list(droppedCollections)
+      text += "; collections that were deleted since the generation, and stay deleted: \(list)"
     }
     if !lostNumbers.isEmpty { text += "; items that are gone: \(Self.list(lostNumbers))" }
     if !isCounted { text += "; items stored since then may be missing, and deleted ones may be back" }
