@@ -42,8 +42,10 @@ struct VaultExamination {
         id, .broken, found,
         fix: .advice(
           translated(
-            "See the other findings and 'latchkey status'. If a file is damaged, 'latchkey lock && latchkey unlock' heals what can be healed."
-          )))
+            """
+            See the other findings and 'latchkey status'. If a file of the vault is damaged, 'latchkey lock && latchkey unlock' heals \
+            what can be healed. For rules.yaml, 'latchkey rules check' names the line to correct.
+            """)))
     }
   }
 

@@ -232,6 +232,7 @@ struct WantedChanges {
           """
           your administrator made Latchkey the only one for all users, so no other program would take its place. \
           To undo that for all: \(MachineSwitch.handBack)
+          For yourself alone: 'One user who keeps gnome-keyring' in /usr/share/doc/latchkey/docs/user/moving-in.md
           """))
       return
     }

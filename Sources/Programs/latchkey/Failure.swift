@@ -159,6 +159,7 @@ enum Failure: Error {
         """
         no vault is running: your administrator turned Latchkey off for all users (\(path) masks latchkeyd.socket).
         To turn it on again, an administrator runs '\(machine.unmask)'.
+        If the module was taken out of the login too, 'sudo pam-auth-update --enable latchkey' comes first.
         """)
     }
   }

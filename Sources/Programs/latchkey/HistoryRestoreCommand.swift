@@ -61,7 +61,18 @@ struct HistoryRestoreCommand: ParsableCommand {
       json
         ? try report.json(generation: number, isDry: dryRun)
         : report.restoreText(from: translated("generation \(number)"), isDry: dryRun))
-    if report.left > 0 || report.conflicts > 0 || (report.items == 0 && !everything) { throw ExitCode(4) }
+    let isShort = try lacks(report)
+    if isShort || report.left > 0 || report.conflicts > 0 || (report.items == 0 && !everything) { throw ExitCode(4) }
+  }
+
+  /// Whether the generation does not have each item that was named. That is told.
+  private func lacks(_ report: ArchiveReport) throws -> Bool {
+    guard case .items(let numbers) = try selection(), Set(numbers).count > report.items else { return false }
+    StandardStream.error.show(
+      translated(
+        "latchkey: of the items that you named (\(Set(numbers).count)), generation \(number) has only \(report.items) that can be read now. 'latchkey history diff \(number)' lists what differs."
+      ) + "\n")
+    return true
   }
 
   private func bringBack() throws -> ArchiveReport {
