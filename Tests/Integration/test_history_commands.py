@@ -353,6 +353,14 @@ def test_what_does_not_exist(changed):
     assert content(changed) == NOW
 
 
+def test_a_named_item_that_the_generation_lacks_is_told_beside_those_that_come_back(changed):
+    (line,) = [one for one in differences(changed)[1]["items"] if one["label"] == "deleted"]
+    done = restore(changed, changed.number, line["path"], "login/4711")
+    assert done.returncode == PARTLY and counts(done) == {"items": 1, "added": 1, "generation": changed.number}
+    assert f"of the items that you named (2), generation {changed.number} has only 1" in done.stderr
+    assert content(changed) == NOW | {"deleted": "deleted then"}
+
+
 # ---- locks, damage, ends ----
 
 
