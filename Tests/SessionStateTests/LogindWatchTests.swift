@@ -195,6 +195,22 @@ private final class Scene {
     try scene.run(until: .sessions([x(1), t(2, hint: true)]))
   }
 
+  @Test func manyQuestionsThatFailAtOnceAreAskedAgainSoon() throws {
+    let scene = try Scene(sessions: x(1))
+    try scene.settle()
+    let logind = try #require(scene.logind)
+    logind.isSilent = true
+    let before = logind.listings
+    for id in 2..<9 { try logind.set(t(id)) }
+    try scene.loop.run(until: "a question for each, and another one") { logind.listings > before + 7 }
+    // Not one for each failure, all at once.
+    #expect(logind.listings == before + 8)
+    logind.answerAll()
+    let start = ContinuousClock.now
+    try scene.run(until: .sessions([x(1)] + (2..<9).map { t($0) }))
+    #expect(ContinuousClock.now - start < Pace.limit(.seconds(6)))
+  }
+
   @Test func aRefreshBeforeTheFirstAnswerWaitsForIt() throws {
     let scene = try Scene(sessions: x(1))
     var reportsAtAnswer: [LogindWatch.Report]?

@@ -127,11 +127,17 @@ public final class LogindWatch {
     owner = nil
     inhibitor.release()
     reportAbsenceIfNeverSeen()
+    retry = nil
     scheduleRetry { [weak self] in self?.start() }
   }
 
+  /// Tries once more later. Where that is to happen already, it serves this failure too: several questions may fail at once.
   private func scheduleRetry(_ action: @escaping () -> Void) {
-    retry = try? loop.addTimer(after: backOff, handler: action)
+    guard retry == nil else { return }
+    retry = try? loop.addTimer(after: backOff) { [weak self] in
+      self?.retry = nil
+      action()
+    }
     backOff = min(backOff * 2, .seconds(60))
   }
 
