@@ -150,6 +150,32 @@ struct HealingTests {
     for id in ids { #expect(try vault.secretText(id) == secret) }
   }
 
+  @Test("is not cut off where its file cannot be asked for its size")
+  func sizeUnknown() async {
+    // In a process of its own: another test may get the number of the closed descriptor.
+    await #expect(processExitsWith: .success) {
+      let home = try Home()
+      let vault = try home.unlocked()
+      try vault.add(["n": "1"], "one", label: "one")
+      vault.settleWhole()
+      let path = Array((home.folder + "/vault.db").utf8)
+      let open = namesInFolder("/proc/self/fd").compactMap { Int32($0) }.first { number in
+        var target = [CChar](repeating: 0, count: 4096)
+        let count = readlink("/proc/self/fd/\(number)", &target, target.count)
+        return count > 0 && target[..<count].map { UInt8(bitPattern: $0) } == path
+      }
+      let file = try #require(open)
+      let kept = dup(file)
+      // As on a share that does not answer, fstat(2) fails.
+      close(file)
+      vault.refresh()
+      #expect(vault.problems == [])
+      let restored = dup2(kept, file)
+      try #require(restored == file)
+      try vault.add(["n": "2"], "two", label: "two")
+    }
+  }
+
   @Test(
     "heals whichever page of it is damaged, and loses nothing that it does not name", arguments: ["zeros", "noise"])
   func pages(_ kind: String) throws {

@@ -78,10 +78,10 @@ public final class Database {
     return sqlite3_file_control(handle, "main", SQLITE_FCNTL_HAS_MOVED, &moved) == SQLITE_OK && moved != 0
   }
 
-  /// How many bytes the file has, without the log; 0 if it cannot be asked.
-  public var fileSize: Int64 {
+  /// How many bytes the file has, without the log; nil if it cannot be asked, as on a share that does not answer.
+  public var fileSize: Int64? {
     var size: sqlite3_int64 = 0
-    return sqlite_file_size(handle, &size) == SQLITE_OK ? size : 0
+    return sqlite_file_size(handle, &size) == SQLITE_OK ? size : nil
   }
 
   /// The same file by the real path of its folder. With SQLITE_OPEN_NOFOLLOW, SQLite refuses a link anywhere in a path, but people

@@ -32,7 +32,7 @@ final class Store {
     guard schema == Store.expectedSchema else { throw .damaged("vault.db: its tables are not those of a vault") }
     self.database = database
     self.vault = vault
-    size = database.fileSize
+    size = database.fileSize ?? 0
     let row = try vaultRow()
     guard row.vault == vault else { throw Store.foreign }
   }
@@ -158,12 +158,13 @@ final class Store {
     guard hasLog else { return }
     try VaultError.store { () throws(SQLiteError) in try database.checkpoint() }
     hasLog = false
-    size = database.fileSize
+    size = database.fileSize ?? 0
   }
 
   /// Whether somebody cut the file off. SQLite would not say so: pages in its memory stay readable, it reads others as zeros, and
-  /// the next checkpoint fills the hole with them. No commit makes the file smaller: there is no VACUUM here.
-  var isCut: Bool { database.fileSize < size }
+  /// the next checkpoint fills the hole with them. No commit makes the file smaller: there is no VACUUM here. A file that cannot be
+  /// asked was not cut.
+  var isCut: Bool { database.fileSize.map { $0 < size } ?? false }
 
   private func checked<Row: CheckedRow>(_ row: Row, _ stored: [UInt8], _ name: StaticString) throws(VaultError) -> Row {
     guard row.checksum == stored else { throw .damaged("vault.db: a row of table \(name) is damaged") }
