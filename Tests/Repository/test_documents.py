@@ -185,6 +185,14 @@ def test_every_make_target_exists(path):
             assert word in targets, example
 
 
+@pytest.mark.parametrize("path", DOCUMENTS, ids=name_of)
+def test_root_changes_nothing_in_a_folder_of_a_user(path):
+    """A link there would lead root anywhere: to another user's vault, or to the device key."""
+    for example in examples(path.read_text()):
+        for user in re.findall(r"(?<=[\s'])~([a-z]+)/", example):
+            assert f"sudo -u {user} " in example, example
+
+
 def test_readme_is_of_one_sitting():
     lines = README.read_text().splitlines()
     assert len(lines) <= 150
