@@ -126,6 +126,27 @@ struct HealingTests {
     #expect(given.count == 4)
   }
 
+  @Test("heals where a counter is near its end", arguments: ["item", "collection"], [true, false])
+  func counterNearItsEnd(_ table: String, _ isLost: Bool) throws {
+    let home = try Home()
+    do {
+      let vault = try home.unlocked()
+      try vault.add(["n": "1"], "kept", label: "kept")
+      let end = Int64.max - 10
+      try vault.database.ready().database.execute("UPDATE sqlite_sequence SET seq = \(end) WHERE name = '\(table)'")
+      vault.settleWhole()
+      try #require(vault.keepWholeHistory().count == 1)
+    }
+    let rest = isLost ? 0 : home.read("vault.db").count / 2
+    if isLost { home.remove("vault.db") } else { try #require(truncate(home.folder + "/vault.db", off_t(rest)) == 0) }
+    let vault = home.vault()
+    try home.unlock(vault)
+    vault.verifyToEnd()
+    #expect(!vault.isDamaged)
+    #expect(try vault.secretText(1) == "kept")
+    try vault.add(["n": "2"], "more", label: "more")
+  }
+
   /// What SQLite has in its memory stays readable, and its next checkpoint would fill the hole with zeros.
   @Test("heals at the next unlock if it was cut off while it was open", arguments: [0, 1], ["", "with a log"])
   func cutWhileOpen(_ halves: Int, _ log: String) throws {

@@ -98,7 +98,9 @@ struct HealingMerge {
   }
 
   private static func leaveGap(in draft: Store, _ table: Store.Numbered) throws(VaultError) {
-    try draft.goOn(table, after: try draft.nextID(table) + gap)
+    let next = try draft.nextID(table)
+    // A counter has no check sum. One near its end leaves no room for a gap.
+    if next < limit { try draft.goOn(table, after: next + gap) }
   }
 
   // MARK: - keys
@@ -186,8 +188,10 @@ struct HealingMerge {
     let last = try draft.nextID(.item) - 1
     var candidates = salvage.named.union(try draft.items(after: 0, limit: .max))
     // Those that no index names: between the newest item of the generation and the newest that ever was.
-    let end = min(salvage.last(.item) ?? last + 1000, last + Self.guesses)
-    if !salvage.hasAllItems, end > last { candidates.formUnion(last + 1...end) }
+    if !salvage.hasAllItems, last < Self.limit {
+      let end = min(salvage.last(.item) ?? last + 1000, last + Self.guesses)
+      if end > last { candidates.formUnion(last + 1...end) }
+    }
     for id in candidates.sorted() {
       let ours = try draft.item(id)
       if let theirs = salvage.item(id), classes[theirs.classKey] == theirs.collection {
