@@ -171,6 +171,29 @@ struct HealingTests {
     for id in ids { #expect(try vault.secretText(id) == secret) }
   }
 
+  @Test("stays as it is where it was cut off during the walk through it, which reads the rest from memory")
+  func cutDuringTheWalk() throws {
+    let home = try Home()
+    do {
+      let vault = try home.unlocked()
+      for number in 0..<12 { try vault.add(["n": "\(number)"], String(repeating: "s", count: 9000), label: "item") }
+      vault.settleWhole()
+    }
+    let rest: Int
+    do {
+      let vault = try home.unlocked()
+      #expect(vault.verifyStep())
+      try vault.add(["n": "late"], "late", label: "late")
+      rest = home.read("vault.db").count / 2
+      try #require(truncate(home.folder + "/vault.db", off_t(rest)) == 0)
+      vault.refresh()
+      vault.verifyToEnd()
+      #expect(vault.isDamaged)
+    }
+    #expect(home.read("vault.db").count == rest)
+    #expect(!home.read("vault.db-wal").isEmpty)
+  }
+
   @Test("is not cut off where its file cannot be asked for its size")
   func sizeUnknown() async {
     // In a process of its own: another test may get the number of the closed descriptor.

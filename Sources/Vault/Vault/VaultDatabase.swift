@@ -116,7 +116,8 @@ final class VaultDatabase {
       return false
     }
     verification = walk
-    if walk.isFinished { store?.database.trust() }
+    // Damage that was found meanwhile may not show in SQLite's memory, as that of a file that was cut off.
+    if walk.isFinished, !isDamaged { store?.database.trust() }
     return !walk.isFinished
   }
 }
