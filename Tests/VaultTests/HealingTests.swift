@@ -297,6 +297,22 @@ struct HealingTests {
     #expect(readFile(aside + "-wal") != nil)
   }
 
+  @Test("takes what is only in the log of a file that was emptied")
+  func logOfAnEmptiedFile() throws {
+    let home = try Home()
+    let vault = try home.unlocked()
+    try vault.add(["n": "1"], "kept", label: "kept")
+    vault.settleWhole()
+    try #require(vault.keepWholeHistory().count == 1)
+    let late = try vault.add(["n": "late"], "late", label: "late")
+    try #require(truncate(home.folder + "/vault.db", 0) == 0)
+    vault.refresh()
+    vault.lock()
+    try home.unlock(vault)
+    #expect(vault.healing?.newer == 1, "\(vault.problems)")
+    #expect(try vault.secretText(1) == "kept" && vault.secretText(late) == "late")
+  }
+
   @Test("stays as it is where there is no generation, where none opens, and where the file is a newer program's")
   func notHealed() throws {
     let patient = try Patient()

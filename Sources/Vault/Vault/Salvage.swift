@@ -119,17 +119,16 @@ struct Salvage {
   /// The first page says where the tables begin, which is the same from a vault's creation on.
   private static func repairFirstPage(_ path: String, by sound: String) -> Bool {
     guard let file = try? FileDescriptor.open(path, flags: O_RDWR | O_NOFOLLOW),
-      let other = try? FileDescriptor.open(sound, flags: O_RDONLY | O_NOFOLLOW), let status = try? file.status()
+      let other = try? FileDescriptor.open(sound, flags: O_RDONLY | O_NOFOLLOW)
     else { return false }
     var page = [UInt8](repeating: 0, count: pageSize)
     let count = try? page.withUnsafeMutableBufferPointer { buffer throws(PosixError) in
       try other.read(into: UnsafeMutableRawBufferPointer(buffer))
     }
     guard count == pageSize else { return false }
-    let pages = UInt32(clamping: (Int(status.st_size) + pageSize - 1) / pageSize)
-    withUnsafeBytes(of: pages.bigEndian) { page.replaceSubrange(28..<32, with: $0) }
-    // The other file's list of free pages is not valid here.
-    for position in 32..<40 { page[position] = 0 }
+    // Without a number of pages, SQLite counts those of the file, or of its log, which may have more. The other file's list of free
+    // pages is not valid here.
+    for position in 28..<40 { page[position] = 0 }
     return (try? file.writeAll(page.span.bytes)) != nil
   }
 
