@@ -128,7 +128,7 @@ struct HealingDoubtTests {
     let vault = try Patient.opened(copy)
     let healing = try #require(vault.healing)
     #expect(healing.dropped == [3, 10, 17] && healing.isCounted)
-    #expect(healing.explanation.contains("deleted since the generation: 3 (numbers 3, 10, 17)"))
+    #expect(healing.explanation.contains("deleted since the generation, and stay deleted: 3 (numbers 3, 10, 17)"))
     #expect(try patient.complaint(vault, healing) == nil)
   }
 

@@ -28,7 +28,7 @@ public final class LogindWatch {
   private var slots: [BusSlot] = []
   private var monitor: LoginMonitor?
   private var retry: EventSource?
-  private var backOff = Duration.seconds(1)
+  private(set) var backOff = Duration.seconds(1)
   private let inhibitor = SleepInhibitor()
   private var isPreparingForSleep = false
   /// How many calls of ``finishBeforeSleep`` are not over.
