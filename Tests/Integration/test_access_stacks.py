@@ -14,7 +14,7 @@ from test_floods import memory
 
 SOURCE = pathlib.Path(__file__).with_name("Shims") / "pam_callback.c"
 DENY, PERMIT = "auth required pam_deny.so\n", "auth required pam_permit.so\n"
-STILL_LOCKED = "it is still locked: no prompt could be shown, or it could not be answered."
+STILL_LOCKED = "it is still locked: no prompt could be shown, or PAM refused to ask, as after too many wrong answers."
 
 
 def stack(session, service, text):

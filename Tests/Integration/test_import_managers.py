@@ -105,6 +105,7 @@ def test_keepass(unlocked, version, xml):
     assert done.returncode == PARTLY, done.stderr
     assert "nothing: it has no password, note or other secret" in done.stdout
     assert "recycle bin, which were left there: 1" in done.stdout and "rm --" not in done.stdout
+    assert "Older states of entries, which were left there: 1" in done.stdout
     assert seen(unlocked) == sorted(KEEPASS_ITEMS)
     again = run(unlocked, "keepass", file, "--json")
     assert counts(again) == {"items": 7, "same": 6, "left": 1} and state(unlocked.home)[file.name] == before

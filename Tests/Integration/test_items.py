@@ -296,6 +296,9 @@ def test_find_by_label(session, open_peer):
         [one] = told(session, "find", "--json", *labels, *words)
         assert one["label"] == "Straßen Bank"
     assert told(session, "find", "--json", "bank", "other", *words, code=NO_ITEM) == []
+    # Or by its place, as other commands take it.
+    place = one["path"].removeprefix("/org/freedesktop/secrets/collection/")
+    assert told(session, "find", "--json", place, *words) == [one]
     # What is not found is not repeated: it may be a secret that somebody typed in the wrong place.
     assert "hunter2" not in latchkey(session, "find", "hunter2", code=NO_ITEM).stderr
     assert "'latchkey find' with a word of its label" in latchkey(session, "get", "bank", code=64).stderr

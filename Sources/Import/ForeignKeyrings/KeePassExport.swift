@@ -10,6 +10,8 @@ public struct KeePassExport {
   public private(set) var empty: [String] = []
   /// How many entries lie in the recycle bin, and were left there.
   public private(set) var discarded = 0
+  /// How many older states of the other entries there are, which were left there.
+  public private(set) var older = 0
   /// Attached files whose content is not in the XML: of a database of version 4, keepassxc-cli writes their names alone.
   private var missing: [MissingFile] = []
   /// How many entries have a path.
@@ -97,7 +99,10 @@ public struct KeePassExport {
     _ name: String, _ text: Range<Int>, _ attributes: Range<Int>, _ bytes: borrowing SecureBytes,
     _ expand: (borrowing SecureBytes) throws -> SecureBytes
   ) throws {
-    if isHistory { return }
+    if isHistory {
+      if name == "Entry", !groups.contains(where: \.isBin) { older += 1 }
+      return
+    }
     func plain() throws(ForeignFileError) -> String {
       let value = try MarkupReader.secret(bytes, text)
       return value.bytes.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }

@@ -10,8 +10,8 @@ struct FindCommand: ParsableCommand {
     abstract: translated("List items: label, attributes, class, and whether they can be read. Never a secret."),
     discussion: translated(
       """
-      Without arguments it lists everything. A word without '=' is looked for in the labels, in capital or small letters. \
-      Locked items are listed too. Before the first login, it lists only what is known without your password. It never asks \
+      Without arguments it lists everything. A word without '=' is looked for in the labels, in capital or small letters, \
+      or is where an item is (as login/5). Locked items are listed too. Before the first login, it lists only what is known without your password. It never asks \
       for anything. The exit status is 2 if no item matches.
 
       Examples:
@@ -50,8 +50,8 @@ struct FindCommand: ParsableCommand {
 
   private func matches(_ item: ListedItem) -> Bool {
     guard !labels.isEmpty else { return true }
-    guard let label = item.label?.lowercased() else { return false }
-    return labels.allSatisfy { label.contains(text: $0) }
+    let label = item.label?.lowercased() ?? ""
+    return labels.allSatisfy { $0 == item.place || label.contains(text: $0) }
   }
 
   func run() throws {

@@ -119,6 +119,7 @@ struct ImportCSVCommand: ParsableCommand {
           """
           \(opened.path) has no column of passwords that is known. Nothing was imported.
           Name the columns, for example --column password=Kennwort --column user=Name --column url=Adresse.
+          Commas must separate them. If the file has semicolons or tabs instead, save it anew with commas.
           """))
     } catch let error as ForeignFileError {
       throw Failure.file(translated("\(opened.path) \(error.explanation). Nothing was imported."))

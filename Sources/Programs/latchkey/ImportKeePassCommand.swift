@@ -49,6 +49,9 @@ struct ImportKeePassCommand: ParsableCommand {
       if read.discarded > 0 {
         importer.keep(translated("Entries in the recycle bin, which were left there: \(read.discarded)."))
       }
+      if read.older > 0 {
+        importer.keep(translated("Older states of entries, which were left there: \(read.older)."))
+      }
       // "login" is the collection that everything comes into where --into names no other.
       try importer.take([ForeignCollection(name: "login", label: "", items: read.items)], standard: nil)
       importer.read(file)

@@ -14,7 +14,7 @@ extension PromptOutcome {
     case .refused: translated("the answers were wrong")
     case .paused: translated("after too many wrong passphrases, prompts for it pause for 30 seconds")
     case .expired: translated("nobody answered the prompt in time")
-    case .unavailable: translated("no prompt could be shown, or it could not be answered")
+    case .unavailable: translated("no prompt could be shown, or PAM refused to ask, as after too many wrong answers")
     case .withdrawn: translated("the prompt was withdrawn, because of a lock or another change")
     case .full: fullDisk
     case .fingers: translated("other fingers are enrolled than it requires, or they are not known")
