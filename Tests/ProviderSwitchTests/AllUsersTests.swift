@@ -168,7 +168,7 @@ import Testing
   @Test func aUserIsToldWhoCanUndoIt() throws {
     let home = try system()
     try run(.toLatchkey, home)
-    #expect(try plan(.back, home, for: Self.user).obstacles.first?.hasSuffix(MachineSwitch.handBack) == true)
+    #expect(try plan(.back, home, for: Self.user).obstacles.first?.contains(MachineSwitch.handBack + "\n") == true)
     // The rest is the user's to change: what KeePassXC has in the home folder.
     #expect(try run(.toLatchkey, home, for: Self.user).changes.map(\.path).allSatisfy { $0.contains("keepassxc") })
     #expect(enabling(home) == [])
