@@ -74,7 +74,8 @@ struct FindCommand: ParsableCommand {
             ? translated("the vault has no items.")
             : !labels.isEmpty && all.contains { $0.label == nil }
               ? translated(
-                "no label that can be read now has these words. Run 'latchkey unlock', then this again.")
+                "no label that can be read now has these words. Run 'latchkey unlock', or for a locked collection 'latchkey unlock --collection NAME', then this again."
+              )
               : translated("no item matches. 'latchkey find' without arguments lists all."))
       }
     }
