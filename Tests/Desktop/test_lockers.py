@@ -182,7 +182,7 @@ class Sway:
     def __init__(self, account, session):
         self.account = account
         fill(session)
-        lines = ["set $mod Mod4", advised("bindsym"), advised("exec swayidle")]
+        lines = ["set $mod Mod4", advised("bindsym $mod+l exec 'latchkey lock;"), advised("exec swayidle")]
         account.machine.path(f"{account.home}/sway").write_text("\n".join(lines) + "\n")
         settings = "WLR_BACKENDS=headless WLR_LIBINPUT_NO_DEVICES=1 WLR_RENDERER=pixman"
         session.run(f"{settings} sway -c ~/sway >/dev/null 2>&1 &")
