@@ -46,6 +46,15 @@ struct KeyAgreementTests {
     #expect(try known.decrypt(answer.ciphertext, iv: KnownAnswer.iv) == KnownAnswer.plaintext)
   }
 
+  /// KWallet reads it as a signed number.
+  @Test("draws no public key that begins with zeros or with 0xff")
+  func publicKeys() throws {
+    for _ in 0..<4000 {
+      let first = try KeyAgreement().publicKey[0]
+      #expect(first != 0 && first != 0xff)
+    }
+  }
+
   /// The client is plain arithmetic. Half of the clients keep the leading zeros of the shared secret, half strip them,
   /// as libsecret built with GnuTLS does: both must read what the server sends.
   @Test("clients read what the server sends, in a thousand handshakes")

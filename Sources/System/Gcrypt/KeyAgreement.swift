@@ -8,16 +8,17 @@ public struct KeyAgreement: ~Copyable {
   private let privateKey: Integer
   private let group: ModularGroup
 
-  /// The public key to send: exactly as many bytes as the group's prime, big-endian, the first not zero.
+  /// The public key to send: exactly as many bytes as the group's prime, big-endian, the first neither 0 nor 0xff.
   public let publicKey: [UInt8]
 
-  /// A fresh ephemeral key, drawn again until the public key needs all bytes.
+  /// A fresh ephemeral key, drawn again until the public key needs all bytes, also as a signed number: kwalletd5 takes a first byte
+  /// of 0xff for a sign, and agrees on another key than ours.
   ///
   /// - Throws: `unusableLibrary`, `outOfSecureMemory`, `library`.
   public init(group: ModularGroup = .secretService) throws(GcryptError) {
     for _ in 0..<Self.attempts {
       let drawn = try KeyAgreement(privateKey: Self.drawPrivateKey(group), group: group)
-      if drawn.publicKey[0] != 0 {
+      if drawn.publicKey[0] != 0, drawn.publicKey[0] != 0xff {
         self = drawn
         return
       }
