@@ -580,5 +580,11 @@ def test_a_daemon_that_is_killed_meanwhile_leaves_nothing_that_the_next_command_
 def test_status_tells_of_generations(unlocked):
     unlocked.store("s", "n", "1")
     make(unlocked)
-    told = unlocked.status()["history"]
-    assert told == {"on": True, "generations": len(generations(unlocked)), "newest": listed(unlocked)["generations"][0]["time"], "problem": ""}
+
+    def is_told():
+        told = unlocked.status()["history"]
+        newest = listed(unlocked)["generations"][0]["time"]
+        return told == {"on": True, "generations": len(generations(unlocked)), "newest": newest, "problem": ""}
+
+    # The daemon may make one of its own in between.
+    wait_until(is_told, "status to tell of the generations")
