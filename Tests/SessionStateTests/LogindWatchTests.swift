@@ -205,7 +205,8 @@ private final class Scene {
     for id in 2..<9 { try logind.set(t(id)) }
     try scene.loop.run(until: "a question for each, and another one") { logind.listings > before + 7 }
     // Not one for each failure, all at once.
-    #expect(logind.listings == before + 8 && scene.watch.backOff == .seconds(2))
+    // One that fails late may have doubled it once more.
+    #expect(logind.listings == before + 8 && scene.watch.backOff <= .seconds(4))
     logind.answerAll()
     try scene.run(until: .sessions([x(1)] + (2..<9).map { t($0) }))
   }
