@@ -113,68 +113,64 @@ def test_a_service_that_does_not_answer_is_not_waited_for(session, service):
         assert readable(session) == {FREE, *BOUND}
 
 
-def test_two_devices_share_a_home(session, service, stage):
+@pytest.fixture
+def other(session, service, stage):
+    """The service of another machine, to which a home was carried that has an item of each class."""
+    other = Service(program=stage / "usr/libexec/latchkey-deviced", path=service.path)
+    try:
+        service.start()
+        assert session.login().returncode == 0
+        fill(session)
+        service.stop()
+        other.start()
+        begin(session)
+        yield other
+    finally:
+        other.close()
+
+
+def test_two_devices_share_a_home(session, service, other):
     """As a home that is carried from one machine to another, each with its service."""
-    other = Service(program=stage / "usr/libexec/latchkey-deviced", path=service.path)
-    try:
-        service.start()
-        assert session.login().returncode == 0
-        fill(session)
-        service.stop()
-        other.start()
-        begin(session)
-        assert device(session) == ("host", [])
-        assert readable(session) == {FREE}
-        # A search tells of them all the same, and nothing replaces them.
-        stolen = session.store("new", "class", BOUND[0], CLASS, BOUND[0], check=False)
-        assert stolen.returncode != 0
-        fill(session, "second", "yes")
-        assert readable(session, "second", "yes") == {FREE, *BOUND}
-        other.stop()
-        service.start()
-        begin(session)
-        assert readable(session) == {FREE, *BOUND}
-        assert readable(session, "second", "yes") == {FREE}
-    finally:
-        other.close()
+    assert device(session) == ("host", [])
+    assert readable(session) == {FREE}
+    # A search tells of them all the same, and nothing replaces them.
+    stolen = session.store("new", "class", BOUND[0], CLASS, BOUND[0], check=False)
+    assert stolen.returncode != 0
+    fill(session, "second", "yes")
+    assert readable(session, "second", "yes") == {FREE, *BOUND}
+    other.stop()
+    service.start()
+    begin(session)
+    assert readable(session) == {FREE, *BOUND}
+    assert readable(session, "second", "yes") == {FREE}
 
 
-def test_what_an_item_of_another_device_keeps_from_being_stored(session, service, stage):
+def test_what_an_item_of_another_device_keeps_from_being_stored(session, other):
     """Attributes of some classes are not readable there, so such an item may be the one that is to be stored."""
-    other = Service(program=stage / "usr/libexec/latchkey-deviced", path=service.path)
-    try:
-        service.start()
-        assert session.login().returncode == 0
-        fill(session)
-        service.stop()
-        other.start()
-        begin(session)
-        assert session.status()["other_device_items"] == len(BOUND)
-        items = [{"label": name, "attributes": {"class": name}, "class": name, "content_type": "text/plain", "secret": "new",
-                  "created": 1, "modified": 4102444800, "require": ""} for name in (FREE, *BOUND)]  # fmt: skip
-        content = {"format": "latchkey-export", "version": 1, "exported": "2026-01-01T00:00:00Z", "default": "login",
-                   "collections": [{"name": "login", "label": "Login", "items": items}]}  # fmt: skip
-        done = run(session, "json", "--prefer", "there", "--json", place(session, "vault.json", json.dumps(content)))
-        assert done.returncode == PARTLY, done.stderr
-        told = {line["label"]: (line["outcome"], line["reason"]) for line in report(done)["lines"]}
-        assert told[FREE][0] == "newer_there", told
-        for number, name in enumerate(BOUND, 2):
-            outcome, reason = told[name]
-            assert outcome == "left" and reason.startswith(f"login/{number} has these attributes, and cannot be read: {FOREIGN};")
-            words = [f"class={name}"]
-            done = session.run("latchkey", "add", "--replace", "--label=new", *words, input="new")
-            assert done.returncode == 1 and FOREIGN in done.stderr and "locked" not in done.stderr
-            for change in (["--set", "a=b"], ["--class", FREE]):
-                if "--class" in change or name in BOUND[2:]:
-                    done = session.run("latchkey", "edit", *change, *words)
-                    assert done.returncode == 1 and FOREIGN in done.stderr and "locked" not in done.stderr
-            # What status says of them.
-            session.run("latchkey", "rm", f"login/{number}", check=True)
-            session.run("latchkey", "add", "--label=new", *words, input="new", check=True)
-            assert session.lookup(*words[0].split("=")) == "new"
-        assert session.status()["other_device_items"] == 0
-    finally:
-        other.close()
+    assert session.status()["other_device_items"] == len(BOUND)
+    items = [{"label": name, "attributes": {"class": name}, "class": name, "content_type": "text/plain", "secret": "new",
+              "created": 1, "modified": 4102444800, "require": ""} for name in (FREE, *BOUND)]  # fmt: skip
+    content = {"format": "latchkey-export", "version": 1, "exported": "2026-01-01T00:00:00Z", "default": "login",
+               "collections": [{"name": "login", "label": "Login", "items": items}]}  # fmt: skip
+    done = run(session, "json", "--prefer", "there", "--json", place(session, "vault.json", json.dumps(content)))
+    assert done.returncode == PARTLY, done.stderr
+    told = {line["label"]: (line["outcome"], line["reason"]) for line in report(done)["lines"]}
+    assert told[FREE][0] == "newer_there", told
+    for number, name in enumerate(BOUND, 2):
+        outcome, reason = told[name]
+        assert outcome == "left" and reason.startswith(f"login/{number} has these attributes, and cannot be read: {FOREIGN};")
+        words = [f"class={name}"]
+        done = session.run("latchkey", "add", "--replace", "--label=new", *words, input="new")
+        assert done.returncode == 1 and FOREIGN in done.stderr and "locked" not in done.stderr
+        for change in (["--set", "a=b"], ["--class", FREE]):
+            if "--class" in change or name in BOUND[2:]:
+                done = session.run("latchkey", "edit", *change, *words)
+                assert done.returncode == 1 and FOREIGN in done.stderr and "locked" not in done.stderr
+        # What status says of them.
+        session.run("latchkey", "rm", f"login/{number}", check=True)
+        session.run("latchkey", "add", "--label=new", *words, input="new", check=True)
+        assert session.lookup(*words[0].split("=")) == "new"
+    assert session.status()["other_device_items"] == 0
 
 
 def test_an_erased_secret_takes_its_class_along(session, service):

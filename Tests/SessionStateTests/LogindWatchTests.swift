@@ -181,11 +181,17 @@ private final class Scene {
     #expect(try scene.refresh())
   }
 
-  @Test func aNewSessionThatASilentLogindDoesNotTellIsAskedForAgain() throws {
+  /// A logind that told of one session, and answers no more.
+  private func silent() throws -> (Scene, FakeLogind) {
     let scene = try Scene(sessions: x(1))
     try scene.settle()
     let logind = try #require(scene.logind)
     logind.isSilent = true
+    return (scene, logind)
+  }
+
+  @Test func aNewSessionThatASilentLogindDoesNotTellIsAskedForAgain() throws {
+    let (scene, logind) = try silent()
     let before = logind.listings
     try logind.set(t(2))
     try scene.loop.run(until: "another question") { logind.listings > before + 1 }
@@ -197,15 +203,11 @@ private final class Scene {
   }
 
   @Test func manyQuestionsThatFailAtOnceAreAskedAgainSoon() throws {
-    let scene = try Scene(sessions: x(1))
-    try scene.settle()
-    let logind = try #require(scene.logind)
-    logind.isSilent = true
+    let (scene, logind) = try silent()
     let before = logind.listings
     for id in 2..<9 { try logind.set(t(id)) }
     try scene.loop.run(until: "a question for each, and another one") { logind.listings > before + 7 }
-    // Not one for each failure, all at once.
-    // One that fails late may have doubled it once more.
+    // Not one for each failure, all at once; one that fails late may have doubled the wait once more.
     #expect(logind.listings == before + 8 && scene.watch.backOff <= .seconds(4))
     logind.answerAll()
     try scene.run(until: .sessions([x(1)] + (2..<9).map { t($0) }))

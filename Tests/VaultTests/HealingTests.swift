@@ -107,13 +107,20 @@ final class Patient {
 
 @Suite("A damaged database")
 struct HealingTests {
-  @Test("gives no new item the number of one that it lost, also when it heals twice from one generation")
-  func numbersAfterTwoLosses() throws {
+  /// A vault with one item, which is in a generation.
+  private func withGeneration() throws -> (Home, Vault) {
     let home = try Home()
-    var vault = try home.unlocked()
+    let vault = try home.unlocked()
     try vault.add(["n": "1"], "kept", label: "kept")
     vault.settleWhole()
     try #require(vault.keepWholeHistory().count == 1)
+    return (home, vault)
+  }
+
+  @Test("gives no new item the number of one that it lost, also when it heals twice from one generation")
+  func numbersAfterTwoLosses() throws {
+    let (home, first) = try withGeneration()
+    var vault = first
     var given: Set<Int64> = []
     for turn in 0..<4 {
       given.insert(try vault.add(["turn": "\(turn)"], "lost", label: "lost"))
@@ -299,11 +306,7 @@ struct HealingTests {
 
   @Test("takes what is only in the log of a file that was emptied")
   func logOfAnEmptiedFile() throws {
-    let home = try Home()
-    let vault = try home.unlocked()
-    try vault.add(["n": "1"], "kept", label: "kept")
-    vault.settleWhole()
-    try #require(vault.keepWholeHistory().count == 1)
+    let (home, vault) = try withGeneration()
     let late = try vault.add(["n": "late"], "late", label: "late")
     try #require(truncate(home.folder + "/vault.db", 0) == 0)
     vault.refresh()

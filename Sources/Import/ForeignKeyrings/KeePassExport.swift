@@ -89,6 +89,7 @@ public struct KeePassExport {
   private var parent: String { path.count > 1 ? path[path.count - 2] : "" }
   /// Whether this is an older state of an entry.
   private var isHistory: Bool { path.contains("History") }
+  private var isInBin: Bool { groups.contains(where: \.isBin) }
 
   private mutating func start(_ name: String) {
     if name == "Group" { groups.append(Group()) }
@@ -100,7 +101,7 @@ public struct KeePassExport {
     _ expand: (borrowing SecureBytes) throws -> SecureBytes
   ) throws {
     if isHistory {
-      if name == "Entry", !groups.contains(where: \.isBin) { older += 1 }
+      if name == "Entry", !isInBin { older += 1 }
       return
     }
     func plain() throws(ForeignFileError) -> String {
@@ -144,7 +145,7 @@ public struct KeePassExport {
     guard let entry = entry.take() else { return }
     let path = try path(of: entry, bytes)
     paths[path, default: 0] += 1
-    if groups.contains(where: \.isBin) {
+    if isInBin {
       discarded += 1
       return
     }

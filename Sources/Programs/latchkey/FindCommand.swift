@@ -11,8 +11,8 @@ struct FindCommand: ParsableCommand {
     discussion: translated(
       """
       Without arguments it lists everything. A word without '=' is looked for in the labels, in capital or small letters, \
-      or is where an item is (as login/5). Locked items are listed too. Before the first login, it lists only what is known without your password. It never asks \
-      for anything. The exit status is 2 if no item matches.
+      or is where an item is (as login/5). Locked items are listed too. Before the first login, it lists only what is known \
+      without your password. It never asks for anything. The exit status is 2 if no item matches.
 
       Examples:
         latchkey find
