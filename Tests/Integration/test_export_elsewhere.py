@@ -1,6 +1,7 @@
 """latchkey export into other programs: a database that the real KeePassXC opens, and a gnome-keyring that runs."""
 
 import base64
+import json
 
 import pytest
 from support.archive import other  # noqa: F401 (a fixture)
@@ -115,6 +116,7 @@ def test_gnome_keyring_gets_everything_and_gives_it_back(stocked, other):  # noq
             dry = stocked.run("latchkey", "export", "service", "--bus", keyring.bus, "--dry-run", "--json", *words)
             assert dry.returncode == PARTLY and counts(dry) == {"items": 9, "exported": 8, "left": 1}, dry
             assert set(left(dry)) == {"Bound"} and seen(keyring) == empty
+            assert "was not asked what it has" in " ".join(json.loads(dry.stdout)["notices"])
         words = ("service", "--bus", keyring.bus, "--no-prompt", "--json")
         done = export(stocked, *words, "--collection", "login", "--with-this-device-only")
         assert done.returncode == DONE and counts(done) == {"items": 8, "exported": 8}, done.stdout + done.stderr

@@ -303,6 +303,15 @@ def test_the_command_line_finishes_a_vault_that_has_a_keybag_alone(session, comm
     assert session.status()["items"] == 1 and session.status()["problems"] == []
 
 
+def test_a_dry_run_finishes_no_vault(session):
+    """It says that nothing was changed, so it asks for no password either."""
+    create_vault(session)
+    (session.root / "given").write_text(TABLE)
+    person = Person(session, "sh", "-c", f"latchkey import csv --dry-run - <{session.root}/given")
+    assert "there is no vault yet: 'latchkey unlock'" in person.output()
+    assert person.status == 1 and is_created(session) == [True, False]
+
+
 def make_collection(session, label, alias):
     code = f"import secretstorage as s; print('at', s.create_collection(s.dbus_init(), {label!r}, {alias!r}).collection_path)"
     return Person(session, "/usr/bin/python3", "-c", code).expect(CREATES).expect(ASKED)

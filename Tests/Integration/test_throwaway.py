@@ -51,6 +51,15 @@ def test_only_the_session_is_in_reach(session):
     assert {line.split()[0] for line in names.splitlines()} <= known
 
 
+def test_another_users_session_needs_root(session):
+    """Started in a session, as a user who is not root."""
+    command = ["--stage", session.environment["LATCHKEY_STAGE"], "--below", session.root / "tmp"]
+    for user, text in ((session.user, ""), ("daemon", "only root gives a session to another user: run it as daemon")):
+        done = session.run("/usr/bin/python3", "-B", THROWAWAY, *command, "--user", user, "--", "true")
+        assert done.returncode == (125 if text else 0) and text in done.stderr, done.stderr
+        assert list((session.root / "tmp").glob("latchkey-*")) == []
+
+
 def test_the_real_vault_is_not_touched(session):
     account = pwd.getpwuid(session.uid)
     real = [

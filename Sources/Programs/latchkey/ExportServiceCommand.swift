@@ -35,6 +35,12 @@ struct ExportServiceCommand: ParsableCommand {
         Interruption.release()
         throw Failure.cancelled
       }
+      if choice.dryRun {
+        source.note(
+          translated(
+            "The other program was not asked what it has. Items that are there with the same attributes stay as they are."
+          ))
+      }
       for title in form?.locked ?? [] {
         source.note(
           translated(

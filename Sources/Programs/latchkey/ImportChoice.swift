@@ -61,7 +61,7 @@ struct ImportChoice: ParsableArguments {
   ///   - paths: the files and folders that the person gave; empty for the program's own place.
   func importer(into vault: VaultConnection, from kind: String, _ paths: [String] = []) throws -> Importer {
     // Before anybody is asked for a password.
-    if let status = try? place.status(), place.lacksVault(status) {
+    if let status = try? place.status(), place.lacksVault(status) || dryRun && place.awaitsDatabase(status) {
       throw Failure.declined(SessionQuestions.lackOfVault)
     }
     let source = ([kind] + paths.map(Self.realPath).sorted()).joined(separator: " ")

@@ -2,6 +2,7 @@ import ArgumentParser
 import Glibc
 import LatchkeyControl
 import LatchkeyGettext
+import LatchkeyKeybag
 import LatchkeyPosix
 import LatchkeySodium
 import LatchkeyText
@@ -88,6 +89,15 @@ struct Place: ParsableArguments {
   /// Whether that status is of a place where no vault was created yet. A damaged one has files.
   func lacksVault(_ status: Status) -> Bool {
     status.generation == 0 && access("\(status.vaultPath)/keybag", F_OK) != 0
+  }
+
+  /// Whether a keybag waits there for its database, which the next password creates.
+  func awaitsDatabase(_ status: Status) -> Bool {
+    guard let folder = try? Folder(path: status.vaultPath, owner: getuid()), KeybagFile.awaitsDatabase(in: folder)
+    else {
+      return false
+    }
+    return (try? KeybagFile.load(from: folder))?.awaitsDatabase ?? false
   }
 
   /// Connects, or ends the program with what to do about it.
