@@ -94,9 +94,7 @@ struct Place: ParsableArguments {
   /// Whether a keybag waits there for its database, which the next password creates.
   func awaitsDatabase(_ status: Status) -> Bool {
     guard let folder = try? Folder(path: status.vaultPath, owner: getuid()), KeybagFile.awaitsDatabase(in: folder)
-    else {
-      return false
-    }
+    else { return false }
     return (try? KeybagFile.load(from: folder))?.awaitsDatabase ?? false
   }
 
