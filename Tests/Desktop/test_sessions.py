@@ -88,7 +88,7 @@ def test_a_new_daemon_costs_one_prompt(alice, how):
         fill(first)
         old = alice.daemon()
         first.run(KILL if how == "crash" else "systemctl --user restart latchkeyd.service")
-        await_new_daemon(first, alice, old)
+        await_new_daemon(alice, old)
         assert first.status()["state"] == "sealed"
         first.start(LOOKUP)
         first.expect(ASKED)
