@@ -1,5 +1,6 @@
 """Where the vault is, is said by the account and by the PAM service's file, never by the environment."""
 
+from support.machine import eventually
 from test_install import files
 
 
@@ -8,12 +9,15 @@ def test_environment_moves_nothing(alice):
         session.store("of default", app="default")
         before = files(alice.vault)
         session.run("mkdir /tmp/elsewhere-$USER && loginctl lock-session")
+        eventually(lambda: session.status()["state"] == "locked", what="the lock")
         names = "HOME XDG_DATA_HOME XDG_RUNTIME_DIR LATCHKEY_HOME LATCHKEY_RUNTIME"
         elsewhere = " ".join(f"{name}=/tmp/elsewhere-{alice.name}" for name in names.split())
         session.start(f"env {elsewhere} pamtester i3lock {alice.name} authenticate")
         session.expect("assword: ")
         session.send(alice.password)
         assert session.finish().returncode == 0
+        alice.machine.await_helpers()
+        eventually(lambda: session.status()["state"] == "unlocked", what="the unlock")
         assert session.secret(app="default") == "of default"
         assert session.run("ls -A /tmp/elsewhere-$USER; rm -r /tmp/elsewhere-$USER").stdout == ""
         assert files(alice.vault).keys() == before.keys()
@@ -32,8 +36,11 @@ def test_arguments_in_the_service_file_lead_away_from_the_real_vault(alice):
         times = {file: file.stat().st_mtime_ns for file in [alice.vault, *alice.vault.iterdir()]}
         session.run(f"mkdir -m 700 {away} {away}/home {away}/run")
         session.start(
-            f"dbus-run-session -- sh -c '/usr/libexec/latchkeyd --home {away}/home --runtime {away}/run & daemon=$!; sleep 2; "
-            f"pamtester throwaway {alice.name} authenticate open_session close_session; outcome=$?; kill $daemon; exit $outcome'"
+            # A helper may go on after the login that started it, and the daemon writes until its end.
+            f"dbus-run-session -- sh -c '/usr/libexec/latchkeyd --home {away}/home --runtime {away}/run & daemon=$!; "
+            f"until ss -xl | grep -q {away}/run/latchkey/control; do sleep 0.1; done; "
+            f"pamtester throwaway {alice.name} authenticate open_session close_session; outcome=$?; "
+            "while pgrep -x latchkey-derive >/dev/null; do sleep 0.1; done; kill $daemon; wait $daemon; exit $outcome'"
         )
         session.expect("assword: ")
         session.send(alice.password)
