@@ -47,10 +47,11 @@ class Reader:
         eventually(laid, 20, "somebody who waits for a finger")
 
     def enroll(self, finger):
-        enrolling = self.machine.terminal("fprintd-enroll", "-f", finger, "alice")
+        enrolling = self.machine.terminal_until_read("fprintd-enroll", "-f", finger, "alice")
         for _ in range(20):
             self.lay(finger)
             if enrolling.expect(["enroll-completed", r"enroll-stage-passed\s"]) == 0:
+                enrolling.expect("status 0")  # until then the reader is still its own
                 enrolling.close()
                 return self
         raise AssertionError("it wants more and more")

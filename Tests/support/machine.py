@@ -269,6 +269,11 @@ class Machine:
         return pexpect.spawn(
             run, arguments, env=CLEAN, encoding="utf-8", timeout=seconds(60), dimensions=(50, 400), preexec_fn=hang_up)
 
+    def terminal_until_read(self, *command):
+        """The same for a command that ends by itself: says `status` and its number at the end, and stays until a line is typed. Of
+        a program that ends, systemd-run can lose the last line."""
+        return self.terminal("sh", "-c", '"$@"; echo "status $?"; read -r line', "sh", *command)
+
     def path(self, inside):
         """A file of the running machine, as seen from here."""
         return Path(f"/proc/{self.leader}/root{inside}")
