@@ -21,6 +21,7 @@ def test_always_is_read_before_any_login(alice):
 
     # The very first call to the vault since the boot, which has the bus start the daemon.
     assert alice.run("secret-tool", "lookup", "app", "always").stdout == "of always"
+    alice.status()  # waits until the device key service had its turn
     for name in CLASSES:
         found = alice.find(app=name)
         (item,) = found["items"]

@@ -12,6 +12,7 @@ from support.table import Cell, written
 @contextlib.contextmanager
 def visitor(account):
     """A client on the bus of the user manager, as the bus sees any process of the user's."""
+    account.status()  # waits until the device key service had its turn
     # Opened by root: nobody else may go through the machine's own process.
     folder = os.open(account.machine.path(f"/run/user/{account.uid}"), os.O_PATH)
     try:
