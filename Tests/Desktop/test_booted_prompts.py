@@ -355,9 +355,13 @@ def test_behind_i3lock(alice):
             eventually(lambda: waiting(alice) == 1, what="the client")
             assert units(alice) == []
 
+        cursor = alice.machine.cursor()
         ask_behind_it()
         screen.enter(alice.password)
-        assert ASKED not in finish(desktop).stdout
+        was_asked = ASKED in finish(desktop).stdout
+        # i3lock waits 3 s for a slow machine's helper. Then nothing is locked but the vault, and the prompt stands until the keys come.
+        was_late = "takes longer than a login waits" in alice.machine.journal(cursor, "i3lock")
+        assert was_late or not was_asked
         ask_behind_it()
         screen.kill_locker()  # which lets nobody in
         desktop.expect(ASKED)
