@@ -15,9 +15,11 @@ KEEPASSXC = ("/usr/bin/keepassxc",)
 # There is no screen.
 SCREENLESS = "dbus-update-activation-environment --systemd QT_QPA_PLATFORM=offscreen"
 START_KEEPASSXC = "(QT_QPA_PLATFORM=offscreen setsid keepassxc >/dev/null 2>&1 &)"
-HAS_KEEPASSXC = "busctl --user status org.keepassxc.KeePassXC.MainWindow >/dev/null"
+CALL_KEEPASSXC = "busctl --user call org.keepassxc.KeePassXC.MainWindow /keepassxc org.keepassxc.KeePassXC.MainWindow"
+# It has its name on the bus before it asks for that of the Secret Service, and answers calls after it.
+HAS_KEEPASSXC = f"{CALL_KEEPASSXC} lockAllDatabases >/dev/null 2>&1"
 END_KEEPASSXC = (
-    "busctl --user call org.keepassxc.KeePassXC.MainWindow /keepassxc org.keepassxc.KeePassXC.MainWindow appExit 2>/dev/null;"
+    f"{CALL_KEEPASSXC} appExit 2>/dev/null;"
     " while pgrep -u $USER -x keepassxc >/dev/null; do sleep 0.1; done"
 )
 # gnome-keyring's agent for ssh, and its successor of gcr.
