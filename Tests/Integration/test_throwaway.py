@@ -91,6 +91,15 @@ def test_the_daemon_is_there_and_can_be_restarted(session):
     assert not is_alive(before)
 
 
+def test_a_login_takes_its_services_from_its_session_alone(session):
+    """pam_wrapper copies them to /tmp/pam.X, where two logins that begin at once may take the same X."""
+    process = session.start("pamtester", "login", session.user, "authenticate", stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stderr.read(9) == b"Password:"
+    copies = session.run("sh", "-c", f"grep -s -l {session.root} /tmp/pam.?/login").stdout
+    process.communicate(session.password.encode())
+    assert copies == "" and process.returncode == 0
+
+
 def test_nothing_is_left(stage):
     session = Session(stage)
     daemon = session.daemon_pid()
