@@ -26,5 +26,6 @@ def pytest_runtest_makereport(item, call):
     if "session" in used:
         # A test may have ended the session, or stopped its daemon.
         with contextlib.suppress(Exception):
+            report.sections.append(("log of PAM", used["session"].pam_log[-8000:]))
             report.sections.append(("log", used["session"].log()[-8000:]))
             report.sections.append(("status", json.dumps(used["session"].status(), indent=1)))

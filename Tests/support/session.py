@@ -55,6 +55,8 @@ class Session:
         self.user = self.environment["USER"]
         self.uid, self.gid = self.root.stat().st_uid, self.root.stat().st_gid
         self.password = (self.root / "password").read_text()
+        # What the PAM modules logged, for the report of a failure: PAM lets a login in that unlocks nothing.
+        self.pam_log = ""
 
     def close(self):
         """Ends the session and everything in it."""
@@ -121,7 +123,12 @@ class Session:
 
     def _pam(self, service, password, *operations):
         password = self.password if password is None else password
-        done = self.run("pamtester", service, self.user, *operations, input=password)
+        return self._pamtester(service, self.user, *operations, input=password)
+
+    def _pamtester(self, *words, input="", **variables):
+        environment = self.environment | variables | {"LATCHKEY_PAM_LOG": "1"}
+        done = self.run("pamtester", *words, input=input, env=environment)
+        self.pam_log += done.stderr
         self.await_helpers()
         return done
 
@@ -146,10 +153,7 @@ class Session:
 
     def change_token(self, old, new):
         """What passwd(1) does when it has both passwords. Only the vault is told."""
-        environment = self.environment | {"PAM_OLDAUTHTOK": old, "PAM_AUTHTOK": new}
-        done = self.run("pamtester", "passwd", self.user, "chauthtok", env=environment)
-        self.await_helpers()
-        return done
+        return self._pamtester("passwd", self.user, "chauthtok", PAM_OLDAUTHTOK=old, PAM_AUTHTOK=new)
 
     # Secrets
 
