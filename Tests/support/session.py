@@ -217,11 +217,13 @@ def own_children():
 
 
 def is_at_work(process):
-    """Whether it is a helper without a parent; one that has ended is collected."""
+    """Whether it is a helper without a parent. One that has ended is collected, and counts once more: only now may the
+    supervisor that it started be a child of this process."""
     try:
         if pathlib.Path(f"/proc/{process}/comm").read_text() != "latchkey-derive\n":
             return False
-        return os.waitpid(int(process), os.WNOHANG) == (0, 0)
+        os.waitpid(int(process), os.WNOHANG)
+        return True
     except (FileNotFoundError, ProcessLookupError, ChildProcessError):
         return False
 
