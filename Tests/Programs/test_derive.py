@@ -15,10 +15,10 @@ from support import listener as listening
 from support.derive import (
     AUTHENTICATE, BEGUN, CLOSE, CLOSED, DAEMON_SILENT, DAMAGED, CREATED, HOME_UNAVAILABLE, INTERNAL_ERROR, LATE, NO_DAEMON,
     NO_CREATE, NO_VAULT, NOTHING_NEEDED, OPEN, OTHER_VERSION as DAEMON_OF_OTHER_VERSION, PASSWORD, PERSON, REFUSED, ROTATE, UNLOCKED, WRONG_PASSWORD, as_root,
-    but_generation,
+    but_generation, is_at_once,
 )
 from support.helper import now
-from support.pace import seconds
+from support.session import is_alive
 from support.standin import (
     CLOSED as HANG_UP, GIVE_WAY, KEYS, LIVE, NOTHING, OTHER_VERSION, REFUSED as NEED_REFUSED, SILENT, STAGED, UNLOCK_REFUSED, UNUSABLE,
     VERSION, WRONG_KEYS, declined,
@@ -86,10 +86,11 @@ def test_without_need_of_keys_no_password_is_worked_on(resident, new_keybag, ope
     resident.write(resident.keybag, new_keybag[:100])
     daemon = resident.daemon()
     daemon.need = need
-    run = resident.start(operation)
-    assert run.result() == expected
+    if need == SILENT:
+        assert resident.run(operation) == expected
+    else:
+        assert is_at_once(lambda: resident.start(operation), expected)
     assert daemon.deliveries == []
-    assert need == SILENT or run.seconds < seconds(0.3)
 
 
 STAYS, GIVES_WAY = (bytes([VERSION + 1, answer]) for answer in (OTHER_VERSION, GIVE_WAY))
@@ -167,9 +168,7 @@ def test_wrong_password(resident):
 
 @pytest.mark.parametrize("operation", [AUTHENTICATE, CLOSE])
 def test_no_daemon_is_known_at_once(resident, operation):
-    run = resident.start(operation)
-    assert run.result() == NO_DAEMON
-    assert run.seconds < seconds(0.3)
+    assert is_at_once(lambda: resident.start(operation), NO_DAEMON)
     resident.daemon().close(remove=False)  # killed: the socket is there, and nobody listens
     resident.daemons.clear()
     assert resident.run(operation) == NO_DAEMON
@@ -263,17 +262,17 @@ def test_a_silent_daemon_at_the_ends_of_a_session(login, operation, token):
 
 def test_open_waits_for_the_socket(resident):
     run = resident.start(OPEN)
-    time.sleep(0.5)
+    worker = run.worker
+    time.sleep(0.2)
     daemon = resident.daemon()
+    assert is_alive(worker)
     assert run.result() == UNLOCKED and len(daemon.deliveries) == 1
     daemon.close()
     resident.daemons.clear()
     run = resident.start(OPEN)
     assert run.result() == NO_DAEMON
     assert 0.9 < run.seconds
-    run = resident.start(OPEN, runtime=resident.folder / "nowhere")
-    assert run.result() == NO_DAEMON
-    assert run.seconds < seconds(0.3)
+    assert is_at_once(lambda: resident.start(OPEN, runtime=resident.folder / "nowhere"), NO_DAEMON)
 
 
 def test_two_creations_at_once_give_one_vault(login):
@@ -343,9 +342,7 @@ def test_the_cost_is_bounded_before_any_work(resident, new_keybag, passes, memor
     cost = passes.to_bytes(4, "little") + memory.to_bytes(8, "little")
     resident.write(resident.keybag, resealed(new_keybag[:PASSES] + cost + new_keybag[MEMORY + 8 :]))
     resident.daemon()
-    run = resident.start(AUTHENTICATE)
-    assert run.result() == expected
-    assert run.seconds < seconds(1)
+    assert is_at_once(lambda: resident.start(AUTHENTICATE), expected, usual=1)
 
 
 @pytest.mark.parametrize("kind", ["link", "fifo", "folder", "socket", "device", "of another user"])
@@ -375,9 +372,7 @@ def test_a_keybag_that_is_no_file_of_the_user(resident, new_keybag, kind):
         resident.keybag.chmod(0o666)
     daemon = resident.daemon()
     for operation in (AUTHENTICATE, OPEN):
-        run = resident.start(operation)
-        assert run.result() == HOME_UNAVAILABLE
-        assert run.seconds < seconds(0.3)
+        assert is_at_once(lambda: resident.start(operation), HOME_UNAVAILABLE)
     assert daemon.deliveries == [] and outside.read_bytes() == new_keybag
 
 

@@ -189,9 +189,11 @@ def pinentry(prompting, request):
     for file in (told, said):
         file.touch()
         file.chmod(0o666)
+    # Into the file before it is passed on: tee does so afterwards, perhaps when the test has read the file.
     program.write_text(f"""#!/bin/bash
 PATH=/usr/bin:/bin
-exec {kind} < <(exec tee -a {told}) > >(exec tee -a {said})
+keep() {{ while IFS= read -r line; do printf '%s\\n' "$line" >>$1; printf '%s\\n' "$line"; done }}
+exec {kind} < <(keep {told}) > >(keep {said})
 """)
     program.chmod(0o755)
     return lambda: (told.read_text(), said.read_text())
