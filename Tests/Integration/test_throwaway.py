@@ -11,6 +11,7 @@ import tempfile
 import pexpect
 import pytest
 from support.pace import seconds
+from support.quota import quota  # noqa: F401
 from support.session import REPOSITORY, Session, is_alive, wait_until
 
 THROWAWAY = REPOSITORY / "Tests/Session/throwaway"
@@ -128,6 +129,15 @@ def test_a_stage_of_packages(stage):
             [THROWAWAY, "--stage", copy, "--", "sh", "-c", LOGIN_AND_READ], stdin=subprocess.DEVNULL, capture_output=True, text=True,
             timeout=seconds(60))  # fmt: skip
         assert (done.returncode, done.stdout) == (0, "secret"), done
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root gives a small share of the processor")
+def test_a_script_on_a_slow_machine(stage, quota):  # noqa: F811
+    """The first login does not wait until its vault is there."""
+    done = subprocess.run(
+        [THROWAWAY, "--stage", stage, "--", "sh", "-c", LOGIN_AND_READ], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+        timeout=seconds(120), preexec_fn=quota(10).join)  # fmt: skip
+    assert (done.returncode, done.stdout) == (0, "secret"), done
 
 
 def test_what_is_installed_on_the_machine(stage):
