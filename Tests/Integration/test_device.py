@@ -32,13 +32,18 @@ def fill(session, *more):
 def readable(session, *more):
     """The classes whose items can be read, each with the right secret."""
     session.status()  # waits until the device key service had its turn
+    return readable_now(session, *more)
+
+
+def readable_now(session, *more):
+    """The same at once."""
     found = {name: session.lookup("class", name, *more) for name in (FREE, *BOUND)}
     assert all(secret in (None, "", f"of {name}") for name, secret in found.items()), found
     return {name for name, secret in found.items() if secret}
 
 
-def device(session):
-    status = session.status()
+def device(session, status=None):
+    status = status or session.status()
     return status["device_key"], [line for line in status["problems"] if line.startswith("device key service: ")]
 
 

@@ -7,7 +7,7 @@ import pytest
 from support.hanging import Hanging, login
 from support.pace import seconds
 from support.session import wait_until
-from test_device import BOUND, CLASS, FREE, begin, device, fill, readable  # noqa: F401
+from test_device import BOUND, CLASS, FREE, begin, device, fill, readable, readable_now  # noqa: F401
 
 # How long latchkeyd waits for one answer.
 TIMEOUT = 2
@@ -45,8 +45,8 @@ def test_a_lock_does_not_wait_for_the_service(stocked, hanging):
     print(f"the lock took {took * 1000:.0f} ms")
     assert took < seconds(TIMEOUT / 3)
     assert coming.wait(seconds(60)) == 0
-    assert stocked.status()["state"] == "locked"
-    assert FREE not in readable(stocked)
+    assert stocked.status_now()["state"] == "locked"
+    assert FREE not in readable_now(stocked)
     hanging.answer()
     assert stocked.locker().returncode == 0
     wait_until(lambda: readable(stocked) == {FREE, *BOUND}, "what needs the device", 60)
@@ -69,8 +69,8 @@ def test_what_was_not_noted_is_noted_when_it_answers_again(stocked, hanging):
     stocked.lock()
     hanging.hang("answering")
     assert stocked.locker().returncode == 0
-    wait_until(lambda: readable(stocked) == {FREE, *BOUND}, "the unlock", 60)
-    state, problems = device(stocked)
+    wait_until(lambda: readable_now(stocked) == {FREE, *BOUND}, "the unlock", 60)
+    state, problems = device(stocked, stocked.status_now())
     assert state == "host" and "whether an older copy of the vault was put back" in problems[0]
     hanging.answer()
     wait_until(lambda: device(stocked) == ("host", []), "the note of how far the files are", 60)

@@ -169,8 +169,12 @@ class Session:
     # The daemon
 
     def status(self):
-        """What `latchkey status` knows."""
-        return settled(lambda: json.loads(self.run("latchkey", "status", "--json", check=True).stdout))
+        """What `latchkey status` knows, once the device key service had its turn."""
+        return settled(self.status_now)
+
+    def status_now(self):
+        """The same at once: for a service that does not get its turn."""
+        return json.loads(self.run("latchkey", "status", "--json", check=True).stdout)
 
     def daemon_pid(self):
         """The process that owns org.freedesktop.secrets, or None."""
