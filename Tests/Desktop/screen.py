@@ -10,7 +10,8 @@ class Display:
 
     def __init__(self, account, session):
         self.account, self.session = account, session
-        session.run("Xvfb :5 -screen 0 640x480x24 -nolisten tcp >/dev/null 2>&1 &")
+        # It would begin anew when its last client goes, and turn away a locker that comes in that moment.
+        session.run("Xvfb :5 -screen 0 640x480x24 -nolisten tcp -noreset >/dev/null 2>&1 &")
         eventually(lambda: self._do("getdisplaygeometry").returncode == 0, 20, "the display")
 
     def type(self, line):

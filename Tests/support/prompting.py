@@ -167,13 +167,17 @@ class Screen:
     def __init__(self):
         read, write = os.pipe()
         self._pixels = tempfile.TemporaryDirectory()
-        command = ["Xvfb", "-displayfd", str(write), "-ac", "-nolisten", "tcp", "-screen", "0", "1280x1024x24",
+        # It would begin anew when its last client goes, and turn away a dialog that comes while a search for windows ends.
+        command = ["Xvfb", "-displayfd", str(write), "-ac", "-nolisten", "tcp", "-noreset", "-screen", "0", "1280x1024x24",
                    "-fbdir", self._pixels.name]
         self._server = subprocess.Popen(command, pass_fds=[write], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                         stderr=subprocess.DEVNULL)
         os.close(write)
         with os.fdopen(read) as numbers:
             self.display = f":{numbers.readline().strip()}"
+        # For a letter that no key has, as the one in PASSWORD on an American keyboard, xdotool gives it to a key for a moment. A
+        # dialog on a busy machine reads that key when it has no letter any more.
+        subprocess.run(["setxkbmap", "de"], env={**ENVIRONMENT, "DISPLAY": self.display}, check=True)
 
     def do(self, *words, text=None):
         done = subprocess.run(["xdotool", *words], env={**ENVIRONMENT, "DISPLAY": self.display, "LANG": "C.UTF-8"},
