@@ -138,7 +138,7 @@ def test_two_devices_share_a_home(session, service, other):
     """As a home that is carried from one machine to another, each with its service."""
     assert device(session) == ("host", [])
     assert readable(session) == {FREE}
-    # A search tells of them all the same, and nothing replaces them.
+    # A search returns them nevertheless, and nothing replaces them.
     stolen = session.store("new", "class", BOUND[0], CLASS, BOUND[0], check=False)
     assert stolen.returncode != 0
     fill(session, "second", "yes")
