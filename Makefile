@@ -62,23 +62,7 @@ LANGUAGES  := $(shell cat po/LINGUAS)
 CATALOGUES := $(LANGUAGES:%=.build/locale/%/LC_MESSAGES/latchkey.mo)
 
 PROGRAMS := latchkeyd latchkey-derive latchkey-prompt latchkey-deviced latchkey
-# Tests with parts of their own run three at a time; a booted system mostly waits, and five of them do. Beside those, one machine under QEMU
-# gives way. Programs type into windows and have time limits to keep: beside them is the fuzzing alone, which gives way too.
-SUITES   := Tests/Repository Tests/Integration Tests/Suites Tests/PowerCuts
-JOBS     ?= 3
-MACHINES ?= 5
-# The module's tests wait for helpers that hang, three of them for the 90 seconds that a person gets: they run beside the
-# compiler, and many at a time.
-WAITING  ?= 8
-
-# How long `make fuzz` runs, all targets together.
-FUZZ_SECONDS ?= 600
-# How often `make kills` kills the daemon. LATCHKEY_SEED chooses when, and what the clients do.
-KILLS ?= 500
-# At how many power cuts `make machine` looks, for each file system.
-CUTS ?= 1250
-
-.PHONY: help deps build module deb reproducible install uninstall translations run check test machine test-packages test-desktops bench suites table fuzz fuzz-build kills beside docs pictures lint clean
+.PHONY: help deps build module deb reproducible install uninstall translations run check test test-all bench table fuzz-build beside docs pictures lint clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -249,46 +233,19 @@ uninstall: ## remove just what `make install` laid
 run: deps build ## a throwaway session with its own vault, and a tour of it
 	Tests/Session/throwaway tour
 
-# Unit tests, and the module under libpam beside them; `failed` has the names of those that failed.
-UNIT = mkdir -p .build; $(PYTEST) -n $(WAITING) Tests/PAMModule >.build/module.log 2>&1 & module=$$!; \
-	failed=; swift test $(SWIFTFLAGS) || failed="swift-test"; \
-	wait $$module || failed="$$failed Tests/PAMModule"; cat .build/module.log
-# Every part, even if one before it failed.
-EVERY = $(UNIT); \
-	for s in $(SUITES); do $(PYTEST) -n $(JOBS) $$s || failed="$$failed $$s"; done; \
-	nice $(PYTEST) -m "not thorough" Tests/Machine >.build/machine.log 2>&1 & machine=$$!; \
-	$(PYTEST) -n $(MACHINES) Tests/Desktop || failed="$$failed Tests/Desktop"; \
-	wait $$machine || failed="$$failed Tests/Machine"; cat .build/machine.log; \
-	nice $(PYTEST) Tests/Fuzz >.build/fuzz.log 2>&1 & fuzz=$$!; \
-	$(PYTEST) Tests/Programs || failed="$$failed Tests/Programs"; \
-	wait $$fuzz || failed="$$failed Tests/Fuzz"; cat .build/fuzz.log
-# Runs the parts of $(1). What failed in them is far above by the end, so it is named once more.
-NAMED = mkdir -p .build; { $(1); test -z "$$failed" && echo "all passed" || echo "failed: $$failed"; } 2>&1 | \
-	tee .build/test.log; tail -n 1 .build/test.log | grep -qx 'all passed' || \
-	{ grep -aE '^(FAILED|ERROR) |✘|error: ' .build/test.log | tail -n 60; tail -n 1 .build/test.log; exit 1; }
-
-check: ## lint, unit tests, and the PAM module under libpam: in minutes, without root or a desktop
+check: ## formatting, unit tests, the PAM module, documents: while you work; minutes, without root or a desktop
 	@$(MAKE) -s deps PACKAGES="$(CHECK_PACKAGES)"
 	$(MAKE) lint module
-	$(PYTEST) -q Tests/Repository
-	@$(call NAMED,$(UNIT))
+	Tests/run check
 
-test: deps build ## unit tests, then the PAM module, whole programs, and a booted system (as root)
-	@$(call NAMED,$(EVERY))
+test: deps build ## each promise once, and a booted system (as root): before you hand in a change
+	swift build $(SWIFTFLAGS) --build-tests
+	Tests/run gate
 
-machine: deps build ## a whole machine under QEMU (as root): what is left in its memory, what a power cut leaves
-	$(PYTEST) -s Tests/Machine
-	LATCHKEY_CUTS=$(CUTS) $(PYTEST) -s Tests/PowerCuts
-
-test-packages: ## the packages of `make deb` in booted Debian 12 and 13 (as root): install, upgrade, remove, interruptions
-	@$(MAKE) -s deps
-	@set -- $(DEB)/*.changes; test -e "$$1" && \
-	  test -z "$$(git ls-files -z | xargs -0 -I{} find {} -maxdepth 0 -newer "$$1" 2>/dev/null | head -1)" || $(MAKE) deb
-	CI=true $(PYTEST) -n $(JOBS) Tests/Packages
-
-# One desktop after the other: each of them draws by the processor.
-test-desktops: deps build ## GNOME, Plasma, Xfce and MATE, booted (as root) and typed into; needs 7 GB below /var/tmp
-	CI=true $(PYTEST) Tests/RealDesktops
+# `make test-all PARTS="imports suites"` runs these alone; `Tests/run list` has their names.
+test-all: deps build ## everything: suites, corpora, prompters, floods, power cuts, QEMU, fuzzing, packages, desktops; hours
+	swift build $(SWIFTFLAGS) --build-tests
+	Tests/run all $(PARTS)
 
 # On a machine that does nothing else. The vaults are on the file system of /var/tmp; BENCHFLAGS=--below=DIR names another.
 bench: build ## latchkeyd beside gnome-keyring: a table of ratios, and plots in .build/bench; below 15 minutes
@@ -297,18 +254,6 @@ bench: build ## latchkeyd beside gnome-keyring: a table of ratios, and plots in 
 	$(PYTHON) Tests/Benchmark/benchmark $(BENCHFLAGS) > .build/bench/report.md
 	@cat .build/bench/report.md
 	$(PYTHON) Tests/Benchmark/plots.py .build/bench/report.md .build/bench
-
-suites: build ## other people's test suites, beside gnome-keyring as the control: prints a table
-	$(MAKE) deps PACKAGES="$(PACKAGES) $(SUITES_PACKAGES)"
-	LATCHKEY_SUITES=all $(PYTEST) Tests/Suites
-	LATCHKEY_CORPUS=2000 $(PYTEST) Tests/Integration/test_import_corpus.py Tests/Integration/test_export_corpus.py
-
-fuzz: deps build fuzz-build ## bad input for FUZZ_SECONDS (600): bus, control socket, every parser; damage of every byte
-	FUZZ_SECONDS=$(FUZZ_SECONDS) $(PYTEST) -s Tests/Fuzz
-	LATCHKEY_EVERY_BYTE=1 swift test $(SWIFTFLAGS) --filter VaultTests.DamageTests
-
-kills: deps build ## the daemon killed at KILLS (500) random moments under load: nothing acknowledged is lost
-	LATCHKEY_KILLS=$(KILLS) $(PYTEST) -s Tests/Integration/test_load.py
 
 # That package asks whether it can import Security, and which of the two is compiled first is not defined: the second time
 # ours is there for certain.

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from stopwatch import Stopwatch
 from support.account import Account
+from support.evidence import add_evidence
 from support.machine import Machine, or_skip
 
 
@@ -84,4 +85,4 @@ def pytest_runtest_makereport(item, call):
     report = (yield).get_result()
     if report.when == "call" and report.failed:
         for machine, cursor in getattr(item, "journals", []):
-            report.sections.append((f"journal of {machine.name}", machine.journal(cursor)))
+            add_evidence(report, f"journal of {machine.name}", lambda: machine.journal(cursor))

@@ -7,6 +7,8 @@ import pytest
 from support.machine import eventually
 from support.session import REPOSITORY
 
+pytestmark = pytest.mark.second_try
+
 WELL, CANNOT_LOOK, TO_FIX = 0, 1, 4
 # What the handbook shows of doctor.
 SAMPLE = (REPOSITORY / "docs/user/troubleshooting.md").read_text().splitlines()

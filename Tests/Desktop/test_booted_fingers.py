@@ -8,6 +8,8 @@ import pytest
 from support.machine import eventually
 from support.pace import seconds
 
+pytestmark = [pytest.mark.night("prompters"), pytest.mark.second_try]
+
 STATE = "/var/lib/fprint"
 SOCKET = f"{STATE}/reader"
 DROP_IN = "/etc/systemd/system/fprintd.service.d/latchkey-test.conf"

@@ -1,8 +1,11 @@
 """The notification of the first login, from the daemon that the user manager runs below its unit's system call filters."""
 
+import pytest
 from support.notifications import Notifications
 from support.session import wait_until
 from visitor import visitor
+
+pytestmark = pytest.mark.second_try
 
 STORES = (".local/share/keyrings/login.keyring", ".local/share/kwalletd/kdewallet.kwl")
 

@@ -8,6 +8,8 @@ import pytest
 from support.machine import eventually
 from support.terminal import Terminal
 
+pytestmark = pytest.mark.night("login")
+
 SECRET = "correct horse"
 NEW, THIRD = "altogether-0ther", "an0ther-again"
 ASKED = "Enter your login password: "

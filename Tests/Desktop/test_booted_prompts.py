@@ -11,6 +11,8 @@ from screen import Screen
 from support.machine import eventually
 from support.sandbox import sandboxed
 
+pytestmark = pytest.mark.second_try
+
 ASKED = "Enter your login password: "
 WRONG = "That password is not right. Try again."
 PASSPHRASE = 'Enter the passphrase of the collection "Private": '

@@ -16,6 +16,8 @@ from support.providers import (
 )
 from support.switching import away
 
+pytestmark = pytest.mark.second_try
+
 LOGINS = 2
 
 

@@ -11,6 +11,8 @@ from support.machine import Machine, eventually, make, or_skip
 from support.switching import ASIDE, await_owner, files, queue, switch
 from test_crash import await_new_daemon
 
+pytestmark = pytest.mark.second_try
+
 LOGINS = 2
 MONITOR = "exec dbus-monitor --session \"member='NameOwnerChanged',arg0='org.freedesktop.secrets'\""
 AGENT = "SSH_AUTH_SOCK=$XDG_RUNTIME_DIR/keyring/ssh"

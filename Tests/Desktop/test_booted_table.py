@@ -6,6 +6,8 @@ from support.account import Account
 from support.machine import eventually
 from visitor import fill, measured, told
 
+pytestmark = pytest.mark.night("vault")
+
 
 @pytest.fixture
 def filled(alice):

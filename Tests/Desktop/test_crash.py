@@ -3,8 +3,11 @@
 import contextlib
 from types import SimpleNamespace
 
+import pytest
 from support.control import GIVE_WAY, HELLO, OTHER_VERSION, STATUS, VERSION, Control, packet
 from support.machine import eventually
+
+pytestmark = pytest.mark.night("faults")
 
 KILL = "systemctl --user kill -s KILL latchkeyd.service"
 

@@ -7,6 +7,8 @@ import sqlite3
 import pytest
 from support.pace import seconds
 
+pytestmark = pytest.mark.night("vault")
+
 
 @pytest.fixture(autouse=True)
 def without_generations(alice):

@@ -6,6 +6,8 @@ import pytest
 from support.machine import eventually
 from visitor import CLASSES, FREE, readable, store_each
 
+pytestmark = pytest.mark.night("device")
+
 STATE = "/var/lib/latchkey"
 UNIT = "latchkey-deviced.service"
 PORT = 2321

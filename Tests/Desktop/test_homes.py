@@ -1,7 +1,10 @@
 """Where the vault is, is said by the account and by the PAM service's file, never by the environment."""
 
+import pytest
 from support.machine import eventually
 from test_install import files
+
+pytestmark = pytest.mark.second_try
 
 
 def test_environment_moves_nothing(alice):

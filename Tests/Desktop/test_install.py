@@ -7,6 +7,8 @@ import subprocess
 import pytest
 from support.machine import REPOSITORY, make
 
+pytestmark = pytest.mark.second_try
+
 LIBRARIES = "usr/lib/" + subprocess.run(["cc", "-print-multiarch"], capture_output=True, text=True).stdout.strip()
 INSTALLED = {
     "usr/bin/latchkey",

@@ -2,8 +2,11 @@
 
 import json
 
+import pytest
 from support.machine import eventually
 from visitor import CLASSES
+
+pytestmark = pytest.mark.second_try
 
 ALWAYS = ["always", "always-this-device-only"]
 IS_LOCKED = "org.freedesktop.Secret.Error.IsLocked"

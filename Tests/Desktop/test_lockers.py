@@ -13,6 +13,8 @@ import pytest
 from screen import Display, Screen
 from support.machine import REPOSITORY, eventually
 
+pytestmark = pytest.mark.second_try
+
 HERE = Path(__file__).resolve().parent
 LOCKED = "org.freedesktop.Secret.Error.IsLocked"
 WRONG = "wrong-one"

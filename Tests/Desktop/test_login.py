@@ -4,6 +4,8 @@ import pytest
 from support.machine import eventually
 from support.terminal import LoginRefused
 
+pytestmark = pytest.mark.second_try
+
 SECRET = "correct horse"
 
 

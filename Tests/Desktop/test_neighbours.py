@@ -8,6 +8,8 @@ from support.account import Account
 from support.machine import Machine, eventually, make
 from support.pace import seconds
 
+pytestmark = [pytest.mark.night("clients"), pytest.mark.second_try]
+
 GNOME_KEYRING = ("gnome-keyring", "libpam-gnome-keyring")
 OWNER = "busctl --user status org.freedesktop.secrets | sed -n 's/^Comm=//p'"
 

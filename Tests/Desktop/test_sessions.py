@@ -6,6 +6,8 @@ from test_booted_prompts import ASKED, LOOKUP, await_no_prompt, finish, pinentry
 from test_crash import KILL, await_new_daemon
 from test_lock import LOCKED, assert_open, await_locked, fill
 
+pytestmark = pytest.mark.second_try
+
 
 def await_unlocked(session):
     eventually(lambda: session.status()["state"] == "unlocked", what="the unlock")

@@ -9,6 +9,8 @@ import pytest
 from support.control import MAY_DERIVE, STATUS, Control, packet
 from support.sleeping import Sleep, await_inhibitor, prepare, undo
 
+pytestmark = pytest.mark.second_try
+
 
 def start_anew(machine):
     machine.root("systemctl", "daemon-reload")

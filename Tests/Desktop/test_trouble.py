@@ -10,6 +10,8 @@ import pytest
 from support.account import TOOLS
 from support.machine import eventually
 
+pytestmark = pytest.mark.second_try
+
 VAULTS = ["new", "created"]
 HELPER = "/usr/libexec/latchkey-derive"
 SLOW = Path(__file__).resolve().parent / "Shims/slow.c"

@@ -8,6 +8,8 @@ from support.account import Account
 from support.machine import eventually
 from visitor import BOUND, CLASSES, FREE, readable, store_each, visitor
 
+pytestmark = pytest.mark.night("device")
+
 FOREIGN = "it was stored on another device"
 # What a change of keys on any device may write, so that labels can be listed there.
 ALSO_UNDER_C = {"metadata_key_session", "checksum"}

@@ -2,7 +2,10 @@
 
 import re
 
+import pytest
 from support.machine import eventually
+
+pytestmark = pytest.mark.second_try
 
 OURS = "latchkeyd.service latchkeyd.socket latchkey-first-unlock.target"
 

@@ -9,6 +9,8 @@ from stopwatch import LOGIN, MARGIN
 from support.machine import eventually
 from support.terminal import Terminal
 
+pytestmark = pytest.mark.second_try
+
 LATE = r"pam_latchkey\(({0}):.*(did not answer in time|takes longer than a login waits)"
 
 

@@ -14,6 +14,8 @@ from support.vaultreader import ServiceKey, Vault
 from test_booted_prompts import ASKED, await_no_prompt, finish, pinentry, shown, units, waiting  # noqa: F401
 from visitor import CLASSES
 
+pytestmark = pytest.mark.second_try
+
 SERVICES = "/etc/latchkey/services"
 OPENED = [name for name in CLASSES if not name.startswith("when-")]
 CLOSED = [name for name in CLASSES if name.startswith("when-")]

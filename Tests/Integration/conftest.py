@@ -1,9 +1,9 @@
 """Makes the fixtures of session.py and clients.py known to every test here, and says more of a failure."""
 
-import contextlib
 import json
 
 import pytest
+from support.evidence import add_evidence
 from support.clients import open_peer, peer, shared_peer  # noqa: F401
 from support.logind import logind  # noqa: F401
 from support.session import new_session, session, shared_session, stage, unlocked  # noqa: F401
@@ -22,10 +22,10 @@ def pytest_runtest_makereport(item, call):
         return
     used = getattr(item, "funcargs", {})
     if "display" in used:
-        report.sections.append(("the screen", str(used["display"].screenshot())))
-    if "session" in used:
+        add_evidence(report, "the screen", lambda: used["display"].screenshot())
+    for session in (used[name] for name in ("session", "new_session", "unlocked") if name in used):
         # A test may have ended the session, or stopped its daemon.
-        with contextlib.suppress(Exception):
-            report.sections.append(("log of PAM", used["session"].pam_log[-8000:]))
-            report.sections.append(("log", used["session"].log()[-8000:]))
-            report.sections.append(("status", json.dumps(used["session"].status(), indent=1)))
+        add_evidence(report, "log of PAM", lambda: session.pam_log[-8000:])
+        add_evidence(report, "log", lambda: session.log()[-8000:])
+        add_evidence(report, "status", lambda: json.dumps(session.status(), indent=1))
+        break

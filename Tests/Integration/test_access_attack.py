@@ -11,6 +11,8 @@ from support.person import ask_on_terminals
 from support.vaultreader import Fields, argon2id, kdf
 from test_format import checksum
 
+pytestmark = pytest.mark.night("vault")
+
 
 def opens(key, sealed, associated):
     """What one key makes of a sealed value, or None."""

@@ -12,6 +12,8 @@ from support.person import Person
 from support.session import is_alive, wait_until
 from test_floods import memory
 
+pytestmark = pytest.mark.night("vault")
+
 SOURCE = pathlib.Path(__file__).with_name("Shims") / "pam_callback.c"
 DENY, PERMIT = "auth required pam_deny.so\n", "auth required pam_permit.so\n"
 STILL_LOCKED = "it is still locked: no prompt could be shown, or PAM refused to ask, as after too many wrong answers."

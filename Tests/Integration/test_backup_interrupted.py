@@ -17,6 +17,8 @@ from support.session import is_alive, wait_until
 from support.unfinished import as_root, unfinished
 from test_prompts import Person
 
+pytestmark = pytest.mark.night("faults")
+
 LARGE = 16 << 20
 
 

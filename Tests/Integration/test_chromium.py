@@ -19,6 +19,8 @@ from support.pace import seconds
 from support.peer import ITEM, Peer
 from support.session import wait_until
 
+pytestmark = [pytest.mark.night("clients"), pytest.mark.second_try]
+
 TIMEOUT = 60.0
 KEY = {"application": "chromium"}
 

@@ -7,6 +7,8 @@ import subprocess
 import pytest
 from support.clients import BEHIND, EVERY_LOCK, answer_behind_a_locker, bring_back, bring_to, run
 
+pytestmark = [pytest.mark.night("clients"), pytest.mark.second_try]
+
 # MARK: docker-credential-secretservice
 
 REGISTRY = "https://registry.example/v1/"

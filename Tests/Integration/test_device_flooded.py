@@ -13,7 +13,7 @@ from support.pace import seconds
 from support.peer import IS_LOCKED, Peer
 from support.session import wait_until
 
-pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="only root is several users")
+pytestmark = [pytest.mark.night("device"), pytest.mark.skipif(os.getuid() != 0, reason="only root is several users")]
 ROUNDS = 2
 
 

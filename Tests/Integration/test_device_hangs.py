@@ -9,6 +9,8 @@ from support.pace import seconds
 from support.session import wait_until
 from test_device import BOUND, CLASS, FREE, begin, device, fill, readable, readable_now  # noqa: F401
 
+pytestmark = pytest.mark.night("device")
+
 # How long latchkeyd waits for one answer.
 TIMEOUT = 2
 

@@ -12,6 +12,8 @@ from support.person import ask_on_terminals
 from support.session import REPOSITORY
 from support.tmux import Tmux
 
+pytestmark = pytest.mark.night("clients")
+
 EXAMPLES = REPOSITORY / "Examples"
 NAMES = sorted(path.name for path in EXAMPLES.glob("Sources/*"))
 PASSWORD, PASSPHRASE = "the password", "open sesame, please"

@@ -1,4 +1,4 @@
-"""latchkey export, a corpus into each kind of place: all of it gets there, read by another program. `make suites` takes 2,000
+"""latchkey export, a corpus into each kind of place: all of it gets there, read by another program. The part `corpora` takes 2,000
 items."""
 
 import csv
@@ -9,6 +9,8 @@ from support.corpus import COUNT, OCTETS, TEXT, TIMEOUT, items
 from support.exporting import DONE, FAILED, PARTLY, attached, database, export, fill, private_folder
 from support.foreign import PASSWORD, GnomeKeyring, KWallet, seen
 from support.importing import counts
+
+pytestmark = pytest.mark.night("imports")
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,8 @@ from support.importing import carry, counts, place, run
 from support.person import Person
 from support.session import wait_until
 
+pytestmark = [pytest.mark.night("imports"), pytest.mark.second_try]
+
 GENERIC, OCTETS = "org.freedesktop.Secret.Generic", "application/octet-stream"
 LOGINS = (
     "name,url,username,password,notes,totp,group\r\n"

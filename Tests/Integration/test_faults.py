@@ -22,6 +22,8 @@ from support.peer import COLLECTION, ITEM, ROOT, SERVICE, Failure
 from support.restoring import Restoring
 from support.session import wait_until
 
+pytestmark = pytest.mark.night("faults")
+
 FAULTS = pytest.mark.parametrize("fault", [KILL, FULL], ids=["killed", "full"])
 AFU, AKPU = "after-first-unlock", "when-passcode-set-this-device-only"
 

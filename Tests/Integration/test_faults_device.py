@@ -13,7 +13,9 @@ from support.faults import FULL, KILL, Faults, FaultySession, everywhere
 from support.session import wait_until
 from support.vaultreader import ServiceKey, Vault
 
-pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="only root moves the service's secret")
+pytestmark = [
+    pytest.mark.night("device"),
+    pytest.mark.skipif(os.getuid() != 0, reason="only root moves the service's secret")]
 FAULTS = pytest.mark.parametrize("fault", [KILL, FULL], ids=["killed", "full"])
 AKPU = "when-passcode-set-this-device-only"
 

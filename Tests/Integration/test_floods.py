@@ -15,6 +15,8 @@ from support.peer import (
 )
 from support.session import is_alive, wait_until
 
+pytestmark = pytest.mark.night("faults")
+
 ENCRYPTED = "dh-ietf1024-sha256-aes128-cbc-pkcs7"
 PUBLIC_KEY = octets(b"\2" + b"\7" * 127)
 # Of each client; with one more the oldest goes.

@@ -4,6 +4,8 @@ import pytest
 from support.clients import BEHIND, LOCKED, answer_behind_a_locker, bring_back, bring_to, python
 from support.peer import COLLECTION, DEFAULT, LOGIN, NOTHING, ROOT, SERVICE, SESSION, Failure, Peer
 
+pytestmark = [pytest.mark.night("clients"), pytest.mark.second_try]
+
 
 class GoKeyring:
     """The calls that github.com/zalando/go-keyring makes, in its order, with what it checks."""

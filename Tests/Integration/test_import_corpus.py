@@ -1,5 +1,5 @@
 """latchkey import, a corpus from each provider: all of it arrives with its times and content types, as the independent reader of the
-vault's files finds it, and a second run does nothing. `make suites` takes 2,000 items from each."""
+vault's files finds it, and a second run does nothing. The part `corpora` takes 2,000 items from each."""
 
 import csv
 import io
@@ -15,6 +15,8 @@ from support.importing import (
     DONE, KEEPASS_CUSTOM, arrived, carry, counts, encoded, gpg_home, keepass_database, keepass_entry, keepass_group, keepass_string, kept,
     place, qt_text, run, times, variant_keyring)  # fmt: skip
 from support.session import Session
+
+pytestmark = pytest.mark.night("imports")
 
 LOGIN = "org.latchkey.Login"
 ATTACHED = bytes(range(256))

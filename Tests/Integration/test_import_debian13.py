@@ -6,6 +6,8 @@ import pytest
 from support.foreign import PASSWORD, seen
 from support.importing import DONE, FAILED, arrived, carry, counts, encoded, run
 
+pytestmark = [pytest.mark.night("imports"), pytest.mark.second_try]
+
 FILES = pathlib.Path(__file__).with_name("ForeignFiles")
 CORPUS = "org.example.Corpus"
 WALLET = "Fol\u00e4"

@@ -8,6 +8,8 @@ from support.foreign import PASSWORD
 from support.importing import (
     DONE, FAILED, PARTLY, counts, keepass_database, keepass_entry, keepass_group, keepass_string, place, report, run)  # fmt: skip
 
+pytestmark = pytest.mark.night("imports")
+
 XML = ("<?xml version='1.0' encoding='UTF-8'?><KeePassFile><Meta><Generator>test</Generator></Meta><Root>"
        + keepass_group(1, "Passwords", keepass_entry(10, keepass_string("Title", "one"), keepass_string("Password", "the secret")))
        + "</Root></KeePassFile>")  # fmt: skip

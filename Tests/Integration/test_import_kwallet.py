@@ -12,6 +12,8 @@ from support.importing import DONE, FAILED, PARTLY, carry, counts, encoded, gpg_
 from support.pace import seconds
 from support.session import Session, wait_until
 
+pytestmark = [pytest.mark.night("imports"), pytest.mark.second_try]
+
 FOLDER = ".local/share/kwalletd"
 NO_SERVICE = 3
 COLLECTION = "kdewallet"

@@ -7,6 +7,8 @@ from support.importing import (
     DONE, FAILED, KEEPASS_CUSTOM, PARTLY, arrived, counts, encoded, gpg_home, keepass_database, keepass_entry, keepass_group, keepass_string,
     kept, place, run, state, times)  # fmt: skip
 
+pytestmark = [pytest.mark.night("imports"), pytest.mark.second_try]
+
 WIDE = "\u00e4\u6f22\U0001f511"
 LOGIN = "org.latchkey.Login"
 

@@ -1,7 +1,10 @@
 """latchkey import oo7: keyrings of version 1, by libsecret's own file backend, and as oo7 writes them."""
 
+import pytest
 from support.foreign import PASSWORD, seen
 from support.importing import DONE, FAILED, PARTLY, arrived, carry, counts, place, run, state, variant_keyring
+
+pytestmark = pytest.mark.night("imports")
 
 FOLDER = ".local/share/keyrings/v1"
 APP = "org.example.App"

@@ -4,11 +4,14 @@ Secret Service does not tell of other entries stays behind, with the command tha
 import pathlib
 import subprocess
 
+import pytest
 from support.exporting import fill
 from support.foreign import KWallet, KeePassXC, OtherHome, seen
 from support.importing import (
     DONE, PARTLY, arrived, counts, encoded, keepass_entry, keepass_string, kept, qt_text, report, run)  # fmt: skip
 from support.pace import seconds
+
+pytestmark = [pytest.mark.night("imports"), pytest.mark.second_try]
 
 STRIPPING = pathlib.Path(__file__).parents[1] / "support/strippingprovider.py"
 TEXT, OCTETS = "text/plain", "application/octet-stream"

@@ -13,6 +13,8 @@ from support.pace import seconds
 from support.person import Person
 from support.session import wait_until
 
+pytestmark = pytest.mark.night("vault")
+
 
 @pytest.fixture
 def session(open_peer, shared_session):

@@ -7,6 +7,7 @@ test_keychain_conformance_calls.py.
 
 import dataclasses
 
+import pytest
 from support.conformance import (
     ANYTHING, FIRST, LOCKED, NO_PASSWORD, SCREEN, UNLOCKED, Has, Kept, Keys, add, by, copy, delete, genp, inet, row,
     rows, seen, tried, update,
@@ -28,6 +29,8 @@ from support.program import (
     merged,
     secret,
 )
+
+pytestmark = pytest.mark.night("clients")
 
 NO_SUCH_CLASS = -25306
 NO_SUCH_ATTRIBUTE = -25303

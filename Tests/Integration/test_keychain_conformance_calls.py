@@ -6,6 +6,7 @@ As in test_keychain_conformance.py. How often the person is asked is part of eac
 import subprocess
 import textwrap
 
+import pytest
 from support.conformance import (
     CANCELS, GIVES, LOCKED, MISTAKES, SCREEN, UNLOCKED, Has, Kept, add, by, context, copy, delete, genp, inet,
     invalidated, row, rows, tried, update, using,
@@ -34,6 +35,8 @@ from support.program import (
     octets,
     secret,
 )
+
+pytestmark = pytest.mark.night("clients")
 
 UNIMPLEMENTED = -4
 GENERIC = {"class": "genp"}

@@ -1,5 +1,6 @@
 """Rows of the SecItem functions where one code has several causes: the text for it names the cause, and what to do."""
 
+import pytest
 from support.conformance import (
     FIRST, GIVES, LOCKED, SCREEN, UNLOCKED, add, context, copy, delete, genp, invalidated, row, rows, says, silent, tried,
     update, using,
@@ -7,6 +8,8 @@ from support.conformance import (
 from support.program import (
     ALL, AUTH_FAILED, CANCELED, DATA, FAIL, MISSING_ENTITLEMENT, NOT_ALLOWED, NOT_AVAILABLE, NOT_FOUND, keychain_caller, secret,  # noqa: F401
 )
+
+pytestmark = pytest.mark.night("clients")
 
 UNIMPLEMENTED = -4
 PRESENCE = {"accc": {"control": "ak", "flags": 1}}

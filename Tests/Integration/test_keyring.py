@@ -4,6 +4,8 @@ import pytest
 from support.clients import BEHIND, EVERY_LOCK, answer_behind_a_locker, bring_back, bring_to, script
 from support.peer import ITEM
 
+pytestmark = pytest.mark.second_try
+
 KEYRING = """
 import keyring, keyring.backends.SecretService
 keyring.set_keyring(keyring.backends.SecretService.Keyring())

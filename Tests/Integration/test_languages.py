@@ -11,6 +11,8 @@ from support.session import BUS, wait_until
 from test_doctor import machine as healthy  # noqa: F401 (a fixture)
 from test_switch import machine as providers  # noqa: F401 (a fixture)
 
+pytestmark = pytest.mark.night("languages")
+
 # Names that are the same in every language: of programs, classes, units, states of doctor and so on.
 SAME = [
     "latchkey", "latchkeyd", "login", "service", "mail", "TPM", "vault.db", "keybag", "Secret Service", "when-unlocked",

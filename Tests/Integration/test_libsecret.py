@@ -3,6 +3,8 @@
 import pytest
 from support.clients import LOCKED, answer_behind_a_locker, bring_back, bring_to, script
 
+pytestmark = pytest.mark.second_try
+
 LIBSECRET = """
 import gi
 gi.require_version("Secret", "1")

@@ -11,6 +11,8 @@ from support.pace import seconds
 from support.peer import ITEM, LIMIT, LOGIN, NOTHING, PROPERTIES, ROOT, SERVICE, Peer
 from test_locked_items import answered  # noqa: F401
 
+pytestmark = pytest.mark.night("clients")
+
 PROGRAM = pathlib.Path(__file__).with_name("libsecret_program.py").read_text()
 
 

@@ -4,6 +4,8 @@ import pytest
 from support.clients import BEHIND, LOCKED, Conversation, bring_back, bring_to, script
 from support.peer import LOGIN, ROOT, SERVICE, SESSION_COLLECTION
 
+pytestmark = [pytest.mark.night("clients"), pytest.mark.second_try]
+
 OBJECTS = """
 import gi
 gi.require_version("Secret", "1")

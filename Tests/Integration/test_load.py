@@ -1,13 +1,16 @@
 """Random kills of the daemon under load: whatever was acknowledged is there, and nothing is half done.
 
-LATCHKEY_KILLS: how many; `make kills` runs 500. LATCHKEY_SEED: what a failure told, for the same again.
+LATCHKEY_KILLS: how many; the part `kills` has 500. LATCHKEY_SEED: what a failure told, for the same again.
 """
 
 import os
 import random
 
+import pytest
 from support.faults import QuickSession
 from support.load import Load
+
+pytestmark = pytest.mark.night("faults")
 
 
 def test_killed_at_random(stage, capsys):

@@ -15,7 +15,9 @@ from support.vaultreader import Vault
 from test_access_stacks import DENY, prompters, stack
 from test_memory import set_tunables, tunables
 
-pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="reading another process's memory needs root")
+pytestmark = [
+    pytest.mark.night("vault"),
+    pytest.mark.skipif(os.getuid() != 0, reason="reading another process's memory needs root")]
 
 # A client that has an item unlocked, says so, and does not read it before it is told to.
 HOLDER = """

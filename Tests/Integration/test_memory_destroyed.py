@@ -17,7 +17,9 @@ from support.session import wait_until
 from support.vaultreader import APPLICATION, DeviceKey, ServiceKey, Unreadable, Vault, machine_identity
 from test_memory import ENCRYPTED, memory  # noqa: F401 (a fixture)
 
-pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="reading another process's memory needs root")
+pytestmark = [
+    pytest.mark.night("vault"),
+    pytest.mark.skipif(os.getuid() != 0, reason="reading another process's memory needs root")]
 
 AKPU, FREE = "when-passcode-set-this-device-only", "when-unlocked"
 SIZES = (48, 5000, 16 << 20)

@@ -3,8 +3,11 @@
 import re
 import shutil
 
+import pytest
 from support.session import wait_until
 from support.unerased import leave_memory
+
+pytestmark = pytest.mark.night("vault")
 
 
 def told(session):

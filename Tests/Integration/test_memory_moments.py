@@ -30,7 +30,9 @@ from support.peer import LOGIN
 from support.session import wait_until
 from test_memory import ENCRYPTED, Memory, set_tunables, store_all, tunables
 
-pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="reading another process's memory needs root")
+pytestmark = [
+    pytest.mark.night("vault"),
+    pytest.mark.skipif(os.getuid() != 0, reason="reading another process's memory needs root")]
 
 ERASED = ("when-unlocked", "when-unlocked-this-device-only", "when-passcode-set-this-device-only")
 SIZES = (48, 5000, 1 << 20, 16 << 20)

@@ -6,6 +6,8 @@ from support.peer import (
     ABSENT, COLLECTION, INVALID, ITEM, LOGIN, NOTHING, ROOT, SERVICE, SESSION_COLLECTION, Failure, attributes_of,
 )
 
+pytestmark = pytest.mark.night("clients")
+
 
 def test_paths_of_nothing(open_peer):
     peer = open_peer

@@ -22,6 +22,8 @@ from support.portal import (
 )
 from support.session import wait_until
 
+pytestmark = [pytest.mark.night("clients"), pytest.mark.second_try]
+
 
 class Application:
     """A sandboxed application, as Flatpak starts them; without an id, a program outside any sandbox."""

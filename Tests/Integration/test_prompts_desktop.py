@@ -13,6 +13,8 @@ from support.pace import Limit
 from support.peer import ABSENT, ACCESS_DENIED, COLLECTION, ITEM, LOGIN, NOTHING, PROMPT, ROOT, SECRETS, SERVICE, Peer
 from support.session import wait_until
 
+pytestmark = [pytest.mark.night("prompters"), pytest.mark.second_try]
+
 ALREADY_EXISTS = "org.freedesktop.Secret.Error.AlreadyExists"
 SECRET = "what was kept"
 

@@ -10,6 +10,8 @@ from support.dialog import locker  # noqa: F401
 from support.session import is_alive, wait_until
 from support.tmux import Tmux
 
+pytestmark = [pytest.mark.night("prompters"), pytest.mark.second_try]
+
 REQUIRE = "latchkey:require"
 PASSPHRASE = "open sesame, please"
 SECRET = "what-the-bank-wants"

@@ -10,6 +10,8 @@ from support.pace import seconds
 from support.peer import COLLECTION, ITEM, ROOT, SERVICE, GLib
 from support.session import BUS, wait_until
 
+pytestmark = [pytest.mark.night("clients"), pytest.mark.second_try]
+
 # Answers each line, a list, with what it found on the screen, by way of the accessibility bus.
 READER = """
 import json, sys, warnings

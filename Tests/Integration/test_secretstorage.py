@@ -3,6 +3,8 @@
 import pytest
 from support.clients import LOCKED, answer_behind_a_locker, bring_back, bring_to, python, script
 
+pytestmark = pytest.mark.second_try
+
 STORAGE = """
 import secretstorage
 bus = secretstorage.dbus_init()

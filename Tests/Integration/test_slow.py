@@ -9,6 +9,8 @@ from support.person import ask_on_terminals
 from support.quota import quota  # noqa: F401
 from support.session import wait_until
 
+pytestmark = pytest.mark.night("faults")
+
 
 def move(process, group):
     """Lets a process, and what it starts from now on, have the group's share alone."""

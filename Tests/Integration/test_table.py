@@ -3,6 +3,8 @@
 import pytest
 from support import table
 
+pytestmark = pytest.mark.night("vault")
+
 
 def test_it_is_whole():
     written = table.written()

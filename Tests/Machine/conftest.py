@@ -5,10 +5,7 @@ import os
 
 import pytest
 from qemu import Machine, Unavailable
-
-
-def pytest_configure(config):
-    config.addinivalue_line("markers", "thorough: takes its time; `make test` leaves it out, `make machine` does not")
+from support.evidence import add_evidence
 
 
 @contextlib.contextmanager
@@ -35,4 +32,4 @@ def pytest_runtest_makereport(item, call):
     """Puts the machine's console beside a failure."""
     report = (yield).get_result()
     if report.failed and "machine" in item.funcargs:
-        report.sections.append(("console", item.funcargs["machine"].said()[-20000:]))
+        add_evidence(report, "console", lambda: item.funcargs["machine"].said()[-20000:])

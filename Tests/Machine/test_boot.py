@@ -5,7 +5,6 @@ import json
 import pytest
 from sight import lock, log_in, status, unlock
 
-pytestmark = pytest.mark.thorough
 PASSWORD = "sesame-1"
 # What the system said of logins, their module and the memory that they get.
 SAID = "journalctl -b --no-pager -o short-monotonic | grep -E 'pam_latchkey|latchkey-derive|latchkeyd|oom|Out of memory|ttyS0'"

@@ -15,7 +15,6 @@ from conftest import running
 from qemu import eventually
 from sight import INSIDE, UID, Known, Sight, add_items, assert_nothing, lock, log_in, unlock
 
-pytestmark = pytest.mark.thorough
 
 # How often more the vault is unlocked and locked: what is left by chance is not left each time.
 ROUNDS = 3

@@ -4,6 +4,7 @@ import pytest
 from packages import Packages
 from release import RELEASES, root_of
 from support.account import Account
+from support.evidence import add_evidence
 from support.machine import Machine, or_skip
 
 
@@ -75,5 +76,4 @@ def pytest_runtest_makereport(item, call):
     if report.when == "call" and report.failed:
         for name in ("machine", "bare_machine"):
             if name in item.funcargs:
-                lines = item.funcargs[name].root("journalctl", "-q", "--no-pager", "-n", "200", check=False).stdout
-                report.sections.append((f"journal of {name}", lines))
+                add_evidence(report, f"journal of {name}", item.funcargs[name].last_lines)

@@ -1,6 +1,6 @@
 """The power is cut while a vault is written: whatever was acknowledged is there, and nothing is half done.
 
-LATCHKEY_CUTS: how many states of the disk are looked at for each file system; `make machine` looks at 1,250. LATCHKEY_SEED: what a
+LATCHKEY_CUTS: how many states of the disk are looked at for each file system; the part `cuts` looks at 1,250. LATCHKEY_SEED: what a
 failure told, for the same again.
 """
 

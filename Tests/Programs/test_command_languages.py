@@ -9,6 +9,8 @@ from support.languages import MARKED, PLACEHOLDER, REPOSITORY, compile_catalogue
 from support.standin import declined, status
 from test_command import FAILED, person  # noqa: F401 (a fixture)
 
+pytestmark = pytest.mark.night("languages")
+
 SEALED = 0
 PER_STATUS = 12  # of Status.listLimit
 

@@ -13,7 +13,7 @@ from support.deviced import DAEMON, DONE, IDENTITY, NOBODY, SHARE, WRAP, Peer, c
 from support.floods import CONNECT, ERASER, HALVES, LIMIT, REQUESTS, UNKNOWN, ask, flood
 from support.pace import seconds
 
-pytestmark = as_root
+pytestmark = [pytest.mark.night("faults"), as_root]
 
 
 def test_an_honest_users_requests_are_all_answered(service):

@@ -20,6 +20,8 @@ from support.deviced import (  # noqa: F401
     tpm,
 )  # fmt: skip
 
+pytestmark = pytest.mark.night("faults")
+
 
 @pytest.fixture(scope="module")
 def killer(tmp_path_factory):

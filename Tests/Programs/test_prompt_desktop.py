@@ -13,6 +13,8 @@ from support.standin import (
     ACCEPTED, COLLECTION, DISMISSED, ITEM, NEW_ITEM_PASSPHRASE, NEW_PASSPHRASE, UNAVAILABLE, WRONG_ANSWERS,
 )
 
+pytestmark = [pytest.mark.night("prompters"), pytest.mark.second_try]
+
 GNOME = "org.gnome.keyring.SystemPrompter"
 GCR_PROMPTER = "/usr/libexec/gcr-prompter"
 ASKED = "Enter your login password: "

@@ -11,6 +11,8 @@ from support.standin import (
     ACCEPTED, COLLECTION, DISMISSED, ITEM, ITEM_ACCESS, LOGIN, NEW_ITEM_PASSPHRASE, NEW_PASSPHRASE,
 )
 
+pytestmark = [pytest.mark.night("languages"), pytest.mark.second_try]
+
 NEW_VAULT, LOGIN_ADVICE = 7, 8
 PASSPHRASE = 1 << 31
 CTRL_C = "\x03"

@@ -9,6 +9,7 @@ import pytest
 import xsessions
 from support.account import Account
 from support.debianroot import root_of
+from support.evidence import add_evidence
 from support.machine import INSIDE, Machine, make, or_skip
 
 FOLDER = Path(__file__).parent
@@ -96,6 +97,5 @@ def pytest_runtest_makereport(item, call):
     report = (yield).get_result()
     shown = item.funcargs.get("any_desktop")
     if report.when != "teardown" and report.failed and shown is not None:
-        report.sections.append(("the screen", shown.picture_of_failure(item.originalname)))
-        lines = shown.machine.root("journalctl", "-q", "--no-pager", "-n", "200", check=False).stdout
-        report.sections.append(("journal", lines))
+        add_evidence(report, "the screen", lambda: shown.picture_of_failure(item.originalname))
+        add_evidence(report, "journal", shown.machine.last_lines)

@@ -60,6 +60,6 @@ def test_every_picture_is_shown_by_a_document():
 
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.png")), ids=lambda path: path.name)
 def test_a_photograph_is_small(path):
-    """What `make test-desktops` took, cut to the window."""
+    """What `make test-all PARTS=desktops` took, cut to the window."""
     content = path.read_bytes()
     assert content.startswith(b"\x89PNG") and len(content) < 150_000

@@ -1,6 +1,6 @@
 """Fixtures of the suites, and the table that is printed at the end of a run.
 
-LATCHKEY_SUITES=all, which `make suites` sets, adds the suites that need a compiler of their own language, and runs
+LATCHKEY_SUITES=all, which `make test-all PARTS=all-suites` sets, adds the suites that need a compiler of their own language, and runs
 every suite against gnome-keyring as well.
 """
 

@@ -5,10 +5,10 @@ import os
 
 import pytest
 
-# All suites, and the control, as `make suites` runs them.
+# All suites, and the control, as `make test-all PARTS=all-suites` runs them.
 ALL = os.environ.get("LATCHKEY_SUITES") == "all"
 
-needs_all = pytest.mark.skipif(not ALL, reason="runs in `make suites`")
+needs_all = pytest.mark.skipif(not ALL, reason="runs in `make test-all PARTS=all-suites`")
 
 
 @dataclasses.dataclass(frozen=True)

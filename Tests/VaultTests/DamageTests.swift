@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Damage")
 struct DamageTests {
-  /// Every byte takes minutes: without LATCHKEY_EVERY_BYTE, which `make fuzz` sets, it is every one of the header, and some
+  /// Every byte takes minutes: without LATCHKEY_EVERY_BYTE, which the part `damage` sets, it is every one of the header, and some
   /// of the rest.
   private static let everyByte = getenv("LATCHKEY_EVERY_BYTE") != nil
 

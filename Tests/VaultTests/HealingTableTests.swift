@@ -7,7 +7,7 @@ import Testing
 
 @testable import LatchkeyVault
 
-/// What becomes of each file of a vault, however it is damaged: a table that `make test` shows.
+/// What becomes of each file of a vault, however it is damaged: a table that the test prints.
 ///
 /// The vault has items that are in a generation, items that are newer, changed ones and deleted ones, and a log that is not empty. In each
 /// case everything that was acknowledged is there, or the outcome counts it.

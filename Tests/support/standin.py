@@ -6,6 +6,7 @@ import socket
 import struct
 import threading
 
+from support.pace import seconds
 from support.wire import MESSAGES, codes, constant, order, raw_values
 
 VERSION, GIVE_WAY, OTHER_VERSION, DECLINED = map(constant, ("version", "giveWay", "otherVersion", "declined"))
@@ -119,7 +120,7 @@ class Daemon:
         self.may_rotate, self.needed = bytes([VERSION, MAY_ROTATE]), bytes([VERSION, NEEDED_EPOCH]) + struct.pack("<I", 1)
         self.may_derive = bytes([VERSION, MAY_DERIVE])
         self.hellos, self.deliveries, self.packets, self.problems = [], [], [], []
-        self._connections, self.replies = [], 0
+        self._connections, self.replies = {}, 0
         self.prompts, self.outcomes, self._showing = {}, {}, {}
         self.answered, self.given, self.asked, self.keys = [], [], [], []
         self.device_secret, self.destroy = None, bytes([VERSION, DESTROY]) + struct.pack("<Q", 0)
@@ -145,10 +146,12 @@ class Daemon:
             os.unlink(self.path)
 
     def hang_up(self):
-        """Ends all connections."""
-        for connection in self._connections:
+        """Ends all connections. Returns when all are closed: a client that has asked for a signal when anything comes would get
+        another one for a close that follows the shutdown."""
+        for connection, thread in list(self._connections.items()):
             with contextlib.suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
+            thread.join(seconds(10))
 
     def withdraw(self, number):
         """Ends the connection that shows the prompt."""
@@ -160,8 +163,9 @@ class Daemon:
                 connection, _ = self._listener.accept()
             except OSError:
                 return
-            self._connections.append(connection)
-            threading.Thread(target=self._serve, args=[connection], daemon=True).start()
+            thread = threading.Thread(target=self._serve, args=[connection], daemon=True)
+            self._connections[connection] = thread
+            thread.start()
 
     def _serve(self, connection):
         with connection:

@@ -1,0 +1,80 @@
+"""The parts of the test run: complete, told in Tests/README.md, and second tries only where they are allowed."""
+
+import ast
+import dataclasses
+import pathlib
+import re
+
+import pytest
+from support.parts import GATE_PARTS, NIGHT_NAMES, NIGHT_PARTS, parts_for, table
+
+REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
+TESTS = REPOSITORY / "Tests"
+TEST_FILES = sorted(TESTS.glob("*/test_*.py"))
+name_of = lambda path: str(path.relative_to(REPOSITORY))
+# What these words name is never tried a second time: races are faults there.
+PROTECTED = re.compile(r"lock(?!er)|key|memory|damage|crash|faults|peer|healing|power_cuts|kill|persist|lost|rotat")
+
+
+def marks(path):
+    """The markers in a file: (name, arguments, the test that has it or None for the whole file)."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Call) and ast.unparse(node.func).startswith("pytest.mark."):
+            yield ast.unparse(node.func).removeprefix("pytest.mark."), [ast.literal_eval(argument) for argument in node.args
+                                                                         if isinstance(argument, ast.Constant)]
+        elif isinstance(node, ast.Attribute) and ast.unparse(node).startswith("pytest.mark."):
+            yield ast.unparse(node).removeprefix("pytest.mark."), []
+
+
+def test_every_folder_with_tests_belongs_to_a_part():
+    of_parts = {name.partition("/")[0] for part in (*GATE_PARTS, *NIGHT_PARTS) for name in part.tests}
+    assert {path.parent.name for path in TEST_FILES} - {"Benchmark"} == of_parts
+
+
+def test_a_part_of_the_night_is_named_by_some_test():
+    named = {arguments[0] for path in TEST_FILES for name, arguments in marks(path) if name == "night" and arguments}
+    assert named == set(NIGHT_NAMES)
+
+
+@pytest.mark.parametrize("path", TEST_FILES, ids=name_of)
+def test_a_file_with_marked_tests_is_in_the_folders_of_their_part(path):
+    folders = {part.name: part.tests for part in NIGHT_PARTS}
+    for name, arguments in marks(path):
+        if name == "night" and arguments:
+            assert path.parent.name in folders[arguments[0]]
+
+
+def floors():
+    """The folders of Sources down to the single module or program."""
+    return sorted(folder for folder in REPOSITORY.glob("Sources/*/*") if folder.is_dir())
+
+
+@pytest.mark.parametrize("folder", floors(), ids=name_of)
+def test_a_change_of_every_module_calls_for_a_part_of_the_night(folder):
+    assert parts_for([f"{name_of(folder)}/Some.swift"])
+
+
+@pytest.mark.parametrize("part", NIGHT_PARTS, ids=lambda part: part.name)
+def test_what_calls_for_a_part_exists(part):
+    for begin in part.sources:
+        assert list(REPOSITORY.glob(f"{begin}*")), begin
+
+
+def test_no_two_parts_have_one_name():
+    names = [part.name for part in (*GATE_PARTS, *NIGHT_PARTS)]
+    assert len(set(names)) == len(names)
+
+
+def test_the_table_of_the_documentation_is_the_table_of_the_parts():
+    assert table() in (TESTS / "README.md").read_text()
+
+
+@pytest.mark.parametrize("path", TEST_FILES, ids=name_of)
+def test_what_matters_most_gets_no_second_try(path):
+    if "second_try" in {name for name, _ in marks(path)}:
+        assert not PROTECTED.search(path.stem)
+
+
+def test_every_line_of_the_second_tries_can_be_read():
+    for line in (TESTS / "second-tries.txt").read_text().splitlines():
+        assert line.startswith("#") or re.fullmatch(r"\d{4}-\d\d-\d\d \S+ \S+/test_\w+\.py::.+", line), line

@@ -1,0 +1,59 @@
+"""The record of a run, for those who did not watch it (a pytest plugin).
+
+With `--record FILE`, each test that begins and each outcome is a line of JSON in FILE, written at once: whoever reads it later
+knows what failed and what was under way, however the run ended.
+"""
+
+import json
+
+
+def pytest_addoption(parser):
+    parser.addoption("--record", metavar="FILE", help="a file for one line of JSON for each test that begins or ends")
+
+
+def pytest_configure(config):
+    # The workers of xdist report to the process that started them, which writes alone.
+    if config.getoption("--record") and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Record(config.getoption("--record")), "record")
+
+
+class Record:
+    """One run's file."""
+
+    def __init__(self, path):
+        self.file = open(path, "w", encoding="utf-8")
+
+    def _write(self, **line):
+        self.file.write(json.dumps(line) + "\n")
+        self.file.flush()
+
+    def pytest_runtest_logstart(self, nodeid):
+        self._write(begins=nodeid)
+
+    def pytest_runtest_logreport(self, report):
+        # What passed is told by its call, what was skipped by its setup or its call; a failure is told whenever it happens.
+        if report.failed or report.skipped or report.when == "call":
+            self._write(
+                test=report.nodeid, outcome=report.outcome, when=report.when, seconds=round(report.duration, 2),
+                reason=reason_of(report), second_try="second_try" in report.keywords)
+
+    def pytest_collectreport(self, report):
+        if report.failed:
+            self._write(test=report.nodeid, outcome="failed", when="collect", seconds=0, reason=reason_of(report), second_try=False)
+
+
+def reason_of(report):
+    """Why it did not pass, in one line."""
+    if report.passed:
+        return ""
+    crash = getattr(report.longrepr, "reprcrash", None)
+    if crash is not None:
+        text = crash.message
+    elif isinstance(report.longrepr, tuple):
+        text = report.longrepr[2]
+    else:
+        text = str(report.longrepr or "no reason was given")
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    # An error that pytest only passes on is explained in its last line, an assertion in its first.
+    line = (lines[0] if crash is not None else lines[-1]) if lines else "no reason was given"
+    return line[:300]

@@ -1,0 +1,168 @@
+"""One part of the run while it runs, and what became of it."""
+
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+from support.pace import seconds
+from support.parts import PYTEST
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+FOLDER = REPOSITORY / ".build/test"
+TESTROOT = REPOSITORY / "Tests/Session/testroot"
+# A part that takes this many times as long as it should hangs.
+HANGING = 6
+
+
+class Failure:
+    """A test that failed, or a part that died, and why."""
+
+    def __init__(self, part, name, reason, second_try=False):
+        self.part, self.name, self.reason, self.second_try = part, name, reason, second_try
+
+    def __str__(self):
+        return f"{self.name}: {self.reason}"
+
+
+class PartRun:
+    """A part's process. Its output goes to a file; `finish` reads from files alone what became of it."""
+
+    def __init__(self, part, select, only=(), suffix=""):
+        self.part, self.only = part, only
+        FOLDER.mkdir(parents=True, exist_ok=True)
+        self.log = FOLDER / f"{part.name}{suffix}.log"
+        self.record = FOLDER / f"{part.name}{suffix}.jsonl"
+        self.record.unlink(missing_ok=True)
+        self.select = select
+        self.passed = self.failed = self.skipped = 0
+        self.failures, self.reasons_to_skip = [], {}
+        self.process = None
+        self.seconds = 0.0
+        self.is_too_late = False
+
+    # While it runs
+
+    @property
+    def is_pytest(self):
+        return not self.part.command
+
+    def start(self):
+        """Starts it in a process group of its own."""
+        self.begun = time.monotonic()
+        environment = os.environ | dict(self.part.environment)
+        self.process = subprocess.Popen(
+            self.command_line(), cwd=REPOSITORY, env=environment, stdin=subprocess.DEVNULL,
+            stdout=self.log.open("w"), stderr=subprocess.STDOUT, start_new_session=True)
+
+    def command_line(self):
+        """The program and its arguments, in the tests' root where the part belongs there."""
+        if self.is_pytest:
+            tests = self.only or [f"Tests/{name}" for name in self.part.tests]
+            workers = min(self.part.workers, max(len(self.only), 1)) if self.only else self.part.workers
+            command = [*PYTEST, "--record", self.record, *self.part.options, *tests]
+            command += ["-n", workers] if workers > 1 else []
+            command += ["--part", self.select] if self.select else []
+        else:
+            command = list(self.part.command)
+        if self.part.in_root and os.geteuid() == 0:
+            packages = ["--with", self.part.packages] if self.part.packages else []
+            command = [TESTROOT, *packages, "--", *command]
+        return [str(word) for word in command]
+
+    def poll(self):
+        """Whether it has ended. A part that hangs is ended."""
+        if self.process.poll() is None:
+            if time.monotonic() - self.begun < seconds(self.part.minutes * 60 * HANGING / 3):
+                return False
+            self.is_too_late = True
+            self.end()
+        self.process.wait()
+        # What it left running would disturb the others.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.seconds = time.monotonic() - self.begun
+        return True
+
+    def end(self):
+        """Ends it with everything in its group: first by the signal that lets pytest clean up."""
+        for number, patience in ((signal.SIGINT, 60), (signal.SIGKILL, 60)):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.process.pid, number)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(patience)
+                return
+
+    # What became of it
+
+    def finish(self):
+        """Reads the record, and notes whatever it does not explain as a failure of the part itself."""
+        output = self.log.read_text(errors="replace")
+        unfinished = self._read_record() if self.is_pytest else self._read_swift(output)
+        status = self.process.returncode
+        ended = f"ended with signal {-status}" if status < 0 else f"ended with status {status}"
+        if self.is_too_late:
+            ended = f"was ended after {self.seconds / 60:.0f} minutes"
+        # pytest: 0 all passed, 1 some failed, 5 nothing was selected.
+        explained = status == 0 or (status == 1 and self.failures) or (status == 5 and self.is_pytest)
+        if not explained or self.is_too_late or unfinished:
+            under_way = f"; under way: {', '.join(sorted(unfinished)[:5])}" if unfinished else ""
+            last = next((line.strip() for line in reversed(output.splitlines()) if line.strip()), "it printed nothing")
+            done = self.passed + self.failed + self.skipped
+            self.failures.append(
+                Failure(self.part, f"part {self.part.name}", f"{ended} after {done} tests{under_way}; last line: {last[:200]}"))
+            self.failed += 1
+        return self
+
+    def _read_record(self):
+        """Counts outcomes. Returns the tests that began and of which nothing is told."""
+        begun, told, failed = set(), set(), {}
+        for line in self._lines():
+            if "begins" in line:
+                begun.add(line["begins"])
+                continue
+            name, outcome = line["test"], line["outcome"]
+            told.add(name)
+            if outcome == "failed":
+                failed.setdefault(name, line)
+            elif outcome == "skipped":
+                self.skipped += 1
+                self.reasons_to_skip[line["reason"]] = self.reasons_to_skip.get(line["reason"], 0) + 1
+            elif name not in failed:
+                self.passed += 1
+        for name, line in failed.items():
+            # One that passed, and failed while it was cleaned up, has been counted.
+            self.passed -= line["when"] == "teardown"
+            self.failures.append(Failure(self.part, name, line["reason"], line["second_try"]))
+        self.failed = len(failed)
+        return begun - told
+
+    def _lines(self):
+        if not self.record.exists():
+            return
+        for line in self.record.read_text(errors="replace").splitlines():
+            # The last one is cut off if the process was killed.
+            with contextlib.suppress(ValueError):
+                yield json.loads(line)
+
+    def _read_swift(self, output):
+        """The same from what `swift test` prints: Swift Testing has no record that survives a trap."""
+        if self.part.command[0] != "swift":
+            self.passed = int(self.process.returncode == 0)
+            return set()
+        begun = set(re.findall(r"^◇ Test (.+) started\.$", output, re.M))
+        passed = set(re.findall(r"^✔ Test (.+?) (?:with \d+ test cases? )?passed after", output, re.M))
+        failed = set(re.findall(r"^✘ Test (.+?) (?:with \d+ test cases? )?failed after", output, re.M))
+        skipped = set(re.findall(r"^➜ Test (.+?) skipped", output, re.M))
+        for name in sorted(failed):
+            reason = re.search(rf"^✘ Test {re.escape(name)} recorded an issue(?: with .+?)? at (.+)$", output, re.M)
+            self.failures.append(Failure(self.part, name, reason[1][:300] if reason else "no reason was given"))
+        self.passed, self.failed, self.skipped = len(passed), len(failed), len(skipped)
+        if not begun and (error := re.search(r"error: .*", output)):
+            self.failures.append(Failure(self.part, "swift test", error[0][:300]))
+            self.failed += 1
+        return {name for name in begun - passed - failed - skipped if not name.startswith("run with")}

@@ -1,0 +1,130 @@
+"""The parts of the test run: what each proves, how it is started, what it takes, and which sources call for it.
+
+`make test` runs the parts of the gate, and `make test-all` every part. `.ci/run` runs the gate, and then those other parts
+whose sources a change touches. A test without the marker `night` belongs to the gate. `night("NAME")` puts it into the part of
+that name. The parts at the end of the list have folders or commands of their own.
+"""
+
+import dataclasses
+
+GATE = "gate"
+PYTEST = ("/usr/bin/python3", "-m", "pytest", "-p", "no:cacheprovider", "-q")
+
+# What every test of whole programs depends on.
+ALL_SOURCES = ("Sources/", "Package.swift", "Makefile", "Tests/support/", "Tests/Session/", "pam/", "dbus/", "rules/")
+CLIENT = ("Sources/Programs/latchkey/", "Sources/Import/", "Sources/Wire/", "Sources/System/")
+PROMPTS = (
+    "Sources/Desktop/Prompt", "Sources/Programs/latchkey-prompt/", "Sources/System/PAMClient/", "Sources/System/Gettext/",
+    "Tests/support/dialog.py", "Tests/support/prompting.py", "Tests/support/display.py")
+LOGIN = (
+    "Sources/PAM/", "Sources/Programs/latchkey-derive/", "Sources/C/CHelper/", "Sources/C/CPAM", "Sources/Vault/Keybag/",
+    "Sources/Desktop/SessionState/", "pam/")
+DAEMON = ("Sources/Desktop/Daemon/", "Sources/Desktop/SecretService/", "Sources/Vault/", "Sources/Programs/latchkeyd/", "dbus/")
+DEVICE = ("Sources/Programs/latchkey-deviced/", "Sources/Vault/DeviceStore/", "Sources/Wire/DeviceService/", "Sources/System/TSS/")
+
+
+@dataclasses.dataclass(frozen=True)
+class Part:
+    """One process of the run, and what it proves."""
+
+    name: str
+    # For the table in Tests/README.md.
+    proves: str
+    # Folders of `Tests`, or single files.
+    tests: tuple[str, ...]
+    # What it takes on two quiet cores, by itself, when everything is built.
+    minutes: float
+    # The beginnings of the paths that call for it when they change. Its own tests do, too.
+    sources: tuple[str, ...] = ()
+    # How many of its tests run at a time on two cores: most of them wait for other processes.
+    workers: int = 1
+    # Whether only the tests with its marker are meant. Else it has everything in its folders.
+    marked: bool = False
+    options: tuple[str, ...] = ()
+    environment: tuple[tuple[str, str], ...] = ()
+    # Targets of the Makefile that come before it.
+    targets: tuple[str, ...] = ()
+    # Debian packages that the tests' root gets for this part alone.
+    packages: str = ""
+    # Whether it runs in the tests' own root, where desktop programs are.
+    in_root: bool = True
+    # A program instead of pytest.
+    command: tuple[str, ...] = ()
+
+
+# Those that take longest begin first.
+GATE_PARTS = (
+    Part("desktop", "A booted Debian: login, lock, sleep, sessions, logout, lockers, installation", ("Desktop",), 6, workers=5),
+    Part("integration", "`latchkeyd` on a session bus: other people's clients, items, classes, prompts, backup", ("Integration",), 6, workers=3),
+    Part("unit", "Each module of `Sources` without a session", (), 2, in_root=False, command=("swift", "test")),
+    Part("programs", "Each program as a process, beside a stand-in for the daemon", ("Programs",), 3, workers=3),
+    Part("module", "The PAM module in the real libpam", ("PAMModule",), 1, workers=6),
+    Part("repository", "Documents, lists, translations, floors", ("Repository",), 0.5, workers=2),
+    Part("power", "A vault after a power cut, at a few cuts", ("PowerCuts",), 1, workers=2),
+)
+
+# In order of worth: `.ci/run` begins with the first that a change calls for.
+NIGHT_PARTS = (
+    Part("login", "Every failure of a login and of a password change, at every entry point",
+         ("PAMModule", "Programs", "Integration", "Desktop"), 6, LOGIN, workers=4, marked=True),
+    Part("vault", "Rows, rotation, generations, healing and backups in every combination", ("Integration", "Programs", "Desktop"), 6,
+         DAEMON, workers=3, marked=True),
+    Part("device", "The device key service: its TPM, floods, its end at every moment", ("Programs", "Integration", "Desktop"), 4,
+         DEVICE, workers=3, marked=True),
+    Part("prompters", "Real prompters on a screen and on terminals", ("Integration", "Programs", "Desktop"), 6, PROMPTS, workers=3,
+         marked=True),
+    Part("clients", "Browsers, Seahorse, credential helpers, every row of the Keychain Services conformance",
+         ("Integration", "Desktop"), 8, (*DAEMON, "Sources/KeychainServices/", "Sources/Wire/SecretClient/"), workers=3, marked=True),
+    Part("imports", "Imports and exports of every program, with real files", ("Integration", "Programs"), 6, CLIENT, workers=3,
+         marked=True),
+    Part("faults", "Floods, full disks, kills, slow disks", ("Integration", "Programs", "Desktop"), 5, (*DAEMON, *LOGIN), workers=2,
+         marked=True),
+    Part("languages", "Every text in languages that nobody speaks", ("Integration", "Programs"), 3, ("po/", *PROMPTS, *CLIENT),
+         workers=3, marked=True),
+    Part("suites", "Test suites of other clients, unchanged", ("Suites",), 3, DAEMON, workers=2),
+    Part("cuts", "A vault after a power cut, at 2,500 cuts of ext4 and btrfs", ("PowerCuts",), 8,
+         ("Sources/Vault/", "Sources/System/SQLite/", "Tests/PowerCuts/"), workers=2, environment=(("LATCHKEY_CUTS", "1250"),)),
+    Part("fuzz", "No input crashes a parser or the daemon", ("Fuzz",), 12, ALL_SOURCES[:1], targets=("fuzz-build",),
+         environment=(("FUZZ_SECONDS", "300"),)),
+    Part("packages", "The Debian packages in booted Debian 12 and 13", ("Packages",), 12,
+         ("debian/", "packaging/", "pam/", "dbus/", "Makefile", "Sources/Desktop/ProviderSwitch/"), workers=3, targets=("deb",),
+         environment=(("CI", "true"),)),
+    Part("machine", "A whole machine under QEMU: what is left in its memory", ("Machine",), 20,
+         (*LOGIN, "Sources/System/Sodium/", "Sources/System/ErasedMappings/", "Tests/Machine/")),
+    Part("desktops", "GNOME, Plasma, Xfce and MATE, booted and typed into", ("RealDesktops",), 25,
+         (*PROMPTS, "Sources/Desktop/SessionState/"), environment=(("CI", "true"),)),
+    Part("beside", "The client library and swift-certificates in one program", (), 8,
+         ("Package.swift", "Sources/KeychainServices/", "Tests/SecurityBeside/"), in_root=False, command=("make", "beside")),
+    Part("corpora", "2,000 items from each provider, in and out", ("Integration/test_import_corpus.py", "Integration/test_export_corpus.py"),
+         10, ("Sources/Import/", "Sources/Programs/latchkey/"), workers=2, environment=(("LATCHKEY_CORPUS", "2000"),)),
+    Part("all-suites", "The same suites and those that need compilers, beside gnome-keyring", ("Suites",), 15, (),
+         environment=(("LATCHKEY_SUITES", "all"),),
+         packages="gir1.2-gcr-3 golang-go golang-github-docker-docker-credential-helpers-dev cargo rustc librust-secret-service-dev"),
+    Part("kills", "The daemon killed at 500 random moments under load", ("Integration/test_load.py",), 10, (),
+         environment=(("LATCHKEY_KILLS", "500"),)),
+    Part("damage", "Damage of every byte of every file", (), 10, (), in_root=False,
+         command=("swift", "test", "--filter", "VaultTests.DamageTests"), environment=(("LATCHKEY_EVERY_BYTE", "1"),)),
+)
+
+NIGHT_NAMES = tuple(part.name for part in NIGHT_PARTS if part.marked)
+
+
+def parts_for(paths):
+    """The parts of the night that a change of these files calls for, in order of worth."""
+    touched = lambda part: any(path.startswith(begin) for path in paths for begin in (*part.sources, *own_tests(part)))
+    return [part for part in NIGHT_PARTS if touched(part)]
+
+
+def own_tests(part):
+    """The folders and files that a part has to itself."""
+    return () if part.marked else tuple(f"Tests/{name}{'' if name.endswith('.py') else '/'}" for name in part.tests)
+
+
+def table():
+    """The table of Tests/README.md: `Tests/run table` prints it."""
+    lines = ["| part | proves | tests | runs in | minutes |", "| --- | --- | --- | --- | --- |"]
+    for run, parts in (("make test", GATE_PARTS), ("make test-all", NIGHT_PARTS)):
+        for part in parts:
+            folders = ", ".join(f"`{name}`" for name in part.tests) or f"`{' '.join(part.command)}`"
+            lines.append(f"| `{part.name}` | {part.proves} | {folders} | `{run}` | {part.minutes:g} |")
+    return "\n".join(lines)

@@ -1,0 +1,70 @@
+"""Second tries: a failed test of other people's programs runs once more, which is told and kept.
+
+`Tests/second-tries.txt` has a line `DATE COMMIT TEST` for each. A test that is there already is not tried again: the second
+time within 20 runs wants an explanation, and whoever has it removes the line. Runs are not counted; a line counts until it
+is removed, or until it is 30 days old, which is longer.
+"""
+
+import datetime
+import os
+import subprocess
+import sys
+
+from support.partrun import REPOSITORY
+
+NOTES = REPOSITORY / "Tests/second-tries.txt"
+# More in one run are a fault of the tests, of the machine or of Latchkey.
+MOST = 3
+DAYS = 30
+
+
+def noted():
+    """The names that a recent line has."""
+    names = set()
+    for line in NOTES.read_text(encoding="utf-8").splitlines():
+        if line and not line.startswith("#"):
+            date, _, name = line.split(" ", 2)
+            if datetime.date.today() - datetime.date.fromisoformat(date) <= datetime.timedelta(days=DAYS):
+                names.add(name)
+    return names
+
+
+def note(names):
+    """Adds a line for each name."""
+    head = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=REPOSITORY, capture_output=True, text=True).stdout.strip()
+    with NOTES.open("a", encoding="utf-8") as file:
+        for name in names:
+            file.write(f"{datetime.date.today()} {head or '-'} {name}\n")
+
+
+def allowed(failures):
+    """The failures that get a second try. Returns them and, for those that get none, why: a line for each."""
+    candidates, known, refused = [f for f in failures if f.second_try], noted(), []
+    for failure in candidates:
+        if failure.name in known:
+            refused.append(f"no second try for {failure.name}: it had one already, see Tests/second-tries.txt")
+    candidates = [failure for failure in candidates if failure.name not in known]
+    if len(candidates) > MOST:
+        return [], [*refused, f"no second tries: {len(candidates)} tests would need one, and {MOST} is the most"]
+    return candidates, refused
+
+
+class Load:
+    """As much work beside a second try as there was beside the first: a process that computes for each processor, and one that
+    writes to the disk."""
+
+    COMPUTES = "while True: sum(range(10000))"
+    WRITES = (
+        "import os, tempfile\n"
+        "with tempfile.TemporaryFile() as file:\n"
+        "    while True: file.seek(0); file.write(bytes(1 << 20)); file.flush(); os.fsync(file.fileno())"
+    )
+
+    def __enter__(self):
+        programs = [self.COMPUTES] * len(os.sched_getaffinity(0)) + [self.WRITES]
+        self.processes = [subprocess.Popen([sys.executable, "-c", program]) for program in programs]
+
+    def __exit__(self, *_):
+        for process in self.processes:
+            process.kill()
+            process.wait()

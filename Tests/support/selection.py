@@ -1,0 +1,42 @@
+"""Which tests a run takes (a pytest plugin).
+
+A test without the marker `night` belongs to the gate, `make test`. `night("imports")` puts a test, a case of it
+(`pytest.param(…, marks=…)`) or a whole file (`pytestmark`) into that part of `make test-all`. Without `--part` all tests run.
+
+`second_try` marks a test that drives other people's programs: Tests/run may repeat it once, and says so. Tests of locks, keys,
+memory, peers, damage or lost data never have it (Tests/Repository/test_parts.py).
+"""
+
+import pytest
+from support.parts import GATE, NIGHT_NAMES
+
+
+def pytest_addoption(parser):
+    parser.addoption("--part", metavar="NAME", help=f"only the tests of this part of the run: {GATE}, or one of Tests/support/parts.py")
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "night(part): runs in that part of `make test-all`, not in `make test`")
+    config.addinivalue_line("markers", "second_try: drives other people's programs; may be repeated once, which is told")
+
+
+def part_of(item):
+    """The part that a test belongs to. The nearest marker counts."""
+    mark = item.get_closest_marker("night")
+    if mark is None:
+        return GATE
+    (name,) = mark.args
+    if name not in NIGHT_NAMES:
+        raise pytest.UsageError(f"{item.nodeid}: there is no part {name!r} in Tests/support/parts.py")
+    return name
+
+
+def pytest_collection_modifyitems(config, items):
+    parts = {item: part_of(item) for item in items}
+    wanted = config.getoption("--part")
+    if wanted is None:
+        return
+    left_out = [item for item in items if parts[item] != wanted]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if parts[item] == wanted]
