@@ -7,6 +7,8 @@ from support.peer import INVALID, IS_LOCKED, ITEM, NOT_SUPPORTED, NOTHING, ROOT,
 from support.person import Person
 from support.session import wait_until
 
+pytestmark = pytest.mark.night("vault")
+
 ACCESS = "org.latchkey.Item"
 CLIENT = "org.latchkey.Service"
 ALLOW = "auth required pam_permit.so\naccount required pam_permit.so\n"

@@ -225,6 +225,7 @@ def test_what_is_no_backup(unlocked):
         assert done.returncode == FAILED and said in done.stderr, f"{file}: {done.stderr}"
 
 
+@pytest.mark.night("vault")
 def test_a_cost_that_is_too_much_for_this_machine(unlocked):
     header = bytes.fromhex(VECTORS[0]["file"])[:52] + struct.pack("<IQ", 10, 1 << 30)
     header += bytes.fromhex(VECTORS[0]["file"])[64:120]

@@ -464,6 +464,7 @@ def test_paths_that_are_longer_than_libsystemd_takes(stocked, peer):
     assert peer.read(item) == b"secret"
 
 
+@pytest.mark.night("faults")
 @pytest.mark.parametrize("algorithm", ["plain", "encrypted"])
 def test_the_largest_secret_and_one_byte_more(stocked, peer, algorithm):
     """Beside the 16 MiB that clients may count on."""

@@ -167,6 +167,7 @@ def test_a_collection_that_waits_names_the_command(private):
     assert "has no passphrase" in latchkey(private, "passphrase", "remove", "--yes", "Private", code=FAILED)
 
 
+@pytest.mark.night("prompters")
 def test_a_mistyped_passphrase_is_asked_for_again(private):
     latchkey(private, "passphrase", "set", "--stdin", "Private", input="sesame\n")
     private.run("secret-tool", "lock", "--collection", "c2")

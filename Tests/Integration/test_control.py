@@ -202,6 +202,7 @@ def test_another_user_is_dropped(session):
     assert session.status()["state"] == "unlocked"
 
 
+@pytest.mark.night("faults")
 def test_silence_ends_the_connection_and_others_are_served(daemon):
     silent, greeted = Control(daemon), Control(daemon)
     began = time.monotonic()
@@ -234,6 +235,7 @@ def test_a_hundred_connections_at_once(daemon):
     assert status_works(daemon)
 
 
+@pytest.mark.night("faults")
 def test_more_silent_peers_than_there_is_room_for(daemon):
     silent = [Control(daemon) for _ in range(60)]
     control = Control(daemon)

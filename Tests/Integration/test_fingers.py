@@ -9,6 +9,8 @@ from support.person import Person, ask_on_terminals
 from support.session import wait_until
 from support.vaultreader import APPLICATION, Vault, fingers_digest, machine_identity
 
+pytestmark = pytest.mark.night("device")
+
 REQUIRE = "latchkey:require"
 CURRENT = "biometry-current-set"
 NO_FINGERS = "org.latchkey.Error.NoFingers"

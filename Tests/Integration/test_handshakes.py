@@ -9,6 +9,8 @@ from support.client import SecretClient
 from support.peer import INVALID, ROOT, SERVICE, SESSION_COLLECTION, octets
 from support.secretclient import ENCRYPTED, PRIME
 
+pytestmark = pytest.mark.night("faults")
+
 COUNT = 10_000
 CLIENTS = 2
 

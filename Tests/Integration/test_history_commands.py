@@ -128,6 +128,7 @@ def test_an_import_takes_the_place_of_no_generation_that_has_items(unlocked):
     assert restore(unlocked, before, "service=mail").returncode == DONE and unlocked.lookup("service", "mail") == "kept"
 
 
+@pytest.mark.night("vault")
 def test_none_and_off_are_said(unlocked):
     folder = unlocked.home / ".config/latchkey"
     unlocked.run("mkdir", "-p", folder, check=True)

@@ -84,6 +84,7 @@ def test_everything_arrives(keyring, unlocked):
     assert PASSWORD not in done.stdout + done.stderr + unlocked.log()
 
 
+@pytest.mark.night("imports")
 def test_a_second_run_takes_what_is_newer_there(unlocked):
     """What was changed here since stays, whatever time it has there."""
     file = place(unlocked, "Plain.keyring", TEXTUAL)
@@ -313,6 +314,7 @@ def test_the_default_keyring(unlocked):
 
 
 # What the command asks the vault, what it tells the person, and what it puts on the disk.
+@pytest.mark.night("imports")
 @pytest.mark.parametrize("call", ["sendmsg", "write", "renameat"])
 def test_a_kill_at_each_call_of_a_replacement(unlocked, call):
     """Label and secret of an item are both the former or both the latter, and the next run finishes."""
@@ -335,6 +337,7 @@ def test_a_kill_at_each_call_of_a_replacement(unlocked, call):
     assert done.returncode == DONE and number > 1
 
 
+@pytest.mark.night("imports")
 def test_a_kill_of_the_daemon_in_the_middle(keyring, unlocked):
     """Items are whole or not there, and the same command brings the rest."""
     folder = carry(unlocked, keyring.folder.iterdir(), FOLDER)

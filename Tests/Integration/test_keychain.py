@@ -419,6 +419,7 @@ def test_a_context_that_forbids_to_ask(session, program):
     assert program.delete(merged(generic(), silent)) == SUCCESS and asked() == 0
 
 
+@pytest.mark.night("prompters")
 def test_the_person_reads_what_the_program_wants_it_for(session, program):
     answer_prompts(session, give_password(session))
     assert program.add(generic(), secret(b"x"), guarded(PRESENCE))[0] == SUCCESS

@@ -45,6 +45,8 @@ from support.peer import (
     attributes_of,
 )  # fmt: skip
 
+pytestmark = pytest.mark.night("clients")
+
 PERMIT = "auth required pam_permit.so\naccount required pam_permit.so\n"
 DAMAGED = "org.latchkey.Error.Damaged"
 LIMITS = "org.freedesktop.DBus.Error.LimitsExceeded"

@@ -14,6 +14,8 @@ from test_access_change import access, change
 from test_access_stacks import DENY, PERMIT, prompters, stack
 from test_memory_access import helpers
 
+pytestmark = pytest.mark.night("prompters")
+
 KIND = {"k": "v"}
 BANK = "open sesame"
 ALREADY = "org.freedesktop.Secret.Error.AlreadyExists"

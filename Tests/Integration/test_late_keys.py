@@ -153,6 +153,7 @@ def test_a_logins_second_helper_ends_its_first(opened):
     assert opened.status()["state"] == "unlocked"
 
 
+@pytest.mark.night("login")
 def test_a_second_helper_that_may_lift_no_lock_leaves_the_first(opened):
     """It is wanted for the collection that is locked by itself. The lock of the session is the first one's to lift."""
     lock_collection(opened)
@@ -165,6 +166,7 @@ def test_a_second_helper_that_may_lift_no_lock_leaves_the_first(opened):
     second.close()
 
 
+@pytest.mark.night("login")
 @pytest.mark.parametrize("what", ["latchkey lock", "the last logout"])
 def test_a_helper_that_works_for_a_command_ends_as_well(opened, what):
     """It has the password as a login's has: one that makes a recovery code, or a session's protector."""

@@ -130,7 +130,9 @@ def test_only_an_open_collection_is_a_success(login, result):
 @pytest.mark.parametrize("behaviour, line", [
     ("answer 17", "latchkey-derive returned an invalid reply"), ("answer 255", "latchkey-derive returned an invalid reply"),
     ("garbage", "latchkey-derive returned an invalid reply"), ("silent", "latchkey-derive ended without an answer"),
-    ("signal 11", "latchkey-derive was killed by signal 11"), ("hang", LATE)])
+    ("signal 11", "latchkey-derive was killed by signal 11"),
+    # It is waited for 90 seconds.
+    pytest.param("hang", LATE, marks=pytest.mark.night("login"))])
 def test_an_answer_that_is_none_opens_nothing(login, behaviour, line):
     login.behave(behaviour)
     login.ask()
@@ -294,7 +296,8 @@ def everywhere(process, needle):
     return found
 
 
-@pytest.mark.parametrize("behaviour", ["answer 0", "answer 5", "silent", "hang", None])
+@pytest.mark.parametrize(
+    "behaviour", ["answer 0", "answer 5", "silent", pytest.param("hang", marks=pytest.mark.night("login")), None])
 def test_nothing_of_the_passphrase_stays_in_the_caller(login, behaviour):
     if behaviour is None:
         login.ask(f"runtime=/{'r' * 16300}")  # too long a request: it never leaves

@@ -282,6 +282,7 @@ def test_a_right_one_ends_it(unlock):
     assert run.lines == [WRONG, "the vault opens with the present password from now on"]
 
 
+@pytest.mark.night("login")
 def test_a_former_one_was_given_when_it_was_answered(unlock):
     """A lock may come while the person thinks: it is older than the answer."""
     unlock.behave("first 5 0")
@@ -352,6 +353,7 @@ def test_the_answer_is_bounded(unlock, size, expected):
         assert sent(unlock)[1] == ("rewrap", b"x", b"y" * size)
 
 
+@pytest.mark.night("login")
 def test_a_helper_that_hangs_is_waited_for_once(unlock):
     unlock.behave("first 5 5")
     with unlock.pausing("auth", "pause", service=UNLOCK) as process:
