@@ -32,50 +32,66 @@ export LATCHKEY_LIBEXECDIR := $(LIBEXECDIR)
 PYTHON     ?= /usr/bin/python3
 PYTEST     := $(PYTHON) -m pytest -p no:cacheprovider
 
+# What goes onto the machine: libraries for building, and what `make run` and `make check` run on. Nothing of these starts by
+# itself, answers for another program or changes a login.
 BUILD_PACKAGES := libsodium-dev libpam0g-dev libsystemd-dev libgcrypt20-dev libsqlite3-dev libyaml-dev libtss2-dev \
   gettext pkg-config
+# The throw-away session.
+SESSION_PACKAGES := dbus-daemon dbus-bin libsecret-tools libpam-wrapper libpam-pwdfile openssl python3
+RUN_PACKAGES   := $(BUILD_PACKAGES) $(SESSION_PACKAGES)
 # Draws the pictures of the documents.
 PICTURE_PACKAGES := gnuplot-nox
 # For the tests of the manual pages.
 MANUAL_PACKAGES := man-db groff-base mandoc
-TEST_PACKAGES  := dbus dbus-user-session libpam-systemd systemd-container libsecret-tools pamtester libpam-wrapper \
-  keepassxc libkf5wallet-bin libqca-qt5-2-plugins pass libpam-pwdfile python3-pytest python3-pytest-xdist python3-pexpect python3-secretstorage python3-gi gir1.2-secret-1 python3-nacl \
-  python3-argon2 python3-jeepney python3-cryptography python3-keyring golang-docker-credential-helpers git \
-  libsecret-1-dev binutils gcc libc6-dev openssl valgrind xdg-desktop-portal bubblewrap xvfb xdotool chromium \
-  seahorse gnome-keyring at-spi2-core gir1.2-atspi-2.0 gir1.2-gtk-3.0 libatk-adaptor gcr pinentry-curses pinentry-gtk2 pinentry-qt tmux swtpm libtss2-tcti-swtpm0 \
-  fprintd libpam-fprintd i3lock xss-lock xauth sway swaylock swayidle wtype mate-screensaver xsecurelock vlock libwww-perl \
-  xscreensaver-data qemu-system-x86 mmdebstrap e2fsprogs python3-pip python3-jaraco.functools python3-jaraco.context meson \
-  ninja-build fonts-dejavu-core fonts-wqy-microhei libfuse3-dev fuse3 btrfs-progs sqlite3 strace $(MANUAL_PACKAGES) $(PICTURE_PACKAGES)
-# For the suites that `make test` leaves out: compilers. gnome-keyring, the control, is among the packages above.
-SUITES_PACKAGES := gir1.2-gcr-3 golang-go golang-github-docker-docker-credential-helpers-dev cargo rustc \
-  librust-secret-service-dev
-BENCH_PACKAGES := gnome-keyring $(PICTURE_PACKAGES)
-# For `make deb` and `make test-packages`.
-DEB_PACKAGES := build-essential debhelper po-debconf python3 lintian
 # All that `make check` needs: no desktop, no systemd that runs.
 CHECK_PACKAGES := $(BUILD_PACKAGES) dbus libpam-wrapper libpam-pwdfile python3-pytest python3-pytest-xdist binutils gcc \
   libc6-dev openssl valgrind sqlite3 strace $(MANUAL_PACKAGES) $(PICTURE_PACKAGES)
-PACKAGES       := $(BUILD_PACKAGES) $(TEST_PACKAGES)
+# For `make deb`.
+DEB_PACKAGES := build-essential debhelper po-debconf python3 lintian
+# What makes the tests' root.
+HOST_PACKAGES  := $(BUILD_PACKAGES) python3 mmdebstrap
+PACKAGES       := $(HOST_PACKAGES)
+
+# What stays in the tests' root (Tests/Session/testroot): keyrings, wallets, lockers, portals, browsers and the like. Many of them
+# start by themselves or answer for another program where they are installed.
+DESKTOP_PACKAGES := gnome-keyring seahorse keepassxc libkf5wallet-bin libqca-qt5-2-plugins pass xdg-desktop-portal chromium \
+  golang-docker-credential-helpers gcr pinentry-curses pinentry-gtk2 pinentry-qt i3lock xss-lock sway swaylock swayidle wtype \
+  mate-screensaver xsecurelock vlock xscreensaver xscreensaver-data lightdm lightdm-gtk-greeter greetd fprintd libpam-fprintd \
+  bubblewrap xvfb xauth xdotool at-spi2-core libatk-adaptor gir1.2-atspi-2.0 gir1.2-gtk-3.0 fonts-dejavu-core fonts-wqy-microhei
+CLIENT_PACKAGES  := libsecret-1-dev libsecret-tools gir1.2-secret-1 libwww-perl meson ninja-build python3-argon2 \
+  python3-cryptography python3-gi python3-jaraco.context python3-jaraco.functools python3-jeepney python3-keyring python3-nacl \
+  python3-pexpect python3-pip python3-secretstorage
+SYSTEM_PACKAGES  := systemd-sysv systemd-container libpam-systemd dbus-user-session openssh-server openssh-client pamtester sudo \
+  cron login procps tmux swtpm libtss2-tcti-swtpm0 qemu-system-x86 mmdebstrap e2fsprogs btrfs-progs fuse3 libfuse3-dev
+# What a Debian that was only just made has not: for the Swift toolchain, and for what the tests call.
+TOOL_PACKAGES    := ca-certificates git make g++ libcurl4-openssl-dev libedit2 libncurses6 libxml2-dev libz3-dev zlib1g-dev tzdata \
+  unzip xz-utils
+ROOT_PACKAGES    := $(sort $(CHECK_PACKAGES) $(SESSION_PACKAGES) $(DESKTOP_PACKAGES) $(CLIENT_PACKAGES) $(SYSTEM_PACKAGES) \
+  $(TOOL_PACKAGES))
 
 # Each has a file po/LANGUAGE.po.
 LANGUAGES  := $(shell cat po/LINGUAS)
 CATALOGUES := $(LANGUAGES:%=.build/locale/%/LC_MESSAGES/latchkey.mo)
 
 PROGRAMS := latchkeyd latchkey-derive latchkey-prompt latchkey-deviced latchkey
-.PHONY: help deps build module deb reproducible install uninstall translations run check test test-all bench table fuzz-build beside docs pictures lint clean
+.PHONY: help deps ready root-packages build module deb reproducible install uninstall translations run check test test-all bench table fuzz-build beside docs pictures lint clean
 .DEFAULT_GOAL := help
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 20
 
-deps: ## Debian packages for building and testing: installs them (root) or names those missing
+# It says what it is about to do before it does it. apt-get's own estimate is in its last lines, for those who must do it themselves.
+deps: ## Debian packages that building and testing put onto the machine: installs them (root) or names those missing
 	@missing=$$(for p in $(PACKAGES); do \
 	  dpkg-query -W -f '$${db:Status-Abbrev}' $$p 2>/dev/null | grep -q '^.i' || echo $$p; done); \
 	test -z "$$missing" && exit 0; \
 	if [ "$$(id -u)" = 0 ]; then \
-	  apt-get -q update && DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends $$missing </dev/null; \
+	  packaging/install-packages $$missing; \
 	else \
 	  echo "missing packages:" $$missing; echo "  sudo apt-get install" $$missing; exit 1; fi
+
+root-packages:
+	@echo $(ROOT_PACKAGES)
 
 # No run path: SwiftPM's own would be $$ORIGIN, which a module that setuid programs load must not have.
 RELEASE = swift build -c release $(SWIFTFLAGS) --static-swift-stdlib --disable-local-rpath --product
@@ -230,7 +246,9 @@ uninstall: ## remove just what `make install` laid
 	-cd $(DESTDIR)$(DOCDIR) 2>/dev/null && rmdir -p docs/user docs/pictures pam 2>/dev/null; rmdir $(DESTDIR)$(DOCDIR) 2>/dev/null
 	-cd $(DESTDIR)$(PREFIX)/share 2>/dev/null && rmdir -p xdg-desktop-portal/portals 2>/dev/null
 
-run: deps build ## a throwaway session with its own vault, and a tour of it
+run: ## a throwaway session with its own vault, and a tour of it
+	@$(MAKE) -s deps PACKAGES="$(RUN_PACKAGES)"
+	$(MAKE) build
 	Tests/Session/throwaway tour
 
 check: ## formatting, unit tests, the PAM module, documents: while you work; minutes, without root or a desktop
@@ -238,18 +256,20 @@ check: ## formatting, unit tests, the PAM module, documents: while you work; min
 	$(MAKE) lint module
 	Tests/run check
 
-test: deps build ## each promise once, and a booted system (as root): before you hand in a change
-	swift build $(SWIFTFLAGS) --build-tests
+# The tests' root is made beside the build: one waits for the network, the other for the processor.
+ready: deps
+	@Tests/Session/testroot --make & root=$$!; $(MAKE) build && wait $$root
+
+test: ready ## each promise once, and a booted system (as root): before you hand in a change
 	Tests/run gate
 
-# `make test-all PARTS="imports suites"` runs these alone; `Tests/run list` has their names.
-test-all: deps build ## everything: suites, corpora, prompters, floods, power cuts, QEMU, fuzzing, packages, desktops; hours
-	swift build $(SWIFTFLAGS) --build-tests
+# `make test-all PARTS="imports suites"` runs these alone; Tests/README.md has their names.
+test-all: ready ## everything: suites, corpora, prompters, floods, power cuts, QEMU, fuzzing, packages, desktops; hours
 	Tests/run all $(PARTS)
 
 # On a machine that does nothing else. The vaults are on the file system of /var/tmp; BENCHFLAGS=--below=DIR names another.
 bench: build ## latchkeyd beside gnome-keyring: a table of ratios, and plots in .build/bench; below 15 minutes
-	$(MAKE) deps PACKAGES="$(PACKAGES) $(BENCH_PACKAGES)" >&2
+	$(MAKE) deps PACKAGES="$(HOST_PACKAGES) $(BENCH_PACKAGES)" >&2
 	mkdir -p .build/bench
 	$(PYTHON) Tests/Benchmark/benchmark $(BENCHFLAGS) > .build/bench/report.md
 	@cat .build/bench/report.md

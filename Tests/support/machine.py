@@ -22,8 +22,10 @@ from support.pace import Limit, seconds
 REPOSITORY = Path(__file__).resolve().parents[2]
 INSIDE = REPOSITORY / "Tests/Desktop/inside"
 NAME = "latchkey-desktop"
+# The tests' own root (Tests/Session/testroot) as it was made: there where they run in it. Not what they changed in it since.
+TEST_ROOT = Path("/run/testroot")
 CLEAN = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "TERM": "dumb", "LANG": "C.UTF-8"}
-# Beside those of the Makefile: what has itself started where it is installed (xscreensaver, lightdm, greetd) stays in here.
+# What the machine needs. The tests' root has all of them; in another one, what is missing is installed into the machine.
 PACKAGES = (
     "dbus dbus-user-session libpam-systemd openssh-server openssh-client pamtester libsecret-tools python3-gi "
     "i3lock xss-lock xvfb xdotool xauth fprintd libpam-fprintd sudo cron "
@@ -101,12 +103,12 @@ def remove_leftovers():
 
 
 class Machine:
-    """One system. It starts on the files of `below`, a machine that does not run, or on those of the folder `root`. Its own
-    changes stay its own."""
+    """One system. It starts on the files of `below`, a machine that does not run, or on those of the folder `root`, which is the
+    tests' own root or this machine's. Its own changes stay its own."""
 
     count = 0
 
-    def __init__(self, below=None, root="/"):
+    def __init__(self, below=None, root=None):
         if os.geteuid() != 0:
             raise Unavailable("booting a system needs root")
         if not shutil.which("systemd-nspawn"):
@@ -124,7 +126,7 @@ class Machine:
         self._mount("-t", "tmpfs", "-o", "size=4G,mode=755", self.name, self.work)
         for folder in ("upper", "scratch", "root"):
             (self.work / folder).mkdir()
-        self.lower = f"{below.work}/upper:{below.lower}" if below else str(root)
+        self.lower = f"{below.work}/upper:{below.lower}" if below else str(root or (TEST_ROOT if TEST_ROOT.is_dir() else "/"))
         layers = f"lowerdir={self.lower},upperdir={self.work}/upper,workdir={self.work}/scratch"
         self._mount("-t", "overlay", "-o", layers, self.name, self.top)
 
@@ -163,13 +165,21 @@ class Machine:
         """Installs Debian packages."""
         self.change("apt-get", "-q", "install", "-y", "--no-install-recommends", *packages)
 
+    def missing_packages(self, *packages):
+        """Those that are not installed in it."""
+        asked = ["dpkg-query", f"--admindir={self.top}/var/lib/dpkg", "-W", "-f", "${Package} ${db:Status-Status}\n"]
+        installed = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.split("\n")
+        return [package for package in packages if f"{package} installed" not in installed]
+
     def provision(self):
         """Makes a system for the tests of the bare overlay: packages, users, sshd, and the project's own files."""
-        try:
-            self.add_packages(*PACKAGES)
-        except AssertionError:  # stale lists of packages
-            self.change("apt-get", "-q", "update")
-            self.add_packages(*PACKAGES)
+        missing = self.missing_packages(*PACKAGES)
+        if missing:
+            try:
+                self.add_packages(*missing)
+            except AssertionError:  # stale lists of packages
+                self.change("apt-get", "-q", "update")
+                self.add_packages(*missing)
         tools = self.top / "usr/local/lib/latchkey-test"
         shutil.copytree(INSIDE, tools)
         self.change("bash", "/usr/local/lib/latchkey-test/provision")

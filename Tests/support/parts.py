@@ -56,7 +56,7 @@ class Part:
 GATE_PARTS = (
     Part("desktop", "A booted Debian: login, lock, sleep, sessions, logout, lockers, installation", ("Desktop",), 6, workers=5),
     Part("integration", "`latchkeyd` on a session bus: other people's clients, items, classes, prompts, backup", ("Integration",), 6, workers=3),
-    Part("unit", "Each module of `Sources` without a session", (), 2, in_root=False, command=("swift", "test")),
+    Part("unit", "Each module of `Sources` without a session", (), 2, command=("swift", "test")),
     Part("programs", "Each program as a process, beside a stand-in for the daemon", ("Programs",), 3, workers=3),
     Part("module", "The PAM module in the real libpam", ("PAMModule",), 1, workers=6),
     Part("repository", "Documents, lists, translations, floors", ("Repository",), 0.5, workers=2),
@@ -102,7 +102,7 @@ NIGHT_PARTS = (
          packages="gir1.2-gcr-3 golang-go golang-github-docker-docker-credential-helpers-dev cargo rustc librust-secret-service-dev"),
     Part("kills", "The daemon killed at 500 random moments under load", ("Integration/test_load.py",), 10, (),
          environment=(("LATCHKEY_KILLS", "500"),)),
-    Part("damage", "Damage of every byte of every file", (), 10, (), in_root=False,
+    Part("damage", "Damage of every byte of every file", (), 10,
          command=("swift", "test", "--filter", "VaultTests.DamageTests"), environment=(("LATCHKEY_EVERY_BYTE", "1"),)),
 )
 
