@@ -102,6 +102,8 @@ NIGHT_PARTS = (
          packages="gir1.2-gcr-3 golang-go golang-github-docker-docker-credential-helpers-dev cargo rustc librust-secret-service-dev"),
     Part("kills", "The daemon killed at 500 random moments under load", ("Integration/test_load.py",), 10, (),
          environment=(("LATCHKEY_KILLS", "500"),)),
+    Part("elsewhere", "The gate on another person's machine: started a moment ago, one core, other zone, locale, umask and home", (), 40, (),
+         in_root=False, command=("Tests/Session/elsewhere", "--", "Tests/run", "gate")),
     Part("damage", "Damage of every byte of every file", (), 10,
          command=("swift", "test", "--filter", "VaultTests.DamageTests"), environment=(("LATCHKEY_EVERY_BYTE", "1"),)),
 )
