@@ -11,6 +11,7 @@ def run(capsys, monkeypatch, tmp_path):
     """Runs a file of Tests/RunSamples. Returns the exit status and the lines of the report."""
     monkeypatch.setattr("support.partrun.FOLDER", tmp_path)
     monkeypatch.setattr(secondtries, "NOTES", tmp_path / "second-tries.txt")
+    monkeypatch.setenv("LATCHKEY_STAGE", str(tmp_path))
     monkeypatch.setenv("LATCHKEY_SAMPLE", str(tmp_path / "tried"))
     secondtries.NOTES.touch()
 

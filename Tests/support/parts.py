@@ -10,6 +10,8 @@ import dataclasses
 GATE = "gate"
 PYTEST = ("/usr/bin/python3", "-m", "pytest", "-p", "no:cacheprovider", "-q")
 
+# The tests of a file share sessions, which are made once if one worker has them all.
+BY_FILE = ("--dist", "loadfile")
 # What every test of whole programs depends on.
 ALL_SOURCES = ("Sources/", "Package.swift", "Makefile", "Tests/support/", "Tests/Session/", "pam/", "dbus/", "rules/")
 CLIENT = ("Sources/Programs/latchkey/", "Sources/Import/", "Sources/Wire/", "Sources/System/")
@@ -55,7 +57,7 @@ class Part:
 # Those that take longest begin first.
 GATE_PARTS = (
     Part("desktop", "A booted Debian: login, lock, sleep, sessions, logout, lockers, installation", ("Desktop",), 6, workers=5),
-    Part("integration", "`latchkeyd` on a session bus: other people's clients, items, classes, prompts, backup", ("Integration",), 6, workers=3),
+    Part("integration", "`latchkeyd` on a session bus: other people's clients, items, classes, prompts, backup", ("Integration",), 6, workers=3, options=BY_FILE),
     Part("unit", "Each module of `Sources` without a session", (), 2, command=("swift", "test")),
     Part("programs", "Each program as a process, beside a stand-in for the daemon", ("Programs",), 3, workers=3),
     Part("module", "The PAM module in the real libpam", ("PAMModule",), 1, workers=6),
