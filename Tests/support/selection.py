@@ -2,10 +2,14 @@
 
 A test without the marker `night` belongs to the gate, `make test`. `night("imports")` puts a test, a case of it
 (`pytest.param(…, marks=…)`) or a whole file (`pytestmark`) into that part of `make test-all`. Without `--part` all tests run.
+LATCHKEY_ORDER, any text, has files and tests run in another order, which is the same for the same text.
 
 `second_try` marks a test that drives other people's programs: Tests/run may repeat it once, and says so. Tests of locks, keys,
 memory, peers, damage or lost data never have it (Tests/Repository/test_parts.py).
 """
+
+import os
+import random
 
 import pytest
 from support.parts import GATE, NIGHT_NAMES
@@ -32,6 +36,12 @@ def part_of(item):
 
 
 def pytest_collection_modifyitems(config, items):
+    if "LATCHKEY_ORDER" in os.environ:
+        # Files and the tests in each of them, the same way in every worker.
+        order = random.Random(os.environ["LATCHKEY_ORDER"])
+        place = {path: order.random() for path in sorted({str(item.path) for item in items})}
+        order.shuffle(items)
+        items.sort(key=lambda item: place[str(item.path)])
     parts = {item: part_of(item) for item in items}
     wanted = config.getoption("--part")
     if wanted is None:
