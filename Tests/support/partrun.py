@@ -64,9 +64,10 @@ class PartRun:
         if self.is_pytest:
             tests = self.only or [f"Tests/{name}" for name in self.part.tests]
             workers = min(self.part.workers, max(len(self.only), 1)) if self.only else self.part.workers
-            command = [*PYTEST, "--record", self.record, *self.part.options, *tests]
+            # pytest does not know our options before it has read Tests/conftest.py: a value of its own would be a path to it.
+            command = [*PYTEST, f"--record={self.record}", *([f"--part={self.select}"] if self.select else []), *self.part.options]
             command += ["-n", workers] if workers > 1 else []
-            command += ["--part", self.select] if self.select else []
+            command += tests
         else:
             command = list(self.part.command)
         if self.part.in_root and os.geteuid() == 0:
