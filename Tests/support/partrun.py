@@ -98,6 +98,15 @@ class PartRun:
                 self.process.wait(patience)
                 return
 
+    @property
+    def shown(self):
+        """What its output says of failures. All of it is in the file."""
+        output = self.log.read_text(errors="replace")
+        if not self.is_pytest:
+            # Swift Testing prints two lines for each test that passed.
+            output = "\n".join(line for line in output.splitlines() if not line.startswith(("◇", "✔", "➜", "[")))
+        return output[-30000:]
+
     # What became of it
 
     def finish(self):
@@ -155,9 +164,9 @@ class PartRun:
         if self.part.command[0] != "swift":
             self.passed = int(self.process.returncode == 0)
             return set()
-        begun = set(re.findall(r"^◇ Test (.+) started\.$", output, re.M))
-        passed = set(re.findall(r"^✔ Test (.+?) (?:with \d+ test cases? )?passed after", output, re.M))
-        failed = set(re.findall(r"^✘ Test (.+?) (?:with \d+ test cases? )?failed after", output, re.M))
+        begun = set(re.findall(r"^◇ Test (?!case |run )(.+) started\.$", output, re.M))
+        passed = set(re.findall(r"^✔ Test (?!case |run )(.+?) (?:with \d+ test cases? )?passed after", output, re.M))
+        failed = set(re.findall(r"^✘ Test (?!case |run )(.+?) (?:with \d+ test cases? )?failed after", output, re.M))
         skipped = set(re.findall(r"^➜ Test (.+?) skipped", output, re.M))
         for name in sorted(failed):
             reason = re.search(rf"^✘ Test {re.escape(name)} recorded an issue(?: with .+?)? at (.+)$", output, re.M)
@@ -166,4 +175,4 @@ class PartRun:
         if not begun and (error := re.search(r"error: .*", output)):
             self.failures.append(Failure(self.part, "swift test", error[0][:300]))
             self.failed += 1
-        return {name for name in begun - passed - failed - skipped if not name.startswith("run with")}
+        return begun - passed - failed - skipped

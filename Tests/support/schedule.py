@@ -89,9 +89,8 @@ class Schedule:
 
     @staticmethod
     def _show_failures(run):
-        """The end of its output, where pytest has what the test said. All of it is in the file."""
         print(f"\n--- {run.log}")
-        print(run.log.read_text(errors="replace")[-30000:])
+        print(run.shown)
         print(f"--- the end of {run.part.name}\n", flush=True)
 
     def _try_again(self):
