@@ -61,7 +61,7 @@ DESKTOP_PACKAGES := gnome-keyring seahorse keepassxc libkf5wallet-bin libqca-qt5
 CLIENT_PACKAGES  := libsecret-1-dev libsecret-tools gir1.2-secret-1 libwww-perl meson ninja-build python3-argon2 \
   python3-cryptography python3-gi python3-jaraco.context python3-jaraco.functools python3-jeepney python3-keyring python3-nacl \
   python3-pexpect python3-pip python3-secretstorage
-SYSTEM_PACKAGES  := systemd-sysv systemd-container libpam-systemd dbus-user-session openssh-server openssh-client pamtester sudo \
+SYSTEM_PACKAGES  := systemd-sysv systemd-container libpam-systemd dbus-user-session iproute2 openssh-server openssh-client pamtester sudo \
   cron login procps tmux swtpm libtss2-tcti-swtpm0 qemu-system-x86 mmdebstrap e2fsprogs btrfs-progs fuse3 libfuse3-dev
 # What a Debian that was only just made has not: for the Swift toolchain, and for what the tests call.
 TOOL_PACKAGES    := ca-certificates git make g++ libcurl4-openssl-dev libedit2 libncurses6 libxml2-dev libz3-dev zlib1g-dev tzdata \

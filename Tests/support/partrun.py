@@ -165,7 +165,8 @@ class PartRun:
             self.passed = int(self.process.returncode == 0)
             return set()
         begun = set(re.findall(r"^◇ Test (?!case |run )(.+) started\.$", output, re.M))
-        passed = set(re.findall(r"^✔ Test (?!case |run )(.+?) (?:with \d+ test cases? )?passed after", output, re.M))
+        # Tests of different suites may have one name.
+        passed = re.findall(r"^✔ Test (?!case |run )(.+?) (?:with \d+ test cases? )?passed after", output, re.M)
         failed = set(re.findall(r"^✘ Test (?!case |run )(.+?) (?:with \d+ test cases? )?failed after", output, re.M))
         skipped = set(re.findall(r"^➜ Test (.+?) skipped", output, re.M))
         for name in sorted(failed):
@@ -175,4 +176,4 @@ class PartRun:
         if not begun and (error := re.search(r"error: .*", output)):
             self.failures.append(Failure(self.part, "swift test", error[0][:300]))
             self.failed += 1
-        return begun - passed - failed - skipped
+        return begun.difference(passed, failed, skipped)
