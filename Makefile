@@ -99,15 +99,20 @@ CUTS ?= 1250
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 20
 
-# It says what it is about to do before it does it. apt-get's own estimate is in its last lines, for those who must do it themselves.
+# Says what it is about to do before it does it. apt-get's question is answered with no the first time: it comes with the sizes.
 deps: ## Debian packages that building and testing put onto the machine: installs them (root) or names those missing
 	@missing=$$(for p in $(PACKAGES); do \
 	  dpkg-query -W -f '$${db:Status-Abbrev}' $$p 2>/dev/null | grep -q '^.i' || echo $$p; done); \
 	test -z "$$missing" && exit 0; \
+	echo "missing packages:" $$missing; \
+	test "$$(id -u)" != 0 || apt-get -qq update || exit 1; \
+	LC_ALL=C apt-get -o Debug::NoLocking=true --assume-no --no-install-recommends install $$missing 2>/dev/null | awk \
+	  '/ newly installed/ { changes = $$3 + $$1 } /^Need to get/ { load = $$4 " " $$5 } /^After this operation/ { disk = $$4 " " $$5 } \
+	  END { if (changes) print "These need " changes " packages: " load " to load, " disk " on the disk." }'; \
 	if [ "$$(id -u)" = 0 ]; then \
-	  packaging/install-packages $$missing; \
+	  DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0 install -y --no-install-recommends $$missing </dev/null; \
 	else \
-	  echo "missing packages:" $$missing; echo "  sudo apt-get install" $$missing; exit 1; fi
+	  echo "  sudo apt-get install --no-install-recommends" $$missing; exit 1; fi
 
 root-packages:
 	@echo $(ROOT_PACKAGES)
