@@ -31,6 +31,8 @@ export LATCHKEY_LIBEXECDIR := $(LIBEXECDIR)
 # The interpreter that sees Debian's python3-* packages.
 PYTHON     ?= /usr/bin/python3
 PYTEST     := $(PYTHON) -m pytest -p no:cacheprovider
+# Runs a command where the packages of the tests are. As a user other than root: on this machine.
+IN_ROOT    := Tests/Session/testroot --
 
 # What goes onto the machine: libraries for building, and what `make run` and `make check` run on. Nothing of these starts by
 # itself, answers for another program or changes a login.
@@ -303,38 +305,36 @@ test: deps build ## unit tests, then the PAM module, whole programs, and a boote
 	@$(call NAMED,$(EVERY))
 
 machine: deps build ## a whole machine under QEMU (as root): what is left in its memory, what a power cut leaves
-	$(PYTEST) -s Tests/Machine
-	LATCHKEY_CUTS=$(CUTS) $(PYTEST) -s Tests/PowerCuts
+	$(IN_ROOT) $(PYTEST) -s Tests/Machine
+	LATCHKEY_CUTS=$(CUTS) $(IN_ROOT) $(PYTEST) -s Tests/PowerCuts
 
 test-packages: ## the packages of `make deb` in booted Debian 12 and 13 (as root): install, upgrade, remove, interruptions
 	@$(MAKE) -s deps
 	@set -- $(DEB)/*.changes; test -e "$$1" && \
 	  test -z "$$(git ls-files -z | xargs -0 -I{} find {} -maxdepth 0 -newer "$$1" 2>/dev/null | head -1)" || $(MAKE) deb
-	CI=true $(PYTEST) -n $(JOBS) Tests/Packages
+	CI=true $(IN_ROOT) $(PYTEST) -n $(JOBS) Tests/Packages
 
 # One desktop after the other: each of them draws by the processor.
 test-desktops: deps build ## GNOME, Plasma, Xfce and MATE, booted (as root) and typed into; needs 7 GB below /var/tmp
-	CI=true $(PYTEST) Tests/RealDesktops
+	CI=true $(IN_ROOT) $(PYTEST) Tests/RealDesktops
 
 # On a machine that does nothing else. The vaults are on the file system of /var/tmp; BENCHFLAGS=--below=DIR names another.
-bench: build ## latchkeyd beside gnome-keyring: a table of ratios, and plots in .build/bench; below 15 minutes
-	$(MAKE) deps PACKAGES="$(HOST_PACKAGES) $(BENCH_PACKAGES)" >&2
+bench: deps build ## latchkeyd beside gnome-keyring: a table of ratios, and plots in .build/bench; below 15 minutes
 	mkdir -p .build/bench
-	$(PYTHON) Tests/Benchmark/benchmark $(BENCHFLAGS) > .build/bench/report.md
+	$(IN_ROOT) $(PYTHON) Tests/Benchmark/benchmark $(BENCHFLAGS) > .build/bench/report.md
 	@cat .build/bench/report.md
-	$(PYTHON) Tests/Benchmark/plots.py .build/bench/report.md .build/bench
+	$(IN_ROOT) $(PYTHON) Tests/Benchmark/plots.py .build/bench/report.md .build/bench
 
-suites: build ## other people's test suites, beside gnome-keyring as the control: prints a table
-	$(MAKE) deps PACKAGES="$(PACKAGES) $(SUITES_PACKAGES)"
-	LATCHKEY_SUITES=all $(PYTEST) Tests/Suites
-	LATCHKEY_CORPUS=2000 $(PYTEST) Tests/Integration/test_import_corpus.py Tests/Integration/test_export_corpus.py
+suites: deps build ## other people's test suites, beside gnome-keyring as the control: prints a table
+	LATCHKEY_SUITES=all Tests/Session/testroot --with "$(SUITES_PACKAGES)" -- $(PYTEST) Tests/Suites
+	LATCHKEY_CORPUS=2000 $(IN_ROOT) $(PYTEST) Tests/Integration/test_import_corpus.py Tests/Integration/test_export_corpus.py
 
 fuzz: deps build fuzz-build ## bad input for FUZZ_SECONDS (600): bus, control socket, every parser; damage of every byte
-	FUZZ_SECONDS=$(FUZZ_SECONDS) $(PYTEST) -s Tests/Fuzz
+	FUZZ_SECONDS=$(FUZZ_SECONDS) $(IN_ROOT) $(PYTEST) -s Tests/Fuzz
 	LATCHKEY_EVERY_BYTE=1 swift test $(SWIFTFLAGS) --filter VaultTests.DamageTests
 
 kills: deps build ## the daemon killed at KILLS (500) random moments under load: nothing acknowledged is lost
-	LATCHKEY_KILLS=$(KILLS) $(PYTEST) -s Tests/Integration/test_load.py
+	LATCHKEY_KILLS=$(KILLS) $(IN_ROOT) $(PYTEST) -s Tests/Integration/test_load.py
 
 # That package asks whether it can import Security, and which of the two is compiled first is not defined: the second time
 # ours is there for certain.
@@ -371,7 +371,7 @@ fuzz-build:
 table: ## what becomes of each class in each state, for docs/user/classes.md
 	@$(MAKE) -s build >&2
 	@stage=$$(mktemp -d) && trap 'rm -rf '$$stage EXIT && chmod 755 $$stage && \
-	  $(MAKE) -s install DESTDIR=$$stage PREFIX=/usr >&2 && PYTHONPATH=Tests $(PYTHON) -m support.table --stage $$stage
+	  $(MAKE) -s install DESTDIR=$$stage PREFIX=/usr >&2 && PYTHONPATH=Tests $(IN_ROOT) $(PYTHON) -m support.table --stage $$stage
 
 lint: ## formatting and style of the Swift sources
 	swift format lint --strict --recursive Package.swift Sources Tests Examples packaging
