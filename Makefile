@@ -30,7 +30,8 @@ SWIFTFLAGS ?=
 export LATCHKEY_LIBEXECDIR := $(LIBEXECDIR)
 # The interpreter that sees Debian's python3-* packages.
 PYTHON     ?= /usr/bin/python3
-PYTEST     := $(PYTHON) -m pytest -p no:cacheprovider
+# Runs a command where the packages of the tests are. As a user other than root: on this machine.
+IN_ROOT    := Tests/Session/testroot --
 
 # What goes onto the machine: libraries for building, and what `make run` and `make check` run on. Nothing of these starts by
 # itself, answers for another program or changes a login.
@@ -80,15 +81,20 @@ PROGRAMS := latchkeyd latchkey-derive latchkey-prompt latchkey-deviced latchkey
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 20
 
-# It says what it is about to do before it does it. apt-get's own estimate is in its last lines, for those who must do it themselves.
+# Says what it is about to do before it does it. apt-get's question is answered with no the first time: it comes with the sizes.
 deps: ## Debian packages that building and testing put onto the machine: installs them (root) or names those missing
 	@missing=$$(for p in $(PACKAGES); do \
 	  dpkg-query -W -f '$${db:Status-Abbrev}' $$p 2>/dev/null | grep -q '^.i' || echo $$p; done); \
 	test -z "$$missing" && exit 0; \
+	echo "missing packages:" $$missing; \
+	test "$$(id -u)" != 0 || apt-get -qq update || exit 1; \
+	LC_ALL=C apt-get -o Debug::NoLocking=true --assume-no --no-install-recommends install $$missing 2>/dev/null | awk \
+	  '/ newly installed/ { changes = $$3 + $$1 } /^Need to get/ { load = $$4 " " $$5 } /^After this operation/ { disk = $$4 " " $$5 } \
+	  END { if (changes) print "These need " changes " packages: " load " to load, " disk " on the disk." }'; \
 	if [ "$$(id -u)" = 0 ]; then \
-	  packaging/install-packages $$missing; \
+	  DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0 install -y --no-install-recommends $$missing </dev/null; \
 	else \
-	  echo "missing packages:" $$missing; echo "  sudo apt-get install" $$missing; exit 1; fi
+	  echo "  sudo apt-get install --no-install-recommends" $$missing; exit 1; fi
 
 root-packages:
 	@echo $(ROOT_PACKAGES)
@@ -268,12 +274,11 @@ test-all: ready ## everything: suites, corpora, prompters, floods, power cuts, Q
 	Tests/run all $(PARTS)
 
 # On a machine that does nothing else. The vaults are on the file system of /var/tmp; BENCHFLAGS=--below=DIR names another.
-bench: build ## latchkeyd beside gnome-keyring: a table of ratios, and plots in .build/bench; below 15 minutes
-	$(MAKE) deps PACKAGES="$(HOST_PACKAGES) $(BENCH_PACKAGES)" >&2
+bench: deps build ## latchkeyd beside gnome-keyring: a table of ratios, and plots in .build/bench; below 15 minutes
 	mkdir -p .build/bench
-	$(PYTHON) Tests/Benchmark/benchmark $(BENCHFLAGS) > .build/bench/report.md
+	$(IN_ROOT) $(PYTHON) Tests/Benchmark/benchmark $(BENCHFLAGS) > .build/bench/report.md
 	@cat .build/bench/report.md
-	$(PYTHON) Tests/Benchmark/plots.py .build/bench/report.md .build/bench
+	$(IN_ROOT) $(PYTHON) Tests/Benchmark/plots.py .build/bench/report.md .build/bench
 
 # That package asks whether it can import Security, and which of the two is compiled first is not defined: the second time
 # ours is there for certain.
@@ -310,7 +315,7 @@ fuzz-build:
 table: ## what becomes of each class in each state, for docs/user/classes.md
 	@$(MAKE) -s build >&2
 	@stage=$$(mktemp -d) && trap 'rm -rf '$$stage EXIT && chmod 755 $$stage && \
-	  $(MAKE) -s install DESTDIR=$$stage PREFIX=/usr >&2 && PYTHONPATH=Tests $(PYTHON) -m support.table --stage $$stage
+	  $(MAKE) -s install DESTDIR=$$stage PREFIX=/usr >&2 && PYTHONPATH=Tests $(IN_ROOT) $(PYTHON) -m support.table --stage $$stage
 
 lint: ## formatting and style of the Swift sources
 	swift format lint --strict --recursive Package.swift Sources Tests Examples packaging

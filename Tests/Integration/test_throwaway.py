@@ -35,6 +35,13 @@ def test_pam_follows_a_change_of_the_password(session):
     assert session.login(old).returncode != 0
 
 
+def test_no_command_says_that_the_account_lacks_a_password(new_session):
+    """`nobody` of the machine has none, as passwd(1) says there. The session's account has one."""
+    status, doctor = (new_session.run("latchkey", command).stdout for command in ("status", "doctor"))
+    assert "'latchkey unlock', which creates the vault" in status
+    assert "sudo passwd" not in status + doctor and "there is no vault yet" in doctor
+
+
 def test_no_system_account(session):
     assert session.uid != 0
     assert session.run("id", "-u").stdout.strip() == str(session.uid)
