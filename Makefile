@@ -78,7 +78,7 @@ KILLS ?= 500
 # At how many power cuts `make machine` looks, for each file system.
 CUTS ?= 1250
 
-.PHONY: help deps build module deb reproducible install uninstall translations run check test machine test-packages test-desktops bench suites table fuzz fuzz-build kills beside docs pictures lint clean
+.PHONY: help deps build module deb reproducible release install uninstall translations run check test machine test-packages test-desktops bench suites table fuzz fuzz-build kills beside docs pictures lint clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -151,11 +151,16 @@ deb: ## Debian packages, in .build/deb
 	lintian --pedantic --fail-on error,warning,info,pedantic $(DEB)/*.changes
 	rm -rf $(DEB)/latchkey
 
-# Of what is committed.
-reproducible: ## the packages built twice, in two folders at two times: the same, byte by byte
-	@one=$$(mktemp -d) && two=$$(mktemp -d /var/tmp/another.XXXXXXXX) && trap "rm -rf $$one $$two" EXIT && \
+# Of what is committed. The first of the two folders is $$one.
+TWICE = one=$$(mktemp -d) && two=$$(mktemp -d /var/tmp/another.XXXXXXXX) && trap "rm -rf $$one $$two" EXIT && \
 	  for folder in $$one $$two; do git clone -q . $$folder/latchkey && $(MAKE) -C $$folder/latchkey deb || exit 1; done && \
-	  for package in $$one/latchkey/$(DEB)/*.deb; do cmp $$package $$two/latchkey/$(DEB)/$${package##*/} || exit 1; done
+	  for package in $$one/latchkey/$(DEB)/*.deb; do cmp $$package $$two/latchkey/$(DEB)/$${package\#\#*/} || exit 1; done
+
+reproducible: ## the packages built twice, in two folders at two times: the same, byte by byte
+	@$(TWICE)
+
+release: ## `make reproducible`, then the files of a release of this Debian, in .build/release-files
+	@$(TWICE) && $$one/latchkey/packaging/release write $$one/latchkey/$(DEB) $(CURDIR)/.build/release-files
 
 # The templates' places, filled in.
 FILL = sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@LIBEXECDIR@|$(LIBEXECDIR)|g'
