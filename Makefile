@@ -151,9 +151,10 @@ deb: ## Debian packages, in .build/deb
 	lintian --pedantic --suppress-tags alien-tag --fail-on error,warning,info,pedantic $(DEB)/*.changes
 	rm -rf $(DEB)/latchkey
 
-# Of what is committed. The first of the two folders is $$one.
+# Of what is committed when it begins. The first of the two folders is $$one.
 TWICE = one=$$(mktemp -d) && two=$$(mktemp -d /var/tmp/another.XXXXXXXX) && trap "rm -rf $$one $$two" EXIT && \
-	  for folder in $$one $$two; do git clone -q . $$folder/latchkey && $(MAKE) -C $$folder/latchkey deb || exit 1; done && \
+	  git clone -q . $$one/latchkey && git clone -q . $$two/latchkey && \
+	  for folder in $$one $$two; do $(MAKE) -C $$folder/latchkey deb || exit 1; done && \
 	  for package in $$one/latchkey/$(DEB)/*.deb; do cmp $$package $$two/latchkey/$(DEB)/$${package\#\#*/} || exit 1; done
 
 reproducible: ## the packages built twice, in two folders at two times: the same, byte by byte
