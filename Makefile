@@ -75,7 +75,7 @@ LANGUAGES  := $(shell cat po/LINGUAS)
 CATALOGUES := $(LANGUAGES:%=.build/locale/%/LC_MESSAGES/latchkey.mo)
 
 PROGRAMS := latchkeyd latchkey-derive latchkey-prompt latchkey-deviced latchkey
-.PHONY: help deps ready root-packages build module deb reproducible install uninstall translations run check test test-all bench table fuzz-build beside docs pictures lint clean
+.PHONY: help deps ready root-packages build module deb reproducible release install uninstall translations run check test test-all bench table fuzz-build beside docs pictures lint clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -142,7 +142,7 @@ $(PROGRAMS:%=$(BUILT)/%) $(PAM_MODULE):
 
 # dpkg-buildpackage writes its packages beside the folder that it builds, so it gets a copy of the sources. SwiftPM fetches
 # what Package.swift names before that; the build itself needs no network, and gets none where the kernel lets us take it away.
-# -nc: the copy is clean.
+# -nc: the copy is clean. Debian 13's lintian does not know all tags of Debian 12's that we override.
 DEB := .build/deb
 OFFLINE = $(shell unshare -rn true 2>/dev/null && echo unshare -rn)
 
@@ -154,14 +154,20 @@ deb: ## Debian packages, in .build/deb
 	tar -c --exclude=./.build --exclude=./.git . | tar -x -C $(DEB)/latchkey
 	cp -a .build/checkouts .build/repositories .build/workspace-state.json $(DEB)/latchkey/.build/
 	cd $(DEB)/latchkey && $(OFFLINE) dpkg-buildpackage -us -uc -b -nc
-	lintian --pedantic --fail-on error,warning,info,pedantic $(DEB)/*.changes
+	lintian --pedantic --suppress-tags alien-tag --fail-on error,warning,info,pedantic $(DEB)/*.changes
 	rm -rf $(DEB)/latchkey
 
-# Of what is committed.
+# Of what is committed when it begins. The first of the two folders is $$one.
+TWICE = one=$$(mktemp -d) && two=$$(mktemp -d /var/tmp/another.XXXXXXXX) && trap "rm -rf $$one $$two" EXIT && \
+	  git clone -q . $$one/latchkey && git clone -q . $$two/latchkey && \
+	  for folder in $$one $$two; do $(MAKE) -C $$folder/latchkey deb || exit 1; done && \
+	  for package in $$one/latchkey/$(DEB)/*.deb; do cmp $$package $$two/latchkey/$(DEB)/$${package\#\#*/} || exit 1; done
+
 reproducible: ## the packages built twice, in two folders at two times: the same, byte by byte
-	@one=$$(mktemp -d) && two=$$(mktemp -d /var/tmp/another.XXXXXXXX) && trap "rm -rf $$one $$two" EXIT && \
-	  for folder in $$one $$two; do git clone -q . $$folder/latchkey && $(MAKE) -C $$folder/latchkey deb || exit 1; done && \
-	  for package in $$one/latchkey/$(DEB)/*.deb; do cmp $$package $$two/latchkey/$(DEB)/$${package##*/} || exit 1; done
+	@$(TWICE)
+
+release: ## `make reproducible`, then the files of a release of this Debian, in .build/release-files
+	@$(TWICE) && $$one/latchkey/packaging/release write $$one/latchkey/$(DEB) $(CURDIR)/.build/release-files
 
 # The templates' places, filled in.
 FILL = sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@LIBEXECDIR@|$(LIBEXECDIR)|g'
