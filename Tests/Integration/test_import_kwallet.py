@@ -1,14 +1,14 @@
 """latchkey import kwallet: wallets that the real kwalletd5 wrote, with a password and for a key of GPG, wallets of KDE 4, and what a
 running one reveals."""
 
-import hashlib
 import json
 import struct
 import subprocess
 
 import pytest
 from support.foreign import PASSWORD, KWallet, seen
-from support.importing import DONE, FAILED, PARTLY, carry, counts, encoded, gpg_home, place, qt_octets, qt_text, report, run, state
+from support.importing import (
+    DONE, FAILED, PARTLY, carry, counts, encoded, gpg_home, old_wallet, place, qt_octets, qt_text, report, run, state)  # fmt: skip
 from support.pace import seconds
 from support.session import Session, wait_until
 
@@ -312,40 +312,6 @@ def test_a_kwallet_that_ends_is_not_taken_for_the_vault(asking_kwallet, unlocked
     assert process.returncode == NO_SERVICE and told[0] == "", told
     assert told[1] == "latchkey: KWallet does not answer, or has ended. Start it again, then run this again.\n"
     assert seen(unlocked) == []
-
-
-def old_wallet(password, folders):
-    """A wallet as KDE 4 wrote it: no salt, SHA-1, Blowfish by blocks with the halves of each turned round."""
-    from cryptography.hazmat.primitives.ciphers import Cipher, modes
-
-    try:
-        from cryptography.hazmat.decrepit.ciphers.algorithms import Blowfish
-    except ImportError:
-        from cryptography.hazmat.primitives.ciphers.algorithms import Blowfish
-    parts = [password[:16], password[16:32], password[32:48], password[48:]]
-    count = max(1, min(4, (len(password) + 15) // 16))
-    digests = []
-    for part in parts[:count]:
-        for _ in range(2000):
-            part = hashlib.sha1(part).digest()
-        digests.append(part)
-    sizes = {1: [20], 2: [20, 20], 3: [20, 20, 16], 4: [14] * 4}[count]
-    key = b"".join(digest[:size] for digest, size in zip(digests, sizes))
-    clear, content = struct.pack(">I", len(folders)), b""
-    for folder, entries in folders.items():
-        clear += hashlib.md5(folder.encode()).digest() + struct.pack(">I", len(entries))
-        content += qt_text(folder) + struct.pack(">I", len(entries))
-        for entry, kind, value in entries:
-            clear += hashlib.md5(entry.encode()).digest()
-            content += qt_text(entry) + struct.pack(">II", kind, len(value)) + value
-    whole = bytes(8) + struct.pack(">I", len(content)) + content
-    whole += bytes(-(len(whole) + 20) % 8) + hashlib.sha1(content).digest()
-
-    def turned(octets):
-        return b"".join(octets[at : at + 4][::-1] for at in range(0, len(octets), 4))
-
-    cipher = Cipher(Blowfish(key), modes.ECB()).encryptor()
-    return b"KWALLET\n\r\0\r\n" + bytes(4) + clear + turned(cipher.update(turned(whole)))
 
 
 @pytest.mark.filterwarnings("ignore:Blowfish")

@@ -103,6 +103,40 @@ def times(number):
     return 1_600_000_000 + number, 1_700_000_000 + 7 * number
 
 
+def old_wallet(password, folders):
+    """A wallet as KDE 4 wrote it: no salt, SHA-1, Blowfish by blocks with the halves of each turned round."""
+    from cryptography.hazmat.primitives.ciphers import Cipher, modes
+
+    try:
+        from cryptography.hazmat.decrepit.ciphers.algorithms import Blowfish
+    except ImportError:
+        from cryptography.hazmat.primitives.ciphers.algorithms import Blowfish
+    parts = [password[:16], password[16:32], password[32:48], password[48:]]
+    count = max(1, min(4, (len(password) + 15) // 16))
+    digests = []
+    for part in parts[:count]:
+        for _ in range(2000):
+            part = hashlib.sha1(part).digest()
+        digests.append(part)
+    sizes = {1: [20], 2: [20, 20], 3: [20, 20, 16], 4: [14] * 4}[count]
+    key = b"".join(digest[:size] for digest, size in zip(digests, sizes))
+    clear, content = struct.pack(">I", len(folders)), b""
+    for folder, entries in folders.items():
+        clear += hashlib.md5(folder.encode()).digest() + struct.pack(">I", len(entries))
+        content += qt_text(folder) + struct.pack(">I", len(entries))
+        for entry, kind, value in entries:
+            clear += hashlib.md5(entry.encode()).digest()
+            content += qt_text(entry) + struct.pack(">II", kind, len(value)) + value
+    whole = bytes(8) + struct.pack(">I", len(content)) + content
+    whole += bytes(-(len(whole) + 20) % 8) + hashlib.sha1(content).digest()
+
+    def turned(octets):
+        return b"".join(octets[at : at + 4][::-1] for at in range(0, len(octets), 4))
+
+    cipher = Cipher(Blowfish(key), modes.ECB()).encryptor()
+    return b"KWALLET\n\r\0\r\n" + bytes(4) + clear + turned(cipher.update(turned(whole)))
+
+
 def variant_keyring(password, items):
     """As oo7 writes it: the serialized form is GLib's own. The items have the times of their places."""
     from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes

@@ -1,21 +1,32 @@
 import LatchkeySodium
 
-/// Comma-separated values by RFC 4180, in memory for secrets: it knows where each field is.
+/// Comma-separated values, by RFC 4180 or with backslashes, in memory for secrets: it knows where each field is.
 struct CSVTable {
+  /// How a quote is written within quotes.
+  enum Quoting {
+    /// Twice.
+    case doubled
+    /// With a backslash before it. So is a backslash, and nothing else.
+    case backslash
+  }
+
   /// How many rows a file may have, and fields a row.
   private static let rowLimit = 100_000
   private static let fieldLimit = 64
 
-  /// One field: where it is without its quotes, and whether quotes within it are doubled.
+  /// One field: where it is without its quotes, and what stands before a quote within it.
   struct Field {
     var range: Range<Int>
-    var hasQuotes = false
+    /// A quote or a backslash; nil if nothing in the field is escaped.
+    fileprivate(set) var escape: UInt8?
+    /// Whether characters within it are written as HTML writes them.
+    var isHTML = false
   }
 
   /// One row.
   struct Row {
     /// Its fields. Those behind the limit are counted only.
-    fileprivate(set) var fields: [Field] = []
+    var fields: [Field] = []
     /// How many fields it has.
     fileprivate(set) var count = 0
     /// How many it has up to the last one with a value.
@@ -42,13 +53,15 @@ struct CSVTable {
   }
 
   private(set) var rows: [Row] = []
+  /// Whether a value has something that is escaped.
+  var hasEscapes: Bool { rows.contains { $0.fields.contains { $0.escape != nil } } }
   /// Where the reading ended before the end of the file.
   private(set) var fault: Fault?
 
   /// Finds the fields. A line end within quotes belongs to its field, and so does a quote behind the first character of a field
   /// without quotes.
-  init(_ bytes: borrowing SecureBytes) throws(ForeignFileError) {
-    let quote = UInt8(ascii: "\"")
+  init(_ bytes: borrowing SecureBytes, quoting: Quoting = .doubled) throws(ForeignFileError) {
+    let (quote, backslash) = (UInt8(ascii: "\""), UInt8(ascii: "\\"))
     // Spreadsheets put a mark before UTF-8.
     var at = bytes.bytes.withUnsafeBytes { $0.starts(with: [0xef, 0xbb, 0xbf]) } ? 3 : 0
     var line = 1
@@ -59,16 +72,28 @@ struct CSVTable {
         at += 1
         let start = at
         while true {
+          while quoting == .backslash, at < bytes.count, bytes.octet(at) != quote {
+            guard bytes.octet(at) == backslash else {
+              at += 1
+              continue
+            }
+            guard at + 1 < bytes.count, [quote, backslash].contains(bytes.octet(at + 1)) else {
+              fault = Fault(row: row, line: line)
+              return
+            }
+            field.escape = backslash
+            at += 2
+          }
           guard let end = bytes.index(of: quote, in: at..<bytes.count) else {
             fault = Fault(row: row, line: line)
             return
           }
           at = end + 1
-          guard at < bytes.count, bytes.octet(at) == quote else {
+          guard quoting == .doubled, at < bytes.count, bytes.octet(at) == quote else {
             field.range = start..<end
             break
           }
-          field.hasQuotes = true
+          field.escape = quote
           at += 1
         }
         guard at == bytes.count || Self.ends(bytes.octet(at)) else {
@@ -124,7 +149,12 @@ struct CSVTable {
 extension CSVTable.Field {
   /// As a secret.
   func secret(_ bytes: borrowing SecureBytes) throws(ForeignFileError) -> SecureBytes {
-    guard hasQuotes else { return try bytes.part(range) }
+    let value = try unescaped(bytes)
+    return isHTML ? try MarkupReader.secret(value, 0..<value.count) : value
+  }
+
+  private func unescaped(_ bytes: borrowing SecureBytes) throws(ForeignFileError) -> SecureBytes {
+    guard let escape else { return try bytes.part(range) }
     let part = try bytes.part(range)
     do {
       var out = try SecureBytes(count: part.count)
@@ -132,9 +162,10 @@ extension CSVTable.Field {
         out.withUnsafeMutableBytes { out in
           var (count, at) = (0, 0)
           while at < part.count {
+            // The next character stands for itself.
+            if part[at] == escape { at += 1 }
             out[count] = part[at]
-            count += 1
-            at += part[at] == UInt8(ascii: "\"") ? 2 : 1
+            (count, at) = (count + 1, at + 1)
           }
           return count
         }

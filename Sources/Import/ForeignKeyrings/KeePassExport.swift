@@ -8,14 +8,44 @@ public struct KeePassExport {
   public private(set) var items: [ForeignItem] = []
   /// Entries without any secret, by what people see of them.
   public private(set) var empty: [String] = []
-  /// How many entries lie in the recycle bin, and were left there.
-  public private(set) var discarded = 0
+  /// Entries that lie in the recycle bin and were left there, by what people see of them.
+  public private(set) var discarded: [String] = []
+  /// Values that stay behind, by the labels that their items would have.
+  public private(set) var left: [LeftValue] = []
   /// How many older states of the other entries there are, which were left there.
   public private(set) var older = 0
   /// Attached files whose content is not in the XML: of a database of version 4, keepassxc-cli writes their names alone.
   private var missing: [MissingFile] = []
   /// How many entries have a path.
   private var paths: [String: Int] = [:]
+
+  /// A value that stays behind.
+  public struct LeftValue: Equatable, Sendable {
+    /// The label of its item, or of the entry whose attribute it is.
+    public let label: String
+    /// The field that it is in.
+    public let field: String
+    /// Why it stays behind.
+    public let reason: Reason
+  }
+
+  /// Why a value stays behind.
+  public enum Reason: Equatable, Sendable {
+    /// It refers to an entry or a field that does not exist.
+    case noTarget
+    /// It refers to itself, or over too many entries.
+    case endless
+    /// It refers to a value that is too large.
+    case tooLarge
+    /// It has this placeholder, whose value only KeePass knows.
+    case placeholder(String)
+    /// It would bring a secret into an attribute.
+    case secretInAttribute
+    /// It is encrypted by itself.
+    case encrypted
+    /// They are settings of one-time passwords that could not be understood. They came as further fields.
+    case oneTimePassword
+  }
 
   /// The names in the attributes of the fields that every KeePass entry has.
   private static let fields = ["Password": "password", "Notes": "notes", "otp": "totp"]
@@ -27,7 +57,8 @@ public struct KeePassExport {
   /// How large the secrets are that were read.
   private var size = 0
   private var groups: [Group] = []
-  private var entry: Entry?
+  private var entry: KeePassEntry?
+  private var entries: [KeePassEntry] = []
   private var key = ""
   private var reference = ""
   private var binID: String?
@@ -48,13 +79,6 @@ public struct KeePassExport {
     let attributes: [String: String]
     let created: UInt64
     let modified: UInt64
-  }
-
-  private struct Entry {
-    var created: UInt64 = 0
-    var modified: UInt64 = 0
-    var fields: [(key: String, value: Range<Int>)] = []
-    var files: [(name: String, reference: String)] = []
   }
 
   /// Reads all of it.
@@ -78,12 +102,15 @@ public struct KeePassExport {
       case .text(let range): text = range
       case .end(let name):
         guard path.last == name else { throw ForeignFileError.damaged }
-        try end(name, text, attributes, bytes, expand)
+        try end(name, text, attributes, bytes)
         path.removeLast()
         text = 0..<0
       }
     }
     guard path.isEmpty, isDatabase else { throw ForeignFileError.damaged }
+    var references = KeePassReferences(entries)
+    for number in entries.indices { try take(number, &references, bytes, expand) }
+    entries = []
   }
 
   private var parent: String { path.count > 1 ? path[path.count - 2] : "" }
@@ -93,13 +120,12 @@ public struct KeePassExport {
 
   private mutating func start(_ name: String) {
     if name == "Group" { groups.append(Group()) }
-    if name == "Entry", !isHistory { entry = Entry() }
+    if name == "Entry", !isHistory { entry = KeePassEntry() }
   }
 
   private mutating func end(
-    _ name: String, _ text: Range<Int>, _ attributes: Range<Int>, _ bytes: borrowing SecureBytes,
-    _ expand: (borrowing SecureBytes) throws -> SecureBytes
-  ) throws {
+    _ name: String, _ text: Range<Int>, _ attributes: Range<Int>, _ bytes: borrowing SecureBytes
+  ) throws(ForeignFileError) {
     if isHistory {
       if name == "Entry", !isInBin { older += 1 }
       return
@@ -115,13 +141,19 @@ public struct KeePassExport {
     case ("Binaries", "Binary"):
       guard let id = MarkupReader.attribute("ID", in: attributes, bytes) else { throw ForeignFileError.damaged }
       files[id] = (text, MarkupReader.attribute("Compressed", in: attributes, bytes) == "True")
+    case ("Entry", "UUID"): entry?.uuid = Self.hexadecimal(Base64.decode(try plain()) ?? [])
     case ("Times", "CreationTime"): entry?.created = Self.time(try plain())
     case ("Times", "LastModificationTime"): entry?.modified = Self.time(try plain())
     case ("String", "Key"), ("Binary", "Key"): key = try plain()
-    case ("String", "Value"): entry?.fields.append((key, text))
+    case ("String", "Value"):
+      try entry?.add(
+        .init(
+          key: key, value: text,
+          isProtected: MarkupReader.attribute("ProtectInMemory", in: attributes, bytes) == "True",
+          isEncrypted: MarkupReader.attribute("Protected", in: attributes, bytes) == "True"))
     case ("Binary", "Value"):
       if let reference = MarkupReader.attribute("Ref", in: attributes, bytes) { entry?.files.append((key, reference)) }
-    case (_, "Entry"): try finish(bytes, expand)
+    case (_, "Entry"): try finish(bytes)
     case (_, "Group"): _ = groups.popLast()
     default: break
     }
@@ -139,71 +171,120 @@ public struct KeePassExport {
     return seconds > secondsTo1970 ? seconds - secondsTo1970 : 0
   }
 
-  private mutating func finish(
-    _ bytes: borrowing SecureBytes, _ expand: (borrowing SecureBytes) throws -> SecureBytes
+  private static func hexadecimal(_ octets: [UInt8]) -> String {
+    octets.map { ($0 < 16 ? "0" : "") + String($0, radix: 16, uppercase: true) }.joined()
+  }
+
+  private mutating func finish(_ bytes: borrowing SecureBytes) throws(ForeignFileError) {
+    guard var entry = entry.take() else { return }
+    guard entries.count < KeyringFile.itemLimit else { throw .tooLarge }
+    // The first group is the database itself.
+    entry.groups = groups.dropFirst().map(\.name)
+    entry.isInBin = isInBin
+    paths[try entry.path(bytes), default: 0] += 1
+    entries.append(entry)
+  }
+
+  /// Makes items of an entry.
+  private mutating func take(
+    _ number: Int, _ references: inout KeePassReferences, _ bytes: borrowing SecureBytes,
+    _ expand: (borrowing SecureBytes) throws -> SecureBytes
   ) throws {
-    guard let entry = entry.take() else { return }
-    let path = try path(of: entry, bytes)
-    paths[path, default: 0] += 1
-    if isInBin {
-      discarded += 1
+    let entry = entries[number]
+    var refused: [(field: String, reason: Reason)] = []
+    func text(_ field: KeePassEntry.Standard, orAsWritten isKept: Bool = false) throws(ForeignFileError) -> String {
+      guard let one = entry.field(field.rawValue) else { return "" }
+      do throws(KeePassReferences.Refusal) {
+        let value = try references.value(one, of: number, as: .attribute, bytes)
+        return value.bytes.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
+      } catch {
+        refused.append((field.rawValue, try Reason(error)))
+        return isKept ? try entry.text(field, bytes) : ""
+      }
+    }
+    // A person knows the entry by its title, whatever it has in it.
+    let title = try text(.title, orAsWritten: true)
+    let (url, user) = (try text(.url), try text(.user))
+    // The host may be known where not all of the address is.
+    let server = WebAddress.server(of: url.isEmpty ? try entry.text(.url, bytes) : url)
+    let label = [title, server, user, url].first { !$0.isEmpty } ?? "Password"
+    if entry.isInBin {
+      discarded.append(label)
       return
     }
-    func text(_ name: String) throws(ForeignFileError) -> String {
-      guard let range = entry.fields.first(where: { $0.key == name })?.value else { return "" }
-      let value = try MarkupReader.secret(bytes, range)
-      return value.bytes.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
-    }
-    let (title, url, user) = (try text("Title"), try text("URL"), try text("UserName"))
-    let label = [title, PasswordTable.server(of: url), user, url].first { !$0.isEmpty } ?? "Password"
     var attributes = [KeyringFile.schemaName: PasswordTable.schema]
     for (name, value) in [
-      ("name", label), ("url", url), ("server", PasswordTable.server(of: url)), ("user", user),
-      // The first group is the database itself.
-      ("group", groups.dropFirst().map(\.name).joined(separator: "/")),
+      ("name", label), ("url", url), ("server", server), ("user", user), ("group", entry.groups.joined(separator: "/")),
     ] where !value.isEmpty { attributes[name] = value }
-    let before = items.count + missing.count
-    func add(
-      _ label: String, _ named: [String: String], _ secret: consuming SecureBytes
-    ) throws(ForeignFileError) {
+    left += refused.map { LeftValue(label: label, field: $0.field, reason: $0.reason) }
+    let before = items.count + missing.count + left.count
+    let values = try values(of: number, label, &references, bytes)
+    let login = try KeePassOneTimePassword.read(values, issuer: label, user: user)
+    var secrets: [(name: String, secret: Secret)] = []
+    for field in entry.fields {
+      guard let secret = values[field.key], login?.fields.contains(field.key) != true else { continue }
+      secrets.append((field.key, secret))
+    }
+    if let login { secrets.append(("otp", login.uri)) }
+    if login == nil || secrets.contains(where: { KeePassOneTimePassword.isKey($0.name) }),
+      let one = secrets.first(where: { KeePassOneTimePassword.isSetting($0.name) })
+    {
+      left.append(LeftValue(label: label, field: one.name, reason: .oneTimePassword))
+    }
+    for (key, secret) in secrets {
+      let known = Self.fields[key]
       try append(
         ForeignItem(
-          label: label, attributes: attributes.merging(named) { $1 }, secret: Secret(secret), created: entry.created,
-          modified: entry.modified))
+          label: known == "password" ? label : "\(label) (\(known ?? key))",
+          attributes: attributes.merging(known.map { ["field": $0] } ?? ["field": "custom", "custom": key]) { $1 },
+          secret: secret, created: entry.created, modified: entry.modified))
     }
-    for (key, value) in entry.fields where !["Title", "URL", "UserName"].contains(key) && !value.isEmpty {
-      let secret = try MarkupReader.secret(bytes, value)
-      let known = Self.fields[key]
-      let shown = known == "password" ? label : "\(label) (\(known ?? key))"
-      try add(shown, known.map { ["field": $0] } ?? ["field": "custom", "custom": key], secret)
+    try takeFiles(of: entry, label, attributes, bytes, expand)
+    if items.count + missing.count + left.count == before { empty.append(label) }
+  }
+
+  /// The secrets of an entry with what they refer to, by the names of their fields. Those that cannot be had stay behind.
+  private mutating func values(
+    of number: Int, _ label: String, _ references: inout KeePassReferences, _ bytes: borrowing SecureBytes
+  ) throws(ForeignFileError) -> [String: Secret] {
+    var values: [String: Secret] = [:]
+    let shown: Set = ["Title", "URL", "UserName"]
+    for field in entries[number].fields where !shown.contains(field.key) && !field.value.isEmpty {
+      do throws(KeePassReferences.Refusal) {
+        let use: KeePassReferences.Use = field.key == KeePassEntry.Standard.notes.rawValue ? .notes : .secret
+        let value = try references.value(field, of: number, as: use, bytes)
+        // Of a reference to an empty field nothing is left.
+        if value.count > 0 { values[field.key] = Secret(value) }
+      } catch {
+        left.append(LeftValue(label: label, field: field.key, reason: try Reason(error)))
+      }
     }
+    return values
+  }
+
+  private mutating func takeFiles(
+    of entry: KeePassEntry, _ label: String, _ attributes: [String: String], _ bytes: borrowing SecureBytes,
+    _ expand: (borrowing SecureBytes) throws -> SecureBytes
+  ) throws {
     for (name, reference) in entry.files {
       let (shown, named) = ("\(label) (\(name))", ["field": "attachment", "attachment": name])
       guard let file = files[reference] else {
         guard missing.count < KeyringFile.itemLimit else { throw ForeignFileError.tooLarge }
         missing.append(
           MissingFile(
-            path: path, name: name, reference: reference, label: shown, attributes: attributes.merging(named) { $1 },
-            created: entry.created, modified: entry.modified))
+            path: try entry.path(bytes), name: name, reference: reference, label: shown,
+            attributes: attributes.merging(named) { $1 }, created: entry.created, modified: entry.modified))
         continue
       }
       guard let stored = try Base64.decode(secret: bytes.bytes.extracting(file.range)) else {
         throw ForeignFileError.damaged
       }
       let secret = if file.isCompressed { try expand(stored) } else { stored }
-      try add(shown, named, secret)
+      try append(
+        ForeignItem(
+          label: shown, attributes: attributes.merging(named) { $1 }, secret: Secret(secret), created: entry.created,
+          modified: entry.modified))
     }
-    if items.count + missing.count == before { empty.append(label) }
-  }
-
-  /// Where keepassxc-cli finds an entry: its groups below the database itself, and its title.
-  private func path(of entry: Entry, _ bytes: borrowing SecureBytes) throws(ForeignFileError) -> String {
-    var title = ""
-    if let range = entry.fields.first(where: { $0.key == "Title" })?.value {
-      let value = try MarkupReader.secret(bytes, range)
-      title = value.bytes.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
-    }
-    return "/" + (groups.dropFirst().map(\.name) + [title]).joined(separator: "/")
   }
 
   private mutating func append(_ item: ForeignItem) throws(ForeignFileError) {
@@ -234,5 +315,20 @@ public struct KeePassExport {
     }
     missing = []
     return left
+  }
+}
+
+extension KeePassExport.Reason {
+  /// - Throws: an error that concerns the whole file.
+  fileprivate init(_ refusal: KeePassReferences.Refusal) throws(ForeignFileError) {
+    switch refusal {
+    case .noTarget: self = .noTarget
+    case .endless: self = .endless
+    case .tooLarge: self = .tooLarge
+    case .placeholder(let name): self = .placeholder(name)
+    case .secretInAttribute: self = .secretInAttribute
+    case .encrypted: self = .encrypted
+    case .file(let error): throw error
+    }
   }
 }

@@ -51,6 +51,14 @@ public enum PasswordTable {
     public fileprivate(set) var left: [LeftRow] = []
     /// Columns whose values stay behind, by their names.
     public fileprivate(set) var unread: [String] = []
+    /// How it is written.
+    public fileprivate(set) var dialect = TableDialect.usual
+    /// Whether backslashes were taken out of values.
+    public fileprivate(set) var hasBackslashes = false
+    /// How many values were read as HTML writes them, and how many could be meant so and are as they stand.
+    public fileprivate(set) var (decoded, doubtful) = (0, 0)
+    /// How many rows have several addresses.
+    public fileprivate(set) var several = 0
   }
 
   /// A row that stays behind.
@@ -96,16 +104,26 @@ public enum PasswordTable {
     _ bytes: borrowing SecureBytes, named: [Column: String] = [:]
   ) throws(ForeignFileError) -> Contents {
     guard Secret.isText(bytes.bytes) else { throw .notText }
-    let table = try CSVTable(bytes)
+    var table = try CSVTable(bytes)
+    var contents = Contents()
+    if let first = table.rows.first { contents.dialect = TableDialect(try names(first, bytes)) }
+    if contents.dialect == .keePass1 {
+      let other = try CSVTable(bytes, quoting: .backslash)
+      // A backslash before something else, or a quote that is doubled, says that another program took the names alone.
+      if other.fault == nil || table.fault != nil {
+        (contents.hasBackslashes, table) = (other.hasEscapes, other)
+      }
+    }
     guard let first = table.rows.first else {
       if let fault = table.fault { throw .openQuote(line: fault.line) }
       throw .unknownFormat
     }
-    var contents = Contents()
-    let header = try header(first, named, bytes, &contents.unread)
-    for (index, row) in table.rows.enumerated().dropFirst() {
+    let header = try header(first, named, bytes, &contents)
+    let escaped = escaped(table, header, bytes, &contents)
+    for (index, var row) in table.rows.enumerated().dropFirst() {
+      for column in escaped where column < row.fields.count { row.fields[column].isHTML = true }
       let reason = reason(row, header)
-      let found = reason == nil ? try items(row, header.columns, bytes) : []
+      let found = reason == nil ? try items(row, header.columns, bytes, &contents.several) : []
       if found.isEmpty {
         let login = try Login(row, reason == nil ? header.columns : header.open, bytes)
         contents.left.append(LeftRow(number: index + 1, label: login.label, reason: reason ?? .noSecret))
@@ -120,9 +138,39 @@ public enum PasswordTable {
     return contents
   }
 
+  private static func names(
+    _ row: CSVTable.Row, _ bytes: borrowing SecureBytes
+  ) throws(ForeignFileError) -> [String] {
+    var names: [String] = []
+    for field in row.fields { names.append(try field.text(bytes).lowercased()) }
+    return names
+  }
+
+  /// The columns whose values are read as HTML. Only of LastPass it is known that it writes so.
+  private static func escaped(
+    _ table: CSVTable, _ header: Header, _ bytes: borrowing SecureBytes, _ contents: inout Contents
+  ) -> [Int] {
+    var columns: [Int] = []
+    for column in header.columns.values {
+      var evidence = TableEntities.Evidence()
+      for row in table.rows.dropFirst() where column < row.fields.count && reason(row, header) == nil {
+        evidence.add(bytes, row.fields[column].range)
+      }
+      guard evidence.isEscaped else { continue }
+      guard contents.dialect == .lastPass else {
+        contents.doubtful += evidence.values
+        continue
+      }
+      contents.decoded += evidence.values
+      columns.append(column)
+    }
+    return columns
+  }
+
   private static func header(
-    _ row: CSVTable.Row, _ named: [Column: String], _ bytes: borrowing SecureBytes, _ unread: inout [String]
+    _ row: CSVTable.Row, _ named: [Column: String], _ bytes: borrowing SecureBytes, _ contents: inout Contents
   ) throws(ForeignFileError) -> Header {
+    let dialect = contents.dialect
     var header = Header(count: row.count, named: row.filled)
     var names: [String] = []
     var isOpen = true
@@ -131,13 +179,14 @@ public enum PasswordTable {
       names.append(written)
       let name = written.lowercased()
       let column =
-        named.first { $0.value.lowercased() == name }?.key ?? Column.allCases.first { $0.names.contains(name) }
+        named.first { $0.value.lowercased() == name }?.key ?? dialect.names[name]
+        ?? Column.allCases.first { $0.names.contains(name) }
       if let column, header.columns[column] == nil {
         header.columns[column] = index
         isOpen = isOpen && !column.isSecret
         if isOpen { header.open[column] = index }
-      } else if !ignored.contains(name) {
-        unread.append(written)
+      } else if !ignored.contains(name), !dialect.ignored.contains(name) {
+        contents.unread.append(written)
         isOpen = false
       }
     }
@@ -167,6 +216,8 @@ public enum PasswordTable {
     let attributes: [String: String]
     let created: UInt64
     let modified: UInt64
+    /// How many addresses it has.
+    let addresses: Int
 
     init(_ row: CSVTable.Row, _ columns: [Column: Int], _ bytes: borrowing SecureBytes) throws(ForeignFileError) {
       var texts: [Column: String] = [:]
@@ -174,7 +225,8 @@ public enum PasswordTable {
         texts[column] = try row.fields[index].text(bytes)
       }
       let url = texts[.url] ?? ""
-      let server = server(of: url)
+      let server = WebAddress.server(of: url)
+      addresses = WebAddress.addresses(in: url).count
       let user = texts[.user] ?? ""
       let label = [texts[.label] ?? "", server, user, url].first { !$0.isEmpty } ?? "Password"
       var attributes = [KeyringFile.schemaName: schema]
@@ -190,9 +242,10 @@ public enum PasswordTable {
   }
 
   private static func items(
-    _ row: CSVTable.Row, _ columns: [Column: Int], _ bytes: borrowing SecureBytes
+    _ row: CSVTable.Row, _ columns: [Column: Int], _ bytes: borrowing SecureBytes, _ several: inout Int
   ) throws(ForeignFileError) -> [ForeignItem] {
     let login = try Login(row, columns, bytes)
+    if login.addresses > 1 { several += 1 }
     var attributes = login.attributes
     var items: [ForeignItem] = []
     for column in Column.allCases where column.isSecret {
@@ -204,15 +257,6 @@ public enum PasswordTable {
           secret: Secret(try row.fields[index].secret(bytes)), created: login.created, modified: login.modified))
     }
     return items
-  }
-
-  /// The host of an address, without a port; empty where it has none.
-  static func server(of url: String) -> String {
-    guard let scheme = url.firstRange(ofText: "://") else { return "" }
-    var host = url[scheme.upperBound...].prefix { !"/?#".contains($0) }
-    if let at = host.lastIndex(of: "@") { host = host[host.index(after: at)...] }
-    if host.hasPrefix("["), let end = host.firstIndex(of: "]") { return String(host[...end]) }
-    return String(host.prefix { $0 != ":" })
   }
 
   /// Milliseconds since 1970, as Firefox has them, or a time by ISO 8601 in UTC, as KeePassXC has them; 0 for anything else.

@@ -7,6 +7,7 @@ import LatchkeyPosix
 struct ForeignFiles {
   /// The files.
   private(set) var paths: [String] = []
+  private let ending: String
   /// The folders that were looked through, and the names of their files.
   private(set) var folders: [(path: String, names: [String])] = []
 
@@ -16,6 +17,7 @@ struct ForeignFiles {
   ///   - ending: of such files.
   ///   - what: the kind of file, for a person.
   init(_ given: [String], folder: String, ending: String, what: String) throws {
+    self.ending = ending
     for path in given.isEmpty ? [folder] : given {
       var kind = stat()
       guard stat(path, &kind) == 0, kind.st_mode & S_IFMT == S_IFDIR else {
@@ -35,20 +37,9 @@ struct ForeignFiles {
     }
   }
 
-  private static func names(in folder: String) throws(PosixError) -> [String] {
+  /// The names of what is in a folder.
+  static func names(in folder: String) throws(PosixError) -> [String] {
     try FileDescriptor.open(folder, flags: O_RDONLY | O_DIRECTORY).names()
-  }
-
-  /// The paths of everything below a folder, from there. Links are not followed.
-  static func paths(below folder: String) throws(PosixError) -> [String] {
-    var paths: [String] = []
-    for name in try names(in: folder) {
-      paths.append(name)
-      var kind = stat()
-      guard lstat("\(folder)/\(name)", &kind) == 0, kind.st_mode & S_IFMT == S_IFDIR else { continue }
-      paths += try self.paths(below: "\(folder)/\(name)").map { "\(name)/\($0)" }
-    }
-    return paths
   }
 
   /// Where programs keep their data.
@@ -57,6 +48,16 @@ struct ForeignFiles {
   static var settingsFolder: String { folder("XDG_CONFIG_HOME", "/.config") }
   /// The person's home.
   static var home: String { LatchkeyPosix.Process.environment["HOME"] ?? Account(uid: getuid())?.home ?? "" }
+
+  /// Names what the folders have beside the files of this kind: one that has another ending may be all that somebody has of it.
+  ///
+  /// - Parameter isKnown: tells the program's own files by their names, and files that another notice names.
+  func nameOthers(_ importer: inout Importer, isKnown: (String) -> Bool) {
+    for (path, names) in folders {
+      let list = names.filter { !$0.hasSuffix(ending) && !isKnown($0) }.sorted().joined(separator: ", ")
+      if !list.isEmpty { importer.note(translated("What else is in \(path) was not read: \(list).")) }
+    }
+  }
 
   private static func folder(_ variable: String, _ standard: String) -> String {
     if let named = LatchkeyPosix.Process.environment[variable], named.hasPrefix("/") { return named }

@@ -8,8 +8,8 @@ struct ImportCSVCommand: ParsableCommand {
     commandName: "csv", abstract: translated("Import passwords that a browser or a password manager exported as CSV."),
     discussion: translated(
       """
-      Knows the columns of Chromium, Firefox, Apple Passwords, Bitwarden and KeePassXC by their names; --column names \
-      others, such as --column password=Kennwort. A row becomes an item with the attributes xdg:schema=\
+      Knows the columns of Chromium, Firefox, Apple Passwords, Bitwarden, KeePassXC, LastPass and KeePass 1.x by their names; \
+      --column names others, such as --column password=Kennwort. A row becomes an item with the attributes xdg:schema=\
       \(PasswordTable.schema), url, server, user and field=password. Notes, keys of one-time passwords and further fields \
       become items of their own, with field=notes, totp or fields. A row without any secret stays behind and is listed. \
       So does a row with more fields than the first row has names.
@@ -57,7 +57,7 @@ struct ImportCSVCommand: ParsableCommand {
       try choice.checkNames(among: read)
       try importer.take(read, standard: nil)
       for row in table.left { importer.leave(translated("row \(row.number)"), row.label, Self.text(of: row.reason)) }
-      for notice in Self.notices(on: table.left) { importer.note(notice) }
+      for notice in Self.notices(on: table) { importer.note(notice) }
       if !table.unread.isEmpty {
         let list = table.unread.joined(separator: ", ")
         importer.keep(translated("Columns that were not read: \(list). --column gives them a meaning."))
@@ -88,9 +88,9 @@ struct ImportCSVCommand: ParsableCommand {
   }
 
   /// The ways to bring the rows that stay behind.
-  private static func notices(on left: [PasswordTable.LeftRow]) -> [String] {
+  private static func notices(on table: PasswordTable.Contents) -> [String] {
     var (isWronglyQuoted, canBeCut) = (false, false)
-    for row in left {
+    for row in table.left {
       switch row.reason {
       case .noSecret: break
       case .tooManyFields: isWronglyQuoted = true
@@ -99,7 +99,14 @@ struct ImportCSVCommand: ParsableCommand {
       }
     }
     var notices: [String] = []
-    if isWronglyQuoted {
+    if isWronglyQuoted, table.dialect == .keePass1 {
+      notices.append(
+        translated(
+          """
+          To import such a row, put its value in quotes and write a backslash before each quote and each backslash in the \
+          value: pa"s\\s becomes "pa\\"s\\\\s". Then import the file again.
+          """))
+    } else if isWronglyQuoted {
       notices.append(
         translated(
           """
@@ -108,6 +115,30 @@ struct ImportCSVCommand: ParsableCommand {
           """))
     }
     if canBeCut { notices.append(translated("If the file is cut off, export it once more and import it again.")) }
+    if table.hasBackslashes {
+      notices.append(
+        translated("The columns are those of KeePass 1.x, so \\\" and \\\\ in a value were read as \" and \\."))
+    }
+    if table.decoded > 0 {
+      notices.append(
+        translated(
+          """
+          The columns are those of LastPass, whose extension writes & as &amp;, < as &lt; and > as &gt;. Values that were \
+          read so: \(table.decoded).
+          """))
+    }
+    if table.doubtful > 0 {
+      notices.append(
+        translated(
+          """
+          Values with &amp;, &lt; or the like, which were imported as they stand: \(table.doubtful). If the program that wrote \
+          the file means & and < by them, correct the file and import it again.
+          """))
+    }
+    if table.several > 0 {
+      notices.append(
+        translated("Rows with several addresses: \(table.several). 'server' has the first one, 'url' has all of them."))
+    }
     return notices
   }
 

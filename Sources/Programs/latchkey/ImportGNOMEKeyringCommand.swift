@@ -37,6 +37,7 @@ struct ImportGNOMEKeyringCommand: ParsableCommand {
       for (path, names) in files.folders where names.contains("user.keystore") {
         importer.note(translated("\(path)/user.keystore has keys and certificates, not passwords. It was left alone."))
       }
+      files.nameOthers(&importer) { ["user.keystore", "default"].contains($0) }
       // One that could not be read may be the one that was named.
       if importer.report.isWhole { try choice.checkNames(among: read) }
       try importer.take(read, standard: standard(files))

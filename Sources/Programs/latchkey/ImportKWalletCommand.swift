@@ -85,7 +85,14 @@ struct ImportKWalletCommand: ParsableCommand {
   private func served(_ importer: inout Importer) throws -> (wallets: [ForeignCollection], standard: String) {
     let wallet = try RunningKWallet(on: bus)
     let folder = ForeignFiles.dataFolder + "/kwalletd/"
-    let read = try wallet.collections(choice, notes: { Self.served(of: folder + $0) }) { importer.leave($0, $1, $2) }
+    var unread: [String] = []
+    let notes = { (name: String) -> [String: ServedEntry] in
+      let notes = Self.served(of: folder + name)
+      if notes == nil { unread.append(folder + name + Self.notesEnding) }
+      return notes ?? [:]
+    }
+    let read = try wallet.collections(choice, notes: notes) { importer.leave($0, $1, $2) }
+    for path in unread { Self.note(unread: path, in: &importer) }
     importer.note(translated("KWallet still has its entries. Nothing was changed there."))
     return (read, try wallet.standard())
   }
@@ -94,6 +101,7 @@ struct ImportKWalletCommand: ParsableCommand {
     let files = try ForeignFiles(
       paths, folder: ForeignFiles.dataFolder + "/kwalletd", ending: ".kwl", what: "wallet")
     let password = try ImportPassword(translated("Password of the wallet: "))
+    var unread: [String] = []
     let read = try files.read(&importer, what: "wallet", choice, beside: Self.beside) { file throws(ForeignFileError) in
       let name = Self.decoded(ForeignFile.name(file.path))
       return ForeignCollection(name: name, label: name, items: [])
@@ -101,11 +109,14 @@ struct ImportKWalletCommand: ParsableCommand {
       let stem = Self.stem(file.path)
       let name = Self.decoded(ForeignFile.name(file.path))
       let served = Self.served(of: stem)
+      if served == nil { unread.append(stem + Self.notesEnding) }
       let salt = try Self.salt(of: stem)
       return try password.open { given throws(ForeignFileError) in
-        try WalletFile.read(file.bytes, name: name, salt: salt, password: given, served: served)
+        try WalletFile.read(file.bytes, name: name, salt: salt, password: given, served: served ?? [:])
       }
     }
+    for path in unread { Self.note(unread: path, in: &importer) }
+    files.nameOthers(&importer) { $0.hasSuffix(Self.saltEnding) || $0.hasSuffix(Self.notesEnding) }
     return (read, standard)
   }
 
@@ -145,8 +156,17 @@ struct ImportKWalletCommand: ParsableCommand {
     return String(decoding: octets, as: UTF8.self)
   }
 
-  /// KWallet's notes beside a wallet about the items that programs stored by the Secret Service.
-  private static func served(of stem: String) -> [String: ServedEntry] {
+  private static func note(unread path: String, in importer: inout Importer) {
+    importer.keep(
+      translated(
+        """
+        \(path) cannot be read. It has the attributes of items that programs stored by the Secret Service, so those came as \
+        entries of KDE's programs.
+        """))
+  }
+
+  /// KWallet's notes beside a wallet about the items that programs stored by the Secret Service; nil if they cannot be read.
+  private static func served(of stem: String) -> [String: ServedEntry]? {
     /// As KWallet writes it; beside the entries are two times.
     enum Note: Decodable {
       case entry(ServedEntry)
@@ -173,9 +193,10 @@ struct ImportKWalletCommand: ParsableCommand {
             created: time(.created), modified: time(.modified)))
       }
     }
-    guard let file = try? ForeignFile(stem + notesEnding) else { return [:] }
+    let path = stem + notesEnding
+    guard let file = try? ForeignFile(path) else { return access(path, F_OK) == 0 ? nil : [:] }
     let text = file.bytes.bytes.withUnsafeBytes { Array($0) }
-    let notes = (try? JSONValue(parsing: text).decoded(as: [String: Note].self)) ?? [:]
+    guard let notes = try? JSONValue(parsing: text).decoded(as: [String: Note].self) else { return nil }
     return notes.compactMapValues { note in
       guard case .entry(let entry) = note else { return nil }
       return entry

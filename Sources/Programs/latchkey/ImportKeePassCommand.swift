@@ -15,7 +15,8 @@ struct ImportKeePassCommand: ParsableCommand {
       The password is asked for, or is a line of standard input. The password of an entry becomes an item with the \
       attributes xdg:schema=\(PasswordTable.schema), name, url, server, user, group and field=password. Notes and keys of \
       one-time passwords become items with field=notes or totp; a field that you added has field=custom and custom=NAME, an \
-      attached file field=attachment and attachment=NAME. Older states of entries and the recycle bin stay behind.
+      attached file field=attachment and attachment=NAME. A reference to another entry becomes the value that it refers to, \
+      or stays behind and is listed. Older states of entries and the recycle bin stay behind.
       """))
 
   @OptionGroup var choice: ImportChoice
@@ -46,8 +47,11 @@ struct ImportKeePassCommand: ParsableCommand {
           "login", label, translated("keepassxc-cli did not find the file, or another entry has the same path"))
       }
       for label in read.empty { importer.leave("login", label, translated("it has no password, note or other secret")) }
-      if read.discarded > 0 {
-        importer.keep(translated("Entries in the recycle bin, which were left there: \(read.discarded)."))
+      for value in read.left { importer.leave("login", "\(value.label) (\(value.field))", Self.text(of: value.reason)) }
+      if !read.discarded.isEmpty {
+        let list = read.discarded.joined(separator: ", ")
+        importer.keep(
+          translated("Entries in the recycle bin, which were left there: \(read.discarded.count): \(list)."))
       }
       if read.older > 0 {
         importer.keep(translated("Older states of entries, which were left there: \(read.older)."))
@@ -58,6 +62,21 @@ struct ImportKeePassCommand: ParsableCommand {
       return importer
     }
     try importer.finish()
+  }
+
+  private static func text(of reason: KeePassExport.Reason) -> String {
+    switch reason {
+    case .noTarget: translated("it refers to an entry or a field that does not exist")
+    case .endless: translated("it refers to itself, or to an entry over more than 10 others")
+    case .tooLarge: translated("what it refers to is larger than a vault takes")
+    case .placeholder(let name):
+      translated("it has the placeholder \(name), whose value only KeePass knows; write the value there instead")
+    case .secretInAttribute:
+      translated("it refers to a secret, and an attribute is no place for one; the item came without this attribute")
+    case .encrypted: translated("it is encrypted by itself")
+    case .oneTimePassword:
+      translated("its settings of one-time passwords were not understood; they came as fields of your own")
+    }
   }
 
   /// The limits of keepassxc-cli. The cost that a header may name is far below, but an XML file in the database may be small

@@ -46,6 +46,7 @@ struct ImportOO7Command: ParsableCommand {
           try KeyringFile.read(file.bytes, name: app ?? ForeignFile.name(file.path), password: given)
         }
       }
+      files.nameOthers(&importer) { _ in false }
       if importer.report.isWhole { try choice.checkNames(among: read) }
       try importer.take(read, standard: "default")
       return importer

@@ -15,7 +15,7 @@ struct ImportPassCommand: ParsableCommand {
       Reads every .gpg file of ~/.password-store (of $PASSWORD_STORE_DIR, where that is set), or of the folder that you \
       name, by gpg: its agent asks for the passphrase of your key. The first line of a file becomes an item with the \
       attributes xdg:schema=\(PasswordTable.schema), name=FOLDER/FILE and field=password. The lines below it become another \
-      one, with field=notes.
+      one, with field=notes. Folders that are links are read too. What cannot be read stays behind and is listed.
       """))
 
   @OptionGroup var choice: ImportChoice
@@ -35,61 +35,53 @@ struct ImportPassCommand: ParsableCommand {
       try choice.prepare()
       let named = LatchkeyPosix.Process.environment["PASSWORD_STORE_DIR"]
       let folder = folder ?? named ?? ForeignFiles.home + "/.password-store"
-      let names = try files(of: folder)
+      let store = try PasswordStore(folder)
+      guard !store.entries.isEmpty || !store.unread.isEmpty else {
+        throw Failure.file(translated("there is no file that ends with .gpg in \(folder), so nothing was imported."))
+      }
       var importer = try choice.importer(into: VaultConnection(choice.place), from: "pass", [folder])
-      let items = try read(names, of: folder, &importer)
+      for one in store.unread { importer.leave(one.name, translated("all of it"), one.reason) }
+      let items = try read(store, &importer)
       // "login" is the collection that everything comes into where --into names no other.
       try importer.take([ForeignCollection(name: "login", label: "", items: items)], standard: nil)
-      let others = others(in: folder)
-      if others > 0 {
-        importer.keep(translated("Files of the folder that are no entries, which were left there: \(others)."))
-      }
+      note(store, in: &importer)
       if importer.report.isWhole { importer.read(folder) }
       return importer
     }
     try importer.finish()
   }
 
-  /// The entries, without the ending of their files. Folders whose name begins with a dot are Git's and pass's own.
-  private func files(of folder: String) throws -> [String] {
-    guard let names = try? ForeignFiles.paths(below: folder) else {
-      throw Failure.file(translated("\(folder) cannot be read, so nothing was imported."))
+  /// Names what is no item.
+  private func note(_ store: PasswordStore, in importer: inout Importer) {
+    if !store.others.isEmpty {
+      let list = store.others.joined(separator: ", ")
+      importer.keep(
+        translated("Files of the folder that are no entries, which were left there: \(store.others.count): \(list)."))
     }
-    let found = names.filter { name in
-      name.hasSuffix(".gpg") && !name.split(separator: "/").contains { $0.hasPrefix(".") }
+    if !store.links.isEmpty {
+      let list = store.links.joined(separator: ", ")
+      importer.note(translated("Folders that are links were read too; what they lead to stays there: \(list)."))
     }
-    guard !found.isEmpty else {
-      throw Failure.file(translated("there is no file that ends with .gpg in \(folder), so nothing was imported."))
-    }
-    return found.map { String($0.dropLast(4)) }.sorted()
-  }
-
-  /// How many files the folder has that are neither entries nor pass's and Git's own.
-  private func others(in folder: String) -> Int {
-    let names = (try? ForeignFiles.paths(below: folder)) ?? []
-    return names.count { name in
-      let parts = name.split(separator: "/").map(String.init)
-      guard let last = parts.last, parts.first != ".git", parts.first != ".extensions" else { return false }
-      let isEntry = name.hasSuffix(".gpg") && !parts.contains { $0.hasPrefix(".") }
-      guard !isEntry, ![".gpg-id", ".gpg-id.sig", ".gitattributes", ".gitignore"].contains(last) else { return false }
-      var kind = stat()
-      return stat("\(folder)/\(name)", &kind) == 0 && kind.st_mode & S_IFMT != S_IFDIR
+    if !store.loops.isEmpty {
+      let list = store.loops.joined(separator: ", ")
+      importer.note(translated("Links to a folder that they are in, which were not read again: \(list)."))
     }
   }
 
-  private func read(
-    _ names: [String], of folder: String, _ importer: inout Importer
-  ) throws -> [ForeignItem] {
-    let nothing = try SecureBytes(count: 0)
+  private func read(_ store: PasswordStore, _ importer: inout Importer) throws -> [ForeignItem] {
     let progress = Progress()
     defer { progress.end() }
     var items: [ForeignItem] = []
-    for (index, name) in names.enumerated() {
-      progress.show(translated("\(index) of \(names.count) files decrypted"))
-      let path = "\(folder)/\(name).gpg"
-      // gpg takes what begins with a dash behind these two for a file.
-      let program = ChildProgram(name: "gpg", arguments: ["--quiet", "--yes", "--decrypt", "--", path])
-      let outcome = try program.run(nothing)
+    for (index, name) in store.entries.enumerated() {
+      progress.show(translated("\(index) of \(store.entries.count) files decrypted"))
+      let path = store.path(ofEntry: name)
+      let file: ForeignFile
+      do { file = try ForeignFile(path) } catch Failure.file(let reason) {
+        importer.leave(name, translated("all of it"), reason)
+        continue
+      }
+      // By a pipe: what is no file any more must not hold gpg up.
+      let outcome = try ChildProgram(name: "gpg", arguments: ["--quiet", "--decrypt"]).run(file.bytes)
       guard outcome.isDone else {
         // Most of them have the same key. A person who does not give its passphrase is not asked a hundred times.
         if items.isEmpty {
@@ -105,6 +97,6 @@ struct ImportPassCommand: ParsableCommand {
 
   private func time(of path: String) -> UInt64 {
     var facts = stat()
-    return lstat(path, &facts) == 0 ? UInt64(max(0, facts.st_mtim.tv_sec)) : 0
+    return stat(path, &facts) == 0 ? UInt64(max(0, facts.st_mtim.tv_sec)) : 0
   }
 }

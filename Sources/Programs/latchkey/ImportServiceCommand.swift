@@ -31,6 +31,17 @@ struct ImportServiceCommand: ParsableCommand {
       let service = ForeignService(provider, isAsking: choice.isAsking)
       let read = try service.collections(choice) { importer.leave($0, $1, $2) }
       try importer.take(read.collections, standard: read.standard)
+      if read.passing > 0 {
+        importer.note(translated("Items that end with the session, which were left there: \(read.passing)."))
+      }
+      if read.isKeePassXC {
+        importer.note(
+          translated(
+            """
+            KeePassXC reveals no protected fields of your own and no attached files here. If entries have any, \
+            'latchkey import keepass' brings them.
+            """))
+      }
       importer.note(translated("The other program still has its items. Nothing was changed there."))
       return importer
     }
@@ -45,20 +56,31 @@ struct ForeignService {
 
   init(_ connection: VaultConnection, isAsking: Bool) { (self.connection, self.isAsking) = (connection, isAsking) }
 
+  /// The contents of the other program.
+  struct Contents {
+    var collections: [ForeignCollection] = []
+    /// The name of the default collection.
+    var standard: String?
+    /// How many items end with the session.
+    var passing = 0
+    /// Whether it is KeePassXC, by its entries.
+    var isKeePassXC = false
+  }
+
   /// Reads what was asked for.
   ///
   /// - Parameter leave: gets the labels of the collection and the item, and the reason, for each item that could not be read.
-  /// - Returns: the collections, and the name of the default one.
-  func collections(
-    _ choice: ImportChoice, leave: (String, String, String) -> Void
-  ) throws -> (collections: [ForeignCollection], standard: String?) {
+  func collections(_ choice: ImportChoice, leave: (String, String, String) -> Void) throws -> Contents {
     let channel = try connection.openChannel()
-    let standard = try? ListedCollection.named(nil, from: connection).name
-    var found: [ForeignCollection] = []
+    var contents = Contents(standard: try? ListedCollection.named(nil, from: connection).name)
     let progress = Progress()
     defer { progress.end() }
-    // Items in "session" end with the session.
-    let all = try ListedCollection.all(from: connection).filter { $0.name != "session" }
+    let listed = try ListedCollection.all(from: connection)
+    // Its items end with the session.
+    for passing in listed where passing.name == "session" {
+      contents.passing += try passing.items(from: connection).count
+    }
+    let all = listed.filter { $0.name != "session" }
     let unread = all.map { ForeignCollection(name: $0.name, label: $0.label, items: []) }
     try choice.checkNames(among: unread)
     for (listed, collection) in zip(all, unread) where choice.takes(collection) {
@@ -73,7 +95,8 @@ struct ForeignService {
       for path in try listed.items(from: connection) {
         progress.show(translated("\(items.count) items read from \(listed.title)"))
         do throws(BusError) {
-          let (item, reason) = try item(path, channel)
+          let (item, reason, isOfKeePassXC) = try item(path, channel)
+          contents.isKeePassXC = contents.isKeePassXC || isOfKeePassXC
           if let item { items.append(item) }
           if let reason { leave(listed.title, item?.label ?? path, reason) }
         } catch {
@@ -81,15 +104,15 @@ struct ForeignService {
           leave(listed.title, path, error.message)
         }
       }
-      found.append(ForeignCollection(name: listed.name, label: listed.label, items: items))
+      contents.collections.append(ForeignCollection(name: listed.name, label: listed.label, items: items))
     }
-    return (found, standard)
+    return contents
   }
 
   /// An item, or what stays behind of it and why.
   private func item(
     _ path: String, _ channel: SecretChannel
-  ) throws(BusError) -> (item: ForeignItem?, reason: String?) {
+  ) throws(BusError) -> (item: ForeignItem?, reason: String?, isOfKeePassXC: Bool) {
     var label = ""
     var attributes: [String: String] = [:]
     var (created, modified): (UInt64, UInt64) = (0, 0)
@@ -106,11 +129,13 @@ struct ForeignService {
     if isKWallet, attributes.isEmpty {
       // Of those it tells neither folder nor kind, and a map's value comes as Qt writes it.
       return (
-        nil, translated("'\(label)' is an entry of KDE's programs; 'latchkey import kwallet --running' imports it")
+        nil, translated("'\(label)' is an entry of KDE's programs; 'latchkey import kwallet --running' imports it"),
+        false
       )
     }
     var reason: String?
-    if let entry = KeePassXCEntry(attributes, at: path) {
+    let entry = KeePassXCEntry(attributes, at: path)
+    if let entry {
       attributes = entry.attributes
       if entry.isPart {
         reason = translated("its notes and one-time password; 'latchkey import keepass' imports them")
@@ -119,7 +144,7 @@ struct ForeignService {
     let item = ForeignItem(
       label: label, attributes: attributes, secret: try connection.secret(of: path, by: channel), created: created,
       modified: modified)
-    return (item, reason)
+    return (item, reason, entry != nil)
   }
 
   /// Whether the other program is KWallet.

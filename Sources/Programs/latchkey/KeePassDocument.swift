@@ -185,25 +185,3 @@ enum KeePassMarkup {
     return try out.prefix(count)
   }
 }
-
-/// Text with secrets in it that grows.
-struct SecretText: ~Copyable {
-  private var bytes: SecureBytes
-  private var count = 0
-
-  init() throws(SodiumError) { bytes = try SecureBytes(count: 64 << 10) }
-
-  mutating func append(_ more: RawSpan) throws(SodiumError) {
-    if bytes.count - count < more.byteCount {
-      var larger = try SecureBytes(count: max(2 * bytes.count, count + more.byteCount))
-      larger.write(bytes.bytes, at: 0)
-      bytes = larger
-    }
-    bytes.write(more, at: count)
-    count += more.byteCount
-  }
-
-  mutating func append(_ text: String) throws(SodiumError) { try append(Array(text.utf8).span.bytes) }
-
-  consuming func finish() throws(SodiumError) -> SecureBytes { try bytes.prefix(count) }
-}

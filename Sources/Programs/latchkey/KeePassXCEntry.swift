@@ -17,11 +17,8 @@ struct KeePassXCEntry {
   init?(_ attributes: [String: String], at path: String) {
     guard let uuid = attributes["Uuid"], attributes["Path"] != nil, path.hasSuffix("/" + uuid) else { return nil }
     let stored = attributes.filter { !Self.names.contains($0.key) }
-    guard stored.isEmpty else {
-      (self.attributes, isPart) = (stored, false)
-      return
-    }
-    self.attributes = attributes.filter { !Self.secretNames.contains($0.key) && !$0.value.isEmpty }
+    self.attributes =
+      stored.isEmpty ? attributes.filter { !Self.secretNames.contains($0.key) && !$0.value.isEmpty } : stored
     isPart = Self.secretNames.contains { !(attributes[$0] ?? "").isEmpty }
   }
 }

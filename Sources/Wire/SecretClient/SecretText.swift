@@ -1,0 +1,33 @@
+import LatchkeySodium
+
+/// Text with secrets in it that grows.
+public struct SecretText: ~Copyable {
+  private var bytes: SecureBytes
+  /// How many bytes it has.
+  public private(set) var count = 0
+
+  /// Empty text.
+  ///
+  /// - Parameter capacity: how many bytes it takes before it has to move.
+  public init(capacity: Int = 64 << 10) throws(SodiumError) { bytes = try SecureBytes(count: capacity) }
+
+  /// Puts bytes behind it.
+  public mutating func append(_ more: RawSpan) throws(SodiumError) {
+    if bytes.count - count < more.byteCount {
+      var larger = try SecureBytes(count: max(2 * bytes.count, count + more.byteCount))
+      larger.write(bytes.bytes.extracting(first: count), at: 0)
+      bytes = larger
+    }
+    bytes.write(more, at: count)
+    count += more.byteCount
+  }
+
+  /// Puts text behind it that is no secret.
+  public mutating func append(_ text: String) throws(SodiumError) { try append(Array(text.utf8).span.bytes) }
+
+  /// The whole text.
+  public consuming func finish() throws(SodiumError) -> SecureBytes {
+    let written = count
+    return try bytes.prefix(written)
+  }
+}
