@@ -1,7 +1,7 @@
 import Foundation
 import LatchkeyItemProtection
+import LatchkeySecurity
 import LatchkeySystemd
-import Security
 import Testing
 
 @testable import LatchkeyKeychainClient

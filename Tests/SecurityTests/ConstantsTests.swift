@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@testable import Security
+@testable import LatchkeySecurity
 
 /// Apple's values, written out once more. One that is wrong finds no item of a program that uses Apple's.
 @Suite("Constants")

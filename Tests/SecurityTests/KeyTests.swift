@@ -1,5 +1,5 @@
 import Foundation
-import Security
+import LatchkeySecurity
 import Testing
 
 /// Linux has no keys as items: what mentions them compiles, and hears so.

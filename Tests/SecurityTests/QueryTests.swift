@@ -1,9 +1,9 @@
 import Foundation
+import LatchkeyLocalAuthentication
 import LatchkeyStandInStore
-import LocalAuthentication
 import Testing
 
-@testable import Security
+@testable import LatchkeySecurity
 
 @Suite("What queries say")
 struct QueryTests {

@@ -1,6 +1,6 @@
 import Foundation
 import LatchkeySecretClient
-import Security
+import LatchkeySecurity
 
 /// The vault's items, where a call that found something locked tells why: `errSecInteractionNotAllowed` alone does not.
 struct ExplainedStore: ItemStore {

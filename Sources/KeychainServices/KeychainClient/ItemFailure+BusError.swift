@@ -1,7 +1,7 @@
 import LatchkeyItemProtection
 import LatchkeySecretClient
+import LatchkeySecurity
 import LatchkeySystemd
-import Security
 
 extension ItemFailure {
   /// The code for the vault's answer.

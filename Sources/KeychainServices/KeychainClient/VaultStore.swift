@@ -1,8 +1,8 @@
 import Foundation
 import LatchkeyItemProtection
 import LatchkeySecretClient
+import LatchkeySecurity
 import LatchkeySystemd
-import Security
 
 /// The items of the user's vault, over the session bus.
 struct VaultStore: ItemStore {
