@@ -299,7 +299,8 @@ pictures: ## the drawing and the plots of the documents, from docs/pictures/day.
 	gnuplot docs/pictures/day.gp > docs/pictures/day.svg
 	$(PYTHON) Tests/Benchmark/plots.py docs/BENCHMARKS.md docs/pictures
 
-# The public symbols of a module and the articles beside its source. A link that leads nowhere is an error.
+# The public symbols of a module, under the name that programs import, and the articles beside its source. A link that leads
+# nowhere is an error.
 # With a copy of docc's own pages: it stops in the middle of copying files that belong to another user.
 docs: ## the documentation of the modules for Swift programs, as archives in .build/docs
 	swift build $(SWIFTFLAGS) --target LatchkeyKeychain
@@ -307,8 +308,9 @@ docs: ## the documentation of the modules for Swift programs, as archives in .bu
 	mkdir -p .build/docs && cp -r "$$(dirname "$$(dirname "$$(readlink -f "$$(command -v docc)")")")/share/docc/render" .build/docs/render
 	export DOCC_HTML_DIR="$$PWD/.build/docs/render"; target=$$(swiftc -print-target-info | sed -n 's/^ *"triple": "\(.*\)",/\1/p' | head -1) && \
 	  for module in LatchkeyKeychain LocalAuthentication Security; do mkdir -p .build/docs/symbols/$$module && \
-	  swift symbolgraph-extract -module-name $$module -target $$target -output-dir .build/docs/symbols/$$module \
+	  swift symbolgraph-extract -module-name Latchkey$${module#Latchkey} -target $$target -output-dir .build/docs/symbols/$$module \
 	  -I "$$(swift build $(SWIFTFLAGS) --show-bin-path)/Modules" -minimum-access-level public -skip-synthesized-members && \
+	  sed -i "s/\"name\":\"Latchkey$${module#Latchkey}\"/\"name\":\"$$module\"/" .build/docs/symbols/$$module/*.json && \
 	  docc convert Sources/KeychainServices/$${module#Latchkey}/$$module.docc --additional-symbol-graph-dir .build/docs/symbols/$$module \
 	  --fallback-display-name $$module --fallback-bundle-identifier org.latchkey.$$module --warnings-as-errors \
 	  --output-path .build/docs/$$module.doccarchive || exit 1; done

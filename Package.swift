@@ -1,5 +1,4 @@
 // swift-tools-version: 6.2
-import Glibc
 import PackageDescription
 
 /// Every target is Swift 6, and a warning is an error waiting for a release.
@@ -10,14 +9,6 @@ let lending: [SwiftSetting] = strict + [.enableExperimentalFeature("Lifetimes")]
 
 /// For what other packages link: what a file imports is no part of its interface unless it says so.
 let published: [SwiftSetting] = strict + [.enableUpcomingFeature("InternalImportsByDefault")]
-
-/// Whether another package depends on this one. It is the client library alone then (docs/developer/client-library.md).
-/// SwiftPM reads the manifest of a dependency twice: at "/" from the repository, and in a folder "checkouts" beside
-/// "repositories". A dependency by path looks like a clone; LATCHKEY_LIBRARY=1 tells them apart.
-let isDependency =
-  Context.environment["LATCHKEY_LIBRARY"] == "1" || Context.packageDirectory == "/"
-  || Context.packageDirectory.split(separator: "/").dropLast().last == "checkouts"
-    && access("\(Context.packageDirectory)/../../repositories", F_OK) == 0
 
 /// Where latchkey-derive is installed; compiled into the PAM module, as a login's environment is not to be asked.
 let libexec = Context.environment["LATCHKEY_LIBEXECDIR"] ?? "/usr/libexec"
@@ -77,6 +68,9 @@ func program(_ name: String, _ dependencies: [Target.Dependency], linker: [Linke
 
 let package = Package(
   name: "latchkey",
+  // What other packages may use, and the PAM module. SwiftPM makes products of the programs by itself, in the root package
+  // alone. Do not declare them: a package that depends on this one resolves all that a declared product needs
+  // (docs/developer/client-library.md).
   products: [
     // A real product and no call of swiftc by hand: with the Embedded feature on, the compiler driver links no Swift
     // runtime, under SwiftPM as well. The file is libpam_latchkey.so; `make install` renames it.
@@ -86,11 +80,6 @@ let package = Package(
     .library(name: "Security", targets: ["Security", "LatchkeyKeychainClient"]),
     .library(name: "LocalAuthentication", targets: ["LocalAuthentication", "LatchkeyKeychainClient"]),
     .library(name: "LatchkeyKeychain", targets: ["LatchkeyKeychain", "LatchkeyKeychainClient"]),
-    .executable(name: "latchkey", targets: ["latchkey"]),
-    .executable(name: "latchkeyd", targets: ["latchkeyd"]),
-    .executable(name: "latchkey-derive", targets: ["latchkey-derive"]),
-    .executable(name: "latchkey-prompt", targets: ["latchkey-prompt"]),
-    .executable(name: "latchkey-deviced", targets: ["latchkey-deviced"]),
   ],
   dependencies: [
     // Exact: builds of the same sources at different times are the same.
@@ -203,18 +192,23 @@ let package = Package(
       ]),
 
     // KeychainServices: for other packages. All modules of a build see each other, and packages that know nothing of us
-    // ask whether they can import Security: so it imports no module of C, which only targets that depend on it would find.
-    // Contexts know items, not the other way round: a program without contexts builds without.
-    .target(
-      name: "Security", dependencies: ["LatchkeyItemProtection"], path: "Sources/KeychainServices/Security",
-      swiftSettings: published),
-    .target(
-      name: "LocalAuthentication", dependencies: ["Security"], path: "Sources/KeychainServices/LocalAuthentication",
-      swiftSettings: published),
+    // ask whether they can import Security: so it imports no module of C, which only targets that depend on it would find,
+    // and only the product of that name builds a module of that name. Contexts know items, not the other way round: a
+    // program without contexts builds without.
+    module("Security", on: .keychainServices, ["LatchkeyItemProtection"], settings: published),
+    module("LocalAuthentication", on: .keychainServices, ["LatchkeySecurity"], settings: published),
     module(
       "KeychainClient", on: .keychainServices,
-      ["LatchkeyItemProtection", "LatchkeySecretClient", "Security", "LatchkeySodium", "LatchkeySystemd"]),
-    module("Keychain", on: .keychainServices, ["LocalAuthentication", "Security"], settings: published),
+      ["LatchkeyItemProtection", "LatchkeySecretClient", "LatchkeySecurity", "LatchkeySodium", "LatchkeySystemd"]),
+    module(
+      "Keychain", on: .keychainServices, ["LatchkeyLocalAuthentication", "LatchkeySecurity"], settings: published),
+    // Apple's names.
+    .target(
+      name: "Security", dependencies: ["LatchkeySecurity"], path: "Sources/KeychainServices/SecurityModule",
+      swiftSettings: published),
+    .target(
+      name: "LocalAuthentication", dependencies: ["LatchkeyLocalAuthentication"],
+      path: "Sources/KeychainServices/LocalAuthenticationModule", swiftSettings: published),
 
     // PAM
     .target(
@@ -352,24 +346,27 @@ let package = Package(
       name: "GcryptTests", dependencies: ["LatchkeyGcrypt", .product(name: "BigInt", package: "BigInt")],
       swiftSettings: strict),
     .target(
-      name: "LatchkeyStandInStore", dependencies: ["LatchkeyItemProtection", "Security"], path: "Tests/StandInStore",
+      name: "LatchkeyStandInStore", dependencies: ["LatchkeyItemProtection", "LatchkeySecurity"],
+      path: "Tests/StandInStore",
       swiftSettings: strict),
     .testTarget(
       name: "SecurityTests",
       dependencies: [
-        "LatchkeyItemProtection", "LatchkeyKeychainClient", "LocalAuthentication", "Security", "LatchkeyStandInStore",
+        "LatchkeyItemProtection", "LatchkeyKeychainClient", "LatchkeyLocalAuthentication", "LatchkeySecurity",
+        "LatchkeyStandInStore",
       ],
       swiftSettings: strict),
     .testTarget(
       name: "KeychainTests",
       dependencies: [
-        "LatchkeyItemProtection", "LatchkeyKeychain", "LatchkeyKeychainClient", "LocalAuthentication", "Security",
+        "LatchkeyItemProtection", "LatchkeyKeychain", "LatchkeyKeychainClient", "LatchkeyLocalAuthentication",
+        "LatchkeySecurity",
         "LatchkeyStandInStore",
       ],
       swiftSettings: strict),
     .testTarget(
       name: "KeychainClientTests",
-      dependencies: ["LatchkeyItemProtection", "LatchkeyKeychainClient", "Security", "LatchkeySystemd"],
+      dependencies: ["LatchkeyItemProtection", "LatchkeyKeychainClient", "LatchkeySecurity", "LatchkeySystemd"],
       swiftSettings: strict),
     .executableTarget(
       name: "keychain-caller", dependencies: ["LatchkeyKeychainClient", "LocalAuthentication", "Security"],
@@ -433,17 +430,4 @@ if Context.environment["LATCHKEY_BENCHMARK"] != nil {
       name: "keychain-benchmark", dependencies: ["CLatchkeySystemd", "LatchkeyKeychainClient", "Security"],
       path: "Tests/Benchmark/Keychain", swiftSettings: strict)
   ]
-}
-
-// The products for other packages, and what they are built from.
-if isDependency {
-  package.dependencies = []
-  package.products.removeAll { !["LatchkeyKeychain", "LocalAuthentication", "Security"].contains($0.name) }
-  package.targets.removeAll {
-    ![
-      "CLatchkeyGcrypt", "CLatchkeySodium", "CLatchkeySystemd", "LatchkeyGcrypt", "LatchkeyItemProtection",
-      "LatchkeyKeychain", "LatchkeyKeychainClient", "LatchkeySecretClient", "LatchkeySodium", "LatchkeySystemd",
-      "LocalAuthentication", "Security",
-    ].contains($0.name)
-  }
 }

@@ -296,7 +296,12 @@ def everywhere(query, status):
 
 
 MISTAKES = [
-    *(row(f"class {name}", *everywhere({"class": name}, UNIMPLEMENTED)) for name in ("keys", "cert", "idnt")),
+    *(
+        row(f"class {name}", add({"class": name}).is_(UNIMPLEMENTED),
+            *(call({"class": name}).is_(NOT_FOUND) for call in (copy, delete)),
+            update({"class": name}, {"labl": "L"}).is_(NOT_FOUND))
+        for name in ("keys", "cert", "idnt")
+    ),
     row("an unknown class", *everywhere({"class": "such"}, NO_SUCH_CLASS)),
     row("no class", *everywhere({"acct": "anna"}, PARAM)),
     *(row(f"class {value}", *everywhere({"class": value}, PARAM)) for value in (5, NULL, data(b"genp"))),

@@ -15,6 +15,7 @@ from support.creation import create_vault
 from support.disk import filled, read_only, small_disk
 from support.peer import COLLECTION, DEFAULT, IS_LOCKED, LOGIN, NOTHING, PROMPT, ROOT, SERVICE, SESSION_COLLECTION, GLib, Peer
 from support.person import Person, ask_on_terminals
+from support.program import DATA, FAIL, NOT_ALLOWED, NOT_FOUND, SUCCESS, Program, generic, keychain_caller, secret  # noqa: F401
 from support.session import Session, wait_until
 
 LIMITS = "org.freedesktop.DBus.Error.LimitsExceeded"
@@ -273,6 +274,19 @@ def test_by_the_command_line(session):
     session.store("x", *KEYS)
     done = session.run("latchkey", "unlock", check=True)
     assert done.stdout == "The vault is unlocked already.\n"
+
+
+def test_an_item_of_apples_that_needs_no_login_needs_a_vault(session, keychain_caller):  # noqa: F811
+    """A sealed vault takes one, so the text for a sealed vault would mislead."""
+    program = Program(session, keychain_caller)
+    item = generic(pdmn="dk")
+    assert program.add(item, secret(b"x"), FAIL) == (NOT_ALLOWED, None)
+    assert "There is no vault yet. Log in with the password, or run 'latchkey unlock'" in program.message(NOT_ALLOWED)
+    assert program.copy(generic(), DATA)[0] == NOT_FOUND
+    assert_nothing(session)
+    session.run("latchkey", "unlock", "--stdin", input=session.password + "\n", check=True)
+    assert program.add(item, secret(b"x"), FAIL)[0] == SUCCESS
+    program.close()
 
 
 def test_items_of_the_command_line(session):

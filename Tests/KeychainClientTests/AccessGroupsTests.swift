@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 @testable import LatchkeyKeychainClient
-@testable import Security
+@testable import LatchkeySecurity
 
 @Suite("A program's access groups")
 struct AccessGroupsTests {

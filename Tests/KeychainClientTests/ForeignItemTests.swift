@@ -3,7 +3,7 @@ import LatchkeyItemProtection
 import Testing
 
 @testable import LatchkeyKeychainClient
-@testable import Security
+@testable import LatchkeySecurity
 
 @Suite("Items of other programs")
 struct ForeignItemTests {

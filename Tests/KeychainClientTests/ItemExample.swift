@@ -2,7 +2,7 @@ import Foundation
 import LatchkeyItemProtection
 
 @testable import LatchkeyKeychainClient
-@testable import Security
+@testable import LatchkeySecurity
 
 /// What the tests of this target make items of.
 enum ItemExample {

@@ -1,7 +1,7 @@
 import Foundation
 import LatchkeyItemProtection
+import LatchkeySecurity
 import LatchkeySystemd
-import Security
 import Testing
 
 @testable import LatchkeyKeychainClient
@@ -60,6 +60,15 @@ struct ItemFailureTests {
     #expect(failure.explained(byState: "sealed", uid: 65534).cause == .sealed)
     let forbidden = ItemFailure(errSecInteractionNotAllowed, .askingForbidden)
     #expect(forbidden.explained(byState: "sealed", uid: 65534).cause == .sealed)
+  }
+
+  @Test("A vault that does not exist is another cause than a sealed one")
+  func noVault() {
+    let failure = ItemFailure(BusError(name: BusError.lockedName, message: "there is no vault yet: 'latchkey unlock'"))
+    #expect(failure.explained(byState: "sealed", uid: 1000) == ItemFailure(errSecInteractionNotAllowed, .noVaultYet))
+    #expect(failure.explained(byState: "sealed", uid: 1).cause == .systemAccount)
+    let locked = ItemFailure(BusError(name: BusError.lockedName, message: "the item is locked"))
+    #expect(locked.explained(byState: "sealed", uid: 1000).cause == .sealed)
   }
 
   @Test("Root and system accounts are told that they get no vault", arguments: [0, 1, 99] as [uid_t])

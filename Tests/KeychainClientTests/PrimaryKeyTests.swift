@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 @testable import LatchkeyKeychainClient
-@testable import Security
+@testable import LatchkeySecurity
 
 @Suite("The hash of a primary key")
 struct PrimaryKeyTests {

@@ -1,6 +1,6 @@
 import Foundation
 import LatchkeyKeychain
-import Security
+import LatchkeySecurity
 import Testing
 
 @Suite("Accessibility")

@@ -1,7 +1,7 @@
 import Foundation
 import LatchkeyKeychain
+import LatchkeyLocalAuthentication
 import LatchkeyStandInStore
-import LocalAuthentication
 import Synchronization
 import Testing
 

@@ -1,7 +1,7 @@
 import Foundation
 import LatchkeyKeychain
+import LatchkeySecurity
 import LatchkeyStandInStore
-import Security
 
 /// A vault in memory that new keychains use.
 struct Vault {

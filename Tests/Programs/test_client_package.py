@@ -1,14 +1,10 @@
 """A program's package that depends on this repository by its address, beside packages whose names are as ours might be."""
 
-import json
-import os
-import shutil
-import subprocess
 import time
 
 import pytest
+from support.clientpackage import run, without_overrides, write, write_library
 from support.pace import seconds
-from support.session import REPOSITORY
 
 # What packages call their targets that people use beside a keychain, and what ours once did.
 NAMES = (
@@ -69,20 +65,6 @@ print(SecCopyErrorMessageString(status, nil) ?? "")
 NO_BUS = "-25291 No keychain is available."
 
 
-def run(*command, **options):
-    done = subprocess.run(
-        command, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **options)
-    assert done.returncode == 0, done.stdout
-    return done.stdout
-
-
-def write(folder, files):
-    for name, content in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(content.lstrip())
-
-
 def library(folder, package, sources):
     """A package with a target for each source."""
     names = [f'"{name}"' for name in sources]
@@ -95,15 +77,7 @@ def library(folder, package, sources):
 def client(tmp_path_factory):
     """The package, and what the build of it said: the one line that the documentation gives, with the standard library inside."""
     folder = tmp_path_factory.mktemp("client")
-    ours = folder / "latchkey"
-    ours.mkdir()
-    shutil.copy(REPOSITORY / "Package.swift", ours)
-    shutil.copytree(REPOSITORY / "Sources", ours / "Sources")
-    git = ("git", "-C", ours, "-c", "user.name=a", "-c", "user.email=a@example.com")
-    run(*git, "init", "-q")
-    run(*git, "add", "-A")
-    run(*git, "commit", "-q", "-m", "All")
-    run(*git, "tag", "1.0.0")
+    write_library(folder)
     library(folder, "neighbours", {name: f"public let {name.lower()}Is = 1\n" for name in NAMES})
     library(folder, "wrapper", {"wrapper": WRAPPER})
     sources = {"Sources/six/main.swift": SIX % {"imports": "\n".join(f"import {name}" for name in NAMES)}}
@@ -115,33 +89,18 @@ def client(tmp_path_factory):
     return folder / "client"
 
 
-def without_overrides():
-    return {name: value for name, value in os.environ.items() if not name.startswith("LATCHKEY_")}
-
-
-def manifest(package, **more):
-    """The targets and the dependencies of a package, as SwiftPM reads them there."""
-    dumped = json.loads(run("swift", "package", "dump-package", "--package-path", package, env=without_overrides() | more))
-    return {target["name"] for target in dumped["targets"]}, dumped["dependencies"]
-
-
-def test_only_the_library_is_resolved(client):
-    """Neither another package, nor a module of a program, of the daemon or of a test."""
-    assert {path.name for path in (client / ".build/checkouts").iterdir()} == {"latchkey"}
-    targets, dependencies = manifest(client / ".build/checkouts/latchkey")
-    assert {"Security", "LocalAuthentication"} < targets and len(targets) < 16 and not dependencies
-    assert not {name for name in targets if "latchkeyd" in name or "Tests" in name or "Vault" in name or "PAM" in name}
-
-
-def test_the_same_at_the_next_resolution(client):
-    """SwiftPM keeps what it read of a manifest, also where the same one said something else in another place."""
-    targets, dependencies = manifest(client.parent / "latchkey")
-    assert "latchkeyd" in targets and dependencies
-    targets, dependencies = manifest(client.parent / "latchkey", LATCHKEY_LIBRARY="1")
-    assert "Security" in targets and "latchkeyd" not in targets and not dependencies
-    for command in ("resolve", "update"):
-        run("swift", "package", command, "--package-path", client, "--cache-path", client.parent / "cache")
+def test_only_the_library_is_resolved_and_built(client):
+    """Neither another package, nor a module of a program, of the daemon or of a test, though they are in the repository."""
+    for command in ((), ("resolve",), ("update",)):
+        if command:
+            run("swift", "package", *command, "--package-path", client, "--cache-path", client.parent / "cache", env=without_overrides())
         assert {path.name for path in (client / ".build/checkouts").iterdir()} == {"latchkey"}
+    modules = {path.stem for path in (client / ".build/debug/Modules").glob("*.swiftmodule")}
+    assert {name for name in modules if name.startswith("Latchkey")} == {
+        "LatchkeyGcrypt", "LatchkeyItemProtection", "LatchkeyKeychainClient", "LatchkeySecretClient", "LatchkeySecurity",
+        "LatchkeySodium", "LatchkeySystemd",
+    }  # fmt: skip
+    assert modules - {"five", "six", "wrapper", *NAMES} == {name for name in modules if name.startswith("Latchkey")} | {"Security"}
 
 
 # MARK: without a bus

@@ -37,7 +37,7 @@ def test_a_neighbour_that_sees_the_library_can_import_it():
     objects = objects_of(["Neighbour"])
     assert objects
     symbols = subprocess.run(["nm", *objects], text=True, stdout=subprocess.PIPE, check=True).stdout
-    assert re.search(r"U \S*8Security28SecCertificateCreateWithData", symbols)
+    assert re.search(r"U \S*16LatchkeySecurity28SecCertificateCreateWithData", symbols)
 
 
 @pytest.mark.parametrize("program", ["OnlySecurity", "OnlyContexts"])

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@testable import Security
+@testable import LatchkeySecurity
 
 /// Apple's values, written out once more. One that is wrong finds no item of a program that uses Apple's.
 @Suite("Constants")
@@ -57,6 +57,9 @@ struct ConstantsTests {
       (kSecAttrApplicationTag, "atag"),
       (kSecAttrIsPermanent, "perm"),
       (kSecPrivateKeyAttrs, "private"),
+      (kSecAttrIssuer, "issr"),
+      (kSecAttrSerialNumber, "slnr"),
+      (kSecAttrPublicKeyHash, "pkhh"),
       (kSecMatchLimit, "m_Limit"),
       (kSecMatchLimitAll, "m_LimitAll"),
       (kSecMatchLimitOne, "m_LimitOne"),
@@ -68,6 +71,7 @@ struct ConstantsTests {
       (kSecUseDataProtectionKeychain, "nleg"),
       (kSecUseNoAuthenticationUI, "u_NoAuthUI"),
       (kSecUseOperationPrompt, "u_OpPrompt"),
+      (kSecUseItemList, "u_ItemList"),
       (kSecAttrProtocol, "ptcl"),
       (kSecAttrProtocolAFP, "afp "),
       (kSecAttrProtocolAppleTalk, "atlk"),
@@ -110,7 +114,7 @@ struct ConstantsTests {
       (kSecAttrAuthenticationTypeNTLM, "ntlm"),
       (kSecAttrAuthenticationTypeRPA, "rpaa"),
     ]
-    #expect(table.count == 101)
+    #expect(table.count == 105)
     for (index, (constant, value)) in table.enumerated() {
       #expect(constant as String == value, "row \(index)")
     }
@@ -152,8 +156,57 @@ struct ConstantsTests {
       (errSecDataNotAvailable, -25316, "The contents of this item cannot be retrieved."),
       (errSecDecode, -26275, "Unable to decode the provided data."),
       (errSecNoAccessForItem, -25243, "The specified item has no access control."),
+      (errSecOpWr, -49, "File already open with write permission."),
+      (errSecCoreFoundationUnknown, -4960, "errSecCoreFoundationUnknown"),
+      (errSecACLNotSimple, -25240, "The specified access control list is not in standard (simple) form."),
+      (errSecPolicyNotFound, -25241, "The specified policy cannot be found."),
+      (errSecInvalidTrustSetting, -25242, "The specified trust setting is invalid."),
+      (errSecInvalidOwnerEdit, -25244, "Invalid attempt to change the owner of this item."),
+      (errSecTrustNotAvailable, -25245, "No trust results are available."),
+      (errSecUnsupportedFormat, -25256, "Import/Export format unsupported."),
+      (errSecUnknownFormat, -25257, "Unknown format in import."),
+      (errSecKeyIsSensitive, -25258, "Key material must be wrapped for export."),
+      (errSecMultiplePrivKeys, -25259, "An attempt was made to import multiple private keys."),
+      (errSecPassphraseRequired, -25260, "Passphrase is required for import/export."),
+      (errSecInvalidPasswordRef, -25261, "The password reference was invalid."),
+      (errSecInvalidTrustSettings, -25262, "The Trust Settings Record was corrupted."),
+      (errSecNoTrustSettings, -25263, "No Trust Settings were found."),
+      (errSecPkcs12VerifyFailure, -25264, "MAC verification failed during PKCS12 import (wrong password?)"),
+      (errSecInvalidKeychain, -25295, "The specified keychain is not a valid keychain file."),
+      (errSecDuplicateKeychain, -25296, "A keychain with the same name already exists."),
+      (errSecDuplicateCallback, -25297, "The specified callback function is already installed."),
+      (errSecInvalidCallback, -25298, "The specified callback function is not valid."),
+      (errSecBufferTooSmall, -25301, "There is not enough memory available to use the specified item."),
+      (errSecInvalidSearchRef, -25305, "Unable to search the current keychain."),
+      (errSecReadOnlyAttr, -25309, "The specified attribute could not be modified."),
+      (
+        errSecWrongSecVersion, -25310,
+        "This keychain was created by a different version of the system software and cannot be opened."
+      ),
+      (errSecKeySizeNotAllowed, -25311, "This item specifies a key size which is too large or too small."),
+      (
+        errSecNoStorageModule, -25312,
+        "A required component (data storage module) could not be loaded. You may need to restart your computer."
+      ),
+      (
+        errSecNoCertificateModule, -25313,
+        "A required component (certificate module) could not be loaded. You may need to restart your computer."
+      ),
+      (
+        errSecNoPolicyModule, -25314,
+        "A required component (policy module) could not be loaded. You may need to restart your computer."
+      ),
+      (errSecDataNotModifiable, -25317, "The contents of this item cannot be modified."),
+      (
+        errSecCreateChainFailed, -25318,
+        "One or more certificates required to validate this certificate cannot be found."
+      ),
+      (errSecInvalidPrefsDomain, -25319, "The specified preferences domain is not valid."),
+      (errSecInDarkWake, -25320, "In dark wake, no UI possible"),
+      (errSecNotSigner, -26267, "A certificate was not signed by its proposed parent."),
+      (errSecServiceNotAvailable, -67585, "The required service is not available."),
     ]
-    #expect(table.count == 27)
+    #expect(table.count == 61)
     // What another test left on this thread adds a cause.
     LastFailure.ofThread = nil
     for (code, number, sentence) in table {

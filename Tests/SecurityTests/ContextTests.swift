@@ -1,8 +1,8 @@
 import Foundation
-import LocalAuthentication
+import LatchkeyLocalAuthentication
 import Testing
 
-@testable import Security
+@testable import LatchkeySecurity
 
 @Suite("Contexts")
 struct ContextTests {

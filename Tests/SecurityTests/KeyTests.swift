@@ -1,5 +1,5 @@
 import Foundation
-import Security
+import LatchkeySecurity
 import Testing
 
 /// Linux has no keys as items: what mentions them compiles, and hears so.
@@ -14,8 +14,9 @@ struct KeyTests {
     #expect(SecKeyCreateRandomKey(attributes as CFDictionary, nil) == nil)
   }
 
-  @Test("A call with the class of keys is not implemented, whatever attributes it names") func calls() {
+  @Test("No key is found, and adding one is not implemented, whatever attributes are named") func calls() {
     let query: [CFString: Any] = [kSecClass: kSecClassKey, kSecAttrKeyType: kSecAttrKeyTypeRSA]
-    #expect(Keychain().status(query) == errSecUnimplemented)
+    #expect(Keychain().status(query) == errSecItemNotFound)
+    #expect(Keychain().add(query) == errSecUnimplemented)
   }
 }

@@ -1,7 +1,7 @@
 import Foundation
 import LatchkeyStandInStore
 
-@testable import Security
+@testable import LatchkeySecurity
 
 /// The four calls over a stand-in, called as programs call them.
 struct Keychain {

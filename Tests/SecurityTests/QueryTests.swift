@@ -1,9 +1,9 @@
 import Foundation
+import LatchkeyLocalAuthentication
 import LatchkeyStandInStore
-import LocalAuthentication
 import Testing
 
-@testable import Security
+@testable import LatchkeySecurity
 
 @Suite("What queries say")
 struct QueryTests {
@@ -17,12 +17,31 @@ struct QueryTests {
     #expect(keychain.status([kSecClass: 5]) == errSecParam)
     #expect(keychain.status([kSecClass: "such"]) == errSecNoSuchClass)
     for other in [kSecClassKey, kSecClassCertificate, kSecClassIdentity] {
-      #expect(keychain.status([kSecClass: other]) == errSecUnimplemented)
       #expect(keychain.add([kSecClass: other]) == errSecUnimplemented)
-      #expect(keychain.update([kSecClass: other], [:]) == errSecUnimplemented)
-      #expect(keychain.delete([kSecClass: other]) == errSecUnimplemented)
     }
     #expect(keychain.status([kSecClass: kSecClassGenericPassword]) == errSecItemNotFound)
+  }
+
+  @Test("A program that cleans up all five classes goes on: there are no keys, certificates and identities")
+  func cleanUp() {
+    #expect(keychain.add(Keychain.password()) == errSecSuccess)
+    let classes = [
+      kSecClassKey, kSecClassGenericPassword, kSecClassCertificate, kSecClassInternetPassword, kSecClassIdentity,
+    ]
+    for each in classes {
+      // What its own kind has, and passwords do not.
+      var query: [CFString: Any] = [kSecClass: each]
+      if each == kSecClassKey { query[kSecAttrApplicationTag] = Data([1]) }
+      if each == kSecClassCertificate { query[kSecAttrIssuer] = Data([1]) }
+      let isPassword = each == kSecClassGenericPassword || each == kSecClassInternetPassword
+      if !isPassword {
+        #expect(keychain.status(query) == errSecItemNotFound)
+        #expect(keychain.update(query, [kSecAttrLabel: "x"]) == errSecItemNotFound)
+      }
+      #expect(keychain.delete(query) == (each == kSecClassGenericPassword ? errSecSuccess : errSecItemNotFound))
+    }
+    #expect(keychain.store.items.isEmpty)
+    #expect(keychain.status(Keychain.password("anna", [kSecAttrIssuer: Data([1])])) == errSecNoSuchAttr)
   }
 
   @Test(
@@ -181,6 +200,12 @@ struct QueryTests {
   func references() throws {
     let certificate = try #require(SecCertificateCreateWithData(nil, Data([0x30, 0]) as CFData))
     #expect(keychain.status(Keychain.password("anna", [kSecValueRef: certificate])) == errSecUnimplemented)
+    #expect(keychain.add([kSecValueRef: certificate]) == errSecUnimplemented)
+    #expect(keychain.delete([kSecValueRef: certificate]) == errSecItemNotFound)
+    #expect(keychain.delete([kSecValueRef: "text"]) == errSecParam)
+    for list in [kSecMatchItemList, kSecUseItemList] {
+      #expect(keychain.status(Keychain.password("anna", [list: [certificate]])) == errSecUnimplemented)
+    }
     #expect(keychain.add(Keychain.password()) == errSecSuccess)
     #expect(keychain.status(Keychain.password("anna", [kSecReturnRef: true])) == errSecUnimplemented)
     #expect(keychain.status(Keychain.password("anna", [kSecReturnRef: false])) == errSecSuccess)

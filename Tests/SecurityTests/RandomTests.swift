@@ -1,5 +1,5 @@
 import Foundation
-import Security
+import LatchkeySecurity
 import Testing
 
 @Suite("Random bytes")

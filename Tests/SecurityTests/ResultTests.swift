@@ -2,7 +2,7 @@ import Foundation
 import LatchkeyStandInStore
 import Testing
 
-@testable import Security
+@testable import LatchkeySecurity
 
 @Suite("Results")
 struct ResultTests {

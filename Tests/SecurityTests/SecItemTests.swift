@@ -2,7 +2,7 @@ import Foundation
 import LatchkeyItemProtection
 import Testing
 
-@testable import Security
+@testable import LatchkeySecurity
 
 @Suite("Items")
 struct SecItemTests {

@@ -1,6 +1,6 @@
 import Foundation
 import LatchkeyItemProtection
-import Security
+import LatchkeySecurity
 import Synchronization
 
 /// A vault in memory, with the rules that every vault has. It can be locked.

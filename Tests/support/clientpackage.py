@@ -55,3 +55,38 @@ def readable(*names, built=SCRATCH / "debug"):
             shutil.copy(built / name, folder)
             (folder / name).chmod(0o755)
         yield folder
+
+
+def run(*command, **options):
+    """A command that has to work; what it printed."""
+    done = subprocess.run(
+        command, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **options)
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+def without_overrides():
+    """The environment, without what `make` tells this repository's manifest."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("LATCHKEY_")}
+
+
+def write(folder, files):
+    """The files of a package: name to text."""
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content.lstrip())
+
+
+def write_library(folder):
+    """This repository as a client gets it, in `folder/latchkey`, with a version."""
+    ours = folder / "latchkey"
+    ours.mkdir()
+    shutil.copy(REPOSITORY / "Package.swift", ours)
+    for name in ("Sources", "Tests"):
+        shutil.copytree(REPOSITORY / name, ours / name, ignore=shutil.ignore_patterns(".build", "__pycache__"))
+    git = ("git", "-C", ours, "-c", "user.name=a", "-c", "user.email=a@example.com")
+    run(*git, "init", "-q")
+    run(*git, "add", "-A")
+    run(*git, "commit", "-q", "-m", "All")
+    run(*git, "tag", "1.0.0")

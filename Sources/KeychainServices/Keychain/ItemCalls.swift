@@ -1,4 +1,4 @@
-package import Security
+package import LatchkeySecurity
 
 /// The four functions of the module Security.
 ///

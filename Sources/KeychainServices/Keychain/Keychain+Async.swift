@@ -1,6 +1,6 @@
 public import Foundation
-public import LocalAuthentication
-public import Security
+public import LatchkeyLocalAuthentication
+public import LatchkeySecurity
 
 // The same calls for asynchronous code. A person takes their time, up to five minutes: meanwhile the call waits on a thread of
 // its own, and the task's thread goes on with other tasks.

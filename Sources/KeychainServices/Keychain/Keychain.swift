@@ -1,6 +1,6 @@
 public import Foundation
-public import LocalAuthentication
-public import Security
+public import LatchkeyLocalAuthentication
+public import LatchkeySecurity
 
 /// The secrets of one service, each under the name of an account.
 ///

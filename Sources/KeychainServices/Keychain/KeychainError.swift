@@ -1,5 +1,5 @@
 public import Foundation
-public import Security
+public import LatchkeySecurity
 
 /// The reason why a call failed.
 ///

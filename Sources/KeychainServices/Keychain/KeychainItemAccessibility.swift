@@ -1,4 +1,4 @@
-public import Security
+public import LatchkeySecurity
 
 /// When an item can be read: the seven values of `kSecAttrAccessible`.
 ///

@@ -1,5 +1,5 @@
 import Foundation
-import Security
+import LatchkeySecurity
 
 extension AccessGroups {
   /// This program's.

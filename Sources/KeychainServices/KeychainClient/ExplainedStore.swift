@@ -1,6 +1,6 @@
 import Foundation
 import LatchkeySecretClient
-import Security
+import LatchkeySecurity
 
 /// The vault's items, where a call that found something locked tells why: `errSecInteractionNotAllowed` alone does not.
 struct ExplainedStore: ItemStore {
@@ -38,6 +38,8 @@ extension ItemFailure {
   /// The same failure, with the vault's state as its cause if that is why something is locked.
   func explained(byState vaultState: String?, uid: uid_t) -> ItemFailure {
     let found = FailureCause(vaultState: vaultState, uid: uid)
+    // A vault that does not exist is sealed, too.
+    if cause == .noVaultYet, found == .sealed { return self }
     // A vault that restarted beneath a prompt is sealed, but somebody had unlocked it before.
     if cause == .withdrawnPrompt, vaultState == "sealed" { return self }
     return ItemFailure(status, found ?? cause)

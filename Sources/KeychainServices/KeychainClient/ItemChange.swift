@@ -1,4 +1,4 @@
-import Security
+import LatchkeySecurity
 
 /// The change of one item by an update.
 struct ItemChange: Equatable {

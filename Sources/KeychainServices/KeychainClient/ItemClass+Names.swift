@@ -1,4 +1,4 @@
-import Security
+import LatchkeySecurity
 
 extension ItemClass {
   /// The names that other programs use for the attributes: `secret-tool`, Seahorse, the schemas of libsecret.

@@ -1,7 +1,7 @@
 import LatchkeyItemProtection
 import LatchkeySecretClient
+import LatchkeySecurity
 import LatchkeySystemd
-import Security
 
 extension ItemFailure {
   /// The code for the vault's answer.
@@ -9,7 +9,10 @@ extension ItemFailure {
     let status: OSStatus
     var cause: FailureCause?
     switch error.name {
-    case BusError.lockedName: status = errSecInteractionNotAllowed
+    case BusError.lockedName:
+      status = errSecInteractionNotAllowed
+      // The vault has one error for this and for locked, and says which in its text.
+      if error.message.hasPrefix("there is no vault yet") { cause = .noVaultYet }
     case "org.latchkey.Error.Duplicate": status = errSecDuplicateItem
     case "org.latchkey.Error.NoPasscode": (status, cause) = (errSecAuthFailed, .noPasscode)
     case "org.latchkey.Error.NoFingers": (status, cause) = (errSecAuthFailed, .noEnrolledFinger)

@@ -1,7 +1,7 @@
 import LatchkeyItemProtection
 import LatchkeySecretClient
+import LatchkeySecurity
 import LatchkeySystemd
-import Security
 
 /// The person, as one call of a program's may ask them.
 final class Person {

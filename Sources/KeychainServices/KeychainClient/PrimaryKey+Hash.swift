@@ -1,6 +1,6 @@
 import Foundation
+import LatchkeySecurity
 import LatchkeySodium
-import Security
 
 extension PrimaryKey {
   /// A hash of it: what no other item that `SecItemAdd` stored may have. Absent values are empty ones, and text is its

@@ -1,6 +1,6 @@
 import LatchkeySecretClient
+import LatchkeySecurity
 import LatchkeySystemd
-import Security
 
 /// The items of a search that match.
 struct Matches {

@@ -1,5 +1,5 @@
 import Foundation
-import Security
+import LatchkeySecurity
 
 /// A query as the vault can be asked: sets of attributes, of which an item has all of one. Conditions that attributes cannot
 /// express are checked afterwards, by ``ItemQuery/matches(_:)``.

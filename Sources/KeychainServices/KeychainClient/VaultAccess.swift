@@ -1,7 +1,7 @@
 import LatchkeySecretClient
+import LatchkeySecurity
 import LatchkeySodium
 import LatchkeySystemd
-import Security
 
 /// A connection to the vault that is made when it is first needed, and made anew when it is gone: after the vault was
 /// started again, and in the child of a fork.

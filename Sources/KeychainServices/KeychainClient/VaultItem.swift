@@ -1,6 +1,6 @@
 import Foundation
 import LatchkeyItemProtection
-import Security
+import LatchkeySecurity
 
 /// An item as the vault describes it.
 struct VaultItem: Equatable {

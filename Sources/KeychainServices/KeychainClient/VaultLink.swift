@@ -1,9 +1,9 @@
 import Foundation
 import LatchkeyItemProtection
 import LatchkeySecretClient
+import LatchkeySecurity
 import LatchkeySodium
 import LatchkeySystemd
-import Security
 
 /// A connection to the vault, with an encrypted session for secrets. A person's answer counts for one such connection.
 final class VaultLink {

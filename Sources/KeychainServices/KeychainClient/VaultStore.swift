@@ -1,8 +1,8 @@
 import Foundation
 import LatchkeyItemProtection
 import LatchkeySecretClient
+import LatchkeySecurity
 import LatchkeySystemd
-import Security
 
 /// The items of the user's vault, over the session bus.
 struct VaultStore: ItemStore {
@@ -30,9 +30,11 @@ struct VaultStore: ItemStore {
     let added: (identifier: Data, prompt: String?)
     let add = { (link: VaultLink) throws(BusError) in try link.add(written, item.protection, secret: secret) }
     do throws(ItemFailure) { added = try access.with(.writing, add) } catch {
-      // The collection may be locked by itself.
+      // The collection may be locked by itself, or there is no vault yet.
       guard error.status == errSecInteractionNotAllowed else { throw error }
-      try unlock(for: written, person)
+      do throws(ItemFailure) { try unlock(for: written, person) } catch let failure {
+        throw failure.status == error.status ? ItemFailure(failure.status, error.cause ?? failure.cause) : failure
+      }
       added = try access.with(.writing, add)
     }
     guard let prompt = added.prompt else { return try stored(item, added.identifier) }

@@ -1,6 +1,6 @@
 import Foundation
 import LatchkeyItemProtection
-import Security
+import LatchkeySecurity
 
 /// An item's label and attributes as the vault keeps them.
 struct WrittenItem: Equatable {

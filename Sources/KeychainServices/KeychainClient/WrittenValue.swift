@@ -1,5 +1,5 @@
 import Foundation
-import Security
+import LatchkeySecurity
 
 /// The value of an attribute as it stands among an item's attributes, which are text: under the name by which the world
 /// knows it, and under one of our own, which says what the world's form cannot.

@@ -1,5 +1,5 @@
 @_exported public import Foundation
-@_exported public import Security
+@_exported public import LatchkeySecurity
 import Synchronization
 
 /// How the person is asked for an item, and what the program brings itself: the value of `kSecUseAuthenticationContext`.

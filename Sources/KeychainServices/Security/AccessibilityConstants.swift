@@ -17,7 +17,8 @@ public nonisolated(unsafe) let kSecAttrAccessibleAfterFirstUnlock: CFString = "c
 /// From the first unlock to the end of the session; never on another device.
 public nonisolated(unsafe) let kSecAttrAccessibleAfterFirstUnlockThisDeviceOnly: CFString = "cku"
 
-/// Whenever the vault runs. Deprecated by Apple: no password protects it.
+/// Whenever the vault runs, before the login too. The vault exists from the very first login with a password on; until then
+/// nothing can be stored. Deprecated by Apple: no password protects it.
 public nonisolated(unsafe) let kSecAttrAccessibleAlways: CFString = "dk"
 
 /// Whenever the vault runs; never on another device. Deprecated by Apple: no password protects it.

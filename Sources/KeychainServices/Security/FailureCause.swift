@@ -20,6 +20,8 @@ package enum FailureCause: Hashable, Sendable {
   case referenceOfOtherClass
   /// Nobody has unlocked the vault since the session began.
   case sealed
+  /// The vault does not exist yet, so not even an item that needs no login can be stored.
+  case noVaultYet
   /// The program runs as root or as a system account, for which no vault is created.
   case systemAccount
   /// A screen locker is up, or somebody locked the vault.
@@ -83,6 +85,8 @@ package enum FailureCause: Hashable, Sendable {
     case .referenceOfOtherClass: "kSecValuePersistentRef is of an item of another class than kSecClass says."
     case .sealed:
       "Nobody has unlocked the vault in this session yet. Log in with the password, or run 'latchkey unlock'."
+    case .noVaultYet:
+      "There is no vault yet. Log in with the password, or run 'latchkey unlock': either creates it."
     case .systemAccount:
       "Root and system accounts get no vault. Run the program in a person's session, or give a service its secrets with "
         + "systemd's LoadCredentialEncrypted=."

@@ -15,11 +15,13 @@ package enum ItemClass: String, CaseIterable, Sendable {
 
   /// Reads the value of `kSecClass`.
   ///
-  /// - Throws: `errSecUnimplemented` for Apple's other classes, `errSecNoSuchClass` for any other text, `errSecParam` for
-  ///   what is no text.
-  init(term: Any) throws(ItemFailure) {
+  /// - Parameters:
+  ///   - term: The value.
+  ///   - absence: The code for Apple's other classes, of which the vault keeps no item.
+  /// - Throws: That code, `errSecNoSuchClass` for any other text, `errSecParam` for what is no text.
+  init(term: Any, absence: OSStatus) throws(ItemFailure) {
     guard let text = term as? String else { throw .parameter }
-    if ["cert", "keys", "idnt"].contains(text) { throw ItemFailure(errSecUnimplemented) }
+    if ["cert", "keys", "idnt"].contains(text) { throw ItemFailure(absence) }
     guard let known = ItemClass(rawValue: text) else { throw ItemFailure(errSecNoSuchClass, .unknownClass) }
     self = known
   }

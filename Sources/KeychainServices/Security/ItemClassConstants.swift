@@ -12,11 +12,11 @@ public nonisolated(unsafe) let kSecClassGenericPassword: CFString = "genp"
 /// A password for an account on a server.
 public nonisolated(unsafe) let kSecClassInternetPassword: CFString = "inet"
 
-/// A certificate. On Linux not stored: `errSecUnimplemented`.
+/// A certificate. On Linux none is ever found, and adding one is `errSecUnimplemented`.
 public nonisolated(unsafe) let kSecClassCertificate: CFString = "cert"
 
-/// A cryptographic key. On Linux not stored: `errSecUnimplemented`.
+/// A cryptographic key. On Linux none is ever found, and adding one is `errSecUnimplemented`.
 public nonisolated(unsafe) let kSecClassKey: CFString = "keys"
 
-/// A certificate with its key. On Linux not stored: `errSecUnimplemented`.
+/// A certificate with its key. On Linux none is ever found, and adding one is `errSecUnimplemented`.
 public nonisolated(unsafe) let kSecClassIdentity: CFString = "idnt"

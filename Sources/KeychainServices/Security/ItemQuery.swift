@@ -38,7 +38,7 @@ package struct ItemQuery: Sendable {
   init(
     _ dictionary: NSDictionary, for purpose: Purpose, groups: @autoclosure () throws(ItemFailure) -> AccessGroups
   ) throws(ItemFailure) {
-    let terms = try ItemTerms(dictionary)
+    let terms = try ItemTerms(dictionary, for: .search)
     switch purpose {
     case .copying: break
     case .updating:

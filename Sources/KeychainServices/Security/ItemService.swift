@@ -38,7 +38,7 @@ package struct ItemService: Sendable {
   package func update(_ dictionary: NSDictionary, _ changes: NSDictionary) -> OSStatus {
     status { () throws(ItemFailure) in
       // Both are read before the groups are asked for, and the changes need only the class.
-      let changes = try ItemChanges(changes, of: ItemTerms(dictionary).itemClass)
+      let changes = try ItemChanges(changes, of: ItemTerms(dictionary, for: .search).itemClass)
       let query = try ItemQuery(dictionary, for: .updating, groups: try store.accessGroups)
       try changes.check(against: store.accessGroups)
       guard try store.update(query, with: changes) > 0 else { throw ItemFailure(errSecItemNotFound) }

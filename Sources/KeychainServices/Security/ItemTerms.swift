@@ -13,10 +13,16 @@ struct ItemTerms {
 
   /// The purpose of the dictionary.
   enum Purpose {
-    /// To find items, or to describe a new one.
-    case item
+    /// To describe a new item.
+    case newItem
+    /// To find items.
+    case search
     /// To change items: it has attributes and a secret, and no other key.
     case changes(ItemClass)
+
+    /// The code for keys, certificates and identities. A search finds none, so that a program that cleans up all classes goes
+    /// on; a new one would be lost.
+    fileprivate var absence: OSStatus { if case .newItem = self { errSecUnimplemented } else { errSecItemNotFound } }
   }
 
   private(set) var itemClass: ItemClass
@@ -34,8 +40,8 @@ struct ItemTerms {
   /// Reads a dictionary.
   ///
   /// - Throws: `errSecParam` for a wrong type, an unknown key, a class that is missing; `errSecNoSuchAttr` for an
-  ///   attribute that items of the class do not have; the errors of ``ItemClass/init(term:)``.
-  init(_ dictionary: NSDictionary, for purpose: Purpose = .item) throws(ItemFailure) {
+  ///   attribute that items of the class do not have; the errors of ``ItemClass/init(term:absence:)``.
+  init(_ dictionary: NSDictionary, for purpose: Purpose) throws(ItemFailure) {
     var terms: [String: Any] = [:]
     // Keys come as string objects, values bridged or not: from here on all are Swift's own.
     for (key, value) in dictionary {
@@ -43,7 +49,7 @@ struct ItemTerms {
       terms[key] = value
     }
     switch purpose {
-    case .item: (itemClass, reference) = try ItemTerms.subject(of: &terms)
+    case .newItem, .search: (itemClass, reference) = try ItemTerms.subject(of: &terms, absence: purpose.absence)
     case .changes(let known): itemClass = known
     }
     // In one order, so that of several mistakes the same one is reported each time.
@@ -58,14 +64,20 @@ struct ItemTerms {
 
   /// The class, named or by the persistent reference.
   private static func subject(
-    of terms: inout [String: Any]
+    of terms: inout [String: Any], absence: OSStatus
   ) throws(ItemFailure) -> (itemClass: ItemClass, reference: ItemReference?) {
     var named: ItemClass?
     if let term = terms.removeValue(forKey: "class") {
-      do throws(ItemFailure) { named = try ItemClass(term: term) } catch { throw error.naming("class") }
+      do throws(ItemFailure) {
+        named = try ItemClass(term: term, absence: absence)
+      } catch { throw error.naming("class") }
     }
     guard let term = terms.removeValue(forKey: "v_PersistentRef") else {
-      guard let named else { throw ItemFailure(errSecParam, .missingClass) }
+      guard let named else {
+        // The object names the class.
+        if let object = terms["v_Ref"], isOtherClass(object) { throw ItemFailure(absence) }
+        throw ItemFailure(errSecParam, .missingClass)
+      }
       return (named, nil)
     }
     let reference: ItemReference
@@ -78,7 +90,7 @@ struct ItemTerms {
 
   private mutating func take(_ value: Any, for key: String, _ purpose: Purpose) throws(ItemFailure) {
     if try takeAttribute(value, for: key) { return }
-    guard case .item = purpose else { throw ItemFailure(errSecNoSuchAttr, .unchangeableKey(key)) }
+    if case .changes = purpose { throw ItemFailure(errSecNoSuchAttr, .unchangeableKey(key)) }
     if try takeOther(value, for: key) { return }
     // Apple's attributes have keys of four letters: one of these may be known elsewhere.
     throw key.utf16.count == 4
@@ -123,13 +135,16 @@ struct ItemTerms {
     }
     switch key {
     case "m_Limit": limit = try MatchLimit(term: value)
-    case "m_ItemList": throw ItemFailure(errSecUnimplemented)
-    case "v_Ref":
-      let isKnown = value is SecKey || value is SecCertificate || value is SecIdentity
-      throw isKnown ? ItemFailure(errSecUnimplemented) : .parameter
+    case "m_ItemList", "u_ItemList": throw ItemFailure(errSecUnimplemented)
+    case "v_Ref": throw ItemTerms.isOtherClass(value) ? ItemFailure(errSecUnimplemented) : .parameter
     default: return try authentication.take(value, for: key)
     }
     return true
+  }
+
+  /// Whether an object is a key, a certificate or an identity.
+  private static func isOtherClass(_ object: Any) -> Bool {
+    object is SecKey || object is SecCertificate || object is SecIdentity
   }
 
   /// The protection that the dictionary names; nil for none.

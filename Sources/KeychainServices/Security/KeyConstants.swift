@@ -1,6 +1,6 @@
 public import Foundation
 
-// Names of keys as items, for code that mentions them: a call with ``kSecClassKey`` is `errSecUnimplemented`.
+// Names of keys as items, for code that mentions them. Linux keeps none: <doc:Porting>.
 
 /// The kind of a key.
 public nonisolated(unsafe) let kSecAttrKeyType: CFString = "type"

@@ -34,6 +34,9 @@ enum KeyNames {
     "type": "kSecAttrType",
     "invi": "kSecAttrIsInvisible",
     "nega": "kSecAttrIsNegative",
+    "issr": "kSecAttrIssuer",
+    "slnr": "kSecAttrSerialNumber",
+    "pkhh": "kSecAttrPublicKeyHash",
     "cdat": "kSecAttrCreationDate",
     "mdat": "kSecAttrModificationDate",
   ]

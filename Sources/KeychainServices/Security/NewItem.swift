@@ -32,7 +32,7 @@ package struct NewItem: Sendable {
   init(
     _ dictionary: NSDictionary, groups: @autoclosure () throws(ItemFailure) -> AccessGroups
   ) throws(ItemFailure) {
-    let terms = try ItemTerms(dictionary)
+    let terms = try ItemTerms(dictionary, for: .newItem)
     guard terms.reference == nil else { throw .parameter.naming("v_PersistentRef") }
     guard terms.synchronizable != .any else { throw .parameter.naming("sync") }
     itemClass = terms.itemClass

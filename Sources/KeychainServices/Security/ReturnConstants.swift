@@ -18,7 +18,8 @@ public nonisolated(unsafe) let kSecReturnPersistentRef: CFString = "r_Persistent
 /// The secret, as data.
 public nonisolated(unsafe) let kSecValueData: CFString = "v_Data"
 
-/// A reference object as a search term. On Linux `errSecUnimplemented`.
+/// A reference object as a search term. Linux keeps none: nothing is found by one, and beside the class of a password it is
+/// `errSecUnimplemented`.
 public nonisolated(unsafe) let kSecValueRef: CFString = "v_Ref"
 
 /// A persistent reference as a search term. It goes with no attribute.

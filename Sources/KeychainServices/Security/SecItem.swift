@@ -20,7 +20,7 @@ public import Foundation
 ///     enrolled for an item of `biometryCurrentSet`, or the login has no password for
 ///     ``kSecAttrAccessibleWhenPasscodeSetThisDeviceOnly``.
 ///   - `errSecParam` (-50), `errSecNoSuchAttr` (-25303), `errSecNoSuchClass` (-25306): the dictionary is wrong.
-///   - `errSecUnimplemented` (-4): Linux has no such item, requirement or result.
+///   - `errSecUnimplemented` (-4): Linux has no such item, requirement or result: no key, certificate or identity.
 ///   - `errSecMissingEntitlement` (-34018): the program did not declare the access group, or its file of entitlements
 ///     cannot be read, is malformed or names no group.
 ///   - `errSecDataTooLarge` (-25302): the secret has more than 32 MiB, the attributes have more than 16 MiB together,
@@ -52,14 +52,14 @@ public func SecItemAdd(_ attributes: CFDictionary, _ result: UnsafeMutablePointe
 ///   - query: The class and attributes of the items, and what to return of them.
 ///   - result: Where the result is stored.
 /// - Returns: `errSecSuccess`, or one of these codes. <doc:ErrorCodes> says what to do for each.
-///   - `errSecItemNotFound` (-25300): nothing matches.
+///   - `errSecItemNotFound` (-25300): nothing matches, as always for keys, certificates and identities.
 ///   - `errSecInteractionNotAllowed` (-25308): a match is locked or requires the person, who was not asked or did not
 ///     answer.
 ///   - `errSecUserCanceled` (-128): the person dismissed the prompt.
 ///   - `errSecAuthFailed` (-25293): an answer of the person or the program was wrong, other fingers are enrolled than
 ///     the item requires, or the context is invalidated.
 ///   - `errSecParam` (-50), `errSecNoSuchAttr` (-25303), `errSecNoSuchClass` (-25306): the query is wrong.
-///   - `errSecUnimplemented` (-4): Linux has no items or results of that kind.
+///   - `errSecUnimplemented` (-4): Linux has no results or search terms of that kind.
 ///   - `errSecMissingEntitlement` (-34018): the program did not declare the access group, or its file of entitlements
 ///     cannot be read, is malformed or names no group.
 ///   - `errSecDecode` (-26275): an item is damaged.
@@ -83,7 +83,7 @@ public func SecItemCopyMatching(_ query: CFDictionary, _ result: UnsafeMutablePo
 ///   - query: The class and attributes of the items. Any ``kSecMatchLimit`` in it is `errSecParam`, and so is a result to return.
 ///   - attributesToUpdate: The new attributes and secret. No other key is allowed, not even the class.
 /// - Returns: `errSecSuccess`, or one of these codes. <doc:ErrorCodes> says what to do for each.
-///   - `errSecItemNotFound` (-25300): nothing matches.
+///   - `errSecItemNotFound` (-25300): nothing matches, as always for keys, certificates and identities.
 ///   - `errSecDuplicateItem` (-25299): another item would have the same primary attributes.
 ///   - `errSecInteractionNotAllowed` (-25308): a match or the new class is locked, or a match requires the person,
 ///     who was not asked or did not answer.
@@ -97,7 +97,7 @@ public func SecItemCopyMatching(_ query: CFDictionary, _ result: UnsafeMutablePo
 ///     the item.
 ///   - `errSecMissingEntitlement` (-34018): the program did not declare the access group of the query, or its file of
 ///     entitlements cannot be read, is malformed or names no group.
-///   - `errSecUnimplemented` (-4): Linux has no items or requirements of that kind.
+///   - `errSecUnimplemented` (-4): Linux has no requirements or search terms of that kind.
 ///   - `errSecDataTooLarge` (-25302): a secret or attributes are too large, as in ``SecItemAdd(_:_:)``, or the query
 ///     matches more than 4096 items.
 ///   - `errSecDiskFull` (-34): the disk has no room for the change.
@@ -121,13 +121,13 @@ public func SecItemUpdate(_ query: CFDictionary, _ attributesToUpdate: CFDiction
 /// - Parameter query: The class and attributes of the items. Of limits it accepts ``kSecMatchLimitAll`` alone, which changes
 ///   nothing.
 /// - Returns: `errSecSuccess`, or one of these codes. <doc:ErrorCodes> says what to do for each.
-///   - `errSecItemNotFound` (-25300): nothing matches.
+///   - `errSecItemNotFound` (-25300): nothing matches, as always for keys, certificates and identities.
 ///   - `errSecInteractionNotAllowed` (-25308): the vault has to be unlocked first, and the person was not asked or
 ///     did not answer.
 ///   - `errSecUserCanceled` (-128): the person dismissed that prompt.
 ///   - `errSecAuthFailed` (-25293): the person's answers were wrong, or the context is invalidated.
 ///   - `errSecParam` (-50), `errSecNoSuchAttr` (-25303), `errSecNoSuchClass` (-25306): the query is wrong.
-///   - `errSecUnimplemented` (-4): Linux has no items of that kind.
+///   - `errSecUnimplemented` (-4): Linux has no search terms of that kind.
 ///   - `errSecMissingEntitlement` (-34018): the program did not declare the access group, or its file of entitlements
 ///     cannot be read, is malformed or names no group.
 ///   - `errSecIO` (-36): the answer was lost, so the items may be deleted.

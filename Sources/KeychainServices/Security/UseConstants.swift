@@ -23,5 +23,8 @@ public nonisolated(unsafe) let kSecUseNoAuthenticationUI: CFString = "u_NoAuthUI
 /// The text for the person when they are asked. Deprecated by Apple: use an `LAContext`.
 public nonisolated(unsafe) let kSecUseOperationPrompt: CFString = "u_OpPrompt"
 
+/// Not available on Linux: a query with it is `errSecUnimplemented`. Find each item by its persistent reference instead.
+public nonisolated(unsafe) let kSecUseItemList: CFString = "u_ItemList"
+
 /// Which of two keychains a Mac is to use. On Linux there is one, and the key changes nothing.
 public nonisolated(unsafe) let kSecUseDataProtectionKeychain: CFString = "nleg"

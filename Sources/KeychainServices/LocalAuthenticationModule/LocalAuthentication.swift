@@ -1,0 +1,2 @@
+// Apple's name for the module, for the reason that Security.swift gives.
+@_exported public import LatchkeyLocalAuthentication
