@@ -8,6 +8,7 @@ import struct
 import subprocess
 import time
 
+import pytest
 from support.derive import as_root
 from support.deviced import DAEMON, DONE, IDENTITY, NOBODY, SHARE, WRAP, Peer, command, service  # noqa: F401
 from support.floods import CONNECT, ERASER, HALVES, LIMIT, REQUESTS, UNKNOWN, ask, flood
