@@ -100,8 +100,11 @@ def depend(folder, dependency, package="latchkey"):
 
 
 def swift(folder, command, *arguments):
-    """A command of SwiftPM's on the client. A cache of its own: what other builds resolved does not help."""
-    options = ("--package-path", folder / "client", "--cache-path", folder / "cache")
+    """A command of SwiftPM's on the client. A cache of its own: what other builds resolved does not help. SwiftPM keeps the
+    checksum of what it saw of each version, and takes no other: this package has many of its only one."""
+    options = (
+        "--package-path", folder / "client", "--cache-path", folder / "cache", "--security-path", folder / "security",
+    )  # fmt: skip
     return run("swift", command, *options, *arguments, env=without_overrides())
 
 
