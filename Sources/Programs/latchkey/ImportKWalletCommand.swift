@@ -93,7 +93,7 @@ struct ImportKWalletCommand: ParsableCommand {
   private func wallets(_ importer: inout Importer) throws -> (wallets: [ForeignCollection], standard: String) {
     let files = try ForeignFiles(
       paths, folder: ForeignFiles.dataFolder + "/kwalletd", ending: ".kwl", what: "wallet")
-    let password = try ImportPassword(translated("Password of the wallet: "))
+    let password = try ImportPassword()
     let read = try files.read(&importer, what: "wallet", choice, beside: Self.beside) { file throws(ForeignFileError) in
       let name = Self.decoded(ForeignFile.name(file.path))
       return ForeignCollection(name: name, label: name, items: [])
@@ -102,7 +102,7 @@ struct ImportKWalletCommand: ParsableCommand {
       let name = Self.decoded(ForeignFile.name(file.path))
       let served = Self.served(of: stem)
       let salt = try Self.salt(of: stem)
-      return try password.open { given throws(ForeignFileError) in
+      return try password.open(file.path, hasOthers: files.paths.count > 1) { given throws(ForeignFileError) in
         try WalletFile.read(file.bytes, name: name, salt: salt, password: given, served: served)
       }
     }
