@@ -47,6 +47,16 @@ def test_ssh_with_a_password_opens(alice):
         assert session.lookup(app="one") == SECRET
 
 
+def test_one_command_by_ssh_reads_before_the_login_has_its_keys(alice):
+    """Nobody waits for the password's derivation but the program that needs the key."""
+    with alice.login() as session:
+        session.store(SECRET, app="one")
+    alice.await_end()
+    for _ in range(3):
+        assert alice.ssh_command("secret-tool lookup app one").strip() == SECRET
+        alice.await_end()
+
+
 def test_first_login_ever_by_ssh(alice):
     with alice.ssh() as session:
         session.store(SECRET, app="one")

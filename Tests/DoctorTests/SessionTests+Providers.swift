@@ -31,6 +31,27 @@ extension SessionTests {
     #expect(try told("name", { $0.secretsQueue = .unknown("why") }).condition == .ok)
   }
 
+  @Test("Agents for ssh of other keyrings, which no lock of the vault reaches")
+  func agents() throws {
+    let uid = Int(getuid())
+    for (id, place, process) in [
+      ("ssh-agent.gnome-keyring", "keyring", "gnome-keyring-d"), ("ssh-agent.gcr", "gcr", "gcr-ssh-agent"),
+    ] {
+      let socket = "\(Self.runtime)/\(place)/ssh"
+      #expect(Self.findings(try Self.system()).one(id) == nil)
+      // A socket that an agent left behind.
+      let leftover = try Self.system()
+      try leftover.put(socket, "")
+      #expect(Self.findings(leftover).one(id) == nil)
+      let found = try after(id) {
+        try $0.put(socket, "")
+        try $0.process(60, process, uid: uid)
+      }
+      #expect(found.condition == .ok)
+      #expect(found.found.contains("signs") && found.found.contains("while the vault is locked"))
+    }
+  }
+
   @Test func otherProviders() throws {
     let install: (FakeSystem) throws -> Void = {
       try $0.put("/usr/bin/gnome-keyring-daemon", "", mode: 0o755)

@@ -81,7 +81,7 @@ def test_a_database_is_not_replaced_or_left_half(stocked):
     out = private_folder(stocked)
     file = out / "p.kdbx"
     person = Person(stocked, "latchkey", "export", "keepass", file).expect("Password: ").type(stocked.password)
-    person.expect("New password of the database: ").type(PASSWORD).expect("again: ").type("other")
+    person.expect(f"New password for '{file}': ").type(PASSWORD).expect("again: ").type("other")
     person.expect("They differ").expect("New password").type(PASSWORD).expect("again: ").type(PASSWORD)
     person.output()
     assert person.status == PARTLY and "Mail" in entries(database(stocked, file))

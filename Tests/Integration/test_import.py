@@ -9,6 +9,7 @@ import pytest
 from support.foreign import PASSWORD, GnomeKeyring, seen
 from support.importing import DONE, FAILED, PARTLY, carry, counts, place, report, run, state
 from support.pace import seconds
+from support.person import Person
 from support.session import Session, wait_until
 
 FOLDER = ".local/share/keyrings"
@@ -281,6 +282,16 @@ def test_what_cannot_be_read(keyring, unlocked):
     done = run(unlocked, "gnome-keyring")
     assert done.returncode == PARTLY and "200 imported" in done.stdout and "cut / all of its items" in done.stdout
     assert "user.keystore has keys" in done.stdout and "cut.keyring'" not in done.stdout
+
+
+def test_the_question_names_the_file(keyring, unlocked):
+    folder = carry(unlocked, keyring.folder.iterdir(), FOLDER)
+    file = folder / "login.keyring"
+    alone = Person(unlocked, "latchkey", "import", "gnome-keyring", file).expect(f"Password for '{file}': ").type(PASSWORD)
+    assert "imported" in alone.output() and alone.status == DONE
+    place(unlocked, f"{FOLDER}/Plain.keyring", TEXTUAL)
+    several = Person(unlocked, "latchkey", "import", "gnome-keyring").expect("', tried for the other files too: ").type(PASSWORD)
+    assert "imported" in several.output() and several.status == DONE
 
 
 def test_links_that_lead_nowhere(unlocked):

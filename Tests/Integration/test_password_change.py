@@ -55,6 +55,11 @@ def needs_former(session):
     return bool(said)
 
 
+def first_lines(session):
+    """What a person reads first."""
+    return session.run("latchkey", "status", check=True).stdout.splitlines()[:3]
+
+
 def opens(session, password):
     try:
         vaultreader.Keybag((session.vault / "keybag").read_bytes(), password)
@@ -156,7 +161,10 @@ def test_the_login_goes_on_and_it_is_said(vault):
     assert "locked" in title and "changed without Latchkey" in text and "former password" in text
     assert vault.user not in title + text
     assert peer.get(VAULT_PATH, VAULT, "NeedsFormerPassword") is True
-    assert "changed without Latchkey" in vault.run("latchkey", "status", check=True).stdout
+    state, password, way = first_lines(vault)
+    assert state.startswith("State") and "sealed" in state
+    assert password.startswith("Login password") and "changed without Latchkey, or mistyped" in password
+    assert way.startswith("To unlock") and "the present login password, then the former one or the recovery code" in way
     # Once while anybody is in, and again after that.
     vault.locker()
     assert len(notifications.look()) == 1
@@ -277,6 +285,7 @@ def test_an_open_vault_can_be_told_as_well(vault):
     assert vault.change_token("set by root", NEW).returncode == 0
     vault.set_password(NEW)
     assert needs_former(vault) and vault.status()["state"] == "unlocked"
+    assert "Run 'latchkey unlock' before the vault is locked" in first_lines(vault)[1]
     wait_until(notifications.look, "the notification")
     ((title, text),) = notifications.shown
     assert "locked" not in title and "is unlocked" in text and "latchkey unlock" in text

@@ -221,6 +221,8 @@ def test_gnome_keyring_leaves_the_queue_and_its_agent_stays(session, machine):
         status, done = switch(session, machine, "--to", "latchkey")
         assert (status, done["state"], done["owners"]) == (DONE, "done", ["latchkeyd"]), done
         assert done["changes"] == planned["changes"] and any("gnome-keyring (process" in one for one in done["changes"])
+        for told in (planned, done):
+            assert any("ssh agent goes on. It signs while the vault is locked" in one for one in told["notes"])
         assert keyring.wait(seconds(10)) is not None and queue(session) == ["latchkeyd"]
         agent = session.run("ssh-add", "-l", env=session.environment | {"SSH_AUTH_SOCK": str(folder / "ssh")})
         assert "no identities" in agent.stdout

@@ -9,14 +9,15 @@ import time
 import pytest
 from conftest import ENTRY_POINTS, FIELDS, MODULE, TOKEN
 from support import tracing
-from support.helper import EXCLUDED_SERVICES, GOES_ON, HEAD_SIZE, LIMIT, RESULTS, now
+from support.helper import BESIDE, EXCLUDED_SERVICES, GOES_ON, HEAD_SIZE, LIMIT, RESULTS, now
 from support.pace import Limit, seconds
 
 PAM_IGNORE = 25
 EVERYDAY = {0: "vault unlocked", 1: "vault needs no keys", 2: "latchkeyd is not there yet",
             3: "no vault, and none created", 4: "new vault created", 13: "end of the session told",
             16: "the login has no password, and the vault goes by that",
-            20: "opened without a password: what is readable behind the locked screen"}
+            20: "opened without a password: what is readable behind the locked screen",
+            27: "the vault unlocks while the session starts"}
 NOTABLE = {5: "the login password does not open the vault", 6: "latchkeyd does not let this service unlock the vault",
            7: "the vault's files cannot be used; see latchkey status", 8: "latchkeyd did not answer in time",
            9: "not enough memory to derive the vault's key", 10: "the vault's folder is not usable",
@@ -63,7 +64,7 @@ def test_login_sends_the_exact_requests(login):
                 shadow=b"", prompt=b"", services=b"", device=b"")
     assert login.requests == [
         dict(operation="authenticate", flags=0, **user, token=TOKEN.encode()),
-        dict(operation="openSession", flags=0, **user, token=TOKEN.encode()),
+        dict(operation="openSession", flags=BESIDE, **user, token=TOKEN.encode()),
         dict(operation="closeSession", flags=0, **user, token=b""),
     ]
 
@@ -79,7 +80,8 @@ def test_options_reach_the_request(login):
                     "device=/srv/d")
     login.run("auth", "open", "close")
     for request in login.requests:
-        assert (request["flags"], request["home"], request["runtime"]) == (3, b"/srv/a_b", b"/run/x")
+        beside = BESIDE if request["operation"] == "openSession" else 0
+        assert (request["flags"], request["home"], request["runtime"]) == (3 | beside, b"/srv/a_b", b"/run/x")
         assert request["shadow"] == b"/srv/s"
         assert (request["services"], request["device"]) == (b"/srv/t", b"/srv/d")
     login.configure("no_found")

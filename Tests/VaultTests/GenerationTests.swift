@@ -130,6 +130,23 @@ struct GenerationTests {
     }
   }
 
+  @Test("A note that was broken off for other work is no problem, and is made up for; one that always is, is told")
+  func brokenOff() throws {
+    try session()
+    memory.failure = .brokenOff
+    let vault = vault()
+    try home.unlock(vault)
+    #expect(vault.problems == [] && vault.waitsForDevice)
+    for _ in 0..<3 { try vault.meetDevice() }
+    #expect(vault.problems == [])
+    try vault.meetDevice()
+    #expect(vault.problems.count == 1 && vault.problems.allSatisfy(DeviceKeyError.isBrokenOff))
+    memory.failure = nil
+    try vault.meetDevice()
+    #expect(vault.problems == [] && !vault.waitsForDevice)
+    #expect(remembered == VaultGenerations(keybag: 1, database: 2))
+  }
+
   @Test("Where nothing is remembered, nothing is said", arguments: [false, true])
   func unknown(isForgotten: Bool) throws {
     try session()

@@ -65,8 +65,21 @@ class Account:
         self.machine.root("install", "-m", "600", "-o", self.name, f"{key}.pub", keys)
         return Terminal(self.machine, self.name, self._ssh("publickey", "-i", key), "Permission denied")
 
+    def ssh_command(self, command):
+        """What one command tells that sshd runs, with the password: it begins as soon as the session has."""
+        terminal = self.machine.terminal_until_read(*self._ssh_words("password"), command)
+        terminal.expect("assword: ")
+        terminal.sendline(self.password)
+        terminal.expect("status 0")
+        told = terminal.before
+        terminal.close(force=True)
+        return told
+
     def _ssh(self, method, *options):
-        return self.machine.terminal(
+        return self.machine.terminal(*self._ssh_words(method, *options))
+
+    def _ssh_words(self, method, *options):
+        return (
             "ssh", "-tt", "-p", "2222", "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null",
             "-o", "LogLevel=ERROR", "-o", f"PreferredAuthentications={method}", "-o", "NumberOfPasswordPrompts=1",
             *options, f"{self.name}@127.0.0.1",

@@ -71,13 +71,15 @@
   entry(Overtaken, 23)          /* a login of the same moment changed the keybag, again and again */ \
   entry(GoesOn, 24)             /* the caller waits no longer; the work goes on */                 \
   entry(Late, 25)               /* the daemon began long after the password */                  \
-  entry(OtherVersion, 26)       /* the daemon is of another version of the package */
+  entry(OtherVersion, 26)       /* the daemon is of another version of the package */              \
+  entry(Unlocking, 27)          /* the daemon expects the keys, which come while the session starts */
 
 // Bits of a request's third byte.
 #define HELPER_FLAGS(entry)                                                           \
   entry(NoCreate, 1) /* no vault may be created with this password */                 \
   entry(Debug, 2)    /* the caller logs everything; the helper does nothing about it */ \
-  entry(Anywhere, 4) /* a recovery code may be written to something else than a terminal */
+  entry(Anywhere, 4) /* a recovery code may be written to something else than a terminal */ \
+  entry(Beside, 8)   /* the keys may come while the session starts */
 
 // The texts of a request, in this order; then the token, and for some operations a second secret.
 #define HELPER_FIELDS(entry)                                                            \

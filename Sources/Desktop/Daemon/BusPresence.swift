@@ -39,6 +39,8 @@ final class BusPresence {
   private var unitRetry: EventSource?
   private var retryDelay = Duration.milliseconds(250)
   private var hasConnected = false
+  /// Whether nothing is read from the bus for now.
+  private var isPaused = false
   /// The owner of the Secret Service's name: "latchkeyd", "nobody", or another program's bus name.
   var nameOwner: String { secretsName.owner }
   /// Whether programs that look for the Secret Service find this one.
@@ -71,6 +73,7 @@ final class BusPresence {
         bus: bus, loop: loop, vault: vault, promptQueue: delegate.promptQueue, delegate: delegate)
       object = try VaultObject(bus: bus) { [unowned delegate] in delegate.vaultFacts }
       self.bus = bus
+      if isPaused { bus.pause() }
       delegate.connected(to: bus)
       try secretsName.claim(on: bus) { [weak self] isOurs in self?.answered(isOurs) }
       try portalName.claim(on: bus) { _ in }
@@ -97,6 +100,20 @@ final class BusPresence {
     retryDelay = .milliseconds(250)
     if isOurs { service?.stateChanged() }
     delegate?.nameAnswered()
+  }
+
+  /// Leaves what programs send where it is, for a moment.
+  func pause() {
+    isPaused = true
+    bus?.pause()
+  }
+
+  /// Reads the bus again.
+  func resume() {
+    guard isPaused else { return }
+    isPaused = false
+    // As with a connection that cannot be used: another one is made.
+    do throws(SystemdError) { try bus?.resume() } catch { lost() }
   }
 
   /// Tells clients what is different now.

@@ -32,6 +32,8 @@ final class ControlPeer: PromptConnection {
   var greeting: Hello?
   /// The claim by which those keys will be judged, or what is known of a helper that brings none.
   var claim: Claim?
+  /// Called once its keys of a login are answered, or none will come.
+  var loginEnded: (() -> Void)?
   /// Called when the connection ends, by what goes on for it from one request to the next.
   var workEnded: (() -> Void)?
   /// Whether its helper works on one, in silence; also while it leaves, until it has erased the password.
@@ -101,6 +103,7 @@ final class ControlPeer: PromptConnection {
     isOver = true
     (source, limit, delay) = (nil, nil, nil)
     delegate.ended(self)
+    endLogin()
     workEnded?()
     tellAwaiting()
     if isPrompt { delegate.promptEnded(self, outcome) }
@@ -135,6 +138,7 @@ final class ControlPeer: PromptConnection {
     delay = nil
     leaving = [gone]
     connection.finish()
+    endLogin()
     limit = try? loop.addTimer(after: ControlPeer.leaveLimit) { [weak self] in self?.leave() }
     source?.resume()
     if isPrompt { delegate.promptEnded(self, nil) }
@@ -201,6 +205,7 @@ final class ControlPeer: PromptConnection {
 
   /// Wrong keys are answered late, on this connection alone.
   func answer(_ outcome: UnlockOutcome) {
+    endLogin()
     guard outcome == .wrongKeys else { return send(outcome.packet) }
     wrongKeys += 1
     delay = try? loop.addTimer(after: .seconds(wrongKeys)) { [weak self] in
@@ -210,6 +215,8 @@ final class ControlPeer: PromptConnection {
     }
     if delay == nil { end() }
   }
+
+  private func endLogin() { loginEnded.take()?() }
 
   /// Answers with a whole packet.
   func send(_ packet: [UInt8]) {

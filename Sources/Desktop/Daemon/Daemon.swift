@@ -27,6 +27,7 @@ package final class Daemon {
   private let launcher: PromptLauncher
   private let firstNotice: FirstNotice
   private let healingNotice: HealingNotice
+  private let hold: LoginHold
   private lazy var device = DeviceOpening(
     vault, session: session, service: deviceService, upkeep: upkeep, loop: loop, observer: self)
   private lazy var password = LoginPassword(vault, session: session, device: device, observer: self)
@@ -35,12 +36,12 @@ package final class Daemon {
     launcher: launcher, loop: loop, observer: self)
   private lazy var opening = VaultOpening(
     vault, session: session, deviceService: deviceService, device: device, password: password, queue: prompts.queue,
-    upkeep: upkeep, observer: self)
+    upkeep: upkeep, hold: hold, observer: self)
   private lazy var generations = HistoryService(
     vault, keeper: history, session: session, presence: presence, upkeep: upkeep, observer: self)
   private lazy var report = StatusReport(
     vault, session: session, presence: presence, rules: rules, device: device, password: password, fingers: fingers,
-    history: history, opening: opening)
+    history: history, opening: opening, hold: hold)
   private lazy var replacement = Replacement(
     session: session, opening: opening, isStartedAgain: !endsWithBus
   ) { [unowned self] in stop(code: presence.isNameKept ? Daemon.startAgain : 0) }
@@ -80,6 +81,7 @@ package final class Daemon {
     self.owner = owner
     self.endsWithBus = endsWithBus
     presence = BusPresence(loop: loop, vault: vault, address: bus, passed: passed, endsWithBus: endsWithBus)
+    hold = LoginHold(loop: loop, presence: presence)
     history = HistoryKeeper(vault, home: home, owner: owner)
     upkeep = VaultUpkeep(vault, presence: presence, history: history)
     fingers = FingerCheck(vault, presence: presence, loop: loop)
@@ -227,6 +229,7 @@ package final class Daemon {
 
 extension Daemon: KeyObserver {
   func keysCame() {
+    hold.end()
     upkeep.goOn()
     upkeep.tellDestroyed()
     // The session's state may be what it was: a collection's own lock is no part of it.

@@ -9,6 +9,9 @@ final class SessionReference {
 
   var machine: SessionMachine { watch?.machine ?? unknown }
 
+  /// Whether no key that needs a password is in memory, and nobody locked the session.
+  var lacksPasswordKeys: Bool { state == .sealed || machine.isOpenedWithoutPassword }
+
   var state: Status.State {
     switch machine.state {
     case .sealed: .sealed

@@ -16,12 +16,14 @@ final class StatusReport {
   private let fingers: FingerCheck
   private let history: HistoryKeeper
   private let opening: VaultOpening
+  private let hold: LoginHold
 
   init(
     _ vault: Vault, session: SessionReference, presence: BusPresence, rules: ClassRules, device: DeviceOpening,
     password: LoginPassword, fingers: FingerCheck,
-    history: HistoryKeeper, opening: VaultOpening
+    history: HistoryKeeper, opening: VaultOpening, hold: LoginHold
   ) {
+    self.hold = hold
     self.vault = vault
     self.session = session
     self.presence = presence
@@ -35,7 +37,9 @@ final class StatusReport {
 
   /// Adds its messages of the control socket.
   func serve(in table: inout ControlTable) {
-    table.answer(GetStatus.self) { [unowned self] _, _ in status }
+    table.answerLater(GetStatus.self) { [unowned self] _, peer, answer in
+      hold.whenOver(for: peer.credentials.pid) { [unowned self] in answer(.success(status)) }
+    }
   }
 
   private var status: Status {

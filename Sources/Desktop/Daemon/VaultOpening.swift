@@ -38,6 +38,7 @@ final class VaultOpening {
   private let password: LoginPassword
   private let queue: PromptQueue
   private let upkeep: VaultUpkeep
+  private let hold: LoginHold
   unowned let observer: any KeyObserver
   /// Keys that wait until the locker is gone.
   private var staged: ArrivedKeys?
@@ -48,8 +49,9 @@ final class VaultOpening {
 
   init(
     _ vault: Vault, session: SessionReference, deviceService: DeviceServiceProbe, device: DeviceOpening,
-    password: LoginPassword, queue: PromptQueue, upkeep: VaultUpkeep, observer: any KeyObserver
+    password: LoginPassword, queue: PromptQueue, upkeep: VaultUpkeep, hold: LoginHold, observer: any KeyObserver
   ) {
+    self.hold = hold
     self.vault = vault
     self.session = session
     self.deviceService = deviceService
@@ -64,9 +66,13 @@ final class VaultOpening {
   func serve(in table: inout ControlTable) {
     table.answerLater(Hello.self) { [unowned self] message, peer, answer in
       (peer.greeting, peer.claim) = (message, nil)
-      hello(message, from: peer.credentials) { [weak peer] need, claim in
+      hello(message, from: peer.credentials) { [weak peer, session, hold] need, claim in
         peer?.claim = claim
-        if need == .keys { peer?.beginsDeriving() }
+        if need == .keys, let peer {
+          peer.beginsDeriving()
+          // The session's first program may ask before they are there.
+          if message.stage == .openSession, session.lacksPasswordKeys { hold.begin(peer) }
+        }
         answer(.success(need))
       }
     }

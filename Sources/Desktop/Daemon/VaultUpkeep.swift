@@ -60,9 +60,12 @@ final class VaultUpkeep {
     return history.work()
   }
 
-  /// Writes down what is wrong with the vault's files: each line once, whenever it is found.
+  /// Writes down what is wrong with the vault's files: each line once, whenever it is found. A request that only waits for
+  /// other work of this program is no problem.
   func tellProblems() {
-    for problem in vault.problems where toldProblems.insert(problem).inserted { Journal.log(.error, problem) }
+    for problem in vault.problems where !DeviceKeyError.isBrokenOff(problem) {
+      if toldProblems.insert(problem).inserted { Journal.log(.error, problem) }
+    }
   }
 
   /// Tells clients and the journal of items that are gone.

@@ -9,7 +9,7 @@ struct NameExamination {
   let root: SystemRoot
   let facts: DesktopFacts
 
-  func findings() -> [Finding] { [owner()] + providers() + [activation(), policy()] }
+  func findings() -> [Finding] { [owner()] + providers() + agents() + [activation(), policy()] }
 
   private var ownerProcess: RunningProcess? {
     if case .process(let id)? = facts.secretsOwner.value { RunningProcess(id, in: root) } else { nil }
@@ -86,6 +86,35 @@ struct NameExamination {
         id, .warning, translated("\(provider.title) is enabled (\(by)), and takes the name if it starts first"),
         fix: Provider.fix(root))
     }
+  }
+
+  /// Agents for ssh of other keyrings, which go on beside Latchkey. They hold no secret of the vault's, and follow none of its locks.
+  private func agents() -> [Finding] {
+    let running = Set(RunningProcess.all(of: facts.uid, in: root).map(\.name))
+    var findings: [Finding] = []
+    if root.contains("\(facts.runtime)/keyring/ssh"),
+      !running.isDisjoint(with: Provider.all.first { $0.id == "gnome-keyring" }?.processes ?? [])
+    {
+      findings.append(
+        .ok(
+          "ssh-agent.gnome-keyring",
+          translated(
+            """
+            gnome-keyring's ssh agent runs beside Latchkey: it signs while the vault is locked, and keeps passphrases of ssh keys \
+            in a file of its own, ~/.local/share/keyrings/login.keyring
+            """)))
+    }
+    if root.contains("\(facts.runtime)/gcr/ssh"), running.contains("gcr-ssh-agent") {
+      findings.append(
+        .ok(
+          "ssh-agent.gcr",
+          translated(
+            """
+            gcr's ssh agent runs beside Latchkey: it signs with the keys that it has while the vault is locked. It keeps \
+            passphrases of ssh keys in the vault
+            """)))
+    }
+    return findings
   }
 
   /// The program that the bus would start for the name, by its service files. No call asks the bus which of them it has read.

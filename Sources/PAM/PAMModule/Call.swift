@@ -245,7 +245,10 @@ struct Call {
   private func beginRequest(_ operation: HelperOperation, prompt: Text, mayCreate: Bool = true) -> Request? {
     let user = Item.user.text(of: handle)
     guard !user.isEmpty else { return nil }
-    guard var request = Request(operation, flags: options.flags(mayCreate: mayCreate), given: given(by: begun)) else {
+    // Nothing that the login does next needs the vault, and latchkeyd holds the programs of the session until the keys are
+    // there. A locker waits: no session starts behind it. So does a prompt, whose person wants to see the result.
+    let flags = options.flags(mayCreate: mayCreate, isBeside: operation == .openSession)
+    guard var request = Request(operation, flags: flags, given: given(by: begun)) else {
       Log.write(LOG_ERR, "latchkey-derive cannot be given a request: ", error: latchkey_errno(), to: handle)
       return nil
     }

@@ -74,10 +74,13 @@ struct Options {
 
   /// The flags of a request.
   ///
-  /// - Parameter mayCreate: whether the token may create a vault, if the options allow it.
-  func flags(mayCreate: Bool) -> HelperFlags {
+  /// - Parameters:
+  ///   - mayCreate: whether the token may create a vault, if the options allow it.
+  ///   - isBeside: whether the keys may come after the answer.
+  func flags(mayCreate: Bool, isBeside: Bool) -> HelperFlags {
     let creation = forbidsCreation || !mayCreate ? HelperFlags.noCreate.rawValue : 0
-    return HelperFlags(rawValue: creation | (debug ? HelperFlags.debug.rawValue : 0))
+    let beside = isBeside ? HelperFlags.beside.rawValue : 0
+    return HelperFlags(rawValue: creation | beside | (debug ? HelperFlags.debug.rawValue : 0))
   }
 
   private static func isPassphrase(_ argument: UnsafePointer<CChar>) -> Bool {

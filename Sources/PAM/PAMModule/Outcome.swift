@@ -15,7 +15,8 @@ extension HelperResult {
   /// Everyday outcomes are for `debug` only; a password that does not fit is normal after a change by an administrator.
   var priority: Int32 {
     switch self {
-    case .unlocked, .nothingNeeded, .noDaemon, .noVault, .created, .closed, .passwordless, .sessionOpened: LOG_DEBUG
+    case .unlocked, .unlocking, .nothingNeeded, .noDaemon, .noVault, .created, .closed: LOG_DEBUG
+    case .passwordless, .sessionOpened: LOG_DEBUG
     case .wrongPassword, .goesOn: LOG_NOTICE
     case .refused, .daemonSilent, .noMemory, .homeUnavailable, .tooManyEpochs, .begun: LOG_WARNING
     case .noDeviceKey, .servicesUnbelieved, .overtaken, .late, .otherVersion: LOG_WARNING
@@ -121,6 +122,7 @@ extension HelperResult {
     case .overtaken: "a login of the same moment changed the vault's keybag"
     case .late: "latchkeyd began after the password was given: unlock the vault with 'latchkey unlock'"
     case .goesOn: "this takes longer than a login waits: latchkey-derive goes on in the background"
+    case .unlocking: "the vault unlocks while the session starts"
     case .otherVersion:
       "latchkeyd is of another version: 'systemctl --user restart latchkeyd && latchkey unlock' changes to the installed one"
     case .servicesUnbelieved: "not believed, as others than root could have written it: "

@@ -17,6 +17,8 @@ struct Derivation: ~Copyable {
   let runtime: String
 
   private let given: Given
+  /// Has the caller go on without the result.
+  private let letCallerGo: () -> Void
   /// By when every answer must be there, however many there are: before the supervisor ends the process.
   let end: Int
   /// The home folder as it was at first.
@@ -47,11 +49,14 @@ struct Derivation: ~Copyable {
   /// How long a login waits for the user's service manager to open the control socket, in milliseconds.
   private static let socketLimit = 1000
 
-  /// - Parameter begun: when the process began, on the clock of `Process.sinceBoot`.
+  /// - Parameters:
+  ///   - begun: when the process began, on the clock of `Process.sinceBoot`.
+  ///   - letCallerGo: has the caller go on without the result.
   init(
     _ request: consuming DeriveRequest, account: Account, login: LoginPassword, admission: consuming SessionAdmission,
-    begun: Int
+    begun: Int, letCallerGo: @escaping () -> Void
   ) {
+    self.letCallerGo = letCallerGo
     self.login = login
     self.admission = admission
     home = request.home.isEmpty ? account.home : request.home
@@ -192,6 +197,7 @@ struct Derivation: ~Copyable {
     let keybag = try load(from: try folder())
     // A token that may not be the login password proves nothing about it.
     guard keybag.isPasswordless else {
+      if request.isBeside, keybag.isSettled { letCallerGo() }
       return try unlock(keybag, at: daemon, proving: request.mayCreate)
     }
     return mayTrustToken ? try setFirstPassword(keybag, at: daemon) : .nothingNeeded

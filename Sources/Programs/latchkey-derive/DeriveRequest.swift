@@ -11,6 +11,8 @@ struct DeriveRequest: ~Copyable {
   let mayCreate: Bool
   /// Whether a recovery code may be written to anything but a terminal.
   let mayWriteAnywhere: Bool
+  /// Whether the keys may come after the answer.
+  let isBeside: Bool
   /// When a person gave its secrets, or the session began: on the clock of `Process.microsecondsSinceBoot`.
   let given: UInt64
   let user: String
@@ -83,6 +85,7 @@ struct DeriveRequest: ~Copyable {
     given = UInt64(littleEndian: bytes.unsafeLoadUnaligned(fromByteOffset: 3, as: UInt64.self))
     mayCreate = !flags.contains(.noCreate)
     mayWriteAnywhere = flags.contains(.anywhere)
+    isBeside = flags.contains(.beside)
     (user, service, tty, remoteHost) = (text(.user), text(.service), text(.TTY), text(.remoteHost))
     (home, runtime, shadow) = (text(.home), text(.runtime), text(.shadow))
     (services, device) = (text(.services), text(.device))

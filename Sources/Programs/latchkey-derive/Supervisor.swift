@@ -24,6 +24,8 @@ enum Supervisor {
   private static let hasRequest: UInt8 = 255
   /// The worker's word that it must go on even if the caller ends.
   private static let outlives: UInt8 = 254
+  /// The worker's word that the caller need not wait for it.
+  private static let releases: UInt8 = 253
 
   /// The worker's words to its supervisor.
   struct Outlet: ~Copyable {
@@ -38,6 +40,15 @@ enum Supervisor {
 
     /// The work must be done even if the caller ends.
     borrowing func tellOutlives() { tell(Supervisor.outlives) }
+
+    /// Has the caller go on, to be called once the work is certain to be expected elsewhere.
+    var callerRelease: () -> Void {
+      let pipe = pipe.number
+      return {
+        let byte = Supervisor.releases
+        _ = withUnsafePointer(to: byte) { write(pipe, $0, 1) }
+      }
+    }
 
     /// Sends the answer for the caller.
     borrowing func tell(_ result: DeriveResult) { tell(result.rawValue) }
@@ -162,6 +173,7 @@ enum Supervisor {
       switch byte {
       case Supervisor.hasRequest: (hasRequest, mayReadChannel) = (true, true)
       case Supervisor.outlives: mayOutlive = true
+      case Supervisor.releases: if !isAlone { release(.unlocking) }
       default:
         answer = byte
         return false
@@ -180,15 +192,20 @@ enum Supervisor {
       var byte: UInt8 = 0
       let count = recv(channel, &byte, 1, Int32(MSG_DONTWAIT))
       if count == 1, byte == UInt8(HELPER_GO_ON) {
-        isAlone = true
-        send(.goesOn)
-        tellStarter(0)
-        close(starter)
-        close(channel)
+        release(.goesOn)
       } else if count >= 0 || (errno != EAGAIN && errno != EINTR) {
         // Nothing more comes: the caller waits until it is done.
         mayReadChannel = false
       }
+    }
+
+    /// Lets the caller go on, and the starter end.
+    private mutating func release(_ result: DeriveResult) {
+      isAlone = true
+      send(result)
+      tellStarter(0)
+      close(starter)
+      close(channel)
     }
 
     private func send(_ result: DeriveResult) { send(byte: result.rawValue) }
@@ -209,6 +226,7 @@ enum Supervisor {
       if status == nil { kill(worker, SIGKILL) }
       eraseUnread()
       if !isAlone { tellStarter(answer == nil ? status ?? SIGKILL : 0) }
+      if isAlone, let answer { LateResult.log(answer) }
       _exit(0)
     }
 

@@ -20,7 +20,7 @@ extension Answers {
     Template("the file \(.value) of the service's state cannot be written"),
     Template("it ended the connection"),
     Template("it does not answer"),
-    Template("other requests came first; Latchkey tries again in a moment"),
+    Template("latchkeyd had other work first, and asks again in a moment"),
     Template("it returned an invalid reply"),
     Template("for an unknown reason"),
     Template("loading what is sealed"),

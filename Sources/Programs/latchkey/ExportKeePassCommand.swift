@@ -46,12 +46,13 @@ struct ExportKeePassCommand: ParsableCommand {
   private func asked() throws -> SecureBytes {
     let terminal = try choice.askForPresence() ?? choice.asking.conversation()
     var given: SecureBytes?
-    let question = translated("Password of the database: ")
+    let question = translated("New password for '\(TerminalText.printable(file))': ")
     if choice.asking.stdin {
       terminal.answer(.secret(question)) { given = try? SecureBytes(copying: $0.bytes) }
     } else {
-      RepeatedConversation(terminal, question: translated("New password of the database: "))
-        .answer(.secret(question)) { given = try? SecureBytes(copying: $0.bytes) }
+      RepeatedConversation(terminal, question: question).answer(.secret(question)) {
+        given = try? SecureBytes(copying: $0.bytes)
+      }
     }
     guard let password = given.take() else { throw Failure.cancelled }
     guard password.count > 0 else {

@@ -25,12 +25,12 @@ struct ImportGNOMEKeyringCommand: ParsableCommand {
       let folder = ForeignFiles.dataFolder + "/keyrings"
       let files = try ForeignFiles(paths, folder: folder, ending: ".keyring", what: "keyring")
       var importer = try choice.importer(into: VaultConnection(choice.place), from: "gnome-keyring", paths)
-      let password = try ImportPassword(translated("Password of the keyring: "))
+      let password = try ImportPassword()
       let read = try files.read(&importer, what: "keyring", choice) { file throws(ForeignFileError) in
         let name = ForeignFile.name(file.path)
         return ForeignCollection(name: name, label: try KeyringFile.label(of: file.bytes, name: name), items: [])
       } _: { file throws(ForeignFileError) in
-        try password.open { given throws(ForeignFileError) in
+        try password.open(file.path, hasOthers: files.paths.count > 1) { given throws(ForeignFileError) in
           try KeyringFile.read(file.bytes, name: ForeignFile.name(file.path), password: given)
         }
       }

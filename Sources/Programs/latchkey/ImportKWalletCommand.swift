@@ -100,7 +100,7 @@ struct ImportKWalletCommand: ParsableCommand {
   private func wallets(_ importer: inout Importer) throws -> (wallets: [ForeignCollection], standard: String) {
     let files = try ForeignFiles(
       paths, folder: ForeignFiles.dataFolder + "/kwalletd", ending: ".kwl", what: "wallet")
-    let password = try ImportPassword(translated("Password of the wallet: "))
+    let password = try ImportPassword()
     var unread: [String] = []
     let read = try files.read(&importer, what: "wallet", choice, beside: Self.beside) { file throws(ForeignFileError) in
       let name = Self.decoded(ForeignFile.name(file.path))
@@ -111,7 +111,7 @@ struct ImportKWalletCommand: ParsableCommand {
       let served = Self.served(of: stem)
       if served == nil { unread.append(stem + Self.notesEnding) }
       let salt = try Self.salt(of: stem)
-      return try password.open { given throws(ForeignFileError) in
+      return try password.open(file.path, hasOthers: files.paths.count > 1) { given throws(ForeignFileError) in
         try WalletFile.read(file.bytes, name: name, salt: salt, password: given, served: served ?? [:])
       }
     }

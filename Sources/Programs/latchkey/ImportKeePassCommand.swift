@@ -158,7 +158,7 @@ struct ImportKeePassCommand: ParsableCommand {
     if noPassword { return try SecureBytes(count: 0) }
     let terminal = try TerminalConversation.asking(standardInput: isatty(STDIN_FILENO) != 1)
     var line: SecureBytes?
-    terminal.answer(.secret(translated("Password of the database: "))) { line = try? Self.line(of: $0) }
+    terminal.answer(.secret(ImportPassword.question(file))) { line = try? Self.line(of: $0) }
     guard let password = line.take() else { throw Failure.cancelled }
     return password
   }

@@ -42,7 +42,7 @@ struct ImportOO7Command: ParsableCommand {
         let name = app ?? ForeignFile.name(file.path)
         return ForeignCollection(name: name, label: try KeyringFile.label(of: file.bytes, name: name), items: [])
       } _: { file throws(ForeignFileError) in
-        try password.open { given throws(ForeignFileError) in
+        try password.open(file.path, hasOthers: files.paths.count > 1) { given throws(ForeignFileError) in
           try KeyringFile.read(file.bytes, name: app ?? ForeignFile.name(file.path), password: given)
         }
       }
@@ -56,7 +56,7 @@ struct ImportOO7Command: ParsableCommand {
 
   /// The password for the files: a person's, or the secret that the portal gave an application.
   private func password(_ vault: VaultConnection) throws -> ImportPassword {
-    guard let app else { return try ImportPassword(translated("Password of the keyring: ")) }
+    guard let app else { return try ImportPassword() }
     let found = try vault.search(["app_id": app])
     guard let path = found.first, found.count == 1 else {
       throw Failure.noItem(

@@ -1,18 +1,17 @@
 import Glibc
 import LatchkeyForeignKeyrings
+import LatchkeyGettext
 import LatchkeyPAMClient
 import LatchkeySodium
 
 /// The password of the files that are imported, which is asked for when the first file needs it.
 final class ImportPassword {
-  private let question: String
   private let empty: SecureBytes
   private var given: SecureBytes
   private var isAsked = false
 
-  /// - Parameter question: the text that a terminal shows.
-  init(_ question: String) throws {
-    self.question = question
+  /// A password that a person has.
+  init() throws {
     // Both at once: neither may be there alone when the other fails.
     let first = try SecureBytes(count: 0)
     let second = try SecureBytes(count: 0)
@@ -22,25 +21,36 @@ final class ImportPassword {
 
   /// A password that is known already.
   init(known password: consuming SecureBytes) throws {
-    question = ""
     empty = try SecureBytes(count: 0)
     given = password
     isAsked = true
   }
 
   /// Opens a file: first without a password, as some have none, then with the one that is asked for.
+  ///
+  /// - Parameters:
+  ///   - path: the file's.
+  ///   - hasOthers: whether the password is tried for other files as well.
   func open(
+    _ path: String, hasOthers: Bool,
     _ body: (borrowing SecureBytes) throws(ForeignFileError) -> ForeignCollection
   ) throws(ForeignFileError) -> ForeignCollection {
     do { return try body(empty) } catch { guard error == .wrongPassword else { throw error } }
     if !isAsked {
-      given = try asked()
+      given = try asked(Self.question(path, hasOthers: hasOthers))
       isAsked = true
     }
     return try body(given)
   }
 
-  private func asked() throws(ForeignFileError) -> SecureBytes {
+  /// The text that a terminal shows. It names the file, because the person may have several passwords.
+  static func question(_ path: String, hasOthers: Bool = false) -> String {
+    let shown = TerminalText.printable(path)
+    return hasOthers
+      ? translated("Password for '\(shown)', tried for the other files too: ") : translated("Password for '\(shown)': ")
+  }
+
+  private func asked(_ question: String) throws(ForeignFileError) -> SecureBytes {
     do {
       let terminal = try TerminalConversation.asking(standardInput: isatty(STDIN_FILENO) != 1)
       var given: SecureBytes?

@@ -106,6 +106,7 @@ struct StatusCommand: ParsableCommand {
     let reasons = lockReasons(status)
     let state = Self.state(status.state)
     lines.append((translated("State"), reasons.isEmpty ? state : "\(state): \(reasons.joined(separator: ", "))"))
+    if status.needsFormerPassword { lines.append((translated("Login password"), Self.otherPassword(status))) }
     if status.state != .unlocked { lines.append((translated("To unlock"), Self.wayToUnlock(status))) }
     lines.append((translated("First unlocked"), Self.firstUnlocked(status)))
     if status.lockerUp {
@@ -186,6 +187,17 @@ struct StatusCommand: ParsableCommand {
     status.lockReasons.map { $0 == "command" ? translated("by 'latchkey lock'") : Answers.told($0) }
   }
 
+  /// A login gave another password than the vault's, as after a reset by root.
+  private static func otherPassword(_ status: Status) -> String {
+    status.state == .unlocked
+      ? translated(
+        """
+        the last one does not unlock the vault: it was changed without Latchkey, or mistyped. Run 'latchkey unlock' before the \
+        vault is locked
+        """)
+      : translated("the last one does not unlock the vault: it was changed without Latchkey, or mistyped")
+  }
+
   /// The way for a person to unlock it.
   private static func wayToUnlock(_ status: Status) -> String {
     if status.hasLostVault { return translated("put the vault's files back, or log out and in again (see below)") }
@@ -198,6 +210,10 @@ struct StatusCommand: ParsableCommand {
         run 'latchkey unlock --recovery' with the recovery code; without one, run 'latchkey start-empty', and log out and in \
         again
         """)
+    }
+    if status.needsFormerPassword {
+      return translated(
+        "run 'latchkey unlock': give the present login password, then the former one or the recovery code")
     }
     guard status.generation == 0 else { return translated("run 'latchkey unlock'") }
     if SessionQuestions.isSystemAccount { return translated("nothing: root and system accounts get no vault") }

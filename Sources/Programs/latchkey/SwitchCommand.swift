@@ -108,6 +108,21 @@ struct SwitchCommand: ParsableCommand {
     try change.alone { () throws(SwitchError) in try perform(change, scope, &report, progress) }
   }
 
+  /// A note about gnome-keyring's agent for ssh, where there is one: it is the part that goes on.
+  private func agentNotes() -> [String] {
+    guard
+      SystemRoot(root).contains("/etc/xdg/autostart/gnome-keyring-ssh.desktop")
+        || !allUsers && SSHAgent(runtime: place.folder).content != .absent
+    else { return [] }
+    return [
+      translated(
+        """
+        gnome-keyring's ssh agent goes on. It signs while the vault is locked, and keeps passphrases of ssh keys in a file of its \
+        own, ~/.local/share/keyrings/login.keyring.
+        """)
+    ]
+  }
+
   /// Notes for an administrator whose logins open no vault, as after a pause.
   private func loginNotes() -> [String] {
     let facts = DesktopFacts(uid: getuid(), home: "", runtime: "")
@@ -162,6 +177,7 @@ struct SwitchCommand: ParsableCommand {
     var session: SwitchSession?
     if case .person(let home) = scope { session = SwitchSession(runtime: place.folder, home: home, progress: progress) }
     report.take(plan, session?.words(plan) ?? [], scope)
+    if !back { report.notes += agentNotes() }
     guard !dryRun, report.refused.isEmpty else { return }
     switch plan.side {
     case .toLatchkey:

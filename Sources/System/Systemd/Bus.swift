@@ -23,6 +23,7 @@ public final class Bus {
 
   /// Keeps the loop alive for as long as the bus is attached to it.
   private let loop: EventLoop
+  private let priority: Int32
 
   private var local: [BusSlot] = []
 
@@ -41,6 +42,7 @@ public final class Bus {
     guard let bus else { throw SystemdError(errno: ENOMEM, operation: "connect to the bus") }
     pointer = bus
     self.loop = loop
+    self.priority = priority
     sd_bus_set_exit_on_disconnect(bus, 0)
     try SystemdError.check(sd_bus_attach_event(bus, loop.pointer, priority), "attach the bus to the event loop")
   }
@@ -107,6 +109,16 @@ public final class Bus {
       sender: Self.localName, path: "/org/freedesktop/DBus/Local", interface: Self.localName, member: "Disconnected"
     ) { _ in handler() }
     local = [slot]
+  }
+
+  /// Reads nothing more, and calls no handler, until ``resume()``. Messages that come meanwhile wait in the socket, in
+  /// their order.
+  public func pause() { sd_bus_detach_event(pointer) }
+
+  /// Goes on after ``pause()``.
+  public func resume() throws(SystemdError) {
+    guard sd_bus_get_event(pointer) == nil else { return }
+    try SystemdError.check(sd_bus_attach_event(pointer, loop.pointer, priority), "attach the bus to the event loop")
   }
 
   /// Closes the connection at once; messages that were not sent yet are dropped. `onDisconnect` is not told.

@@ -57,4 +57,12 @@ public enum DeviceKeyError: Error, Equatable, Sendable {
   case otherDevice
   /// The key's file or service cannot be used; the text says why.
   case unavailable(String)
+
+  /// A request that the caller's event loop gave up because it had other work. That says nothing of the key, and the caller asks
+  /// again in a moment.
+  public static let brokenOff = DeviceKeyError.unavailable(brokenOffText)
+  private static let brokenOffText = "latchkeyd had other work first, and asks again in a moment"
+
+  /// Whether a line for a person only says that.
+  public static func isBrokenOff(_ problem: String) -> Bool { problem.contains(brokenOffText) }
 }

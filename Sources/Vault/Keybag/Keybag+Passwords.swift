@@ -12,6 +12,12 @@ extension Keybag {
   /// How many passwords open it.
   public var passwordCount: Int { protectors.count { $0.kind == .password } }
 
+  /// Whether an unlock with the password changes nothing in the file: no password waits to be proven, no keys to be dropped.
+  public var isSettled: Bool {
+    !isPasswordless && !awaitsDatabase && epochs.count == 1 && passwordCount == 1
+      && protectors.allSatisfy { $0.kind != .password || $0.state != .unproven }
+  }
+
   /// The protectors that are left when a login was accepted that the one at `index` opened. Of passwords the newest stands
   /// first. One that is proven now ends those before it. One that nobody has used ends when its time is over and an older
   /// one was accepted: the change that brought it never came about.

@@ -7,12 +7,16 @@ import LatchkeySodium
 extension Vault {
   /// How long that may take together, in milliseconds.
   private static let noteTimeout = 2000
+  /// How often it may be broken off for other work before a person hears of it. At a first login that is usual: the daemon
+  /// starts, and everything there tells it something.
+  private static let noteTries = 5
 
   /// Asks what is remembered of the vault, and notes how far it is now. Never stands in the way of an unlock.
   ///
   /// The database's generation grows only after an answer. If it did before, an older copy that was opened while nobody
   /// answered would catch up with what is remembered of the newer one, unseen.
   func noteGenerations(_ tier: borrowing Key) {
+    notesBrokenOff = 0
     do throws(VaultError) { note(under: HeldKey(try wrapOfIndex(tier))) } catch { noteProblem = nil }
   }
 
@@ -43,8 +47,7 @@ extension Vault {
       guard present != remembered else { return }
       _ = try memory.note(present, of: store.vault, isBeginning: !older.isEmpty, until: deadline)
     } catch {
-      noteFailed(error)
-      if noteProblem != nil { waitingNote = wrap }
+      if noteFailed(error) { waitingNote = wrap }
     }
   }
 
@@ -72,10 +75,16 @@ extension Vault {
     if !new.isEmpty { delegate?.foundOlder(new) }
   }
 
-  private func noteFailed(_ error: any Error) {
-    guard case .unavailable(let text) = error as? DeviceKeyError else { return }
+  /// - Returns: whether it is to be tried again.
+  @discardableResult private func noteFailed(_ error: any Error) -> Bool {
+    guard let error = error as? DeviceKeyError, case .unavailable(let text) = error else { return false }
+    if error == .brokenOff {
+      notesBrokenOff += 1
+      if notesBrokenOff < Vault.noteTries { return true }
+    }
     noteProblem =
       "\(DeviceKeyBackend.host.title): \(text); so it is not known whether an older copy of the vault was put back"
+    return true
   }
 
   func raiseGeneration(_ wrap: HeldKey) throws(VaultError) {

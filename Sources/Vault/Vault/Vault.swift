@@ -64,6 +64,8 @@ public final class Vault {
   var passwordlessProblem: String?
   /// Why it is not known whether the files are older copies.
   var noteProblem: String?
+  /// How often that was broken off for other work since keys came.
+  var notesBrokenOff = 0
   /// The key that seals the database's generation, while the note of the generations waits; nil if none waits.
   var waitingNote: HeldKey?
 

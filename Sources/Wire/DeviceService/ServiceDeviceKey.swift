@@ -45,7 +45,6 @@ public final class ServiceDeviceKey: DeviceKey, GenerationMemory {
   }
 
   static let silent = DeviceKeyError.unavailable("it does not answer")
-  static let brokenOff = DeviceKeyError.unavailable("other requests came first; Latchkey tries again in a moment")
   static let strange = DeviceKeyError.unavailable("it returned an invalid reply")
 
   static func packet(
@@ -150,7 +149,7 @@ public final class ServiceDeviceKey: DeviceKey, GenerationMemory {
       return answer
     } catch {
       if error == silent { limit.isSilent = true }
-      limit.wasBrokenOff = error == brokenOff
+      limit.wasBrokenOff = error == .brokenOff
       throw error
     }
   }
@@ -180,7 +179,7 @@ public final class ServiceDeviceKey: DeviceKey, GenerationMemory {
   private static func failure(_ error: PosixError) -> DeviceKeyError {
     switch error.code {
     case ETIMEDOUT: silent
-    case ECANCELED: brokenOff  // says nothing of the service
+    case ECANCELED: .brokenOff  // says nothing of the service
     default: .unavailable(error.description)
     }
   }

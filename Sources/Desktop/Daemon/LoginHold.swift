@@ -1,0 +1,71 @@
+import Glibc
+import LatchkeySystemd
+
+/// Holds what programs ask while a login's keys are on their way. The login does not wait for its keys, and the first program of
+/// its session must not hear that the vault is locked.
+///
+/// Nothing is read from the session bus meanwhile, so all messages keep their order: a question that came before a screen saver's
+/// word is answered before the daemon hears that word. No key stays in memory for longer by this. A hold begins only while the
+/// keys that a lock erases are not in memory. logind's words come by another connection.
+final class LoginHold {
+  private let loop: EventLoop
+  private let presence: BusPresence
+  /// The processes that work on the keys of a login, by the number of their connection.
+  private var helpers: [Int32: pid_t] = [:]
+  private var limit: EventSource?
+  private var askerLimit: EventSource?
+  private var askers: [() -> Void] = []
+  /// Whether nobody is held until the helpers that are there have ended: they take too long.
+  private var isOver = false
+
+  /// How long programs on the bus are held. They give up after 25 s, and so does the bus where it has started this program.
+  private static let limit = Duration.seconds(10)
+  /// How long those on the control socket are. `latchkey status` gives up after 5 s.
+  private static let askerLimit = Duration.seconds(4)
+
+  init(loop: EventLoop, presence: BusPresence) { (self.loop, self.presence) = (loop, presence) }
+
+  /// A helper begins to work on the keys of a login.
+  func begin(_ peer: ControlPeer) {
+    let number = peer.number
+    helpers[number] = peer.credentials.pid
+    peer.loginEnded = { [weak self] in self?.ended(number) }
+    guard !isOver, limit == nil else { return }
+    do {
+      limit = try loop.addTimer(after: Self.limit) { [weak self] in self?.giveUp() }
+      askerLimit = try loop.addTimer(after: Self.askerLimit) { [weak self] in self?.answerAskers() }
+    } catch { return giveUp() }
+    presence.pause()
+  }
+
+  /// Runs `action` when no keys of a login are on their way, or they take too long. A helper does not wait for itself.
+  func whenOver(for process: pid_t, _ action: @escaping () -> Void) {
+    if limit == nil || askerLimit == nil || helpers.values.contains(process) { action() } else { askers.append(action) }
+  }
+
+  /// The keys are there, from whichever helper, or will not come.
+  func end() {
+    (limit, askerLimit) = (nil, nil)
+    presence.resume()
+    answerAskers()
+  }
+
+  private func ended(_ number: Int32) {
+    helpers[number] = nil
+    guard helpers.isEmpty else { return }
+    isOver = false
+    if limit != nil { end() }
+  }
+
+  private func giveUp() {
+    isOver = true
+    end()
+  }
+
+  private func answerAskers() {
+    askerLimit = nil
+    let told = askers
+    askers = []
+    for action in told { action() }
+  }
+}

@@ -1,0 +1,26 @@
+import CLatchkeyHelper
+import Glibc
+
+/// A line for the system log about a result that no caller waited for. The module writes the same for those that it hears of.
+enum LateResult {
+  static func log(_ answer: UInt8) {
+    guard helper_has_result(answer), let result = DeriveResult(rawValue: answer), let (priority, text) = line(result)
+    else { return }
+    openlog("latchkey-derive", LOG_PID, LOG_AUTHPRIV)
+    // Never as the format.
+    withVaList([text.utf8Start]) { vsyslog(priority, "%s", $0) }
+  }
+
+  /// nil for what is no trouble, and for the end of a session or a lock meanwhile.
+  private static func line(_ result: DeriveResult) -> (Int32, StaticString)? {
+    switch result {
+    case .wrongPassword: (LOG_NOTICE, "the login password does not open the vault")
+    case .noMemory: (LOG_WARNING, "not enough memory to derive the vault's key")
+    case .damaged: (LOG_ERR, "the vault's files cannot be used; see latchkey status")
+    case .homeUnavailable: (LOG_WARNING, "the vault's folder is not usable")
+    case .overtaken: (LOG_WARNING, "a login of the same moment changed the vault's keybag")
+    case .internalError: (LOG_ERR, "latchkey-derive failed")
+    default: nil
+    }
+  }
+}

@@ -1,0 +1,92 @@
+"""A login goes on before its keys are there. What its session's programs ask meanwhile waits for them."""
+
+import subprocess
+import time
+
+import pytest
+from support.control import HELLO, KEYS, OPEN_SESSION, Control, hello, packet
+from support.peer import LOGIN, NOTHING, ROOT, SERVICE, Peer
+from support.session import wait_until
+
+
+@pytest.fixture
+def sealed(session):
+    """With an item, after the last logout."""
+    assert session.login().returncode == 0
+    session.store("the secret", "k", "v")
+    assert session.logout().returncode == 0
+    wait_until(lambda: session.status()["state"] == "sealed", "the seal")
+    return session
+
+
+def begin(session, **fields):
+    """A helper of a login, which is wanted to bring keys, and works on them for as long as it is connected."""
+    helper = Control(session)
+    assert helper.ask(hello(stage=OPEN_SESSION, **fields))[:3] == packet(HELLO, bytes([KEYS]))
+    return helper
+
+
+def started(session, *command):
+    program = session.start(*command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    # One that is not held has asked and is answered by then, or waits at a prompt for ever.
+    time.sleep(1)
+    return program
+
+
+@pytest.mark.parametrize("command, expected", [
+    (("secret-tool", "lookup", "k", "v"), "the secret"),
+    (("latchkey", "get", "k=v"), "the secret"),
+    (("latchkey", "status", "--json"), '"state":"unlocked"'),
+    (("busctl", "--user", "get-property", "org.freedesktop.secrets", LOGIN, "org.freedesktop.Secret.Collection", "Locked"), "b false"),
+], ids=["secret-tool", "get", "status", "a property"])  # fmt: skip
+def test_the_first_question_waits_for_the_keys(sealed, command, expected):
+    helper = begin(sealed)
+    program = started(sealed, *command)
+    # Whichever helper brings them.
+    assert sealed.login().returncode == 0
+    told, complaints = program.communicate(timeout=30)
+    assert expected in told.replace(" : ", ":").replace(": ", ":"), (told, complaints)
+    helper.close()
+
+
+def test_it_is_answered_where_no_keys_come(sealed):
+    """As after a wrong password."""
+    helper = begin(sealed)
+    program = started(sealed, "latchkey", "status", "--json")
+    helper.close()
+    told, _ = program.communicate(timeout=30)
+    assert "sealed" in told
+    peer = Peer(sealed)
+    unlocked, locked = peer.search({"k": "v"})
+    assert unlocked == [] and len(locked) == 1
+    peer.close()
+
+
+def test_a_helper_that_brings_none_holds_nobody_for_ever(sealed):
+    helper = begin(sealed)
+    assert sealed.status()["state"] == "sealed"
+    peer = Peer(sealed)
+    assert peer.call(ROOT, SERVICE, "Unlock", "(ao)", [LOGIN])[1] != NOTHING
+    # Nor does the next one, while this one is still there.
+    other = begin(sealed)
+    assert len(peer.search({"k": "v"})[1]) == 1
+    peer.close()
+    for one in (helper, other):
+        one.close()
+
+
+def test_a_lock_of_the_screen_is_heard_though_the_bus_waits(sealed, logind):
+    """logind's words come by a connection of their own."""
+    helper = begin(sealed)
+    logind.show_locked(True)
+    wait_until(lambda: sealed.status()["locker_up"], "logind's word")
+    helper.close()
+
+
+def test_other_sessions_are_not_held_where_the_vault_is_unlocked(session):
+    assert session.login().returncode == 0
+    session.store("the secret", "k", "v")
+    helper = Control(session)
+    helper.ask(hello(stage=OPEN_SESSION))
+    assert session.lookup("k", "v") == "the secret"
+    helper.close()
