@@ -387,7 +387,7 @@ let package = Package(
       name: "PromptersTests",
       dependencies: [
         "LatchkeyControl", "LatchkeyGcrypt", "LatchkeyKeybag", "LatchkeyPAMClient", "LatchkeyPrompters",
-        "LatchkeySodium", .product(name: "BigInt", package: "BigInt"),
+        "LatchkeyScratch", "LatchkeySodium", .product(name: "BigInt", package: "BigInt"),
       ], swiftSettings: strict),
     .testTarget(name: "BytesTests", dependencies: ["LatchkeyBytes"], swiftSettings: strict),
     .testTarget(name: "TextTests", dependencies: ["LatchkeyText"], swiftSettings: strict),

@@ -24,6 +24,7 @@ import Testing
       PromptRequest(
         purpose: .item, label: "", caller: "", window: "", terminal: "", reason: "to send", hasPassphrase: true)),
     .init(RemovePassphrase.self, Done()),
+    .init(PlacePrompt.self, Done()),
     .init(DeleteCollection.self, Done()),
   ]
 
@@ -38,15 +39,17 @@ import Testing
   @Test func theBytesAreThoseOfTheFormat() throws {
     let texts: [UInt8] =
       [1, 0, 0x61, 0, 0, 2, 0, 0x62, 0x63, 0, 0, 1, 0, 0, 0x80, 0x2C, 0x01, 1, 0, 0x74] + [1, 0, 0x72, 1]
+      + [2, 0, 0x73, 0x68, 7, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0]
     let request = PromptRequest(
       purpose: .newPassphrase, label: "a", caller: "", window: "bc", terminal: "",
       access: try AccessControl(text: "user-presence,application-password"), reuse: 300, change: "t", reason: "r",
-      hasPassphrase: true)
+      interpreter: PromptRequest.Interpreter(program: "sh", pid: 7, started: 9), hasPassphrase: true)
     #expect(ShowPrompt.packet(answering: request) == [1, 5, 3] + texts)
     #expect(
       OpenPrompt.packet(answering: OpenedPrompt(number: 0x0102, request: request)) == [1, 9, 2, 1, 0, 0, 0, 0, 0, 0, 3]
         + texts)
     #expect(RemovePassphrase.packet(answering: Done()) == [1, 10])
+    #expect(PlacePrompt(.window).packet == [1, 47, 1] && PlacePrompt(.terminal).packet == [1, 47, 2])
     #expect(DeleteCollection(collection: "a").packet == [1, 46, 1, 0, 0x61])
     #expect(ControlPacket.declined("no") == [1, 255, 2, 0, 0x6E, 0x6F])
     let derivation = PassphraseDerivation.make()

@@ -95,6 +95,25 @@ import Testing
     #expect(pair.peer == LocalSocket.Peer(pid: getpid(), uid: geteuid()))
   }
 
+  @Test func aSecondDaemonIsToldWhyItCannotListen() throws {
+    #expect(throws: ControlSocket.Failure.isServed(path: path)) {
+      _ = try ControlSocket.listen(runtime: runtime, owner: getuid())
+    }
+    let other = runtime + "/other"
+    try FileManager.default.createDirectory(
+      atPath: ControlSocket.folder(runtime: other), withIntermediateDirectories: true)
+    let file = ControlSocket.path(runtime: other)
+    try Data("text".utf8).write(to: URL(fileURLWithPath: file))
+    #expect(throws: ControlSocket.Failure.isOtherFile(path: file)) {
+      _ = try ControlSocket.listen(runtime: other, owner: getuid())
+    }
+    unlink(file)
+    #expect(throws: ControlSocket.Failure.system(PosixError("folder", code: EPERM))) {
+      _ = try ControlSocket.listen(runtime: other, owner: getuid() + 1)
+    }
+    extendLifetime(try ControlSocket.listen(runtime: other, owner: getuid()))
+  }
+
   @Test func aSecondListenerIsRefusedAndAnAbandonedSocketReplaced() throws {
     #expect(throws: PosixError("bind", code: EADDRINUSE)) { _ = try LocalSocket.listen(at: path) }
     let other = path + "2"

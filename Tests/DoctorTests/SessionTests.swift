@@ -575,6 +575,12 @@ private let turnedOffWays = [
           display(&$0); $0.busNames = .unknown("why")
         }
       ).condition == .unknown)
+    let onTerminal = try told("prompts", { $0.terminal = .usable("/dev/ttyS0") })
+    #expect(onTerminal.condition == .ok && onTerminal.found.contains("/dev/ttyS0"))
+    let foreign = try told("prompts", { $0.terminal = .unusable("/dev/pts/3") })
+    #expect(foreign.condition == .warning && foreign.found.contains("/dev/pts/3") && foreign.fix != nil)
+    let nowhere = try told("prompts", { $0.terminal = .none })
+    #expect(nowhere.condition == .ok && nowhere.found.contains("no terminal here"))
     let service = "/usr/share/dbus-1/system-services/net.reactivated.Fprint.service"
     #expect(
       try after("fingers") { try $0.put(service, "") }.fix == .command("sudo apt-get install fprintd libpam-fprintd"))

@@ -95,3 +95,28 @@ import Testing
     #expect(throws: ForeignFileError.notText) { _ = try JSONExport(bytes) }
   }
 }
+
+/// Secrets of the portal, as other providers keep them.
+@Suite struct PortalSecretTests {
+  init() throws { try Sodium.initialize() }
+
+  private func marked(_ attributes: [String: String], size: Int = 64) throws -> [String: String] {
+    let secret = Secret(try SecureBytes(copying: [UInt8](repeating: 7, count: size).span.bytes))
+    return ForeignItem(label: "l", attributes: attributes, secret: secret).markedForPortal.attributes
+  }
+
+  @Test func anImportMarksThem() throws {
+    let portal = ["app_id": "org.example.App", "xdg:schema": "org.freedesktop.portal.Secret"]
+    #expect(try marked(["app_id": "org.example.App"]) == portal)
+    #expect(try marked(["app_id": "org.example.App", "xdg:schema": "org.freedesktop.Secret.Generic"]) == portal)
+    #expect(try marked(portal) == portal)
+  }
+
+  @Test func itMarksNothingElse() throws {
+    let others = [
+      ["app_id": "x", "xdg:schema": "org.example.Own"], ["app_id": "x", "user": "me"], ["application": "x"], [:],
+    ]
+    for attributes in others { #expect(try marked(attributes) == attributes) }
+    #expect(try marked(["app_id": "x"], size: 63) == ["app_id": "x"])
+  }
+}

@@ -127,7 +127,7 @@ def test_a_passphrase_comes_and_goes(opened, peer):
     assert "requirements" in person.type("open sesame").output() and person.status == 0
     assert lookup(opened, "k", "v").expect("assphrase").type("open sesame").last_line() == "the secret"
     # Another one: the old one first.
-    person = edit(opened, "--new-passphrase").expect("to get another passphrase from now on").expect("assphrase").type("open sesame")
+    person = edit(opened, "--new-passphrase").expect("is to get another passphrase from now on").expect("assphrase").type("open sesame")
     person.expect("Choose a passphrase").type("tiger").expect("again").type("tiger")
     assert "Changed" in person.output() and person.status == 0
     person = lookup(opened, "k", "v").expect("assphrase").type("open sesame").expect("not right").expect("assphrase")

@@ -172,7 +172,8 @@ def test_every_method_of_a_prompt_refuses_every_other_type(session):
     prompt = peer.unlock(LOGIN)[1]
     for method in ("Prompt", "Dismiss"):
         for value in VALUES:
-            if value.get_type_string() != METHODS[PROMPT, method]:
+            # test_prompts_desktop has the boolean, which Emacs sends.
+            if value.get_type_string() != METHODS[PROMPT, method] and (method, value.get_type_string()) != ("Prompt", "(b)"):
                 assert error_of(peer, prompt, PROMPT, method, value) == INVALID, (method, str(value))
     for value in VALUES:
         if value.get_type_string() != "(a{sv})":

@@ -28,6 +28,17 @@ def daemon(shared_session):
     assert shared_session.status()["problems"] == []
 
 
+def test_a_second_daemon_says_why_it_cannot_serve(daemon):
+    with open(f"/proc/{daemon.daemon_pid()}/cmdline") as file:
+        command = file.read().split("\0")[:-1]
+    # On another bus or on the same one: it comes no further than to this socket.
+    done = daemon.run(*command)
+    assert done.returncode == 1
+    assert "latchkeyd cannot start: another latchkeyd of this user runs" in done.stderr
+    assert "systemctl --user stop latchkeyd.socket latchkeyd.service" in done.stderr and "Address already" not in done.stderr
+    assert status_works(daemon)
+
+
 def test_what_is_asked_is_answered(daemon):
     for user in (True, False):
         control = Control(daemon, user)

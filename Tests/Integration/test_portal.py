@@ -105,8 +105,12 @@ def test_two_requests_at_once_get_the_same_secret(session):
 def test_the_secret_that_is_there_already_is_given(session, peer):
     """One that an import brought, in another collection and as its provider kept it."""
     imported = os.urandom(64)
-    item = peer.create(imported, {"app_id": ONE})
-    assert peer.create(b"a later one", {"app_id": ONE, "xdg:schema": "other"}) != item
+    marked = {"app_id": ONE, "xdg:schema": "org.freedesktop.portal.Secret"}
+    # Whatever other programs keep by an attribute of that name is theirs.
+    peer.create(b"somebody's own", {"app_id": ONE})
+    item = peer.create(imported, marked)
+    assert peer.create(b"a later one", marked | {"more": "x"}) != item
+    peer.create(b"another program's", {"app_id": TWO, "xdg:schema": "other"})
     assert retrieve(peer, ONE) == imported
     assert retrieve(peer, TWO) != imported
     collection = portal_collection(peer)
@@ -124,16 +128,16 @@ def test_the_secret_that_is_there_already_is_given(session, peer):
     assert retrieve(peer, TWO) != imported
     assert session.login().returncode == 0
     assert request.secret() == imported
-    assert len(secrets_of(peer, ONE)) == 2
+    assert len(secrets_of(peer, ONE)) == 3
 
     # The portal's own goes first, although it is the youngest.
-    peer.create(b"own", {"app_id": ONE}, collection=collection)
+    peer.create(b"own", marked, collection=collection)
     assert retrieve(peer, ONE) == b"own"
 
 
 def test_a_large_secret_goes_through_the_pipe_as_the_application_reads(session, peer):
     imported = os.urandom(300_000)
-    peer.create(imported, {"app_id": ONE})
+    peer.create(imported, {"app_id": ONE, "xdg:schema": "org.freedesktop.portal.Secret"})
     request = Retrieval(peer, ONE)
     assert request.is_pending
     assert len(retrieve(peer, TWO)) == 64, "nobody else waits for that reader"

@@ -58,6 +58,17 @@ def test_the_login_password_gives_the_keys_back(opened):
     assert opened.status()["state"] == "unlocked"
 
 
+def test_a_prompt_names_what_an_interpreter_runs(opened):
+    program = opened.root / "wallet.py"
+    program.write_text("from gi import require_version as version\nversion('Secret', '1')\nfrom gi.repository import Secret\n"
+                       "print(Secret.password_lookup_sync(None, {'service': 'mail'}, None))\n")
+    program.chmod(0o644)
+    opened.lock()
+    person = Person(opened, "/usr/bin/python3", "-W", "ignore", program).expect("python3").expect(", running 'wallet.py'")
+    person.expect("login password").type(opened.password)
+    assert person.last_line() == "what was kept" and person.status == 0
+
+
 def test_before_the_first_login_too(opened):
     opened.logout()
     opened.restart()

@@ -215,16 +215,36 @@ def test_a_client_dismisses_its_prompt(dialog, client):
     assert state(dialog) == "locked"
 
 
-def test_a_client_that_is_gone_takes_its_prompt_with_it(dialog, client):
+def test_a_prompt_stays_for_the_person_when_its_client_is_gone(dialog, client):
+    """As gh, which waits for 3 s. A later client joins it, and it unlocks when nobody waits any more."""
     dialog.session.lock()
     ask(client, LOGIN)
     dialog.expect()
     client.close()
-    dialog.expect_nothing()
     tool = lookup(dialog)
-    dialog.expect()
+    watcher = Peer(dialog.session)
+    tree = (f"{ROOT}/prompt", "org.freedesktop.DBus.Introspectable", "Introspect")
+    wait_until(lambda: "<node name=" in watcher.call(*tree), "the other one's prompt")
+    tool.kill()
+    wait_until(lambda: "<node name=" not in watcher.call(*tree), "the end of the other one's prompt")
+    watcher.close()
+    assert len(dialog.windows()) == 1 and len(dialog.programs()) == 1
     dialog.answer(dialog.session.password)
-    assert tool.end() == (SECRET, 0)
+    dialog.expect_nothing()
+    assert state(dialog) == "unlocked"
+
+
+def test_a_boolean_in_the_place_of_the_window(dialog, client):
+    """Emacs 28 sends one from a batch run."""
+    dialog.session.lock()
+    path = prompt_for(client, LOGIN)
+    client.call(path, PROMPT, "Prompt", "(b)", False)
+    dialog.expect()
+    assert client.error(path, PROMPT, "Prompt", "(b)", False) == ALREADY_EXISTS
+    dialog.answer(dialog.session.password)
+    dialog.expect_nothing()
+    assert client.error(path, PROMPT, "Prompt", "(b)", False) in ABSENT
+    assert state(dialog) == "unlocked"
 
 
 def test_clients_share_one_window(dialog, client):

@@ -75,7 +75,8 @@ struct PromptWordingTests {
     let request = PromptRequest(
       purpose: .itemAccess, label: "Bank", caller: "mail", window: "", terminal: "", change: "to require nothing")
     let change = PromptWording(request, at: .presence).question("Password: ", isVisible: false, warning: "")
-    #expect(change.detail == "\(named) wants the item \"Bank\" to require nothing from now on.")
+    #expect(
+      change.detail == "If you agree, the item \"Bank\" is to require nothing from now on. \(named) wants this.")
     #expect(!change.isNew)
     #expect(wording(.item, at: .presence).refusal != wording(.item).refusal)
   }
@@ -93,6 +94,38 @@ struct PromptWordingTests {
       question.detail
         == "The application \"mail\" (as far as can be told) wants to read or change the item \"Bank\", and to read it again \(text) without asking."
     )
+  }
+
+  @Test(
+    "however long the names are that a program chose, a line of pinentry has all of the question, its consequence first",
+    arguments: ["x", "%", "ä", "🔑", "漢"], PromptRequest.Purpose.all)
+  func longNames(_ letter: String, _ purpose: PromptRequest.Purpose) {
+    let name = String(repeating: letter, count: 255)
+    let request = PromptRequest(
+      purpose: purpose, label: name, caller: name, window: name, terminal: "", reuse: 299,
+      change:
+        "to require biometry-current-set,device-passcode,or,application-password, with the fingers that are enrolled "
+        + "now, to get another passphrase, to have the class when-passcode-set-this-device-only",
+      reason: name, hasPassphrase: true)
+    for service: PromptStep.Service in [.unlock, .collection, .presence, .biometry, .item] {
+      let wording = PromptWording(request, at: service, script: name)
+      for question in [wording.question("Password: ", isVisible: false, warning: name), wording.confirmation()] {
+        #expect(Assuan.fits("SETDESC \(Assuan.escape("\(question.message)\n\n\(question.detail)"))"))
+        #expect(Assuan.fits("SETPROMPT \(Assuan.escape(question.label))"))
+        if purpose == .itemAccess {
+          #expect(question.detail.contains("when-passcode-set-this-device-only from now on. The application"))
+        }
+      }
+    }
+  }
+
+  @Test("what an interpreter runs stands beside its own name")
+  func script() {
+    let request = PromptRequest(purpose: .login, label: "", caller: "python3.11", window: "", terminal: "")
+    let question = PromptWording(request, at: .unlock, script: "hg\"\n").question("", isVisible: false, warning: "")
+    #expect(
+      question.detail
+        == "The application \"python3.11, running 'hg''\" (as far as can be told) wants access to your secrets.")
   }
 
   @Test(

@@ -127,6 +127,25 @@ private struct FakeProcess {
     #expect(process.name == "worker")
   }
 
+  @Test(
+    "is known with its process if its program is an interpreter",
+    arguments: [
+      ("/usr/bin/python3.11", true), ("/usr/bin/node", true), ("/usr/bin/perl", true), ("/usr/bin/ruby3.1", true),
+      ("/usr/lib/jvm/java-17/bin/java", true), ("/usr/bin/dash", true), ("/usr/bin/bash (deleted)", true),
+      ("/usr/bin/secret-tool", false), ("/usr/bin/pythonista", false), ("", false),
+    ])
+  func interpreter(_ executable: String, _ isOne: Bool) throws {
+    let process = try FakeProcess()
+    try process.scratch.put("7/stat", Array("7 (w) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 4711 0".utf8))
+    process.link("exe", to: executable)
+    let found = Caller(pid: 7, proc: process.scratch.path).interpreter
+    #expect((found != nil) == isOne)
+    if let found { #expect(found.pid == 7 && found.started == 4711) }
+    // A sandboxed application has a name of its own.
+    try process.sandbox("[Application]\nname=org.example.Mail\n")
+    #expect(Caller(pid: 7, proc: process.scratch.path).interpreter == nil)
+  }
+
   @Test("has two kinds of control groups")
   func hierarchies() throws {
     let path = "/user.slice/user-0.slice/user@0.service/backup.service"

@@ -22,7 +22,7 @@ import Testing
     #expect(scene.daemon.launched.count == 2)
   }
 
-  @Test("a prompt goes with the client that it names, and is shown anew for the next")
+  @Test("a prompt on a terminal goes with the client that it names, and is shown anew for the next")
   func namedClientGone() throws {
     let scene = try Scene()
     let first = scene.ask(.login, "first", for: Caller(application: "editor"))
@@ -30,6 +30,7 @@ import Testing
     let third = scene.ask(.login, "third", for: Caller(application: "mail"))
     let (screen, request) = try scene.show()
     #expect(request.caller == "editor")
+    scene.queue.place(.terminal, on: screen)
     scene.queue.cancel(first)
     #expect(screen.wasWithdrawn)
     scene.turn(untilLaunched: 2)

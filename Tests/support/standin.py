@@ -12,6 +12,7 @@ from support.wire import MESSAGES, codes, constant, order, raw_values
 VERSION, GIVE_WAY, OTHER_VERSION, DECLINED = map(constant, ("version", "giveWay", "otherVersion", "declined"))
 HELLO, UNLOCK, STATUS, LOCK, PROMPT, PROMPT_ENDED = (
     MESSAGES[name] for name in ("Hello", "UnlockWithTiers", "GetStatus", "LockVault", "ShowPrompt", "EndPrompt"))
+PROMPT_PLACED = MESSAGES["PlacePrompt"]
 DERIVATION, PASSPHRASE, START_EMPTY = (MESSAGES[name] for name in ("GetDerivation", "PassphraseKey", "PutVaultAside"))
 ROTATE, MAY_ROTATE, NEEDED_EPOCH = (MESSAGES[name] for name in ("Rotate", "CheckMayRotate", "GetNeededEpoch"))
 DEVICE_SECRET, DESTROY, UNLOCK_SESSION = (
@@ -56,10 +57,11 @@ def status(state=1, first=True, locker=False, staged=False, memory=True, reasons
             + struct.pack("<BIQ", *history[:3]) + text(history[3]) + texts(damaged))
 
 
-def prompt(purpose=LOGIN, label="", caller="", window="", terminal="", access=0, reuse=0, change="", reason=""):
+def prompt(purpose=LOGIN, label="", caller="", window="", terminal="", access=0, reuse=0, change="", reason="", process=("", 0, 0)):
+    """`process` is an interpreter: its program, its id and when it started."""
     texts = b"".join(map(text, (label, caller, window, terminal)))
     words = text(change) + text(reason)
-    return bytes([VERSION, PROMPT, purpose]) + texts + struct.pack("<IH", access, reuse) + words + bytes([False])
+    return bytes([VERSION, PROMPT, purpose]) + texts + struct.pack("<IH", access, reuse) + words + bytes([False]) + text(process[0]) + struct.pack("<IQ", *process[1:])
 
 
 def answer(operation, code, reason=""):
@@ -122,6 +124,7 @@ class Daemon:
         self.hellos, self.deliveries, self.packets, self.problems = [], [], [], []
         self._connections, self.replies = {}, 0
         self.prompts, self.outcomes, self._showing = {}, {}, {}
+        self.places = {}
         self.answered, self.given, self.asked, self.keys = [], [], [], []
         self.device_secret, self.destroy = None, bytes([VERSION, DESTROY]) + struct.pack("<Q", 0)
         self.sessions = []
@@ -188,6 +191,11 @@ class Daemon:
                         (showing,) = struct.unpack("<Q", packet[2:])
                         self._showing[showing] = connection
                         connection.send(self.prompts.get(showing) or bytes([VERSION, DECLINED]) + text("no such prompt"))
+                        continue
+                    if packet[:2] == bytes([VERSION, PROMPT_PLACED]):
+                        assert showing is not None and len(packet) == 3
+                        self.places.setdefault(showing, []).append(packet[2])
+                        connection.send(packet[:2])
                         continue
                     if packet[:2] == bytes([VERSION, PROMPT_ENDED]):
                         assert showing is not None and len(packet) == 3

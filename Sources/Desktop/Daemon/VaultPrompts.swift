@@ -52,6 +52,10 @@ final class VaultPrompts: PromptQueueDelegate {
       peer.isPrompt = true
       return request
     }
+    table.answer(PlacePrompt.self) { [unowned self] message, peer in
+      queue.place(message.place, on: peer)
+      return Done()
+    }
     table.answer(OpenPrompt.self) { [unowned self] message, peer throws(Refusal) in
       try peer.beginPrompt { () throws(Refusal) in try open(message, on: peer) }
     }
@@ -64,6 +68,8 @@ final class VaultPrompts: PromptQueueDelegate {
     table.take(EndPrompt.self) { message, peer in peer.end(message.end) }
     table.answerHelper(GetDerivation.self) { [unowned self] message throws(Refusal) in
       let derivation = try derivation(prompt: message.prompt)
+      // A helper that died brought no key for the others.
+      given = given.filter { queue.question(ofPrompt: $0.key) != nil }
       given[message.prompt] = min(message.given, Process.microsecondsSinceBoot)
       return derivation
     }

@@ -84,8 +84,20 @@ public struct DesktopFacts: Sendable {
   public var runtime: String
   /// The folders in which programs are looked for.
   public var searchPath: [String] = ["/usr/local/bin", "/usr/bin", "/bin"]
+  /// The terminal on which a prompt for this program would appear.
+  public enum Terminal: Equatable, Sendable {
+    /// The program has none.
+    case none
+    /// Its device could be opened for questions.
+    case usable(String)
+    /// Nobody can be asked there. The text is its device or number.
+    case unusable(String)
+  }
+
   /// Whether it is run where windows can be shown.
   public var hasDisplay = false
+  /// Its terminal.
+  public var terminal = Terminal.none
   /// The name of the person's account, where the local shadow file has it and no password fits; nil for any other.
   public var lockedAccount: String?
   /// The vault.

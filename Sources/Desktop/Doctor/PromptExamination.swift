@@ -21,9 +21,7 @@ struct PromptExamination {
 
   private func prompts() -> Finding {
     let id = "prompts"
-    guard facts.hasDisplay else {
-      return .ok(id, translated("no display here: prompts appear on the terminal of the program"))
-    }
+    guard facts.hasDisplay else { return prompts(onTerminal: id) }
     let names = facts.busNames.value ?? []
     var ways = Self.prompters.filter { names.contains($0.0) }.map(\.1)
     if let pinentry = has("pinentry") { ways.append(pinentry) }
@@ -34,6 +32,24 @@ struct PromptExamination {
       id, .warning,
       translated("no program here can show a prompt in a window, so programs without a terminal cannot ask you"),
       fix: fix)
+  }
+
+  private func prompts(onTerminal id: String) -> Finding {
+    switch facts.terminal {
+    case .usable(let path):
+      .ok(id, translated("no display here: prompts appear on the terminal of the program, as on \(path)"))
+    case .none:
+      .ok(
+        id,
+        translated("no display and no terminal here: only a program that has a terminal can ask you, and does so there")
+      )
+    case .unusable(let name):
+      Finding(
+        id, .warning,
+        translated(
+          "no display here, and no prompt can appear on this terminal (\(name)): its device is not yours, or a program uses it otherwise"
+        ), fix: .advice(translated("log in on a terminal of your own, by login or ssh, and run this again")))
+    }
   }
 
   /// fprintd, and PAM's way to it. Without a reader nothing is wrong: items that require a finger stay locked.

@@ -6,6 +6,9 @@ enum Assuan {
   /// The longest line, with its end.
   static let lineLimit = 1000
 
+  /// Whether a command fits into a line.
+  static func fits(_ command: String) -> Bool { command.utf8.count < lineLimit }
+
   /// A text as the argument of a command.
   static func escape(_ text: String) -> String {
     var result = ""

@@ -7,21 +7,23 @@ final class CallerTerminal {
   let path: String
   private let device: FileDescriptor
 
-  /// Nil unless `path` is the device of a terminal that belongs to the person, and that every program uses for lines only.
-  /// Other uses are an editor's screen, or a shell that waits for a command while the caller runs in the background.
+  /// Nil where no questions can be asked: see ``ControllingTerminal/openForQuestions(_:)``.
   init?(path: String) {
-    guard path.hasPrefix("/dev/"), path != "/dev/tty",
-      // Not waiting: for a modem, or where its output is stopped.
-      let device = try? FileDescriptor.open(path, flags: O_RDWR | O_NOCTTY | O_NONBLOCK | O_NOFOLLOW),
-      let status = try? device.status(), status.st_mode & S_IFMT == S_IFCHR, status.st_uid == getuid()
-    else { return nil }
+    guard let device = ControllingTerminal.openForQuestions(path) else { return nil }
     self.path = path
     self.device = device
-    guard let settings, settings.c_lflag & tcflag_t(ICANON) != 0 else { return nil }
   }
 
   /// The open device, lent.
   var number: Int32 { device.number }
+
+  /// The kind of terminal for pinentry: a guess, because a process outside the terminal's session cannot know it.
+  var kind: String {
+    if path.hasPrefix("/dev/pts/") { return "xterm" }
+    let isScreen = path.hasPrefix("/dev/tty") && path.dropFirst("/dev/tty".count).allSatisfy(\.isNumber)
+    // On serial lines agetty(8) takes the other one.
+    return isScreen ? "linux" : "vt220"
+  }
 
   /// How it works now; nil where it is gone.
   var settings: termios? {

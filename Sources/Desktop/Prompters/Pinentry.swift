@@ -1,4 +1,5 @@
 import Glibc
+import LatchkeyControl
 import LatchkeyPAMClient
 import LatchkeySodium
 
@@ -17,6 +18,8 @@ final class Pinentry: Prompter {
   private var isShown = false
 
   private(set) var repeatsNew = false
+
+  var place: PromptPlace { terminal == nil ? .window : .terminal }
 
   private static let displays: Set<String> = ["DISPLAY", "WAYLAND_DISPLAY"]
 
@@ -38,9 +41,8 @@ final class Pinentry: Prompter {
     // Without it, or with that of no language, letters beside ASCII are left out of the answer, and nobody is told.
     _ = process.run("OPTION lc-ctype=\(Assuan.escape(Self.locale))")
     if let terminal {
-      // The terminal type is a guess: a process outside the terminal's session cannot know it.
       guard process.run("OPTION ttyname=\(Assuan.escape(terminal.path))") else { return nil }
-      _ = process.run("OPTION ttytype=\(terminal.path.hasPrefix("/dev/tty") ? "linux" : "xterm")")
+      _ = process.run("OPTION ttytype=\(terminal.kind)")
     } else if Self.asksSystemPrompter(process) {
       // That was tried, and this one would wait for it without a limit.
       return nil
@@ -57,7 +59,9 @@ final class Pinentry: Prompter {
     for (command, text) in texts {
       guard process.run("\(command) \(Assuan.escape(text))") else { return .unavailable }
     }
-    if !question.warning.isEmpty { _ = process.run("SETERROR \(Assuan.escape(question.warning))") }
+    if !question.warning.isEmpty {
+      _ = process.run("SETERROR \(Assuan.escape(PlainText.sentence(question.warning)))")
+    }
     if !question.repeatLabel.isEmpty {
       // Those that can do neither say so, or pass over it.
       _ = process.run("SETQUALITYBAR \(Assuan.escape(PromptWording.strength))")

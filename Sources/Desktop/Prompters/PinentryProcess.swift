@@ -62,25 +62,28 @@ final class PinentryProcess {
   /// Whether the last answer was typed twice.
   var isRepeated: Bool { reader.isRepeated }
 
-  /// Sends a command, cut to what a line may have.
-  func send(_ command: String) {
+  /// Sends a command.
+  ///
+  /// - Returns: false where it is longer than a line may be. Nothing is sent then: a question without its end could hide what the
+  ///   answer allows.
+  @discardableResult
+  func send(_ command: String) -> Bool {
+    guard Assuan.fits(command) else { return false }
     reader.begin()
     // Older input belonged to the command before.
     hasInput = false
     sendLine(command)
+    return true
   }
 
   private func sendLine(_ command: String) {
-    var line = Array(command.utf8.prefix(Assuan.lineLimit - 1))
+    var line = Array(command.utf8)
     line.append(0x0a)
     _ = Glibc.send(socket.number, line, line.count, Int32(MSG_NOSIGNAL))
   }
 
   /// Sends a command, and says whether it went well.
-  func run(_ command: String) -> Bool {
-    send(command)
-    return response() == .done
-  }
+  func run(_ command: String) -> Bool { send(command) && response() == .done }
 
   /// Takes the data that came with the last answer.
   func takeData() -> SecureBytes? { reader.takeData() }

@@ -7,14 +7,23 @@ public enum PlainText {
   static let nameLimit = 80
   /// How many of a sentence, such as what a PAM module says.
   static let sentenceLimit = 300
+  /// How many bytes are shown of a name or a sentence for each of these characters, as Assuan writes them. A line of it has 999
+  /// bytes for all names and sentences of a question, and a program chooses its names.
+  static let nameBytes = 120
+  static let sentenceBytes = 420
 
   /// A name to be put between quotation marks; empty where nothing is left.
   public static func name(_ text: String) -> String {
-    clean(text, limit: nameLimit, quotation: "'")
+    clean(text, limit: nameLimit, bytes: nameBytes, quotation: "'")
   }
 
+  /// A short name to be put between quotation marks beside another one.
+  static func word(_ text: String) -> String { clean(text, limit: 40, bytes: 60, quotation: "'") }
+
   /// A sentence; empty where nothing is left.
-  public static func sentence(_ text: String) -> String { clean(text, limit: sentenceLimit, quotation: "\"") }
+  public static func sentence(_ text: String) -> String {
+    clean(text, limit: sentenceLimit, bytes: sentenceBytes, quotation: "\"")
+  }
 
   /// Whether it looks like a quotation mark in some language.
   private static func isQuotation(_ scalar: Unicode.Scalar) -> Bool {
@@ -24,8 +33,12 @@ public enum PlainText {
     }
   }
 
-  private static func clean(_ text: String, limit: Int, quotation: Unicode.Scalar) -> String {
+  /// How many bytes of a line of Assuan a character takes.
+  private static func size(_ scalar: Unicode.Scalar) -> Int { scalar == "%" ? 3 : UTF8.width(scalar) }
+
+  private static func clean(_ text: String, limit: Int, bytes: Int, quotation: Unicode.Scalar) -> String {
     var result = String.UnicodeScalarView()
+    var size = 0
     reading: for scalar in text.unicodeScalars {
       switch scalar.properties.generalCategory {
       // Not shown at all, but changing what is around them.
@@ -42,8 +55,9 @@ public enum PlainText {
         default: result.append(isQuotation(scalar) ? quotation : scalar)
         }
       }
-      if result.count > limit {
-        result.removeLast()
+      size = result.reduce(0) { $0 + Self.size($1) }
+      if result.count > limit || size > bytes {
+        while result.count > limit || size > bytes - Self.size("…") { size -= Self.size(result.removeLast()) }
         result.append("…")
         break reading
       }

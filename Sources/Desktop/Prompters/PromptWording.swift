@@ -20,7 +20,10 @@ public struct PromptWording: Sendable {
   ///
   /// - Parameter mark: where the person is not asked for the passphrase of the item: a random word that marks the question
   ///   for it.
-  public init(_ request: PromptRequest, at service: PromptStep.Service, mark: String? = nil) {
+  /// - Parameter script: the program that the caller's interpreter runs, as far as its arguments tell.
+  public init(
+    _ request: PromptRequest, at service: PromptStep.Service, mark: String? = nil, script: String? = nil
+  ) {
     purpose = request.purpose
     self.service = service
     let label = PlainText.name(request.label)
@@ -34,18 +37,22 @@ public struct PromptWording: Sendable {
       environment = ["LATCHKEY_LABEL": label, "LATCHKEY_CALLER": caller]
     }
     isMarked = mark != nil
+    let shown = script.map { translated("\(caller), running '\(PlainText.word($0))'") } ?? caller
     // Its own words, and said to be that.
     let reason = PlainText.name(request.reason)
     // The subject of the sentences that follow.
     let application =
       caller.isEmpty
-      ? translated("An application") : translated("The application \"\(caller)\" (as far as can be told)")
+      ? translated("An application") : translated("The application \"\(shown)\" (as far as can be told)")
     var sentences: [String]
     switch request.purpose {
     case .item: sentences = [PromptWording.reading(application, subject, again: request.reuse)]
     case .itemAccess:
       let change = ChangeWords.clauses(PlainText.sentence(request.change))
-      sentences = [translated("\(application) wants \(subject) \(change) from now on.")]
+      // The consequence comes first, because a program chooses its names, and they may be long.
+      sentences = [
+        translated("If you agree, \(subject) is \(change) from now on."), translated("\(application) wants this."),
+      ]
     case .newItemPassphrase: sentences = [translated("\(application) wants \(subject) to have a passphrase.")]
     case .loginAdvice: sentences = [translated("\(application) wants \(subject) to have another password.")]
     case .login, .collection, .newPassphrase, .newVault:

@@ -1,5 +1,10 @@
+import LatchkeyControl
+
 /// A way to ask the person.
 public protocol Prompter: AnyObject {
+  /// Where it asks.
+  var place: PromptPlace { get }
+
   /// Asks, and waits for the answer; where it asked before and nothing ended it, in the same window. `warning` says that
   /// the answer before was not right.
   func ask(_ question: PromptText) -> Answer
@@ -26,6 +31,9 @@ public protocol Prompter: AnyObject {
 }
 
 extension Prompter {
+  /// In a window.
+  public var place: PromptPlace { .window }
+
   /// It cannot.
   public func show(_ notice: PromptText) -> Bool { false }
 

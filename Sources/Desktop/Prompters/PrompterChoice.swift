@@ -1,3 +1,5 @@
+import LatchkeyControl
+
 /// Asks by what the person sees: the desktop's own prompter, else another on the display, else the caller's terminal. A
 /// prompter that is missing or does not work gives way to the next. If none is left, nobody can be asked.
 public final class PrompterChoice: Prompter {
@@ -8,6 +10,9 @@ public final class PrompterChoice: Prompter {
   private var isChecking = false
   /// Shows the person that an answer is being checked, if the prompter shows nothing.
   private var checkingNotice: CheckingNotice?
+  private let willAsk: (PromptPlace) -> Void
+  /// The place that was told last.
+  private var told: PromptPlace?
   private let terminal: String
   private let hasWindows: Bool
   /// The caller's terminal, line by line.
@@ -19,8 +24,13 @@ public final class PrompterChoice: Prompter {
   /// - Parameters:
   ///   - terminal: the path of the caller's terminal; may be empty.
   ///   - windowID: the caller's window, as it named it; may be empty.
-  public init(desktop: Desktop, terminal: String, windowID: String, deadline: PromptDeadline) {
+  ///   - willAsk: called before a question with the place where it is asked, if that is another one than before.
+  public init(
+    desktop: Desktop, terminal: String, windowID: String, deadline: PromptDeadline,
+    willAsk: @escaping (PromptPlace) -> Void = { _ in }
+  ) {
     self.deadline = deadline
+    self.willAsk = willAsk
     self.terminal = terminal
     hasWindows = desktop.hasDisplay
     let gnome = { [unowned self] () -> (any Prompter)? in
@@ -51,6 +61,9 @@ public final class PrompterChoice: Prompter {
         current = next()
         continue
       }
+      if told != prompter.place { willAsk(prompter.place) }
+      told = prompter.place
+      guard !deadline.isOver else { break }
       switch prompter.ask(question) {
       case .given(let bytes): return .given(bytes)
       case .dismissed: return .dismissed
@@ -88,6 +101,9 @@ public final class PrompterChoice: Prompter {
     current = nil
     candidates = []
   }
+
+  /// As that which asks.
+  public var place: PromptPlace { current?.place ?? .window }
 
   /// As that which asked.
   public var repeatsNew: Bool { current?.repeatsNew ?? false }

@@ -1,4 +1,5 @@
 import Glibc
+import LatchkeyControl
 import LatchkeyGettext
 import LatchkeyPAMClient
 import LatchkeyPosix
@@ -15,6 +16,8 @@ final class TerminalPrompter: Prompter {
   /// Between the questions the terminal shows no typed characters, because a person may type the next answer while PAM takes
   /// its time.
   private var silence: TerminalEcho?
+
+  var place: PromptPlace { .terminal }
 
   init(_ terminal: CallerTerminal, deadline: PromptDeadline) {
     self.terminal = terminal

@@ -1,5 +1,6 @@
 import CLatchkeyLinux
 import Glibc
+import LatchkeyControl
 import LatchkeyPosix
 
 /// The program that wants something of a person, as far as the system tells. A hint for the person, no proof: a program
@@ -13,6 +14,8 @@ public struct Caller: Equatable, Sendable {
   public var window = ""
   /// The reason that it gave, in its own words.
   public var reason = ""
+  /// The process, if its program is an interpreter: a person knows what that runs, not its own name.
+  public private(set) var interpreter: PromptRequest.Interpreter?
 
   /// Nobody in particular.
   public static let unknown = Caller(name: "", terminal: "")
@@ -25,6 +28,13 @@ public struct Caller: Equatable, Sendable {
   /// A sandboxed application, by its id.
   public init(application: String) { self.init(name: application, terminal: "") }
 
+  /// The same, to be asked in a window only.
+  var withoutTerminal: Caller {
+    var caller = Caller(name: name, terminal: "")
+    (caller.window, caller.reason, caller.interpreter) = (window, reason, interpreter)
+    return caller
+  }
+
   /// Reads it from `/proc`. The process may be gone, and its id another's: then the hint is wrong.
   ///
   /// - Parameter pidfd: the process itself, where the bus has passed it on: then the hint is of that one, or none.
@@ -36,8 +46,15 @@ public struct Caller: Equatable, Sendable {
       self = .unknown
       return
     }
-    let (command, device) = Caller.state(process.read("stat", limit: 4096))
-    self.init(name: Caller.name(of: process, called: command), terminal: Caller.terminal(device))
+    let state = Caller.state(process.read("stat", limit: 4096))
+    self.init(
+      name: Caller.name(of: process, called: state.command),
+      terminal: ControllingTerminal.path(ofDevice: UInt32(bitPattern: state.terminal)) ?? "")
+    let program = Caller.program(process.link("exe")) ?? ""
+    // A sandboxed application has a name of its own, whatever runs it.
+    if name == program || name.hasPrefix("\(program) ("), let pid = UInt32(exactly: pid) {
+      interpreter = PromptRequest.Interpreter(program: program, pid: pid, started: state.started)
+    }
   }
 
   private static func name(of process: borrowing ProcessFolder, called command: String) -> String {
@@ -68,31 +85,17 @@ public struct Caller: Equatable, Sendable {
 
   private static func text(_ bytes: [UInt8]?) -> String { String(decoding: bytes ?? [], as: UTF8.self) }
 
-  /// The name that a process gave itself, and the number of its terminal, from `/proc/PID/stat`.
-  private static func state(_ bytes: [UInt8]?) -> (command: String, terminal: Int32) {
+  /// The name that a process gave itself, the number of its terminal, and when it started, from `/proc/PID/stat`.
+  private static func state(_ bytes: [UInt8]?) -> (command: String, terminal: Int32, started: UInt64) {
     // "pid (name) state ppid pgrp session tty ...": the name may hold anything, also blanks and brackets. By bytes: the
     // end of a name can make one character with the bracket.
     guard let bytes, let open = bytes.firstIndex(of: UInt8(ascii: "(")),
       let close = bytes.lastIndex(of: UInt8(ascii: ")")), open < close
-    else { return ("", 0) }
+    else { return ("", 0, 0) }
     let fields = bytes[(close + 1)...].split(separator: UInt8(ascii: " ")).map { String(decoding: $0, as: UTF8.self) }
     return (
-      String(decoding: bytes[(open + 1)..<close], as: UTF8.self), fields.count > 4 ? Int32(fields[4]) ?? 0 : 0
+      String(decoding: bytes[(open + 1)..<close], as: UTF8.self), fields.count > 4 ? Int32(fields[4]) ?? 0 : 0,
+      fields.count > 19 ? UInt64(fields[19]) ?? 0 : 0
     )
-  }
-
-  /// The device file of a terminal's number, if it is this user's.
-  private static func terminal(_ number: Int32) -> String {
-    let number = UInt32(bitPattern: number)
-    let (major, minor) = ((number >> 8) & 0xFFF, (number & 0xFF) | ((number >> 12) & 0xFFF00))
-    let path: String
-    switch major {
-    case 136...143: path = "/dev/pts/\((major - 136) << 20 | minor)"
-    case 4 where minor < 64: path = "/dev/tty\(minor)"
-    default: return ""
-    }
-    var file = stat()
-    guard lstat(path, &file) == 0, file.st_mode & S_IFMT == S_IFCHR, file.st_uid == getuid() else { return "" }
-    return path
   }
 }

@@ -26,8 +26,33 @@ final class PendingPrompt {
 
   init(question: Question) { self.question = question }
 
-  /// The caller that the prompt names: the first of those that wait.
-  var caller: Caller { tickets.first?.caller ?? .unknown }
+  /// The caller that the program on the screen names; nil while the prompt is not shown.
+  private var named: Caller?
+  /// Where it asks; nil until its program says so.
+  var place: PromptPlace?
+
+  /// The caller that the prompt names: the first of those that still wait, when it is shown.
+  var caller: Caller { named ?? (tickets.first { !$0.hasLeft } ?? tickets.first)?.caller ?? .unknown }
+
+  /// Whether it stays on the screen for the person although the client that it names is gone. Its answer unlocks for everybody.
+  /// Not on a terminal: a shell reads there once the client is gone.
+  var stays: Bool { question.unlocksForEverybody && !isOwn && !isWaiting && place != .terminal }
+
+  /// Whether it stands on the terminal of a client that is gone, or names one for which its answer does not count, so that it
+  /// is to be shown anew for those who wait.
+  var isOutdated: Bool {
+    guard let named, !stays else { return false }
+    return !tickets.contains { !$0.hasLeft && $0.caller == named }
+  }
+
+  /// Chooses the caller that it names from now on.
+  ///
+  /// - Returns: that caller, without a terminal if it has left.
+  func name() -> Caller {
+    let caller = caller
+    named = caller
+    return tickets.contains { !$0.hasLeft } || isOwn ? caller : caller.withoutTerminal
+  }
 
   var lifting: Set<Int64> { tickets.reduce(into: []) { $0.formUnion($1.lifting) } }
 
@@ -57,7 +82,7 @@ final class PendingPrompt {
   func hide(gone: @escaping () -> Void = {}) {
     let before = phase
     phase = .waiting
-    answer = nil
+    (answer, named, place) = (nil, nil, nil)
     if case .shown(let connection) = before { connection.withdraw(gone: gone) } else { gone() }
   }
 

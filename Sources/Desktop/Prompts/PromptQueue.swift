@@ -113,7 +113,7 @@ public final class PromptQueue {
     ticket.timer = try? loop.addTimer(after: limit) { [weak self, weak ticket] in
       guard let self, let ticket else { return }
       let ended = ticket.takeEnd(.expired)
-      withdraw(ticket, .expired) { ended?() }
+      withdraw(ticket, .expired, isLeaving: true) { ended?() }
       advance()
     }
     if let shared {
@@ -146,9 +146,16 @@ public final class PromptQueue {
     question.guessed.map { wrongAnswers.isPaused(.init(guessed: $0, isBrought: isBrought), at: now()) } ?? false
   }
 
-  /// Nobody waits for these any more, as their client is gone. Nothing is shown before all are taken away.
+  /// Nobody waits for these any more. Nothing is shown before all are taken away.
   public func cancel(_ tickets: [PromptTicket]) {
     for ticket in tickets { withdraw(ticket) }
+    advance()
+  }
+
+  /// The client of these is gone, or waits no longer. A prompt on the screen whose answer unlocks for everybody stays there for the
+  /// person, who may be typing: the rest of the password would go to another window. A later client that asks the same joins it.
+  public func leave(_ tickets: [PromptTicket]) {
+    for ticket in tickets { withdraw(ticket, isLeaving: true) }
     advance()
   }
 
@@ -164,17 +171,31 @@ public final class PromptQueue {
   /// A program made use of a person's answer.
   public func used(_ question: Question, by caller: Caller) { delegate.used(question, by: caller) }
 
+  /// - Parameter isLeaving: whether a prompt that can do so stays for the person.
   private func withdraw(
-    _ ticket: PromptTicket, _ end: PromptEnd = .withdrawn, gone: @escaping () -> Void = {}
+    _ ticket: PromptTicket, _ end: PromptEnd = .withdrawn, isLeaving: Bool = false, gone: @escaping () -> Void = {}
   ) {
+    let mayStay = isLeaving && !ticket.hasLeft
     ticket.forget()
     guard let prompt = prompts.first(where: { $0.tickets.contains { $0 === ticket } }) else { return gone() }
+    if mayStay && prompt.stays {
+      ticket.hasLeft = true
+      ticket.timer = try? loop.addTimer(after: PromptQueue.limit) { [weak self, weak ticket] in
+        guard let self, let ticket else { return }
+        withdraw(ticket, .expired)
+        advance()
+      }
+      return gone()
+    }
     let shown = prompt.caller
     prompt.tickets.removeAll { $0 === ticket }
-    // It may name who is gone, and stand on his terminal, where a shell may read what is typed. For others it is shown
-    // anew.
-    guard prompt.tickets.isEmpty || prompt.caller != shown else { return gone() }
-    if prompt.tickets.isEmpty { remove(prompt, end, for: shown, gone: gone) } else { hide(prompt, gone: gone) }
+    if prompt.tickets.isEmpty {
+      remove(prompt, end, for: shown, gone: gone)
+    } else if prompt.isOutdated {
+      hide(prompt, gone: gone)
+    } else {
+      gone()
+    }
   }
 
   // MARK: - the session
@@ -186,13 +207,15 @@ public final class PromptQueue {
       // Each by itself: one may have what it waits for while another wants a collection that is locked on top.
       let tickets = prompt.tickets.map { ($0, delegate.isAnswered(prompt.question, lifting: $0.lifting)) }
       prompt.tickets = tickets.filter { !$0.1 }.map(\.0)
+      // A prompt that leaves the screen is not shown again for a client that is gone.
+      if delegate.isLockerUp { prompt.tickets.removeAll(where: \.hasLeft) }
       // Told when it has left the screen: a shell must not find its terminal without echo when the program that it waited
       // for is through.
       let tell = { for (ticket, isAnswered) in tickets where isAnswered { ticket.end(.outdated) } }
       // Taken away first: a client that hears of its end may ask again at once.
       if prompt.tickets.isEmpty {
-        remove(prompt, .outdated, for: shown, gone: tell)
-      } else if delegate.isLockerUp || prompt.caller != shown {
+        remove(prompt, tickets.contains(where: \.1) ? .outdated : .withdrawn, for: shown, gone: tell)
+      } else if delegate.isLockerUp || prompt.isOutdated {
         // Nobody sees it, or somebody who is not to be asked, or it names who is gone. It is shown again afterwards.
         prompt.hide(gone: tell)
       } else {
@@ -238,6 +261,17 @@ public final class PromptQueue {
     guard let prompt = prompts.first(where: { $0.number == number }), case .launched = prompt.phase else { return nil }
     prompt.phase = .shown(connection)
     return request(prompt)
+  }
+
+  /// The program that shows a prompt says where it is about to ask.
+  public func place(_ place: PromptPlace, on connection: any PromptConnection) {
+    guard let prompt = prompts.first(where: { $0.isShown(on: connection) }) else { return }
+    prompt.place = place
+    guard !prompt.isOwn, !prompt.stays else { return }
+    let shown = prompt.caller
+    prompt.tickets.removeAll(where: \.hasLeft)
+    if prompt.tickets.isEmpty { remove(prompt, .withdrawn, for: shown) } else if prompt.isOutdated { hide(prompt) }
+    advance()
   }
 
   /// Makes a prompt that its caller shows itself.
@@ -332,6 +366,7 @@ public final class PromptQueue {
   private func request(_ prompt: PendingPrompt) -> PromptRequest {
     let subject = delegate.subject(of: prompt.question)
     prompt.subject = subject
+    let caller = prompt.name()
     let purpose: PromptRequest.Purpose =
       switch prompt.question {
       case .login: subject.createsVault ? .newVault : .login
@@ -344,9 +379,9 @@ public final class PromptQueue {
       case .newItemPassphrase: .newItemPassphrase
       }
     return PromptRequest(
-      purpose: purpose, label: subject.label, caller: prompt.caller.name, window: prompt.caller.window,
-      terminal: prompt.caller.terminal, access: subject.access, reuse: subject.reuse, change: subject.change,
-      reason: prompt.caller.reason,
+      purpose: purpose, label: subject.label, caller: caller.name, window: caller.window,
+      terminal: caller.terminal, access: subject.access, reuse: subject.reuse, change: subject.change,
+      reason: caller.reason, interpreter: caller.interpreter,
       hasPassphrase: prompt.passphrase != nil && (subject.access.needsPassphrase || purpose == .newItemPassphrase))
   }
 

@@ -8,6 +8,8 @@ public final class PromptTicket {
   let caller: Caller
   private(set) var passphrase: GivenPassphrase?
   var timer: EventSource?
+  /// Whether its client is gone, or waits no longer, while the person may still answer.
+  var hasLeft = false
   private var ended: (() -> Void)?
   /// How it ended; nil as long as it waits, and after it was cancelled.
   public private(set) var end: PromptEnd?

@@ -26,6 +26,14 @@ public enum Question: Hashable, Sendable {
     case item(Int64)
   }
 
+  /// Whether an answer unlocks for every client of the session, and not only for the one that asked.
+  var unlocksForEverybody: Bool {
+    switch self {
+    case .login, .collection: true
+    case .loginAdvice, .newPassphrase, .item, .itemAccess, .newItemPassphrase, .newBackup, .backup: false
+    }
+  }
+
   /// The collection or item whose passphrase an answer tries; nil if an answer tries none.
   var guessed: Guessed? {
     switch self {

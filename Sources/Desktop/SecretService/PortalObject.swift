@@ -21,6 +21,7 @@ final class PortalObject {
   private var keys = (session: false, unlocked: false)
 
   private static let applicationAttribute = "app_id"
+  private static let schemaAttribute = "xdg:schema"
   private static let schema = "org.freedesktop.portal.Secret"
   private static let secretSize = 64
   /// How long an application waits for the vault to be opened, and we for the application to read.
@@ -97,10 +98,12 @@ final class PortalObject {
     end(key, .cancelled)
   }
 
-  private func end(_ key: PortalRequest.Key, _ response: PortalRequest.Response) {
+  /// - Parameter isLate: whether only its time is up, so that a prompt stays for the person.
+  private func end(_ key: PortalRequest.Key, _ response: PortalRequest.Response, isLate: Bool = false) {
     guard let request = requests.removeValue(forKey: key) else { return }
     request.end(response)
-    drop(request)
+    if isLate, let ticket = request.ticket { queue.leave([ticket]) } else { drop(request) }
+    request.ticket = nil
   }
 
   /// Nobody need be asked for it any more.
@@ -111,7 +114,7 @@ final class PortalObject {
 
   /// Takes out the requests of a client that is gone, or of all.
   ///
-  /// - Returns: their places in the queue, which are to be cancelled.
+  /// - Returns: their places in the queue, which they leave.
   func removeAll(of client: String? = nil) -> [PromptTicket] {
     let gone = requests.values.filter { client == nil || $0.key.owner == client }
     for request in gone { requests[request.key] = nil }
@@ -179,7 +182,7 @@ final class PortalObject {
   private func limit(_ request: PortalRequest) {
     let key = request.key
     do throws(SystemdError) {
-      try request.limit(to: Self.timeout, on: loop) { [weak self] in self?.end(key, .other) }
+      try request.limit(to: Self.timeout, on: loop) { [weak self] in self?.end(key, .other, isLate: true) }
     } catch { end(key, .other) }
   }
 
@@ -197,12 +200,15 @@ final class PortalObject {
 
   /// The application's secret, which is made at the first request. One that cannot be read now is never replaced.
   ///
-  /// Other providers keep theirs in any collection, and that is where an import brings them: the portal's own goes first,
-  /// else the oldest.
+  /// Only an item with the portal's schema counts: any program may store an attribute of this name for itself. The portal stores
+  /// its items with the schema. An import brings those of other providers into any collection, and marks them by the schema. The
+  /// portal's own goes first, else the oldest.
   private func secret(of application: String) throws(VaultError) -> OpenedSecret {
     let collection = try vault.alias(PortalCollection.alias)
-    let found = try vault.reader.search(.attributes([Self.applicationAttribute: application]))
-    if let item = found.first(where: { $0.collection == collection }) ?? found.first {
+    let found = try vault.reader.search(
+      .attributes([Self.applicationAttribute: application, Self.schemaAttribute: Self.schema]))
+    let own = found.filter { $0.collection == collection }
+    if let item = (own.isEmpty ? found : own).min(by: { $0.id < $1.id }) {
       return try vault.reader.secret(ofItem: item.id)
     }
     let home = if let collection { collection } else { try makeCollection() }
@@ -214,7 +220,7 @@ final class PortalObject {
       in: home,
       ItemMetadata(
         label: application.isEmpty ? "Programs outside a sandbox" : application,
-        attributes: [Self.applicationAttribute: application, "xdg:schema": Self.schema],
+        attributes: [Self.applicationAttribute: application, Self.schemaAttribute: Self.schema],
         contentType: "application/octet-stream"),
       secret: secret, accessibility: .afterFirstUnlock, replacing: false)
     signals.itemCreated(ItemPlace(collection: .vault(home), id: made.id))

@@ -40,9 +40,18 @@ final class PromptObject {
       signals: [.init("Completed", [.init("b", "dismissed"), .init("v", "result")])])
   }
 
-  private func perform(_ call: MethodCall) throws(BusError) {
+  /// Takes `Prompt` with a boolean as well. Emacs before 29 sends one in the place of an empty text.
+  func takeBoolean(on bus: Bus, where exists: @escaping (String) -> Bool) throws(SystemdError) -> BusSlot {
+    try bus.takeOtherForm(
+      of: "Prompt", in: Self.name, signature: "b", below: ObjectPath.prompts, where: exists
+    ) { [self] call throws(BusError) in try begin(call, window: "") }
+  }
+
+  private func perform(_ call: MethodCall) throws(BusError) { try begin(call, window: try call.message.readString()) }
+
+  private func begin(_ call: MethodCall, window: String) throws(BusError) {
     let prompt = try table.new(call)
-    perform(prompt, window: try call.message.readString(), reason: "")
+    perform(prompt, window: window, reason: "")
     call.reply()
   }
 

@@ -100,7 +100,7 @@ final class PromptTable {
 
   /// Takes out the prompts of a client that is gone, or of all.
   ///
-  /// - Returns: their places in the queue, which are to be cancelled.
+  /// - Returns: their places in the queue, which they leave.
   func removeAll(of client: String? = nil) -> [PromptTicket] {
     let gone = prompts.values.filter { client == nil || $0.owner == client }
     for prompt in gone { prompts[prompt.path] = nil }

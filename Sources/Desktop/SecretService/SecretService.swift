@@ -92,6 +92,7 @@ public final class SecretService {
     try export([prompt.interface, toldPrompt.interface], on: bus, below: ObjectPath.prompts) { [prompts] in
       prompts[$0] != nil
     }
+    slots.append(try prompt.takeBoolean(on: bus) { [prompts] in prompts[$0] != nil })
     try export([portal.interface], on: bus, below: PortalRequest.portal) { $0 == PortalRequest.portal }
     try export([portal.requestInterface], on: bus, below: "/") { [portal] in portal.hasRequest(at: $0) }
     let present = PresentObjects(tree, sessions: sessions, prompts: prompts, portal: portal)
@@ -195,6 +196,6 @@ extension SecretService: ClientObserver {
     announcer.forget(client: client)
     waits.forget(client: client)
     // All at once: none of them is to come up because another went.
-    queue.cancel(prompts.removeAll(of: client) + portal.removeAll(of: client))
+    queue.leave(prompts.removeAll(of: client) + portal.removeAll(of: client))
   }
 }

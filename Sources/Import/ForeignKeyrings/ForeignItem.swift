@@ -38,6 +38,24 @@ public struct ForeignItem {
   }
 }
 
+extension ForeignItem {
+  /// The item, with the schema of the Secret portal if it is an application's secret as other providers keep it. oo7 and old versions
+  /// of gnome-keyring store no schema, or that of any item. Latchkey's portal gives an application only an item with its schema.
+  public var markedForPortal: ForeignItem {
+    let schema = attributes["xdg:schema"]
+    guard attributes["app_id"] != nil, attributes.count == (schema == nil ? 1 : 2),
+      schema == nil || schema == "org.freedesktop.Secret.Generic", secret.count == ForeignItem.portalSize
+    else { return self }
+    return ForeignItem(
+      label: label, attributes: attributes.merging(["xdg:schema": "org.freedesktop.portal.Secret"]) { $1 },
+      secret: secret,
+      created: created, modified: modified, protection: protection)
+  }
+
+  /// How many bytes every backend of the portal gives an application.
+  private static let portalSize = 64
+}
+
 /// The items that another program keeps together.
 public struct ForeignCollection {
   /// Its name in the other program: a file's name without its ending, or the last part of a path.

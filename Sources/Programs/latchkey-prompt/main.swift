@@ -22,8 +22,10 @@ private func authenticate(
   _ request: PromptRequest, _ given: GivenPassphrase?, _ options: Options, _ prompter: PrompterChoice,
   _ deadline: PromptDeadline
 ) -> PromptEnd {
+  let script = RunningScript.name(of: request.interpreter)
   if request.purpose == .loginAdvice {
-    let conversation = PromptConversation(prompter: prompter, wording: PromptWording(request, at: .unlock))
+    let conversation = PromptConversation(
+      prompter: prompter, wording: PromptWording(request, at: .unlock, script: script))
     return conversation.advise() ? .granted : conversation.end ?? .unavailable
   }
   let steps = PromptStep.steps(of: request)
@@ -36,7 +38,8 @@ private func authenticate(
     var outcome = PromptEnd.unavailable
     for service in step.services where outcome == .unavailable {
       let own = service == .item ? given : nil
-      let wording = PromptWording(request, at: service, mark: own == nil ? nil : Base64.encode(Sodium.randomBytes(18)))
+      let wording = PromptWording(
+        request, at: service, mark: own == nil ? nil : Base64.encode(Sodium.randomBytes(18)), script: script)
       let conversation = PromptConversation(prompter: prompter, wording: wording, given: own)
       outcome = authenticate(
         service, conversation, wording, request, options, deadline, attempts: own == nil ? attempts : 1)
@@ -45,7 +48,8 @@ private func authenticate(
     guard outcome == .granted else { return outcome }
   }
   guard !wasSeen else { return .granted }
-  let conversation = PromptConversation(prompter: prompter, wording: PromptWording(request, at: .presence))
+  let conversation = PromptConversation(
+    prompter: prompter, wording: PromptWording(request, at: .presence, script: script))
   return conversation.confirm() ? .granted : conversation.end ?? .unavailable
 }
 
@@ -95,7 +99,13 @@ private func serve(_ options: Options) throws {
   let end = try loop.addIO(fd: client.number, events: .readable) { _ in deadline.giveUp() }
   let prompter = PrompterChoice(
     desktop: Desktop { getenv($0).map { String(cString: $0) } }, terminal: request.terminal, windowID: request.window,
-    deadline: deadline)
+    deadline: deadline
+  ) { place in
+    // An answer that does not come is the daemon's end.
+    do { let _: Done = try client.ask(PlacePrompt(place), until: Process.now + daemonLimit) } catch {
+      deadline.giveUp()
+    }
+  }
   var outcome = withExtendedLifetime((signals, end)) { authenticate(request, given, options, prompter, deadline) }
   // Nobody closed it.
   if outcome == .dismissed, deadline.isExpired { outcome = .expired }

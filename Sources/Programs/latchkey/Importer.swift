@@ -34,7 +34,7 @@ struct Importer {
   ///
   /// - Parameter standard: the name of the collection that programs store in where they name none.
   mutating func take(_ collections: [ForeignCollection], standard: String?) throws {
-    let wanted = collections.filter(choice.takes).map { ($0, $0.items.filter(choice.takes)) }
+    let wanted = collections.filter(choice.takes).map { ($0, $0.items.filter(choice.takes).map(\.markedForPortal)) }
     count = wanted.reduce(0) { $0 + $1.1.count }
     let skipped = collections.reduce(0) { $0 + $1.items.count } - count
     if skipped > 0 { keep(translated("Items that were not looked at, by --collection or --since: \(skipped).")) }

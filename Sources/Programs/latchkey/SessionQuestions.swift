@@ -21,6 +21,7 @@ struct SessionQuestions {
     var facts = DesktopFacts(uid: getuid(), home: home, runtime: place.folder)
     if let path = environment["PATH"] { facts.searchPath = path.split(separator: ":").map(String.init) }
     facts.hasDisplay = ["WAYLAND_DISPLAY", "DISPLAY"].contains { environment[$0]?.isEmpty == false }
+    facts.terminal = Self.terminal
     do {
       let bus = try BusQuestions(.session)
       facts.secretsOwner = bus.owner(of: Self.secrets)
@@ -40,6 +41,16 @@ struct SessionQuestions {
     facts.vault = vault(facts)
     facts.lockedAccount = Self.lockedAccount
     return facts
+  }
+
+  /// The terminal that latchkeyd would find for this process, tried as `latchkey-prompt` does.
+  private static var terminal: DesktopFacts.Terminal {
+    let number = ControllingTerminal.ofThisProcess
+    guard number != 0 else { return .none }
+    guard let path = ControllingTerminal.path(ofDevice: number) else {
+      return .unusable(ControllingTerminal.label(ofDevice: number))
+    }
+    return ControllingTerminal.openForQuestions(path) == nil ? .unusable(path) : .usable(path)
   }
 
   /// Whether this account gets no vault, whatever its password: nobody logs in to such a one with a password that should last.

@@ -21,11 +21,19 @@ private func controlSocket(_ passed: ServiceManager.ListenDescriptor?, _ options
   if let passed {
     return try LocalSocket(owning: FileDescriptor(owning: passed.fd))
   }
-  let folder = ControlSocket.folder(runtime: options.runtime)
-  guard mkdir(folder, 0o700) == 0 || errno == EEXIST else { throw PosixError("mkdir") }
-  // Nobody else may have made it, nor be able to put another socket into it.
-  _ = try Folder(path: folder, owner: options.account.uid)
-  return try LocalSocket.listen(at: ControlSocket.path(runtime: options.runtime))
+  return try ControlSocket.listen(runtime: options.runtime, owner: options.account.uid)
+}
+
+/// Tells a person why the daemon has no control socket, and how to go on.
+private func words(_ failure: ControlSocket.Failure) -> String {
+  switch failure {
+  case .isServed(let path):
+    "another latchkeyd of this user runs, or its service manager starts one: \(path) is in use. Only one can serve a vault, on "
+      + "one session bus. Start your programs on that bus, as in the desktop's own terminal. To run latchkeyd here instead, end "
+      + "the other one first: systemctl --user stop latchkeyd.socket latchkeyd.service"
+  case .isOtherFile(let path): "\(path) is no socket. Move that file away, and start latchkeyd again"
+  case .system(let error): "\(error)"
+  }
 }
 
 private func serve(_ options: Options) throws -> Int32 {
@@ -70,6 +78,9 @@ do {
   exit(64)
 } catch Options.Failure.noAccount {
   Journal.log(.error, "this process belongs to no account")
+  exit(1)
+} catch let failure as ControlSocket.Failure {
+  Journal.log(.error, "latchkeyd cannot start: \(words(failure))")
   exit(1)
 } catch {
   Journal.log(.error, "latchkeyd cannot start: \(error)")

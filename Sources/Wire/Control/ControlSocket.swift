@@ -1,4 +1,5 @@
 import Glibc
+import LatchkeyPosix
 
 /// Where the control socket is.
 public enum ControlSocket {
@@ -10,4 +11,31 @@ public enum ControlSocket {
 
   /// The socket itself.
   public static func path(runtime: String) -> String { folder(runtime: runtime) + "/control" }
+
+  /// Why a daemon cannot listen.
+  public enum Failure: Error, Equatable, Sendable {
+    /// Another daemon of this user has the socket, or a service manager waits there to start one.
+    case isServed(path: String)
+    /// A file is there that is no socket.
+    case isOtherFile(path: String)
+    /// The folder or the socket cannot be made, or the folder is not its user's alone.
+    case system(PosixError)
+  }
+
+  /// Makes the socket of a daemon that no service manager gave one.
+  ///
+  /// - Parameter owner: the user, who must own the folder: nobody else may be able to put another socket into it.
+  public static func listen(runtime: String, owner: uid_t) throws(Failure) -> LocalSocket {
+    let path = Self.path(runtime: runtime)
+    do throws(PosixError) {
+      guard mkdir(folder(runtime: runtime), 0o700) == 0 || errno == EEXIST else { throw PosixError("mkdir") }
+      _ = try Folder(path: folder(runtime: runtime), owner: owner)
+      return try LocalSocket.listen(at: path)
+    } catch {
+      guard error.code == EADDRINUSE else { throw .system(error) }
+      var file = stat()
+      let isOther = lstat(path, &file) == 0 && file.st_mode & S_IFMT != S_IFSOCK
+      throw isOther ? Failure.isOtherFile(path: path) : Failure.isServed(path: path)
+    }
+  }
 }

@@ -27,6 +27,45 @@ public struct PromptRequest: ControlFields, Equatable, Sendable {
     public var needsAgreement: Bool { self == .item || self == .itemAccess }
   }
 
+  /// A process whose program is an interpreter, as python3.11.
+  public struct Interpreter: Equatable, Sendable {
+    /// The name of the interpreter's executable.
+    public let program: String
+    /// Its id.
+    public let pid: UInt32
+    /// When it started, by the kernel's clock: another process with the same id started later.
+    public let started: UInt64
+
+    /// How it takes its arguments.
+    public let family: Family
+
+    /// Interpreters that take their arguments alike.
+    public enum Family: Sendable {
+      case python, node, perl, ruby, java, shell
+
+      /// Nil for any other program.
+      init?(program: String) {
+        // "python3.11", "bash-static".
+        switch program.prefix(while: { !$0.isNumber && $0 != "." && $0 != "-" }) {
+        case "python", "pypy": self = .python
+        case "node", "nodejs": self = .node
+        case "perl": self = .perl
+        case "ruby": self = .ruby
+        case "java": self = .java
+        case "bash", "sh", "dash", "zsh", "ksh": self = .shell
+        default: return nil
+        }
+      }
+    }
+
+    /// Nil if the program is no interpreter.
+    public init?(program: String, pid: UInt32, started: UInt64) {
+      guard let family = Family(program: program), pid != 0 else { return nil }
+      self.family = family
+      (self.program, self.pid, self.started) = (program, pid, started)
+    }
+  }
+
   /// The longest text, in bytes; longer ones are cut.
   static let textLimit = 255
 
@@ -50,11 +89,14 @@ public struct PromptRequest: ControlFields, Equatable, Sendable {
   public let reason: String
   /// Whether the program gave the item's passphrase, so that the person is not asked for that.
   public let hasPassphrase: Bool
+  /// The process that caused the prompt, if its program is an interpreter; nil for any other.
+  public let interpreter: Interpreter?
 
   /// Puts them together.
   public init(
     purpose: Purpose, label: String, caller: String, window: String, terminal: String, access: AccessControl = .none,
-    reuse: UInt16 = 0, change: String = "", reason: String = "", hasPassphrase: Bool = false
+    reuse: UInt16 = 0, change: String = "", reason: String = "", interpreter: Interpreter? = nil,
+    hasPassphrase: Bool = false
   ) {
     self.purpose = purpose
     self.label = label
@@ -66,6 +108,7 @@ public struct PromptRequest: ControlFields, Equatable, Sendable {
     self.change = change
     self.reason = reason
     self.hasPassphrase = hasPassphrase
+    self.interpreter = interpreter
   }
 
   package func encode(into out: inout ByteWriter) {
@@ -76,6 +119,9 @@ public struct PromptRequest: ControlFields, Equatable, Sendable {
     out.text(change, limit: PromptRequest.textLimit)
     out.text(reason, limit: PromptRequest.textLimit)
     out.number(UInt8(hasPassphrase ? 1 : 0))
+    out.text(interpreter?.program ?? "", limit: PromptRequest.textLimit)
+    out.number(interpreter?.pid ?? 0)
+    out.number(interpreter?.started ?? 0)
   }
 
   package init?(decoding input: inout ByteReader) {
@@ -86,10 +132,13 @@ public struct PromptRequest: ControlFields, Equatable, Sendable {
       let flags = try? input.number(UInt32.self), let access = try? AccessControl(rawValue: flags),
       let reuse = try? input.number(UInt16.self), let change = input.text(limit: PromptRequest.textLimit),
       let reason = input.text(limit: PromptRequest.textLimit),
-      let hasPassphrase = try? input.number(UInt8.self), hasPassphrase <= 1
+      let hasPassphrase = try? input.number(UInt8.self), hasPassphrase <= 1,
+      let program = input.text(limit: PromptRequest.textLimit), let pid = try? input.number(UInt32.self),
+      let started = try? input.number(UInt64.self)
     else { return nil }
     self.init(
       purpose: purpose, label: label, caller: caller, window: window, terminal: terminal, access: access,
-      reuse: reuse, change: change, reason: reason, hasPassphrase: hasPassphrase == 1)
+      reuse: reuse, change: change, reason: reason,
+      interpreter: Interpreter(program: program, pid: pid, started: started), hasPassphrase: hasPassphrase == 1)
   }
 }

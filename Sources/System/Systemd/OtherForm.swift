@@ -1,0 +1,53 @@
+import CLatchkeySystemd
+
+/// A call whose arguments have another type than introspection tells, as some clients send it.
+final class OtherForm {
+  private let interface: String
+  private let member: String
+  private let signature: String
+  private let exists: (String) -> Bool
+  private let handler: (MethodCall) throws(BusError) -> Void
+
+  init(
+    _ member: String, of interface: String, signature: String, where exists: @escaping (String) -> Bool,
+    handler: @escaping (MethodCall) throws(BusError) -> Void
+  ) {
+    self.member = member
+    self.interface = interface
+    self.signature = signature
+    self.exists = exists
+    self.handler = handler
+  }
+
+  private func matches(_ message: Message) -> Bool {
+    message.member == member && message.interface == interface && message.signature == signature
+      && message.path.map(exists) ?? false
+  }
+
+  static let called: sd_bus_message_handler_t = { message, userdata, _ in
+    guard let message, let box = userdata?.box(as: OtherForm.self), box.matches(Message(retaining: message)) else {
+      return 0
+    }
+    let call = MethodCall(message)
+    do throws(BusError) { try box.handler(call) } catch { call.fail(error) }
+    return 1
+  }
+}
+
+extension Bus {
+  /// Takes a method of an exported interface also with arguments of another signature. sd-bus would refuse such a call, and one
+  /// method can have one signature only. Introspection does not show it.
+  ///
+  /// - Parameters:
+  ///   - signature: the other signature.
+  ///   - exists: whether there is an object at a path.
+  public func takeOtherForm(
+    of member: String, in interface: String, signature: String, below prefix: String,
+    where exists: @escaping (String) -> Bool, handler: @escaping (MethodCall) throws(BusError) -> Void
+  ) throws(SystemdError) -> BusSlot {
+    let form = OtherForm(member, of: interface, signature: signature, where: exists, handler: handler)
+    return try BusSlot(box: form, "take calls below \(prefix)") { slot, userdata in
+      sd_bus_add_fallback(pointer, &slot, prefix, OtherForm.called, userdata)
+    }
+  }
+}

@@ -1,0 +1,28 @@
+import LatchkeyBytes
+
+/// Tells where the prompt of this connection is about to ask. On its client's terminal a prompt must not outlive its client,
+/// because a shell reads there again.
+package struct PlacePrompt: ControlMessage {
+  package typealias Answer = Done
+  package static let operation: UInt8 = 47
+
+  /// The place.
+  package let place: PromptPlace
+
+  package init(_ place: PromptPlace) { self.place = place }
+
+  package init?(decoding input: inout ByteReader) {
+    guard let number = try? input.number(UInt8.self), let place = PromptPlace(rawValue: number) else { return nil }
+    self.place = place
+  }
+
+  package func encode(into out: inout ByteWriter) { out.number(place.rawValue) }
+}
+
+/// Where a prompt asks the person.
+public enum PromptPlace: UInt8, Sendable {
+  /// In a window of the desktop, which no other program reads from.
+  case window = 1
+  /// On the terminal of the program that caused the prompt.
+  case terminal = 2
+}

@@ -1,0 +1,97 @@
+import LatchkeyControl
+import LatchkeyKeybag
+import LatchkeyPrompts
+import LatchkeySystemd
+import Testing
+
+/// Prompts that outlive the client that caused them.
+@Suite(.timeLimit(.minutes(20))) struct StayingPromptTests {
+  @Test(
+    "a prompt that unlocks for everybody stays for the person when its client is gone, and a later client joins it",
+    arguments: [Question.login, .collection(2)])
+  func stays(_ question: Question) throws {
+    let scene = try Scene()
+    let first = scene.ask(question, "first", lifting: [3], for: Caller(application: "gh"))
+    let (screen, request) = try scene.show()
+    scene.queue.place(.window, on: screen)
+    scene.queue.leave([first])
+    #expect(!screen.wasWithdrawn && request.caller == "gh" && scene.daemon.ends.isEmpty)
+    let second = scene.ask(question, "second", lifting: [4], for: Caller(application: "mail"))
+    #expect(scene.daemon.launched.count == 1)
+    if question == .login { #expect(scene.queue.lifting(prompt: scene.daemon.launched[0]) == [3, 4]) }
+    // A client that dismisses its prompt takes its own wish back, not the person's answer.
+    scene.queue.cancel(second)
+    #expect(!screen.wasWithdrawn)
+    let third = scene.ask(question, "third")
+    scene.daemon.open = [question]
+    scene.queue.stateChanged()
+    #expect(screen.wasWithdrawn && scene.ended == ["third"])
+    #expect(scene.daemon.ends == [End(question: question, caller: "gh", end: .outdated)])
+    withExtendedLifetime(third) {}
+  }
+
+  @Test("it stays while its program is on its way to the screen, and does not use the terminal of who is gone")
+  func onItsWay() throws {
+    let scene = try Scene()
+    let first = scene.ask(.login, "first", for: Caller(application: "gh"))
+    scene.queue.leave([first])
+    let (screen, request) = try scene.show()
+    #expect(request.caller == "gh" && request.terminal.isEmpty)
+    scene.queue.ended(on: screen, .dismissed)
+    #expect(scene.daemon.ends == [End(question: .login, caller: "gh", end: .dismissed)] && scene.ended.isEmpty)
+  }
+
+  @Test("a prompt on a terminal goes with its client, also if that went before the place was known")
+  func onTerminal() throws {
+    let scene = try Scene()
+    for isPlacedFirst in [true, false] {
+      let ticket = scene.ask(.login, "client")
+      scene.turn(untilLaunched: scene.daemon.launched.count + (isPlacedFirst ? 0 : 1))
+      let (screen, _) = try scene.show()
+      if isPlacedFirst { scene.queue.place(.terminal, on: screen) }
+      scene.queue.leave([ticket])
+      #expect(screen.wasWithdrawn == isPlacedFirst)
+      scene.queue.place(.terminal, on: screen)
+      #expect(screen.wasWithdrawn && scene.daemon.ends.last?.end == .withdrawn)
+    }
+    #expect(scene.ended.isEmpty && scene.daemon.ends.count == 2)
+  }
+
+  @Test("a prompt that nobody has seen, and one about one client's own request, go with the client")
+  func goes() throws {
+    let scene = try Scene()
+    let questions: [Question] = [
+      .item(7, client: ":1.1"), .itemAccess(7, 1, client: ":1.1"), .newItemPassphrase(1, client: ":1.1"),
+      .newPassphrase(2),
+      .loginAdvice(client: ":1.1"),
+    ]
+    for question in questions {
+      let ticket = scene.ask(question, "client")
+      scene.turn(untilLaunched: scene.daemon.asked.count)
+      let (screen, _) = try scene.show()
+      scene.queue.place(.window, on: screen)
+      scene.queue.leave([ticket])
+      #expect(screen.wasWithdrawn && scene.daemon.ends.last?.end == .withdrawn)
+    }
+    let shown = scene.ask(.collection(2), "shown")
+    let waiting = scene.ask(.login, "waiting")
+    scene.queue.leave([waiting])
+    #expect(scene.daemon.ends.last?.question == .login)
+    withExtendedLifetime(shown) {}
+  }
+
+  @Test("a locker takes a prompt away that waits for nobody else")
+  func locker() throws {
+    let scene = try Scene()
+    let first = scene.ask(.login, "first")
+    let (screen, _) = try scene.show()
+    scene.queue.leave([first])
+    #expect(!screen.wasWithdrawn)
+    scene.daemon.isLockerUp = true
+    scene.queue.stateChanged()
+    #expect(screen.wasWithdrawn && scene.daemon.ends.map(\.end) == [.withdrawn])
+    scene.daemon.isLockerUp = false
+    scene.queue.stateChanged()
+    #expect(scene.daemon.launched.count == 1)
+  }
+}
