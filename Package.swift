@@ -241,7 +241,7 @@ let package = Package(
         "LatchkeyAccessLog", "LatchkeyBackup", "LatchkeyBackupControl", "LatchkeyBiometry", "CLatchkeyHelper",
         "CLatchkeyLinux", "LatchkeyClassRules",
         "LatchkeyControl",
-        "LatchkeyDeviceService", "LatchkeyDoctor", "LatchkeyForeignKeyrings", "LatchkeyGettext",
+        "LatchkeyDeviceService", "LatchkeyDoctor", "LatchkeyForeignKeyrings", "LatchkeyGcrypt", "LatchkeyGettext",
         "LatchkeyHistoryControl",
         "LatchkeyItemProtection", "LatchkeyKeybag", "LatchkeyPAMClient",
         "LatchkeyPosix", "LatchkeyProviderSwitch", "LatchkeySecretClient", "LatchkeySodium", "LatchkeySystemd",
@@ -375,7 +375,8 @@ let package = Package(
       name: "ProviderSwitchTests",
       dependencies: ["LatchkeyDoctor", "LatchkeyPosix", "LatchkeyProviderSwitch", "LatchkeyScratch"],
       swiftSettings: strict),
-    .testTarget(name: "DoctorTests", dependencies: ["LatchkeyDoctor", "LatchkeyScratch"], swiftSettings: strict),
+    .testTarget(
+      name: "DoctorTests", dependencies: ["LatchkeyDoctor", "LatchkeyScratch", "LatchkeyText"], swiftSettings: strict),
     .testTarget(
       name: "ForeignKeyringsTests",
       dependencies: ["LatchkeyForeignKeyrings", "LatchkeySecretClient", "LatchkeySodium"], swiftSettings: strict),

@@ -48,7 +48,7 @@ import Testing
     var count = 0
     while let finding = Self.findings(system).first(where: { $0.condition != .ok }) {
       count += 1
-      guard case .command(let command)? = finding.fix, count < 10 else {
+      guard let command = finding.command, count < 10 else {
         Issue.record("no command fixes \(finding)")
         return
       }
@@ -85,7 +85,7 @@ import Testing
 
   @Test func fedoraKeepsProfileAndFeatures() throws {
     let system = try Self.system(.fedora)
-    guard case .command(let command)? = Self.findings(system).one("pam.login")?.fix else {
+    guard let command = Self.findings(system).one("pam.login")?.command else {
       Issue.record("no command")
       return
     }
@@ -101,7 +101,7 @@ import Testing
     // What `include` takes in ends the whole stack there, so a line behind it is never reached.
     let locker = try #require(after.one("pam.swaylock"))
     #expect(locker.condition == .broken)
-    guard case .command(let fix)? = locker.fix else {
+    guard let fix = locker.command else {
       Issue.record("no command")
       return
     }
@@ -113,7 +113,7 @@ import Testing
   @Test func linesOfPackagesAreNotChanged() throws {
     let system = try Self.system(.suse)
     let finding = try #require(Self.findings(system).one("pam.sshd"))
-    guard case .command(let command)? = finding.fix else {
+    guard let command = finding.command else {
       Issue.record("no command")
       return
     }
@@ -245,7 +245,7 @@ import Testing
     #expect(Self.findings(system).one("pam.cron") == nil)
     try system.append("session optional pam_latchkey.so", to: "/etc/pam.d/cron")
     let found = try #require(Self.findings(system).one("pam.cron"))
-    guard found.condition == .warning, case .command(let command)? = found.fix else {
+    guard found.condition == .warning, let command = found.command else {
       Issue.record("\(found)")
       return
     }

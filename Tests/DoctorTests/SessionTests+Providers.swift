@@ -13,7 +13,7 @@ extension SessionTests {
       try $0.process(50, "gnome-keyring-d", uid: Int(getuid()))
     }
     #expect(found.condition == .broken && found.found.contains("gnome-keyring (process 50)"))
-    guard case .command(let command)? = found.fix else { Issue.record("no command"); return }
+    guard let command = found.command else { Issue.record("no command"); return }
     #expect(command == "latchkey switch --to latchkey")
   }
 

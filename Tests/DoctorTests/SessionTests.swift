@@ -156,7 +156,7 @@ private let turnedOffWays = [
       try system.remove("/etc/pam.d/\(name)")
       var found = try #require(Self.findings(system).one("pam.\(name)"))
       #expect(found.condition == .broken && found.found.contains("service does not exist"))
-      guard case .command(let command)? = found.fix else {
+      guard let command = found.command else {
         Issue.record("no command")
         return
       }
@@ -216,7 +216,7 @@ private let turnedOffWays = [
     let directory = "auth [success=1 default=ignore] pam_sss.so use_first_pass\nauth requisite pam_deny.so\n"
     try system.put("/etc/pam.d/login", directory + "auth required pam_permit.so\n")
     found = try #require(Self.findings(system).one(id))
-    guard case .command(let command)? = found.fix else {
+    guard let command = found.command else {
       Issue.record("no command")
       return
     }
@@ -250,7 +250,7 @@ private let turnedOffWays = [
       try $0.link("\(Self.home)/.config/systemd/user/latchkeyd.socket", to: "/dev/null")
     }
     #expect(found.condition == .broken && found.found.contains("masked by \(Self.home)"))
-    guard case .command(let command)? = found.fix else { Issue.record("no command"); return }
+    guard let command = found.command else { Issue.record("no command"); return }
     #expect(command.hasPrefix("rm \(Self.home)/"), "one of two is a mistake")
     found = try told(
       "unit.socket", { $0.userUnits = .known(["latchkeyd.socket": .init(load: "loaded", active: "failed")]) })
@@ -270,7 +270,7 @@ private let turnedOffWays = [
     found = try told(
       "unit.device", { $0.systemUnits = .known(["latchkey-deviced.socket": .init(load: "masked", active: "inactive")]) }
     )
-    guard case .command(let unmask)? = found.fix else { Issue.record("no command"); return }
+    guard let unmask = found.command else { Issue.record("no command"); return }
     #expect(unmask.contains("unmask"))
     for id in ["unit.socket", "unit.daemon"] {
       #expect(try told(id, { $0.userUnits = .unknown("no bus") }) == .unknown(id, "no bus"))

@@ -217,12 +217,17 @@ def somebody_elses_keybag(folder):
     os.chown(folder / "keybag", 0, 0)
 
 
+def a_link_to_a_file_of_roots(folder):
+    (folder / "keybag").unlink()
+    (folder / "keybag").symlink_to("/etc/shadow")
+
+
 REPAIR = "latchkey lock && latchkey unlock"
 FILES = {
     nothing: ("ok", None), damaged_keybag: ("warning", REPAIR), damaged_keybags: ("broken", "start-empty"),
     no_database: ("broken", REPAIR), a_file_that_is_no_database: ("broken", REPAIR), a_folder_in_its_place: ("broken", REPAIR),
     no_database_and_no_generation: ("broken", "start-empty"), an_unreadable_database: ("broken", "chmod 600"),
-    somebody_elses_keybag: ("broken", "chown"),
+    somebody_elses_keybag: ("broken", "mv -nT"), a_link_to_a_file_of_roots: ("broken", "mv -nT"),
 }  # fmt: skip
 
 
@@ -239,6 +244,8 @@ def test_files_that_cannot_be_used_are_found_without_the_vault(session, change):
     check = next(check for check in json.loads(done.stdout)["checks"] if check["id"] == "vault.files")
     state, fix = FILES[change]
     assert check["state"] == state and (fix or "") in (check["command"] or check["advice"] or ""), check
+    # A program of the session can put a link to a file of root's below the home at any moment.
+    assert "sudo" not in (check["command"] or ""), check
 
 
 def test_an_account_by_which_no_password_fits(session, machine):

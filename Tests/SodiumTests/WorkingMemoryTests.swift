@@ -46,6 +46,14 @@ private struct MappedFile {
   }
 }
 
+/// Calls itself until the stack is full.
+@inline(never) private func depth(below level: Int) -> Int {
+  withUnsafeTemporaryAllocation(byteCount: 4096, alignment: 8) { room in
+    room.storeBytes(of: level, as: Int.self)
+    return level < 0 ? room.load(as: Int.self) : depth(below: level + 1) + room.load(as: Int.self)
+  }
+}
+
 @Suite("Argon2id's memory")
 struct WorkingMemoryTests {
   init() throws { try Sodium.initialize() }
@@ -174,6 +182,42 @@ struct WorkingMemoryTests {
         sigaddset(&set, SIGTERM)
         pthread_sigmask(SIG_UNBLOCK, &set, nil)
         raise(SIGTERM)
+      }
+      #expect(try file.bytes() == [0])
+    }
+  }
+
+  // More allocations than any piece of their list has.
+  @Test("A signal that ends the process erases the last of many secrets")
+  func endingWithMany() async throws {
+    try await MappedFile.with { file in
+      try await #require(processExitsWith: .signal(SIGTRAP)) { [path = file.path as String] in
+        try Sodium.initialize()
+        Sodium.eraseWhenEnded()
+        for _ in 0..<200 { _ = try #require(SecureMemory.allocate(1 << 14)) }
+        try MappedFile(path: path).take(the: try #require(SecureMemory.allocate(1 << 14)), size: 1 << 14)
+        var set = sigset_t()
+        sigemptyset(&set)
+        sigaddset(&set, SIGTRAP)
+        pthread_sigmask(SIG_UNBLOCK, &set, nil)
+        raise(SIGTRAP)
+      }
+      #expect(try file.bytes() == [0])
+    }
+  }
+
+  @Test("A trap of Swift's, and a recursion without end, erase secrets first", arguments: [true, false])
+  func endingByFault(isRecursion: Bool) async throws {
+    // Swift's trap is another signal on each kind of processor.
+    try await MappedFile.with { file in
+      try await #require(processExitsWith: .failure) {
+        [path = file.path as String, isRecursion = isRecursion as Bool] in
+        try Sodium.initialize()
+        Sodium.eraseWhenEnded()
+        try MappedFile(path: path).take(the: try #require(SecureMemory.allocate(4096)), size: 4096)
+        if isRecursion { exit(Int32(truncatingIfNeeded: depth(below: 0))) }
+        // Out of bounds.
+        exit(Int32([path.utf8.count][path.utf8.count]))
       }
       #expect(try file.bytes() == [0])
     }

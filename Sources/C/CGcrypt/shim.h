@@ -35,6 +35,12 @@ static inline gcry_error_t latchkey_gcry_finish_initialization(void) {
   return gcry_control(GCRYCTL_INITIALIZATION_FINISHED, 0);
 }
 
+// Erases all of the secret memory, and gives it back to the kernel. It takes no lock and allocates nothing: GnuPG calls it in its
+// handlers of signals.
+static inline void latchkey_gcry_end_secmem(void) {
+  gcry_control(GCRYCTL_TERM_SECMEM);
+}
+
 // Not taken out by the compiler, whatever happens to the memory next.
 static inline void latchkey_gcry_erase(void *bytes, size_t count) {
   explicit_bzero(bytes, count);

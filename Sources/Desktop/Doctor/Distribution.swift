@@ -22,11 +22,13 @@ enum Distribution: Equatable {
   /// The command that installs packages, by their names here; nil where they are not known.
   func installing(debian: String, fedora: String, arch: String, suse: String) -> Finding.Fix? {
     switch self {
-    case .debian: .command("sudo apt-get install \(debian)")
-    case .fedora: .command("sudo dnf install \(fedora)")
-    case .arch: .command("sudo pacman -S \(arch)")
-    case .suse: .command("sudo zypper install \(suse)")
+    case .debian: .command("sudo apt-get install \(words: Self.words(debian))")
+    case .fedora: .command("sudo dnf install \(words: Self.words(fedora))")
+    case .arch: .command("sudo pacman -S \(words: Self.words(arch))")
+    case .suse: .command("sudo zypper install \(words: Self.words(suse))")
     case .other: nil
     }
   }
+
+  private static func words(_ text: String) -> [String] { text.split(separator: " ").map(String.init) }
 }

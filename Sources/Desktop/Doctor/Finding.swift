@@ -1,4 +1,5 @@
 import LatchkeyGettext
+import LatchkeyText
 
 /// The result of one check.
 public struct Finding: Equatable, Sendable {
@@ -28,8 +29,9 @@ public struct Finding: Equatable, Sendable {
 
   /// A way to fix it.
   public enum Fix: Equatable, Sendable {
-    /// A command line for the person's shell.
-    case command(String)
+    /// A command line for the person's shell. No `sudo` in it may touch a path below a home: the programs of its owner can put a
+    /// link there at any moment.
+    case command(ShellCommand)
     /// A step that no command does.
     case advice(String)
   }
@@ -47,7 +49,7 @@ public struct Finding: Equatable, Sendable {
 
   /// The command line that fixes it; nil if there is none.
   public var command: String? {
-    if case .command(let line)? = fix { line } else { nil }
+    if case .command(let command)? = fix { command.line } else { nil }
   }
 
   /// A step that no command does, or the remark; nil if there is neither.

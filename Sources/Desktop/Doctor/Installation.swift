@@ -1,4 +1,5 @@
 import LatchkeyGettext
+import LatchkeyText
 
 /// The way in which Latchkey came onto the machine: packages of Debian, or its sources.
 struct Installation {
@@ -20,9 +21,9 @@ struct Installation {
   /// The fix for the PAM module.
   ///
   /// - Parameter command: the command line that installs it from the sources.
-  func reinstallingModule(_ command: String) -> Finding.Fix {
+  func reinstallingModule(_ command: ShellCommand) -> Finding.Fix {
     isPackaged
       ? .command("sudo apt-get install --reinstall libpam-latchkey")
-      : .advice(translated("In Latchkey's sources, run: \(command)"))
+      : .advice(translated("In Latchkey's sources, run: \(command.line)"))
   }
 }

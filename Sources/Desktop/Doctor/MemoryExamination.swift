@@ -21,9 +21,11 @@ struct MemoryExamination {
 
   private var fix: Finding.Fix {
     .command(
-      "sudo mkdir -p /etc/systemd/system/user@.service.d && printf '%s\\n' '[Service]' LimitMEMLOCK=64M |"
-        + " sudo tee /etc/systemd/system/user@.service.d/latchkey.conf >/dev/null && sudo systemctl daemon-reload"
-        + " && echo 'Now log out and in again.'")
+      """
+      sudo mkdir -p /etc/systemd/system/user@.service.d && printf '%s\\n' '[Service]' LimitMEMLOCK=64M | \
+      sudo tee /etc/systemd/system/user@.service.d/latchkey.conf >/dev/null && sudo systemctl daemon-reload \
+      && echo 'Now log out and in again.'
+      """)
   }
 
   private func limit(_ id: String, _ title: String, _ process: RunningProcess?) -> Finding {

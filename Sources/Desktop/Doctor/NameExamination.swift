@@ -139,8 +139,9 @@ struct NameExamination {
         return Finding(
           id, .warning, translated("the bus ignores \(link), because other users can write to \(place)"),
           fix: .command(
-            "chmod go-w \(places.joined(separator: " "))"
-              + " && busctl --user call org.freedesktop.DBus / org.freedesktop.DBus ReloadConfig"))
+            """
+            chmod go-w \(words: places) && busctl --user call org.freedesktop.DBus / org.freedesktop.DBus ReloadConfig
+            """))
       }
       return .ok(id, translated("the service files have the bus start latchkeyd for the name"))
     }

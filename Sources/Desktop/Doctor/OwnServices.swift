@@ -22,8 +22,7 @@ struct OwnServices {
 
   private func finding(_ name: String, _ lines: [String]) -> Finding {
     let id = "pam.\(name)"
-    let words = lines.map { "'\($0)'" }.joined(separator: " ")
-    let fix = Finding.Fix.command("printf '%s\\n' \(words) | sudo tee /etc/pam.d/\(name) >/dev/null")
+    let fix = Finding.Fix.command("printf '%s\\n' \(words: lines) | sudo tee /etc/pam.d/\(name) >/dev/null")
     // latchkey-prompt looks in these two only.
     let path = PAMStack.folders.prefix(2).map { "\($0)/\(name)" }.first { root.contains($0) }
     guard let path else {
@@ -76,9 +75,9 @@ struct OwnServices {
         fix: .advice(
           translated("Add the module that verifies your password, see ACCOUNTS OF A DIRECTORY in pam_latchkey(8).")))
     }
-    let lines = OwnServices.lines(of: name, asking: module).map { "'\($0)'" }.joined(separator: " ")
+    let lines = OwnServices.lines(of: name, asking: module)
     return Finding(
-      id, .warning, found, fix: .command("printf '%s\\n' \(lines) | sudo tee /etc/pam.d/\(name) >/dev/null"))
+      id, .warning, found, fix: .command("printf '%s\\n' \(words: lines) | sudo tee /etc/pam.d/\(name) >/dev/null"))
   }
 
   private func isOfPerson(_ account: Substring) -> Bool {

@@ -1,11 +1,12 @@
 import LatchkeyGettext
+import LatchkeyText
 
 /// Finds the command that puts the module where it belongs, by trying each on the files as they would be.
 struct PAMFix {
   let root: SystemRoot
 
   private struct Candidate {
-    let command: String
+    let command: ShellCommand
     let outcome: SystemRoot
   }
 
@@ -92,12 +93,12 @@ struct PAMFix {
     return [Candidate(command: Self.enabling, outcome: candidate.outcome)]
   }
 
-  private static let enabling = "sudo pam-auth-update --enable latchkey"
+  private static let enabling: ShellCommand = "sudo pam-auth-update --enable latchkey"
 
   /// pam-auth-update leaves files alone that somebody edited, and its exit status is 0 then.
   func remark(_ fix: Finding.Fix) -> String? {
     guard fix == .command(Self.enabling) else { return nil }
-    let lines = appending(lacking { "/etc/pam.d/common-\($0.rawValue)" }).command
+    let lines = appending(lacking { "/etc/pam.d/common-\($0.rawValue)" }).command.line
     return translated(
       """
       If it reports local modifications, it changed nothing. Do not use --force, which drops them. Add the lines by hand, as \
@@ -112,14 +113,17 @@ struct PAMFix {
     guard let profile = words.first else { return [appending(paths)] }
     let isCustom = profile.hasPrefix("custom/")
     let kinds = PAMStack.Kind.allCases.filter { !isCustom || paths[$0] != nil }
-    let lines = kinds.map { "'\(PAMFix.line($0))'" }.joined(separator: " ")
     let own = isCustom ? profile : "custom/latchkey"
-    let write = "printf '%s\\n' \(lines) | sudo tee -a /etc/authselect/\(own)/postlogin >/dev/null"
-    let command =
+    let file = "/etc/authselect/\(own)/postlogin"
+    let write: ShellCommand = "printf '%s\\n' \(words: kinds.map(PAMFix.line)) | sudo tee -a \(file) >/dev/null"
+    let selected = [own] + words.dropFirst()
+    let command: ShellCommand =
       isCustom
-      ? "\(write) && sudo authselect apply-changes"
-      : "sudo authselect create-profile latchkey -b \(profile) && \(write) && sudo authselect select "
-        + ([own] + words.dropFirst()).joined(separator: " ")
+      ? "\(part: write) && sudo authselect apply-changes"
+      : """
+      sudo authselect create-profile latchkey -b \(profile) && \(part: write) \
+      && sudo authselect select \(words: selected)
+      """
     return [Candidate(command: command, outcome: appending(paths).outcome)]
   }
 
@@ -133,20 +137,21 @@ struct PAMFix {
     guard let found = PAMStack.path(of: name, in: root), case .text(let text) = root.content(found) else { return [] }
     // Those of packages are not to be changed: libpam takes the administrator's file before them.
     let path = "/etc/pam.d/\(name)"
-    let copy = found == path ? "" : "sudo cp \(found) \(path) && "
+    let copy: ShellCommand = found == path ? "" : "sudo cp \(found) \(path) && "
     let base = found == path ? root : root.changing(path, to: text)
     let there = PAMFix(root: base)
     let paths = Dictionary(uniqueKeysWithValues: kinds.map { ($0, path) })
     let simple = there.appending(paths)
     // `include` lets what is taken in end the whole stack; `substack` does not.
     let names = PAMStack.Kind.allCases.filter(kinds.contains).map(\.rawValue).joined(separator: "|")
-    let bounded = "sudo sed -i -E 's/^(-?(\(names))[[:space:]]+)include/\\1substack/' \(path)"
+    let script = "s/^(-?(\(names))[[:space:]]+)include/\\1substack/"
+    let bounded: ShellCommand = "sudo sed -i -E \(script) \(path)"
     let changed = base.changing(path, to: PAMFix.bounding(text, kinds))
     let behind = PAMFix(root: changed).appending(paths)
     return [
-      Candidate(command: copy + simple.command, outcome: simple.outcome),
-      Candidate(command: copy + bounded, outcome: changed),
-      Candidate(command: "\(copy)\(bounded) && \(behind.command)", outcome: behind.outcome),
+      Candidate(command: "\(part: copy)\(part: simple.command)", outcome: simple.outcome),
+      Candidate(command: "\(part: copy)\(part: bounded)", outcome: changed),
+      Candidate(command: "\(part: copy)\(part: bounded) && \(part: behind.command)", outcome: behind.outcome),
     ]
   }
 
@@ -174,16 +179,17 @@ struct PAMFix {
   /// Lines at the ends of files: last of their kind, whatever stands between.
   private func appending(_ paths: [PAMStack.Kind: String]) -> Candidate {
     var outcome = root
-    var commands: [String] = []
+    var command: ShellCommand = ""
     for path in Set(paths.values).sorted() {
       let lines = PAMStack.Kind.allCases.filter { paths[$0] == path }.map(PAMFix.line)
       var text = ""
       if case .text(let present) = root.content(path) { text = present }
       let isCut = !text.isEmpty && !text.hasSuffix("\n")
       outcome = outcome.changing(path, to: text + (isCut ? "\n" : "") + lines.map { $0 + "\n" }.joined())
-      let words = (isCut ? ["''"] : []) + lines.map { "'\($0)'" }
-      commands.append("printf '%s\\n' \(words.joined(separator: " ")) | sudo tee -a \(path) >/dev/null")
+      let words = (isCut ? [""] : []) + lines
+      let next: ShellCommand = "printf '%s\\n' \(words: words) | sudo tee -a \(path) >/dev/null"
+      command = command == "" ? next : "\(part: command) && \(part: next)"
     }
-    return Candidate(command: commands.joined(separator: " && "), outcome: outcome)
+    return Candidate(command: command, outcome: outcome)
   }
 }

@@ -79,7 +79,7 @@ extension SystemRoot {
   /// The command that installs what asks for a finger; nil where the packages' names are not known.
   public var fingerPackages: String? {
     guard case .command(let command)? = installingFingerPackages else { return nil }
-    return command
+    return command.line
   }
 
   /// Whether the administrator has something else than fprintd ask for a finger.

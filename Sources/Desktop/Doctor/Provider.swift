@@ -1,4 +1,5 @@
 import LatchkeyGettext
+import LatchkeyText
 
 /// Another program that can keep the session's secrets, and how it comes to do that.
 package struct Provider: Sendable {
@@ -64,7 +65,7 @@ package struct Provider: Sendable {
 
   /// The fix that makes Latchkey the only provider. One command serves for all of them, because a person with two providers
   /// is asked twice.
-  static func fix(_ root: SystemRoot) -> Finding.Fix { .command(takeOver(root)) }
+  static func fix(_ root: SystemRoot) -> Finding.Fix { .command(ShellCommand(line: takeOver(root))) }
 
   static func takeOver(_ root: SystemRoot) -> String {
     let machine = MachineSwitch(root: root)

@@ -76,6 +76,22 @@ public struct SystemRoot: Sendable {
     return try? file.status()
   }
 
+  /// The status of what is there itself, where it is a link that of the link; nil if it is missing or cannot be looked at.
+  func ownStatus(_ path: String) -> stat? {
+    guard let file = try? open(path, flags: linux_open_path | O_NOFOLLOW) else { return nil }
+    return try? file.status()
+  }
+
+  /// A name that nothing has yet: this one, or this one with a number.
+  func freeName(_ path: String) -> String {
+    var (free, number) = (path, 1)
+    while ownStatus(free) != nil {
+      number += 1
+      free = "\(path).\(number)"
+    }
+    return free
+  }
+
   /// How many bytes the file system of a path has left for its user; nil if the path is missing or cannot be looked at.
   func freeSpace(_ path: String) -> Int? {
     guard let file = try? open(path, flags: linux_open_path) else { return nil }

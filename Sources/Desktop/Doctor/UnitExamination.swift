@@ -1,4 +1,5 @@
 import LatchkeyGettext
+import LatchkeyText
 
 /// Looks at the units: whether what starts the vault's programs is there, enabled and running.
 struct UnitExamination {
@@ -41,12 +42,15 @@ struct UnitExamination {
     }
     let machine = MachineSwitch(root: root)
     if !isOwn && machine.isMaskedWithRecord {
-      return Finding(id, .broken, translated("masked by \(path) for all users"), fix: .command(machine.unmask))
+      return Finding(
+        id, .broken, translated("masked by \(path) for all users"), fix: .command(ShellCommand(line: machine.unmask)))
     }
     return Finding(
       id, .broken, translated("masked by \(path)"),
       fix: .command(
-        (isOwn ? "rm" : "sudo rm") + " \(path) && systemctl --user daemon-reload && systemctl --user start \(unit)"))
+        isOwn
+          ? "rm \(path) && systemctl --user daemon-reload && systemctl --user start \(unit)"
+          : "sudo rm \(path) && systemctl --user daemon-reload && systemctl --user start \(unit)"))
   }
 
   private func off(_ id: String, _ path: String, isOwn: Bool) -> Finding {

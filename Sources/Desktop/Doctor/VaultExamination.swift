@@ -1,6 +1,7 @@
 import Glibc
 import LatchkeyGettext
 import LatchkeyKeybag
+import LatchkeyText
 
 /// Looks at the vault itself: what it says is wrong, its device key, and the folders that it is in.
 struct VaultExamination {
@@ -95,8 +96,8 @@ struct VaultExamination {
     switch damage {
     case .file:
       let path = "\(vault)/device.key"
-      let command =
-        "mv -n \(VaultExamination.quoted(path)) \(VaultExamination.quoted(path + ".damaged")) && \(again)"
+      let move: ShellCommand = "mv -nT \(path) \(root.freeName(path + ".damaged"))"
+      let command = "\(move.line) && \(again)"
       restoring = translated("Put \(vault)/device.key back from a copy of the vault's folder, then run '\(again)'.")
       renewing = translated("Without a copy, these secrets are lost. To create a new key: \(command)")
     case .service, .user:
@@ -192,33 +193,44 @@ struct VaultExamination {
     if home.st_uid != facts.uid {
       return Finding(
         id, .broken, translated("\(facts.home) belongs to somebody else"),
-        fix: .command("sudo chown \(facts.uid) \(VaultExamination.quoted(facts.home))"))
+        fix: .advice(translated("Ask an administrator to make you its owner.")))
     }
     if home.st_mode & 0o022 != 0 {
       return Finding(
         id, .broken, translated("other users can write to \(facts.home), and so can replace your vault"),
-        fix: .command("chmod go-w \(VaultExamination.quoted(facts.home))"))
+        fix: .command("chmod go-w \(facts.home)"))
     }
     guard let vault = root.status(path) else { return .ok(id, translated("there is no vault yet")) }
     if vault.st_uid != facts.uid {
+      let place = foreign ?? path
       return Finding(
-        id, .broken, translated("\(path) belongs to somebody else"),
-        fix: .command("sudo chown -R \(facts.uid) \(VaultExamination.quoted(path))"))
+        id, .broken, translated("\(place) belongs to somebody else, or leads to what does"),
+        fix: .command("mv -nT \(place) \(root.freeName(place + ".foreign"))"), remark: VaultExamination.putBack)
     }
     if vault.st_mode & 0o077 != 0 {
       return Finding(
         id, .warning, translated("other users can read \(path)"),
-        fix: .command("chmod 700 \(VaultExamination.quoted(path))"))
+        fix: .command("chmod 700 \(path)"))
     }
     return .ok(id, translated("\(path) is yours alone"))
   }
 
-  /// A word of a shell's command line.
-  static func quoted(_ path: String) -> String {
-    let isPlain = path.unicodeScalars.allSatisfy {
-      $0.properties.isAlphabetic || "/._-0123456789".unicodeScalars.contains($0)
+  /// The first place below the home, on the way to the vault's folder, that is not the person's own, or that is a link. The folder
+  /// above it is the person's, who can put it aside.
+  private var foreign: String? {
+    var place = facts.home
+    for name in [".local", "share", "latchkey"] {
+      place += "/\(name)"
+      guard let status = root.ownStatus(place) else { return nil }
+      if status.st_uid != facts.uid || status.st_mode & S_IFMT == S_IFLNK { return place }
     }
-    return isPlain
-      ? path : "'" + path.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''") + "'"
+    return nil
+  }
+
+  /// What a person does who wants back what was put aside. A command of root's on a path below a home would follow the links that
+  /// the home's programs put there.
+  static var putBack: String {
+    translated(
+      "The command deletes nothing. If an administrator put this there for you, ask for a copy that belongs to you.")
   }
 }

@@ -1,6 +1,7 @@
 import Glibc
 import LatchkeyGettext
 import LatchkeyKeybag
+import LatchkeyText
 
 /// Looks at the vault's files: whether they are there and can be used. It reads no secret: the keybag has wrapped keys only, and
 /// of the database its first bytes are enough.
@@ -12,6 +13,8 @@ struct VaultFilesExamination {
     case usable
     case missing
     case unreadable
+    /// A link, or somebody else's.
+    case foreign
     case damaged
     case newer
   }
@@ -53,7 +56,7 @@ struct VaultFilesExamination {
       fix: .advice(
         translated(
           """
-          Give it a password with 'sudo passwd \(name)', or turn Latchkey off for it with 'systemctl --user mask \
+          Give it a password with 'sudo passwd \(ShellCommand.quoted(name))', or turn Latchkey off for it with 'systemctl --user mask \
           latchkeyd.socket latchkeyd.service'.
           """)))
   }
@@ -87,6 +90,7 @@ struct VaultFilesExamination {
         translated("keybag was written by a newer version of Latchkey"),
         translated("Install that version again, or put back the vault's folder from a backup of the disk."))
     case .unreadable: return unreadable("keybag")
+    case .foreign: return foreign("keybag")
     case .missing, .damaged:
       if copy == .usable {
         return Finding(
@@ -108,6 +112,7 @@ struct VaultFilesExamination {
     switch database {
     case .usable, .newer: return nil
     case .unreadable: return unreadable("vault.db")
+    case .foreign: return foreign("vault.db")
     case .missing, .damaged:
       guard hasNoGeneration else {
         return Finding(
@@ -130,10 +135,19 @@ struct VaultFilesExamination {
   }
 
   private func unreadable(_ name: String) -> Finding {
-    let path = VaultExamination.quoted("\(folder)/\(name)")
+    let path = "\(folder)/\(name)"
     return Finding(
-      Self.id, .broken, translated("\(name) cannot be read, or belongs to somebody else"),
-      fix: .command("sudo chown \(facts.uid) \(path) && sudo chmod 600 \(path) && latchkey lock && latchkey unlock"))
+      Self.id, .broken, translated("\(name) cannot be read"),
+      fix: .command("chmod 600 \(path) && latchkey lock && latchkey unlock"))
+  }
+
+  /// No command of root's gives it to the person: a program of the session can put a link in its place in between.
+  private func foreign(_ name: String) -> Finding {
+    let path = "\(folder)/\(name)"
+    return Finding(
+      Self.id, .broken, translated("\(name) is a link, or belongs to somebody else"),
+      fix: .command("mv -nT \(path) \(root.freeName(path + ".foreign")) && latchkey lock && latchkey unlock"),
+      remark: VaultExamination.putBack)
   }
 
   // MARK: - files
@@ -156,9 +170,10 @@ struct VaultFilesExamination {
 
   private func state(_ name: String, count: Int, _ judge: ([UInt8]) -> State) -> State {
     let path = "\(folder)/\(name)"
-    guard let status = root.status(path) else { return .missing }
+    guard let status = root.ownStatus(path) else { return .missing }
+    guard status.st_uid == facts.uid, status.st_mode & S_IFMT != S_IFLNK else { return .foreign }
     guard status.st_mode & S_IFMT == S_IFREG else { return .damaged }
-    guard status.st_uid == facts.uid, let bytes = root.bytes(path, count: count) else { return .unreadable }
+    guard let bytes = root.bytes(path, count: count) else { return .unreadable }
     return judge(bytes)
   }
 }

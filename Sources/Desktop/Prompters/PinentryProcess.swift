@@ -7,7 +7,10 @@ import LatchkeySystemd
 final class PinentryProcess {
   /// 0 once it is reaped.
   private var process: pid_t = 0
+  /// Where its commands go. Not a pipe: a write to a pinentry that is gone must not be a signal.
   private let socket: FileDescriptor
+  /// Where its answers come from. Not a socket: what was in the buffer of one cannot be overwritten.
+  private let answers: FileDescriptor
   private let reader: AssuanReader
   private let deadline: PromptDeadline
   private var source: EventSource?
@@ -20,16 +23,18 @@ final class PinentryProcess {
   init?(without hidden: Set<String>, deadline: PromptDeadline) {
     var ends: [Int32] = [-1, -1]
     guard let reader = try? AssuanReader(),
-      // Not pipes: a write to a pinentry that is gone must not be a signal.
       socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0, &ends) == 0
     else { return nil }
-    let theirs = FileDescriptor(owning: ends[1])
+    let commands = FileDescriptor(owning: ends[1])
     socket = FileDescriptor(owning: ends[0])
     self.reader = reader
     self.deadline = deadline
-    guard let process = PinentryProcess.spawn(theirs.number, without: hidden) else { return nil }
+    var process: pid_t?
+    let pipe = try? FileDescriptor.pipeOfOnePage { process = Self.spawn(commands.number, $0, without: hidden) }
+    guard let pipe, let process else { return nil }
+    answers = pipe
     self.process = process
-    source = try? deadline.loop.addIO(fd: socket.number, events: .readable) { [weak self] _ in self?.hasInput = true }
+    source = try? deadline.loop.addIO(fd: answers.number, events: .readable) { [weak self] _ in self?.hasInput = true }
   }
 
   deinit { stop() }
@@ -40,13 +45,15 @@ final class PinentryProcess {
   func response(atMost limit: Duration? = PromptDeadline.programLimit) -> Assuan.End? {
     while true {
       while let end = reader.next() {
+        // It waits now, and writes nothing before it is told something.
+        answers.overwritePipe()
         guard end == .asksQuality else { return end }
         sendQuality()
       }
       hasInput = false
       guard deadline.wait(atMost: limit, until: { hasInput }) else { return nil }
-      let number = socket.number
-      let count = reader.fill { recv(number, $0.baseAddress, $0.count, Int32(MSG_DONTWAIT)) }
+      let number = answers.number
+      let count = reader.fill { read(number, $0.baseAddress, $0.count) }
       guard count > 0 || (count < 0 && (errno == EAGAIN || errno == EINTR)) else { return nil }
     }
   }
@@ -98,9 +105,17 @@ final class PinentryProcess {
     kill(process, SIGKILL)
     while waitpid(process, nil, 0) < 0, errno == EINTR {}
     process = 0
+    // An answer may have come that nobody waits for any more.
+    if let rest = try? SecureBytes(count: Assuan.lineLimit) { drain(into: rest) }
+    answers.overwritePipe()
   }
 
-  private static func spawn(_ socket: Int32, without hidden: Set<String>) -> pid_t? {
+  private func drain(into memory: consuming SecureBytes) {
+    let number = answers.number
+    while memory.withUnsafeMutableBytes({ read(number, $0.baseAddress, $0.count) }) > 0 {}
+  }
+
+  private static func spawn(_ commands: Int32, _ answers: Int32, without hidden: Set<String>) -> pid_t? {
     var actions = posix_spawn_file_actions_t()
     var attributes = posix_spawnattr_t()
     posix_spawn_file_actions_init(&actions)
@@ -109,8 +124,8 @@ final class PinentryProcess {
       posix_spawn_file_actions_destroy(&actions)
       posix_spawnattr_destroy(&attributes)
     }
-    posix_spawn_file_actions_adddup2(&actions, socket, STDIN_FILENO)
-    posix_spawn_file_actions_adddup2(&actions, socket, STDOUT_FILENO)
+    posix_spawn_file_actions_adddup2(&actions, commands, STDIN_FILENO)
+    posix_spawn_file_actions_adddup2(&actions, answers, STDOUT_FILENO)
     posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0)
     // The loop has signals blocked, which would be so in the child.
     var none = sigset_t()

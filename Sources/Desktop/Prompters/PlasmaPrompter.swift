@@ -143,7 +143,10 @@ final class PlasmaPrompter: Prompter {
         let room = UnsafeMutableRawBufferPointer(rebasing: bytes[start...])
         return Glibc.read(descriptor.number, room.baseAddress, room.count)
       }
-      if count == 0 { return try? bytes.prefix(filled) }
+      if count == 0 {
+        descriptor.overwritePipe()
+        return try? bytes.prefix(filled)
+      }
       if count > 0 { filled += count } else if errno != EINTR && errno != EAGAIN { return nil }
     }
     return nil

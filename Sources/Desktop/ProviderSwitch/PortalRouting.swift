@@ -1,5 +1,6 @@
 import LatchkeyDoctor
 import LatchkeyGettext
+import LatchkeyText
 
 /// Which backend gives sandboxed applications their secret: what portals.conf of each desktop says, and what there is without.
 struct PortalRouting {
@@ -78,7 +79,7 @@ struct PortalRouting {
         translated(
           """
           \(path) would be copied to where every user can read it. For that, it has to be root's own file, no \
-          link, readable by all, in folders that nobody else can change. Look at it with 'ls -l \(path)'.
+          link, readable by all, in folders that nobody else can change. Look at it with 'ls -l \(ShellCommand.quoted(path))'.
           """))
       return false
     }

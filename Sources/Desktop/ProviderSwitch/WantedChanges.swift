@@ -2,6 +2,7 @@ import Glibc
 import LatchkeyDoctor
 import LatchkeyGettext
 import LatchkeyPosix
+import LatchkeyText
 
 /// Finds what starts other providers of secrets, and collects the changes that keep each from doing so.
 struct WantedChanges {
@@ -60,7 +61,8 @@ struct WantedChanges {
       let own = "\(scope.units)/\(unit)"
       if let mask = system.mask(unit), !returning.contains(mask) {
         let machine = MachineSwitch(root: root)
-        let command = scope != .allUsers && machine.isMaskedWithRecord ? machine.unmask : "sudo rm \(mask)"
+        let removal: ShellCommand = "sudo rm \(mask)"
+        let command = scope != .allUsers && machine.isMaskedWithRecord ? machine.unmask : removal.line
         obstacles.append(
           scope == .allUsers
             ? translated("you turned Latchkey off for all users (\(mask) masks \(unit)). To allow it: \(command)")
@@ -337,7 +339,7 @@ struct WantedChanges {
         translated(
           """
           not only root can change what \(place) is, so \(path) is not written as root. Look at it with 'ls -ld \
-          \(place)': it has to be root's own folder, no link, and closed to others with 'sudo chmod go-w'.
+          \(ShellCommand.quoted(place))': it has to be root's own folder, no link, and closed to others with 'sudo chmod go-w'.
           """))
       return nil
     }

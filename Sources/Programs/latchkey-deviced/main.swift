@@ -23,6 +23,7 @@ private func serve(_ options: Options) throws -> Int32 {
   // tpm2-tss would write lines of its own; our lines report failures.
   setenv("TSS2_LOG", "all+none", 1)
   try Sodium.initialize()
+  Sodium.eraseWhenEnded()
   let loop = try EventLoop()
   var seals: [any DeviceSeal] = [HostSeal()]
   if let tcti = options.tcti { seals.insert(TPMSeal(tcti: tcti, timeout: options.timeout), at: 0) }

@@ -89,6 +89,7 @@ private func serve(_ options: Options) throws {
   umask(0o077)
   try Sodium.initialize()
   try Gcrypt.initialize()
+  Sodium.eraseWhenEnded(and: Gcrypt.eraseAll)
   let loop = try EventLoop()
   let deadline = PromptDeadline(loop: loop, limit: personLimit)
   let signals = try [SIGTERM, SIGINT, SIGHUP].map { try loop.addSignal($0) { deadline.giveUp() } }

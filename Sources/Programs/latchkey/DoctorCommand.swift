@@ -88,7 +88,8 @@ struct DoctorCommand: ParsableCommand {
         finding.condition.rawValue.filling(column: stateWidth)
           + finding.id.filling(column: idWidth) + finding.found)
       switch finding.fix {
-      case .command(let line):
+      case .command(let command):
+        let line = command.line
         guard commands.insert(line).inserted else {
           lines.append("  " + translated("fix: as above"))
           continue

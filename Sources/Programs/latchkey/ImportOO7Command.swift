@@ -2,6 +2,7 @@ import ArgumentParser
 import LatchkeyForeignKeyrings
 import LatchkeyGettext
 import LatchkeySodium
+import LatchkeyText
 
 /// `latchkey import oo7`
 struct ImportOO7Command: ParsableCommand {
@@ -64,12 +65,12 @@ struct ImportOO7Command: ParsableCommand {
           ? translated(
             """
             the vault has no item with the attribute app_id=\(app), so nothing was imported.
-            Import the keyrings of your session first. 'latchkey find app_id=\(app)' shows what there is.
+            Import the keyrings of your session first. 'latchkey find app_id=\(ShellCommand.quoted(app))' shows what there is.
             """)
           : translated(
             """
             the vault has several items with the attribute app_id=\(app), so nothing was imported.
-            Import the keyrings of your session first. 'latchkey find app_id=\(app)' shows what there is.
+            Import the keyrings of your session first. 'latchkey find app_id=\(ShellCommand.quoted(app))' shows what there is.
             """))
     }
     let channel = try vault.openChannel()

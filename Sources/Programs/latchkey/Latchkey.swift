@@ -1,6 +1,7 @@
 import ArgumentParser
 import Glibc
 import LatchkeyControl
+import LatchkeyGcrypt
 import LatchkeyGettext
 import LatchkeyKeybag
 import LatchkeyPosix
@@ -41,7 +42,7 @@ struct Latchkey: ParsableCommand {
   /// one may be a secret, in the wrong place.
   static func main() {
     // A person may end it while it has a secret or a passphrase.
-    Sodium.eraseWhenEnded()
+    Sodium.eraseWhenEnded(and: Gcrypt.eraseAll)
     // JSON and completions are for programs: the same in every language.
     let isForPrograms = CommandLine.arguments.contains { $0 == "--json" || $0 == "--generate-completion-script" }
     if !isForPrograms { Language.begin() }

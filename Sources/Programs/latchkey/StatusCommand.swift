@@ -3,6 +3,7 @@ import Glibc
 import LatchkeyControl
 import LatchkeyGettext
 import LatchkeyPosix
+import LatchkeyText
 
 /// `latchkey status`
 struct StatusCommand: ParsableCommand {
@@ -229,7 +230,7 @@ struct StatusCommand: ParsableCommand {
     SessionQuestions.lockedAccount.map { name in
       translated(
         """
-        this account has no password, which a vault needs: give it one with 'sudo passwd \(name)', or turn Latchkey off for it \
+        this account has no password, which a vault needs: give it one with 'sudo passwd \(ShellCommand.quoted(name))', or turn Latchkey off for it \
         with 'systemctl --user mask latchkeyd.socket latchkeyd.service'
         """)
     }

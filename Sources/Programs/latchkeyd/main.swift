@@ -47,6 +47,7 @@ private func serve(_ options: Options) throws -> Int32 {
   umask(0o077)
   try Sodium.initialize()
   try Gcrypt.initialize()
+  Sodium.eraseWhenEnded(and: Gcrypt.eraseAll)
   let loop = try EventLoop()
   let limit = TurnLimit(turn: { loop.turn }, others: loop.descriptor)
   let vault = Vault(

@@ -19,6 +19,10 @@ public enum Gcrypt {
     try start.get()
   }
 
+  /// Erases every secret number and key, in use or not: for a process about to end. Safe in a signal handler, and harmless before
+  /// ``initialize()``.
+  public static let eraseAll: @convention(c) () -> Void = { latchkey_gcry_end_secmem() }
+
   /// Evaluated once, by the first caller.
   private static let start: Result<Void, GcryptError> = {
     // 1.10 is what Debian 12 ships, and the first release we tested. The call is also what starts the library.

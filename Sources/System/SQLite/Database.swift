@@ -7,6 +7,8 @@ import Glibc
 /// file meanwhile (exclusive mode); deleted content is overwritten with zeros.
 public final class Database {
   let handle: OpaquePointer
+  /// How many ``workPiece``s of its virtual machine's operations the present statement took.
+  private var work: Int64 = 0
   /// By where their text lies: a literal's does not move.
   private var statements: [UnsafePointer<UInt8>: Statement] = [:]
 
@@ -51,6 +53,11 @@ public final class Database {
     _ = sqlite_run_no_triggers(handle)
     _ = sqlite_ask_no_views(handle)
     leaveAlone()
+    let look: @convention(c) (UnsafeMutableRawPointer?) -> Int32 = { database in
+      guard let database else { return 0 }
+      return Unmanaged<Database>.fromOpaque(database).takeUnretainedValue().isEndless ? 1 : 0
+    }
+    sqlite3_progress_handler(handle, Int32(Database.workPiece), look, Unmanaged.passUnretained(self).toOpaque())
     try execute("PRAGMA locking_mode = EXCLUSIVE")
     try execute("PRAGMA secure_delete = ON")
     try execute("PRAGMA foreign_keys = ON")
@@ -67,7 +74,22 @@ public final class Database {
     }
   }
 
+  private static let workPiece: Int64 = 4096
+  /// The operations that any statement may take, those for each byte of the file, and the bytes of a file that count: a file can
+  /// claim any size without having it.
+  private static let workLimit: (base: Int64, perByte: Int64, bytes: Int64) = (1 << 24, 16, 1 << 28)
+
+  /// Whether the present statement takes more than a database of this size can need. In a tree whose pages lead to the same page
+  /// many times, a few pages have more rows than any statement comes to the end of. SQLite then says that it was interrupted.
+  private var isEndless: Bool {
+    work += 1
+    let (base, perByte, bytes) = Database.workLimit
+    guard work * Database.workPiece > base, let size = fileSize else { return false }
+    return work * Database.workPiece > base + perByte * min(size, bytes)
+  }
+
   deinit {
+    sqlite3_progress_handler(handle, 0, nil, nil)
     statements.removeAll()
     sqlite3_close_v2(handle)
   }
@@ -116,11 +138,13 @@ public final class Database {
 
   /// Runs statements that take no values and give no rows.
   public func execute(_ sql: String) throws(SQLiteError) {
+    work = 0
     guard sqlite3_exec(handle, sql, nil, nil, nil) == SQLITE_OK else { throw error }
   }
 
   /// The prepared statement of `sql`, made once. Values are bound, never written into the text.
   public func statement(_ sql: StaticString) throws(SQLiteError) -> Statement {
+    work = 0
     if let ready = statements[sql.utf8Start], !ready.isBusy { return ready }
     var prepared: OpaquePointer?
     let status = sql.utf8Start.withMemoryRebound(to: CChar.self, capacity: sql.utf8CodeUnitCount + 1) {

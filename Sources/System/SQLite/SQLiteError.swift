@@ -30,7 +30,8 @@ public struct SQLiteError: Error, Equatable, Sendable {
     case SQLITE_IOERR where code == Int32(sqlite_short_read): .damaged
     case SQLITE_BUSY, SQLITE_LOCKED: .busy
     case SQLITE_FULL: .full
-    case SQLITE_CORRUPT, SQLITE_NOTADB: .damaged
+    // A statement of ours is only interrupted where it has no end (``Database``).
+    case SQLITE_CORRUPT, SQLITE_NOTADB, SQLITE_INTERRUPT: .damaged
     case SQLITE_CONSTRAINT: .constraint
     case SQLITE_CANTOPEN, SQLITE_IOERR, SQLITE_READONLY, SQLITE_PERM: .inaccessible
     default: .other

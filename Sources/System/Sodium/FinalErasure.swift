@@ -1,4 +1,5 @@
 import Glibc
+import Synchronization
 
 /// Erases secrets before a signal ends the process: no `deinit` runs then, and the kernel keeps what is in freed pages.
 ///
@@ -6,13 +7,25 @@ import Glibc
 /// secrets on one thread.
 enum FinalErasure {
   private static let signals = [
-    SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGALRM, SIGXCPU, SIGUSR1, SIGUSR2, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV,
-    SIGSYS, SIGTRAP, SIGXFSZ, SIGIO, SIGPROF, SIGVTALRM, SIGPWR, SIGSTKFLT,
+    SIGHUP, SIGINT, SIGTERM, SIGALRM, SIGXCPU, SIGUSR1, SIGUSR2, SIGSYS, SIGXFSZ, SIGIO, SIGPROF, SIGVTALRM, SIGPWR,
+    SIGSTKFLT,
   ]
+  /// The signals of a fault, and SIGQUIT. Swift's runtime may handle these: it then has another process read this one's memory
+  /// for a list of callers, and erases nothing.
+  private static let faults = [SIGQUIT, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGTRAP]
+
+  /// What else is to be erased: a function of C's, or 0.
+  private static let others = Atomic<UInt>(0)
+  private static let isBegun = Atomic<Bool>(false)
+
+  /// Enough for the handler. A recursion without end leaves no room on the usual stack.
+  private static let stackSize = 65536
 
   private static let endAfterErasing: @convention(c) (Int32) -> Void = { signal in
     // SIGKILL may follow: first what is small, and is the password and the keys.
     SecureMemory.eraseAll()
+    let function = FinalErasure.others.load(ordering: .relaxed)
+    if function != 0 { unsafeBitCast(function, to: (@convention(c) () -> Void).self)() }
     WorkingMemory.erase()
     // The signal is blocked here, and ends the process when this returns.
     Glibc.signal(signal, SIG_DFL)
@@ -20,19 +33,42 @@ enum FinalErasure {
   }
 
   /// Has every signal that ends the process as things are, and that nobody handles, erase first.
-  static func begin() {
+  ///
+  /// - Parameter others: erases what other libraries have of secrets. It runs in a signal handler.
+  static func begin(and others: (@convention(c) () -> Void)?) {
     // Initialized here, and not in a handler, which may have interrupted that.
     SecureMemory.prepareErasure()
     WorkingMemory.prepareErasure()
-    for signal in signals + Array(__libc_current_sigrtmin()...__libc_current_sigrtmax()) {
+    if let others { FinalErasure.others.store(unsafeBitCast(others, to: UInt.self), ordering: .relaxed) }
+    let isFirst = !isBegun.exchange(true, ordering: .relaxed)
+    if isFirst { makeStack() }
+    for signal in faults { erase(at: signal, evenHandled: isFirst) }
+    for signal in signals + Array(__libc_current_sigrtmin()...__libc_current_sigrtmax()) { erase(at: signal) }
+  }
+
+  private static func erase(at signal: Int32, evenHandled: Bool = false) {
+    if !evenHandled {
       var present = sigaction()
       guard sigaction(signal, nil, &present) == 0, present.sa_flags & SA_SIGINFO == 0,
         unsafeBitCast(present.__sigaction_handler.sa_handler, to: Int.self) == 0  // SIG_DFL
-      else { continue }
-      var erasing = sigaction()
-      erasing.__sigaction_handler.sa_handler = endAfterErasing
-      sigfillset(&erasing.sa_mask)
-      sigaction(signal, &erasing, nil)
+      else { return }
     }
+    var erasing = sigaction()
+    erasing.__sigaction_handler.sa_handler = endAfterErasing
+    erasing.sa_flags = SA_ONSTACK
+    sigfillset(&erasing.sa_mask)
+    sigaction(signal, &erasing, nil)
+  }
+
+  /// Gives the handler a stack of its own, on this thread.
+  private static func makeStack() {
+    guard
+      let memory = mmap(
+        nil, stackSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0),
+      memory != UnsafeMutableRawPointer(bitPattern: -1)
+    else { return }
+    var stack = stack_t()
+    (stack.ss_sp, stack.ss_size) = (memory, stackSize)
+    sigaltstack(&stack, nil)
   }
 }

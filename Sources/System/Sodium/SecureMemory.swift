@@ -70,38 +70,89 @@ enum SecureMemory {
     let size = Atomic<Int>(0)
   }
 
-  /// The slabs, and as many larger secrets as a program that derives keys ever has, many times over.
-  private static let places = InlineArray<64, Place> { _ in Place() }
+  /// A piece of the list of all allocations. Pieces are added where all before them are full, and stay.
+  private struct Places: ~Copyable {
+    let places = InlineArray<64, Place> { _ in Place() }
+    /// The next piece, or 0.
+    let next = Atomic<UInt>(0)
+
+    /// The next piece; nil behind the last one.
+    var following: UnsafeMutablePointer<Places>? {
+      UnsafeMutablePointer(bitPattern: next.load(ordering: .sequentiallyConsistent))
+    }
+  }
+
+  /// The first piece. Nothing is ever taken off this list, so that a signal may walk it at any moment.
+  private static let first: PlacesAddress = {
+    let pointer = UnsafeMutablePointer<Places>.allocate(capacity: 1)
+    pointer.initialize(to: Places())
+    return PlacesAddress(pointer: pointer)
+  }()
+
+  /// Everything behind the pointer is atomic.
+  private struct PlacesAddress: @unchecked Sendable {
+    let pointer: UnsafeMutablePointer<Places>
+  }
 
   private static func note(_ base: UnsafeMutableRawPointer, size: Int) {
-    for index in places.indices {
-      guard places[index].start.compareExchange(expected: 0, desired: 1, ordering: .relaxed).exchanged else { continue }
-      places[index].size.store(size, ordering: .relaxed)
-      places[index].start.store(UInt(bitPattern: base), ordering: .sequentiallyConsistent)
-      return
+    var piece = first.pointer
+    while !note(base, size: size, in: piece) { piece = piece.pointee.following ?? add(behind: piece) }
+  }
+
+  private static func note(
+    _ base: UnsafeMutableRawPointer, size: Int, in piece: UnsafeMutablePointer<Places>
+  ) -> Bool {
+    for index in piece.pointee.places.indices where piece.pointee.places[index].start.load(ordering: .relaxed) == 0 {
+      guard
+        piece.pointee.places[index].start.compareExchange(expected: 0, desired: 1, ordering: .relaxed).exchanged
+      else { continue }
+      piece.pointee.places[index].size.store(size, ordering: .relaxed)
+      piece.pointee.places[index].start.store(UInt(bitPattern: base), ordering: .sequentiallyConsistent)
+      return true
     }
+    return false
+  }
+
+  /// Adds a piece, unless another thread just did.
+  private static func add(behind piece: UnsafeMutablePointer<Places>) -> UnsafeMutablePointer<Places> {
+    let new = UnsafeMutablePointer<Places>.allocate(capacity: 1)
+    new.initialize(to: Places())
+    let (isAdded, other) = piece.pointee.next.compareExchange(
+      expected: 0, desired: UInt(bitPattern: new), ordering: .sequentiallyConsistent)
+    guard !isAdded, let present = UnsafeMutablePointer<Places>(bitPattern: other) else { return new }
+    new.deinitialize(count: 1)
+    new.deallocate()
+    return present
   }
 
   /// Erases what was noted, so that no moment is left in which a signal finds neither.
   private static func forget(_ base: UnsafeMutableRawPointer) {
-    for index in places.indices where places[index].start.load(ordering: .relaxed) == UInt(bitPattern: base) {
-      sodium_memzero(base, places[index].size.load(ordering: .relaxed))
-      places[index].start.store(0, ordering: .sequentiallyConsistent)
-      return
+    var piece: UnsafeMutablePointer<Places>? = first.pointer
+    while let known = piece {
+      for index in known.pointee.places.indices
+      where known.pointee.places[index].start.load(ordering: .relaxed) == UInt(bitPattern: base) {
+        sodium_memzero(base, known.pointee.places[index].size.load(ordering: .relaxed))
+        known.pointee.places[index].start.store(0, ordering: .sequentiallyConsistent)
+        return
+      }
+      piece = known.pointee.following
     }
   }
 
   /// To be called before a signal may call ``eraseAll()``.
-  static func prepareErasure() { _ = places[0].start.load(ordering: .relaxed) }
+  static func prepareErasure() { _ = first.pointer }
 
   /// Erases all allocations, in use or not. For a process about to end, because their users find zeros. Safe in a signal
   /// handler.
   static func eraseAll() {
-    for index in places.indices {
-      guard let base = UnsafeMutableRawPointer(bitPattern: places[index].start.load(ordering: .sequentiallyConsistent)),
-        places[index].start.load(ordering: .relaxed) > 1
-      else { continue }
-      sodium_memzero(base, places[index].size.load(ordering: .relaxed))
+    var piece: UnsafeMutablePointer<Places>? = first.pointer
+    while let known = piece {
+      for index in known.pointee.places.indices {
+        let start = known.pointee.places[index].start.load(ordering: .sequentiallyConsistent)
+        guard start > 1, let base = UnsafeMutableRawPointer(bitPattern: start) else { continue }
+        sodium_memzero(base, known.pointee.places[index].size.load(ordering: .relaxed))
+      }
+      piece = known.pointee.following
     }
   }
 

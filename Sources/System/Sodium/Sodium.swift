@@ -17,10 +17,14 @@ public enum Sodium {
     guard sodium_init() >= 0 else { throw .unavailable }
   }
 
-  /// From now on a signal that ends this process erases its secrets first. Signals that are ignored or handled stay so.
+  /// From now on a signal that ends this process erases its secrets first. Signals that are ignored or handled stay so, but for
+  /// those of faults at the first call: Swift's runtime may handle these.
   ///
-  /// For programs that have passwords or keys at any moment. ``PasswordHash`` calls it.
-  public static func eraseWhenEnded() { FinalErasure.begin() }
+  /// Every program of ours that has passwords or keys at any moment calls it. A program of somebody else's decides by itself what
+  /// its signals do. ``PasswordHash`` calls it.
+  ///
+  /// - Parameter others: erases the secrets of another library. It runs in a signal handler.
+  public static func eraseWhenEnded(and others: (@convention(c) () -> Void)? = nil) { FinalErasure.begin(and: others) }
 
   /// `count` bytes from the kernel's generator, for salts and identifiers. Not for keys: those are ``Key/random()``.
   public static func randomBytes(_ count: Int) -> [UInt8] {

@@ -47,7 +47,8 @@ extension Keybag.Opened {
   /// that no login has used may be a code of another factor, which PAM left in its place.
   public func mayEndOthers(now: UInt64 = Process.time) -> Bool {
     let opener = keybag.protectors[protector]
-    return opener.state != .unproven || keybag.passwordCount < 2 || now >= opener.created + Self.youth
+    return opener.state != .unproven || keybag.passwordCount < 2
+      || (now >= opener.created && now - opener.created >= Self.youth)
   }
 
   /// The keybag that `password` opens as well, unproven and in front, one generation later; nil where one that is proven

@@ -61,7 +61,6 @@ public final class AccessLog {
     do throws(VaultError) {
       try database.writing { store throws(VaultError) in
         var id = try store.lastAccessLogID()
-        guard id < Store.accessLogEnd else { throw .unavailable("vault.db: the access log has come to its end") }
         for entry in new {
           id += 1
           try store.insert(

@@ -87,7 +87,7 @@ extension Store {
 
   /// Up to `limit` rows with a number below `id`, newest first.
   func accessLog(below id: Int64, limit: Int) throws(VaultError) -> [(id: Int64, row: AccessLogRow?)] {
-    try VaultError.store { () throws(SQLiteError) in
+    let found = try VaultError.store { () throws(SQLiteError) -> [(id: Int64, row: AccessLogRow?)] in
       let statement = try database.statement(
         "SELECT id, created, entry, checksum FROM access_log WHERE id < ? ORDER BY id DESC LIMIT ?")
       defer { statement.reset() }
@@ -96,17 +96,28 @@ extension Store {
       while try statement.step() { found.append(Store.row(statement)) }
       return found
     }
+    // Otherwise who asks for the next ones below the last would never come to the end.
+    var last = id
+    for row in found {
+      guard row.id < last else { throw .damaged("vault.db: the rows of table access_log are out of order") }
+      last = row.id
+    }
+    return found
   }
 
   /// The highest number that a row of the log has, or had as far as SQLite's counter tells.
+  ///
+  /// - Throws: ``VaultError/unavailable(_:)`` at ``accessLogEnd``, where no number is left to go on with.
   func lastAccessLogID() throws(VaultError) -> Int64 {
-    try VaultError.store { () throws(SQLiteError) in
+    let last = try VaultError.store { () throws(SQLiteError) -> Int64 in
       let statement = try database.statement(
         "SELECT (SELECT seq FROM sqlite_sequence WHERE name = 'access_log'), (SELECT max(id) FROM access_log)")
       defer { statement.reset() }
       guard try statement.step() else { return 0 }
       return max(statement.integer(0), statement.integer(1), 0)
     }
+    guard last < Store.accessLogEnd else { throw .unavailable("vault.db: the access log has come to its end") }
+    return last
   }
 
   func insert(_ row: AccessLogRow) throws(VaultError) {
@@ -154,7 +165,7 @@ extension Store {
       statement.reset()
       try database.statement("DELETE FROM access_log").run()
       // A number that somebody set to the end of all numbers would leave none for later rows.
-      try database.statement("DELETE FROM sqlite_sequence WHERE name = 'access_log' AND seq > ?")
+      try database.statement("DELETE FROM sqlite_sequence WHERE name = 'access_log' AND seq >= ?")
         .bind(1, Store.accessLogEnd).run()
       return count
     }

@@ -36,9 +36,6 @@ struct HealingMerge {
   /// How many numbers are left out where it is not known which were used. Drawn each time: another healing from the same
   /// generation must not go on where the first one did.
   private static var gap: Int64 { .random(in: 1 << 20..<1 << 21) }
-  /// Numbers that no vault reaches.
-  private static let limit: Int64 = 1 << 62
-
   init(into draft: Store, from salvage: Salvage, order: Order) {
     (self.draft, self.salvage, self.order) = (draft, salvage, order)
   }
@@ -85,7 +82,9 @@ struct HealingMerge {
         }
       }
       // An index can name more than the counter does. Beyond the limit it is noise, after which no number would be left.
-      if let lost = merge.outcome.lost.filter({ $0 < Self.limit }).max() { try merge.draft.goOn(.item, after: lost) }
+      if let lost = merge.outcome.lost.filter({ $0 < Store.numberLimit }).max() {
+        try merge.draft.goOn(.item, after: lost)
+      }
     }
     self = merge
   }
@@ -99,8 +98,9 @@ struct HealingMerge {
 
   private static func leaveGap(in draft: Store, _ table: Store.Numbered) throws(VaultError) {
     let next = try draft.nextID(table)
-    // A counter has no check sum. One near its end leaves no room for a gap.
-    if next < limit { try draft.goOn(table, after: next + gap) }
+    // One near its end leaves no room for a gap.
+    let last = next + gap
+    if last < Store.numberLimit { try draft.goOn(table, after: last) }
   }
 
   // MARK: - keys
@@ -188,7 +188,7 @@ struct HealingMerge {
     let last = try draft.nextID(.item) - 1
     var candidates = salvage.named.union(try draft.items(after: 0, limit: .max))
     // Those that no index names: between the newest item of the generation and the newest that ever was.
-    if !salvage.hasAllItems, last < Self.limit {
+    if !salvage.hasAllItems, last < Store.numberLimit {
       let end = min(salvage.last(.item) ?? last + 1000, last + Self.guesses)
       if end > last { candidates.formUnion(last + 1...end) }
     }

@@ -287,7 +287,7 @@ public final class History: TighteningObserver {
   private var databaseSize: Int {
     var status = stat()
     guard stat(KeybagFile.folderPath(home: home) + "/" + KeybagFile.database, &status) == 0 else { return 0 }
-    return Int(status.st_size)
+    return min(Int(status.st_size), PastGeneration.sizeLimit)
   }
 
   /// One small piece of the work.

@@ -69,9 +69,10 @@ extension Store {
 
   /// The protection of up to `limit` items with a number above `id`.
   func protections(after id: Int64, limit: Int) throws(VaultError) -> [HistoryProtection.Row] {
-    try protections(
-      "SELECT id, uuid, passphrase, class_key FROM item WHERE id > ? ORDER BY id LIMIT ?"
-    ) { s throws(SQLiteError) in try s.bind(1, id).bind(2, Int64(limit)) }
+    try inOrder(
+      protections(
+        "SELECT id, uuid, passphrase, class_key FROM item WHERE id > ? ORDER BY id LIMIT ?"
+      ) { s throws(SQLiteError) in try s.bind(1, id).bind(2, Int64(limit)) }, after: id, by: \.id)
   }
 
   /// The protection of the item with this uuid; nil if there is none.

@@ -6,8 +6,11 @@ public struct PastGeneration: Equatable, Sendable {
   public let time: UInt64
   /// The newest key epoch at that moment.
   public let epoch: UInt32
-  /// The size of its file in bytes.
+  /// The size of its file in bytes, ``sizeLimit`` at most: a file can claim any size without having it.
   public let size: Int
+
+  /// More than SQLite's largest database has. A disk with less room than that has none for a copy.
+  static let sizeLimit = 1 << 48
 
   static let suffix = ".db"
 
@@ -15,7 +18,7 @@ public struct PastGeneration: Equatable, Sendable {
   var name: String { "\(number)-\(time)-\(epoch)\(Self.suffix)" }
 
   init(number: UInt32, time: UInt64, epoch: UInt32, size: Int) {
-    (self.number, self.time, self.epoch, self.size) = (number, time, epoch, size)
+    (self.number, self.time, self.epoch, self.size) = (number, time, epoch, min(size, Self.sizeLimit))
   }
 
   /// Reads a file's name; nil unless it is a generation's.

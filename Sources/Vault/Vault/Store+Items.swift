@@ -161,18 +161,33 @@ extension Store {
 
   /// Up to `limit` items in `form` with a number above `id`.
   func items(form: ItemRow.Form, after id: Int64, limit: Int) throws(VaultError) -> [Int64] {
-    try numbers(
+    let found = try numbers(
       "SELECT id FROM item WHERE form = ? AND form <> 0 AND id > ? ORDER BY id LIMIT ?"
     ) { s throws(SQLiteError) in
       try s.bind(1, Int64(form.rawValue)).bind(2, id).bind(3, Int64(limit))
     }
+    return try inOrder(found, after: id, by: \.self)
   }
 
   /// Up to `limit` items with a number above `id`, for a walk through all of them.
   func items(after id: Int64, limit: Int) throws(VaultError) -> [Int64] {
-    try numbers("SELECT id FROM item WHERE id > ? ORDER BY id LIMIT ?") { s throws(SQLiteError) in
+    let found = try numbers("SELECT id FROM item WHERE id > ? ORDER BY id LIMIT ?") { s throws(SQLiteError) in
       try s.bind(1, id).bind(2, Int64(limit))
     }
+    return try inOrder(found, after: id, by: \.self)
+  }
+
+  /// Rows that a walk goes on behind. SQLite reads a tree as it finds it, so a damaged one may lead back to earlier numbers, and
+  /// the walk would have no end.
+  ///
+  /// - Throws: ``VaultError/damaged(_:)`` unless each number is above the one before it, and the first above `id`.
+  func inOrder<Row>(_ rows: [Row], after id: Int64, by number: KeyPath<Row, Int64>) throws(VaultError) -> [Row] {
+    var last = id
+    for row in rows {
+      guard row[keyPath: number] > last else { throw .damaged("vault.db: the rows of table item are out of order") }
+      last = row[keyPath: number]
+    }
+    return rows
   }
 
   /// Up to `limit` items whose keys depend on the class key `classKey`, but not those that are quarantined.
@@ -324,7 +339,7 @@ extension Store {
 
   /// Up to `limit` items with a number above `id`, each with its check sum: by these, two databases are compared.
   func sums(after id: Int64, limit: Int) throws(VaultError) -> [Sum] {
-    try VaultError.store { () throws(SQLiteError) in
+    let found = try VaultError.store { () throws(SQLiteError) -> [Sum] in
       let statement = try database.statement("SELECT id, checksum FROM item WHERE id > ? ORDER BY id LIMIT ?")
       defer { statement.reset() }
       try statement.bind(1, id).bind(2, Int64(limit))
@@ -332,11 +347,12 @@ extension Store {
       while try statement.step() { found.append(Sum(item: statement.integer(0), checksum: statement.blob(1))) }
       return found
     }
+    return try inOrder(found, after: id, by: \.item)
   }
 
   /// Up to `limit` items with a number above `id`, each with its uuid, by the rows themselves.
   func uuids(after id: Int64, limit: Int) throws(VaultError) -> [(id: Int64, uuid: [UInt8])] {
-    try VaultError.store { () throws(SQLiteError) in
+    let found = try VaultError.store { () throws(SQLiteError) -> [(id: Int64, uuid: [UInt8])] in
       let statement = try database.statement("SELECT id, uuid FROM item NOT INDEXED WHERE id > ? ORDER BY id LIMIT ?")
       defer { statement.reset() }
       try statement.bind(1, id).bind(2, Int64(limit))
@@ -344,6 +360,7 @@ extension Store {
       while try statement.step() { found.append((statement.integer(0), statement.blob(1))) }
       return found
     }
+    return try inOrder(found, after: id, by: \.id)
   }
 
   /// The number of the item with this uuid; nil if there is none.
@@ -353,7 +370,10 @@ extension Store {
 
   /// How many items there are.
   func itemCount() throws(VaultError) -> Int64 {
-    try numbers("SELECT count(*) FROM item") { _ throws(SQLiteError) in }.first ?? 0
+    // Without a condition SQLite counts in one operation, which nothing ends in a damaged tree.
+    try numbers("SELECT count(*) FROM item INDEXED BY item_class_key WHERE class_key > ?") { s throws(SQLiteError) in
+      try s.bind(1, .min)
+    }.first ?? 0
   }
 
   /// SQLite's own look at the structure of the file; nil when it finds nothing wrong.

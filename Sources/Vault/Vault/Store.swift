@@ -315,13 +315,18 @@ final class Store {
     }
   }
 
+  /// Numbers that no vault reaches. As many again are left for what counts on from one below.
+  static let numberLimit: Int64 = 1 << 62
+
   /// The number for the next new row of a table with AUTOINCREMENT: never one that was used before, so that an object
   /// path never comes back for another object.
   ///
-  /// - Throws: ``VaultError/damaged(_:)`` when the counter, which has no check sum, is behind the rows that are there.
+  /// - Throws: ``VaultError/damaged(_:)`` when the counter, which has no check sum, is behind the rows that are there, or so far on
+  ///   that counting on from there could come to the end of all numbers.
   func nextID(_ table: Numbered) throws(VaultError) -> Int64 {
     let found = try rows(table.query) { s throws(VaultError) in (counter: s.integer(0), highest: s.integer(1)) }
-    guard let last = found.first, last.counter >= 0, last.counter >= last.highest, last.counter < .max else {
+    guard let last = found.first, last.counter >= 0, last.counter >= last.highest, last.counter < Store.numberLimit
+    else {
       throw .damaged("vault.db: a counter is damaged")
     }
     return last.counter + 1

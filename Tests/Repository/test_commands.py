@@ -1,0 +1,103 @@
+"""Commands that documents and programs have a person type: root touches nothing below a home, and paths are quoted.
+
+The programs of a session can put a link below the home at any moment, and a command of root's would follow it.
+"""
+
+import re
+
+import pytest
+from support.documents import DOCUMENTS, REPOSITORY, examples, name_of
+from support.manual import PAGES
+
+SOURCES = REPOSITORY / "Sources"
+# What is a person's own. `~alice` is, too.
+HOME = re.compile(r"(^|[\s\"'=:])~|\$\{?HOME\b|(^|[^\w/])/(home|root|run/user)/|(^|[\s/])\.(local|config|cache|ssh|gnupg)/")
+# Commands that run another one as the user who is named: its links lead to nothing that the user could not reach.
+AS_SOMEBODY = re.compile(r"\b(sudo|doas)( -\w+)* (-u|-iu|--user)[ =]?(?!root\b)\S+ |\brunuser (-u|-l) (?!root\b)|\bsu (- )?(?!root\b)[a-z]")
+AS_ROOT = re.compile(r"(^|[\s(;|&])(sudo|doas|pkexec|run0)\s")
+# Where a line is shown as one that root types: with root's own prompt.
+ROOTS_PROMPT = re.compile(r"^# (?=(chown|chmod|mv|cp|rm|ln|install|cat|tee|mkdir|sed|touch|find|tar|rsync)\b)")
+VARIABLE = re.compile(r"\$(\{\w+\}|\w+)")
+
+
+def parts(line):
+    """The single commands of a line, without what stands in quotes between them being split."""
+    return re.split(r"&&|\|\||;|(?<![<>&|])\|(?!\|)", re.sub(r"\s+# .*$", "", line))
+
+
+def of_root_below_a_home(line):
+    """The commands of root's in a line that touch a home."""
+    commands = [part for part in parts(line) if AS_ROOT.search(part) or ROOTS_PROMPT.search(part)]
+    return [part.strip() for part in commands if not AS_SOMEBODY.search(part) and HOME.search(part)]
+
+
+def unquoted(line):
+    """The variables of a line that a shell would split or expand: those of paths, outside of quotes."""
+    # Only named, or another program's, as sway's modifier key is.
+    if not VARIABLE.search(line) or VARIABLE.fullmatch(line) or line.startswith("bindsym "):
+        return []
+    without = re.sub(r"'[^']*'|\"(\\.|[^\"\\])*\"|\$\(id -u\)|\$\$|^\s*\w+=\S*", "", line)
+    # What pam_env or systemd expand is no shell's, and $1 to $9 are awk's or sed's.
+    return [match[0] for match in VARIABLE.finditer(without) if not match[1].isdigit()]
+
+
+def lines_of(path):
+    text = path.read_text()
+    if path in PAGES:
+        blocks = re.findall(r"^\.Bd .*\n((?:(?!\.Ed).*\n)*)", text, re.M)
+        return [line for block in blocks for line in block.splitlines()] + re.findall(r"^\.(?:Dl|D1|Ic|Ql) (.*)$", text, re.M)
+    return examples(text)
+
+
+@pytest.mark.parametrize("path", [*DOCUMENTS, *PAGES], ids=name_of)
+def test_no_documented_command_has_root_touch_a_home(path):
+    assert [one for line in lines_of(path) for one in of_root_below_a_home(line)] == []
+
+
+@pytest.mark.parametrize("path", [path for path in [*DOCUMENTS, *PAGES] if "docs" in path.parts or path.name == "README.md"], ids=name_of)
+def test_documented_commands_quote_their_variables(path):
+    assert [(line, one) for line in lines_of(path) for one in unquoted(line)] == []
+
+
+def test_the_rule_finds_such_commands():
+    for line in (
+        "sudo chown 1000 ~/.local/share/latchkey/keybag && sudo chmod 600 x", "cd / && sudo chown -R alice /home/alice/x",
+        'sudo mv "$HOME/x" /tmp', "echo x | sudo tee -a ~bob/.config/x", "# chown alice /home/alice/x",
+        "sudo -n rm .local/share/x",
+    ):  # fmt: skip
+        assert of_root_below_a_home(line), line
+    for line in ("sudo -u bob rm -r ~bob/.local/share/latchkey", "sudo rm -r /var/lib/latchkey", "mv ~/x ~/y && sudo true"):
+        assert not of_root_below_a_home(line), line
+    assert unquoted("rm $HOME/x") == ["$HOME"] and unquoted('rm "$HOME/x" \'$HOME\'') == []
+
+
+def texts():
+    """Every text of the programs that has a command of root's, with its file."""
+    for path in sorted(SOURCES.rglob("*.swift")):
+        source = re.sub(r"^\s*//.*$", "", path.read_text(), flags=re.M)
+        for text in re.findall(r'"""\n(.*?)"""|"((?:\\.|[^"\\\n])*)"', source, re.S):
+            text = next(filter(None, text), "")
+            if AS_ROOT.search(" " + text.replace("'", " ")):
+                yield path, " ".join(text.split())
+
+
+def test_commands_of_roots_in_programs_have_no_path_of_a_person():
+    found = list(texts())
+    assert len(found) > 20
+    for path, text in found:
+        assert not of_root_below_a_home(text.replace("'", " ")), (name_of(path), text)
+        for value in re.findall(r"\\\((.*?)\)", text):
+            assert not re.search(r"facts\.home|folder\)|\bhome/|vault\b", value), (name_of(path), text)
+
+
+def test_doctor_quotes_each_value_in_a_command():
+    """The type of its commands does that. A line that is put together elsewhere has no value that anybody chose."""
+    lines = [
+        (name_of(path), line.strip())
+        for path in (SOURCES / "Desktop/Doctor").glob("*.swift") for line in path.read_text().splitlines()
+        if "ShellCommand(line:" in line
+    ]
+    assert {line for _, line in lines} == {
+        "static func fix(_ root: SystemRoot) -> Finding.Fix { .command(ShellCommand(line: takeOver(root))) }",
+        'id, .broken, translated("masked by \\(path) for all users"), fix: .command(ShellCommand(line: machine.unmask)))',
+    }  # fmt: skip
