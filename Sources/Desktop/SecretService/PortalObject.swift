@@ -198,7 +198,7 @@ final class PortalObject {
   /// The application's secret, which is made at the first request. One that cannot be read now is never replaced.
   ///
   /// Other providers keep theirs in any collection, and that is where an import brings them: the portal's own goes first,
-  /// else the oldest.
+  /// else the most recently changed one.
   private func secret(of application: String) throws(VaultError) -> OpenedSecret {
     let collection = try vault.alias(PortalCollection.alias)
     let found = try vault.reader.search(.attributes([Self.applicationAttribute: application]))
