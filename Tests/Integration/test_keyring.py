@@ -136,7 +136,8 @@ tell("changed", lambda: {first}.get_password("both", "demo"))
     # Each keeps its attributes as they are.
     assert ("xdg:schema" in peer.all(item, ITEM)["Attributes"]) == (second == "generic")
     told = script(session, BOTH + f'tell("delete", lambda: {first}.delete_password("both", "demo"))')
-    assert told["delete"] is None and peer.search({"service": "both"}) == ([], [])
+    # The libsecret backend returns whether it deleted anything.
+    assert told["delete"] in (None, True) and peer.search({"service": "both"}) == ([], [])
 
 
 def test_of_several_logins_the_one_that_was_changed_last_is_found(session, peer):
