@@ -151,6 +151,18 @@ char *search(sd_bus *bus, item_name name) {
   return copy;
 }
 
+long search_all(sd_bus *bus, const char *series) {
+  sd_bus_message *call = method(bus, SERVICE_PATH, SERVICE, "SearchItems");
+  check(
+      sd_bus_message_append(call, "a{ss}", 2, "xdg:schema", "org.latchkey.Benchmark", "service", series), "SearchItems");
+  sd_bus_message *reply = answer(bus, call, "SearchItems");
+  long count = 0;
+  check(sd_bus_message_enter_container(reply, 'a', "o"), "SearchItems");
+  for (const char *path; sd_bus_message_read(reply, "o", &path) > 0;) count++;
+  sd_bus_message_unref(reply);
+  return count;
+}
+
 sd_bus_message *get_secret(sd_bus *bus, const char *item, const char *session) {
   sd_bus_message *call = method(bus, SERVICE_PATH, SERVICE, "GetSecrets");
   check(sd_bus_message_append(call, "aoo", 1, item, session), "GetSecrets");

@@ -49,6 +49,8 @@ sd_bus_message *creation(
 char *create(sd_bus *bus, const char *collection, const char *session, item_name name, int version, bool replace);
 /* SearchItems for exactly this item; the path of the first unlocked one is the caller's to free. */
 char *search(sd_bus *bus, item_name name);
+/* SearchItems for every item of the series: how many unlocked ones there are. */
+long search_all(sd_bus *bus, const char *series);
 /* GetSecrets of one item. Gives back the reply, entered up to parameters, value, content type. */
 sd_bus_message *get_secret(sd_bus *bus, const char *item, const char *session);
 /* SearchItems and GetSecrets in a plain session; the secret must be the right one. */

@@ -8,6 +8,7 @@
  *                                            beside the file FLOOR of as many pages as WAL grows by
  *   measure session REPETITIONS              OpenSession, plain and encrypted
  *   measure whole REPETITIONS ITEMS          connect, OpenSession (encrypted), SearchItems, GetSecrets
+ *   measure matches REPETITIONS ITEMS        SearchItems for what all items have
  *   measure clients CLIENTS SECONDS ITEMS    lookups of so many clients at once; prints `client` for each
  *   measure writers CLIENTS SECONDS          stores of so many clients at once; prints `client` for each
  *   measure start REPETITIONS COMMAND...     from the start of the command until the name is owned; ends it again
@@ -182,6 +183,20 @@ static void measure_whole(int repetitions, long items) {
   }
 }
 
+/* many matches */
+
+static void measure_matches(int repetitions, long items) {
+  sd_bus *bus = connect_bus();
+  for (int turn = -2; turn < repetitions; turn++) {
+    timed_ping(bus, turn >= 0);
+    int64_t start = now();
+    long found = search_all(bus, SERIES);
+    int64_t end = now();
+    if (found != items) fail("SearchItems finds not every item", EBADMSG, NULL);
+    if (turn >= 0) sample("matches", end - start);
+  }
+}
+
 /* several clients */
 
 /* Lookups, or stores where there are no `items`, from `start` to `end`. */
@@ -287,6 +302,7 @@ int main(int argc, char *argv[]) {
   else if (strcmp(operation, "write") == 0 && (argc == 4 || argc == 5)) measure_write(atoi(argv[2]), argv[3], argv[4]);
   else if (strcmp(operation, "session") == 0 && argc == 3) measure_session(atoi(argv[2]));
   else if (strcmp(operation, "whole") == 0 && argc == 4) measure_whole(atoi(argv[2]), atol(argv[3]));
+  else if (strcmp(operation, "matches") == 0 && argc == 4) measure_matches(atoi(argv[2]), atol(argv[3]));
   else if (strcmp(operation, "clients") == 0 && argc == 5)
     measure_clients(atoi(argv[2]), atol(argv[3]), atol(argv[4]));
   else if (strcmp(operation, "writers") == 0 && argc == 4) measure_clients(atoi(argv[2]), atol(argv[3]), 0);

@@ -278,7 +278,7 @@ def test_find(session, open_peer):
         "modified": open_peer.get(item, ITEM, "Modified"),
     }  # fmt: skip
     both = told(session, "find", "--json", words[0])
-    assert [one["path"] for one in both] == [place(item), place(second)]
+    assert [one["path"] for one in both] == [place(second), place(item)]
     text = latchkey(session, "find", words[0]).stdout.decode()
     for word in ("First", "Second", "user=me", "user=you", "when-unlocked", "in Login", "unlocked", place(item)):
         assert word in text
@@ -330,7 +330,7 @@ def test_names_cannot_command_the_terminal(session, open_peer):
         assert not control.search(latchkey(session, command, *words, code=FAILED).stderr)
     done = latchkey(session, "edit", place(item), "--unset", "\x1b[2J\x9b", code=FAILED)
     assert "no attribute" in done.stderr and not control.search(done.stderr)
-    assert [one["attributes"] for one in told(session, "find", "--json", *words)][0] == attributes
+    assert [one["attributes"] for one in told(session, "find", "--json", *words)][-1] == attributes
 
 
 # ---- get ----
@@ -470,6 +470,6 @@ def test_rm(session, open_peer):
     done = latchkey(session, "rm", place(items[1]), items[2], place(items[1]))
     assert done.stdout.decode().splitlines() == [f"Deleted {place(items[n])}  Number {n + 1}" for n in (1, 2)]
     gone = told(session, "rm", "--json", "--all", *words)
-    assert not gone["dry_run"] and [one["label"] for one in gone["removed"]] == ["Number 4", "Number 5"]
+    assert not gone["dry_run"] and [one["label"] for one in gone["removed"]] == ["Number 5", "Number 4"]
     assert all(one.keys() == KEYS for one in gone["removed"])
     assert open_peer.search(attributes) == ([], [])

@@ -87,16 +87,16 @@ def test_an_item_is_told_of_as_by_its_properties(open_peer):
     assert len(item.identifier) == 24 and int.from_bytes(item.identifier[:8], "big") == int(path.rpartition("/")[2])
 
 
-def test_any_of_some_sets_oldest_first_each_once(open_peer):
+def test_any_of_some_sets_newest_first_each_once(open_peer):
     peer, common = open_peer, fresh()
     first, second, third, fourth = (peer.create(str(number), {**common, "n": str(number)}) for number in range(4))
     peer.create("another", fresh(n="0"))
     of = [{**common, "n": str(number)} for number in range(4)]
-    assert find(peer, common).paths == [first, second, third, fourth]
-    assert find(peer, of[2], of[0]).paths == [first, third]
-    assert find(peer, of[3], common, of[3], fresh()).paths == [first, second, third, fourth]
-    assert find(peer, of[3], of[2], of[1], limit=2).paths == [second, third]
-    assert find(peer, common, limit=1).paths == [first] and find(peer, common, limit=9).paths[3:] == [fourth]
+    assert find(peer, common).paths == [fourth, third, second, first]
+    assert find(peer, of[2], of[0]).paths == [third, first]
+    assert find(peer, of[3], common, of[3], fresh()).paths == [fourth, third, second, first]
+    assert find(peer, of[3], of[2], of[1], limit=2).paths == [fourth, third]
+    assert find(peer, common, limit=1).paths == [fourth] and find(peer, common, limit=9).paths[3:] == [first]
     assert find(peer, *[fresh() for _ in range(63)], of[1]).paths == [second]
     assert find(peer, fresh()) == (False, [], {})
 
@@ -106,7 +106,7 @@ def test_every_collection_of_the_vault_and_no_other(open_peer):
     elsewhere = peer.create("elsewhere", attributes, collection=new_collection(peer))
     peer.create("for the session", attributes, collection=SESSION_COLLECTION)
     here = peer.create("here", attributes)
-    assert find(peer, attributes).paths == [elsewhere, here]
+    assert find(peer, attributes).paths == [here, elsewhere]
 
 
 def test_secrets_in_the_same_answer(open_peer, shared_session):
@@ -116,9 +116,9 @@ def test_secrets_in_the_same_answer(open_peer, shared_session):
     asking = peer.create("asks", {**attributes, "n": "asks", REQUIRE: PRESENCE})
     answer = find(peer, attributes, session=peer.plain)
     assert answer.secrets == values
-    assert [item.state for item in answer.items] == [READABLE, READABLE, ASKS]
-    assert answer.items[2].require == PRESENCE and answer.items[2].is_known
-    assert find(peer, attributes, limit=1, session=peer.plain).secrets == dict([next(iter(values.items()))])
+    assert [item.state for item in answer.items] == [ASKS, READABLE, READABLE]
+    assert answer.items[0].require == PRESENCE and answer.items[0].is_known
+    assert find(peer, attributes, limit=2, session=peer.plain).secrets == dict([list(values.items())[1]])
     # A session of somebody else's, and one that is none.
     with another(shared_session) as other:
         assert refused(find, other, attributes, session=peer.plain) == NO_SESSION
@@ -126,8 +126,8 @@ def test_secrets_in_the_same_answer(open_peer, shared_session):
     assert refused(read, peer, answer.items[0].identifier, session=LOGIN) == NO_SESSION
     # Nothing was used up by looking.
     with another(shared_session) as other:
-        assert find(other, attributes).items[2].state == ASKS
-    assert find(peer, attributes).items[2].path == asking
+        assert find(other, attributes).items[0].state == ASKS
+    assert find(peer, attributes).items[0].path == asking
 
 
 def test_what_a_person_answered_is_used_up_by_the_secret_alone(session):
@@ -178,19 +178,19 @@ def test_what_is_told_while_it_is_locked(session, peer, state):
     bring_to(state, session, peer)
     answer = find(peer, common, session=peer.plain)
     assert answer.screen_locked == (state == BEHIND)
-    assert answer.paths == list(paths.values())
+    assert answer.paths == list(paths.values())[::-1]
     assert {item.state for item in answer.items} == ({LOCKED} if state == "collection locked" else {READABLE, LOCKED})
     for item in answer.items:
         told = peer.all(item.path, ITEM)
         assert item.state == (LOCKED if told["Locked"] else READABLE)
-        assert item.is_known == bool(told["Label"]) and item.accessible == CLASSES[answer.items.index(item)]
+        assert item.is_known == bool(told["Label"]) and item.accessible == CLASSES[-1 - answer.items.index(item)]
         assert (item.label, item.attributes) == (told["Label"], told["Attributes"])
         assert answer.secrets.get(item.path) == (None if told["Locked"] else f"secret {item.accessible}".encode())
         assert read(peer, item.identifier).items == [item]
     unknown = [item for item in answer.items if not item.is_known]
     # Labels depend on less than secrets do.
     expected = {"sealed": CLASSES[:5], "collection locked": CLASSES}.get(state, ["when-passcode-set-this-device-only"])
-    assert [item.accessible for item in unknown] == expected
+    assert [item.accessible for item in unknown] == expected[::-1]
     assert all((item.attributes, item.label, item.require) == ({}, "", "") for item in unknown)
 
 
@@ -211,7 +211,7 @@ def test_a_damaged_item_keeps_no_other_from_being_found(session, peer):
     session.start_daemon()
     session.login()
     with another(session) as again:
-        assert find(again, common).paths == [items[0][0], items[2][0]]
+        assert find(again, common).paths == [items[2][0], items[0][0]]
         assert find(again, common, limit=2, session=again.plain).secrets == {items[0][0]: b"secret 0", items[2][0]: b"secret 2"}
         assert refused(find, again, {"n": "1"}) == DAMAGED and refused(read, again, items[1][1]) == DAMAGED
         # Nothing is certain any more: neither that there is none, nor that there is no other.
@@ -558,7 +558,7 @@ def test_faults_while_several_change(stage, fault):
         def check(prepared, acknowledged):
             items, common = prepared
             answer = find(faulty.peer, common, session=faulty.peer.plain)
-            assert answer.paths == items
+            assert answer.paths == items[::-1]
             states = {(item.label, item.attributes["n"][:3] == "new", answer.secrets[item.path]) for item in answer.items}
             assert len(states) == 1 and states <= {("old", False, b"old"), ("new", True, b"new")}
             assert not acknowledged or states == {("new", True, b"new")}

@@ -3,6 +3,7 @@
 import pytest
 from support.clients import BEHIND, EVERY_LOCK, answer_behind_a_locker, bring_back, bring_to, script
 from support.peer import ITEM
+from support.session import wait_until
 
 pytestmark = pytest.mark.second_try
 
@@ -111,3 +112,45 @@ tell("delete", lambda: keyring.delete_password("mail", "demo"))
     assert script(session, get) == {"get": "old"}
     [item] = peer.search({"username": "other"})[0]
     assert peer.read(item) == b"stored while locked"
+
+
+BOTH = """
+from keyring.backends import SecretService, libsecret
+plain, generic = SecretService.Keyring(), libsecret.Keyring()
+"""
+
+
+@pytest.mark.parametrize("first, second", [("plain", "generic"), ("generic", "plain")])
+def test_the_other_backend_reads_and_replaces_the_same_item(session, peer, first, second):
+    """One stores without a schema, the other with libsecret's generic one. gnome-keyring takes them for the same."""
+    told = script(
+        session,
+        BOTH
+        + f"""
+tell("set", lambda: {first}.set_password("both", "demo", "first"))
+tell("get", lambda: {second}.get_password("both", "demo"))
+tell("again", lambda: {second}.set_password("both", "demo", "second"))
+tell("changed", lambda: {first}.get_password("both", "demo"))
+""",
+    )
+    assert told == {"set": None, "get": "first", "again": None, "changed": "second"}
+    [item] = peer.search({"service": "both", "username": "demo"})[0]
+    # Each keeps its attributes as they are.
+    assert ("xdg:schema" in peer.all(item, ITEM)["Attributes"]) == (second == "generic")
+    told = script(session, BOTH + f'tell("delete", lambda: {first}.delete_password("both", "demo"))')
+    # The libsecret backend returns whether it deleted anything.
+    assert told["delete"] in (None, True) and peer.search({"service": "both"}) == ([], [])
+
+
+def test_of_several_logins_the_one_that_was_changed_last_is_found(session, peer):
+    """Two programs save the same login under an attribute that differs."""
+    login = {"service": "several", "username": "demo"}
+    older = peer.create("old", login | {"application": "A"})
+    newer = peer.create("new", login | {"application": "B"})
+    get = KEYRING + 'tell("get", lambda: keyring.get_password("several", "demo"))'
+    assert peer.search(login)[0] == [newer, older] and script(session, get)["get"] == "new"
+    changed = peer.get(newer, ITEM, "Modified")
+    wait_until(lambda: peer.write(older, "newest") or peer.get(older, ITEM, "Modified") > changed, "the next second")
+    assert peer.search(login)[0] == [older, newer] and script(session, get)["get"] == "newest"
+    listed = session.run("latchkey", "get", "service=several").stderr.splitlines()
+    assert [line.split()[0] for line in listed[1:3]] == ["login/" + path.rsplit("/", 1)[1] for path in (older, newer)]

@@ -29,7 +29,7 @@ import Testing
   }
 
   private func add() throws -> String {
-    let (id, _) = try vault.writer.createItem(
+    let (id, _, _) = try vault.writer.createItem(
       in: 1, ItemMetadata(label: "a", attributes: ["a": "b"], contentType: "text/plain"),
       secret: try SecureBytes(copying: [1].span.bytes), accessibility: nil, replacing: false)
     return "\(login)/\(id)"

@@ -207,9 +207,10 @@ extension Vault {
     _ attributes: [String: String], _ secret: [UInt8], _ accessibility: AccessibilityClass? = nil,
     label: String = "item", in collection: Int64 = 1, replacing: Bool = false
   ) throws -> (id: Int64, isNew: Bool) {
-    try writer.createItem(
+    let stored = try writer.createItem(
       in: collection, ItemMetadata(label: label, attributes: attributes, contentType: "text/plain"),
       secret: try secure(secret), accessibility: accessibility, replacing: replacing)
+    return (stored.id, stored.isNew)
   }
 
   func set(_ id: Int64, _ secret: String) throws {
@@ -224,8 +225,9 @@ extension Vault {
 
   func secretText(_ id: Int64) throws -> String { String(decoding: try secretBytes(id), as: UTF8.self) }
 
+  /// The numbers of the items that a search finds, smallest first.
   func ids(_ attributes: [String: String], in collection: Int64? = nil) throws -> [Int64] {
-    try reader.search(.attributes(attributes), in: collection).map(\.id)
+    try reader.search(.attributes(attributes), in: collection).map(\.id).sorted()
   }
 
   /// Everything in its place in the database, the log empty.

@@ -65,6 +65,39 @@ struct ItemTests {
     }
   }
 
+  @Test("are found in the order of their last change, the newest first, and of the same second the higher number first")
+  func newestFirst() throws {
+    func add(_ number: Int, _ time: UInt64) throws -> Int64 {
+      try vault.writer.createItem(
+        in: vault.collections[0],
+        ItemMetadata(label: "", attributes: ["all": "x", "n": "\(number)"], contentType: "text/plain"),
+        secret: try secure([1]), accessibility: nil, replacing: false, times: ItemTimes(created: 1, modified: time)
+      ).id
+    }
+    let made = try [30, 20, 20, 40].enumerated().map(add)
+    func order(_ terms: SearchTerms) throws -> [Int64] { try vault.reader.search(terms, in: 1).map(\.id) }
+    let expected = [made[3], made[0], made[2], made[1]]
+    let everywhere: [SearchTerms] = [
+      .attributes(["all": "x"]), .attributes([:]), .accessibility(.whenUnlocked), .access(.none, nil),
+    ]
+    for terms in everywhere { #expect(try order(terms) == expected) }
+    try vault.set(made[1], "new")
+    for terms in everywhere { #expect(try order(terms).first == made[1]) }
+  }
+
+  @Test("of several with the same attributes, the one that was changed last is replaced")
+  func newestIsReplaced() throws {
+    func add(_ time: UInt64) throws -> Int64 {
+      try vault.writer.createItem(
+        in: 1, ItemMetadata(label: "", attributes: ["a": "1"], contentType: "text/plain"), secret: try secure([1]),
+        accessibility: nil, replacing: false, times: ItemTimes(created: 1, modified: time)
+      ).id
+    }
+    let (newer, older) = (try add(7), try add(5))
+    #expect(try vault.add(["a": "1"], "other", replacing: true) == newer)
+    #expect(try vault.secretBytes(older) == [1])
+  }
+
   @Test("are found by all of the attributes, however many items have each of them")
   func manyWithTheSame() throws {
     var made: [Int64] = []
@@ -166,14 +199,14 @@ struct ItemTests {
     #expect(try vault.ids([:]) == [one, two, three])
   }
 
-  @Test("are found without attributes in the order of their numbers, over all collections")
+  @Test("are found without attributes, the newest first, over all collections")
   func everything() throws {
     let second = try vault.createCollection(label: "Second")
     let ids = try (0..<6).map { try vault.add(["n": "\($0)"], "s", in: $0 % 2 == 0 ? 1 : second) }
     #expect(try vault.ids([:]) == ids)
     #expect(try vault.ids([:], in: second) == [ids[1], ids[3], ids[5]])
-    #expect(try vault.reader.search(.accessibility(.whenUnlocked)).map(\.id) == ids)
-    #expect(try vault.reader.search(.accessibility(.whenUnlocked), in: 1).map(\.id) == [ids[0], ids[2], ids[4]])
+    #expect(try vault.reader.search(.accessibility(.whenUnlocked)).map(\.id) == ids.reversed())
+    #expect(try vault.reader.search(.accessibility(.whenUnlocked), in: 1).map(\.id) == [ids[4], ids[2], ids[0]])
     #expect(try vault.reader.search(.accessibility(.always)) == [])
     #expect(try vault.ids(["n": "1"], in: 1) == [])
     #expect(try vault.ids(["n": "1"], in: second) == [ids[1]])

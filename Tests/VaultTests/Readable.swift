@@ -7,10 +7,6 @@ extension Vault {
 
 extension FoundItem {
   var isReadable: Bool { readability == .open }
-
-  init(id: Int64, collection: Int64, isReadable: Bool) {
-    self.init(id: id, collection: collection, readability: isReadable ? .open : .locked)
-  }
 }
 
 extension ItemInfo {

@@ -178,7 +178,7 @@ final class ItemCreation {
     // The session collection has its keys as long as the session lasts: no class makes a difference there.
     let isKept = if case .vault = new.collection { true } else { false }
     let usual = isKept ? delegate.defaultClass(for: new.control.attributes) : .whenUnlocked
-    let stored: (id: Int64, isNew: Bool)
+    let stored: (id: Int64, isNew: Bool, removed: [Int64])
     do throws(VaultError) {
       stored = try vault.writer.createItem(
         in: id, new.metadata, secret: new.received.value.bytes, accessibility: new.control.accessibility,
@@ -190,6 +190,7 @@ final class ItemCreation {
         })
     } catch { throw BusError(error) }
     let item = ItemPlace(collection: new.collection, id: stored.id)
+    for twin in stored.removed { signals.itemDeleted(ItemPlace(collection: new.collection, id: twin)) }
     if isKept { deprecations.note(new.control.accessibility ?? usual, of: item) }
     if stored.isNew {
       signals.itemCreated(item)

@@ -50,26 +50,33 @@ final class ItemSearch {
     try BusError.vault { () throws(VaultError) in
       let control = try ControlAttributes(attributes)
       let query = control.query
-      var found: [Found] = []
       let isMissing = locks.isVaultMissing
+      var (kept, passing): ([FoundItem], [FoundItem]) = ([], [])
       switch place {
-      case .vault(let id):
-        if isMissing { break }
-        for item in try vault.reader.search(query, in: id) { found.append(self.found(item, .vault(id), for: client)) }
-      case .session(let id):
-        for item in try tree.sessionVault.reader.search(query, in: id) {
-          found.append(self.found(item, .session(id), for: client))
-        }
+      case .vault(let id): if !isMissing { kept = try vault.reader.search(query, in: id) }
+      case .session(let id): passing = try tree.sessionVault.reader.search(query, in: id)
       case nil:
-        for item in isMissing ? [] : try vault.reader.search(query) {
-          found.append(self.found(item, .vault(item.collection), for: client))
-        }
-        for item in try tree.sessionVault.reader.search(query) {
-          found.append(self.found(item, .session(item.collection), for: client))
-        }
+        if !isMissing { kept = try vault.reader.search(query) }
+        passing = try tree.sessionVault.reader.search(query)
       }
+      let found = merged(kept, passing, for: client)
       return control.isForControlAlone ? found.map { Found(path: $0.path, isReadable: false) } : found
     }
+  }
+
+  /// The items of the vault and those of the session's collection, in one order.
+  private func merged(_ kept: [FoundItem], _ passing: [FoundItem], for client: String) -> [Found] {
+    var found: [Found] = []
+    found.reserveCapacity(kept.count + passing.count)
+    var rest = passing[...]
+    for item in kept {
+      while let next = rest.first, FoundItem.comesFirst(next, item) {
+        found.append(self.found(next, .session(next.collection), for: client))
+        rest = rest.dropFirst()
+      }
+      found.append(self.found(item, .vault(item.collection), for: client))
+    }
+    return found + rest.map { self.found($0, .session($0.collection), for: client) }
   }
 
   private func found(_ item: FoundItem, _ place: CollectionPlace, for client: String) -> Found {

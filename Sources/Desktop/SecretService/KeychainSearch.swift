@@ -64,7 +64,7 @@ final class KeychainSearch {
       for set in sets {
         for item in try vault.reader.search(.attributes(set)) { found[item.id] = item }
       }
-      return found.values.sorted { $0.id < $1.id }
+      return found.values.sorted(by: FoundItem.comesFirst)
     }
   }
 

@@ -202,13 +202,13 @@ final class PortalObject {
   ///
   /// Only an item with the portal's schema counts: any program may store an attribute of this name for itself. The portal stores
   /// its items with the schema. An import brings those of other providers into any collection, and marks them by the schema. The
-  /// portal's own goes first, else the oldest.
+  /// portal's own goes first, else the most recently
+  /// changed one.
   private func secret(of application: String) throws(VaultError) -> OpenedSecret {
     let collection = try vault.alias(PortalCollection.alias)
     let found = try vault.reader.search(
       .attributes([Self.applicationAttribute: application, Self.schemaAttribute: Self.schema]))
-    let own = found.filter { $0.collection == collection }
-    if let item = (own.isEmpty ? found : own).min(by: { $0.id < $1.id }) {
+    if let item = found.first(where: { $0.collection == collection }) ?? found.first {
       return try vault.reader.secret(ofItem: item.id)
     }
     let home = if let collection { collection } else { try makeCollection() }

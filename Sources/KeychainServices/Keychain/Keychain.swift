@@ -181,7 +181,7 @@ public struct Keychain: Sendable {
     }
   }
 
-  /// The accounts that have an item, the oldest first. Secrets are not read, so the items' requirements need not be met.
+  /// The accounts that have an item, the most recently changed one first. Secrets are not read, so the items' requirements need not be met.
   ///
   /// Accounts that another program stored as bytes which are no text are left out.
   ///

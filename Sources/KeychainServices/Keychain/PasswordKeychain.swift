@@ -82,7 +82,7 @@ public enum PasswordKeychain {
     try Keychain(service: service).delete(account)
   }
 
-  /// The accounts of a service that have a password, the oldest first.
+  /// The accounts of a service that have a password, the most recently changed one first.
   ///
   /// - Parameter service: The service.
   /// - Returns: Their names; empty if there is none.

@@ -4,7 +4,7 @@ import LatchkeySecretClient
 struct FoundItems {
   /// Whether a screen locker is up, behind which nobody is asked anything.
   var isScreenLocked = false
-  /// The items, oldest first.
+  /// The items, most recently changed first.
   var items: [VaultItem] = []
   /// The secrets of those that could be read, by their paths.
   var secrets: [String: Secret] = [:]

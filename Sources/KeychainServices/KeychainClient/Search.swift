@@ -15,7 +15,7 @@ struct Matches {
     let isCertain: Bool
   }
 
-  /// The items, oldest first, no more than were wanted.
+  /// The items, most recently changed first, no more than were wanted.
   var all: [Match] = []
   /// Their secrets, by their paths.
   var secrets: [String: Secret] = [:]

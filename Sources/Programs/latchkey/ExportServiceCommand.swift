@@ -1,4 +1,5 @@
 import ArgumentParser
+import LatchkeyClassRules
 import LatchkeyGettext
 import LatchkeySecretClient
 import LatchkeySystemd
@@ -157,13 +158,10 @@ private struct ProviderForm: ExportForm {
         default: try entry.skip()
         }
       }
-      if attributes["xdg:schema"] == nil, theirs["xdg:schema"] == Self.genericSchema { theirs["xdg:schema"] = nil }
       if theirs["Uuid"] != nil, theirs["Path"] != nil {
         for name in KeePassXCEntry.names where attributes[name] == nil { theirs[name] = nil }
       }
-      return theirs == attributes && (!attributes.isEmpty || theirLabel == label)
+      return GenericSchema.areSame(theirs, attributes) && (!attributes.isEmpty || theirLabel == label)
     }
   }
-
-  private static let genericSchema = "org.freedesktop.Secret.Generic"
 }

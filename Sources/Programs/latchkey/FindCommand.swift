@@ -59,8 +59,7 @@ struct FindCommand: ParsableCommand {
       let wanted = try AccessibilityClass.option(className)
       let connection = try VaultConnection(place)
       let home = try collection.map { try ListedCollection.named($0, from: connection) }
-      let paths = try connection.search(try ItemAttributes(attributes).values)
-      let all = try ItemSelector.items(paths, from: connection)
+      let all = try ItemSelector.found(try ItemAttributes(attributes).values, from: connection)
       let found = try ListedItem.described(all.filter(matches), from: connection)
         .filter { (wanted == nil || $0.accessibility == wanted) && (home == nil || $0.collectionPath == home?.path) }
       if json {

@@ -203,13 +203,14 @@ struct Importer {
 
   // MARK: - items
 
-  /// Items that differ in nothing but their secrets: those with the same attributes, or, without attributes, with the same
-  /// label.
+  /// Items that differ in nothing but their secrets: those with the same attributes, an implied schema included, or, without
+  /// attributes, with the same label.
   private static func groups(_ items: [ForeignItem]) -> [[ForeignItem]] {
     var order: [[String: String]] = []
     var found: [[String: String]: [ForeignItem]] = [:]
     for item in items {
-      let key = item.attributes.isEmpty ? ["": item.label] : item.attributes
+      let attributes = GenericSchema.leftOut(of: item.attributes)
+      let key = attributes.isEmpty ? ["": item.label] : attributes
       if found[key] == nil { order.append(key) }
       found[key, default: []].append(item)
     }
@@ -227,7 +228,8 @@ struct Importer {
   private func present(_ first: ForeignItem, in path: String?) throws -> [Present] {
     guard let path else { return [] }
     let found = try vault.items(with: first.attributes, in: path, asking: choice.isAsking)
-    return try found.filter { !first.attributes.isEmpty || $0.label == first.label }.map { item in
+    let isToldByLabel = GenericSchema.leftOut(of: first.attributes).isEmpty
+    return try found.filter { !isToldByLabel || $0.label == first.label }.map { item in
       guard (item.require ?? "").isEmpty else { return Present(item: item, secret: nil) }
       let secret = try vault.naming(item) {
         try vault.opening(item.path, asking: choice.isAsking) {

@@ -44,14 +44,14 @@ enum ItemSelector {
     return ListedCollection.folder + rest
   }
 
-  /// The items, in the order of the vault; may be none.
+  /// The items; may be none. Of a search, the most recently changed one first.
   func items(from connection: VaultConnection) throws -> [ListedItem] {
     switch self {
     case .paths(let paths):
       var seen: Set<String> = []
       return try paths.filter { seen.insert($0).inserted }.map { try ListedItem($0, from: connection) }
     case .attributes(let attributes):
-      return try Self.items(try connection.search(attributes), from: connection)
+      return try Self.found(attributes, from: connection)
     }
   }
 
@@ -61,7 +61,14 @@ enum ItemSelector {
     return try Self.items(Array(Set(paths)), from: connection)
   }
 
-  /// The items at these paths that were not deleted meanwhile, in the order in which they were stored.
+  /// The items that have these attributes, most recently changed first, and of the same second the higher number first.
+  static func found(_ attributes: [String: String], from connection: VaultConnection) throws -> [ListedItem] {
+    // Sorted again: the vault tells those that can be read first.
+    try items(try connection.search(attributes), from: connection).reversed()
+  }
+
+  /// The items at these paths that were not deleted meanwhile, most recently changed last: who stores them again in this order
+  /// finds them in the same one.
   static func items(_ paths: [String], from connection: VaultConnection) throws -> [ListedItem] {
     let found = try paths.compactMap { path in
       do throws(BusError) { return try ListedItem(path, from: connection) } catch {
@@ -69,8 +76,7 @@ enum ItemSelector {
         return nil
       }
     }
-    // As they were stored: the vault tells those that can be read first.
-    return found.sorted { ($0.collectionPath, $0.number) < ($1.collectionPath, $1.number) }
+    return found.sorted { ($0.modified, $0.number) < ($1.modified, $1.number) }
   }
 
   /// The only item; ends the command if there is none, or more than one.

@@ -1,3 +1,4 @@
+import LatchkeyClassRules
 import LatchkeyGettext
 import LatchkeySecretClient
 import LatchkeySodium
@@ -5,11 +6,11 @@ import LatchkeySystemd
 
 /// Items and collections that are made.
 extension VaultConnection {
-  /// The items of a collection that have these attributes and no others.
+  /// The items of a collection that have these attributes and no others, but for the implied schema.
   func items(with attributes: [String: String], in collection: String, asking: Bool) throws -> [ListedItem] {
     // A keybag that waits for its database, and a sealed vault without its device key, can search nothing before the unlock.
-    let paths = try opening(collection, asking: asking) { try search(attributes) }
-    let found = try ItemSelector.items(paths, from: self).filter { $0.collectionPath == collection }
+    let found = try opening(collection, asking: asking) { try ItemSelector.found(attributes, from: self) }
+      .filter { $0.collectionPath == collection }
     return try found.map { item in
       if item.attributes != nil { return item }
       // It has these, and nobody can tell now which others.
@@ -20,7 +21,7 @@ extension VaultConnection {
           return opened
         }
       }
-    }.filter { $0.attributes == attributes }
+    }.filter { GenericSchema.areSame($0.attributes ?? [:], attributes) }
   }
 
   /// Runs work on an item that was found by its attributes. An error names the item, as the person named none.

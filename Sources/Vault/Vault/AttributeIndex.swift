@@ -1,3 +1,4 @@
+import LatchkeyClassRules
 import LatchkeyKeybag
 import LatchkeySodium
 
@@ -41,6 +42,20 @@ struct AttributeIndex {
   /// The token of exactly this set of attributes.
   func setToken(of tokens: [[UInt8]]) throws(VaultError) -> [UInt8] {
     try tag(.attributeSetToken, tokens)
+  }
+
+  /// The tokens of every set that means the same as `attributes` (``GenericSchema``).
+  func setTokens(of attributes: [String: String]) throws(VaultError) -> [[UInt8]] {
+    var found: [[UInt8]] = []
+    for spelling in GenericSchema.spellings(of: attributes) {
+      found.append(try setToken(of: try tokens(of: spelling)))
+    }
+    return found
+  }
+
+  /// The token of the attribute that names a schema.
+  func schemaToken(_ schema: String) throws(VaultError) -> [UInt8] {
+    try tag(.attributeToken, [Array(GenericSchema.attribute.utf8), Array(schema.utf8)])
   }
 
   /// The token of an alias's name.

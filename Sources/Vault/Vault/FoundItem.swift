@@ -6,4 +6,11 @@ public struct FoundItem: Equatable, Sendable {
   public let collection: Int64
   /// Whether its secret can be read now.
   public let readability: Readability
+  /// When it was last changed, in seconds since 1970.
+  public let modified: UInt64
+
+  /// The order in which a search returns items: most recently changed first, and of the same second the higher number first.
+  public static func comesFirst(_ one: FoundItem, _ other: FoundItem) -> Bool {
+    (one.modified, one.id) > (other.modified, other.id)
+  }
 }

@@ -1,3 +1,5 @@
+import LatchkeyClassRules
+
 /// Which items of a generation are meant.
 public enum HistorySelection: Sendable {
   /// Everything in the generation.
@@ -30,7 +32,7 @@ struct SelectedItems {
     case .collection(let label, let id):
       past.label(of: item.collection) == label || (past.home(of: item)?.row.id ?? item.row.collection) == id
     case .attributes(let wanted):
-      item.opened.map { opened in wanted.allSatisfy { opened.metadata.attributes[$0.key] == $0.value } } ?? false
+      item.opened.map { GenericSchema.matches($0.metadata.attributes, wanted) } ?? false
     case .numbers(let numbers): numbers.contains(item.row.id) || chosen.contains(item.row.uuid)
     case .items(let uuids): uuids.contains(item.row.uuid)
     }

@@ -1,3 +1,4 @@
+import LatchkeyClassRules
 import LatchkeyKeybag
 import LatchkeySodium
 
@@ -10,6 +11,9 @@ public final class ItemReader {
   private let keys: VaultKeys
   /// Whether no item was ever stored: known of a vault in memory only, and spares searches in it.
   var isUnused = false
+  /// Tokens of schemas that items have, so that such items need not be opened to tell.
+  private var schemaTokens: Set<[UInt8]> = []
+  private static let schemaLimit = 256
 
   init(_ database: VaultDatabase, _ keys: VaultKeys) {
     self.database = database
@@ -156,8 +160,8 @@ public final class ItemReader {
 
   // MARK: - finding
 
-  /// The items that fit, oldest first. Never short because a key is missing, and once the database has been verified
-  /// never empty because of damage: that is an error.
+  /// The items that fit, most recently changed first (``FoundItem/comesFirst(_:_:)``). Never short because a key is missing,
+  /// and once the database has been verified never empty because of damage: that is an error.
   public func search(_ query: SearchTerms, in collection: Int64? = nil) throws(VaultError) -> [FoundItem] {
     if isUnused { return [] }
     let result = try database.reading { store throws(VaultError) in try search(query, in: collection, store) }
@@ -195,7 +199,11 @@ public final class ItemReader {
         found += try store.places(in: home.row.id)
       }
     case .attributes(let attributes) where attributes.count > ItemMetadata.attributeLimit: found = []
-    case .attributes(let attributes): found = try store.places(withTokens: try keys.readyIndex().tokens(of: attributes))
+    case .attributes(let attributes):
+      found = try store.places(withTokens: try keys.readyIndex().tokens(of: attributes))
+      if GenericSchema.isNamed(by: attributes) {
+        found += try implied(GenericSchema.leftOut(of: attributes), in: collection, besides: found, store)
+      }
     }
     var result: [FoundItem] = []
     for place in found {
@@ -203,9 +211,49 @@ public final class ItemReader {
         throw .damaged("vault.db: the index leads to an item that is not there")
       }
       guard collection == nil || home == collection else { continue }
-      result.append(FoundItem(id: place.item, collection: home, readability: readability(place)))
+      result.append(
+        FoundItem(id: place.item, collection: home, readability: readability(place), modified: place.modified))
     }
-    return result.count > 1 ? result.sorted { $0.id < $1.id } : result
+    return result.count > 1 ? result.sorted(by: FoundItem.comesFirst) : result
+  }
+
+  /// The items without a schema that have these attributes.
+  private func implied(
+    _ attributes: [String: String], in collection: Int64?, besides present: [Store.Place], _ store: Store
+  ) throws(VaultError) -> [Store.Place] {
+    var candidates: [Store.Place] = []
+    if attributes.isEmpty {
+      for home in keys.collections where collection == nil || home.row.id == collection {
+        candidates += try store.places(in: home.row.id)
+      }
+    } else {
+      candidates = try store.places(withTokens: try keys.readyIndex().tokens(of: attributes))
+    }
+    let named = Set(present.map(\.item))
+    var found: [Store.Place] = []
+    for place in candidates where !named.contains(place.item) && (collection == nil || place.collection == collection) {
+      if try mayLackSchema(place.item, besides: attributes.count, store) { found.append(place) }
+    }
+    return found
+  }
+
+  /// Whether an item has no schema, or may have none as its label cannot be read now.
+  ///
+  /// - Parameter count: how many attributes it is known to have, none of which is a schema.
+  private func mayLackSchema(_ id: Int64, besides count: Int, _ store: Store) throws(VaultError) -> Bool {
+    // The last token is that of the whole set.
+    let tokens = try store.tokens(ofItem: id).dropLast()
+    if tokens.count == count { return true }
+    if tokens.contains(where: schemaTokens.contains) { return false }
+    let opened: OpenedMetadata?
+    do throws(VaultError) { opened = try metadata(try locate(id)) } catch {
+      // A damaged item was noted, and keeps no other from being found.
+      guard case .damaged = error else { throw error }
+      return true
+    }
+    guard let schema = opened?.metadata.attributes[GenericSchema.attribute] else { return true }
+    if schemaTokens.count < Self.schemaLimit { schemaTokens.insert(try keys.readyIndex().schemaToken(schema)) }
+    return false
   }
 
   /// The item of this number, if it is the one with this uuid; nil if it does not exist. As in a search, damage that was
@@ -215,7 +263,8 @@ public final class ItemReader {
       _ = try database.writable()
       return nil
     }
-    return FoundItem(id: id, collection: row.collection, readability: try readability(ofItem: id))
+    return FoundItem(
+      id: id, collection: row.collection, readability: try readability(ofItem: id), modified: row.modified)
   }
 
   /// Every item of a collection, oldest first. As with a search, never empty because of damage that was found.
@@ -229,18 +278,30 @@ public final class ItemReader {
 
   /// The item with exactly these attributes, which a new one would replace, where that requires something.
   public func guardedItem(toReplace attributes: [String: String], in collection: Int64) throws(VaultError) -> Int64? {
-    guard let first = try same(attributes, in: collection), first.isGuarded else { return nil }
-    return first.item
+    guard let same = try same(attributes, in: collection), same.newest.isGuarded else { return nil }
+    return same.newest.item
   }
 
-  /// The oldest item of the collection with exactly these attributes.
-  func same(_ attributes: [String: String], in collection: Int64) throws(VaultError) -> Store.Place? {
+  /// The item of the collection that was changed last among those with exactly these attributes, and its twins: the items that
+  /// differ from it in the implied schema alone (``GenericSchema``).
+  func same(
+    _ attributes: [String: String], in collection: Int64
+  ) throws(VaultError) -> (newest: Store.Place, twins: [Store.Place])? {
     _ = try database.ready()
-    let index = try keys.readyIndex()
-    let token = try index.setToken(of: try index.tokens(of: attributes))
-    let found = try database.reading { store throws(VaultError) in try store.places(withTokens: [token]) }
-    return found.first { $0.collection == collection }
+    let tokens = try keys.readyIndex().setTokens(of: attributes)
+    let spellings = try database.reading { store throws(VaultError) in
+      var found: [[Store.Place]] = []
+      for token in tokens { found.append(try store.places(withTokens: [token]).filter { $0.collection == collection }) }
+      return found
+    }
+    let newest = spellings.joined().max { ($0.modified, $0.item) < ($1.modified, $1.item) }
+    guard let newest else { return nil }
+    let others = spellings.filter { !$0.contains { $0.item == newest.item } }
+    return (newest, others.flatMap(\.self))
   }
+
+  /// Those of several items that can be read now and require nothing.
+  func open(_ places: [Store.Place]) -> [Int64] { places.filter { readability($0) == .open }.map(\.item) }
 
   /// How many items the vault has.
   public func itemCount() throws(VaultError) -> Int64 {

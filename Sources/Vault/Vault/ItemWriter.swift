@@ -32,13 +32,14 @@ public final class ItemWriter {
   /// - Parameters:
   ///   - accessibility: its class; nil for what a replaced item had, else `defaultClass`.
   ///   - defaultClass: the class of a new item for which none is named.
-  ///   - replacing: whether an item with exactly these attributes is replaced. That keeps its access control, unless
-  ///     `metadata` has flags.
+  ///   - replacing: whether an item with exactly these attributes is replaced, of several the one that was changed last. That
+  ///     keeps its access control, unless `metadata` has flags. Its twins (``GenericSchema``) go, but for those that cannot be
+  ///     read now or require something.
   ///   - unique: attributes that no item of the vault may have, all of them together; none for no such rule.
   ///   - passphrase: the passphrase of a new item, or the new one of a replaced item.
   ///   - times: when a new item was stored and changed elsewhere; never later than now.
   ///   - granted: the person's grant for an item that is replaced.
-  /// - Returns: the item, and whether it is a new one. It is on the disk.
+  /// - Returns: the item, whether it is a new one, and the twins that are gone. It is on the disk.
   /// - Throws: ``VaultError/isLocked`` when an item would be replaced that cannot be read now, or when the class does
   ///   not accept new items while it is locked; ``VaultError/deviceMissing``; ``VaultError/duplicate``.
   public func createItem(
@@ -46,7 +47,7 @@ public final class ItemWriter {
     accessibility: AccessibilityClass?, defaultClass: AccessibilityClass = .whenUnlocked, replacing: Bool,
     unique: [String: String] = [:], passphrase: consuming NewItemPassphrase? = nil, times: ItemTimes = ItemTimes(),
     granted: (Int64) -> AccessGrant? = { _ in nil }
-  ) throws(VaultError) -> (id: Int64, isNew: Bool) {
+  ) throws(VaultError) -> (id: Int64, isNew: Bool, removed: [Int64]) {
     let named: AccessControl
     do throws(AccessControl.Mistake) { named = try AccessControl(rawValue: metadata.flags) } catch {
       throw .badAccessControl(error)
@@ -59,10 +60,11 @@ public final class ItemWriter {
     guard secret.count <= SealedItem.secretLimit else { throw .tooLarge }
     if collection.isLockedByItself { throw .isLocked }
     if replacing, let same = try reader.same(metadata.attributes, in: collectionID) {
+      let twins = reader.open(same.twins)
       try replace(
-        same.item, metadata, named, secret: secret, accessibility: accessibility, passphrase: passphrase.take(),
-        granted: granted)
-      return (same.item, false)
+        same.newest.item, metadata, named, secret: secret, accessibility: accessibility, passphrase: passphrase.take(),
+        removing: twins, granted: granted)
+      return (same.newest.item, false, twins)
     }
     // Not the row's default class: no key protects that column, and nobody who writes it may have secrets stored in a
     // class that he can open.
@@ -83,13 +85,14 @@ public final class ItemWriter {
     try seal(&item, metadata, secret: secret, modified: item.row.modified, passphraseKey: passphraseKey)
     reader.isUnused = false
     try database.writing { store throws(VaultError) in try store.insert(item.row) }
-    return (id, true)
+    return (id, true, [])
   }
 
   /// Writes a new item in the place of one with the same attributes.
   private func replace(
     _ id: Int64, _ metadata: ItemMetadata, _ named: AccessControl, secret: borrowing SecureBytes,
-    accessibility: AccessibilityClass?, passphrase: consuming NewItemPassphrase?, granted: (Int64) -> AccessGrant?
+    accessibility: AccessibilityClass?, passphrase: consuming NewItemPassphrase?, removing twins: [Int64],
+    granted: (Int64) -> AccessGrant?
   ) throws(VaultError) {
     var item = try reader.locate(id)
     // Asked for last, as asking may use it up.
@@ -105,7 +108,8 @@ public final class ItemWriter {
     // Nor does it take other fingers: that would be a change, too.
     next.fingers = present.fingers ?? next.fingers
     let key = try bind(&item, to: control, passphrase: passphrase.take(), kept: grant?.passphraseKey)
-    try write(try rewritten(item, next, secret: secret, accessibility: accessibility, passphraseKey: key))
+    try write(
+      try rewritten(item, next, secret: secret, accessibility: accessibility, passphraseKey: key), removing: twins)
   }
 
   /// Refuses attributes that an item has already, all of them together; none are no such rule.
@@ -191,12 +195,17 @@ public final class ItemWriter {
     }
   }
 
-  /// - Parameter isTightening: whether it requires something else than before, which its row does not tell.
-  private func write(_ row: ItemRow, isTightening: Bool = false) throws(VaultError) {
+  /// - Parameters:
+  ///   - isTightening: whether it requires something else than before, which its row does not tell.
+  ///   - twins: items that go in the same step.
+  private func write(_ row: ItemRow, isTightening: Bool = false, removing twins: [Int64] = []) throws(VaultError) {
     // Before it is written: a former version that is not kept is the smaller loss.
     let requiresMore = try self.isTightening(row)
     if isTightening || requiresMore { observer.tighten(row.uuid) }
-    try database.writing { store throws(VaultError) in try store.update(row) }
+    try database.writing { store throws(VaultError) in
+      try store.update(row)
+      for twin in twins { _ = try store.deleteItem(twin) }
+    }
   }
 
   /// Whether a row requires more, or something else, than the one in whose place it comes.

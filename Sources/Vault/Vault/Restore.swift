@@ -274,7 +274,7 @@ public final class Restore {
       report.add(line(.added))
       return try keep(item, secret, tokens: tokens, in: nil, replacing: nil)
     }
-    let group = try group(of: tokens, in: item.collection)
+    let group = try group(of: try index.setTokens(of: item.metadata.attributes), in: item.collection)
     let tag = try tag(of: secret)
     if let same = group.candidates.firstIndex(where: { $0.use != .replaced && $0.tag == tag }) {
       group.candidates[same].use = .same
@@ -305,8 +305,8 @@ public final class Restore {
     try keep(stricter, secret, tokens: tokens, in: group, replacing: old)
   }
 
-  private func group(of tokens: [UInt8], in collection: OpenCollection) throws(VaultError) -> RestoreGroup {
-    let name = RestoreGroup.Name(collection: collection.row.id, token: Array(tokens.suffix(AttributeIndex.tokenSize)))
+  private func group(of tokens: [[UInt8]], in collection: OpenCollection) throws(VaultError) -> RestoreGroup {
+    let name = RestoreGroup.Name(collection: collection.row.id, tokens: tokens)
     if let known = groups[name] { return known }
     var candidates: [RestoreGroup.Candidate] = []
     for id in try items(of: name) {
@@ -319,8 +319,13 @@ public final class Restore {
   }
 
   private func items(of name: RestoreGroup.Name) throws(VaultError) -> [Int64] {
-    let found = try vault.database.reading { store throws(VaultError) in try store.places(withTokens: [name.token]) }
-    return found.filter { $0.collection == name.collection }.map(\.item)
+    try vault.database.reading { store throws(VaultError) in
+      var found: [Int64] = []
+      for token in name.tokens {
+        found += try store.places(withTokens: [token]).filter { $0.collection == name.collection }.map(\.item)
+      }
+      return found
+    }
   }
 
   private func tagIfReadable(_ item: SealedItem) throws(VaultError) -> [UInt8]? {

@@ -5,7 +5,8 @@ import LatchkeyKeybag
 final class RestoreGroup {
   struct Name: Hashable {
     let collection: Int64
-    let token: [UInt8]
+    /// Of every set of attributes that means the same.
+    let tokens: [[UInt8]]
   }
 
   /// One of them.

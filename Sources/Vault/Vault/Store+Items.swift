@@ -107,6 +107,8 @@ extension Store {
     let form: ItemRow.Form?
     /// Whether its row says that it has requirements (``ItemAccess``).
     let isGuarded: Bool
+    /// When it was last changed.
+    let modified: UInt64
 
     fileprivate init(_ statement: Statement) {
       item = statement.integer(0)
@@ -114,6 +116,7 @@ extension Store {
       classKey = statement.integer(2)
       form = ItemRow.Form(rawValue: UInt8(truncatingIfNeeded: statement.integer(3)))
       isGuarded = statement.integer(4) != 0
+      modified = UInt64(bitPattern: statement.integer(5))
     }
   }
 
@@ -132,7 +135,7 @@ extension Store {
 
   /// Where an item is; nil when there is no such item.
   func place(ofItem id: Int64) throws(VaultError) -> Place? {
-    try places("SELECT id, collection, class_key, form, passphrase IS NOT NULL FROM item WHERE id = ?") {
+    try places("SELECT id, collection, class_key, form, passphrase IS NOT NULL, modified FROM item WHERE id = ?") {
       s throws(SQLiteError) in
       try s.bind(1, id)
     }.first
@@ -148,14 +151,14 @@ extension Store {
   /// Where every item of a collection is, oldest first.
   func places(in collection: Int64) throws(VaultError) -> [Place] {
     try places(
-      "SELECT id, collection, class_key, form, passphrase IS NOT NULL FROM item WHERE collection = ? ORDER BY id"
+      "SELECT id, collection, class_key, form, passphrase IS NOT NULL, modified FROM item WHERE collection = ? ORDER BY id"
     ) { s throws(SQLiteError) in try s.bind(1, collection) }
   }
 
   /// Where every item is whose class key is `classKey`, oldest first.
   func places(classKey: Int64) throws(VaultError) -> [Place] {
     try places(
-      "SELECT id, collection, class_key, form, passphrase IS NOT NULL FROM item WHERE class_key = ? ORDER BY id"
+      "SELECT id, collection, class_key, form, passphrase IS NOT NULL, modified FROM item WHERE class_key = ? ORDER BY id"
     ) { s throws(SQLiteError) in try s.bind(1, classKey) }
   }
 
@@ -239,7 +242,7 @@ extension Store {
     let others = tokens.filter { $0 != rarest }
     var found = try places(
       """
-      SELECT token.item, collection, class_key, form, passphrase IS NOT NULL
+      SELECT token.item, collection, class_key, form, passphrase IS NOT NULL, modified
       FROM token LEFT JOIN item ON item.id = token.item
       WHERE token = ?1 AND (?2 IS NULL OR EXISTS (SELECT 1 FROM token AS t WHERE t.token = ?2 AND t.item = token.item))
         AND (?3 IS NULL OR EXISTS (SELECT 1 FROM token AS t WHERE t.token = ?3 AND t.item = token.item))
@@ -282,6 +285,16 @@ extension Store {
     try !numbers("SELECT 1 FROM token WHERE token = ? AND item = ?") { s throws(SQLiteError) in
       try s.bind(1, token).bind(2, item)
     }.isEmpty
+  }
+
+  /// The tokens that an item's row lists, the last one that of the whole set. Their check sum is not looked at.
+  func tokens(ofItem id: Int64) throws(VaultError) -> [[UInt8]] {
+    let column = try VaultError.store { () throws(SQLiteError) in
+      let statement = try database.statement("SELECT tokens FROM item WHERE id = ?")
+      defer { statement.reset() }
+      return try statement.bind(1, id).step() ? statement.blob(0) : []
+    }
+    return AttributeIndex.split(column)
   }
 
   /// How many index entries an item has.

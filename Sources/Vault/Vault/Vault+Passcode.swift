@@ -118,7 +118,9 @@ extension Vault {
       var removed: [FoundItem] = []
       for key in dead.joined() {
         for place in try store.places(classKey: key.row.id) {
-          removed.append(FoundItem(id: place.item, collection: key.row.collection, readability: .locked))
+          removed.append(
+            FoundItem(
+              id: place.item, collection: key.row.collection, readability: .locked, modified: place.modified))
           _ = try store.deleteItem(place.item)
         }
         try store.deleteClassKey(key.row.id)

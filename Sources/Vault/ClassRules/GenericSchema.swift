@@ -1,0 +1,45 @@
+/// libsecret's schema for items that have no schema of their own.
+///
+/// An item without the attribute `xdg:schema` counts as one of this schema, as it does with gnome-keyring: some clients store and
+/// search without a schema, others with this one, and both mean the same item. The schema is implied wherever items are compared
+/// with attributes. It is never stored, so that the attributes of an item stay as its program gave them.
+public enum GenericSchema {
+  /// The attribute that names an item's schema.
+  public static let attribute = "xdg:schema"
+  /// The schema's name.
+  public static let name = "org.freedesktop.Secret.Generic"
+
+  /// Whether attributes name this schema.
+  public static func isNamed(by attributes: [String: String]) -> Bool { attributes[attribute] == name }
+
+  /// The attributes without this schema. Those that name another one stay as they are.
+  public static func leftOut(of attributes: [String: String]) -> [String: String] {
+    guard isNamed(by: attributes) else { return attributes }
+    var rest = attributes
+    rest[attribute] = nil
+    return rest
+  }
+
+  /// Whether an item with one of these sets counts as an item with the other one.
+  public static func areSame(_ one: [String: String], _ other: [String: String]) -> Bool {
+    leftOut(of: one) == leftOut(of: other)
+  }
+
+  /// Every set that means the same as `attributes`: the one without a schema first, if there are two.
+  public static func spellings(of attributes: [String: String]) -> [[String: String]] {
+    let rest = leftOut(of: attributes)
+    guard rest[attribute] == nil else { return [attributes] }
+    var named = rest
+    named[attribute] = name
+    return [rest, named]
+  }
+
+  /// Whether an item with these attributes is found by a search for `wanted`.
+  public static func matches(_ attributes: [String: String], _ wanted: [String: String]) -> Bool {
+    wanted.allSatisfy { attributes[$0.key] == $0.value || ($0.key == attribute && isImplied(attributes, $0.value)) }
+  }
+
+  private static func isImplied(_ attributes: [String: String], _ schema: String) -> Bool {
+    schema == name && attributes[attribute] == nil
+  }
+}
