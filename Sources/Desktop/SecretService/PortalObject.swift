@@ -198,10 +198,10 @@ final class PortalObject {
   /// The application's secret, which is made at the first request. One that cannot be read now is never replaced.
   ///
   /// Other providers keep theirs in any collection, and that is where an import brings them: the portal's own goes first,
-  /// else the most recently changed one.
+  /// else the oldest. One that is stored later never changes what the application gets.
   private func secret(of application: String) throws(VaultError) -> OpenedSecret {
     let collection = try vault.alias(PortalCollection.alias)
-    let found = try vault.reader.search(.attributes([Self.applicationAttribute: application]))
+    let found = try vault.reader.search(.attributes([Self.applicationAttribute: application])).sorted { $0.id < $1.id }
     if let item = found.first(where: { $0.collection == collection }) ?? found.first {
       return try vault.reader.secret(ofItem: item.id)
     }

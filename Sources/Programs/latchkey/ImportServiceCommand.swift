@@ -81,7 +81,10 @@ struct ForeignService {
           leave(listed.title, path, error.message)
         }
       }
-      found.append(ForeignCollection(name: listed.name, label: listed.label, items: items))
+      found.append(
+        ForeignCollection(
+          name: listed.name, label: listed.label, firstLabel: ListedCollection.label(ofName: listed.name), items: items)
+      )
     }
     return (found, standard)
   }
