@@ -33,8 +33,8 @@ def private(unlocked):
 
 
 def test_one_is_created_renamed_and_deleted(private):
-    assert labels(private) == {"login": "Login", "c2": "Private"}
-    assert "c2       Private; 1 item; unlocked" in latchkey(private, "collection")
+    assert labels(private) == {"login": "Login", "Private": "Private"}
+    assert "Private  Private; 1 item; unlocked" in latchkey(private, "collection")
     assert "is called 'Family' now" in latchkey(private, "collection", "rename", "c2", "Family")
     assert "--yes" in latchkey(private, "collection", "delete", "Family", code=FAILED, input="Family\n")
     Person(private, "latchkey", "collection", "delete", "Family").expect("has 1 item").expect("type the label").type("Family").output()
@@ -46,14 +46,14 @@ def test_a_label_that_is_taken_or_wrong(private):
         assert "with that label already" in latchkey(private, "collection", *words, code=FAILED)
     person = Person(private, "latchkey", "collection", "delete", "Private").expect("type the label").type("private")
     assert "not its label" in person.output()
-    assert labels(private) == {"login": "Login", "c2": "Private"}
+    assert labels(private) == {"login": "Login", "Private": "Private"}
 
 
 @pytest.mark.parametrize("command", ["passphrase set --stdin", "passphrase remove --yes", "unlock --collection", "collection delete --yes"])
 def test_a_name_that_none_has(private, command):
     """Which there are, and how another one is made."""
     said = latchkey(private, *command.split(), "None", code=FAILED, input="x\n")
-    assert "'Private' (c2)" in said and "latchkey collection create" in said
+    assert "'Private' (Private)" in said and "latchkey collection create" in said
 
 
 def lock(private):
@@ -68,14 +68,14 @@ def test_a_forgotten_passphrase_does_not_keep_a_collection(private):
     lock(private)
     delete = ("collection", "delete", "--yes")
     said = latchkey(private, *delete, "Private", code=FAILED)
-    assert "latchkey collection delete --forgotten-passphrase c2" in said
+    assert "latchkey collection delete --forgotten-passphrase Private" in said
     delete += ("--forgotten-passphrase", "--stdin")
     assert "has no passphrase of its own" in latchkey(private, *delete, "Login", code=FAILED, input=f"{private.password}\n")
     assert "not accepted" in latchkey(private, *delete, "Private", code=FAILED, input="wrong\n")
     private.lock()
     assert "latchkey unlock" in latchkey(private, *delete, "Private", code=FAILED, input=f"{private.password}\n")
     assert private.locker().returncode == 0
-    assert labels(private) == {"login": "Login", "c2": "Private"}
+    assert labels(private) == {"login": "Login", "Private": "Private"}
     assert "Deleted the collection 'Private'" in latchkey(private, *delete, "Private", input=f"{private.password}\n")
     assert labels(private) == {"login": "Login"}
 
@@ -85,7 +85,7 @@ def test_a_forgotten_passphrase_deletes_no_collection_that_is_open(private):
     delete = ("collection", "delete", "--yes", "--stdin", "--forgotten-passphrase", "Private")
     said = latchkey(private, *delete, code=FAILED, input=f"{private.password}\n")
     assert "its passphrase was given" in said and "without --forgotten-passphrase" in said
-    assert labels(private) == {"login": "Login", "c2": "Private"} and private.lookup("service", "bank") == "the secret"
+    assert labels(private) == {"login": "Login", "Private": "Private"} and private.lookup("service", "bank") == "the secret"
     assert "Deleted the collection 'Private'" in latchkey(private, "collection", "delete", "--yes", "Private")
     assert "without its passphrase" not in private.log()
 
@@ -100,7 +100,7 @@ def test_a_forgotten_passphrase_deletes_no_item_that_was_locked_by_itself(privat
     delete = ("collection", "delete", "--yes", "--stdin", "--forgotten-passphrase", "Private")
     said = latchkey(private, *delete, code=FAILED, input=f"{private.password}\n")
     assert "an item in it was locked by itself" in said and "latchkey unlock" in said
-    assert labels(private) == {"login": "Login", "c2": "Private"}
+    assert labels(private) == {"login": "Login", "Private": "Private"}
     latchkey(private, "unlock", "--stdin", input=f"{private.password}\n")
     assert "Deleted the collection 'Private'" in latchkey(private, *delete, input=f"{private.password}\n")
     assert private.log().count("collection c2 was deleted without its passphrase") == 1
@@ -120,7 +120,7 @@ def test_a_forgotten_passphrase_deletes_nothing_behind_a_locker(new_session):
         wait_until(lambda: new_session.status()["locker_up"], "the locker")
         assert new_session.status()["state"] == "unlocked"
         assert "the screen is locked: unlock it first" in latchkey(new_session, *delete, code=FAILED)
-        assert labels(new_session) == {"login": "Login", "c2": "Private"}
+        assert labels(new_session) == {"login": "Login", "Private": "Private"}
         peer.activate_screen_saver(False)
         wait_until(lambda: not new_session.status()["locker_up"], "the end of the locker")
     latchkey(new_session, *delete)
@@ -154,7 +154,7 @@ def test_a_collection_that_waits_names_the_command(private):
     # Debian 12's secret-tool crashes after it has locked.
     private.run("secret-tool", "lock", "--collection", "c2")
     said = latchkey(private, "get", "--no-prompt", "service=bank", code=FAILED)
-    assert "'Private'" in said and "latchkey unlock --collection c2" in said
+    assert "'Private'" in said and "latchkey unlock --collection Private" in said
     latchkey(private, "unlock", "--stdin", "--collection", "c2", input="sesame\n")
     # The locked session does not count.
     latchkey(private, "lock")

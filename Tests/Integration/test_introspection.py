@@ -128,7 +128,7 @@ def unlocked(shared_session, locked_peer):
 
 def together(interface):
     """The interfaces at the objects that have this one."""
-    return next((own for own in ({ITEM, ITEM_ACCESS}, {SERVICE, CLIENT, KEYCHAIN, PASSWORD}, {PROMPT, TOLD_PROMPT}) if interface in own), {interface})
+    return next((own for own in ({ITEM, ITEM_ACCESS}, {COLLECTION, "org.latchkey.Collection"}, {SERVICE, CLIENT, KEYCHAIN, PASSWORD}, {PROMPT, TOLD_PROMPT}) if interface in own), {interface})
 
 
 at_each_place = pytest.mark.parametrize("place", PLACES, indirect=True)
@@ -148,7 +148,7 @@ def test_the_interfaces(locked_peer, place, written):
 
 
 def test_every_interface_is_served(written):
-    assert written.keys() == {SERVICE, COLLECTION, ITEM, SESSION, PROMPT, VAULT, ITEM_ACCESS, CLIENT, KEYCHAIN, TOLD_PROMPT, PASSWORD}
+    assert written.keys() == {SERVICE, COLLECTION, ITEM, SESSION, PROMPT, VAULT, ITEM_ACCESS, CLIENT, KEYCHAIN, TOLD_PROMPT, PASSWORD, "org.latchkey.Collection"}
 
 
 def test_the_interfaces_are_installed(stage):

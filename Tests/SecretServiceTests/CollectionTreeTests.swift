@@ -30,8 +30,22 @@ import Testing
     for path in ["collection/login", "aliases/default"] {
       let item = try tree.item(at: "/org/freedesktop/secrets/\(path)/\(id)")
       #expect(item == ItemPlace(collection: .vault(1), id: id))
-      #expect(item.path == "/org/freedesktop/secrets/collection/login/\(id)")
+      #expect(tree.path(of: item) == "/org/freedesktop/secrets/collection/login/\(id)")
     }
+  }
+
+  @Test("A collection is at the path with its name and at the one with its number, and answers have the name")
+  func name() throws {
+    let id = try vault.createCollection(label: "My Keys")
+    let folder = "/org/freedesktop/secrets/collection/"
+    for label in ["My Keys", "Renamed"] {
+      try vault.setLabel(ofCollection: id, label)
+      #expect(try tree.collection(at: folder + "My_5fKeys") == .vault(id))
+      #expect(try tree.collection(at: folder + "c\(id)") == .vault(id))
+      #expect(tree.places.map { tree.path(of: $0) } == ["login", "My_5fKeys", "session"].map { folder + $0 })
+    }
+    #expect(ItemPlace(collection: .vault(id), id: 3).numberPath == folder + "c\(id)/3")
+    #expect(!tree.exists(.named("Renamed")))
   }
 
   @Test(
@@ -52,7 +66,7 @@ import Testing
     #expect(try tree.item(at: path).collection == tree.sessionPlace)
     #expect(tree.itemPaths(below: "/org/freedesktop/secrets/collection/session") == [path])
     #expect(tree.itemPaths(below: "/org/freedesktop/secrets/collection/login") == [])
-    #expect(tree.endSession().map(\.path) == [path])
+    #expect(tree.endSession().map { tree.path(of: $0) } == [path])
     #expect(tree.itemPaths(below: "/org/freedesktop/secrets/collection/session") == [])
     // A path that a client still has leads to no later item.
     #expect(try add(to: tree.holder(tree.sessionPlace).vault) > id)

@@ -9,8 +9,13 @@ import Testing
     #expect(ObjectPath(folder + "/c17") == .collection(.vault(17)))
     #expect(ObjectPath(folder + "/c17/3") == .item(.vault(17), 3))
     // With a mark that combines with the letter: one character for Swift.
-    for name in ["c\u{33E}17", "c017", "c+17", "c1", "c", "C17", "c17 ", "c17/0", "c17/03", "c17/3\u{33E}"] {
+    for name in ["c\u{33E}17", "c+17", "c17 ", "", "a-b", "c17/0", "c17/03", "c17/3\u{33E}", "Work/+1"] {
       #expect(ObjectPath("\(folder)/\(name)") == .other, "\(name)")
+    }
+    // Names from labels.
+    for name in ["c017", "c1", "c", "C17", "Work", "My_5fKeys", "Login"] {
+      #expect(ObjectPath("\(folder)/\(name)") == .collection(.named(name)), "\(name)")
+      #expect(ObjectPath("\(folder)/\(name)/3") == .item(.named(name), 3), "\(name)")
     }
   }
 }

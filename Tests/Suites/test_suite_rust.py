@@ -16,7 +16,6 @@ directory = "{REGISTRY}"
 """
 SUITE = Suite("secret-service (Rust)", "2.0.1", 32, failing={
     "collection::test::should_delete_collection": "ends with assert!(false), as its authors left it",
-    "test::should_create_and_delete_collection": "expects that the label is part of the path, which the service chooses",
 })
 LINE = r"^test (?P<name>\S+) \.\.\. (?P<how>ok|FAILED|ignored)"
 HOW = {"ok": "passed", "FAILED": "failed", "ignored": "skipped"}

@@ -48,6 +48,7 @@ class Collection:
     aliases: set
     had_passphrase: bool
     created: int
+    name: str = None
 
 
 class Fields:
@@ -136,7 +137,8 @@ class Backup:
     def _collection(self, head):
         uuid, bits, created, label = head.take(16), head.number(1), head.number(8), head.counted(4)
         aliases = {name for bit, name in ((1, "default"), (2, "login"), (4, "portal")) if bits & bit}
-        self.collections.append(Collection(uuid, label.decode(), aliases, bool(bits & 128), created))
+        label, _, name = label.partition(b"\0/")
+        self.collections.append(Collection(uuid, label.decode(), aliases, bool(bits & 128), created, name.decode() or None))
 
     def _item(self, head, secret):
         place, raw, sealing = head.number(4), head.number(1), head.number(1)

@@ -195,6 +195,7 @@ class Collection:
     number: int
     label: str
     locked: bool
+    name: str = None
 
 
 def argon2id(password, salt, passes, memory):
@@ -543,7 +544,8 @@ class Vault:
         wrap = kdf(self._index, "collection-label")
         associated = text16("latchkey/1/collection-label") + self.id + row["uuid"]
         label = self._unseal(wrap, row["label"], associated, f"label of collection {row['id']}")
-        self.collections[row["id"]] = Collection(row["id"], label.decode(), bool(row["locked"]))
+        label, _, name = label.partition(b"\0/")
+        self.collections[row["id"]] = Collection(row["id"], label.decode(), bool(row["locked"]), name.decode() or None)
 
     def _derive_chains(self):
         """Every collection's own tier keys, newest first, and every link up to the one behind the last collection."""

@@ -63,7 +63,7 @@ final class FingerCheck {
     service.answers.fingerProblems[id] = problem
     guard let problem else { return nil }
     if before != problem {
-      Journal.log(.notice, "no finger opens \(SecretService.pathName(ofItem: id, in: vault)): \(problem)")
+      Journal.log(.notice, "no finger opens \(SecretService.numberName(ofItem: id, in: vault)): \(problem)")
     }
     return otherConditions(ofItem: id) == nil ? .fingers : nil
   }
@@ -84,7 +84,7 @@ final class FingerCheck {
     return service.answers.fingerProblems.sorted { $0.key < $1.key }.compactMap { id, problem in
       // It may have been deleted since.
       guard (try? vault.reader.remembersFingers(ofItem: id)) ?? false else { return nil }
-      return "no finger opens \(SecretService.pathName(ofItem: id, in: vault)): \(problem)"
+      return "no finger opens \(SecretService.numberName(ofItem: id, in: vault)): \(problem)"
     }
   }
 }

@@ -201,7 +201,7 @@ final class HistoryService {
     switch wanted {
     case .everything: .everything
     case .collection(let name):
-      .collection(name, id: SecretService.collection(ofPathName: name))
+      .collection(name, id: CollectionName.number(of: name) ?? (try? vault.collection(named: name)))
     case .attributes(let attributes): .attributes(attributes)
     case .items(let numbers): .numbers(Set(numbers.map { Int64(clamping: $0) }))
     }

@@ -299,7 +299,7 @@ final class VaultPrompts: PromptQueueDelegate {
     try Refusal.vault { () throws(VaultError) in try vault.deleteCollection(id) }
     Journal.log(
       .notice,
-      "collection \(SecretService.pathName(ofCollection: id)) was deleted without its passphrase, as the user asked")
+      "collection \(CollectionName.ofNumber(id)) was deleted without its passphrase, as the user asked")
     presence.service?.deleted(collection: id)
     queue.stateChanged()
   }
@@ -308,13 +308,13 @@ final class VaultPrompts: PromptQueueDelegate {
   private func collection(named name: String) throws(Refusal) -> Int64 {
     var found: [Int64] = []
     for id in vault.collections {
-      if SecretService.pathName(ofCollection: id) == name { return id }
+      if [vault.pathName(ofCollection: id), CollectionName.ofNumber(id)].contains(name) { return id }
       let info = try Refusal.vault { () throws(VaultError) in try vault.info(of: id) }
       if info.label == name { found.append(id) }
     }
     guard let id = found.first else { throw Refusal(reason: "no collection has that name") }
     guard found.count == 1 else {
-      let names = found.map { SecretService.pathName(ofCollection: $0) }.joined(separator: ", ")
+      let names = found.map { vault.pathName(ofCollection: $0) }.joined(separator: ", ")
       throw Refusal(reason: "\(found.count) collections have that name; name one of these: \(names)")
     }
     return id

@@ -81,8 +81,8 @@ final class CollectionCalls {
   }
 
   private func answer(_ call: MethodCall, with collection: CollectionPlace) {
-    call.reply { out in
-      out.appendObjectPath(collection.path)
+    call.reply { [tree] out in
+      out.appendObjectPath(tree.path(of: collection))
       out.appendObjectPath(ObjectPath.none)
     }
   }
@@ -117,12 +117,12 @@ final class CollectionCalls {
     if alias != "session" && vault.collections.isEmpty {
       locks.lookAgain()
       if vault.hasNoDatabaseYet {
-        return Vault.firstAliases.contains(alias) ? CollectionTree.firstPlace.path : ObjectPath.none
+        return Vault.firstAliases.contains(alias) ? tree.path(of: CollectionTree.firstPlace) : ObjectPath.none
       }
       // One that cannot be read cannot be asked.
       if vault.collections.isEmpty { return ObjectPath.none }
     }
-    return try collection(alias: alias)?.path ?? ObjectPath.none
+    return try collection(alias: alias).map { tree.path(of: $0) } ?? ObjectPath.none
   }
 
   func setAlias(_ call: MethodCall) throws(BusError) {

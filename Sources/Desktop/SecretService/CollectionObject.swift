@@ -53,6 +53,17 @@ final class CollectionObject {
       ])
   }
 
+  /// The interface `org.latchkey.Collection`, for facts that the specification has no words for.
+  var numberInterface: ObjectInterface {
+    ObjectInterface(
+      "org.latchkey.Collection", properties: [.init("Number", "t", flags: .constant, getter: number)])
+  }
+
+  private func number(_ path: String, _ out: inout MessageWriter) throws(BusError) {
+    guard case .vault(let id) = try tree.collection(at: path) else { return out.appendUInt64(0) }
+    out.appendUInt64(UInt64(id))
+  }
+
   private func info(_ path: String) throws(BusError) -> CollectionInfo {
     let (vault, id) = tree.holder(try tree.collection(at: path))
     return try BusError.vault { () throws(VaultError) in try vault.info(of: id) }
@@ -63,7 +74,8 @@ final class CollectionObject {
     if place == CollectionTree.firstPlace && locks.isVaultMissing { return out.appendObjectPaths([]) }
     let (vault, id) = tree.holder(place)
     let items = try BusError.vault { () throws(VaultError) in try vault.reader.items(in: id) }
-    out.appendObjectPaths(items.map { place.path(item: $0) })
+    let home = tree.path(of: place)
+    out.appendObjectPaths(items.map { "\(home)/\($0)" })
   }
 
   private func label(_ path: String, _ out: inout MessageWriter) throws(BusError) {

@@ -24,7 +24,7 @@ final class CollectionTree {
     switch name {
     case .vault(let id): id == Vault.firstCollection
     case .alias(let alias): Vault.firstAliases.contains(alias)
-    case .session: false
+    case .named, .session: false
     }
   }
 
@@ -35,6 +35,9 @@ final class CollectionTree {
     case .session, .alias("session"): return true
     case .vault(let id):
       return vault.collections.contains(id) || (id == Vault.firstCollection && vault.collections.isEmpty)
+    case .named(let name):
+      if vault.collections.isEmpty { return false }
+      do throws(VaultError) { return try vault.collection(named: name) != nil } catch { return true }
     case .alias(let alias):
       if vault.collections.isEmpty { return Vault.firstAliases.contains(alias) }
       // Where that cannot be told, the call tells why.
@@ -47,6 +50,11 @@ final class CollectionTree {
     switch name {
     case .session, .alias("session"): return sessionPlace
     case .vault(let id): return .vault(id)
+    case .named(let name):
+      guard let id = try BusError.vault({ () throws(VaultError) in try vault.collection(named: name) }) else {
+        throw .noSuchObject(name)
+      }
+      return .vault(id)
     case .alias where vault.hasNoDatabaseYet && isFirst(name): return Self.firstPlace
     case .alias(let alias):
       guard let id = try BusError.vault({ () throws(VaultError) in try vault.alias(alias) }) else {
@@ -55,6 +63,15 @@ final class CollectionTree {
       return .vault(id)
     }
   }
+
+  /// The one path by which signals and answers name a collection.
+  func path(of place: CollectionPlace) -> String {
+    guard case .vault(let id) = place else { return place.numberPath }
+    return vault.path(ofCollection: id)
+  }
+
+  /// The same of an item.
+  func path(of item: ItemPlace) -> String { path(of: item.collection) + "/\(item.id)" }
 
   /// The collection at a path.
   func collection(at path: String) throws(BusError) -> CollectionPlace {
@@ -103,7 +120,7 @@ final class CollectionTree {
   func itemPaths(below path: String) -> [String] {
     guard case .collection(let name) = ObjectPath(path), let place = try? place(name) else { return [] }
     let (vault, collection) = holder(place)
-    return ((try? vault.reader.items(in: collection)) ?? []).map { place.path(item: $0) }
+    return ((try? vault.reader.items(in: collection)) ?? []).map { self.path(of: ItemPlace(collection: place, id: $0)) }
   }
 
   /// Empties the collection in memory: the session is over.
@@ -130,5 +147,6 @@ final class CollectionTree {
 struct ItemPlace: Hashable {
   let collection: CollectionPlace
   let id: Int64
-  var path: String { collection.path(item: id) }
+  /// The path with its collection's number, which tells nothing of a label.
+  var numberPath: String { collection.numberPath + "/\(id)" }
 }

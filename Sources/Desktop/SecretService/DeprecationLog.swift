@@ -11,7 +11,7 @@ final class DeprecationLog {
     guard accessibility.isDeprecated, told.insert(accessibility).inserted else { return }
     Journal.log(
       .warning,
-      "\(item.path) is '\(accessibility.name)', which is deprecated: whoever has this machine's files can read it without "
+      "\(item.numberPath) is '\(accessibility.name)', which is deprecated: whoever has this machine's files can read it without "
         + "a password")
   }
 }

@@ -163,8 +163,9 @@ final class ItemCreation {
         ItemIdentifier(item.id, uuid: try tree.vault.reader.info(ofItem: item.id).uuid).bytes
       }
     }
+    let path = item.map { tree.path(of: $0) } ?? ObjectPath.none
     call.reply { out in
-      out.appendObjectPath(item?.path ?? ObjectPath.none)
+      out.appendObjectPath(path)
       if new.unique != nil { out.appendBytes(identifier) }
       out.appendObjectPath(prompt?.path ?? ObjectPath.none)
     }

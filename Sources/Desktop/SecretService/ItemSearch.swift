@@ -69,17 +69,20 @@ final class ItemSearch {
     var found: [Found] = []
     found.reserveCapacity(kept.count + passing.count)
     var rest = passing[...]
+    let session = tree.path(of: tree.sessionPlace)
+    var home: (id: Int64, path: String)?
     for item in kept {
       while let next = rest.first, FoundItem.comesFirst(next, item) {
-        found.append(self.found(next, .session(next.collection), for: client))
+        found.append(self.found(next, below: session, for: client))
         rest = rest.dropFirst()
       }
-      found.append(self.found(item, .vault(item.collection), for: client))
+      if home?.id != item.collection { home = (item.collection, vault.path(ofCollection: item.collection)) }
+      found.append(self.found(item, below: home?.path ?? "", for: client))
     }
-    return found + rest.map { self.found($0, .session($0.collection), for: client) }
+    return found + rest.map { self.found($0, below: session, for: client) }
   }
 
-  private func found(_ item: FoundItem, _ place: CollectionPlace, for client: String) -> Found {
-    Found(path: place.path(item: item.id), isReadable: locks.mayRead(item.id, item.readability, for: client))
+  private func found(_ item: FoundItem, below collection: String, for client: String) -> Found {
+    Found(path: "\(collection)/\(item.id)", isReadable: locks.mayRead(item.id, item.readability, for: client))
   }
 }

@@ -139,10 +139,12 @@ final class KeychainSearch {
     return items
   }
 
+  private func path(of item: KeychainItem) -> String { "\(vault.path(ofCollection: item.collection))/\(item.id)" }
+
   private func write(_ item: KeychainItem, to out: inout MessageWriter) {
     let info = item.info
     out.appendStruct(Self.itemType) { fields in
-      fields.appendObjectPath(item.place.path)
+      fields.appendObjectPath(path(of: item))
       fields.appendBytes(ItemIdentifier(item.id, uuid: info.uuid).bytes)
       fields.appendStringDictionary(info.metadata?.attributes ?? [:])
       fields.appendString(info.metadata?.label ?? "")
@@ -164,7 +166,7 @@ final class KeychainSearch {
     }
     guard let opened else { return }
     out.open("e", "o(oayays)")
-    out.appendObjectPath(item.place.path)
+    out.appendObjectPath(path(of: item))
     try session.write(opened.secret, contentType: opened.contentType, to: &out)
     out.close()
   }

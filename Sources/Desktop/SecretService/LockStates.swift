@@ -66,6 +66,8 @@ final class LockStates {
     do throws(BusError) {
       switch ObjectPath(path) {
       case .other: return .absent
+      case .collection(let name) where waitsForLabels(name), .item(let name, _) where waitsForLabels(name):
+        return .locked
       case .collection(let name):
         if isUnknown(name) { return vault.isMissing && !tree.isFirst(name) ? .absent : .locked }
         let place = try tree.place(name)
@@ -83,6 +85,12 @@ final class LockStates {
       guard error.isNoSuchObject else { throw error }
       return .absent
     }
+  }
+
+  /// Whether a name is made of a label, and labels cannot be opened: only the login tells which collection has it.
+  func waitsForLabels(_ name: ObjectPath.CollectionName) -> Bool {
+    guard case .named = name else { return false }
+    return vault.hasDatabase && !vault.knowsCollectionNames
   }
 
   /// Whether a collection can be neither found nor missed: there is no vault yet, or one that cannot be read. Then it is

@@ -1,7 +1,11 @@
+import LatchkeyVault
+
 /// The object paths of the Secret Service (specification 0.2, "Object Paths"), read and written.
 ///
-/// Paths carry numbers that are never used again, so a path means the same object for ever: across lock, restart and password
-/// change. Objects that end with the program (sessions, prompts, items of the session collection) have numbers that start at
+/// An item's number is never used again, so its path means the same item for ever: across lock, restart and password change. A
+/// collection has two paths that lead to it: one with its number for ever, and one with the name from its label
+/// (``CollectionName``) for as long as it exists. Answers and signals have the one with the name, where labels can be opened.
+/// Objects that end with the program (sessions, prompts, items of the session collection) have numbers that start at
 /// random.
 enum ObjectPath: Equatable {
   static let root = "/org/freedesktop/secrets"
@@ -23,6 +27,8 @@ enum ObjectPath: Equatable {
   enum CollectionName: Equatable {
     /// A collection of the vault, by number.
     case vault(Int64)
+    /// A collection of the vault, by the name from its label.
+    case named(String)
     /// The collection that lives in memory only.
     case session
     /// The collection that the alias names.
@@ -55,14 +61,10 @@ enum ObjectPath: Equatable {
 
   private static func name(kind: Substring, _ text: Substring) -> CollectionName? {
     switch (kind, text) {
-    case ("collection", "login"): return .vault(1)
     case ("collection", "session"): return .session
     case ("collection", _):
-      // Not by characters: a mark that combines with the letter would go with it.
-      guard text.utf8.first == UInt8(ascii: "c"), let id = number(Substring(text.utf8.dropFirst())), id != 1 else {
-        return nil
-      }
-      return .vault(id)
+      if let id = LatchkeyVault.CollectionName.number(of: String(text)) { return .vault(id) }
+      return LatchkeyVault.CollectionName.isPossible(text) ? .named(String(text)) : nil
     case ("aliases", _): return .alias(String(text))
     default: return nil
     }
@@ -88,23 +90,16 @@ enum CollectionPlace: Hashable {
   case vault(Int64)
   case session(Int64)
 
-  /// The one path by which signals and answers name it.
-  var path: String {
+  /// The path with its number, which tells nothing of its label: this one may stand in a log.
+  var numberPath: String {
     switch self {
-    case .vault(1): ObjectPath.collections + "/login"
-    case .vault(let id): ObjectPath.collections + "/c\(id)"
+    case .vault(let id): ObjectPath.collections + "/" + CollectionName.ofNumber(id)
     case .session: ObjectPath.collections + "/session"
     }
   }
+}
 
-  /// A name for persons: the last part of its path.
-  var name: String { String(path.dropFirst(ObjectPath.collections.count + 1)) }
-
-  /// The number of the vault's collection that a person calls so; nil where no name of one is like that.
-  static func number(named name: String) -> Int64? {
-    let number = name == CollectionPlace.vault(1).name ? 1 : name.hasPrefix("c") ? Int64(name.dropFirst()) : nil
-    return number.flatMap { CollectionPlace.vault($0).name == name ? $0 : nil }
-  }
-
-  func path(item: Int64) -> String { path + "/\(item)" }
+extension Vault {
+  /// The one path by which signals and answers name a collection.
+  func path(ofCollection id: Int64) -> String { ObjectPath.collections + "/" + pathName(ofCollection: id) }
 }

@@ -202,12 +202,12 @@ final class PortalObject {
   ///
   /// Only an item with the portal's schema counts: any program may store an attribute of this name for itself. The portal stores
   /// its items with the schema. An import brings those of other providers into any collection, and marks them by the schema. The
-  /// portal's own goes first, else the most recently
-  /// changed one.
+  /// portal's own goes first, else the oldest. One that is stored later never changes what the application gets.
   private func secret(of application: String) throws(VaultError) -> OpenedSecret {
     let collection = try vault.alias(PortalCollection.alias)
     let found = try vault.reader.search(
-      .attributes([Self.applicationAttribute: application, Self.schemaAttribute: Self.schema]))
+      .attributes([Self.applicationAttribute: application, Self.schemaAttribute: Self.schema])
+    ).sorted { $0.id < $1.id }
     if let item = found.first(where: { $0.collection == collection }) ?? found.first {
       return try vault.reader.secret(ofItem: item.id)
     }

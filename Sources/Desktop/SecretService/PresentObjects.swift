@@ -16,7 +16,7 @@ final class PresentObjects {
 
   /// The paths right below one.
   func children(of path: String) -> [String] {
-    let paths = tree.places.map(\.path) + tree.itemPaths(below: path)
+    let paths = tree.places.map { tree.path(of: $0) } + tree.itemPaths(below: path)
     // Direct children only: one that is named with its parents in front is no member of the parent's own list.
     return (paths + sessions.allPaths + prompts.allPaths).filter { ObjectPath.parent(of: $0) == path }
   }

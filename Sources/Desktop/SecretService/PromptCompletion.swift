@@ -5,10 +5,12 @@ import LatchkeySystemd
 /// Tells clients how their prompts ended.
 final class PromptCompletion {
   private let bus: Bus
+  private let tree: CollectionTree
   private let locks: LockStates
   private let announcer: StateAnnouncer
 
-  init(_ bus: Bus, locks: LockStates, announcer: StateAnnouncer) {
+  init(_ bus: Bus, tree: CollectionTree, locks: LockStates, announcer: StateAnnouncer) {
+    self.tree = tree
     self.bus = bus
     self.locks = locks
     self.announcer = announcer
@@ -28,9 +30,9 @@ final class PromptCompletion {
       emit(prompt, isDone: !dismissed, "ao") { $0.appendObjectPaths(dismissed ? [] : open) }
     case .password(let id):
       emit(prompt, isDone: prompt.hasChangedPassword(of: id), "s") { $0.appendString("") }
-    case .store(let item): emit(prompt, object: item.stored?.path)
-    case .change(let change): emit(prompt, object: change.isDone ? change.item.path : nil)
-    case .create(let collection): emit(prompt, object: collection.made?.path)
+    case .store(let item): emit(prompt, object: item.stored.map { tree.path(of: $0) })
+    case .change(let change): emit(prompt, object: change.isDone ? tree.path(of: change.item) : nil)
+    case .create(let collection): emit(prompt, object: collection.made.map { tree.path(of: $0) })
     }
   }
 

@@ -66,6 +66,8 @@ final class PromptSteps {
     let place: CollectionPlace?
     var item: Int64?
     switch ObjectPath(path) {
+    case .collection(let name) where locks.waitsForLabels(name), .item(let name, _) where locks.waitsForLabels(name):
+      return (.login, nil)
     case .collection(let name): place = try? tree.place(name)
     case .item(let name, let id):
       place = try? tree.place(name)

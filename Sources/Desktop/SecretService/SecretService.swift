@@ -47,7 +47,7 @@ public final class SecretService {
     signals = Signals(bus, loop: loop, tree: tree, grants: grants)
     announcer = try StateAnnouncer(bus, loop: loop, tree: tree, locks: locks, signals: signals, clients: clients)
     gate = VerificationGate(vault)
-    let completion = PromptCompletion(bus, locks: locks, announcer: announcer)
+    let completion = PromptCompletion(bus, tree: tree, locks: locks, announcer: announcer)
     prompts = PromptTable(loop: loop, queue: queue, clients: clients, completion: completion)
     waits = PendingWrites(gate, prompts: prompts, clients: clients, delegate: delegate)
     lockEffects = LockEffects(vault, waits: waits, prompts: prompts, grants: grants, queue: queue)
@@ -98,7 +98,7 @@ public final class SecretService {
     let present = PresentObjects(tree, sessions: sessions, prompts: prompts, portal: portal)
     slots += try present.refuseOthers(on: bus)
     for prefix in [ObjectPath.collections, ObjectPath.aliases] {
-      try export([collection.interface], on: bus, below: prefix) { [tree] path in
+      try export([collection.interface, collection.numberInterface], on: bus, below: prefix) { [tree] path in
         guard case .collection(let name) = ObjectPath(path) else { return false }
         return tree.exists(name)
       }
@@ -168,16 +168,10 @@ public final class SecretService {
 
   // MARK: - names for persons
 
-  /// The last part of a collection's path, by which a person may name it.
-  public static func pathName(ofCollection id: Int64) -> String { CollectionPlace.vault(id).name }
-
-  /// The number of the collection, there or not any more, that has this as the last part of its path.
-  public static func collection(ofPathName name: String) -> Int64? { CollectionPlace.number(named: name) }
-
-  /// How a person may name an item, as `login/5`.
-  public static func pathName(ofItem id: Int64, in vault: Vault) -> String {
+  /// How a person may name an item, as `login/5`. By numbers alone: this may stand in a log.
+  public static func numberName(ofItem id: Int64, in vault: Vault) -> String {
     guard let collection = try? vault.reader.collection(ofItem: id) else { return "an item" }
-    return "\(pathName(ofCollection: collection))/\(id)"
+    return "\(CollectionName.ofNumber(collection))/\(id)"
   }
 }
 

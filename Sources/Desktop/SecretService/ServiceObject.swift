@@ -59,7 +59,7 @@ final class ServiceObject {
         .init(
           // With its value: libsecret crashes at the next CollectionCreated when it was invalidated.
           "Collections", "ao", flags: .emitsChange,
-          getter: { [tree] in $1.appendObjectPaths(tree.places.map(\.path)) })
+          getter: { [tree] in $1.appendObjectPaths(tree.places.map { tree.path(of: $0) }) })
       ],
       signals: [
         .init("CollectionCreated", [.init("o", "collection")]),

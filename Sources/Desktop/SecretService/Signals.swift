@@ -9,12 +9,15 @@ final class Signals {
   private let grants: AccessGrants
   /// Collections whose `CollectionChanged` for items that came or went is still to be sent.
   private var changedContents: [CollectionPlace: EventSource] = [:]
+  /// The paths by which clients know collections.
+  private var toldPaths: [CollectionPlace: String] = [:]
 
   init(_ bus: Bus, loop: EventLoop, tree: CollectionTree, grants: AccessGrants) {
     self.bus = bus
     self.loop = loop
     self.tree = tree
     self.grants = grants
+    for place in tree.places { toldPaths[place] = tree.path(of: place) }
   }
 
   /// The bus is lost.
@@ -32,20 +35,39 @@ final class Signals {
   }
 
   func collectionAdded(_ place: CollectionPlace) {
-    emit(ObjectPath.root, ServiceObject.name, "CollectionCreated", place.path)
+    let path = tree.path(of: place)
+    toldPaths[place] = path
+    emit(ObjectPath.root, ServiceObject.name, "CollectionCreated", path)
     collectionsChanged()
   }
 
   /// Followed by ``collectionsChanged()``, after the reply.
   func collectionDeleted(_ place: CollectionPlace) {
-    emit(ObjectPath.root, ServiceObject.name, "CollectionDeleted", place.path)
+    // Its name went with it.
+    let path = toldPaths.removeValue(forKey: place) ?? tree.path(of: place)
+    emit(ObjectPath.root, ServiceObject.name, "CollectionDeleted", path)
+  }
+
+  /// Tells clients of collections that have other paths now, because labels can be opened, or cannot any more. The new path comes
+  /// first: clients that keep a list would show none for a moment.
+  func pathsChanged() {
+    var isDifferent = false
+    for place in tree.places {
+      let path = tree.path(of: place)
+      guard let former = toldPaths.updateValue(path, forKey: place), former != path else { continue }
+      emit(ObjectPath.root, ServiceObject.name, "CollectionCreated", path)
+      emit(ObjectPath.root, ServiceObject.name, "CollectionDeleted", former)
+      isDifferent = true
+    }
+    if isDifferent { collectionsChanged() }
   }
 
   func collectionChanged(_ place: CollectionPlace, properties: [String] = []) {
     if !properties.isEmpty {
-      try? bus.emitPropertiesChanged(path: place.path, interface: CollectionObject.name, names: properties)
+      try? bus.emitPropertiesChanged(
+        path: tree.path(of: place), interface: CollectionObject.name, names: properties)
     }
-    emit(ObjectPath.root, ServiceObject.name, "CollectionChanged", place.path)
+    emit(ObjectPath.root, ServiceObject.name, "CollectionChanged", tree.path(of: place))
   }
 
   func itemCreated(_ item: ItemPlace) { contentsChanged(item, "ItemCreated") }
@@ -58,7 +80,7 @@ final class Signals {
   /// that `Items` is invalid, it would crash at the next ItemCreated. Many changes in a row are told once.
   private func contentsChanged(_ item: ItemPlace, _ member: String) {
     let place = item.collection
-    emit(place.path, CollectionObject.name, member, item.path)
+    emit(tree.path(of: place), CollectionObject.name, member, tree.path(of: item))
     guard changedContents[place] == nil else { return }
     let timer = try? loop.addTimer(after: .milliseconds(100)) { [weak self] in
       guard let self else { return }
@@ -73,7 +95,7 @@ final class Signals {
   /// Signals that an item was written. Grants for its former state end.
   func itemChanged(_ item: ItemPlace, properties: [String]) {
     if case .vault = item.collection { grants.forget(item: item.id) }
-    try? bus.emitPropertiesChanged(path: item.path, interface: ItemObject.name, names: properties)
-    emit(item.collection.path, CollectionObject.name, "ItemChanged", item.path)
+    try? bus.emitPropertiesChanged(path: tree.path(of: item), interface: ItemObject.name, names: properties)
+    emit(tree.path(of: item.collection), CollectionObject.name, "ItemChanged", tree.path(of: item))
   }
 }

@@ -48,6 +48,7 @@ final class StateAnnouncer {
   /// Keys came or went. Clients hear of collections at once. Their items are checked again when nothing else is to be done. A
   /// lock has erased its keys by then.
   func stateChanged() {
+    signals.pathsChanged()
     for place in tree.places {
       guard let locked = try? locks.isLocked(place), announcedLocks[place] != locked else { continue }
       announcedLocks[place] = locked
@@ -121,10 +122,11 @@ final class StateAnnouncer {
     guard isLocked != before.isLocked || appeared != nil else { return }
     guard let collection = try? vault.reader.collection(ofItem: item) else { return known.forget(item, by: client) }
     known.note(.init(isLocked: isLocked, hasMetadata: before.hasMetadata || appeared != nil), of: item, by: client)
-    let place = CollectionPlace.vault(collection)
+    let home = vault.path(ofCollection: collection)
+    let path = "\(home)/\(item)"
     // To this client alone: its grants are no other client's.
     try? bus.emitSignal(
-      path: place.path(item: item), interface: "org.freedesktop.DBus.Properties", member: "PropertiesChanged",
+      path: path, interface: "org.freedesktop.DBus.Properties", member: "PropertiesChanged",
       to: client
     ) { out in
       out.appendString(ItemObject.name)
@@ -141,8 +143,8 @@ final class StateAnnouncer {
     toldItems += 1
     guard toldItems <= Self.toldTwice else { return }
     try? bus.emitSignal(
-      path: place.path, interface: CollectionObject.name, member: "ItemChanged", to: client
-    ) { $0.appendObjectPath(place.path(item: item)) }
+      path: home, interface: CollectionObject.name, member: "ItemChanged", to: client
+    ) { $0.appendObjectPath(path) }
   }
 }
 

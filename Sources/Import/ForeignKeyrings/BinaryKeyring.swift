@@ -48,7 +48,7 @@ enum BinaryKeyring {
       throw .damaged
     }
     let content = try decrypt(bytes, sealed, salt: salt, rounds: rounds, password: password)
-    return ForeignCollection(name: name, label: label, items: try items(content, types))
+    return ForeignCollection(name: name, label: label, firstLabel: name, items: try items(content, types))
   }
 
   /// Reads the decrypted content, with its check in front: one item for each type.

@@ -62,11 +62,13 @@ public struct ForeignCollection {
   public let name: String
   /// Its label, for people.
   public let label: String
+  /// The label that its path there was made of, as far as that is known; nil where the label is all there is.
+  public let firstLabel: String?
   /// In the order in which they were read.
   public let items: [ForeignItem]
 
   /// Puts it together.
-  public init(name: String, label: String, items: [ForeignItem]) {
-    (self.name, self.label, self.items) = (name, label, items)
+  public init(name: String, label: String, firstLabel: String? = nil, items: [ForeignItem]) {
+    (self.name, self.label, self.firstLabel, self.items) = (name, label, firstLabel, items)
   }
 }

@@ -34,7 +34,7 @@ enum TextualKeyring {
     for number in parsed.order {
       if let item = parsed.items[number] { items.append(try item.finished(bytes)) }
     }
-    return ForeignCollection(name: name, label: parsed.label, items: items)
+    return ForeignCollection(name: name, label: parsed.label, firstLabel: name, items: items)
   }
 
   /// An item while its groups are read.

@@ -51,7 +51,7 @@ struct FindCommand: ParsableCommand {
   private func matches(_ item: ListedItem) -> Bool {
     guard !labels.isEmpty else { return true }
     let label = item.label?.lowercased() ?? ""
-    return labels.allSatisfy { $0 == item.place || label.contains(text: $0) }
+    return labels.allSatisfy { $0 == item.place.lowercased() || label.contains(text: $0) }
   }
 
   func run() throws {

@@ -26,7 +26,7 @@ struct ImportJSONCommand: ParsableCommand {
       try choice.checkNames(among: export.collections)
       var importer = try choice.importer(into: VaultConnection(choice.place), from: "json", [file])
       // Each collection by its own name: the default one here may be another than there.
-      try importer.take(export.collections, standard: nil)
+      try importer.take(export.collections.map(Self.named), standard: nil)
       if let standard = export.collections.first(where: { $0.name == export.standard }) {
         try importer.makeStandard(standard)
       }
@@ -34,6 +34,12 @@ struct ImportJSONCommand: ParsableCommand {
       return importer
     }
     try importer.finish()
+  }
+
+  /// With the label that its path was made of.
+  private static func named(_ one: ForeignCollection) -> ForeignCollection {
+    ForeignCollection(
+      name: one.name, label: one.label, firstLabel: ListedCollection.label(ofName: one.name), items: one.items)
   }
 
   private func read() throws -> JSONExport {

@@ -3,7 +3,8 @@ import LatchkeyPosix
 import LatchkeyText
 
 /// The items of the vault that were the same at the old place when an import last saw them, with the times that each had then at
-/// both places. One that still has its time was not changed here since. No label, attribute or secret is in it.
+/// both places. One that still has its time was not changed here since. No label, attribute or secret is in it, and nothing made of
+/// one.
 ///
 /// Each old place counts for itself: a newer secret of another maker's file never takes the place of one that came from elsewhere.
 struct ImportRecord: Codable {
@@ -37,8 +38,10 @@ struct ImportRecord: Codable {
     let path = ([ForeignFiles.home] + folder).joined(separator: "/")
     guard let folder = try? Folder(path: path, owner: getuid()),
       let bytes = try? folder.read(name, limit: sizeLimit),
-      let record = try? JSONValue(parsing: bytes).decoded(as: ImportRecord.self), record.version == 1
+      var record = try? JSONValue(parsing: bytes).decoded(as: ImportRecord.self), record.version == 1
     else { return nil }
+    // Earlier versions wrote the number of the collection in front.
+    record.items = Dictionary(record.items.map { (key($0.key), $0.value) }) { first, _ in first }
     return record
   }
 
@@ -55,7 +58,7 @@ struct ImportRecord: Codable {
   /// - Parameter there: 0 where the old place does not tell it.
   mutating func note(_ path: String, here: UInt64, there: UInt64) {
     guard here < UInt64(time(nil)) else { return }
-    items[Self.place(path)] = Times(here: here, there: there == 0 ? here : there, source: source)
+    items[Self.key(path)] = Times(here: here, there: there == 0 ? here : there, source: source)
   }
 
   /// When what an item has was last changed at the old place, where it is as the last import saw it.
@@ -66,7 +69,10 @@ struct ImportRecord: Codable {
   /// Whether an import from this place saw it, as it is now or as it was.
   func has(_ item: ListedItem) -> Bool { seen(item) != nil }
 
-  private func seen(_ item: ListedItem) -> Times? { items[item.place].flatMap { $0.source == source ? $0 : nil } }
+  private func seen(_ item: ListedItem) -> Times? {
+    items[Self.key(item.path)].flatMap { $0.source == source ? $0 : nil }
+  }
 
-  private static func place(_ path: String) -> String { String(path.dropFirst(ListedCollection.folder.count)) }
+  /// An item's number. Its whole path would tell the label of its collection.
+  private static func key(_ path: String) -> String { path.split(separator: "/").last.map(String.init) ?? path }
 }

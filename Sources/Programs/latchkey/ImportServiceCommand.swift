@@ -104,7 +104,10 @@ struct ForeignService {
           leave(listed.title, path, error.message)
         }
       }
-      contents.collections.append(ForeignCollection(name: listed.name, label: listed.label, items: items))
+      contents.collections.append(
+        ForeignCollection(
+          name: listed.name, label: listed.label, firstLabel: ListedCollection.label(ofName: listed.name), items: items)
+      )
     }
     return contents
   }

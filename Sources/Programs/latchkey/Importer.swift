@@ -114,6 +114,8 @@ struct Importer {
   private struct Home {
     let title: String
     var path: String?
+    /// The label that it begins with where it has to be made: its path is made of that.
+    var firstLabel: String?
   }
 
   /// KDE's default wallet and where it goes, where that is not the collection of its name.
@@ -124,7 +126,9 @@ struct Importer {
     if let wallet, collection.name == wallet.name { return wallet.home }
     if collection.name == "login" { return try existing(ListedCollection.named("login", from: vault)) }
     if isStandard { return try existing(ListedCollection.named(nil, from: vault)) }
-    return try home(named: collection.label.isEmpty ? collection.name : collection.label)
+    var home = try home(named: collection.label.isEmpty ? collection.name : collection.label)
+    if home.path == nil { home.firstLabel = collection.firstLabel }
+    return home
   }
 
   /// Has programs that name no collection store where they did at the old place, unless somebody chose that here already.
@@ -192,12 +196,17 @@ struct Importer {
 
   private func make(_ home: inout Home) throws -> String {
     if let path = home.path { return path }
-    let made = try vault.makeCollection(label: home.title)
+    let label = home.firstLabel.flatMap { $0.isEmpty ? nil : $0 } ?? home.title
+    let made = try vault.makeCollection(label: label)
     let path = try made.prompt.map { try vault.perform($0) ?? "" } ?? made.collection
     guard path.hasPrefix(ListedCollection.folder) else {
       throw Failure.declined(translated("the collection '\(home.title)' was not made, so its items were not imported."))
     }
     home.path = path
+    if label != home.title {
+      // Programs look for it by the path that it had there, whatever its label became.
+      try vault.set("Label", of: path, on: VaultConnection.collection, "s") { $0.appendString(home.title) }
+    }
     return path
   }
 

@@ -31,8 +31,8 @@ enum ItemSelector {
     let rest = word.hasPrefix(ListedCollection.folder) ? word.dropFirst(ListedCollection.folder.count) : word[...]
     let parts = rest.split(separator: "/", omittingEmptySubsequences: false)
     let isPath =
-      parts.count == 2 && parts[0].utf8.allSatisfy { (0x30...0x39).contains($0) || (0x61...0x7a).contains($0) }
-      && !parts[0].isEmpty && (UInt64(parts[1]).map { String($0) == parts[1] } ?? false)
+      parts.count == 2 && parts[0].utf8.allSatisfy(Self.isPartOfName) && !parts[0].isEmpty
+      && (UInt64(parts[1]).map { String($0) == parts[1] } ?? false)
     guard isPath else {
       throw ValidationError(
         translated(
@@ -42,6 +42,12 @@ enum ItemSelector {
           """))
     }
     return ListedCollection.folder + rest
+  }
+
+  /// Letters and digits of ASCII, and the underscore.
+  private static func isPartOfName(_ byte: UInt8) -> Bool {
+    let letter = byte | 0x20
+    return (0x30...0x39).contains(byte) || (0x61...0x7a).contains(letter) || byte == UInt8(ascii: "_")
   }
 
   /// The items; may be none. Of a search, the most recently changed one first.

@@ -14,6 +14,8 @@ struct ListedCollection {
   /// Empty where it cannot be told.
   var label = ""
   var isLocked = false
+  /// Its number, which leads to it for ever; 0 of other programs' collections, and of the session's.
+  private(set) var number: UInt64 = 0
 
   /// A name for persons, beside its label.
   var name: String { String(path.dropFirst(ListedCollection.folder.count)) }
@@ -38,11 +40,40 @@ struct ListedCollection {
       isLocked = true
     }
     (self.label, self.isLocked) = (label, isLocked)
+    // Other programs have no state, and no numbers.
+    if !connection.state.isEmpty { number = (try? Self.number(of: path, from: connection)) ?? 0 }
+  }
+
+  private static func number(of path: String, from connection: VaultConnection) throws(BusError) -> UInt64 {
+    var number: UInt64 = 0
+    try connection.properties(of: path, "org.latchkey.Collection") { (name, entry) throws(BusError) in
+      guard name == "Number" else { return try entry.skip() }
+      number = try entry.readVariant("t") { (value) throws(BusError) in try value.readUInt64() }
+    }
+    return number
   }
 
   /// Where an item is, in the words of the command line.
   static func place(ofItem item: UInt64, in collection: UInt64) -> String {
     (collection == 1 ? "login" : "c\(collection)") + "/\(item)"
+  }
+
+  /// The label that a program gave a collection whose path ends so; nil for a number.
+  static func label(ofName name: String) -> String? {
+    guard name.utf8.first != UInt8(ascii: "c") || UInt64(name.dropFirst()) == nil else { return nil }
+    var bytes: [UInt8] = []
+    var rest = Array(name.utf8)[...]
+    while let next = rest.popFirst() {
+      guard next == UInt8(ascii: "_") else {
+        bytes.append(next)
+        continue
+      }
+      let digits = String(decoding: rest.prefix(2), as: UTF8.self)
+      guard digits.utf8.count == 2, let byte = UInt8(digits, radix: 16), byte > 0 else { return nil }
+      bytes.append(byte)
+      rest = rest.dropFirst(2)
+    }
+    return String(validating: bytes, as: UTF8.self)
   }
 
   /// The paths of its items.
@@ -72,6 +103,7 @@ struct ListedCollection {
     guard let name else { return try standard(from: connection) }
     let all = try all(from: connection)
     if let exact = all.first(where: { $0.name == name }) { return exact }
+    if let numbered = all.first(where: { $0.number > 1 && "c\($0.number)" == name }) { return numbered }
     let found = all.filter { $0.label == name }
     guard let first = found.first else {
       throw Failure.declined(unknown(among: all))

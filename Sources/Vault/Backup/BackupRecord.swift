@@ -98,10 +98,14 @@ public struct BackupCollection: Equatable, Sendable {
   public let hadPassphrase: Bool
   /// In seconds since 1970.
   public let created: UInt64
+  /// The last part of its object path; nil where that was not kept.
+  public let name: String?
 
   /// Puts them together.
-  public init(uuid: [UInt8], label: String, aliases: Aliases, hadPassphrase: Bool, created: UInt64) {
-    (self.uuid, self.label, self.aliases) = (uuid, label, aliases)
+  public init(
+    uuid: [UInt8], label: String, aliases: Aliases, hadPassphrase: Bool, created: UInt64, name: String? = nil
+  ) {
+    (self.uuid, self.label, self.aliases, self.name) = (uuid, label, aliases, name)
     (self.hadPassphrase, self.created) = (hadPassphrase, created)
   }
 
@@ -112,7 +116,7 @@ public struct BackupCollection: Equatable, Sendable {
     out.put(uuid)
     out.number(aliases.rawValue | (hadPassphrase ? BackupCollection.passphraseBit : 0))
     out.number(created)
-    out.long(Array(label.utf8))
+    out.long(CollectionTitle(label: label, name: name).encoded)
     return out.bytes
   }
 
@@ -122,7 +126,8 @@ public struct BackupCollection: Equatable, Sendable {
     aliases = Aliases(rawValue: bits).intersection(.all)
     hadPassphrase = bits & BackupCollection.passphraseBit != 0
     created = try input.number()
-    label = String(decoding: try input.long(), as: UTF8.self)
+    let title = CollectionTitle(decoding: try input.long())
+    (label, name) = (title.label, title.name)
   }
 }
 

@@ -124,7 +124,7 @@ public final class Export {
     return .collection(
       BackupCollection(
         uuid: collection.row.uuid, label: label ?? fallback(collection), aliases: aliases,
-        hadPassphrase: collection.passphrase != nil, created: collection.row.created))
+        hadPassphrase: collection.passphrase != nil, created: collection.row.created, name: collection.name))
   }
 
   /// The item's record; nil where it is left out. One of a collection that was made meanwhile has it in front.

@@ -352,7 +352,10 @@ public final class HistoryRestore {
       changes.collections.append(collection.row.id)
       if let row = past.deleted(id)?.row { vault.keys.deleted.erase(row) }
     }
-    if !written.isEmpty { vault.keys.chains = chains }
+    if !written.isEmpty {
+      vault.keys.chains = chains
+      vault.nameCollections()
+    }
     for line in stale { report.turnIntoConflict(line, reason: "a program changed it meanwhile") }
     drafts = []
     return changes

@@ -13,6 +13,8 @@ final class OpenCollection {
   /// Its own tier key C. Nil while sealed.
   private(set) var session: HeldKey?
   private(set) var classes: [ClassKey] = []
+  /// Its name in object paths. Nil while labels cannot be opened, and of the first collection, whose name is its number's.
+  var name: String?
   /// The key epoch that the two belong to.
   private(set) var epoch: UInt32 = 0
   /// Its keys of former key epochs that something in it depends on, newest first.

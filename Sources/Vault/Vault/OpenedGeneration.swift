@@ -1,3 +1,4 @@
+import LatchkeyBackup
 import LatchkeyKeybag
 import LatchkeySodium
 
@@ -60,8 +61,8 @@ struct OpenedGeneration {
 
   /// The collection's label; empty where it cannot be read.
   func label(of collection: CollectionRow) -> String {
-    guard let index = vault.keys.index, let plain = try? vault.openLabel(collection, index: index) else { return "" }
-    return plain.bytes.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
+    guard let index = vault.keys.index else { return "" }
+    return (try? vault.title(of: collection, index: index).label) ?? ""
   }
 
   /// The collection of the vault for an item; nil if that was deleted.

@@ -170,11 +170,15 @@ public final class Restore {
       unlocked.ordinal == session.ordinal
     else { throw .isLocked }
     let uuid = place.uuid
+    let drafted = Set(places.compactMap { $0.isNew ? $0.collection?.name : nil })
+    let name = vault.newName(theirs.label, former: theirs.name, besides: vault.takenNames.union(drafted))
     let row = CollectionRow(
       id: 0, uuid: uuid, ordinal: session.ordinal, epoch: UInt64(vault.epoch),
-      label: try vault.sealLabel(theirs.label, uuid: uuid, index: index), locked: false, passphrase: nil,
+      label: try vault.seal(CollectionTitle(label: theirs.label, name: name), uuid: uuid, index: index), locked: false,
+      passphrase: nil,
       defaultClass: nil, created: theirs.created, modified: max(Process.time, theirs.created))
     let collection = try OpenCollection(row, classes: [])
+    collection.name = name
     let vaultID = try vault.database.ready().vault
     do {
       try collection.take(

@@ -1,3 +1,4 @@
+import LatchkeyBackup
 import LatchkeyBytes
 import LatchkeyKeybag
 import LatchkeyPosix
@@ -57,10 +58,7 @@ extension Vault {
     }
     let row = try collection(id).row
     var label = ""
-    if let index = keys.index {
-      let plain = try openLabel(row, index: index)
-      label = plain.bytes.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
-    }
+    if let index = keys.index { label = try title(of: row, index: index).label }
     return CollectionInfo(id: id, label: label, created: row.created, modified: row.modified)
   }
 
@@ -79,19 +77,20 @@ extension Vault {
   /// The longest label of a collection, in bytes, and the longest alias that a client may bring.
   public static let labelLimit = 1 << 16
 
-  func sealLabel(_ label: String, uuid: [UInt8], index: AttributeIndex) throws(VaultError) -> [UInt8] {
-    guard label.utf8.count <= Vault.labelLimit else { throw .tooLarge }
+  func seal(_ title: CollectionTitle, uuid: [UInt8], index: AttributeIndex) throws(VaultError) -> [UInt8] {
+    guard title.label.utf8.count <= Vault.labelLimit else { throw .tooLarge }
     return AEAD.seal(
-      Array(label.utf8).span.bytes, key: try index.collectionLabelKey(),
+      title.encoded.span.bytes, key: try index.collectionLabelKey(),
       associated: Vault.labelAssociated(try database.ready().vault, uuid))
   }
 
-  func openLabel(_ row: CollectionRow, index: AttributeIndex) throws(VaultError) -> SecureBytes {
+  func title(of row: CollectionRow, index: AttributeIndex) throws(VaultError) -> CollectionTitle {
     let vault = try database.ready().vault
     let key = try index.collectionLabelKey()
-    return try VaultError.sodium("a collection's label") { () throws(SodiumError) in
+    let plain = try VaultError.sodium("a collection's label") { () throws(SodiumError) in
       try AEAD.open(row.label.span.bytes, key: key, associated: Vault.labelAssociated(vault, row.uuid))
     }
+    return CollectionTitle(decoding: plain.bytes.withUnsafeBytes { Array($0) })
   }
 
   /// Makes a collection, which `alias` then names: both or nothing. Needs the session unlocked.
@@ -117,12 +116,15 @@ extension Vault {
     }
     let uuid = Sodium.randomBytes(16)
     let now = Process.time
+    let id = try database.reading { store throws(VaultError) in try store.nextID(.collection) }
+    let name = id == Vault.firstCollection ? nil : newName(label, besides: takenNames)
     let row = CollectionRow(
-      id: try database.reading { store throws(VaultError) in try store.nextID(.collection) }, uuid: uuid,
-      ordinal: session.ordinal, epoch: UInt64(epoch),
-      label: try sealLabel(label, uuid: uuid, index: index), locked: false, passphrase: nil, defaultClass: nil,
+      id: id, uuid: uuid, ordinal: session.ordinal, epoch: UInt64(epoch),
+      label: try seal(CollectionTitle(label: label, name: name), uuid: uuid, index: index), locked: false,
+      passphrase: nil, defaultClass: nil,
       created: now, modified: now)
     let collection = try OpenCollection(row, classes: [])
+    collection.name = name
     do {
       try collection.take(
         unlocked: try unlocked.next(uuid: uuid), session: try session.next(uuid: uuid), epoch: epoch, former: [],
@@ -143,7 +145,9 @@ extension Vault {
     let collection = try collection(id)
     _ = try database.writable()
     var row = collection.row
-    row.label = try sealLabel(label, uuid: row.uuid, index: try keys.readyIndex())
+    // The name in its path stays, as programs look for the collection there.
+    row.label = try seal(
+      CollectionTitle(label: label, name: collection.name), uuid: row.uuid, index: try keys.readyIndex())
     // Healing takes the later version, whatever the clock says.
     row.modified = max(Process.time, row.modified)
     try database.writing { store throws(VaultError) in try store.update(row) }

@@ -252,6 +252,7 @@ public final class Vault {
     database.open(store)
     try openDevice(folder, mayCreate: false)
     try loadCollections()
+    nameCollections()
   }
 
   private func loadCollections() throws(VaultError) {
@@ -416,6 +417,7 @@ public final class Vault {
       database.note(.damaged("vault.db: a row of table device is not the vault's"))
     }
     keys.index = genuine
+    nameCollections()
     isUnsettled = false
     try whereThereIsRoom { () throws(VaultError) in try settleDevice() }
     for collection in keys.collections where collection.row.locked && lifted.contains(collection.row.id) {
@@ -474,6 +476,7 @@ public final class Vault {
         // New keys came with another share of the device, which has such a secret again.
         try endPasscodeItems()
         try makeMissingClasses()
+        try keepNames()
       }
     }
   }

@@ -74,7 +74,9 @@ final class VaultKeys {
     ownLocks.liftAll()
     for collection in collections { collection.seal() }
     // Where this device has no share, the index key came with tier key C, and goes with it.
-    if share == nil { index = nil }
+    guard share == nil else { return }
+    index = nil
+    for collection in collections { collection.name = nil }
   }
 
   /// Forgets everything when the database is closed.

@@ -210,12 +210,17 @@ enum Target: String, CaseIterable {
   private static func path(_ input: [UInt8]) {
     let text = String(decoding: input, as: UTF8.self)
     switch ObjectPath(text) {
-    case .collection(.vault(let id)): require(CollectionPlace.vault(id).path == text, "two spellings of a collection")
-    case .collection(.session): require(CollectionPlace.session(1).path == text, "two spellings of a collection")
+    case .collection(.vault(let id)):
+      require(CollectionPlace.vault(id).numberPath == text, "two spellings of a collection")
+    case .collection(.session): require(CollectionPlace.session(1).numberPath == text, "two spellings of a collection")
     case .item(.vault(let id), let item):
-      require(item > 0 && CollectionPlace.vault(id).path(item: item) == text, "two spellings of an item")
+      require(item > 0 && CollectionPlace.vault(id).numberPath + "/\(item)" == text, "two spellings of an item")
     case .item(.session, let item):
-      require(item > 0 && CollectionPlace.session(1).path(item: item) == text, "two spellings of an item")
+      require(item > 0 && CollectionPlace.session(1).numberPath + "/\(item)" == text, "two spellings of an item")
+    case .collection(.named(let name)):
+      require(ObjectPath.collections + "/" + name == text, "two spellings of a collection")
+    case .item(.named(let name), let item):
+      require(item > 0 && ObjectPath.collections + "/\(name)/\(item)" == text, "two spellings of an item")
     case .collection(.alias), .item(.alias, _): require(text.hasPrefix(ObjectPath.aliases + "/"), "no alias")
     case .other: break
     }
