@@ -11,8 +11,9 @@ struct PromptWordingTests {
     arguments: [
       ("Mail", "Mail"), ("", ""), ("  a\t\n\r b\u{1B}[31m ", "a b [31m"), ("\u{202E}\u{200B}\u{0}", ""),
       ("say \"hi\"", "say 'hi'"), ("say \"\u{301}", "say '\u{301}"), ("a\u{2028}b\u{A0}c\u{9B}d", "a b c d"),
-      (String(repeating: "ü", count: 81), String(repeating: "ü", count: 80) + "…"),
-      ("e" + String(repeating: "\u{301}", count: 500), "e" + String(repeating: "\u{301}", count: 79) + "…"),
+      (String(repeating: "x", count: 81), String(repeating: "x", count: 80) + "…"),
+      (String(repeating: "ü", count: 81), String(repeating: "ü", count: 58) + "…"),
+      ("e" + String(repeating: "\u{301}", count: 500), "e" + String(repeating: "\u{301}", count: 58) + "…"),
       ("<b>Bank</b> & Co", "(b)Bank(/b) + Co"), ("&lt;i&gt;&#60;", "+lt;i+gt;+#60;"), ("\u{301}\u{20DD}name", "name"),
       ("ok.” Latchkey „now“ «so» it’s", "ok.' Latchkey 'now' 'so' it’s"),
     ])
