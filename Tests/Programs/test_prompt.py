@@ -3,11 +3,14 @@
 import os
 import pathlib
 import re
+import resource
+import shlex
 import signal
 import subprocess
 import tty
 
 import pytest
+from support import tracing
 from support.derive import IS_ROOT, PASSWORD, PERSON, as_root
 from support.prompting import IDENTITY, NUMBER, prompting, terminal  # noqa: F401
 from support.standin import ACCEPTED, COLLECTION, DISMISSED, EXPIRED, NEW_PASSPHRASE, UNAVAILABLE, WRONG_ANSWERS
@@ -250,6 +253,28 @@ def test_pinentry_in_a_window(prompting, flavor, outcome):
     if outcome == ACCEPTED:
         wanted = 'SETDESC Enter your login password%0A%0AThe application "100%25" (as far as can be told) wants access to your secrets.'
         assert wanted in said.splitlines() and "ttyname" not in said
+
+
+@as_root
+def test_what_a_pinentry_answered_is_overwritten_in_the_kernel(prompting):
+    """It comes through a pipe of one page, through which a page of zeros follows, and through no socket."""
+    said = PASSWORD.replace(" ", "%20")
+    stand_in(prompting, f"""    GETPIN) echo "D {said}" ;;""")
+    trace, program = prompting.folder / "trace", prompting.folder / "traced"
+    command = tracing.command(trace, "-u", PERSON.pw_name, prompting.program)
+    program.write_text(f'#!/bin/sh\nexec {shlex.join(map(str, command))} "$@"\n')
+    program.chmod(0o755)
+    prompting.program, prompting.environment["PATH"] = program, prompting.environment["PATH"] + ":/usr/bin:/bin"
+    prompting.start(identity={})
+    assert prompting.end() == ACCEPTED
+    calls = tracing.calls(trace)
+    (at,) = [at for at, call in enumerate(calls) if call.name == "read" and call.has(f"D {said}\n".encode())]
+    assert calls[at].file.startswith("pipe:")
+    # Of the same process: what follows is what came after it.
+    page = bytes(resource.getpagesize())
+    followed = [call.name for call in calls[at:] if call.file == calls[at].file and call.has(page)]
+    assert followed[:2] == ["write", "read"]
+    assert [call.line for call in calls if call.file.startswith("socket:") and call.has(said.encode())] == []
 
 
 def children(pid):

@@ -227,7 +227,7 @@ struct VaultExamination {
     return nil
   }
 
-  /// What a person does who wants back what was put aside. A command of root's on a path below a home would follow the links that
+  /// The way back to a file that was put aside. A command of root's on a path below a home would follow the links that
   /// the home's programs put there.
   static var putBack: String {
     translated(

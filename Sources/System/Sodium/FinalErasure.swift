@@ -14,7 +14,7 @@ enum FinalErasure {
   /// for a list of callers, and erases nothing.
   private static let faults = [SIGQUIT, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGTRAP]
 
-  /// What else is to be erased: a function of C's, or 0.
+  /// A function of C's that erases the secrets of other libraries, or 0.
   private static let others = Atomic<UInt>(0)
   private static let isBegun = Atomic<Bool>(false)
 

@@ -31,7 +31,7 @@ public struct ShellCommand: Equatable, Sendable, ExpressibleByStringInterpolatio
     /// An empty line.
     public init(literalCapacity: Int, interpolationCount: Int) {}
 
-    /// What is for the shell to read.
+    /// Adds text that the shell reads as it is.
     public mutating func appendLiteral(_ literal: String) { line += literal }
 
     /// One word, or a part of one.

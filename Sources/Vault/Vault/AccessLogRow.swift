@@ -99,7 +99,7 @@ extension Store {
     // Otherwise who asks for the next ones below the last would never come to the end.
     var last = id
     for row in found {
-      guard row.id < last else { throw .damaged("vault.db: the rows of table access_log are out of order") }
+      guard row.id < last else { throw .damaged("vault.db: a row of table access_log is damaged") }
       last = row.id
     }
     return found

@@ -187,7 +187,7 @@ extension Store {
   func inOrder<Row>(_ rows: [Row], after id: Int64, by number: KeyPath<Row, Int64>) throws(VaultError) -> [Row] {
     var last = id
     for row in rows {
-      guard row[keyPath: number] > last else { throw .damaged("vault.db: the rows of table item are out of order") }
+      guard row[keyPath: number] > last else { throw .damaged("vault.db: a row of table item is damaged") }
       last = row[keyPath: number]
     }
     return rows

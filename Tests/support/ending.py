@@ -1,0 +1,48 @@
+"""The memory of a process at its end: after its handlers of signals ran, and before the kernel frees a page of it. Needs root."""
+
+import contextlib
+import ctypes
+import os
+import signal
+
+from support.memory import scan
+
+SEIZE, CONTINUE = 0x4206, 7
+# PTRACE_O_TRACEEXIT, and the stop that it makes.
+TRACE_EXIT, EXIT = 0x40, 6
+WALL = 0x40000000
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def _ptrace(request, pid, data):
+    arguments = [ctypes.c_long(request), ctypes.c_long(pid), ctypes.c_void_p(0), ctypes.c_void_p(data)]
+    if _libc.ptrace(*arguments) != 0:
+        raise OSError(ctypes.get_errno(), "ptrace")
+
+
+def end(pid, number, needles):
+    """Ends a process by a signal. Returns what is found when the signal arrives, what is found when the process has come to its end,
+    and the signal that it ended by (0 for none)."""
+    before = None
+    _ptrace(SEIZE, pid, TRACE_EXIT)
+    os.kill(pid, number)
+    while True:
+        _, status = os.waitpid(pid, WALL)
+        assert os.WIFSTOPPED(status), "it ended before it stopped"
+        if status >> 16 == EXIT:
+            after = scan(pid, needles)
+            _ptrace(CONTINUE, pid, 0)
+            break
+        arrived = os.WSTOPSIG(status) if status >> 16 == 0 else 0
+        if arrived == number and before is None:
+            before = scan(pid, needles)
+        _ptrace(CONTINUE, pid, arrived)
+    # Its parent may have collected it: then this is nobody's child.
+    with contextlib.suppress(ChildProcessError):
+        _, status = os.waitpid(pid, WALL)
+    return before, after, os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
+
+
+# What a fault of the program, the C library or the kernel ends it by, and a person's key for it.
+FAULTS = [signal.SIGTRAP, signal.SIGILL, signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGQUIT]
