@@ -147,8 +147,8 @@ private let key = "GEZDGNBVGY3TQOJQ"
     #expect(tens.left.allSatisfy { $0.reason == .tooLarge } && tens.left.count == 6 && tens.items.count == 3)
     // A value that is large by itself stays what it is; one that others refer to is bounded.
     let large = String(repeating: "{x}", count: 400_000)
-    let read = try read([[("Title", "L"), ("Password", large)], [("Title", "M"), ("Password", "{REF:P@T:L}")]])
-    #expect(secrets(read) == [large] && read.left.map(\.reason) == [.tooLarge])
+    let other = try read([[("Title", "L"), ("Password", large)], [("Title", "M"), ("Password", "{REF:P@T:L}")]])
+    #expect(secrets(other) == [large] && other.left.map(\.reason) == [.tooLarge])
   }
 
   @Test func aValueThatIsEncryptedByItself() throws {

@@ -50,6 +50,8 @@ struct CSVTable {
     let row: Row
     /// The line of the quote.
     let line: Int
+    /// Whether the file ends before the value does.
+    var isAtEnd = false
   }
 
   private(set) var rows: [Row] = []
@@ -78,14 +80,14 @@ struct CSVTable {
               continue
             }
             guard at + 1 < bytes.count, [quote, backslash].contains(bytes.octet(at + 1)) else {
-              fault = Fault(row: row, line: line)
+              fault = Fault(row: row, line: line, isAtEnd: at + 1 == bytes.count)
               return
             }
             field.escape = backslash
             at += 2
           }
           guard let end = bytes.index(of: quote, in: at..<bytes.count) else {
-            fault = Fault(row: row, line: line)
+            fault = Fault(row: row, line: line, isAtEnd: true)
             return
           }
           at = end + 1

@@ -109,8 +109,9 @@ public enum PasswordTable {
     if let first = table.rows.first { contents.dialect = TableDialect(try names(first, bytes)) }
     if contents.dialect == .keePass1 {
       let other = try CSVTable(bytes, quoting: .backslash)
-      // A backslash before something else, or a quote that is doubled, says that another program took the names alone.
-      if other.fault == nil || table.fault != nil {
+      // A backslash before something else, or a quote that is doubled, says that another program took the names alone. A file
+      // that is cut off does not say so.
+      if other.fault?.isAtEnd ?? true || table.fault != nil {
         (contents.hasBackslashes, table) = (other.hasEscapes, other)
       }
     }
