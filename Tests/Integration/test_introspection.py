@@ -261,6 +261,8 @@ def test_properties_changed(locked_peer, unlocked, path, interface):
 def test_the_state_changes(shared_session, locked_peer):
     for change, state in ((shared_session.locker, "unlocked"), (shared_session.lock, "locked")):
         locked_peer.listen()
+        # An answer comes behind all signals of former changes.
+        assert locked_peer.get(VAULT_PATH, VAULT, "State") != state
         locked_peer.signals.clear()
         change()
         assert locked_peer.wait_for_property("State", VAULT_PATH) == state
