@@ -43,7 +43,7 @@ final class PromptObject {
   /// Takes `Prompt` with a boolean as well. Emacs before 29 sends one in the place of an empty text.
   func takeBoolean(on bus: Bus, where exists: @escaping (String) -> Bool) throws(SystemdError) -> BusSlot {
     try bus.takeOtherForm(
-      of: "Prompt", in: Self.name, signature: "b", below: ObjectPath.prompts, where: exists
+      of: "Prompt", in: Self.name, signature: "b", where: exists
     ) { [self] call throws(BusError) in try begin(call, window: "") }
   }
 

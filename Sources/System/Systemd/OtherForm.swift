@@ -41,13 +41,15 @@ extension Bus {
   /// - Parameters:
   ///   - signature: the other signature.
   ///   - exists: whether there is an object at a path.
+  ///
+  /// A filter, and no fallback: below a fallback's prefix, sd-bus takes every path for an object that exists.
   public func takeOtherForm(
-    of member: String, in interface: String, signature: String, below prefix: String,
-    where exists: @escaping (String) -> Bool, handler: @escaping (MethodCall) throws(BusError) -> Void
+    of member: String, in interface: String, signature: String, where exists: @escaping (String) -> Bool,
+    handler: @escaping (MethodCall) throws(BusError) -> Void
   ) throws(SystemdError) -> BusSlot {
     let form = OtherForm(member, of: interface, signature: signature, where: exists, handler: handler)
-    return try BusSlot(box: form, "take calls below \(prefix)") { slot, userdata in
-      sd_bus_add_fallback(pointer, &slot, prefix, OtherForm.called, userdata)
+    return try BusSlot(box: form, "take calls of \(member)") { slot, userdata in
+      sd_bus_add_filter(pointer, &slot, OtherForm.called, userdata)
     }
   }
 }
