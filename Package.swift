@@ -125,7 +125,9 @@ let package = Package(
 
     // Vault
     module("ItemProtection", on: .vault),
-    module("Keybag", on: .vault, ["LatchkeyBytes", "LatchkeyItemProtection", "LatchkeyPosix", "LatchkeySodium"]),
+    module(
+      "Keybag", on: .vault,
+      ["LatchkeyBytes", "LatchkeyItemProtection", "LatchkeyPosix", "LatchkeySodium", "LatchkeyText"]),
     // Not in Vault: the command line and the control socket need an entry's form, and no database.
     module("AccessLog", on: .vault, ["LatchkeyBytes", "LatchkeyItemProtection"]),
     module("Backup", on: .vault, ["LatchkeyBytes", "LatchkeyKeybag", "LatchkeySodium"]),

@@ -74,6 +74,6 @@ def settled(ask):
     limit = Limit(10)
     while True:
         status = ask()
-        if limit.is_over or not any("Latchkey tries again in a moment" in problem for problem in status["problems"]):
+        if limit.is_over or not any("asks again in a moment" in problem for problem in status["problems"]):
             return status
         time.sleep(0.1)

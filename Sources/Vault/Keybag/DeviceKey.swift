@@ -1,5 +1,6 @@
 import LatchkeyPosix
 import LatchkeySodium
+import LatchkeyText
 
 /// Binds keys to one device. It wraps and unwraps small secrets, so that its own key can stay in a file, with a system
 /// service, or in a chip.
@@ -64,5 +65,5 @@ public enum DeviceKeyError: Error, Equatable, Sendable {
   private static let brokenOffText = "latchkeyd had other work first, and asks again in a moment"
 
   /// Whether a line for a person only says that.
-  public static func isBrokenOff(_ problem: String) -> Bool { problem.contains(brokenOffText) }
+  public static func isBrokenOff(_ problem: String) -> Bool { problem.contains(text: brokenOffText) }
 }
