@@ -26,7 +26,7 @@ struct ImportJSONCommand: ParsableCommand {
       try choice.checkNames(among: export.collections)
       var importer = try choice.importer(into: VaultConnection(choice.place), from: "json", [file])
       // Each collection by its own name: the default one here may be another than there.
-      try importer.take(export.collections.map(Self.named), standard: nil)
+      try importer.take(export.collections.map(Self.named), standard: nil, areOurs: true)
       if let standard = export.collections.first(where: { $0.name == export.standard }) {
         try importer.makeStandard(standard)
       }

@@ -32,9 +32,14 @@ struct Importer {
 
   /// Stores all of it.
   ///
-  /// - Parameter standard: the name of the collection that programs store in where they name none.
-  mutating func take(_ collections: [ForeignCollection], standard: String?) throws {
-    let wanted = collections.filter(choice.takes).map { ($0, $0.items.filter(choice.takes).map(\.markedForPortal)) }
+  /// - Parameters:
+  ///   - standard: the name of the collection that programs store in where they name none.
+  ///   - areOurs: whether Latchkey wrote them. Its portal's secrets have their schema, and no other item gets it.
+  mutating func take(_ collections: [ForeignCollection], standard: String?, areOurs: Bool = false) throws {
+    let wanted = collections.filter(choice.takes).map { one in
+      let items = one.items.filter(choice.takes)
+      return (one, areOurs ? items : items.map(\.markedForPortal))
+    }
     count = wanted.reduce(0) { $0 + $1.1.count }
     let skipped = collections.reduce(0) { $0 + $1.items.count } - count
     if skipped > 0 { keep(translated("Items that were not looked at, by --collection or --since: \(skipped).")) }
