@@ -7,7 +7,7 @@ import time
 
 import pytest
 from support.foreign import PASSWORD, GnomeKeyring, seen
-from support.importing import DONE, FAILED, PARTLY, carry, counts, place, report, run, state
+from support.importing import DONE, FAILED, PARTLY, carry, counts, marked, place, report, run, state
 from support.pace import seconds
 from support.person import Person
 from support.session import Session, wait_until
@@ -70,7 +70,7 @@ def stored(items):
 def test_everything_arrives(keyring, unlocked):
     folder = carry(unlocked, keyring.folder.iterdir(), FOLDER)
     before = state(folder)
-    theirs = stored(seen(keyring))
+    theirs = marked(stored(seen(keyring)))
     assert len(theirs) == 200
     dry = run(unlocked, "gnome-keyring", "--dry-run", "--json")
     assert dry.returncode == DONE, dry.stderr
@@ -352,7 +352,7 @@ def test_a_kill_at_each_call_of_a_replacement(unlocked, call):
 def test_a_kill_of_the_daemon_in_the_middle(keyring, unlocked):
     """Items are whole or not there, and the same command brings the rest."""
     folder = carry(unlocked, keyring.folder.iterdir(), FOLDER)
-    theirs = stored(seen(keyring))
+    theirs = marked(stored(seen(keyring)))
     for attempt, wanted in enumerate((1, 20, 60, 120)):
         words = ("gnome-keyring", "--into", f"Attempt {attempt}", folder)
         child = unlocked.start("latchkey", "import", *words, stdin=-1, stdout=-1, stderr=-1, text=True)
@@ -392,7 +392,7 @@ def test_a_kill_in_the_middle(keyring, unlocked, number):
     assert done.returncode == DONE and counts(done)["items"] == 200 and counts(done)["same"] > 10
     assert counts(done)["added"] == 200 - counts(done)["same"]
     here = [one[1:] for one in seen(unlocked) if one[0] == f"Attempt {attempt}"]
-    assert here == [one[1:] for one in stored(seen(keyring))]
+    assert here == [one[1:] for one in marked(stored(seen(keyring)))]
 
 
 def found(session, *words):
@@ -480,7 +480,7 @@ def test_a_running_service(keyring, unlocked):
     words = ("service", "--bus", keyring.bus)
     done = run(unlocked, *words)
     assert done.returncode == DONE, done.stderr
-    assert seen(unlocked) == seen(keyring)
+    assert seen(unlocked) == marked(seen(keyring))
     assert counts(run(unlocked, *words, "--json")) == {"items": 200, "same": 200}
     nobody = run(unlocked, *words, "--collection", "nosuch")
     assert nobody.returncode == FAILED and "There are: Login" in nobody.stderr

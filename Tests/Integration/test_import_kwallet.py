@@ -8,7 +8,7 @@ import subprocess
 import pytest
 from support.foreign import PASSWORD, KWallet, seen
 from support.importing import (
-    DONE, FAILED, PARTLY, carry, counts, encoded, gpg_home, old_wallet, place, qt_octets, qt_text, report, run, state)  # fmt: skip
+    DONE, FAILED, PARTLY, carry, counts, encoded, gpg_home, marked, old_wallet, place, qt_octets, qt_text, report, run, state)  # fmt: skip
 from support.pace import seconds
 from support.session import Session, wait_until
 
@@ -52,9 +52,9 @@ def own(folder, entry, kind, secret):
 
 
 ARRIVED = [own(folder, entry, kind, secret) for folder, entry, _, _, kind, secret in ENTRIES]
-ARRIVED_SERVED = [
+ARRIVED_SERVED = marked(
     [COLLECTION, label, sorted([name, value] for name, value in (attributes | ({"xdg:schema": schema} if schema else {})).items()),
-     secret] for _, label, schema, attributes, secret in SERVED]  # fmt: skip
+     secret] for _, label, schema, attributes, secret in SERVED)  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import pytest
 from support.exporting import fill
 from support.foreign import KWallet, KeePassXC, OtherHome, seen
 from support.importing import (
-    DONE, PARTLY, arrived, counts, encoded, keepass_entry, keepass_string, kept, qt_text, report, run)  # fmt: skip
+    DONE, PARTLY, arrived, counts, encoded, keepass_entry, keepass_string, kept, marked, qt_text, report, run)  # fmt: skip
 from support.pace import seconds
 
 pytestmark = [pytest.mark.night("imports"), pytest.mark.second_try]
@@ -21,7 +21,7 @@ STORED = [
     ("Mail", {"xdg:schema": "org.example.Mail", "server": "a.org", "user": WIDE}, b"secret", TEXT),
     ("Wide", {"n": "2"}, (WIDE + "\nline").encode(), TEXT), ("Octets", {"n": "3"}, bytes(range(256)), OCTETS),
     ("Empty", {"n": "4"}, b"", TEXT), ("App", {"app_id": "org.example.App"}, bytes(range(64)), OCTETS)]  # fmt: skip
-ARRIVED = sorted(arrived(label, attributes, secret) for label, attributes, secret, _ in STORED)
+ARRIVED = marked(arrived(label, attributes, secret) for label, attributes, secret, _ in STORED)
 
 
 def left(done):

@@ -63,6 +63,17 @@ def arrived(label, attributes, secret, collection="Login"):
     return [collection, label, sorted([name, value] for name, value in attributes.items()), encoded(secret)]
 
 
+def marked(items):
+    """What `seen` shows, with the portal's schema at each application's secret: an import from other programs gives it that."""
+    portal, generic = ["xdg:schema", "org.freedesktop.portal.Secret"], ["xdg:schema", "org.freedesktop.Secret.Generic"]
+
+    def attributes(own, secret):
+        names = [name for name, value in own if [name, value] != generic]
+        return [*own[:1], portal] if names == ["app_id"] and len(base64.b64decode(secret)) == 64 else own
+
+    return sorted([home, label, attributes(own, secret), secret] for home, label, own, secret in items)
+
+
 def qt_text(value):
     """A string as Qt writes it."""
     wide = value.encode("utf-16-be")
