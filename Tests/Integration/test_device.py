@@ -260,7 +260,7 @@ def test_doctor_says_what_helps_where_the_file_of_the_key_is_damaged(session):
     begin(session)
     check = doctor(session, "device-key")
     assert check["command"] is None and f"Put {path} back" in check["advice"]
-    command = f"mv -n {path} {path}.damaged"
+    command = f"mv -nT {path} {path}.damaged"
     assert f"To create a new key: {command} && latchkey lock && latchkey unlock" in check["advice"]
     assert session.run("sh", "-c", command).returncode == 0
     session.lock()
