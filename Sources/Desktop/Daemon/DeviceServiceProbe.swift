@@ -37,7 +37,11 @@ final class DeviceServiceProbe {
 
   /// Calls `then` when the service answered, or will not answer; at once if it is not installed.
   func ask(_ then: @escaping () -> Void) {
-    guard access(path, F_OK) == 0 else { return then() }
+    guard access(path, F_OK) == 0 else {
+      // A service that was taken away while it hung is not waited for.
+      limit.isSilent = false
+      return then()
+    }
     waiting.append(then)
     guard waiting.count == 1 else { return }
     do {
