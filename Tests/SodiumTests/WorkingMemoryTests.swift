@@ -149,7 +149,7 @@ struct WorkingMemoryTests {
     }
   }
 
-  @Test("A signal that ends the process erases it first", arguments: [SIGTERM, SIGALRM, SIGHUP, SIGSEGV])
+  @Test("A signal that ends the process erases it first", arguments: [SIGTERM, SIGALRM, SIGHUP, SIGPIPE, SIGSEGV])
   func ending(signal: Int32) async throws {
     try await MappedFile.with { file in
       try await #require(processExitsWith: .signal(signal)) { [path = file.path as String, signal = signal as Int32] in

@@ -97,4 +97,19 @@ struct GenericSchemaTests {
       #expect(try vault.ids(["user": name]).count == 2)
     }
   }
+
+  @Test("is no twin of several items, which stay when one of them is replaced", arguments: [1, 3])
+  func several(_ count: Int) throws {
+    let plain = try (0..<3).map { _ in try vault.add(["user": "ann"], "s") }
+    let generic = try (0..<count).map { _ in try vault.add(named(["user": "ann"]), "s") }
+    try vault.add(named(["user": "ann"]), "new", replacing: true)
+    #expect(Set(try vault.ids(["user": "ann"])) == Set(plain + generic))
+  }
+
+  @Test("and has no other attribute means nothing but itself")
+  func withoutAttributes() throws {
+    let notes = try (0..<4).map { _ in try vault.add([:], "s") }
+    for _ in 0..<2 { try vault.add(Self.generic, "new", replacing: true) }
+    #expect(try vault.ids([:]).count == notes.count + 1)
+  }
 }

@@ -36,9 +36,9 @@ static inline gcry_error_t latchkey_gcry_finish_initialization(void) {
 }
 
 // Erases all of the secret memory, and gives it back to the kernel. It takes no lock and allocates nothing: GnuPG calls it in its
-// handlers of signals.
+// handlers of signals. A library that was not started has nothing, and would start now, which reads files.
 static inline void latchkey_gcry_end_secmem(void) {
-  gcry_control(GCRYCTL_TERM_SECMEM);
+  if (latchkey_gcry_initialized()) gcry_control(GCRYCTL_TERM_SECMEM);
 }
 
 // Not taken out by the compiler, whatever happens to the memory next.

@@ -229,7 +229,8 @@ package final class Daemon {
 
 extension Daemon: KeyObserver {
   func keysCame() {
-    hold.end()
+    // Keys that came without a password may be followed by those of a login beside it.
+    if !session.lacksPasswordKeys { hold.end() }
     upkeep.goOn()
     upkeep.tellDestroyed()
     // The session's state may be what it was: a collection's own lock is no part of it.

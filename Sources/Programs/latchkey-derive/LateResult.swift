@@ -20,6 +20,17 @@ enum LateResult {
     case .homeUnavailable: (LOG_WARNING, "the vault's folder is not usable")
     case .overtaken: (LOG_WARNING, "a login of the same moment changed the vault's keybag")
     case .internalError: (LOG_ERR, "latchkey-derive failed")
+    case .daemonSilent: (LOG_WARNING, "latchkeyd did not answer in time")
+    case .tooManyEpochs: (LOG_WARNING, "the vault still needs too many former keys to get new ones; see latchkey status")
+    case .noDeviceKey:
+      (LOG_WARNING, "the device key service gives this login nothing to open the vault with; see latchkey doctor")
+    case .late:
+      (LOG_WARNING, "latchkeyd began after the password was given: unlock the vault with 'latchkey unlock'")
+    case .otherVersion:
+      (
+        LOG_WARNING,
+        "latchkeyd is of another version: 'systemctl --user restart latchkeyd && latchkey unlock' changes to the installed one"
+      )
     default: nil
     }
   }

@@ -7,7 +7,7 @@ import Synchronization
 /// secrets on one thread.
 enum FinalErasure {
   private static let signals = [
-    SIGHUP, SIGINT, SIGTERM, SIGALRM, SIGXCPU, SIGUSR1, SIGUSR2, SIGSYS, SIGXFSZ, SIGIO, SIGPROF, SIGVTALRM, SIGPWR,
+    SIGHUP, SIGINT, SIGPIPE, SIGTERM, SIGALRM, SIGXCPU, SIGUSR1, SIGUSR2, SIGSYS, SIGXFSZ, SIGIO, SIGPROF, SIGVTALRM, SIGPWR,
     SIGSTKFLT,
   ]
   /// The signals of a fault, and SIGQUIT. Swift's runtime may handle these: it then has another process read this one's memory
@@ -24,9 +24,9 @@ enum FinalErasure {
   private static let endAfterErasing: @convention(c) (Int32) -> Void = { signal in
     // SIGKILL may follow: first what is small, and is the password and the keys.
     SecureMemory.eraseAll()
+    WorkingMemory.erase()
     let function = FinalErasure.others.load(ordering: .relaxed)
     if function != 0 { unsafeBitCast(function, to: (@convention(c) () -> Void).self)() }
-    WorkingMemory.erase()
     // The signal is blocked here, and ends the process when this returns.
     Glibc.signal(signal, SIG_DFL)
     raise(signal)
@@ -47,12 +47,12 @@ enum FinalErasure {
   }
 
   private static func erase(at signal: Int32, evenHandled: Bool = false) {
-    if !evenHandled {
-      var present = sigaction()
-      guard sigaction(signal, nil, &present) == 0, present.sa_flags & SA_SIGINFO == 0,
-        unsafeBitCast(present.__sigaction_handler.sa_handler, to: Int.self) == 0  // SIG_DFL
-      else { return }
-    }
+    var present = sigaction()
+    guard sigaction(signal, nil, &present) == 0 else { return }
+    let handler = unsafeBitCast(present.__sigaction_handler.sa_handler, to: Int.self)
+    let isHandled = present.sa_flags & SA_SIGINFO != 0 || handler != 0  // SIG_DFL
+    let isIgnored = present.sa_flags & SA_SIGINFO == 0 && handler == 1  // SIG_IGN: the process does not end
+    guard !isIgnored, evenHandled || !isHandled else { return }
     var erasing = sigaction()
     erasing.__sigaction_handler.sa_handler = endAfterErasing
     erasing.sa_flags = SA_ONSTACK

@@ -25,10 +25,11 @@ public enum GenericSchema {
     leftOut(of: one) == leftOut(of: other)
   }
 
-  /// Every set that means the same as `attributes`: the one without a schema first, if there are two.
+  /// Every set that means the same as `attributes`: the one without a schema first, if there are two. A set with no other
+  /// attribute means nothing but itself: many items have none, and they have nothing to do with each other.
   public static func spellings(of attributes: [String: String]) -> [[String: String]] {
     let rest = leftOut(of: attributes)
-    guard rest[attribute] == nil else { return [attributes] }
+    guard rest[attribute] == nil, !rest.isEmpty else { return [attributes] }
     var named = rest
     named[attribute] = name
     return [rest, named]

@@ -282,11 +282,12 @@ public final class ItemReader {
     return same.newest.item
   }
 
-  /// The item of the collection that was changed last among those with exactly these attributes, and its twins: the items that
-  /// differ from it in the implied schema alone (``GenericSchema``).
+  /// The item of the collection that was changed last among those with exactly these attributes, and its twin: the one item that
+  /// differs from it in the implied schema alone (``GenericSchema``). Two clients leave such a pair. Where there are more items,
+  /// somebody wanted several, and none is a twin.
   func same(
     _ attributes: [String: String], in collection: Int64
-  ) throws(VaultError) -> (newest: Store.Place, twins: [Store.Place])? {
+  ) throws(VaultError) -> (newest: Store.Place, twin: Store.Place?)? {
     _ = try database.ready()
     let tokens = try keys.readyIndex().setTokens(of: attributes)
     let spellings = try database.reading { store throws(VaultError) in
@@ -296,8 +297,8 @@ public final class ItemReader {
     }
     let newest = spellings.joined().max { ($0.modified, $0.item) < ($1.modified, $1.item) }
     guard let newest else { return nil }
-    let others = spellings.filter { !$0.contains { $0.item == newest.item } }
-    return (newest, others.flatMap(\.self))
+    let isPair = spellings.count == 2 && spellings.allSatisfy { $0.count == 1 }
+    return (newest, isPair ? spellings.joined().first { $0.item != newest.item } : nil)
   }
 
   /// Those of several items that can be read now and require nothing.

@@ -33,13 +33,13 @@ public final class ItemWriter {
   ///   - accessibility: its class; nil for what a replaced item had, else `defaultClass`.
   ///   - defaultClass: the class of a new item for which none is named.
   ///   - replacing: whether an item with exactly these attributes is replaced, of several the one that was changed last. That
-  ///     keeps its access control, unless `metadata` has flags. Its twins (``GenericSchema``) go, but for those that cannot be
-  ///     read now or require something.
+  ///     keeps its access control, unless `metadata` has flags. Its twin (``GenericSchema``) goes, unless it cannot be
+  ///     read now or requires something.
   ///   - unique: attributes that no item of the vault may have, all of them together; none for no such rule.
   ///   - passphrase: the passphrase of a new item, or the new one of a replaced item.
   ///   - times: when a new item was stored and changed elsewhere; never later than now.
   ///   - granted: the person's grant for an item that is replaced.
-  /// - Returns: the item, whether it is a new one, and the twins that are gone. It is on the disk.
+  /// - Returns: the item, whether it is a new one, and the twin that is gone. It is on the disk.
   /// - Throws: ``VaultError/isLocked`` when an item would be replaced that cannot be read now, or when the class does
   ///   not accept new items while it is locked; ``VaultError/deviceMissing``; ``VaultError/duplicate``.
   public func createItem(
@@ -60,7 +60,7 @@ public final class ItemWriter {
     guard secret.count <= SealedItem.secretLimit else { throw .tooLarge }
     if collection.isLockedByItself { throw .isLocked }
     if replacing, let same = try reader.same(metadata.attributes, in: collectionID) {
-      let twins = reader.open(same.twins)
+      let twins = reader.open(same.twin.map { [$0] } ?? [])
       try replace(
         same.newest.item, metadata, named, secret: secret, accessibility: accessibility, passphrase: passphrase.take(),
         removing: twins, granted: granted)
