@@ -142,7 +142,7 @@ def test_a_locked_item_is_neither_changed_nor_deleted(session, peer, state):
         else:
             assert (peer.get(item, ITEM, "Label"), peer.get(item, ITEM, "Attributes")) == ("Old", {"of": name})
             assert peer.read(item) == b"old"
-            assert peer.search({CLASS: name}) == ([], [item] if item != items["when-unlocked"] or not new else [item, new])
+            assert peer.search({CLASS: name}) == ([], [item] if item != items["when-unlocked"] or not new else [new, item])
     # An unlock is all that it takes.
     assert peer.call(items["when-unlocked"], ITEM, "Delete") == NOTHING
 
