@@ -303,15 +303,15 @@ def test_the_screen_is_locked_while_it_is_asked(opened, peer):
     assert "the secret" not in person.output()
 
 
-def test_two_clients_are_asked_one_after_the_other(opened):
+def test_two_clients_are_asked_one_after_the_other(opened, peer):
     """Each on a terminal of its own, and each gets what its own answer opens."""
     store(opened, "first secret", "one", "k", "v", label="First")
     store(opened, "second secret", "two", "k", "w", label="Second")
     first = lookup(opened, "k", "v").expect("assphrase").expect("First")
     second = lookup(opened, "k", "w")
-    wait_until(lambda: len(Peer(opened).prompts()) == 2, "the second")
+    wait_until(lambda: len(peer.prompts()) == 2, "the second")
     again = lookup(opened, "k", "v")
-    wait_until(lambda: len(Peer(opened).prompts()) == 3, "all three")
+    wait_until(lambda: len(peer.prompts()) == 3, "all three")
     first.type("two").expect("not right").expect("assphrase").type("one")
     assert first.last_line() == "first secret"
     for person, passphrase, secret in ((second, "two", "second secret"), (again, "one", "first secret")):
