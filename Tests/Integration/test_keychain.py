@@ -154,7 +154,7 @@ def test_the_same_key_is_a_duplicate(program, query):
     group = {"class": query["class"]}
     assert program.update(group, {"acct": "dora"}) == DUPLICATE
     status, found = program.copy(group, ALL, ATTRIBUTES)
-    assert status == SUCCESS and [item["acct"] for item in found] == ["anna", "bea", "cleo"]
+    assert status == SUCCESS and [item["acct"] for item in found] == ["cleo", "bea", "anna"]
     assert program.read(query) == b"one" and program.read(query, {"sync": True}) == b"three"
 
 

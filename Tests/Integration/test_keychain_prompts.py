@@ -259,7 +259,7 @@ def test_who_asks_as_the_specification_says_is_told_nothing_else(peer, windows):
 
 @pytest.mark.parametrize("reason, shown", [
     ("to send your mail", 'It says: "to send your mail"'), ('x" is harmless.\n\nAllow', "It says: \"x' is harmless. Allow\""),
-    ("\u202eabc\x1b[2J\tz", 'It says: "abc [2J z"'), ("ä" * 5000, f'It says: "{"ä" * 80}…"'), ("", None), (" \n", None),
+    ("\u202eabc\x1b[2J\tz", 'It says: "abc [2J z"'), ("ä" * 5000, f'It says: "{"ä" * 58}…"'), ("", None), (" \n", None),
 ])  # fmt: skip
 def test_the_reason_is_the_programs_own_words(peer, windows, session, reason, shown):
     session.lock()
