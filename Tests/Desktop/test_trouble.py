@@ -163,14 +163,17 @@ def test_keybag_is_no_file(user, kind):
     assert_recovered(user)
 
 
-def test_files_that_never_answer(user):
+def test_files_that_never_answer(user, monkeypatch):
     """A folder whose server is gone: who waits for it cannot even be killed."""
     root, folder = user.machine.root, user.folder
     root("mknod", "-m", "666", "/dev/fuse", "c", "10", "229", check=False)  # it may be there
     root("systemd-run", "-q", "--collect", "--unit=dead-files", f"{TOOLS}/dead-files", folder)
     eventually(lambda: f" {folder} fuse" in root("cat", "/proc/mounts").stdout, what="the mount")
     waiting = lambda: root("pgrep", "-x", "latchkey-derive", check=False).stdout.split()
-    session = user.login()
+    with monkeypatch.context() as patch:
+        # The helper waits for the files until the test brings them back.
+        patch.setattr(user.machine, "await_helpers", lambda: None)
+        session = user.login()
     assert session.run("echo here").stdout == "here\n"
     assert waiting(), "nobody waits for the files, so nothing was shown"
     # The server is back, with an error for all who waited. Nobody is logged out by that.
