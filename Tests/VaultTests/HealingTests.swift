@@ -39,7 +39,7 @@ struct HealingTests {
     do {
       let vault = try home.unlocked()
       try vault.add(["n": "1"], "kept", label: "kept")
-      let end = Int64.max - 10
+      let end = Store.numberLimit - 10
       try vault.database.ready().database.execute("UPDATE sqlite_sequence SET seq = \(end) WHERE name = '\(table)'")
       vault.settleWhole()
       try #require(vault.keepWholeHistory().count == 1)
