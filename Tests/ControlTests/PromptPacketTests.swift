@@ -119,6 +119,9 @@ import Testing
     }
   }
 
+  /// The end of a request whose program is no interpreter: an empty name, no process, no start.
+  private static let noInterpreter = [UInt8](repeating: 0, count: 2 + 4 + 8)
+
   /// Whether a packet is an answer with a prompt in it.
   private func isRead(_ packet: [UInt8]) -> Bool { ShowPrompt.read(packet) != nil || OpenPrompt.read(packet) != nil }
 
@@ -134,15 +137,17 @@ import Testing
         out.number(UInt16(0))
         for text in texts[4...] { out.text(text) }
         out.number(UInt8(0))
+        out.put(PromptPacketTests.noInterpreter)
         #expect(isRead(out.bytes) == isTaken)
       }
     }
   }
 
   @Test(arguments: [0, 200, 255] as [UInt8]) func anUnknownPurposeIsNone(purpose: UInt8) {
-    let rest = [UInt8](repeating: 0, count: 19)
+    let texts = [UInt8](repeating: 0, count: 18)
+    let rest = texts + [0] + PromptPacketTests.noInterpreter
     #expect(isRead([1, 5, 1] + rest))
-    #expect(!isRead([1, 5, 1] + rest.dropLast() + [2]))
+    #expect(!isRead([1, 5, 1] + texts + [2] + PromptPacketTests.noInterpreter))
     #expect(!isRead([1, 5, purpose] + rest))
     #expect(!isRead([1, 9, 7, 0, 0, 0, 0, 0, 0, 0, purpose] + rest))
   }
@@ -158,6 +163,7 @@ import Testing
       out.text("")
       out.text("")
       out.number(UInt8(0))
+      out.put(PromptPacketTests.noInterpreter)
       #expect(isRead(out.bytes) == isPossible)
     }
   }
