@@ -128,7 +128,7 @@ private let key = "GEZDGNBVGY3TQOJQ"
   @Test func bounds() throws {
     // A chain as long as is followed, and a longer one.
     func chain(_ length: Int) throws -> KeePassExport {
-      try read(
+      try self.read(
         (0...length).map { number in
           [("Title", "t\(number)"), ("Password", number == length ? "end" : "{REF:P@T:t\(number + 1)}")]
         })

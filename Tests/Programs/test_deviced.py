@@ -5,10 +5,13 @@ import pathlib
 import shutil
 import struct
 import subprocess
+import sys
 import tempfile
+import types
 
 import pytest
 from nacl.bindings import crypto_aead_xchacha20poly1305_ietf_decrypt as aead_open
+from support import listener as listening
 from support.derive import as_root
 from support.deviced import (  # noqa: F401
     BOUND,
@@ -197,6 +200,23 @@ def test_the_command_line_refuses_others(service):
         refused = command(service, "move", "host", user=NOBODY)
         service.program = program
     assert refused.returncode == 1 and "only root moves" in refused.stderr
+
+
+@as_root
+def test_nothing_is_said_to_a_listener_of_another_user(service):
+    """A socket that somebody else put there would learn the shares."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        os.chmod(folder, 0o777)
+        other = types.SimpleNamespace(program=service.program, path=f"{folder}/device.sock")
+        with subprocess.Popen([sys.executable, listening.__file__, other.path], user=NOBODY, group=NOBODY, extra_groups=[],
+                              stdout=subprocess.PIPE, text=True, cwd="/", env={"PYTHONDONTWRITEBYTECODE": "1"}) as listener:
+            try:
+                assert listener.stdout.readline() == "listening\n"
+                refused = command(other, "show")
+                assert refused.returncode == 1 and "Operation not permitted" in refused.stderr
+                assert listener.stdout.readline() == "nothing\n"
+            finally:
+                listener.kill()
 
 
 # Bad peers
