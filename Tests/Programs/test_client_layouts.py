@@ -37,16 +37,11 @@ let package = Package(
     .executableTarget(
       name: "renamed",
       dependencies: [
-        asker, "wrapper",
+        asker,
         .product(name: "Security", package: "%(package)s", moduleAliases: ["Security": "KeychainSecurity"]),
         .product(
           name: "LocalAuthentication", package: "%(package)s",
           moduleAliases: ["LocalAuthentication": "KeychainAuthentication"]),
-      ]),
-    .target(
-      name: "wrapper",
-      dependencies: [
-        .product(name: "Security", package: "%(package)s", moduleAliases: ["Security": "KeychainSecurity"])
       ]),
   ])
 """
@@ -62,16 +57,10 @@ import Foundation
 import KeychainAuthentication
 import KeychainSecurity
 import asker
-import wrapper
 let query: [CFString: Any] = [
   kSecClass: kSecClassGenericPassword, kSecAttrService: "client", kSecUseAuthenticationContext: LAContext(),
 ]
-print(asked, KeychainSecurity.SecItemDelete(query as CFDictionary), find())
-"""
-WRAPPER = """
-import Foundation
-import KeychainSecurity
-public func find() -> OSStatus { SecItemCopyMatching([kSecClass: kSecClassKey] as CFDictionary, nil) }
+print(asked, KeychainSecurity.SecItemDelete(query as CFDictionary))
 """
 LIBRARY = {
     "LatchkeyGcrypt", "LatchkeyItemProtection", "LatchkeyKeychain", "LatchkeyKeychainClient", "LatchkeyLocalAuthentication",
@@ -91,7 +80,7 @@ def folder(tmp_path_factory):
     write(folder / "asker", {"Package.swift": manifest, "Sources/asker/Asker.swift": ASKER})
     write(
         folder / "client",
-        {"Sources/smaller/main.swift": SMALLER, "Sources/renamed/main.swift": RENAMED, "Sources/wrapper/Wrapper.swift": WRAPPER})
+        {"Sources/smaller/main.swift": SMALLER, "Sources/renamed/main.swift": RENAMED})
     return folder
 
 
@@ -130,9 +119,9 @@ def test_a_folder_gives_the_library_alone_under_no_name_of_apples(folder):
     for aside in ("// With the smaller layer there.", "// With all of them there."):
         asker.write_text(f"{ASKER}{aside}\n")
         assert "asker" in swift(folder, "build")
-    assert built(folder) == LIBRARY | {"KeychainAuthentication", "KeychainSecurity", "asker", "renamed", "smaller", "wrapper"}
+    assert built(folder) == LIBRARY | {"KeychainAuthentication", "KeychainSecurity", "asker", "renamed", "smaller"}
     assert run(folder / "client/.build/debug/smaller", env=NO_BUS).startswith("asked No keychain is available.")
-    assert run(folder / "client/.build/debug/renamed", env=NO_BUS) == "asked -25291 -25300\n"
+    assert run(folder / "client/.build/debug/renamed", env=NO_BUS) == "asked -25291\n"
 
 
 def test_an_edited_package_gives_the_library_alone(folder):
@@ -141,7 +130,7 @@ def test_an_edited_package_gives_the_library_alone(folder):
     swift(folder, "package", "edit", "latchkey", "--path", folder / "latchkey")
     assert resolved(folder) == {"client": {"latchkey", "asker"}, "latchkey": set(), "asker": set()}
     swift(folder, "build", "--product", "smaller")
-    built_before = {"KeychainAuthentication", "KeychainSecurity", "renamed", "wrapper"}
+    built_before = {"KeychainAuthentication", "KeychainSecurity", "renamed"}
     assert built(folder) - built_before == LIBRARY | {"asker", "smaller"}
 
 
