@@ -3,9 +3,8 @@
 import json
 
 import pytest
-from conftest import or_skip
 from support.account import Account
-from support.machine import Machine, eventually, make
+from support.machine import eventually, make, or_skip, Machine
 from support.pace import seconds
 
 pytestmark = [pytest.mark.night("clients"), pytest.mark.second_try]

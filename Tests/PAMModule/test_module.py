@@ -7,7 +7,7 @@ import signal
 import time
 
 import pytest
-from conftest import ENTRY_POINTS, FIELDS, MODULE, TOKEN
+from modulelogin import ENTRY_POINTS, FIELDS, MODULE, TOKEN
 from support import tracing
 from support.helper import BESIDE, EXCLUDED_SERVICES, GOES_ON, HEAD_SIZE, LIMIT, RESULTS, now
 from support.pace import Limit, seconds

@@ -2,7 +2,7 @@
 vault yet."""
 
 import pytest
-from conftest import TOKEN
+from modulelogin import TOKEN
 
 UNLOCK = "latchkey-unlock"
 LOG_WARNING, LOG_DEBUG = 4, 7

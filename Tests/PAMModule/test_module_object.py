@@ -3,7 +3,7 @@
 import re
 import subprocess
 
-from conftest import ENTRY_POINTS, MODULE, UNSTRIPPED
+from modulelogin import ENTRY_POINTS, MODULE, UNSTRIPPED
 
 
 def tool(*arguments):

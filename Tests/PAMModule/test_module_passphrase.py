@@ -4,7 +4,7 @@ import ctypes
 import re
 
 import pytest
-from conftest import COLLECTION, ENTRY_POINTS, MODULE, TOKEN
+from modulelogin import COLLECTION, ENTRY_POINTS, MODULE, TOKEN
 from support.helper import GOES_ON, RESULTS
 from test_module import FAILURES, PAM_IGNORE, await_pause, secret_pages
 

@@ -3,7 +3,7 @@
 import signal
 
 import pytest
-from conftest import MODULE, TOKEN
+from modulelogin import MODULE, TOKEN
 from support.helper import BESIDE, EXCLUDED_SERVICES
 from support.pace import seconds
 from test_module import FAILURES, LOG_DEBUG, LOG_NOTICE, NOTABLE, await_pause, secret_pages

@@ -4,7 +4,7 @@ import pathlib
 import signal
 
 import pytest
-from conftest import MODULE, TOKEN
+from modulelogin import MODULE, TOKEN
 from support.helper import EXCLUDED_SERVICES
 from support.pace import seconds
 from test_module import EVERYDAY, FAILURES, LOG_ERR, NOTABLE, await_pause, secret_pages

@@ -44,6 +44,14 @@ def test_a_file_with_marked_tests_is_in_the_folders_of_their_part(path):
             assert path.parent.name in folders[arguments[0]]
 
 
+@pytest.mark.parametrize("part", [part for part in NIGHT_PARTS if part.marked], ids=lambda part: part.name)
+def test_a_run_over_several_folders_imports_no_conftest(part):
+    """Each folder has one, and Python knows one module of that name."""
+    for folder in part.tests:
+        for path in sorted((TESTS / folder).glob("test_*.py")):
+            assert "from conftest import" not in path.read_text(), path.name
+
+
 def floors():
     """The folders of Sources down to the single module or program."""
     return sorted(folder for folder in REPOSITORY.glob("Sources/*/*") if folder.is_dir())

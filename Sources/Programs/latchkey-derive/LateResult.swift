@@ -21,7 +21,8 @@ enum LateResult {
     case .overtaken: (LOG_WARNING, "a login of the same moment changed the vault's keybag")
     case .internalError: (LOG_ERR, "latchkey-derive failed")
     case .daemonSilent: (LOG_WARNING, "latchkeyd did not answer in time")
-    case .tooManyEpochs: (LOG_WARNING, "the vault still needs too many former keys to get new ones; see latchkey status")
+    case .tooManyEpochs:
+      (LOG_WARNING, "the vault still needs too many former keys to get new ones; see latchkey status")
     case .noDeviceKey:
       (LOG_WARNING, "the device key service gives this login nothing to open the vault with; see latchkey doctor")
     case .late:

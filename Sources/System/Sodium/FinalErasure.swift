@@ -7,8 +7,8 @@ import Synchronization
 /// secrets on one thread.
 enum FinalErasure {
   private static let signals = [
-    SIGHUP, SIGINT, SIGPIPE, SIGTERM, SIGALRM, SIGXCPU, SIGUSR1, SIGUSR2, SIGSYS, SIGXFSZ, SIGIO, SIGPROF, SIGVTALRM, SIGPWR,
-    SIGSTKFLT,
+    SIGHUP, SIGINT, SIGPIPE, SIGTERM, SIGALRM, SIGXCPU, SIGUSR1, SIGUSR2, SIGSYS, SIGXFSZ, SIGIO, SIGPROF, SIGVTALRM,
+    SIGPWR, SIGSTKFLT,
   ]
   /// The signals of a fault, and SIGQUIT. Swift's runtime may handle these: it then has another process read this one's memory
   /// for a list of callers, and erases nothing.
