@@ -4,7 +4,7 @@ import json
 
 import pytest
 from support.account import Account
-from support.machine import eventually, make, or_skip, Machine
+from support.machine import Machine, eventually, make, or_skip
 from support.pace import seconds
 
 pytestmark = [pytest.mark.night("clients"), pytest.mark.second_try]
