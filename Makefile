@@ -120,7 +120,7 @@ $(ESSENTIALS)/libLatchkeyEssentials.a: $(STANDIN)
 	rm -rf $(BUILT)/ArgumentParser.build
 
 module:
-	$(RELEASE) pam_latchkey
+	LATCHKEY_PAM_PRODUCT=1 $(RELEASE) pam_latchkey
 	mkdir -p $(dir $(PAM_MODULE))
 	cp $(BUILT)/libpam_latchkey.so $(PAM_MODULE:.so=.unstripped.so)
 	strip --strip-unneeded -o $(PAM_MODULE) $(PAM_MODULE:.so=.unstripped.so)

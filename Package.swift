@@ -66,21 +66,27 @@ func program(_ name: String, _ dependencies: [Target.Dependency], linker: [Linke
     linkerSettings: linker + [packed])
 }
 
+/// The PAM module, for `make module` alone, which sets the variable: SwiftPM compiles the library products of a dependency whether a
+/// client uses them or not, and this one wants PAM's header files.
+///
+/// A real product and no call of swiftc by hand: with the Embedded feature on, the compiler driver links no Swift runtime, under
+/// SwiftPM as well. The file is libpam_latchkey.so; `make install` renames it.
+let pamModule: [Product] =
+  Context.environment["LATCHKEY_PAM_PRODUCT"] == nil
+  ? [] : [.library(name: "pam_latchkey", type: .dynamic, targets: ["LatchkeyPAMModule"])]
+
 let package = Package(
   name: "latchkey",
   // What other packages may use, and the PAM module. SwiftPM makes products of the programs by itself, in the root package
   // alone. Do not declare them: a package that depends on this one resolves all that a declared product needs
   // (docs/developer/client-library.md).
   products: [
-    // A real product and no call of swiftc by hand: with the Embedded feature on, the compiler driver links no Swift
-    // runtime, under SwiftPM as well. The file is libpam_latchkey.so; `make install` renames it.
-    .library(name: "pam_latchkey", type: .dynamic, targets: ["LatchkeyPAMModule"]),
     // For other packages: the Keychain Services API. They link what the system has of Swift and Foundation. The way to
     // the vault is linked beside it, as nothing that they import may name it.
     .library(name: "Security", targets: ["Security", "LatchkeyKeychainClient"]),
     .library(name: "LocalAuthentication", targets: ["LocalAuthentication", "LatchkeyKeychainClient"]),
     .library(name: "LatchkeyKeychain", targets: ["LatchkeyKeychain", "LatchkeyKeychainClient"]),
-  ],
+  ] + pamModule,
   dependencies: [
     // Exact: builds of the same sources at different times are the same.
     .package(url: "https://github.com/apple/swift-argument-parser.git", exact: "1.8.2"),

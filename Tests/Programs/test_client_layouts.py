@@ -54,13 +54,13 @@ do throws(KeychainError) {
 """
 RENAMED = """
 import Foundation
-import KeychainAuthentication
-import KeychainSecurity
+import LocalAuthentication
+import Security
 import asker
 let query: [CFString: Any] = [
   kSecClass: kSecClassGenericPassword, kSecAttrService: "client", kSecUseAuthenticationContext: LAContext(),
 ]
-print(asked, KeychainSecurity.SecItemDelete(query as CFDictionary))
+print(asked, Security.SecItemDelete(query as CFDictionary))
 """
 LIBRARY = {
     "LatchkeyGcrypt", "LatchkeyItemProtection", "LatchkeyKeychain", "LatchkeyKeychainClient", "LatchkeyLocalAuthentication",
