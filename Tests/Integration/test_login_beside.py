@@ -5,6 +5,7 @@ import time
 
 import pytest
 from support.control import HELLO, KEYS, OPEN_SESSION, Control, hello, packet
+from support.pace import seconds
 from support.peer import LOGIN, NOTHING, ROOT, SERVICE, Peer
 from support.session import wait_until
 
@@ -44,7 +45,7 @@ def test_the_first_question_waits_for_the_keys(sealed, command, expected):
     program = started(sealed, *command)
     # Whichever helper brings them.
     assert sealed.login().returncode == 0
-    told, complaints = program.communicate(timeout=30)
+    told, complaints = program.communicate(timeout=seconds(30))
     assert expected in told.replace(" : ", ":").replace(": ", ":"), (told, complaints)
     helper.close()
 
@@ -54,7 +55,7 @@ def test_it_is_answered_where_no_keys_come(sealed):
     helper = begin(sealed)
     program = started(sealed, "latchkey", "status", "--json")
     helper.close()
-    told, _ = program.communicate(timeout=30)
+    told, _ = program.communicate(timeout=seconds(30))
     assert "sealed" in told
     peer = Peer(sealed)
     unlocked, locked = peer.search({"k": "v"})

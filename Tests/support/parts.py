@@ -12,8 +12,6 @@ PYTEST = ("/usr/bin/python3", "-m", "pytest", "-p", "no:cacheprovider", "-q")
 
 # The tests of a file share sessions, which are made once if one worker has them all.
 BY_FILE = ("--dist", "loadfile")
-# What every test of whole programs depends on.
-ALL_SOURCES = ("Sources/", "Package.swift", "Makefile", "Tests/support/", "Tests/Session/", "pam/", "dbus/", "rules/")
 CLIENT = ("Sources/Programs/latchkey/", "Sources/Import/", "Sources/Wire/", "Sources/System/")
 PROMPTS = (
     "Sources/Desktop/Prompt", "Sources/Programs/latchkey-prompt/", "Sources/System/PAMClient/", "Sources/System/Gettext/",
@@ -86,7 +84,7 @@ NIGHT_PARTS = (
     Part("suites", "Test suites of other clients, unchanged", ("Suites",), 3, DAEMON, workers=2),
     Part("cuts", "A vault after a power cut, at 2,500 cuts of ext4 and btrfs", ("PowerCuts",), 8,
          ("Sources/Vault/", "Sources/System/SQLite/", "Tests/PowerCuts/"), workers=2, environment=(("LATCHKEY_CUTS", "1250"),)),
-    Part("fuzz", "No input crashes a parser or the daemon", ("Fuzz",), 12, ALL_SOURCES[:1], targets=("fuzz-build",),
+    Part("fuzz", "No input crashes a parser or the daemon", ("Fuzz",), 12, ("Sources/",), targets=("fuzz-build",),
          environment=(("FUZZ_SECONDS", "300"),)),
     Part("packages", "The Debian packages in booted Debian 12 and 13", ("Packages",), 12,
          ("debian/", "packaging/", "pam/", "dbus/", "Makefile", "Sources/Desktop/ProviderSwitch/"), workers=3, targets=("deb",),
