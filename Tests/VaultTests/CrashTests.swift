@@ -215,7 +215,7 @@ struct CrashTests {
     let shim = try #require(Self.shim, "no C compiler")
     let template = try Home()
     var points = 0
-    for call in 1... {
+    for call in Cuts.calls {
       let home = try Home(copying: template)
       let durable = Self.newFolder()
       defer { removeTree(durable) }

@@ -187,7 +187,7 @@ struct HealingLeftoverTests {
       return (process.wait(), lines)
     }
     var (kills, refusals, stores) = (0, 0, 0)
-    for call in 1... {
+    for call in Cuts.calls {
       let killed = try Home(copying: damaged)
       let status = try run(["heal", killed.path], killed, dieAt: call).status
       if status == 0 { break }
@@ -211,7 +211,9 @@ struct HealingLeftoverTests {
         #expect((asides.first.map(home.read) == bytes) as Bool && (asides.last.map(home.read) == log) as Bool, place)
       }
     }
-    #expect(kills > 5 && stores > 20 && (failures == 1 || refusals > 10), "\(kills), \(refusals), \(stores)")
+    #expect(
+      kills > Cuts.enough(5) && stores > Cuts.enough(20) && (failures == 1 || refusals > Cuts.enough(10)),
+      "\(kills), \(refusals), \(stores)")
   }
 
   @Test("is told where the next process ends it, in the session that begins then, and not in the one after that")

@@ -327,7 +327,7 @@ struct HealingTests {
     for position in 5 * 4096..<6 * 4096 { damaged[position] = 0 }
     for position in 0..<4096 { damaged[position] = 0 }
     var (points, finished) = (0, 0)
-    for call in 1... {
+    for call in Cuts.calls {
       let copy = try Home(copying: patient.home)
       copy.write("vault.db", damaged)
       copy.remove("vault.db-wal")
@@ -374,7 +374,7 @@ struct HealingTests {
       vault.settleWhole()
     }
     var points = 0
-    for call in 1... {
+    for call in Cuts.calls {
       let copy = try Home(copying: template)
       let durable = CrashTests.newFolder()
       defer { removeTree(durable) }

@@ -380,7 +380,7 @@ struct RotationCrashTests {
     }
     let before = template.read("keybag")
     var points = 0
-    for call in 1... {
+    for call in Cuts.calls {
       let home = try Home(copying: template)
       let durable = CrashTests.newFolder()
       defer { removeTree(durable) }
