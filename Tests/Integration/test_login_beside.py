@@ -63,6 +63,7 @@ def test_it_is_answered_where_no_keys_come(sealed):
     peer.close()
 
 
+@pytest.mark.night("login")
 def test_a_helper_that_brings_none_holds_nobody_for_ever(sealed):
     helper = begin(sealed)
     assert sealed.status()["state"] == "sealed"

@@ -73,8 +73,9 @@ NIGHT_PARTS = (
          DEVICE, workers=3, marked=True),
     Part("prompters", "Real prompters on a screen and on terminals", ("Integration", "Programs", "Desktop"), 6, PROMPTS, workers=3,
          marked=True),
-    Part("clients", "Browsers, Seahorse, credential helpers, every row of the Keychain Services conformance",
-         ("Integration", "Desktop"), 8, (*DAEMON, "Sources/KeychainServices/", "Sources/Wire/SecretClient/"), workers=3, marked=True),
+    Part("clients", "Browsers, Seahorse, credential helpers, packages that use the library, every row of the Keychain Services conformance",
+         ("Integration", "Programs", "Desktop"), 8,
+         (*DAEMON, "Package.swift", "Sources/KeychainServices/", "Sources/Wire/SecretClient/"), workers=3, marked=True),
     Part("imports", "Imports and exports of every program, with real files", ("Integration", "Programs"), 6, CLIENT, workers=3,
          marked=True),
     Part("faults", "Floods, full disks, kills, slow disks", ("Integration", "Programs", "Desktop"), 5, (*DAEMON, *LOGIN), workers=2,
@@ -104,8 +105,8 @@ NIGHT_PARTS = (
          environment=(("LATCHKEY_KILLS", "500"),)),
     Part("elsewhere", "The gate on another person's machine: started a moment ago, one core, other zone, locale, umask and home", (), 40, (),
          in_root=False, command=("Tests/Session/elsewhere", "--", "Tests/run", "gate")),
-    Part("damage", "Damage of every byte of every file", (), 10,
-         command=("swift", "test", "--filter", "VaultTests.DamageTests"), environment=(("LATCHKEY_EVERY_BYTE", "1"),)),
+    Part("damage", "Damage of every byte of every file, and the end of a process in front of every change of one", (), 15,
+         command=("swift", "test", "--filter", "VaultTests"), environment=(("LATCHKEY_EVERY_BYTE", "1"),)),
 )
 
 NIGHT_NAMES = tuple(part.name for part in NIGHT_PARTS if part.marked)
