@@ -6,6 +6,8 @@ import Glibc
 /// sets, it is every fifth operation.
 enum Cuts {
   static let calls = stride(from: 1, through: Int.max, by: step)
+  /// Whether a second cut, after a first one, is among them.
+  static func takes(_ call: Int) -> Bool { call.isMultiple(of: step) }
   /// At least so many cuts of `every` must have happened: fewer would mean that the shim saw nothing.
   static func enough(_ every: Int) -> Int { every / step }
 
