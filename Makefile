@@ -188,7 +188,8 @@ MANUAL = man$(subst .,,$(suffix $(1)))/$(notdir $(1))
 
 # What users and administrators read, in the folders by which the pages link to each other. A page links to no other file of the
 # sources: it would lead nowhere where it is installed.
-DOCUMENTS := SECURITY.md pam/README.md $(sort $(wildcard docs/user/*.md docs/pictures/*.png)) docs/pictures/day.svg
+DOCUMENTS := SECURITY.md pam/README.md $(sort $(wildcard docs/user/*.md docs/security/*.md docs/pictures/*.png)) \
+  docs/pictures/day.svg
 
 # Everything that `install` lays and `uninstall` takes away again.
 INSTALLED = $(PREFIX)/bin/latchkey $(LIBEXECDIR)/latchkeyd $(LIBEXECDIR)/latchkey-derive \
@@ -255,7 +256,7 @@ uninstall: ## remove just what `make install` laid
 	-rmdir $(DESTDIR)$(SYSTEMDIR)/sockets.target.wants 2>/dev/null
 	-rmdir $(DESTDIR)$(UNITDIR)/sockets.target.wants $(DESTDIR)$(PREFIX)/share/latchkey 2>/dev/null
 	-rmdir $(DESTDIR)$(PREFIX)/share/dbus-1/interfaces 2>/dev/null
-	-cd $(DESTDIR)$(DOCDIR) 2>/dev/null && rmdir -p docs/user docs/pictures pam 2>/dev/null; rmdir $(DESTDIR)$(DOCDIR) 2>/dev/null
+	-cd $(DESTDIR)$(DOCDIR) 2>/dev/null && rmdir -p docs/user docs/security docs/pictures pam 2>/dev/null; rmdir $(DESTDIR)$(DOCDIR) 2>/dev/null
 	-cd $(DESTDIR)$(PREFIX)/share 2>/dev/null && rmdir -p xdg-desktop-portal/portals 2>/dev/null
 
 run: ## a throwaway session with its own vault, and a tour of it

@@ -48,8 +48,8 @@ INSTALLED = {
     "usr/share/doc/latchkey/SECURITY.md",
     "usr/share/doc/latchkey/pam/README.md",
     "usr/share/doc/latchkey/docs/pictures/day.svg",
-    *(f"usr/share/doc/latchkey/{page.relative_to(REPOSITORY)}" for pages in ("docs/user/*.md", "docs/pictures/*.png")
-      for page in REPOSITORY.glob(pages)),
+    *(f"usr/share/doc/latchkey/{page.relative_to(REPOSITORY)}"
+      for pages in ("docs/user/*.md", "docs/security/*.md", "docs/pictures/*.png") for page in REPOSITORY.glob(pages)),
 }
 OF_OTHERS = {
     "usr/share/dbus-1/services/org.freedesktop.secrets.service",

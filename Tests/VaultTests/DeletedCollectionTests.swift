@@ -180,7 +180,8 @@ struct DeletedCollectionTests {
       #expect(outcome.report.lines[0].reason.contains("a collection with a passphrase of its own does not come back"))
       try home.unlock(vault)
     }
-    // The generations from before the passphrase are gone. From a copy of them it comes back as it was then: SECURITY.md says so.
+    // The generations from before the passphrase are gone. From a copy of them it comes back as it was then
+    // (docs/security/generations.md).
     #expect(Set(former.keys).isDisjoint(with: namesInFolder(home.generations)))
     // Nor does it help to say that there was none.
     let store = try Store(path: home.generations + "/" + made.name, vault: home.keybag.vault)

@@ -220,7 +220,7 @@ struct HealingTableTests {
     return row
   }
 
-  /// A damaged log ends in front of the damage, and nobody sees that there was more (SECURITY.md, "The write-ahead log"). There
+  /// A damaged log ends in front of the damage, and nobody sees that there was more (docs/security/disks.md). There
   /// is what was acknowledged before the damaged piece was written, and what was settled.
   private func logs() throws -> [Row] {
     let several = try Home(copying: patient.home)

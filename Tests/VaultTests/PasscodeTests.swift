@@ -75,7 +75,7 @@ struct PasscodeTests {
       before.settleWhole()
     }
     try vault.destroyPasscodeItems()
-    // The file's key lies beside the vault, and whoever copied both has both: SECURITY.md.
+    // The file's key lies beside the vault, and whoever copied both has both: docs/security/classes.md.
     if kept == .file { copy.write(FileDeviceKey.name, home.read(FileDeviceKey.name)) }
     let back = self.vault(kept, of: copy)
     for id in doomed { #expect(throws: VaultError.self) { try back.reader.secret(ofItem: id) } }

@@ -3,7 +3,7 @@ import Glibc
 import LatchkeyPosix
 import LatchkeySodium
 
-/// A request of the PAM module or the command line: fixed fields (FORMAT.md, "Module and helper"), in memory whose descriptor
+/// A request of the PAM module or the command line: fixed fields (docs/developer/protocols.md), in memory whose descriptor
 /// comes through descriptor 0. It carries the password, so it never leaves locked memory.
 struct DeriveRequest: ~Copyable {
   let operation: HelperOperation

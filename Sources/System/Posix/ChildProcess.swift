@@ -45,6 +45,6 @@ public final class ChildProcess {
   /// Readable when the program has ended.
   public var descriptor: Int32 { end.number }
 
-  /// Lets the kernel forget it. Only after its end.
+  /// Collects the ended process. Call it only after its end.
   public func reap() { waitpid(pid, nil, WNOHANG) }
 }

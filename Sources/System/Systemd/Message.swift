@@ -78,7 +78,7 @@ public final class Message {
 
   // MARK: Containers
 
-  /// The most elements of an array that are taken. Each may cost its reader a look into a database, and nobody else is
+  /// The most elements of an array that are accepted. Each may cost its reader a look into a database, and nobody else is
   /// served meanwhile.
   private static let elementLimit = 1 << 17
 
@@ -110,7 +110,7 @@ public final class Message {
   /// Reads an array: `element` is called once for each, and must read (or skip) it. `contents` is the signature of
   /// one element.
   ///
-  /// Throws `LimitsExceeded` where it has more than 131,072, as every reader of arrays but that of bytes does.
+  /// Throws `LimitsExceeded` if it has more than 131,072 elements, as every reader of arrays except byte arrays does.
   public func readArray<Element>(
     _ contents: String, _ element: (Message) throws(BusError) -> Element
   ) throws(BusError) -> [Element] {
@@ -153,12 +153,12 @@ public final class Message {
     try container("v", contents, "variant", body)
   }
 
-  /// `a{ss}`; throws where two keys are equal.
+  /// `a{ss}`; throws if two keys are equal.
   public func readStringDictionary() throws(BusError) -> [String: String] {
     var result: [String: String] = [:]
     try readDictionary("ss") { (entry: Message) throws(BusError) in
       let key = try entry.readString()
-      // Names that only differ in how their accents are composed are one name to Swift: one of the two would be lost.
+      // Swift treats names that only differ in how their accents are composed as one name. One of the two would be lost.
       guard result.updateValue(try entry.readString(), forKey: key) == nil else {
         throw BusError.invalidArguments("two entries have the same name")
       }
@@ -182,7 +182,7 @@ public final class Message {
     let entered = sd_bus_message_enter_container(pointer, Self.code(type), contents)
     if entered <= 0 { throw unreadable(entered, "\(name) of \(contents)") }
     let value = try body(self)
-    // Fields nobody asked for do not make the rest unreadable.
+    // Unknown fields do not make the rest unreadable.
     while !isAtEnd { try skip() }
     let left = sd_bus_message_exit_container(pointer)
     if left < 0 { throw unreadable(left, "end of \(name)") }
@@ -205,7 +205,7 @@ public final class Message {
     return value
   }
 
-  /// Never quotes what was found instead: it may be a secret.
+  /// Never quotes the value that was read instead: it may be a secret.
   private func unreadable(_ result: Int32, _ expected: String) -> BusError {
     switch -result {
     case ENOMEM: .failed("no memory to read a message")

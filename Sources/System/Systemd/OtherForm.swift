@@ -1,6 +1,6 @@
 import CLatchkeySystemd
 
-/// A call whose arguments have another type than introspection tells, as some clients send it.
+/// A call whose arguments have another type than introspection shows. Some clients send such calls.
 final class OtherForm {
   private let interface: String
   private let member: String
@@ -35,8 +35,8 @@ final class OtherForm {
 }
 
 extension Bus {
-  /// Takes a method of an exported interface also with arguments of another signature. sd-bus would refuse such a call, and one
-  /// method can have one signature only. Introspection does not show it.
+  /// Accepts a method of an exported interface with arguments of another signature as well. sd-bus would refuse such a call,
+  /// because one method can have one signature only. Introspection does not show it.
   ///
   /// - Parameters:
   ///   - signature: the other signature.

@@ -3,8 +3,8 @@ import LatchkeyKeybag
 import LatchkeyPosix
 import LatchkeySodium
 
-/// A walk through an unlocked vault that gives its content as records of a backup, one at a time. Programs may change the
-/// vault meanwhile: each item is as it was at one moment.
+/// A walk through an unlocked vault that gives its content as records of a backup, one at a time. Programs may change the vault
+/// meanwhile. Each item is exported as it was at one moment.
 public final class Export {
   private enum Stage {
     case beginning
@@ -26,7 +26,7 @@ public final class Export {
   private var position: Int64 = 0
   private var batch: ArraySlice<Int64> = []
 
-  /// The items that were left out, and counts of the rest.
+  /// The omitted items, and counts of the rest.
   public private(set) var report = ArchiveReport()
   /// How many items were looked at.
   public private(set) var done: UInt64 = 0
@@ -58,7 +58,7 @@ public final class Export {
       .init(.left, collection: label, reason: "\(reason); it has \(count) item\(count == 1 ? "" : "s")"))
   }
 
-  /// A collection's label; nil where it is damaged.
+  /// A collection's label; nil if it is damaged.
   private func label(of collection: OpenCollection) throws(VaultError) -> String? {
     do throws(VaultError) { return try vault.info(of: collection.row.id).label } catch {
       guard case .damaged = error else { throw error }
@@ -68,8 +68,7 @@ public final class Export {
 
   private func fallback(_ collection: OpenCollection) -> String { "collection \(collection.row.id)" }
 
-  /// Whether `name` names the collection. Where damage keeps that from being known, it does not: what else there is of
-  /// the vault must get into a backup just then.
+  /// Whether `name` names the collection; false if damage prevents an answer. A damaged vault must still get into a backup.
   private func isNamed(_ name: String, _ collection: OpenCollection) throws(VaultError) -> Bool {
     do throws(VaultError) { return try vault.alias(name) == collection.row.id } catch {
       guard case .damaged = error else { throw error }
@@ -77,9 +76,9 @@ public final class Export {
     }
   }
 
-  /// The next record; nil when there is no other, and the end is to be written.
+  /// The next record; nil if there is no other one, so that the end follows.
   ///
-  /// - Throws: ``VaultError`` when the walk cannot go on. Errors of single items are in the report.
+  /// - Throws: ``VaultError`` if the walk cannot go on. Errors of single items are in the report.
   public func next() throws(VaultError) -> BackupRecord? {
     guard vault.isUnlocked else { throw .isLocked }
     while true {
@@ -127,9 +126,9 @@ public final class Export {
         hadPassphrase: collection.passphrase != nil, created: collection.row.created, name: collection.name))
   }
 
-  /// The item's record; nil where it is left out. One of a collection that was made meanwhile has it in front.
+  /// The item's record; nil if the item is left out. If its collection was made meanwhile, the collection's record comes first.
   private func item(_ id: Int64) throws(VaultError) -> BackupRecord? {
-    // Deleted meanwhile, or counted already.
+    // The item was deleted meanwhile, or counted already.
     guard let place = try vault.database.reading({ store throws(VaultError) in try store.place(ofItem: id) }),
       !leftOut.contains(place.collection ?? 0)
     else { return nil }
@@ -155,7 +154,7 @@ public final class Export {
         report.add(line(.excluded, id, collection))
         return nil
       }
-      // An item that somebody else put there is not read.
+      // An item that somebody else put into the vault is not read.
       guard item.row.form != .quarantined else { throw VaultError.foreignItem(id) }
       // A reader of the backup would not have to meet its requirements.
       guard item.row.access == nil else { throw VaultError.needsGrant }
@@ -218,7 +217,7 @@ struct ExportedItem: ~Copyable {
 }
 
 extension Vault {
-  /// The names of collections that a backup knows. Of others the vault has only a keyed hash.
+  /// The aliases that a backup records. Of other aliases the vault has only a keyed hash.
   static let backupAliases: [(String, BackupCollection.Aliases)] = [
     ("default", .standard), ("login", .login), ("portal", .portal),
   ]
@@ -229,8 +228,7 @@ extension Vault {
     return ExportedItem(opened.metadata, try reader.openSecret(item, opened))
   }
 
-  /// A new key for what a backup has of this device's items, and the same wrapped by the device; none where there is no
-  /// device key.
+  /// A new key for this device's items in a backup, and the same key wrapped by the device; none without a device key.
   func makeBackupSeal(id: [UInt8]) throws(VaultError) -> (BackupDevice?, BackupSeal?) {
     guard let device, let share = keys.share else { return (nil, nil) }
     let context = BackupDevice.context(id: id)
@@ -243,7 +241,7 @@ extension Vault {
     } catch { throw .outOfMemory }
   }
 
-  /// The key that ``makeBackupSeal(id:)`` made on this device; nil for another device's.
+  /// The key of ``makeBackupSeal(id:)`` on this device; nil for another device's.
   func openBackupSeal(_ wrapped: BackupDevice, id: [UInt8]) throws(VaultError) -> BackupSeal? {
     let context = BackupDevice.context(id: id)
     if let share = keys.share {

@@ -1,20 +1,21 @@
 import LatchkeyPosix
 
-/// A generation, and what is known of it without any key.
+/// A generation, and the facts about it that need no key.
 public struct HistoryEntry: Equatable, Sendable {
   /// The generation.
   public let generation: PastGeneration
-  /// How many items it has; nil where it cannot be read.
+  /// How many items it has; nil if it cannot be read.
   public let items: Int64?
-  /// Why it cannot be read, for a person; nil where it can.
+  /// Why it cannot be read, for a person; nil if it can.
   public let problem: String?
 }
 
 extension Vault {
-  /// The generations below a number, the newest first. As each is opened, they are so many at most, and end when a moment is over.
+  /// The generations below a number, the newest first. Each is opened, so their number is limited, and the list ends when a
+  /// moment is over.
   ///
   /// - Parameter time: how long a moment is, in milliseconds; nil for as long as it takes.
-  /// - Returns: these, and whether there are older ones.
+  /// - Returns: the generations, and whether there are older ones.
   public func historyEntries(
     below number: UInt32 = .max, limit: Int = .max, for time: Int? = nil
   ) throws(VaultError) -> (entries: [HistoryEntry], hasMore: Bool) {

@@ -4,8 +4,8 @@ import LatchkeyClassRules
 public enum HistorySelection: Sendable {
   /// Everything in the generation.
   case everything
-  /// The items of the collections with this label in the generation, or with this number. Of a deleted one it is that which
-  /// the generation has.
+  /// The items of the collections with this label in the generation, or with this number. For a deleted collection, the number
+  /// is the one in the generation.
   case collection(String, id: Int64? = nil)
   /// The items that have all these attributes in the generation.
   case attributes([String: String])
@@ -15,7 +15,7 @@ public enum HistorySelection: Sendable {
   case items([[UInt8]])
 }
 
-/// A selection, with what the vault knows of it.
+/// A selection, together with the vault's facts about it.
 struct SelectedItems {
   let selection: HistorySelection
   /// The uuids of the items that the vault has under the numbers of the selection.
@@ -40,7 +40,7 @@ struct SelectedItems {
 }
 
 extension Vault {
-  /// The uuids of those of these items that there are.
+  /// The uuids of the selected items that exist.
   func uuids(ofItems ids: Set<Int64>) throws(VaultError) -> Set<[UInt8]> {
     try database.reading { store throws(VaultError) in
       var found: Set<[UInt8]> = []

@@ -4,17 +4,17 @@ import LatchkeySodium
 
 /// Hears of items that are better protected than their former versions.
 protocol TighteningObserver: AnyObject {
-  /// The former versions of the item of this uuid opened with less than it requires from now on.
+  /// The former versions of the item with this uuid opened with less than the item requires from now on.
   func tighten(_ uuid: [UInt8])
 }
 
 /// Creates, changes and deletes a vault's items. A version of an item is sealed first (``SealedItem``), then written in one
-/// transaction: it is on the disk when a call returns, or nothing of it happened.
+/// transaction. When a call returns, all of it is on the disk, or nothing changed.
 public final class ItemWriter {
   private let database: VaultDatabase
   private let keys: VaultKeys
   private let reader: ItemReader
-  /// Where the wrapping of items that were stored while locked goes on.
+  /// The number at which the wrapping of items that were stored while locked goes on.
   private var rewrapPosition: Int64 = 0
   private let observer: any TighteningObserver
 
@@ -30,7 +30,7 @@ public final class ItemWriter {
   /// Stores an item.
   ///
   /// - Parameters:
-  ///   - accessibility: its class; nil for what a replaced item had, else `defaultClass`.
+  ///   - accessibility: its class; nil for the class of a replaced item, else `defaultClass`.
   ///   - defaultClass: the class of a new item for which none is named.
   ///   - replacing: whether an item with exactly these attributes is replaced, of several the one that was changed last. That
   ///     keeps its access control, unless `metadata` has flags. Its twin (``GenericSchema``) goes, unless it cannot be
@@ -66,8 +66,8 @@ public final class ItemWriter {
         removing: twins, granted: granted)
       return (same.newest.item, false, twins)
     }
-    // Not the row's default class: no key protects that column, and nobody who writes it may have secrets stored in a
-    // class that he can open.
+    // The row's default class does not count: no key protects that column. Somebody who writes it must not have secrets stored
+    // in a class that they can open.
     let wanted = accessibility ?? defaultClass
     try keys.checkPasscode(for: wanted)
     guard let key = collection.current(wanted, share: keys.share) else {
@@ -88,14 +88,14 @@ public final class ItemWriter {
     return (id, true, [])
   }
 
-  /// Writes a new item in the place of one with the same attributes.
+  /// Replaces an item with the same attributes by a new one.
   private func replace(
     _ id: Int64, _ metadata: ItemMetadata, _ named: AccessControl, secret: borrowing SecureBytes,
     accessibility: AccessibilityClass?, passphrase: consuming NewItemPassphrase?, removing twins: [Int64],
     granted: (Int64) -> AccessGrant?
   ) throws(VaultError) {
     var item = try reader.locate(id)
-    // Asked for last, as asking may use it up.
+    // The grant is asked for last, because asking may use it up.
     let grant = granted(id)
     let (present, old) = try reader.readable(item, grant)
     let control = named.requiresAnything ? named : old
@@ -105,14 +105,14 @@ public final class ItemWriter {
     }
     var next = metadata
     next.flags = control.rawValue
-    // Nor does it take other fingers: that would be a change, too.
+    // A replacement takes no other fingers either, because that would be a change, too.
     next.fingers = present.fingers ?? next.fingers
     let key = try bind(&item, to: control, passphrase: passphrase.take(), kept: grant?.passphraseKey)
     try write(
       try rewritten(item, next, secret: secret, accessibility: accessibility, passphraseKey: key), removing: twins)
   }
 
-  /// Refuses attributes that an item has already, all of them together; none are no such rule.
+  /// Refuses attributes that an item already has together; empty for no such rule.
   ///
   /// - Throws: ``VaultError/duplicate``.
   public func checkIsNew(_ unique: [String: String]) throws(VaultError) {
@@ -133,7 +133,7 @@ public final class ItemWriter {
       try rewritten(item, next, secret: secret, accessibility: nil, passphraseKey: granted?.passphraseKey))
   }
 
-  /// Changes label or attributes, and the class where one is named. The secret stays as it is.
+  /// Changes label or attributes, and the class if one is named. The secret stays as it is.
   ///
   /// - Throws: ``VaultError/isLocked`` while the item is locked.
   public func update(
@@ -146,8 +146,8 @@ public final class ItemWriter {
   /// Changes items whose secrets stay: all of them, or none. Each is named once.
   ///
   /// - Parameter granted: the person's grant for an item that requires something.
-  /// - Throws: as ``update(item:accessibility:granted:_:)``; ``VaultError/duplicate`` where an item would not be the only one
-  ///   with what it alone may have, as all of them are afterwards: items may exchange their attributes.
+  /// - Throws: as ``update(item:accessibility:granted:_:)``; ``VaultError/duplicate`` if an item would not be the only one with
+  ///   attributes that it alone may have. Only the state after all changes counts, so items may exchange their attributes.
   public func write(
     _ updates: [ItemUpdate], granted: (Int64) -> AccessGrant? = { _ in nil }
   ) throws(VaultError) {
@@ -161,7 +161,7 @@ public final class ItemWriter {
     try write(sealed)
   }
 
-  /// The same for items that get another secret as well. They must be such that can be read now.
+  /// The same for items that get another secret as well. All of them must be readable now.
   public func write(
     _ updates: [ItemUpdate], secret: borrowing SecureBytes, contentType: String,
     granted: (Int64) -> AccessGrant? = { _ in nil }
@@ -196,10 +196,10 @@ public final class ItemWriter {
   }
 
   /// - Parameters:
-  ///   - isTightening: whether it requires something else than before, which its row does not tell.
+  ///   - isTightening: whether the item requires something else than before, which its row does not show.
   ///   - twins: items that go in the same step.
   private func write(_ row: ItemRow, isTightening: Bool = false, removing twins: [Int64] = []) throws(VaultError) {
-    // Before it is written: a former version that is not kept is the smaller loss.
+    // Done before the item is written: to lose a former version is the smaller loss.
     let requiresMore = try self.isTightening(row)
     if isTightening || requiresMore { observer.tighten(row.uuid) }
     try database.writing { store throws(VaultError) in
@@ -208,7 +208,7 @@ public final class ItemWriter {
     }
   }
 
-  /// Whether a row requires more, or something else, than the one in whose place it comes.
+  /// Whether a row requires more, or something else, than the row that it replaces.
   private func isTightening(_ row: ItemRow) throws(VaultError) -> Bool {
     let old = try database.reading { store throws(VaultError) in try store.protection(uuid: row.uuid) }
     guard let old else { return false }
@@ -223,12 +223,12 @@ public final class ItemWriter {
     unique.isEmpty ? [] : try keys.readyIndex().tokens(of: unique)
   }
 
-  /// Gives an item other access control, and another class where one is named. Its secret is sealed anew, as it is bound
-  /// to the flags.
+  /// Gives an item other access control, and another class if one is named. Its secret is sealed anew, because the secret is
+  /// bound to the flags.
   ///
   /// - Parameters:
-  ///   - passphrase: a new one; nil leaves the one that there is, where the item still needs one.
-  ///   - fingers: those that are enrolled now; nil leaves what it remembers.
+  ///   - passphrase: a new one; nil keeps the present one, if the item still needs one.
+  ///   - fingers: those that are enrolled now; nil keeps the remembered ones.
   ///   - granted: the grant for the item's present requirements, without which nothing is weakened.
   public func setAccess(
     ofItem id: Int64, _ control: AccessControl, accessibility: AccessibilityClass? = nil,
@@ -251,8 +251,8 @@ public final class ItemWriter {
   ///
   /// - Parameters:
   ///   - passphrase: a new one.
-  ///   - kept: the key of the one that it has.
-  /// - Returns: the key that its secret is sealed under as well.
+  ///   - kept: the key of the present one.
+  /// - Returns: the key under which its secret is sealed as well.
   private func bind(
     _ item: inout SealedItem, to control: AccessControl, passphrase: consuming NewItemPassphrase?, kept: HeldKey? = nil
   ) throws(VaultError) -> HeldKey? {
@@ -278,7 +278,7 @@ public final class ItemWriter {
     try checkMayChange(item.key, in: item.collection)
     try reader.checkIsNotLockedByItself(item)
     guard let old = try reader.metadata(item) else { throw item.absence }
-    // The prompt names the item's label. A program that could change it could have the person agree to something else.
+    // The prompt names the item's label. A program that could change the label could have the person agree to something else.
     let control = try reader.noting { () throws(VaultError) in try item.check(granted, old) }
     var next = old.metadata
     change(&next)
@@ -304,7 +304,7 @@ public final class ItemWriter {
     guard item.row.access == nil || accessibility == item.accessibility else { throw .keepsItsAccess }
   }
 
-  /// The row of a new version, in another class where one is named. Never under class keys that were changed since.
+  /// The row of a new version, in another class if one is named. It is never sealed under class keys that were changed since.
   private func rewritten(
     _ item: SealedItem, _ metadata: ItemMetadata, secret: borrowing SecureBytes, accessibility: AccessibilityClass?,
     passphraseKey: HeldKey?
@@ -346,11 +346,11 @@ public final class ItemWriter {
     let waiting = try database.reading { store throws(VaultError) in
       try store.items(form: .storedWhileLocked, after: from, limit: limit)
     }
-    // On to the next ones also where these must wait longer, as in a collection with an explicit lock.
+    // Goes on to the next items even if these must wait longer, as in a collection with an explicit lock.
     rewrapPosition = waiting.count == limit ? waiting.last ?? 0 : 0
     for id in waiting {
       var item = try reader.locate(id)
-      // Behind a locked screen its label stays sealed, too.
+      // Behind a locked screen the item's label stays sealed, too.
       guard item.key.secretKey != nil, let opened = try reader.metadata(item) else { continue }
       let isRewrapped = try reader.noting { () throws(VaultError) in try item.rewrap(opened) }
       if isRewrapped { try write(item.row) }
@@ -358,7 +358,7 @@ public final class ItemWriter {
     return waiting.count == limit
   }
 
-  /// To be called when the database was closed: the next one is walked from its beginning.
+  /// Call this when the database was closed: the next one is walked from its beginning.
   func forget() { rewrapPosition = 0 }
 
   // MARK: - what may be changed
@@ -370,10 +370,11 @@ public final class ItemWriter {
 
   /// Deletes items, all or none. Needs no key.
   ///
-  /// - Parameter items: their numbers, and what each must have: another vault has other items of these numbers. Any will do for nil.
-  /// - Returns: the numbers of those that were there.
+  /// - Parameter items: their numbers, with the uuid that each must have, because another vault has other items of these
+  ///   numbers; nil for any.
+  /// - Returns: the numbers of those that existed.
   public func deleteItems(_ items: [(id: Int64, uuid: [UInt8]?)]) throws(VaultError) -> [Int64] {
-    // Its lock is forgotten with it: nothing else would keep a former version closed.
+    // The former versions must go too, because the item's explicit lock is forgotten with it and would no longer protect them.
     for item in items where keys.ownLocks.contains(item: item.id) {
       let uuid = try database.reading { store throws(VaultError) in try store.item(item.id)?.uuid }
       if let uuid, item.uuid == nil || item.uuid == uuid { observer.tighten(uuid) }
@@ -390,7 +391,8 @@ public final class ItemWriter {
   /// Refuses a change or deletion of an item that is locked. A *new* item can be stored while its class is locked, as that
   /// loses nothing.
   ///
-  /// An item that stays locked although everything is unlocked, as one of another device, may go: no unlock would open it.
+  /// An item that stays locked although everything is unlocked, as one of another device, may be deleted: no unlock would open
+  /// it.
   ///
   /// - Throws: ``VaultError/isLocked``.
   public func checkMayChange(item id: Int64) throws(VaultError) {
@@ -403,7 +405,7 @@ public final class ItemWriter {
     if reader.isLockedByItself(item: id) { throw .isLockedByItself }
   }
 
-  /// The same for the keys of the item's class.
+  /// The same check for the keys of the item's class.
   private func checkMayChange(_ key: ClassKey, in collection: OpenCollection) throws(VaultError) {
     if collection.isLockedByItself { throw .isLocked }
     if key.secretKey != nil { return }
@@ -424,7 +426,7 @@ public final class ItemWriter {
 }
 
 extension ItemRow {
-  /// The time of a new version: later than the present one if the clock was set back, so that healing and imports know the later
-  /// one.
+  /// The time of a new version: later than the present version's time even if the clock was set back, so that healing and
+  /// imports know which version is later.
   fileprivate func nextModified(_ time: UInt64) -> UInt64 { time < modified ? modified + 1 : max(time, created) }
 }

@@ -13,20 +13,20 @@ public final class Restore {
   private let takesTheirs: Bool
   private let isDry: Bool
   private let index: AttributeIndex
-  /// Opens this device's own items; nil until it is known, and where they are another's.
+  /// Opens this device's own items; nil until it is known, and if they are another device's.
   private var seal: BackupSeal?
   private var places: [Place] = []
   private var drafts: [Draft] = []
   private var groups: [RestoreGroup.Name: RestoreGroup] = [:]
-  /// Collections that have no place yet.
+  /// The backup's collections that have no place yet.
   private var pending: [BackupCollection] = []
   private var newUUIDs: Set<[UInt8]> = []
-  /// Under this, secrets are told apart.
+  /// The key under which secrets are compared.
   private let comparison: HeldKey
-  /// Where the keys of new collections come from, and where that began.
+  /// The chain that gives the keys of new collections, and its beginning.
   private var chains: (unlocked: KeyChain?, session: KeyChain?)
   private let firstOrdinal: UInt64?
-  /// The generation of the keys that everything is sealed under.
+  /// The epoch of the keys under which everything is sealed.
   private let epoch: UInt32
   private var held = 0
   private let heldLimit: Int
@@ -38,9 +38,9 @@ public final class Restore {
   ///
   /// - Parameters:
   ///   - id: the backup's.
-  ///   - takingTheirs: whether an item takes the place of one with the same attributes and another secret.
-  ///   - isDry: whether nothing is to be written.
-  /// - Throws: ``VaultError/isLocked`` unless the vault is unlocked, and any error that keeps it from being written to.
+  ///   - takingTheirs: whether an item replaces one with the same attributes and another secret.
+  ///   - isDry: whether nothing is written.
+  /// - Throws: ``VaultError/isLocked`` unless the vault is unlocked, and any error that prevents writing.
   public init(_ vault: Vault, id: [UInt8], takingTheirs: Bool, isDry: Bool) throws(VaultError) {
     _ = try vault.database.writable()
     guard vault.isUnlocked else { throw .isLocked }
@@ -91,12 +91,12 @@ public final class Restore {
   private final class Place {
     let label: String
     let aliases: BackupCollection.Aliases
-    /// Nil where nothing can be put in, and where it is new and was not made yet.
+    /// Nil if nothing can be stored there, and if it is new and was not made yet.
     var collection: OpenCollection?
     let obstacle: String
     /// The backup's record for a new collection; nil for an existing one.
     let theirs: BackupCollection?
-    /// Of a new collection.
+    /// The uuid of a new collection.
     let uuid: [UInt8]
 
     var isNew: Bool { theirs != nil }
@@ -135,7 +135,7 @@ public final class Restore {
     places.append(Place(found.isLockedByItself ? nil : found, theirs, label: label, obstacle: obstacle(found)))
   }
 
-  /// Why a collection cannot be made here; nil where it can.
+  /// Why a collection cannot be made here; nil if it can.
   private func obstacle(new theirs: BackupCollection) -> String? {
     if theirs.label.utf8.contains(0) { return "no program could have made it" }
     if theirs.label.utf8.count > Vault.labelLimit { return "its label is too long for a vault" }
@@ -163,7 +163,7 @@ public final class Restore {
     }
   }
 
-  /// Makes a new collection that is not on the disk yet. That takes its time, so each is made when it is needed.
+  /// Makes a new collection that is not on the disk yet. That takes time, so each is made when it is needed.
   private func draft(_ place: Place) throws(VaultError) -> OpenCollection {
     if let drafted = place.collection { return drafted }
     guard let theirs = place.theirs, var unlocked = chains.unlocked, var session = chains.session,
@@ -193,16 +193,16 @@ public final class Restore {
 
   // MARK: - items
 
-  /// Something that is to be written.
+  /// An item to write.
   private struct Draft {
     let place: Place
     let key: ClassKey
     var row: ItemRow
-    /// The item whose place it takes.
+    /// The item that it replaces.
     let replaces: Bool
     /// Whether it is better protected than that item.
     let isStricter: Bool
-    /// Those that were looked at for it; nil in a new collection.
+    /// The items that were compared with it; nil in a new collection.
     let group: RestoreGroup?
     /// Its line in the report.
     let line: Int
@@ -246,7 +246,7 @@ public final class Restore {
     guard let collection = place.isNew ? try draft(place) : place.collection else {
       return leave(metadata.label, place.obstacle)
     }
-    // Closed meanwhile.
+    // The collection was locked meanwhile.
     guard !collection.isLockedByItself else { return leave(metadata.label, obstacle(collection)) }
     guard let key = collection.current(accessibility, share: vault.keys.share), key.secretKey != nil,
       key.metadataKey != nil
@@ -297,7 +297,7 @@ public final class Restore {
         : "an item with the same attributes and another secret is there"
       return report.add(line(.conflict, reason))
     }
-    // A backup takes no condition away that the item has now, nor does the item one of the backup's.
+    // A restore removes no condition of the present item, and none of the backup's item.
     let old = group.candidates[free]
     let both = old.accessibility.joined(with: item.key.row.accessibility)
     guard let key = item.collection.current(both, share: vault.keys.share), key.secretKey != nil, key.metadataKey != nil
@@ -360,7 +360,7 @@ public final class Restore {
     replacing old: RestoreGroup.Candidate?
   ) throws(VaultError) {
     guard !isDry else { return }
-    // Nothing of a backup is stored as if its class were locked.
+    // Items of a backup are never stored as if their class were locked.
     guard item.key.secretKey != nil else { throw .isLocked }
     let created = old?.created ?? item.created
     var sealed = SealedItem(
@@ -389,7 +389,7 @@ public final class Restore {
     public var collections: [Int64] = []
     /// New items, with their collections.
     public var added: [(collection: Int64, item: Int64)] = []
-    /// Items that are others now, with their collections.
+    /// Changed items, with their collections.
     public var replaced: [(collection: Int64, item: Int64)] = []
 
     /// Whether both are the same.
@@ -399,8 +399,8 @@ public final class Restore {
     }
   }
 
-  /// Writes everything in one transaction: all of it is on the disk when this returns, or nothing of it happened. Only when
-  /// the whole backup was taken.
+  /// Writes everything in one transaction: all of it is on the disk when this returns, or nothing of it happened. Call this
+  /// only when the whole backup was read.
   public func finish() throws(VaultError) -> Changes {
     guard !isDry else { return Changes() }
     guard vault.isUnlocked else { throw .isLocked }
@@ -420,8 +420,8 @@ public final class Restore {
     guard !drafts.contains(where: { $0.place.collection?.isLockedByItself ?? false }) else {
       throw .unavailable("a program locked a collection meanwhile; run the command again")
     }
-    // A program may have stored what the decisions did not know of. Then what is there stays.
-    // Where nothing is to be written, nothing is read again either: this step is not divided.
+    // A program may have stored items since the decisions. Then the present items stay. In a rehearsal nothing is read again,
+    // because this step is not divided.
     var (looked, stale): (Set<ObjectIdentifier>, Set<ObjectIdentifier>) = ([], [])
     for group in drafts.compactMap(\.group) where looked.insert(ObjectIdentifier(group)).inserted {
       if try hasChanged(group) { stale.insert(ObjectIdentifier(group)) }

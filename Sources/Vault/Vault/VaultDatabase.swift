@@ -1,12 +1,12 @@
 /// The vault's open database, and its problems. After damage was found, nothing is written any more.
 final class VaultDatabase {
-  /// Its rows; nil while there is no database that can be used.
+  /// Its rows; nil while there is no usable database.
   private(set) var store: Store?
-  /// Why there is none.
+  /// Why there is no usable database.
   var problem: VaultError?
   /// The damage that was found in it, for a person.
   private(set) var damage: String?
-  /// Told of the first damage that a call or the verification finds.
+  /// Called for the first damage that a call or the verification finds.
   weak var delegate: (any VaultDelegate)?
   private var verification: Verification?
 
@@ -26,7 +26,7 @@ final class VaultDatabase {
 
   func close() { (store, verification) = (nil, nil) }
 
-  /// Forgets what was wrong, too, as an object does that has just been made.
+  /// Also forgets the problems, like a new object.
   func forget() {
     close()
     (problem, damage) = (nil, nil)
@@ -40,7 +40,7 @@ final class VaultDatabase {
     return store
   }
 
-  /// The rows for a change: refused once damage was found anywhere in them, and while the file is not in its place.
+  /// The rows for a change. Refused once damage was found anywhere in them, and while the file is not in its place.
   func writable() throws(VaultError) -> Store {
     let store = try ready()
     noteCut()
@@ -49,7 +49,7 @@ final class VaultDatabase {
     return store
   }
 
-  /// Why nothing is stored where the file of the open database is not in its place; nil where it is.
+  /// Why nothing is stored while the file of the open database is not in its place; nil if it is.
   var absence: VaultError? {
     guard store?.database.hasMoved == true else { return nil }
     return .unavailable(
@@ -101,10 +101,10 @@ final class VaultDatabase {
 
   // MARK: - verification
 
-  /// Whether the whole database was looked at since it was opened.
+  /// Whether the whole database was verified since it was opened.
   var isVerified: Bool { verification?.isFinished ?? true }
 
-  /// Looks at a little more of the database. Damage is noted, and ends the walk.
+  /// Verifies a little more of the database. Damage is noted, and ends the walk.
   ///
   /// - Returns: whether there is more to look at.
   func verifyStep() -> Bool {
@@ -116,7 +116,7 @@ final class VaultDatabase {
       return false
     }
     verification = walk
-    // Damage that was found meanwhile may not show in SQLite's memory, as that of a file that was cut off.
+    // Damage that was found meanwhile may not show in SQLite's memory. A file that was cut off is an example.
     if walk.isFinished, !isDamaged { store?.database.trust() }
     return !walk.isFinished
   }
