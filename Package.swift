@@ -374,7 +374,9 @@ let package = Package(
       swiftSettings: strict),
     .testTarget(
       name: "KeychainClientTests",
-      dependencies: ["LatchkeyItemProtection", "LatchkeyKeychainClient", "LatchkeySecurity", "LatchkeySystemd"],
+      dependencies: [
+        "LatchkeyItemProtection", "LatchkeyKeychainClient", "LatchkeySecretClient", "LatchkeySecurity", "LatchkeySystemd",
+      ],
       swiftSettings: strict),
     .executableTarget(
       name: "keychain-caller", dependencies: ["LatchkeyKeychainClient", "LocalAuthentication", "Security"],
