@@ -398,7 +398,7 @@ let package = Package(
       name: "PromptersTests",
       dependencies: [
         "LatchkeyControl", "LatchkeyGcrypt", "LatchkeyKeybag", "LatchkeyPAMClient", "LatchkeyPrompters",
-        "LatchkeyScratch", "LatchkeySodium", .product(name: "BigInt", package: "BigInt"),
+        "LatchkeyScratch", "LatchkeySodium", "LatchkeySystemd", .product(name: "BigInt", package: "BigInt"),
       ], swiftSettings: strict),
     .testTarget(name: "BytesTests", dependencies: ["LatchkeyBytes"], swiftSettings: strict),
     .testTarget(name: "TextTests", dependencies: ["LatchkeyText"], swiftSettings: strict),
