@@ -60,7 +60,7 @@ def unlock_by_pinentry(machine, password):
     machine.console.run("chmod 755 ~/bin/pinentry")
     machine.console.run('systemctl --user set-environment DISPLAY=:77 "PATH=$HOME/bin:/usr/bin:/bin"')
     # The caller has no terminal: on one it would be asked there.
-    machine.console.run("setsid secret-tool lookup name A </dev/null >/dev/null 2>&1")
+    machine.console.run("setsid --wait secret-tool lookup name A </dev/null >/dev/null 2>&1")
     machine.console.run("systemctl --user unset-environment DISPLAY PATH")
     await_state(machine.console, "unlocked")
 

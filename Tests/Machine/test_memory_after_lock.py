@@ -47,6 +47,5 @@ def test_nothing_is_left_after_a_lock(machine, password, tmp_path):
     unlock(machine.console, password)
     end_daemon(machine, "KILL")
     assert Sight(machine, known, "after SIGKILL while unlocked").of("A")
-    unlock(machine.console, password)
 
     assert_key_follows(machine, known, password)
