@@ -375,7 +375,8 @@ let package = Package(
     .testTarget(
       name: "KeychainClientTests",
       dependencies: [
-        "LatchkeyItemProtection", "LatchkeyKeychainClient", "LatchkeySecretClient", "LatchkeySecurity", "LatchkeySystemd",
+        "LatchkeyItemProtection", "LatchkeyKeychainClient", "LatchkeySecretClient", "LatchkeySecurity",
+        "LatchkeySystemd",
       ],
       swiftSettings: strict),
     .executableTarget(

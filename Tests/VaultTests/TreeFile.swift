@@ -99,7 +99,8 @@ struct TreeFile {
   /// Writes bytes within a cell, such as a row's number or size.
   mutating func write(_ new: [UInt8], at offset: Int, ofCell cell: Int, of page: Int) {
     let place = start(page) + number(pointers(page) + 2 * cell, 2) + offset
-    for (index, byte) in new.enumerated() where place + index < start(page) + TreeFile.size && place + index < bytes.count {
+    for (index, byte) in new.enumerated()
+    where place + index < start(page) + TreeFile.size && place + index < bytes.count {
       bytes[place + index] = byte
     }
   }

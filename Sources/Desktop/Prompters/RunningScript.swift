@@ -22,7 +22,8 @@ public enum RunningScript {
 
   /// - Parameter program: another program in the place of this one, for tests.
   static func ask(
-    about process: PromptRequest.Interpreter?, until deadline: PromptDeadline, by program: String, atMost limit: Duration
+    about process: PromptRequest.Interpreter?, until deadline: PromptDeadline, by program: String,
+    atMost limit: Duration
   ) -> String? {
     guard let process else { return nil }
     var ends: [Int32] = [-1, -1]

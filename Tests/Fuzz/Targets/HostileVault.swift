@@ -106,7 +106,9 @@ final class HostileVault {
     var status = stat()
     stat(path, &status)
     let size = status.st_size
-    let sizes = [size - 1, size + 1, size - 4096, size + 4096, size / 2, 4096, 4095, 100, size + 1 << 20, size + 1 << 24]
+    let sizes = [
+      size - 1, size + 1, size - 4096, size + 4096, size / 2, 4096, 4095, 100, size + 1 << 20, size + 1 << 24,
+    ]
     truncate(path, max(0, sizes[Int(how) % sizes.count]))
   }
 
@@ -168,7 +170,8 @@ final class HostileVault {
     case 3: file.lead(page, cell: cell, to: other)
     case 4: file.setCells(Int(piece[3]) | Int(piece[4] & 7) << 8, of: page)
     case 5: file.setKind([2, 5, 10, 13, 0][Int(piece[3]) % 5], of: page)
-    case 6: file.write([UInt8](repeating: 0xFF, count: 1 + Int(piece[4]) % 9), at: Int(piece[3]) % 16, ofCell: cell, of: page)
+    case 6:
+      file.write([UInt8](repeating: 0xFF, count: 1 + Int(piece[4]) % 9), at: Int(piece[3]) % 16, ofCell: cell, of: page)
     case 7: file.write([piece[4]], at: Int(piece[3]), ofCell: cell, of: page)
     case 8: file.exchange(page, 1 + Int(piece[3]) % file.pages)
     case 9:
