@@ -374,7 +374,10 @@ let package = Package(
       swiftSettings: strict),
     .testTarget(
       name: "KeychainClientTests",
-      dependencies: ["LatchkeyItemProtection", "LatchkeyKeychainClient", "LatchkeySecurity", "LatchkeySystemd"],
+      dependencies: [
+        "LatchkeyItemProtection", "LatchkeyKeychainClient", "LatchkeySecretClient", "LatchkeySecurity",
+        "LatchkeySystemd",
+      ],
       swiftSettings: strict),
     .executableTarget(
       name: "keychain-caller", dependencies: ["LatchkeyKeychainClient", "LocalAuthentication", "Security"],
@@ -396,7 +399,7 @@ let package = Package(
       name: "PromptersTests",
       dependencies: [
         "LatchkeyControl", "LatchkeyGcrypt", "LatchkeyKeybag", "LatchkeyPAMClient", "LatchkeyPrompters",
-        "LatchkeyScratch", "LatchkeySodium", .product(name: "BigInt", package: "BigInt"),
+        "LatchkeyScratch", "LatchkeySodium", "LatchkeySystemd", .product(name: "BigInt", package: "BigInt"),
       ], swiftSettings: strict),
     .testTarget(name: "BytesTests", dependencies: ["LatchkeyBytes"], swiftSettings: strict),
     .testTarget(name: "TextTests", dependencies: ["LatchkeyText"], swiftSettings: strict),

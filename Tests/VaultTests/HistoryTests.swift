@@ -14,15 +14,6 @@ extension Vault {
     return history.generations
   }
 
-  /// Sets the clock forward.
-  func passHours(_ hours: Int) {
-    let before = history.clock
-    history.clock = {
-      let now = before()
-      return (now.time + UInt64(hours) * 3600, now.uptime + hours * 3_600_000)
-    }
-  }
-
   /// The texts of the items' secrets in a generation whose keys the vault has, by their attribute `n`.
   func past(_ generation: PastGeneration) throws -> [String: String] {
     let store = try history.open(generation, vault: try database.ready().vault)

@@ -74,11 +74,16 @@ public final class PromptQueue {
   private static let quietTime = Duration.seconds(2)
   /// How long the prompt's program may take until it says that it is there.
   private static let launchLimit = Duration.seconds(10)
+  /// How long a prompt stays for the person whose client is gone, if its program does not say where it asks: the program hangs
+  /// before anybody sees a question, and others wait for the screen.
+  private let placeLimit: Duration
 
   /// An empty queue. `delegate` must live as long.
   public init(
-    loop: EventLoop, delegate: any PromptQueueDelegate, now: @escaping () -> ContinuousClock.Instant = { .now }
+    loop: EventLoop, delegate: any PromptQueueDelegate, placeLimit: Duration = .seconds(30),
+    now: @escaping () -> ContinuousClock.Instant = { .now }
   ) {
+    self.placeLimit = placeLimit
     self.loop = loop
     self.delegate = delegate
     self.now = now
@@ -126,6 +131,15 @@ public final class PromptQueue {
     }
     advance()
     return ticket
+  }
+
+  /// Takes the place of a client that has left, for so long.
+  private func stay(_ ticket: PromptTicket, for limit: Duration) {
+    ticket.timer = try? loop.addTimer(after: limit) { [weak self, weak ticket] in
+      guard let self, let ticket else { return }
+      withdraw(ticket, .expired)
+      advance()
+    }
   }
 
   /// How a question ends that nobody is asked; nil for one that waits.
@@ -180,11 +194,7 @@ public final class PromptQueue {
     guard let prompt = prompts.first(where: { $0.tickets.contains { $0 === ticket } }) else { return gone() }
     if mayStay && prompt.stays {
       ticket.hasLeft = true
-      ticket.timer = try? loop.addTimer(after: PromptQueue.limit) { [weak self, weak ticket] in
-        guard let self, let ticket else { return }
-        withdraw(ticket, .expired)
-        advance()
-      }
+      stay(ticket, for: prompt.place == nil ? placeLimit : PromptQueue.limit)
       return gone()
     }
     let shown = prompt.caller
@@ -267,7 +277,11 @@ public final class PromptQueue {
   public func place(_ place: PromptPlace, on connection: any PromptConnection) {
     guard let prompt = prompts.first(where: { $0.isShown(on: connection) }) else { return }
     prompt.place = place
-    guard !prompt.isOwn, !prompt.stays else { return }
+    guard !prompt.isOwn else { return }
+    guard !prompt.stays else {
+      for ticket in prompt.tickets where ticket.hasLeft { stay(ticket, for: PromptQueue.limit) }
+      return
+    }
     let shown = prompt.caller
     prompt.tickets.removeAll(where: \.hasLeft)
     if prompt.tickets.isEmpty { remove(prompt, .withdrawn, for: shown) } else if prompt.isOutdated { hide(prompt) }

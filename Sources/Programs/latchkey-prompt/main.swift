@@ -22,7 +22,7 @@ private func authenticate(
   _ request: PromptRequest, _ given: GivenPassphrase?, _ options: Options, _ prompter: PrompterChoice,
   _ deadline: PromptDeadline
 ) -> PromptEnd {
-  let script = RunningScript.name(of: request.interpreter)
+  let script = RunningScript.ask(about: request.interpreter, until: deadline)
   if request.purpose == .loginAdvice {
     let conversation = PromptConversation(
       prompter: prompter, wording: PromptWording(request, at: .unlock, script: script))
@@ -117,6 +117,8 @@ private func serve(_ options: Options) throws {
   try? client.tell(EndPrompt(outcome))
 }
 
+// Started by this program itself.
+if RunningScript.answer(to: CommandLine.arguments) { exit(0) }
 do {
   try serve(try Options(CommandLine.arguments))
 } catch Options.Failure.help {

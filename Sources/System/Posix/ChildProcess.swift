@@ -8,14 +8,15 @@ public final class ChildProcess {
   private let end: FileDescriptor
 
   /// Starts `program` with a clean descriptor table, default signals and this process's environment.
-  public init(_ program: String, _ arguments: [String]) throws(PosixError) {
+  ///
+  /// - Parameter output: where its standard output goes; nil for this process's standard error.
+  public init(_ program: String, _ arguments: [String], output: Int32? = nil) throws(PosixError) {
     var actions = posix_spawn_file_actions_t()
     posix_spawn_file_actions_init(&actions)
     defer { posix_spawn_file_actions_destroy(&actions) }
     posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDWR, 0)
-    // Its output goes to the daemon's own standard error.
     posix_spawn_file_actions_adddup2(&actions, 2, 2)
-    posix_spawn_file_actions_adddup2(&actions, 2, 1)
+    posix_spawn_file_actions_adddup2(&actions, output ?? 2, 1)
     posix_spawn_file_actions_addclosefrom_np(&actions, 3)
     var attributes = posix_spawnattr_t()
     posix_spawnattr_init(&attributes)

@@ -8,7 +8,7 @@ import Glibc
 public final class Database {
   let handle: OpaquePointer
   /// How much work the present statement took so far, in ``workPiece``s of SQLite's virtual machine.
-  private var work: Int64 = 0
+  private(set) var work: Int64 = 0
   /// Prepared statements by the address of their text: a literal does not move.
   private var statements: [UnsafePointer<UInt8>: Statement] = [:]
 
@@ -74,18 +74,26 @@ public final class Database {
     }
   }
 
-  private static let workPiece: Int64 = 4096
-  /// Limits of a statement's work: operations for any statement, operations for each byte of the file, and how many bytes of
-  /// the file count. A file can claim any size without having it.
-  private static let workLimit: (base: Int64, perByte: Int64, bytes: Int64) = (1 << 24, 16, 1 << 28)
+  static let workPiece: Int64 = 4096
+
+  /// How many operations a statement may take in a file of this size. Our largest statements take 0.2 for each byte of a whole file.
+  ///
+  /// The size bounds them only in an honest file: a sparse one claims any size, in its head too, and has a few pages on the disk. So
+  /// there is a ceiling, which takes SQLite two or three seconds. Blocks on the disk are no measure: some file systems count
+  /// what was just written only later.
+  static func workLimit(ofSize bytes: Int64) -> Int64 {
+    let (base, ceiling): (Int64, Int64) = (1 << 24, 1 << 27)
+    return base + min(max(bytes, 0), ceiling - base)
+  }
 
   /// Whether the present statement takes more than a database of this size can need. In a tree whose pages lead to the same
   /// page many times, a few pages have more rows than any statement comes to the end of. SQLite then reports an interruption.
   private var isEndless: Bool {
     work += 1
-    let (base, perByte, bytes) = Database.workLimit
-    guard work * Database.workPiece > base, let size = fileSize else { return false }
-    return work * Database.workPiece > base + perByte * min(size, bytes)
+    let done = work * Database.workPiece
+    guard done > Database.workLimit(ofSize: 0) else { return false }
+    // A size that cannot be asked for bounds nothing.
+    return done > Database.workLimit(ofSize: fileSize ?? .max)
   }
 
   deinit {

@@ -35,6 +35,7 @@ enum Target: String, CaseIterable {
   case foreignFile = "foreign-file"
   case database
   case rows
+  case hostile
 
   /// The one that this process runs.
   nonisolated(unsafe) static var chosen: (([UInt8]) -> Void)?
@@ -59,6 +60,7 @@ enum Target: String, CaseIterable {
     case .foreignFile: Target.foreignFile
     case .database: DamagedVault().damage
     case .rows: DamagedVault().alter
+    case .hostile: HostileVault().change
     }
   }
 
