@@ -128,6 +128,6 @@ struct HistoryHostileTests {
     }
     #expect(database.work * Database.workPiece <= Database.workLimit(ofSize: Int64(size)) + Database.workPiece)
     // A few seconds of work.
-    for size in [1 << 28, 1 << 40, Int64.max] { #expect(Database.workLimit(ofSize: size) <= 1 << 27) }
+    for size in [1 << 28, 1 << 40, Int64.max] { #expect(Database.workLimit(ofSize: size) <= 1 << 29) }
   }
 }

@@ -79,10 +79,10 @@ public final class Database {
   /// How many operations a statement may take in a file of this size. Our largest statements take 0.2 for each byte of a whole file.
   ///
   /// The size bounds them only in an honest file: a sparse one claims any size, in its head too, and has a few pages on the disk. So
-  /// there is a ceiling, which takes SQLite two or three seconds. Blocks on the disk are no measure: some file systems count
-  /// what was just written only later.
+  /// there is a ceiling, which takes SQLite some ten seconds and a whole database of 2.5 GB does not reach. Blocks on the disk are no
+  /// measure: some file systems count what was just written only later.
   static func workLimit(ofSize bytes: Int64) -> Int64 {
-    let (base, ceiling): (Int64, Int64) = (1 << 24, 1 << 27)
+    let (base, ceiling): (Int64, Int64) = (1 << 24, 1 << 29)
     return base + min(max(bytes, 0), ceiling - base)
   }
 
