@@ -285,7 +285,9 @@ struct CrashTests {
   func replacing() throws {
     let home = try Home()
     var finished = false
-    for call in 1...60 where !finished {
+    for call in Cuts.calls {
+      if finished { break }
+      try #require(call <= 60)
       let copy = try Home(copying: home)
       let cut = try keybagCut(["replace", copy.path, "2"], copy, copy.folder, dieAt: call)
       let acknowledged = UInt64(cut.lines.last?.split(separator: " ").last ?? "1") ?? 1
@@ -306,7 +308,9 @@ struct CrashTests {
   @Test("while a vault is created leave none or a whole one")
   func creating() throws {
     var finished = false
-    for call in 1...40 where !finished {
+    for call in Cuts.calls {
+      if finished { break }
+      try #require(call <= 40)
       let home = try Home()
       for name in home.names { home.remove(name) }
       let cut = try keybagCut(["create", home.path], home, home.folder, dieAt: call)
