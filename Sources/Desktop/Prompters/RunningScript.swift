@@ -5,11 +5,11 @@ import LatchkeyPosix
 /// The program that an interpreter runs, by its arguments. A hint for the person that is even weaker than the interpreter's own
 /// name: a process can write any arguments over its own.
 ///
-/// This program reads them and not the daemon: the kernel waits for the process where that changes its memory.
+/// This program reads the arguments, not the daemon, because the kernel can wait for a process that changes its memory.
 public enum RunningScript {
-  /// The name of a script, module or class; nil where no arguments tell, as with a command line in them.
+  /// The name of a script, module or class; nil if the arguments do not tell, as with `-c`.
   ///
-  /// - Parameter process: from the request; nil where its program is no interpreter.
+  /// - Parameter process: from the request; nil if its program is no interpreter.
   public static func name(of process: PromptRequest.Interpreter?) -> String? {
     name(of: process, proc: "/proc")
   }
@@ -39,7 +39,7 @@ public enum RunningScript {
 }
 
 extension PromptRequest.Interpreter.Family {
-  /// Options with code for an argument, after which no script comes.
+  /// Options that take code as their argument. No script follows them.
   private var code: Set<String> {
     switch self {
     case .python: ["-c"]
@@ -92,7 +92,7 @@ extension PromptRequest.Interpreter.Family {
       }
       if word == "--" { return rest.first.flatMap(Self.file) }
       guard word.hasPrefix("-") || (self == .shell && word.hasPrefix("+")) else { return Self.file(word) }
-      // Letters may stand together, as in "-we": the last may be one of those above.
+      // Letters may stand together, as in "-we". The last letter may be one of those above.
       if self != .java, self != .node, !word.hasPrefix("--"), let last = word.last, word.count > 2 {
         let flags = word.dropFirst().allSatisfy { $0.isLetter }
         if flags, naming.contains("-\(last)") { return rest.first.flatMap(Self.file) }
@@ -102,7 +102,7 @@ extension PromptRequest.Interpreter.Family {
     return nil
   }
 
-  /// The last part of a path; nil where nothing is left.
+  /// The last part of a path; nil if nothing is left.
   private static func file(_ word: String) -> String? {
     word.split(separator: "/").last.map(String.init)
   }
