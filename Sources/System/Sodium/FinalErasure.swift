@@ -51,7 +51,8 @@ enum FinalErasure {
     guard sigaction(signal, nil, &present) == 0 else { return }
     let handler = unsafeBitCast(present.__sigaction_handler.sa_handler, to: Int.self)
     let isHandled = present.sa_flags & SA_SIGINFO != 0 || handler != 0  // SIG_DFL
-    let isIgnored = present.sa_flags & SA_SIGINFO == 0 && handler == 1  // SIG_IGN: does not end the process
+    // SIG_IGN: such a signal does not end the process.
+    let isIgnored = present.sa_flags & SA_SIGINFO == 0 && handler == 1
     guard !isIgnored, evenHandled || !isHandled else { return }
     var erasing = sigaction()
     erasing.__sigaction_handler.sa_handler = endAfterErasing
