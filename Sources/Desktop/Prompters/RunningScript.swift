@@ -61,7 +61,7 @@ public enum RunningScript {
 
   /// The name of a script, module or class; nil where no arguments tell, as with a command line in them.
   ///
-  /// - Parameter process: from the request; nil where its program is no interpreter.
+  /// - Parameter process: from the request; nil if its program is no interpreter.
   public static func name(of process: PromptRequest.Interpreter?) -> String? {
     name(of: process, proc: "/proc")
   }
@@ -91,7 +91,7 @@ public enum RunningScript {
 }
 
 extension PromptRequest.Interpreter.Family {
-  /// Options with code for an argument, after which no script comes.
+  /// Options that take code as their argument. No script follows them.
   private var code: Set<String> {
     switch self {
     case .python: ["-c"]
@@ -144,7 +144,7 @@ extension PromptRequest.Interpreter.Family {
       }
       if word == "--" { return rest.first.flatMap(Self.file) }
       guard word.hasPrefix("-") || (self == .shell && word.hasPrefix("+")) else { return Self.file(word) }
-      // Letters may stand together, as in "-we": the last may be one of those above.
+      // Letters may stand together, as in "-we". The last letter may be one of those above.
       if self != .java, self != .node, !word.hasPrefix("--"), let last = word.last, word.count > 2 {
         let flags = word.dropFirst().allSatisfy { $0.isLetter }
         if flags, naming.contains("-\(last)") { return rest.first.flatMap(Self.file) }
@@ -154,7 +154,7 @@ extension PromptRequest.Interpreter.Family {
     return nil
   }
 
-  /// The last part of a path; nil where nothing is left.
+  /// The last part of a path; nil if nothing is left.
   private static func file(_ word: String) -> String? {
     word.split(separator: "/").last.map(String.init)
   }

@@ -32,12 +32,12 @@ final class CollectionCalls {
       }
     }
     let alias = try call.message.readString()
-    // Before it waits for anything: a prompt would keep them for as long as the person thinks.
+    // Checked before any wait, because a prompt would keep them for as long as the person thinks.
     guard label?.utf8.count ?? 0 <= Vault.labelLimit, alias.utf8.count <= Vault.labelLimit else {
       throw BusError(.tooLarge)
     }
     if !alias.isEmpty && !gate.isVerified {
-      // An alias that damage hides would be given to another collection.
+      // Otherwise an alias that damage hides would be given to another collection.
       return gate.whenVerified { [weak self] in
         guard let self else { return }
         do throws(BusError) { try create(label, alias, call) } catch { call.fail(error) }
@@ -63,7 +63,7 @@ final class CollectionCalls {
       let (vault, id) = tree.holder(present)
       if let label {
         try BusError.vault { () throws(VaultError) in
-          // A client that only looks for its collection names the label that this has.
+          // A client that only looks for its collection names the label of this collection.
           if try vault.info(of: id).label == label { return }
           try vault.checkMayChange(collection: id)
           try vault.setLabel(ofCollection: id, label)
@@ -100,7 +100,7 @@ final class CollectionCalls {
     let name = try call.message.readString()
     let path = try path(alias: name)
     if path == ObjectPath.none && !gate.isVerified {
-      // As with a search that finds nothing: clients then make a collection.
+      // Waits like a search that finds nothing, because clients then make a collection.
       return gate.whenVerified { [weak self] in
         guard let self else { return }
         do throws(BusError) {
@@ -112,14 +112,14 @@ final class CollectionCalls {
     call.reply { $0.appendObjectPath(path) }
   }
 
-  /// Where an alias leads.
+  /// The target of an alias.
   private func path(alias: String) throws(BusError) -> String {
     if alias != "session" && vault.collections.isEmpty {
       locks.lookAgain()
       if vault.hasNoDatabaseYet {
         return Vault.firstAliases.contains(alias) ? tree.path(of: CollectionTree.firstPlace) : ObjectPath.none
       }
-      // One that cannot be read cannot be asked.
+      // A vault that cannot be read cannot be asked.
       if vault.collections.isEmpty { return ObjectPath.none }
     }
     return try collection(alias: alias).map { tree.path(of: $0) } ?? ObjectPath.none
@@ -140,7 +140,7 @@ final class CollectionCalls {
       target = id
     }
     try BusError.vault { () throws(VaultError) in
-      // Clients would write elsewhere what belongs into a collection that is locked.
+      // Otherwise clients would store items elsewhere that belong into a locked collection.
       if let present = try vault.alias(name), present != target { try vault.checkMayChange(collection: present) }
       try vault.setAlias(name, to: target)
     }

@@ -85,7 +85,7 @@ final class PromptSteps {
     case .unlocked where isLockedByItself: (.login, id)
     case .needsPassphrase: (.collection(id), nil)
     case .unlocked:
-      // An item that is not readable although everything is: one that requires something, another device's, or one that is
+      // An item that is not readable although everything is unlocked: it requires something, belongs to another device, or is
       // not trusted.
       if let item {
         (try? vault.reader.readability(ofItem: item)) == .guarded ? (.item(item, client: client), nil) : nil
@@ -97,7 +97,7 @@ final class PromptSteps {
 
   // MARK: - CreateCollection
 
-  /// Makes a collection that waits, where that can be done now.
+  /// Makes a waiting collection, if that can be done now.
   ///
   /// - Returns: the first question to the person; nil if the collection was made, or cannot be.
   private func make(_ waiting: WaitingCollection) -> Question? {
@@ -125,7 +125,7 @@ final class PromptSteps {
   /// The next step before a collection gets another passphrase. For the login's collection, the advice to the person.
   private func nextToChangePassword(of id: Int64, for client: String) -> Step {
     if id == Vault.firstCollection { return .ask(.loginAdvice(client: client)) }
-    // Aliases could not be read before, where the vault was locked.
+    // If the vault was locked, aliases could not be read before.
     if id == PortalCollection.id(in: vault) { return .complete(dismissed: true) }
     return switch try? vault.state(of: id) {
     case .sealed, .locked: .ask(.login)
