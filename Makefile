@@ -200,7 +200,6 @@ INSTALLED = $(PREFIX)/bin/latchkey $(LIBEXECDIR)/latchkeyd $(LIBEXECDIR)/latchke
   $(INTERFACES:%=$(PREFIX)/share/dbus-1/interfaces/org.latchkey.%.xml) \
   $(UNITDIR)/latchkeyd.socket $(UNITDIR)/latchkeyd.service $(UNITDIR)/latchkey-first-unlock.target \
   $(UNITDIR)/sockets.target.wants/latchkeyd.socket $(UNITDIR)/latchkey-prompt@.service \
-  $(UNITDIR)/latchkey-kwallet.service \
   $(SYSTEMDIR)/latchkey-deviced.socket $(SYSTEMDIR)/latchkey-deviced.service \
   $(SYSTEMDIR)/sockets.target.wants/latchkey-deviced.socket \
   $(PREFIX)/share/latchkey/rules.yaml $(PREFIX)/share/pam-configs/latchkey \
@@ -228,7 +227,6 @@ install: $(PROGRAMS:%=$(BUILT)/%) $(PAM_MODULE) $(CATALOGUES) ## lay the files u
 	$(FILL) dbus/latchkeyd.service.in >$(DESTDIR)$(UNITDIR)/latchkeyd.service
 	$(FILL) dbus/latchkeyd.socket.in >$(DESTDIR)$(UNITDIR)/latchkeyd.socket
 	$(FILL) dbus/latchkey-prompt@.service.in >$(DESTDIR)$(UNITDIR)/latchkey-prompt@.service
-	$(FILL) dbus/latchkey-kwallet.service.in >$(DESTDIR)$(UNITDIR)/latchkey-kwallet.service
 	install -m 644 dbus/latchkey-first-unlock.target $(DESTDIR)$(UNITDIR)/
 	ln -sfn ../latchkeyd.socket $(DESTDIR)$(UNITDIR)/sockets.target.wants/latchkeyd.socket
 	$(FILL) dbus/latchkey-deviced.service.in >$(DESTDIR)$(SYSTEMDIR)/latchkey-deviced.service

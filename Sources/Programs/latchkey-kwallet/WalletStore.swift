@@ -144,7 +144,7 @@ final class WalletStore {
       }
       let home = try defaultCollection(vault)
       // A collection whose label is sealed may be the one.
-      if all.contains(where: { $0.label == nil && $0.isLocked }) || all.isEmpty { return .locked(home) }
+      if Self.hidesLabel(all) { return .locked(home) }
       guard wallet == standard, let first = all.first(where: { $0.path == home }),
         first.label == ExactName(Self.firstLabel)
       else { return .missing }
@@ -156,6 +156,10 @@ final class WalletStore {
     return place
   }
 
+  private static func hidesLabel(_ all: [Collection]) -> Bool {
+    all.isEmpty || all.contains { $0.label == nil && $0.isLocked }
+  }
+
   private func note(_ path: String, of wallet: ExactName) {
     if placesGeneration != link.generation { places = [:] }
     placesGeneration = link.generation
@@ -165,9 +169,14 @@ final class WalletStore {
   /// The collection of a wallet that is open here; nil if there is none any more.
   private func home(of wallet: ExactName, _ vault: ServiceConnection) throws(BusError) -> String? {
     if placesGeneration == link.generation, let path = places[wallet] { return path }
-    guard let found = try collections(vault).first(where: { $0.label == wallet }) else { return nil }
-    note(found.path, of: wallet)
-    return found.path
+    let all = try collections(vault)
+    if let found = all.first(where: { $0.label == wallet }) {
+      note(found.path, of: wallet)
+      return found.path
+    }
+    // A collection whose label is sealed may be the one.
+    guard !Self.hidesLabel(all) else { throw BusError(name: BusError.lockedName, message: "no label can be read") }
+    return nil
   }
 
   /// What `Unlock` and `CreateCollection` answer.
