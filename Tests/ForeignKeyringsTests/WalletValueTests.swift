@@ -25,7 +25,8 @@ import Testing
   }
 
   @Test func otherValuesAreEmpty() throws {
-    #expect(try returned(#" { "n" : 1 , "o":{"x":[1]},"t":true,"s":"\u00e4\/" } "#) == #"{"n":"","o":"","s":"ä/","t":""}"#)
+    #expect(
+      try returned(#" { "n" : 1 , "o":{"x":[1]},"t":true,"s":"\u00e4\/" } "#) == #"{"n":"","o":"","s":"ä/","t":""}"#)
   }
 
   @Test(arguments: ["", "[]", "{", #"{"a"}"#, #"{"a":"b"}x"#, #"{"a":"b",}"#, "1", "{\"a\":\"\u{1}\"}"])

@@ -17,7 +17,8 @@ import Testing
       "/usr/share/dbus-1/services/org.kde.kwalletd\(version).service",
       "[D-BUS Service]\nName=org.kde.kwalletd\(version)\nExec=/usr/bin/kwalletd\(version)\n")
     try home.put("/etc/xdg/autostart/pam_kwallet_init.desktop", "[Desktop Entry]\nExec=/usr/libexec/pam_kwallet_init\n")
-    try home.put("/usr/lib/systemd/user/plasma-kwallet-pam.service", "[Service]\nExecStart=/usr/libexec/pam_kwallet_init\n")
+    try home.put(
+      "/usr/lib/systemd/user/plasma-kwallet-pam.service", "[Service]\nExecStart=/usr/libexec/pam_kwallet_init\n")
     try home.own(".config/kwalletrc", "[Wallet]\nEnabled=false\nFirst Use=false\n", mode: 0o600)
     return home
   }

@@ -20,9 +20,10 @@ struct KWalletExamination {
     }
     let starters = front.starters(home: facts.home)
     guard starters.isEmpty else {
+      let list = starters.joined(separator: ", ")
       return Finding(
         id, .warning,
-        translated("\(starters.joined(separator: ", ")) starts KWallet at the login, which then takes the place of latchkey-kwallet"),
+        translated("\(list) starts KWallet at the login, which then takes the place of latchkey-kwallet"),
         fix: Provider.fix(root))
     }
     let running = RunningProcess.all(of: facts.uid, in: root).map(\.name)

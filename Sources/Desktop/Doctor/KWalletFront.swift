@@ -65,7 +65,8 @@ package struct KWalletFront {
   /// The files by which a session starts the KWallet that pam_kwallet prepared.
   package func starters(home: String?) -> [String] {
     let folders = (home.map { ["\($0)/.config/autostart"] } ?? []) + ["/etc/xdg/autostart"]
-    var found = folders.map { "\($0)/\(Self.starter.desktopFile)" }.filter { root.contains($0) }.prefix(1).filter { file in
+    var found = folders.map { "\($0)/\(Self.starter.desktopFile)" }.filter { root.contains($0) }.prefix(1).filter {
+      file in
       !root.lines(file).contains { $0.filter { $0 != " " } == "Hidden=true" }
     }
     let units = UnitFiles(root: root, home: home)

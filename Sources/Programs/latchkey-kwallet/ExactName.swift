@@ -7,7 +7,9 @@ struct ExactName: Hashable, Comparable {
 
   static func == (left: ExactName, right: ExactName) -> Bool { left.text.utf8.elementsEqual(right.text.utf8) }
 
-  static func < (left: ExactName, right: ExactName) -> Bool { left.text.utf8.lexicographicallyPrecedes(right.text.utf8) }
+  static func < (left: ExactName, right: ExactName) -> Bool {
+    left.text.utf8.lexicographicallyPrecedes(right.text.utf8)
+  }
 
   func hash(into hasher: inout Hasher) {
     for octet in text.utf8 { hasher.combine(octet) }

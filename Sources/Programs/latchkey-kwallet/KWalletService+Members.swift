@@ -7,7 +7,9 @@ import LatchkeySystemd
 extension KWalletService {
   var members: [Member] { walletMembers + folderMembers + readingMembers + writingMembers }
 
-  private static func name(_ call: MethodCall) throws(BusError) -> ExactName { ExactName(try call.message.readString()) }
+  private static func name(_ call: MethodCall) throws(BusError) -> ExactName {
+    ExactName(try call.message.readString())
+  }
 
   // MARK: - wallets
 
@@ -40,7 +42,8 @@ extension KWalletService {
       },
       // Files of wallets: `latchkey import kwallet FILE` reads them.
       Member("openPath", "s path,x wId,s appid", "i") { call in call.reply { $0.appendInt32(-1) } },
-      Member("openPathAsync", "s path,x wId,s appid,b handleSession", "i") { call in call.reply { $0.appendInt32(-1) } },
+      Member("openPathAsync", "s path,x wId,s appid,b handleSession", "i") { call in call.reply { $0.appendInt32(-1) }
+      },
       Member("close", "i handle,b force,s appid", "i") { [unowned self] call throws(BusError) in
         let handle = try call.message.readInt32()
         let force = try call.message.readBool()
@@ -126,7 +129,9 @@ extension KWalletService {
       Member("folderList", "i handle,s appid", "as") { [unowned self] call throws(BusError) in
         let handle = try call.message.readInt32()
         let wallet = wallet(handle, try Self.name(call))
-        let found = quietly([]) { () throws(BusError) in try wallet.map { wallet throws(BusError) in try folders(of: wallet) } ?? [] }
+        let found = quietly([]) { () throws(BusError) in
+          try wallet.map { wallet throws(BusError) in try folders(of: wallet) } ?? []
+        }
         call.reply { $0.appendStrings(found.map(\.text)) }
       },
       folderMember("hasFolder", "b") { [unowned self] wallet, folder, call in
@@ -277,7 +282,9 @@ extension KWalletService {
   /// Answers with all entries that can be read, by their names.
   private func answer(_ call: MethodCall, _ entries: [WalletStore.Entry], _ kind: WalletContent.Kind? = nil) {
     var seen: Set<ExactName> = []
-    let wanted = entries.filter { seen.insert($0.name).inserted && $0.secret != nil && (kind == nil || $0.form.kind == kind) }
+    let wanted = entries.filter {
+      seen.insert($0.name).inserted && $0.secret != nil && (kind == nil || $0.form.kind == kind)
+    }
     call.reply(sensitive: true) { out throws(BusError) in
       out.open("a", "{sv}")
       for entry in wanted {
@@ -313,7 +320,8 @@ extension KWalletService {
         let secret = try message.withText { bytes throws(BusError) in try Self.secret(bytes) }
         guard let wallet = wallet(handle, try Self.name(call)) else { return call.reply { $0.appendInt32(-1) } }
         let item = ForeignItem(
-          label: "\(folder.text)/\(key.text)", attributes: ["type": WalletStore.Form.plaintext.rawValue], secret: secret)
+          label: "\(folder.text)/\(key.text)", attributes: ["type": WalletStore.Form.plaintext.rawValue], secret: secret
+        )
         let result = write(item, key, in: folder, of: wallet)
         call.reply { $0.appendInt32(result) }
       },
@@ -352,7 +360,9 @@ extension KWalletService {
       return call.reply { $0.appendInt32(-1) }
     }
     let result: Int32
-    do { result = write(try value.withBytes { try SecureBytes(copying: $0) }, wanted, key, in: folder, of: wallet) } catch {
+    do {
+      result = write(try value.withBytes { try SecureBytes(copying: $0) }, wanted, key, in: folder, of: wallet)
+    } catch {
       result = -1
     }
     call.reply { $0.appendInt32(result) }

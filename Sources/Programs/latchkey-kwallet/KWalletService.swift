@@ -155,7 +155,9 @@ final class KWalletService {
 
   func isOpen(_ handle: Int32) -> Bool { wallets.contains(handle) }
   func isOpen(_ wallet: ExactName) -> Bool { wallets.handle(of: wallet) != nil }
-  func programs(of wallet: ExactName) -> [ExactName] { wallets.handle(of: wallet).map { wallets.programs(of: $0) } ?? [] }
+  func programs(of wallet: ExactName) -> [ExactName] {
+    wallets.handle(of: wallet).map { wallets.programs(of: $0) } ?? []
+  }
 
   func disconnect(_ program: ExactName, from wallet: ExactName) -> Bool {
     guard let handle = wallets.handle(of: wallet), wallets.endUses(of: handle, by: program) else { return false }
@@ -251,7 +253,8 @@ final class KWalletService {
     return 0
   }
 
-  func rename(_ old: ExactName, to new: ExactName, in folder: ExactName, of wallet: ExactName) throws(BusError) -> Int32 {
+  func rename(_ old: ExactName, to new: ExactName, in folder: ExactName, of wallet: ExactName) throws(BusError) -> Int32
+  {
     guard let entry = try store.entry(old, in: folder, of: wallet),
       try store.entry(new, in: folder, of: wallet) == nil
     else { return -1 }

@@ -19,7 +19,8 @@ struct WalletSettings {
   init() {
     let root = SystemRoot()
     let environment = LatchkeyPosix.Process.environment
-    let own = environment["XDG_CONFIG_HOME"].flatMap { $0.isEmpty ? nil : $0 }
+    let own =
+      environment["XDG_CONFIG_HOME"].flatMap { $0.isEmpty ? nil : $0 }
       ?? (environment["HOME"] ?? "") + "/.config"
     let shared = environment["XDG_CONFIG_DIRS"].flatMap { $0.isEmpty ? nil : $0 } ?? "/etc/xdg"
     let texts = ([own] + shared.split(separator: ":").map { String($0) }).compactMap { folder -> SettingsText? in

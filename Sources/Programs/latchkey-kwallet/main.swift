@@ -78,7 +78,8 @@ do {
   exit(64)
 } catch ServingFailure.namesTaken {
   Journal.log(
-    .error, "KWallet itself runs, and owns org.kde.kwalletd5 and org.kde.kwalletd6. End it, and latchkey-kwallet takes over")
+    .error,
+    "KWallet itself runs, and owns org.kde.kwalletd5 and org.kde.kwalletd6. End it, and latchkey-kwallet takes over")
   exit(1)
 } catch {
   Journal.log(.error, "latchkey-kwallet cannot start: \(error)")

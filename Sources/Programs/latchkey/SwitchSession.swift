@@ -245,10 +245,10 @@ struct SwitchSession {
     for name in KWalletFront.names {
       for holder in bus.queue(for: name).value ?? [] {
         guard let process = RunningProcess(holder.process, in: Self.root), process.name != KWalletFront.process,
-          let ending = Provider.of(process: process.name)?.ending
+          let provider = Provider.of(process: process.name), let ending = provider.ending
         else { continue }
         try? bus.call(ending.path, ending.interface, ending.member, of: holder.connection) { _ in }
-        _ = waitUntil(translated("Ending KWallet...")) { RunningProcess(holder.process, in: Self.root) == nil }
+        _ = waitUntil(translated("Ending \(provider.title)...")) { RunningProcess(holder.process, in: Self.root) == nil }
       }
     }
   }
@@ -258,11 +258,12 @@ struct SwitchSession {
   /// - Parameter starting: whether KWallet is started at once, in its place.
   func endKWalletFront(starting: Bool) {
     reloadBus()
+    let program = "latchkey-kwallet"
     let holders = KWalletFront.names.flatMap { bus.queue(for: $0).value ?? [] }
     for process in Set(holders.map(\.process))
     where RunningProcess(process, in: Self.root)?.name == KWalletFront.process {
       kill(process, SIGTERM)
-      _ = waitUntil(translated("Ending latchkey-kwallet...")) { RunningProcess(process, in: Self.root) == nil }
+      _ = waitUntil(translated("Ending \(program)...")) { RunningProcess(process, in: Self.root) == nil }
       // A name without a file of the bus is an error, and nothing is started.
       if starting { for name in KWalletFront.names { activate(name) } }
     }
