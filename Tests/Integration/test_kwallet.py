@@ -1,12 +1,15 @@
 """latchkey-kwallet: org.kde.KWallet for KDE's programs, with everything in the vault."""
 
+import os
+
 import pytest
 from gi.repository import GLib
 from support.clients import bring_back, bring_to
 from support.foreign import seen
 from support.importing import encoded
 from support.kwallet import (
-    FOLDER, KDEWALLET, MAP, PASSWORD, STREAM, Client, ask_in_windows, asked, qt_text, serve)  # fmt: skip
+    FOLDER, KDEWALLET, MAP, PASSWORD, STREAM, Client, ask_in_windows, asked, process_of, qt_text, serve)  # fmt: skip
+from support.memory import scan
 from support.peer import DEFAULT, Peer, octets
 from support.session import wait_until
 
@@ -104,6 +107,22 @@ def test_nothing_is_lost_behind_a_lock(unlocked, kde, state):
     assert (kde.read("mail"), kde.read("map"), kde.read("new")) == ("a password", MAPPED, "n")
     assert kde.read("uuid", NETWORK) == wifi | {"more": "m"} and len(seen(unlocked)) == len(before) + 1
     peer.close()
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="reading another process's memory needs root")
+def test_no_secret_is_left_in_memory(unlocked, kde):
+    """Of what went through, and no cache of it either. Names are no secrets: the control."""
+    secret = {kind: f"a secret {kind} that nothing else has, " * 40 for kind in ("text", "value", "stream")}
+    control = "a folder whose name is long enough to be found, and that this program keeps"
+    for entry, value in (("text", secret["text"]), ("map", {"k": secret["value"]}), ("stream", secret["stream"].encode())):
+        for _ in range(3):
+            assert kde.write(entry, value, control) == 0 and kde.read(entry, control) == value
+    assert len(kde.of("entriesList", "s", control)) == 3 and kde.of("createFolder", "s", control) is False
+    forms = {"UTF-8": str.encode, "UTF-16": lambda text: text.encode("utf-16-be"), "Base64": lambda text: encoded(text.encode()).encode()}
+    needles = {f"{kind} in {form}": code(text) for kind, text in secret.items() for form, code in forms.items()}
+    assert kde.of("removeFolder", "s", "none") is False
+    found = scan(process_of(unlocked), needles | {"control": control.encode()})
+    assert found.keys() == {"control"}, {name: [str(place) for place in places[:3]] for name, places in found.items()}
 
 
 def test_a_program_waits_for_the_login(session):

@@ -6,7 +6,7 @@ package struct KWalletFront {
   package static let names = ["org.kde.kwalletd5", "org.kde.kwalletd6"]
   /// The process's name, cut to the letters that the kernel keeps.
   package static let process = "latchkey-kwalle"
-  /// What gives the KWallet that pam_kwallet started at the login its session.
+  /// The files by which a session lets the KWallet run that pam_kwallet started at the login.
   package static let starter = (desktopFile: "pam_kwallet_init.desktop", unit: "plasma-kwallet-pam.service")
 
   private let root: SystemRoot

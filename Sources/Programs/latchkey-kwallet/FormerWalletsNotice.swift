@@ -13,7 +13,7 @@ final class FormerWalletsNotice {
   private static let folder = [".local", "state", "latchkey"]
   /// Says that it was shown.
   private static let marker = "kwallet-notice"
-  /// The record of imports: whoever made one knows the command.
+  /// The record of imports. A person who made one knows the command.
   private static let imports = "imported.json"
 
   init(_ bus: Bus) { self.bus = bus }

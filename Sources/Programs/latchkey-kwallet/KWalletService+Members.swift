@@ -105,7 +105,7 @@ extension KWalletService {
         reconfigure()
         call.reply()
       },
-      // Both are asked before a wallet is opened. What cannot be told is not missing.
+      // Both are asked before a wallet is opened. An entry that cannot be looked for does not count as missing.
       Member("folderDoesNotExist", "s wallet,s folder", "b") { [unowned self] call throws(BusError) in
         let wallet = try Self.name(call)
         let folder = try Self.name(call)

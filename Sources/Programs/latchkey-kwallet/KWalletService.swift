@@ -28,7 +28,7 @@ final class KWalletService {
   private var emptyFolders: [ExactName: Set<ExactName>] = [:]
   private var watches: [String: BusSlot] = [:]
   private var slots: [BusSlot] = []
-  /// A program that waits for the transaction of a former process is not told of a new one.
+  /// Begins at random, so that no program takes a transaction for one of a former process.
   private var lastTransaction = Int32.random(in: 1..<1 << 30)
   private let notice: FormerWalletsNotice
 
@@ -233,7 +233,7 @@ final class KWalletService {
   ) -> Int32 {
     do throws(ForeignFileError) {
       let item = try WalletContent.item(value, 0..<value.count, kind, folder: folder.text, entry: entry.text)
-      // A map or a text that is none: nothing could read it again.
+      // Nothing could read a malformed map or text again.
       guard kind == .stream || item.attributes["type"] != WalletStore.Form.base64.rawValue else { return -1 }
       return write(item, entry, in: folder, of: wallet)
     } catch {

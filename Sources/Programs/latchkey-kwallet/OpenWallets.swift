@@ -16,7 +16,7 @@ struct OpenWallets {
   /// How a wallet was closed.
   enum Closing {
     case closed
-    /// Programs still use it, or it stays open without any.
+    /// Programs still use it, or the settings keep it.
     case stays
     case notOpen
   }

@@ -59,14 +59,14 @@ final class VaultLink {
     if error.isStandard("ServiceUnknown") || error.isStandard("NameHasNoOwner") || error.isStandard("Disconnected") {
       isGone = true
     } else if error.isStandard("NoReply") {
-      // The bus tells of the end and of the missing answer in any order.
+      // The bus announces the end and the missing answer in any order.
       try? connection?.serve(for: Self.endTime) { isGone }
     }
     drain()
     return connection == nil
   }
 
-  /// How long the bus may take to tell of an end, in milliseconds.
+  /// How long the bus may take to announce an end, in milliseconds.
   private static let endTime = 200
 
   /// The same with an encrypted session.
@@ -128,7 +128,7 @@ final class VaultLink {
   /// Has the vault ask the person, and tells how that ended.
   ///
   /// - Parameters:
-  ///   - reason: what it is for, in words for the person.
+  ///   - reason: its purpose, in words for the person.
   ///   - window: the window of the program that waits; empty for none.
   /// - Returns: its number, by which it can be withdrawn.
   func perform(

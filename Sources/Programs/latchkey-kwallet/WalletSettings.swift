@@ -5,7 +5,7 @@ import LatchkeyPosix
 struct WalletSettings {
   /// Whether wallets may be opened at all.
   private(set) var isEnabled = true
-  /// Whether a wallet stays open when no program uses it any more.
+  /// Whether a wallet keeps its handle when no program uses it any more.
   private(set) var leavesOpen = true
   /// The wallet of most programs.
   private(set) var networkWallet = Self.usualWallet

@@ -3,8 +3,9 @@ import LatchkeySecretClient
 import LatchkeySodium
 import LatchkeySystemd
 
-/// The wallets in the vault, in the layout of KDE's own proxy to the Secret Service (docs/user/kde.md): a wallet is a collection, an
-/// entry an item with the schema `org.qt.keychain` and exactly the attributes `server` (the folder), `user` (the entry) and `type`.
+/// The wallets in the vault, in the layout of KDE's own proxy to the Secret Service (docs/user/kde.md). A wallet is a collection. An
+/// entry is an item with the schema `org.qt.keychain` and no other attributes than `server`, `user` and `type`: the folder, the entry and
+/// its form.
 final class WalletStore {
   /// Where a wallet is.
   enum Place {
@@ -179,7 +180,7 @@ final class WalletStore {
     return nil
   }
 
-  /// What `Unlock` and `CreateCollection` answer.
+  /// The answer of `Unlock` and `CreateCollection`.
   enum Step {
     case done
     /// A person has to answer this first.

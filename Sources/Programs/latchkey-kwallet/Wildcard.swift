@@ -25,7 +25,7 @@ enum Wildcard {
     }
   }
 
-  /// What is left of a pattern when its first part stands for a character; nil where that does not.
+  /// The rest of a pattern whose first part stands for a character; nil if it does not.
   private static func rest(
     of pattern: ArraySlice<Unicode.Scalar>, after character: Unicode.Scalar
   ) -> ArraySlice<Unicode.Scalar>? {
