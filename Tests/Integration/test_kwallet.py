@@ -66,6 +66,7 @@ def test_entries_lie_where_kdes_proxy_looks_for_them(unlocked, kde):
     peer.close()
 
 
+@pytest.mark.night("kwallet")
 def test_one_entry_has_one_item(unlocked, kde):
     for value, kind in (("a", PASSWORD), (MAPPED, MAP), (b"b", STREAM), ("c", PASSWORD), ("d", PASSWORD)):
         assert kde.write("entry", value) == 0
@@ -88,7 +89,7 @@ def test_one_entry_has_one_item(unlocked, kde):
     assert seen(unlocked) == [] and set(kde.of("folderList", "")) == {"Form Data", "new"}
 
 
-@pytest.mark.parametrize("state", ["locked", "behind a locker"])
+@pytest.mark.parametrize("state", [pytest.param("locked", marks=pytest.mark.night("kwallet")), "behind a locker"])
 def test_nothing_is_lost_behind_a_lock(unlocked, kde, state):
     wifi = {"psk": "of the air"}
     assert (kde.write("mail", "a password"), kde.write("map", MAPPED), kde.write("uuid", wifi, NETWORK)) == (0, 0, 0)
@@ -109,6 +110,7 @@ def test_nothing_is_lost_behind_a_lock(unlocked, kde, state):
     peer.close()
 
 
+@pytest.mark.night("kwallet")
 @pytest.mark.skipif(os.getuid() != 0, reason="reading another process's memory needs root")
 def test_no_secret_is_left_in_memory(unlocked, kde):
     """Of what went through, and no cache of it either. Names are no secrets: the control."""
@@ -152,6 +154,7 @@ def test_a_program_waits_for_the_login(session):
     peer.close()
 
 
+@pytest.mark.night("kwallet")
 def test_a_person_opens_a_wallet(session):
     """A vault that is locked without a locker: the prompt names the program, and its answer opens the wallet."""
     ask_in_windows(session, session.password)
@@ -170,6 +173,7 @@ def test_a_person_opens_a_wallet(session):
     client.wait_for("walletAsyncOpened", transaction, -1)
 
 
+@pytest.mark.night("kwallet")
 def test_handles_and_wallets(unlocked, kde):
     other = Client(unlocked, "other", version=6)
     assert other.open() == kde.handle and sorted(kde.call("users", "s", KDEWALLET)) == ["other", "test"]
@@ -186,6 +190,13 @@ def test_handles_and_wallets(unlocked, kde):
     assert sorted(kde.call("wallets")) == sorted([KDEWALLET, WIDE]) and kde.read("a") == "b"
     assert kde.call("isOpen", "s", WIDE) and kde.call("isOpen", "i", kde.handle) and not kde.call("isOpen", "i", 4711)
     assert kde.call("openPath", "sxs", "/x.kwl", 0, "test") == -1
+    # A label that somebody changes is the wallet's name from then on.
+    second.signals.clear()
+    unlocked.run("latchkey", "collection", "rename", WIDE, "renamed", check=True)
+    second.wait_for("walletListDirty")
+    assert "renamed" in kde.call("wallets") and second.entries() == []
+    unlocked.run("latchkey", "collection", "rename", "renamed", WIDE, check=True)
+    wait_until(lambda: second.read("a") == "of the second", "the former name")
     # One that is not forced stays open, as KWallet's settings have it.
     assert other.call("close", "ibs", other.handle, False, "other") == 1 and other.entries() == []
     assert kde.call("disconnectApplication", "ss", WIDE, "second") and second.entries() == []

@@ -12,9 +12,10 @@ from support.clients import bring_back, bring_to
 from support.foreign import KWallet, seen
 from support.importing import encoded
 from support.kwallet import FOLDER, KDEWALLET, Client, end, process_of, qt_map, qt_text, serve
+from support.notifications import know_the_first, notifications  # noqa: F401
 from support.pace import seconds
 from support.peer import Peer
-from support.session import REPOSITORY
+from support.session import REPOSITORY, wait_until
 
 pytestmark = pytest.mark.night("kwallet")
 
@@ -23,7 +24,7 @@ HEADERS = pathlib.Path("/usr/include/KF5/KWallet")
 SCREENLESS = {"QT_QPA_PLATFORM": "offscreen"}
 WIDE = "\u00e4/\u6f22 \U0001f511"
 NAMES = ["plain", "with blanks ", "a/b//c", WIDE, "caf\u00e9", "cafe\u0301", "'\"<&>%$`\\", "x" * 500]
-NO_WALLET, NOT_OPENED, NOT_READ = 1, 2, 4
+NO_WALLET = 1
 
 
 @pytest.fixture(scope="module")
@@ -107,13 +108,15 @@ def test_kwallet_query(unlocked):
     told = asked(unlocked)
     assert told["entries"] == (0, sorted([*NAMES, "map"])) and told["password"][1] == [f"secret of {WIDE}"]
     assert json.loads("".join(query(unlocked, "-r", "map", KDEWALLET).stdout)) == {"key": "value", WIDE: WIDE}
-    assert [told[name][0] for name in ("no wallet", "no folder", "no entry")] == [NO_WALLET, NOT_READ, NOT_READ]
+    # It ends with status 0 where it says that it could not read, as its control does.
+    assert told["no wallet"] == (NO_WALLET, ["Wallet none not found"]) and told["no folder"][1] == ["The folder none does not exist!"]
+    assert told["no entry"][1] == [f"Failed to read entry none value from the {KDEWALLET} wallet."]
     assert told["write"] == (0, "new\nlines\n")
     # Behind a lock it finds the entry, reads nothing, and stores nothing.
     peer = Peer(unlocked)
     bring_to("behind a locker", unlocked, peer)
     assert query(unlocked, "-r", WIDE, KDEWALLET).stdout == ""
-    assert query(unlocked, "-w", "plain", KDEWALLET, input="lost?\n").returncode == NOT_READ
+    assert "Failed to write entry plain" in query(unlocked, "-w", "plain", KDEWALLET, input="lost?\n").stdout
     bring_back("behind a locker", unlocked, peer)
     assert query(unlocked, "-r", "plain", KDEWALLET).stdout == "new\nlines\n"
     peer.close()
@@ -181,7 +184,7 @@ def test_programs_survive_locks_and_kills(unlocked, program):
         if cycle % 10 == 3:
             end(unlocked, signal.SIGKILL)
         if cycle % 10 == 7:
-            unlocked.stop_daemon(signal.SIGKILL)
+            unlocked.restart(signal.SIGKILL)
         assert unlocked.locker().returncode == 0
         peer.activate_screen_saver(False)
         if cycle % 10 == 7:
@@ -197,3 +200,23 @@ def test_programs_survive_locks_and_kills(unlocked, program):
     assert len(seen(unlocked)) == len(expected) and process_of(unlocked) is not None
     before.end()
     peer.close()
+
+
+def test_wallets_of_before_are_offered_once(new_session, notifications):
+    """By a notification, when a program uses a wallet. Their files are not read."""
+    know_the_first(new_session)
+    folder = ".local/share/kwalletd"
+    new_session.run("sh", "-c", f"mkdir -p {folder} && touch {folder}/kdewallet.kwl && chmod 0 {folder}/kdewallet.kwl", check=True)
+    assert new_session.login().returncode == 0
+    serve(new_session)
+    for _ in range(2):
+        client = Client(new_session)
+        assert client.open() > 0
+        wait_until(lambda: notifications.look(), "the notification")
+        # It was shown, which is noted.
+        wait_until(lambda: (new_session.home / ".local/state/latchkey/kwallet-notice").exists(), "the note")
+        client.call("close", "sb", KDEWALLET, True)
+        assert client.open() > 0
+        end(new_session)
+    ((title, text),) = notifications.look()
+    assert "KDE" in title and "latchkey import kwallet" in text

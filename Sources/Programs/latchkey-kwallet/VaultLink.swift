@@ -15,7 +15,7 @@ final class VaultLink {
   private var lastPrompt: UInt64 = 0
   /// The number of connections that were made: what was learned by an earlier one may have changed.
   private(set) var generation = 0
-  /// Called when collections came, went or changed.
+  /// Called when collections came, went or got another label.
   var collectionsChanged: () -> Void = {}
 
   /// How a prompt ended.
@@ -97,7 +97,7 @@ final class VaultLink {
     }
     do throws(SystemdError) {
       watches = [try new.bus.watchPeer(new.owner) { [weak self] in self?.isGone = true }]
-      for member in ["CollectionCreated", "CollectionDeleted", "CollectionChanged"] {
+      for member in ["CollectionCreated", "CollectionDeleted"] {
         watches.append(
           try new.bus.matchSignal(sender: new.owner, interface: ServiceConnection.service, member: member) {
             [weak self] _ in
@@ -105,6 +105,21 @@ final class VaultLink {
             jobs.add { [weak self] in self?.collectionsChanged() }
           })
       }
+      // CollectionChanged comes with each item, too.
+      watches.append(
+        try new.bus.matchSignal(
+          sender: new.owner, interface: "org.freedesktop.DBus.Properties", member: "PropertiesChanged",
+          arg0: ServiceConnection.collection
+        ) { [weak self] (message: Message) throws(BusError) in
+          _ = try message.readString()
+          var hasLabel = false
+          try message.readDictionary("sv") { (entry: Message) throws(BusError) in
+            if try entry.readString() == "Label" { hasLabel = true }
+            try entry.skip()
+          }
+          guard hasLabel, let self else { return }
+          jobs.add { [weak self] in self?.collectionsChanged() }
+        })
       // The main loop only has to wake up: `drain` reads.
       readable = try loop.addIO(fd: new.loop.descriptor, events: .readable) { _ in }
     } catch { throw .failed(error.description) }

@@ -58,7 +58,7 @@ final class WalletStore {
 
   init(_ link: VaultLink) { self.link = link }
 
-  /// Collections came, went or changed.
+  /// Collections came, went or got another label.
   func forgetPlaces() { places = [:] }
 
   // MARK: - wallets
