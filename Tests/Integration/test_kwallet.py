@@ -137,7 +137,7 @@ def test_a_program_waits_for_the_login(session):
     wait_until(lambda: "GETPIN" in asked(session), "the prompt")
     leaving.close_connection()
     assert not any(signal[0] == "walletAsyncOpened" for signal in patient.listen())
-    assert patient.call("keyDoesNotExist", "sss", KDEWALLET, FOLDER, "x") is False
+    assert patient.call("keyDoesNotExist", "sss", KDEWALLET, FOLDER, "x") is False and patient.call("wallets") == [KDEWALLET]
     assert session.login().returncode == 0
     patient.handle = patient.wait_for("walletAsyncOpened", transaction)[2]
     assert patient.handle > 0 and patient.write("uuid", {"psk": "p"}, NETWORK) == 0
@@ -189,6 +189,7 @@ def test_handles_and_wallets(unlocked, kde):
     second.wait_for("walletCreated", WIDE)
     assert sorted(kde.call("wallets")) == sorted([KDEWALLET, WIDE]) and kde.read("a") == "b"
     assert kde.call("isOpen", "s", WIDE) and kde.call("isOpen", "i", kde.handle) and not kde.call("isOpen", "i", 4711)
+    assert [kde.call("folderDoesNotExist", "ss", wallet, FOLDER) for wallet in (KDEWALLET, "none")] == [False, True]
     assert kde.call("openPath", "sxs", "/x.kwl", 0, "test") == -1
     # A label that somebody changes is the wallet's name from then on.
     second.signals.clear()

@@ -25,6 +25,8 @@ SCREENLESS = {"QT_QPA_PLATFORM": "offscreen"}
 WIDE = "\u00e4/\u6f22 \U0001f511"
 NAMES = ["plain", "with blanks ", "a/b//c", WIDE, "caf\u00e9", "cafe\u0301", "'\"<&>%$`\\", "x" * 500]
 NO_WALLET = 1
+# Of latchkey import.
+NO_SERVICE = 3
 
 
 @pytest.fixture(scope="module")
@@ -220,3 +222,11 @@ def test_wallets_of_before_are_offered_once(new_session, notifications):
         end(new_session)
     ((title, text),) = notifications.look()
     assert "KDE" in title and "latchkey import kwallet" in text
+
+
+def test_an_import_of_the_running_kwallet_is_none_of_this_one(unlocked):
+    serve(unlocked)
+    client = Client(unlocked)
+    client.open()
+    done = unlocked.run("latchkey", "import", "kwallet", "--running")
+    assert done.returncode == NO_SERVICE and "latchkey-kwallet answers" in done.stderr

@@ -109,7 +109,9 @@ extension KWalletService {
       Member("folderDoesNotExist", "s wallet,s folder", "b") { [unowned self] call throws(BusError) in
         let wallet = try Self.name(call)
         let folder = try Self.name(call)
-        let isMissing = quietly(false) { () throws(BusError) in try !has(folder, in: wallet) }
+        let isMissing = quietly(false) { () throws(BusError) in
+          try !store.names(standard: ExactName(settings.networkWallet)).contains(wallet) || !has(folder, in: wallet)
+        }
         call.reply { $0.appendBool(isMissing) }
       },
       Member("keyDoesNotExist", "s wallet,s folder,s key", "b") { [unowned self] call throws(BusError) in

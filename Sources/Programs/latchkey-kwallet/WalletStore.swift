@@ -121,6 +121,8 @@ final class WalletStore {
     try link.with { vault throws(BusError) in
       let all = try collections(vault)
       var names = all.compactMap(\.label).filter { !$0.text.isEmpty }
+      // Before the first unlock no label can be read. Most programs look for this wallet before they open it.
+      if Self.hidesLabel(all), !names.contains(standard) { names.append(standard) }
       let first = ExactName(Self.firstLabel)
       if !names.contains(standard), let place = names.firstIndex(of: first),
         all.first(where: { $0.label == first })?.path == (try defaultCollection(vault))
