@@ -248,7 +248,9 @@ struct SwitchSession {
           let provider = Provider.of(process: process.name), let ending = provider.ending
         else { continue }
         try? bus.call(ending.path, ending.interface, ending.member, of: holder.connection) { _ in }
-        _ = waitUntil(translated("Ending \(provider.title)...")) { RunningProcess(holder.process, in: Self.root) == nil }
+        _ = waitUntil(translated("Ending \(provider.title)...")) {
+          RunningProcess(holder.process, in: Self.root) == nil
+        }
       }
     }
   }
