@@ -230,3 +230,14 @@ def test_an_import_of_the_running_kwallet_is_none_of_this_one(unlocked):
     client.open()
     done = unlocked.run("latchkey", "import", "kwallet", "--running")
     assert done.returncode == NO_SERVICE and "latchkey-kwallet answers" in done.stderr
+
+
+def test_ksshaskpass(unlocked):
+    """It answers ssh with the passphrase that it stored."""
+    serve(unlocked)
+    client = Client(unlocked)
+    client.open()
+    key = f"{unlocked.home}/.ssh/id {WIDE}"
+    assert client.write(key, "of the key", "ksshaskpass") == 0
+    done = unlocked.run("ksshaskpass", f"Enter passphrase for key '{key}': ", env=unlocked.environment | SCREENLESS)
+    assert (done.returncode, done.stdout) == (0, "of the key"), done.stderr
