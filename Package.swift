@@ -278,6 +278,12 @@ let package = Package(
         "LatchkeySystemd",
       ]),
     program(
+      "latchkey-kwallet",
+      [
+        "LatchkeyDoctor", "LatchkeyForeignKeyrings", "LatchkeyGcrypt", "LatchkeyGettext", "LatchkeyPosix",
+        "LatchkeySecretClient", "LatchkeySodium", "LatchkeySystemd",
+      ]),
+    program(
       "latchkeyd",
       [
         "LatchkeyClassRules", "LatchkeyControl", "LatchkeyDaemon", "LatchkeyDeviceService", "LatchkeyGcrypt",

@@ -16,6 +16,7 @@ INSTALLED = {
     "usr/libexec/latchkey-derive",
     "usr/libexec/latchkey-prompt",
     "usr/libexec/latchkey-deviced",
+    "usr/libexec/latchkey-kwallet",
     f"{LIBRARIES}/security/pam_latchkey.so",
     "usr/share/dbus-1/services/org.freedesktop.secrets.latchkey.service",
     "usr/share/dbus-1/services/org.freedesktop.impl.portal.desktop.latchkey.service",

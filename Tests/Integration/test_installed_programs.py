@@ -13,10 +13,11 @@ LIMITS = {
     "usr/libexec/latchkey-derive": 6.9 * MB,
     "usr/libexec/latchkey-prompt": 7.3 * MB,
     "usr/libexec/latchkey-deviced": 7.6 * MB,
+    "usr/libexec/latchkey-kwallet": 8.7 * MB,
     "pam_latchkey.so": 0.06 * MB,
 }
 MODULE = "pam_latchkey.so"
-TOTAL = 45 * MB
+TOTAL = 53.5 * MB
 
 
 def tool(*arguments):

@@ -78,6 +78,8 @@ NIGHT_PARTS = (
          (*DAEMON, "Package.swift", "Sources/KeychainServices/", "Sources/Wire/SecretClient/"), workers=3, marked=True),
     Part("imports", "Imports and exports of every program, with real files", ("Integration", "Programs"), 6, CLIENT, workers=3,
          marked=True),
+    Part("kwallet", "KDE's programs with `latchkey-kwallet`: kwallet-query, libKF5Wallet, locks and kills", ("Integration",), 3,
+         ("Sources/Programs/latchkey-kwallet/", *CLIENT), workers=2, marked=True, packages="ksshaskpass libkf5wallet-dev"),
     Part("faults", "Floods, full disks, kills, slow disks", ("Integration", "Programs", "Desktop"), 5, (*DAEMON, *LOGIN), workers=2,
          marked=True),
     Part("languages", "Every text in languages that nobody speaks", ("Integration", "Programs"), 3, ("po/", *PROMPTS, *CLIENT),

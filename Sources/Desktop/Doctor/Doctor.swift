@@ -38,6 +38,7 @@ public struct Doctor: Sendable {
     findings += OwnServices(root: root, uid: facts.uid).findings()
     findings += UnitExamination(root: root, facts: facts).findings()
     findings += NameExamination(root: root, facts: facts).findings()
+    findings += KWalletExamination(root: root, facts: facts).findings()
     findings += PortalExamination(root: root, facts: facts).findings()
     findings += MemoryExamination(root: root, facts: facts).findings()
     findings += VaultExamination(root: root, facts: facts).findings()
@@ -54,6 +55,6 @@ public struct Doctor: Sendable {
 
   private static let ids: Set<String> = [
     "unit.first-unlock", "name", "activation", "memory.daemon", "memory.locked", "vault", "device-key", "lock-news",
-    "locker", "prompts",
+    "locker", "prompts", "kwallet",
   ]
 }

@@ -19,7 +19,7 @@ struct WantedChanges {
   private var side = FileChange.Side.toLatchkey
 
   private static let name = "org.freedesktop.secrets"
-  private var scope: SwitchScope { person.scope }
+  var scope: SwitchScope { person.scope }
   private var units: UnitFiles { UnitFiles(root: root, home: scope.home) }
 
   init(root: SystemRoot, person: ProviderSwitch.Person, files: OwnedFiles) {
@@ -35,6 +35,7 @@ struct WantedChanges {
       keepFromStarting(provider)
       turnOff(provider)
     }
+    takeKWalletNames()
     PortalRouting(root: root, scope: scope).addChanges(to: &self)
     if scope == .allUsers, !changes.isEmpty {
       note(
@@ -207,10 +208,11 @@ struct WantedChanges {
       // Settings that are off by default need no file.
       if wanted.allSatisfy({ !$0.isOnByDefault }), !root.contains(path) { continue }
       let on = wanted.filter { $0.isOn(root, home: scope.home) }
-      guard !on.isEmpty else { continue }
+      var lines = on.map { ($0.section, $0.key, $0.off) }
+      if provider.id == "kwallet", let line = enablingLine(path) { lines.append(line) }
+      guard !lines.isEmpty else { continue }
       add(
-        path, Purpose.settingOff.filled(provider.name),
-        settings: on.map { ($0.section, $0.key, $0.off) })
+        path, on.isEmpty ? Purpose.kwalletEnabled.filled() : Purpose.settingOff.filled(provider.name), settings: lines)
       if wanted.contains(where: { $0.reader != nil }) {
         note(
           translated(
@@ -318,7 +320,8 @@ struct WantedChanges {
     append(change)
   }
 
-  private mutating func addLink(_ path: String, to target: String, _ purpose: String) {
+  /// A link, as that which masks a unit.
+  mutating func addLink(_ path: String, to target: String, _ purpose: String) {
     guard let before = state(path) else { return }
     append(FileChange(path: path, side: side, purpose: purpose, before: before, after: .link(target)))
   }

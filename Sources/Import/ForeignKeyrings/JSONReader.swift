@@ -16,7 +16,8 @@ struct JSONReader {
   /// For each object and array around this place, whether it is still unread.
   private var isFresh: [Bool] = []
 
-  private mutating func next(_ bytes: borrowing SecureBytes) -> UInt8? {
+  /// The first byte of what comes next; nil at the end.
+  mutating func next(_ bytes: borrowing SecureBytes) -> UInt8? {
     while at < bytes.count {
       switch bytes.octet(at) {
       case 0x20, 0x09, 0x0a, 0x0d: at += 1
@@ -26,7 +27,8 @@ struct JSONReader {
     return nil
   }
 
-  private mutating func expect(_ character: Unicode.Scalar, _ bytes: borrowing SecureBytes) throws(ForeignFileError) {
+  /// Passes over a character that must come next.
+  mutating func expect(_ character: Unicode.Scalar, _ bytes: borrowing SecureBytes) throws(ForeignFileError) {
     guard next(bytes) == UInt8(ascii: character) else { throw .damaged }
     at += 1
   }

@@ -1,3 +1,4 @@
+import LatchkeyDoctor
 import LatchkeyForeignKeyrings
 import LatchkeyGettext
 import LatchkeySecretClient
@@ -37,6 +38,14 @@ struct RunningKWallet {
         translated("KWallet does not run, and could not be started. Start it, then run this again."))
     }
     (connection, path) = found
+    if let process = connection.ownerProcess, RunningProcess(process, in: SystemRoot())?.name == KWalletFront.process {
+      throw Failure.noService(
+        translated(
+          """
+          latchkey-kwallet answers in KWallet's place, and has no wallets of its own. Leave --running out to read KWallet's files. For \
+          a wallet that is encrypted with GPG, remove the package latchkey-kwallet for a while, log in again, then run this again.
+          """))
+    }
   }
 
   /// Reads the chosen wallets. KWallet asks the person to open each.

@@ -193,6 +193,7 @@ struct SwitchCommand: ParsableCommand {
         if isSteppingAside { session?.startLatchkey() }
         throw error
       }
+      if !plan.puttingBack.isEmpty { session?.endKWalletFront(starting: isSteppingAside) }
       if isSteppingAside { report.left += session?.handBack(former: change.formerProviders) ?? [] }
     }
     report.isDone = true

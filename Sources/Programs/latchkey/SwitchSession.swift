@@ -109,6 +109,7 @@ struct SwitchSession {
     }
     // While nobody owns the name, the bus may start another program for it.
     startLatchkey()
+    exchangeKWallet()
     // Done after the last one has ended. Otherwise this would wait until the agent of a new one ends.
     if !ended.isEmpty { startOtherParts(of: ended, hadAgent: hadAgent, hadModules: hadModules) }
     guard left.isEmpty else { return left }
@@ -237,6 +238,38 @@ struct SwitchSession {
       _ = waitUntil(translated("Ending \(provider.title)...")) { bus.queue(for: name).value?.isEmpty == true }
     }
     activate(name)
+  }
+
+  /// Ends a KWallet that still answers KDE's programs, where the bus starts latchkey-kwallet for them from now on.
+  private func exchangeKWallet() {
+    guard let front = KWalletFront(root: Self.root), front.isStarted(home: home) else { return }
+    for name in KWalletFront.names {
+      for holder in bus.queue(for: name).value ?? [] {
+        guard let process = RunningProcess(holder.process, in: Self.root), process.name != KWalletFront.process,
+          let provider = Provider.of(process: process.name), let ending = provider.ending
+        else { continue }
+        try? bus.call(ending.path, ending.interface, ending.member, of: holder.connection) { _ in }
+        _ = waitUntil(translated("Ending \(provider.title)...")) {
+          RunningProcess(holder.process, in: Self.root) == nil
+        }
+      }
+    }
+  }
+
+  /// Ends latchkey-kwallet, so that the next of KDE's programs starts KWallet.
+  ///
+  /// - Parameter starting: whether KWallet is started at once, in its place.
+  func endKWalletFront(starting: Bool) {
+    reloadBus()
+    let program = "latchkey-kwallet"
+    let holders = KWalletFront.names.flatMap { bus.queue(for: $0).value ?? [] }
+    for process in Set(holders.map(\.process))
+    where RunningProcess(process, in: Self.root)?.name == KWalletFront.process {
+      kill(process, SIGTERM)
+      _ = waitUntil(translated("Ending \(program)...")) { RunningProcess(process, in: Self.root) == nil }
+      // A name without a file of the bus is an error, and nothing is started.
+      if starting { for name in KWalletFront.names { activate(name) } }
+    }
   }
 
   private func activate(_ name: String) {

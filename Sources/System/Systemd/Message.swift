@@ -56,6 +56,18 @@ public final class Message {
 
   /// An `s`. Bytes that are not UTF-8 are replaced.
   public func readString() throws(BusError) -> String { try readText("s", "string") }
+
+  /// Lends the text of an `s` that is a secret, in UTF-8 as the bus verified it. It is valid inside `body` only.
+  public func withText<R>(_ body: (UnsafeRawBufferPointer) throws(BusError) -> R) throws(BusError) -> R {
+    var text: UnsafePointer<CChar>?
+    let result = sd_bus_message_read_basic(pointer, Self.code("s"), &text)
+    guard result > 0, let text else { throw unreadable(result, "string") }
+    // The bytes are the message's: it must live until the body returned.
+    return try withExtendedLifetime(self) { () throws(BusError) in
+      try body(UnsafeRawBufferPointer(start: text, count: strlen(text)))
+    }
+  }
+
   /// An `o`, valid as a path.
   public func readObjectPath() throws(BusError) -> String { try readText("o", "object path") }
   /// A `b`.
@@ -66,6 +78,8 @@ public final class Message {
   public func readUInt32() throws(BusError) -> UInt32 { try readBasic("u", "32-bit number", 0) }
   /// An `i`.
   public func readInt32() throws(BusError) -> Int32 { try readBasic("i", "signed 32-bit number", 0) }
+  /// An `x`.
+  public func readInt64() throws(BusError) -> Int64 { try readBasic("x", "signed 64-bit number", 0) }
   /// A `t`.
   public func readUInt64() throws(BusError) -> UInt64 { try readBasic("t", "64-bit number", 0) }
   /// A file descriptor of the caller's own (close-on-exec), for the caller to close.

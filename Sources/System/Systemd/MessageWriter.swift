@@ -70,6 +70,17 @@ public struct MessageWriter: ~Copyable {
   /// A `t`.
   public mutating func appendUInt64(_ value: UInt64) { appendBasic("t", value) }
 
+  /// An `s` with a copy of a text that is a secret. Fails where it is not UTF-8, or holds a NUL, which D-Bus cannot carry.
+  public mutating func appendText(_ text: UnsafeRawBufferPointer) {
+    guard count(text.count) else { return }
+    let isText = (try? UTF8Span(validating: text.bindMemory(to: UInt8.self).span)) != nil && !text.contains(0)
+    guard isText else { return failure = .invalidArguments("a secret is no text") }
+    var start: UnsafeMutablePointer<CChar>?
+    check(sd_bus_message_append_string_space(pointer, text.count, &start), writing: "a text")
+    guard failure == nil, let start, let from = text.baseAddress else { return }
+    UnsafeMutableRawPointer(start).copyMemory(from: from, byteCount: text.count)
+  }
+
   // MARK: Bytes
 
   /// An `ay` with a copy of the bytes.
