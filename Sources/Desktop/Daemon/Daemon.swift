@@ -93,7 +93,7 @@ package final class Daemon {
     vault.delegate = self
     // As the daemon began.
     if let healing = vault.keybagHealing { wasHealed(healing) }
-    if let healing = vault.healing { wasHealed(healing) }
+    if let healing = vault.healing.done { wasHealed(healing) }
     presence.delegate = self
   }
 
@@ -275,7 +275,7 @@ extension Daemon: SessionWatchDelegate {
     dropGrants()
     switch reason {
     case .sessionsEnded, .noSession:
-      vault.forgetOlderFiles()
+      vault.endSession()
       // The next login shows it again.
       password.notice.forget()
     // The person who is to read it has not gone.

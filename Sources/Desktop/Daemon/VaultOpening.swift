@@ -160,10 +160,10 @@ final class VaultOpening {
     let proves = stage == .openSession && hasUnproven
     // Nor has it of the keys of a key epoch that the keybag still has, and nothing depends on any more.
     let epochs = vault.keybag?.epochs ?? []
-    let drops = epochs.count > 1 && vault.neededEpoch == epochs.last?.number
+    let drops = epochs.count > 1 && vault.rotation.neededEpoch == epochs.last?.number
     // Nor does the state say that the password opens nothing, which the person can fix now.
     let fixes = password.needsFormer && hello.service == AuthenticationPolicy.commandService
-    return proves || drops || fixes || vault.hasOwnLocks ? .keys(mayLift: false) : decision
+    return proves || drops || fixes || vault.collections.hasOwnLocks ? .keys(mayLift: false) : decision
   }
 
   /// A login, and the person who asks for it by name, open collections and items that were locked by themselves; a
@@ -234,7 +234,7 @@ final class VaultOpening {
   private func open(_ keys: ArrivedKeys, _ opening: Vault.Opening) throws(VaultError) {
     try vault.unlock(
       keys.tiers, former: keys.former, opening: opening,
-      liftingLocks: keys.liftsLocks && vault.latestOwnLock < keys.given, of: keys.lockedExplicitly,
+      liftingLocks: keys.liftsLocks && vault.collections.latestOwnLock < keys.given, of: keys.lockedExplicitly,
       mayCreate: keys.created)
     failure = nil
     password.forget()
@@ -250,14 +250,14 @@ final class VaultOpening {
     table.takeKeys(Rotate.self) { [unowned self] message, _, answer in answer(rotate(message.take())) }
     table.answer(GetNeededEpoch.self) { [unowned self] _, _ throws(Refusal) in
       guard vault.hasDatabase, session.state != .sealed else { throw Refusal(reason: "the vault is locked") }
-      return vault.neededEpoch
+      return vault.rotation.neededEpoch
     }
   }
 
   private func checkTakesNewKeys() throws(Refusal) {
     guard !isEnding else { throw Refusal(reason: "the daemon ends") }
     guard session.state == .unlocked else { throw Refusal(reason: "the vault is locked. Run 'latchkey unlock' first") }
-    do throws(VaultError) { try vault.checkMayRotate() } catch { throw Refusal(reason: error.explanation) }
+    do throws(VaultError) { try vault.rotation.checkMayBegin() } catch { throw Refusal(reason: error.explanation) }
   }
 
   /// The helper has put new keys into the keybag, and brings them.
