@@ -163,9 +163,9 @@ package final class Daemon {
   }
 
   private func lock() throws(Refusal) {
-    // Also where there is nothing to lock, or it was locked before; after the keys, as what is asked then is another thing.
-    defer { dropGrants() }
     guard !session.machine.isPasswordless else {
+      // Also where there is nothing to lock.
+      dropGrants()
       throw Refusal(reason: "your login has no password, so the vault cannot be locked. Set one with 'passwd'")
     }
     session.watch?.lock()
@@ -246,8 +246,6 @@ extension Daemon: KeyObserver {
   }
 
   func stateChanged() {
-    // A lock that found no key to erase, as where the login has no password, is one all the same.
-    if isLockerUp { dropGrants() }
     password.tell()
     tellNotices()
     presence.stateChanged()
