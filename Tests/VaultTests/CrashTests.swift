@@ -34,8 +34,9 @@ private struct Acknowledged {
       try home.unlock(vault)
       vault.verifyToEnd()
       if !vault.problems.isEmpty { return "after the walk: \(vault.problems)" }
-      guard try vault.alias("default") == 1, try vault.alias("login") == 1, vault.collections == [1],
-        try vault.info(of: 1).label == "Login"
+      guard try vault.collections.alias("default") == 1, try vault.collections.alias("login") == 1,
+        vault.collections.ids == [1],
+        try vault.collections.info(of: 1).label == "Login"
       else { return "the first collection or its aliases are not there" }
       for number in stored.subtracting(deleted) {
         let found = try vault.ids(["n": "\(number)", "app": "crash"])
@@ -123,7 +124,7 @@ struct CrashTests {
       #expect(vault.problems == [])
       let found = try vault.ids(["app": "crash"]).count
       #expect(found == 60 || (found == 0 && !said.contains("restored")), "\(found) after \(said)")
-      #expect(vault.collections.count == (found == 0 ? 1 : 2))
+      #expect(vault.collections.ids.count == (found == 0 ? 1 : 2))
       outcomes.insert(found)
       delay = found == 0 ? delay + max(150, delay / 4) : delay / 2
     }

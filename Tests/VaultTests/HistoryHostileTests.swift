@@ -58,13 +58,13 @@ struct HistoryHostileTests {
     for table in ["item", "collection", "class_key", "access_log"] {
       let home = try Home()
       let vault = try vault(in: home)
-      let second = try vault.createCollection(label: "second")
+      let second = try vault.collections.create(label: "second")
       _ = try vault.add(["n": "second"], "second", in: second)
       vault.settle()
       vault.keepWholeHistory(hours: 3)
       let tape = try Tape(vault)
       let number = try #require(vault.history.generations.first).number
-      try vault.deleteCollection(second)
+      try vault.collections.delete(second)
       try vault.writer.deleteItem(3)
       // In the database that is open, as a program can that writes the file before the daemon opens it.
       let database = try vault.database.ready().database
@@ -72,7 +72,7 @@ struct HistoryHostileTests {
       _ = try? vault.bringBack(from: number, replacing: true)
       _ = try? tape.restore(into: vault)
       _ = try? vault.add(["n": "new"], "new")
-      _ = try? vault.createCollection(label: "third")
+      _ = try? vault.collections.create(label: "third")
       vault.verifyToEnd()
       withExtendedLifetime(home) {}
     }

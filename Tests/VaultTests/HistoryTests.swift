@@ -152,9 +152,9 @@ struct HistoryTests {
     vault.refresh()
     try vault.unlock(
       try next.tiers(), former: try next.formerTiers(), opening: .everything, liftingLocks: false, mayCreate: false)
-    #expect(vault.isRotating)
+    #expect(vault.rotation.isUnderWay)
     #expect(vault.keepWholeHistory().map(\.number) == [1], "none while items still have former keys")
-    while try vault.rotateItems() {}
+    while try vault.rotation.step() {}
     let after = vault.keepWholeHistory(hours: 0)
     #expect(after.map(\.number) == [2])
     #expect(try vault.past(after[0]) == ["1": "first"])

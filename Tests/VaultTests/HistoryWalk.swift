@@ -25,7 +25,7 @@ extension Vault {
     }
     let uuid = [UInt8](repeating: 9, count: 16)
     if let forgetting = try? history.forgetEverywhere([uuid]) { toEnd("a removal") { try forgetting.step() } }
-    _ = try? historyEntries()
+    _ = try? history.entries()
     // What a newly started daemon looks at by itself.
     if let store = try? database.ready() {
       var protection = HistoryProtection(history, store)

@@ -32,8 +32,8 @@ final class CollectionCalls {
       }
     }
     let alias = try call.message.readString()
-    // Checked before any wait, because a prompt would keep them for as long as the person thinks.
-    guard label?.utf8.count ?? 0 <= Vault.labelLimit, alias.utf8.count <= Vault.labelLimit else {
+    // Before it waits for anything: a prompt would keep them for as long as the person thinks.
+    guard label?.utf8.count ?? 0 <= VaultCollections.labelLimit, alias.utf8.count <= VaultCollections.labelLimit else {
       throw BusError(.tooLarge)
     }
     if !alias.isEmpty && !gate.isVerified {
@@ -63,10 +63,10 @@ final class CollectionCalls {
       let (vault, id) = tree.holder(present)
       if let label {
         try BusError.vault { () throws(VaultError) in
-          // A client that only looks for its collection names the label of this collection.
-          if try vault.info(of: id).label == label { return }
-          try vault.checkMayChange(collection: id)
-          try vault.setLabel(ofCollection: id, label)
+          // A client that only looks for its collection names the label that this has.
+          if try vault.collections.info(of: id).label == label { return }
+          try vault.collections.checkMayChange(id)
+          try vault.collections.setLabel(of: id, label)
         }
       }
       if label != nil { signals.collectionChanged(present, properties: ["Label", "Modified"]) }
@@ -74,7 +74,7 @@ final class CollectionCalls {
     }
     guard alias != PortalCollection.alias else { throw .notSupported("the alias portal is made by Latchkey") }
     let made = try BusError.vault { () throws(VaultError) -> CollectionPlace in
-      .vault(try vault.createCollection(label: label ?? "", alias: alias.isEmpty ? nil : alias))
+      .vault(try vault.collections.create(label: label ?? "", alias: alias.isEmpty ? nil : alias))
     }
     signals.collectionAdded(made)
     answer(call, with: made)
@@ -93,7 +93,7 @@ final class CollectionCalls {
   private func collection(alias: String) throws(BusError) -> CollectionPlace? {
     if alias.isEmpty { return nil }
     if alias == "session" { return try tree.place(.session) }
-    return try BusError.vault { () throws(VaultError) in try vault.alias(alias) }.map { .vault($0) }
+    return try BusError.vault { () throws(VaultError) in try vault.collections.alias(alias) }.map { .vault($0) }
   }
 
   func readAlias(_ call: MethodCall) throws(BusError) {
@@ -114,13 +114,13 @@ final class CollectionCalls {
 
   /// The target of an alias.
   private func path(alias: String) throws(BusError) -> String {
-    if alias != "session" && vault.collections.isEmpty {
+    if alias != "session" && vault.collections.ids.isEmpty {
       locks.lookAgain()
       if vault.hasNoDatabaseYet {
         return Vault.firstAliases.contains(alias) ? tree.path(of: CollectionTree.firstPlace) : ObjectPath.none
       }
-      // A vault that cannot be read cannot be asked.
-      if vault.collections.isEmpty { return ObjectPath.none }
+      // One that cannot be read cannot be asked.
+      if vault.collections.ids.isEmpty { return ObjectPath.none }
     }
     return try collection(alias: alias).map { tree.path(of: $0) } ?? ObjectPath.none
   }
@@ -140,9 +140,11 @@ final class CollectionCalls {
       target = id
     }
     try BusError.vault { () throws(VaultError) in
-      // Otherwise clients would store items elsewhere that belong into a locked collection.
-      if let present = try vault.alias(name), present != target { try vault.checkMayChange(collection: present) }
-      try vault.setAlias(name, to: target)
+      // Clients would write elsewhere what belongs into a collection that is locked.
+      if let present = try vault.collections.alias(name), present != target {
+        try vault.collections.checkMayChange(present)
+      }
+      try vault.collections.setAlias(name, to: target)
     }
     call.reply()
   }

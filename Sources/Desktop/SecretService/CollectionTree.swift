@@ -34,14 +34,14 @@ final class CollectionTree {
     switch name {
     case .session, .alias("session"): return true
     case .vault(let id):
-      return vault.collections.contains(id) || (id == Vault.firstCollection && vault.collections.isEmpty)
+      return vault.collections.ids.contains(id) || (id == Vault.firstCollection && vault.collections.ids.isEmpty)
     case .named(let name):
-      if vault.collections.isEmpty { return false }
-      do throws(VaultError) { return try vault.collection(named: name) != nil } catch { return true }
+      if vault.collections.ids.isEmpty { return false }
+      do throws(VaultError) { return try vault.collections.named(name) != nil } catch { return true }
     case .alias(let alias):
-      if vault.collections.isEmpty { return Vault.firstAliases.contains(alias) }
-      // If that is unknown, the call tells why.
-      do throws(VaultError) { return try vault.alias(alias) != nil } catch { return true }
+      if vault.collections.ids.isEmpty { return Vault.firstAliases.contains(alias) }
+      // Where that cannot be told, the call tells why.
+      do throws(VaultError) { return try vault.collections.alias(alias) != nil } catch { return true }
     }
   }
 
@@ -51,13 +51,13 @@ final class CollectionTree {
     case .session, .alias("session"): return sessionPlace
     case .vault(let id): return .vault(id)
     case .named(let name):
-      guard let id = try BusError.vault({ () throws(VaultError) in try vault.collection(named: name) }) else {
+      guard let id = try BusError.vault({ () throws(VaultError) in try vault.collections.named(name) }) else {
         throw .noSuchObject(name)
       }
       return .vault(id)
     case .alias where vault.hasNoDatabaseYet && isFirst(name): return Self.firstPlace
     case .alias(let alias):
-      guard let id = try BusError.vault({ () throws(VaultError) in try vault.alias(alias) }) else {
+      guard let id = try BusError.vault({ () throws(VaultError) in try vault.collections.alias(alias) }) else {
         throw .noSuchObject(alias)
       }
       return .vault(id)
@@ -110,11 +110,11 @@ final class CollectionTree {
 
   /// Every collection there is.
   var places: [CollectionPlace] {
-    (vault.hasNoDatabaseYet ? [Self.firstPlace] : vault.collections.map { .vault($0) }) + [sessionPlace]
+    (vault.hasNoDatabaseYet ? [Self.firstPlace] : vault.collections.ids.map { .vault($0) }) + [sessionPlace]
   }
 
   /// The collection in memory.
-  var sessionPlace: CollectionPlace { .session(sessionVault.collections[0]) }
+  var sessionPlace: CollectionPlace { .session(sessionVault.collections.ids[0]) }
 
   /// The paths of a collection's items; none if the path is not a collection's.
   func itemPaths(below path: String) -> [String] {
@@ -129,7 +129,7 @@ final class CollectionTree {
   func endSession() -> [ItemPlace] {
     let place = sessionPlace
     var ended: [ItemPlace] = []
-    for item in (try? sessionVault.reader.items(in: sessionVault.collections[0])) ?? [] {
+    for item in (try? sessionVault.reader.items(in: sessionVault.collections.ids[0])) ?? [] {
       try? sessionVault.writer.deleteItem(item)
       ended.append(ItemPlace(collection: place, id: item))
     }

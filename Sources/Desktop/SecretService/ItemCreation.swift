@@ -179,16 +179,18 @@ final class ItemCreation {
     // The session collection has its keys as long as the session lasts, so classes make no difference there.
     let isKept = if case .vault = new.collection { true } else { false }
     let usual = isKept ? delegate.defaultClass(for: new.control.attributes) : .whenUnlocked
-    let stored: (id: Int64, isNew: Bool, removed: [Int64])
+    var wanted = NewItem(new.metadata, in: id, accessibility: new.control.accessibility)
+    (wanted.defaultClass, wanted.replaces, wanted.unique, wanted.times) = (
+      usual, new.replaces, new.unique ?? [:], new.times
+    )
+    wanted.passphrase = passphrase.take()
+    wanted.granted = { [grants] item in
+      if let granted { return granted.item == item ? granted : nil }
+      return isKept ? grants.take(item, for: client) : nil
+    }
+    let stored: StoredItem
     do throws(VaultError) {
-      stored = try vault.writer.createItem(
-        in: id, new.metadata, secret: new.received.value.bytes, accessibility: new.control.accessibility,
-        defaultClass: usual, replacing: new.replaces, unique: new.unique ?? [:], passphrase: passphrase.take(),
-        times: new.times,
-        granted: { [grants] item in
-          if let granted { return granted.item == item ? granted : nil }
-          return isKept ? grants.take(item, for: client) : nil
-        })
+      stored = try vault.writer.createItem(wanted, secret: new.received.value.bytes)
     } catch { throw BusError(error) }
     let item = ItemPlace(collection: new.collection, id: stored.id)
     for twin in stored.removed { signals.itemDeleted(ItemPlace(collection: new.collection, id: twin)) }

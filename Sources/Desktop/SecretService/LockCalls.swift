@@ -26,9 +26,9 @@ final class LockCalls {
   func lockService(_ call: MethodCall) throws(BusError) {
     var failure: VaultError?
     let portal = PortalCollection.id(in: vault)
-    for id in vault.collections where id != portal {
+    for id in vault.collections.ids where id != portal {
       // Also where it fails: keys are erased before anything is written.
-      do throws(VaultError) { try vault.lockCollection(id) } catch { failure = error }
+      do throws(VaultError) { try vault.collections.lock(id) } catch { failure = error }
       effects.locked(collection: id)
     }
     observer.stateChanged()
@@ -50,9 +50,9 @@ final class LockCalls {
       do throws(BusError) {
         switch try lockable(path, but: portal) {
         case .collection(let id):
-          let state = try? vault.state(of: id)
+          let state = try? vault.collections.state(of: id)
           // Also where it fails: keys are erased before anything is written.
-          do throws(VaultError) { try vault.lockCollection(id) } catch { failure = error }
+          do throws(VaultError) { try vault.collections.lock(id) } catch { failure = error }
           // A collection that was locked before has no grants or prompts to end.
           if state != .lockedExplicitly && state != .needsPassphrase {
             effects.locked(collection: id)
@@ -97,8 +97,8 @@ final class LockCalls {
       (place, item) = (found.collection, found.id)
     }
     guard case .vault(let id) = place else { throw .notSupported("the session collection is never locked") }
-    guard vault.collections.contains(id) else {
-      if vault.collections.isEmpty, place == CollectionTree.firstPlace, item == nil { return .nothing }
+    guard vault.collections.ids.contains(id) else {
+      if vault.collections.ids.isEmpty, place == CollectionTree.firstPlace, item == nil { return .nothing }
       throw .noSuchObject(path)
     }
     // "Lock everything" is meant for the person's secrets. Without its secret, a sandboxed application cannot read its own

@@ -42,7 +42,7 @@ final class LockStates {
   func isLocked(_ place: CollectionPlace) throws(BusError) -> Bool {
     if place == CollectionTree.firstPlace && vault.hasNoDatabaseYet { return true }
     let (vault, collection) = tree.holder(place)
-    return switch try BusError.vault({ () throws(VaultError) in try vault.state(of: collection) }) {
+    return switch try BusError.vault({ () throws(VaultError) in try vault.collections.state(of: collection) }) {
     case .sealed, .lockedExplicitly, .needsPassphrase: true
     case .locked: !delegate.isLockerUp
     case .unlocked: false
@@ -71,7 +71,7 @@ final class LockStates {
         if isUnknown(name) { return vault.isMissing && !tree.isFirst(name) ? .absent : .locked }
         let place = try tree.place(name)
         // A client that unlocks a collection wants the items in it.
-        if case .vault(let id) = place, vault.hasLockedItems(in: id) { return .locked }
+        if case .vault(let id) = place, vault.collections.hasLockedItems(in: id) { return .locked }
         return try isLocked(place) ? .locked : .unlocked
       case .item(let name, _):
         if isUnknown(name) { return vault.isMissing ? .absent : .locked }
@@ -90,7 +90,7 @@ final class LockStates {
   /// name.
   func waitsForLabels(_ name: ObjectPath.CollectionName) -> Bool {
     guard case .named = name else { return false }
-    return vault.hasDatabase && !vault.knowsCollectionNames
+    return vault.hasDatabase && !vault.collections.knowsNames
   }
 
   /// Whether a collection can be neither found nor missed: there is no vault yet, or one that cannot be read. Then the

@@ -100,5 +100,5 @@ enum CollectionPlace: Hashable {
 
 extension Vault {
   /// The one path by which signals and answers name a collection.
-  func path(ofCollection id: Int64) -> String { ObjectPath.collections + "/" + pathName(ofCollection: id) }
+  func path(ofCollection id: Int64) -> String { ObjectPath.collections + "/" + collections.pathName(of: id) }
 }

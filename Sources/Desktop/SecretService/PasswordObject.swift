@@ -48,7 +48,7 @@ final class PasswordObject {
     }
     guard id != PortalCollection.id(in: vault) else { throw .notSupported(PortalCollection.takesNoPassphrase) }
     if id != Vault.firstCollection {
-      do throws(VaultError) { try vault.checkPassphraseMayChange(ofCollection: id) } catch {
+      do throws(VaultError) { try vault.collections.checkPassphraseMayChange(of: id) } catch {
         // The prompt unlocks a locked item.
         guard error == .isLocked else { throw BusError(error) }
       }

@@ -7,7 +7,7 @@ public enum PortalCollection {
   static let label = "Flatpak apps"
 
   /// Its number; nil before the first secret, and while aliases cannot be read.
-  public static func id(in vault: Vault) -> Int64? { try? vault.alias(alias) }
+  public static func id(in vault: Vault) -> Int64? { try? vault.collections.alias(alias) }
 
   /// The reason why it cannot have a passphrase.
   public static let takesNoPassphrase =

@@ -204,7 +204,7 @@ final class PortalObject {
   /// stores its items with the schema. An import brings the secrets of other providers into any collection, and gives them the
   /// schema. The portal's own item comes first, else the oldest. A later item never changes the application's secret.
   private func secret(of application: String) throws(VaultError) -> OpenedSecret {
-    let collection = try vault.alias(PortalCollection.alias)
+    let collection = try vault.collections.alias(PortalCollection.alias)
     let found = try vault.reader.search(
       .attributes([Self.applicationAttribute: application, Self.schemaAttribute: Self.schema])
     ).sorted { $0.id < $1.id }
@@ -216,20 +216,19 @@ final class PortalObject {
     do throws(SodiumError) { secret = try SecureBytes.random(count: Self.secretSize) } catch {
       throw .outOfMemory
     }
+    let metadata = ItemMetadata(
+      label: application.isEmpty ? "Programs outside a sandbox" : application,
+      attributes: [Self.applicationAttribute: application, Self.schemaAttribute: Self.schema],
+      contentType: "application/octet-stream")
     let made = try vault.writer.createItem(
-      in: home,
-      ItemMetadata(
-        label: application.isEmpty ? "Programs outside a sandbox" : application,
-        attributes: [Self.applicationAttribute: application, Self.schemaAttribute: Self.schema],
-        contentType: "application/octet-stream"),
-      secret: secret, accessibility: .afterFirstUnlock, replacing: false)
+      NewItem(metadata, in: home, accessibility: .afterFirstUnlock), secret: secret)
     signals.itemCreated(ItemPlace(collection: .vault(home), id: made.id))
     // The application must get the same secret for ever, so it gets the stored one.
     return try vault.reader.secret(ofItem: made.id)
   }
 
   private func makeCollection() throws(VaultError) -> Int64 {
-    let made = try vault.createCollection(label: PortalCollection.label, alias: PortalCollection.alias)
+    let made = try vault.collections.create(label: PortalCollection.label, alias: PortalCollection.alias)
     signals.collectionAdded(.vault(made))
     return made
   }

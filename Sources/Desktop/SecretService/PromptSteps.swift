@@ -77,8 +77,8 @@ final class PromptSteps {
     if place == CollectionTree.firstPlace && vault.hasNoDatabaseYet {
       return vault.awaitsPassword ? (.login, nil) : nil
     }
-    guard case .vault(let id) = place, let state = try? vault.state(of: id) else { return nil }
-    let isLockedByItself = item.map(vault.reader.isLockedByItself) ?? vault.hasLockedItems(in: id)
+    guard case .vault(let id) = place, let state = try? vault.collections.state(of: id) else { return nil }
+    let isLockedByItself = item.map(vault.reader.isLockedByItself) ?? vault.collections.hasLockedItems(in: id)
     return switch state {
     case .lockedExplicitly: (.login, id)
     case .sealed, .locked: (.login, isLockedByItself ? id : nil)
@@ -104,10 +104,10 @@ final class PromptSteps {
     guard waiting.made == nil else { return nil }
     if vault.hasNoDatabaseYet { return vault.awaitsPassword ? .login : nil }
     do throws(VaultError) {
-      if !waiting.alias.isEmpty, let present = try vault.alias(waiting.alias) {
+      if !waiting.alias.isEmpty, let present = try vault.collections.alias(waiting.alias) {
         waiting.made = .vault(present)
       } else {
-        let made = try vault.createCollection(
+        let made = try vault.collections.create(
           label: waiting.label, alias: waiting.alias.isEmpty ? nil : waiting.alias)
         waiting.made = .vault(made)
         signals.collectionAdded(.vault(made))
@@ -127,7 +127,7 @@ final class PromptSteps {
     if id == Vault.firstCollection { return .ask(.loginAdvice(client: client)) }
     // If the vault was locked, aliases could not be read before.
     if id == PortalCollection.id(in: vault) { return .complete(dismissed: true) }
-    return switch try? vault.state(of: id) {
+    return switch try? vault.collections.state(of: id) {
     case .sealed, .locked: .ask(.login)
     case .lockedExplicitly: .ask(.login, lifting: [id])
     case .needsPassphrase: .ask(.collection(id))

@@ -26,25 +26,48 @@ public enum AuthenticationPolicy {
   /// Decides by the rules of this file, and does not change the machine. The terminal that a PAM stack names does not count,
   /// because anybody can set it.
   ///
-  /// - Parameter process: the one that brought the `Hello`.
-  public static func decide(_ hello: Hello, from process: PeerProcess, machine: SessionMachine) -> Decision {
-    // These services authenticate a person who is already logged in, or nobody at all.
+  /// - Parameters:
+  ///   - process: the one that brought the `Hello`.
+  ///   - needs: what keys are wanted for although the state of the session does not want any.
+  public static func decide(
+    _ hello: Hello, from process: PeerProcess, machine: SessionMachine, needs: KeyNeeds = KeyNeeds()
+  ) -> Decision {
+    // They authenticate a person who is already in, or nobody at all.
     if helper_excludes_service(hello.service) { return .refused("\(hello.service) never unlocks the vault") }
     if hello.stage == .closeSession { return .nothing }
     let refusal = refusalToLift(hello, from: process, machine: machine)
     switch machine.state {
     case .unlocked:
-      return .nothing
+      return wantsKeys(for: needs, hello, machine: machine) ? .keys(mayLift: false) : .nothing
     // Nobody locked it: the program that brings the password is the first one.
     case .sealed, .locked(.withoutPassword):
       if hello.service == commandService, let refusal { return .refused(refusal) }
       return .keys(mayLift: refusal == nil)
     case .locked:
       // The same login asked before, in its authenticate stage.
-      if hello.stage == .openSession { return .nothing }
+      if hello.stage == .openSession {
+        return wantsKeys(for: needs, hello, machine: machine) ? .keys(mayLift: false) : .nothing
+      }
       if let refusal { return .refused(refusal) }
       return .keys(mayLift: true)
     }
+  }
+
+  /// Whether an authentication opens collections and items that were locked by themselves. A login does, and the person who asks
+  /// for it by name; a screen locker does not.
+  public static func liftsOwnLocks(_ hello: Hello) -> Bool {
+    hello.stage == .openSession || hello.service == commandService
+  }
+
+  /// Whether keys are wanted that lift no lock of the session.
+  private static func wantsKeys(for needs: KeyNeeds, _ hello: Hello, machine: SessionMachine) -> Bool {
+    guard liftsOwnLocks(hello) else { return false }
+    if hello.stage == .openSession {
+      // With the login's first password all keys change.
+      if machine.isPasswordless || needs.hasUnprovenPassword { return true }
+    }
+    if needs.needsFormerPassword, hello.service == commandService { return true }
+    return needs.hasSpareEpoch || needs.hasOwnLocks
   }
 
   /// Why an authentication may not lift a lock; nil if it may.

@@ -28,6 +28,14 @@ public enum SessionEffect: Equatable, Sendable {
     default: false
     }
   }
+
+  /// Whether it ends an unlock: keys are erased that were live.
+  var endsUnlock: Bool {
+    switch self {
+    case .lock, .seal: true
+    default: false
+    }
+  }
 }
 
 /// The fate of keys that arrived. Their holder erases keys that are not kept.

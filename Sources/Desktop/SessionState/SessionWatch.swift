@@ -16,8 +16,8 @@ public protocol SessionWatchDelegate: AnyObject {
   ///
   /// - Parameter gone: to be called once, at once or soon: when they have erased their memory, or take too long.
   func endDerivations(_ which: UnwantedDerivations, gone: @escaping () -> Void)
-  /// The vault was locked, perhaps once more, with no key left to erase. A person's earlier answers no longer count, and
-  /// requests that wait for an answer end.
+  /// It was locked, or a locker came up, with no key left to erase: earlier answers of a person count no more, and requests that
+  /// wait for an answer end. A lock that erases keys is told by that alone.
   func wasLocked()
   /// The A that was set aside becomes live.
   func stagedKeysGoLive()
@@ -147,8 +147,12 @@ public final class SessionWatch {
   // MARK: Asked by the daemon
 
   /// The answer to a PAM stack, before any key is derived.
-  public func decide(_ hello: Hello, from process: PeerProcess) -> AuthenticationPolicy.Decision {
-    AuthenticationPolicy.decide(hello, from: process, machine: machine)
+  public func decide(
+    _ hello: Hello, from process: PeerProcess, needs: KeyNeeds
+  ) -> AuthenticationPolicy.Decision {
+    // Where no logind tells this daemon of sessions, a process is in none that it could know.
+    let process = machine.logind == .absent ? PeerProcess.unknown : process
+    return AuthenticationPolicy.decide(hello, from: process, machine: machine, needs: needs)
   }
 
   /// Begins an authentication that will bring keys. Events count as later than its password by the time at which they were
@@ -285,8 +289,11 @@ public final class SessionWatch {
     let before = machine
     let effects = machine.handle(event)
     latest.note(from: before, to: machine, at: Process.microsecondsSinceBoot)
+    // Before anybody is told of another state.
+    if !effects.contains(where: \.endsUnlock), machine.locks != before.locks || machine.lockerUp && !before.lockerUp {
+      delegate?.wasLocked()
+    }
     perform(effects) { _ in preconditionFailure("keys are installed only when some arrived") }
-    if machine.locks != before.locks { delegate?.wasLocked() }
     let isUnwanted =
       switch event {
       case .hibernate, .lockCommand: true

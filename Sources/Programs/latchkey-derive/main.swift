@@ -49,9 +49,9 @@ private func work(
   } catch { return .internalError }
   // It may have ended before that.
   guard outlet.isSupervised else { return .internalError }
-  return Derivation(
+  return Run(
     request, account: account, login: password, admission: admission, begun: begun, letCallerGo: outlet.callerRelease
-  ).run()
+  ).perform()
 }
 
 /// Done before any step that can take long.

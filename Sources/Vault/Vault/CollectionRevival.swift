@@ -21,7 +21,7 @@ struct CollectionRevival {
   ///   - aliases: their tokens.
   /// - Throws: ``VaultError/isLocked``, ``VaultError/tooLarge``.
   init(
-    _ past: OpenCollection, aliases: [[UInt8]], of vault: Vault, chains: inout (unlocked: KeyChain?, session: KeyChain?)
+    _ past: OpenCollection, aliases: [[UInt8]], of vault: Vault, chains: inout TierChains
   ) throws(VaultError) {
     guard var unlocked = chains.unlocked, var session = chains.session, unlocked.ordinal == session.ordinal else {
       throw .isLocked
@@ -30,12 +30,13 @@ struct CollectionRevival {
     let (id, uuid, ordinal) = (try vault.database.ready().vault, past.row.uuid, session.ordinal)
     do {
       keys = DeletedCollections.Keys(
-        unlocked: try unlocked.next(uuid: uuid), session: try session.next(uuid: uuid), epoch: vault.epoch)
+        unlocked: try unlocked.next(uuid: uuid), session: try session.next(uuid: uuid), epoch: vault.rotation.epoch)
     } catch { throw .outOfMemory }
-    chains = (unlocked, session)
+    chains = .unlocked(unlocked, session: session)
     (share, self.aliases) = (vault.keys.share, aliases)
     row = CollectionRow(
-      id: past.row.id, uuid: uuid, ordinal: ordinal, epoch: UInt64(vault.epoch), label: past.row.label, locked: false,
+      id: past.row.id, uuid: uuid, ordinal: ordinal, epoch: UInt64(vault.rotation.epoch), label: past.row.label,
+      locked: false,
       passphrase: nil, defaultClass: nil, created: past.row.created, modified: past.row.modified)
     let above = ClassKey.Above(
       epoch: keys.epoch, unlocked: keys.unlocked, session: keys.session, share: share, passphrase: nil)

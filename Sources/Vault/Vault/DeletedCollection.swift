@@ -29,7 +29,7 @@ enum DeletedCollection {
       self = .protected
       return
     }
-    guard let keys = vault.keys.deleted.keys(of: row, epoch: vault.epoch) else {
+    guard let keys = vault.keys.deleted.keys(of: row, epoch: vault.rotation.epoch) else {
       self = .waiting
       return
     }

@@ -32,7 +32,7 @@ struct DeletedCollections {
 
   /// Notes that the next tier keys must give the keys of this collection.
   mutating func want(_ row: CollectionRow) {
-    guard wanted.count < Vault.collectionLimit else { return }
+    guard wanted.count < VaultCollections.limit else { return }
     wanted.insert(Place(row))
   }
 
@@ -62,16 +62,4 @@ struct DeletedCollections {
 
   /// Erases the keys, and forgets the collections that are wanted: a password after a lock is given for something else.
   mutating func forget() { (wanted, open) = ([], [:]) }
-}
-
-extension Vault {
-  /// Whether a collection that was deleted waits for the password, to come back from a generation.
-  public var hasWaitingCollections: Bool { keys.deleted.isWaiting }
-
-  /// Derives the keys of deleted collections that are to come back.
-  func openDeletedCollections(_ tiers: borrowing TierKeys) throws(VaultError) {
-    guard keys.deleted.isWaiting else { return }
-    let (unlocked, session) = (try chain(tiers.unlocked), try chain(tiers.session))
-    do { try keys.deleted.open(unlocked: unlocked, session: session, epoch: epoch) } catch { throw .outOfMemory }
-  }
 }

@@ -42,7 +42,7 @@ public final class Export {
     self.vault = vault
     self.id = id
     total = UInt64(try vault.reader.itemCount())
-    (device, seal) = try vault.makeBackupSeal(id: id)
+    (device, seal) = try vault.device.makeBackupSeal(id: id)
     for collection in vault.keys.collections {
       if collection.isLockedByItself { try leaveOut(collection) } else { waiting.append(collection.row.id) }
     }
@@ -60,7 +60,7 @@ public final class Export {
 
   /// A collection's label; nil if it is damaged.
   private func label(of collection: OpenCollection) throws(VaultError) -> String? {
-    do throws(VaultError) { return try vault.info(of: collection.row.id).label } catch {
+    do throws(VaultError) { return try vault.collections.info(of: collection.row.id).label } catch {
       guard case .damaged = error else { throw error }
       return nil
     }
@@ -70,7 +70,7 @@ public final class Export {
 
   /// Whether `name` names the collection; false if damage prevents an answer. A damaged vault must still get into a backup.
   private func isNamed(_ name: String, _ collection: OpenCollection) throws(VaultError) -> Bool {
-    do throws(VaultError) { return try vault.alias(name) == collection.row.id } catch {
+    do throws(VaultError) { return try vault.collections.alias(name) == collection.row.id } catch {
       guard case .damaged = error else { throw error }
       return false
     }
@@ -115,7 +115,7 @@ public final class Export {
     let id = collection.row.id
     numbers[id] = UInt32(numbers.count)
     var aliases: BackupCollection.Aliases = []
-    for (name, alias) in Vault.backupAliases where try isNamed(name, collection) { aliases.insert(alias) }
+    for (name, alias) in BackupCollection.Aliases.names where try isNamed(name, collection) { aliases.insert(alias) }
     let label = try label(of: collection)
     if label == nil {
       report.lines.append(.init(.left, collection: fallback(collection), reason: "its label is damaged"))
@@ -158,7 +158,7 @@ public final class Export {
       guard item.row.form != .quarantined else { throw VaultError.foreignItem(id) }
       // A reader of the backup would not have to meet its requirements.
       guard item.row.access == nil else { throw VaultError.needsGrant }
-      let record = try sealed(try vault.exported(item), item, number, sealing)
+      let record = try sealed(try vault.reader.exported(item), item, number, sealing)
       report.items += 1
       return .item(record)
     } catch {
@@ -198,7 +198,7 @@ public final class Export {
   ) -> ArchiveReport.Line {
     let info = try? vault.reader.info(ofItem: id)
     return ArchiveReport.Line(
-      outcome, collection: (try? vault.info(of: collection.row.id).label) ?? fallback(collection),
+      outcome, collection: (try? vault.collections.info(of: collection.row.id).label) ?? fallback(collection),
       label: info?.metadata?.label ?? "item \(id)", accessibility: info?.accessibility, reason: reason)
   }
 }
@@ -216,48 +216,17 @@ struct ExportedItem: ~Copyable {
   consuming func takeSecret() -> SecureBytes { secret }
 }
 
-extension Vault {
-  /// The aliases that a backup records. Of other aliases the vault has only a keyed hash.
-  static let backupAliases: [(String, BackupCollection.Aliases)] = [
-    ("default", .standard), ("login", .login), ("portal", .portal),
-  ]
-
+extension ItemReader {
   /// Label, attributes and secret of an item.
   func exported(_ item: SealedItem) throws(VaultError) -> ExportedItem {
-    guard let opened = try reader.metadata(item) else { throw item.absence }
-    return ExportedItem(opened.metadata, try reader.openSecret(item, opened))
+    guard let opened = try metadata(item) else { throw item.absence }
+    return ExportedItem(opened.metadata, try openSecret(item, opened))
   }
+}
 
-  /// A new key for this device's items in a backup, and the same key wrapped by the device; none without a device key.
-  func makeBackupSeal(id: [UInt8]) throws(VaultError) -> (BackupDevice?, BackupSeal?) {
-    guard let device, let share = keys.share else { return (nil, nil) }
-    let context = BackupDevice.context(id: id)
-    do {
-      let key = try Key.random()
-      let wrapped = BackupDevice(
-        identity: device.identity, byKey: try device.wrap(key, .bound, context: context),
-        byShare: AEAD.seal(key.bytes, key: try share.bound.key.derive(.backupDeviceWrap, [id]), associated: context))
-      return (wrapped, BackupSeal(try key.duplicate(), id: id))
-    } catch { throw .outOfMemory }
-  }
-
-  /// The key of ``makeBackupSeal(id:)`` on this device; nil for another device's.
-  func openBackupSeal(_ wrapped: BackupDevice, id: [UInt8]) throws(VaultError) -> BackupSeal? {
-    let context = BackupDevice.context(id: id)
-    if let share = keys.share {
-      do throws(SodiumError) {
-        let wrap = try share.bound.key.derive(.backupDeviceWrap, [id])
-        return BackupSeal(try Key(try AEAD.open(wrapped.byShare.span.bytes, key: wrap, associated: context)), id: id)
-      } catch {
-        if error == .outOfMemory { throw .outOfMemory }
-      }
-    }
-    guard let device else { return nil }
-    do throws(DeviceKeyError) {
-      return BackupSeal(try device.unwrap(wrapped.byKey, .bound, context: context), id: id)
-    } catch {
-      guard case .unavailable(let text) = error else { return nil }
-      throw .unavailable("the device key: \(text)")
-    }
-  }
+extension BackupCollection.Aliases {
+  /// The names of collections that a backup knows. Of others the vault has only a keyed hash.
+  static let names: [(String, BackupCollection.Aliases)] = [
+    ("default", .standard), ("login", .login), ("portal", .portal),
+  ]
 }

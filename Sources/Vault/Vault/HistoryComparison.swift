@@ -123,7 +123,7 @@ public final class HistoryComparison {
     lines.append(
       Line(
         change: .new, uuid: row.uuid, item: id, home: row.collection,
-        collection: (try? vault.info(of: row.collection).label) ?? "",
+        collection: (try? vault.collections.info(of: row.collection).label) ?? "",
         label: ArchiveReport.Line.cut(info.metadata?.label ?? ""), accessibility: info.accessibility, obstacle: ""))
   }
 }

@@ -86,7 +86,7 @@ public final class HistoryRestore {
     }
     self.past = past
     selected = try SelectedItems(selection, vault)
-    (replaces, self.isDry, epoch) = (replacing, isDry, vault.epoch)
+    (replaces, self.isDry, epoch) = (replacing, isDry, vault.rotation.epoch)
     heldLimit = Int(clamping: Memory.available / 2)
     total = UInt64(clamping: try past.itemCount())
   }
@@ -147,9 +147,9 @@ public final class HistoryRestore {
   private func revive(_ collection: OpenCollection) -> String? {
     guard !told.contains(collection.row.id) else { return nil }
     let ordinal = vault.keys.chains.session?.ordinal ?? Store.collectionLimit
-    guard vault.keys.collections.count + revived < Vault.collectionLimit,
+    guard vault.keys.collections.count + revived < VaultCollections.limit,
       ordinal + UInt64(revived) < Store.collectionLimit
-    else { return "a vault has up to \(Vault.collectionLimit) collections" }
+    else { return "a vault has up to \(VaultCollections.limit) collections" }
     told.insert(collection.row.id)
     revived += 1
     report.lines.append(
@@ -300,7 +300,7 @@ public final class HistoryRestore {
   public func finish() throws(VaultError) -> Restore.Changes {
     guard !isDry, !drafts.isEmpty else { return Restore.Changes() }
     guard vault.isUnlocked else { throw .isLocked }
-    guard vault.epoch == epoch else {
+    guard vault.rotation.epoch == epoch else {
       throw .unavailable("the vault was given new keys meanwhile; run the command again")
     }
     for home in Set(drafts.filter { $0.deleted == nil }.map(\.row.collection)) {
@@ -356,7 +356,7 @@ public final class HistoryRestore {
     }
     if !written.isEmpty {
       vault.keys.chains = chains
-      vault.nameCollections()
+      vault.collections.nameAll()
     }
     for line in stale { report.turnIntoConflict(line, reason: "a program changed it meanwhile") }
     drafts = []
@@ -365,12 +365,12 @@ public final class HistoryRestore {
 
   /// The deleted collections that come back, in the order in which they were created.
   private func revivals(
-    _ chains: inout (unlocked: KeyChain?, session: KeyChain?)
+    _ chains: inout TierChains
   ) throws(VaultError) -> [(Int64, CollectionRevival)] {
     var revivals: [(Int64, CollectionRevival)] = []
     for id in Set(drafts.compactMap(\.deleted)).sorted() {
       guard let collection = past.deleted(id) else { continue }
-      guard vault.keys.collections.count + revivals.count < Vault.collectionLimit,
+      guard vault.keys.collections.count + revivals.count < VaultCollections.limit,
         !vault.keys.collections.contains(where: { $0.row.uuid == collection.row.uuid })
       else { throw .unavailable("a program created a collection meanwhile; run the command again") }
       revivals.append(

@@ -44,7 +44,7 @@ public final class HistorySearch {
     // The copy under way may have items that were deleted since. It is not a generation yet, so this search would miss them.
     vault.history.rest()
     waiting = vault.history.generations.map(\.number).reversed()
-    seen = try vault.uuids(ofItems: present)
+    seen = try vault.reader.uuids(ofItems: present)
     for uuid in seen { lines.append(Line(uuid: uuid, isPresent: true, item: 0, home: 0, collection: "", label: "")) }
   }
 
@@ -74,8 +74,8 @@ public final class HistorySearch {
   }
 
   private func take(_ item: PastItem, of past: OpenedGeneration) throws(VaultError) {
-    // An item of the vault was named by its number, or has other attributes by now.
-    guard !seen.contains(item.row.uuid), selected.includes(item, of: past), try !vault.hasItems([item.row.uuid])
+    // An item that the vault has was asked for by its number, or has other attributes by now.
+    guard !seen.contains(item.row.uuid), selected.includes(item, of: past), try !vault.reader.hasItems([item.row.uuid])
     else { return }
     seen.insert(item.row.uuid)
     lines.append(

@@ -30,7 +30,8 @@ public final class ItemReader {
       keys.classKey(row.classKey)?.key.secretKey != nil, !isLockedByItself(item: id),
       row.access == nil || granted?.item == id
     else { return nil }
-    return try secret(of: try locate(row), granted)
+    let item = try locate(row)
+    return try secret(of: item, try opened(item), granted)
   }
 
   /// The secret, and its content type.
@@ -39,16 +40,25 @@ public final class ItemReader {
   /// - Throws: ``VaultError/isLocked`` while the item's class key is not in memory, even with a grant;
   ///   ``VaultError/needsGrant``.
   public func secret(ofItem id: Int64, granted: AccessGrant? = nil) throws(VaultError) -> OpenedSecret {
-    try secret(of: try locate(id), granted)
+    let item = try locate(id)
+    let opened = try opened(item)
+    try checkIsNotLockedByItself(item)
+    return try secret(of: item, opened, granted)
   }
 
-  private func secret(of item: SealedItem, _ granted: AccessGrant?) throws(VaultError) -> OpenedSecret {
-    guard let opened = try metadata(item) else { throw item.absence }
-    // Checked before anybody is asked: as on Apple's systems, a locked class comes first.
-    guard item.key.secretKey != nil else { throw item.absence }
-    try checkIsNotLockedByItself(item)
+  /// The metadata of an item whose class is not locked.
+  private func opened(_ item: SealedItem) throws(VaultError) -> OpenedMetadata {
+    // Before anybody is asked for anything: as on Apple's systems, a locked class comes first.
+    guard let opened = try metadata(item), item.key.secretKey != nil else { throw item.absence }
+    return opened
+  }
+
+  /// The secret of an item that has no explicit lock, as the caller has just seen.
+  private func secret(
+    of item: SealedItem, _ opened: OpenedMetadata, _ granted: AccessGrant?
+  ) throws(VaultError) -> OpenedSecret {
     let control = try noting { () throws(VaultError) in try item.check(granted, opened) }
-    let secret = try openSecret(item, opened, checked: control, passphraseKey: granted?.passphraseKey)
+    let secret = try decrypted(item, opened, checked: control, passphraseKey: granted?.passphraseKey)
     return OpenedSecret(secret, contentType: opened.metadata.contentType)
   }
 
@@ -86,7 +96,13 @@ public final class ItemReader {
     _ item: SealedItem, _ opened: OpenedMetadata, checked: AccessControl? = nil, passphraseKey: HeldKey? = nil
   ) throws(VaultError) -> SecureBytes {
     try checkIsNotLockedByItself(item)
-    return try database.reading { store throws(VaultError) in
+    return try decrypted(item, opened, checked: checked, passphraseKey: passphraseKey)
+  }
+
+  private func decrypted(
+    _ item: SealedItem, _ opened: OpenedMetadata, checked: AccessControl?, passphraseKey: HeldKey?
+  ) throws(VaultError) -> SecureBytes {
+    try database.reading { store throws(VaultError) in
       let itemKey = try item.itemKey(opened)
       // Later, the walk through the database has checked this.
       if !database.isVerified || database.isDamaged { try store.checkTokens(of: item.row) }
@@ -157,6 +173,23 @@ public final class ItemReader {
 
   func checkIsNotLockedByItself(_ item: SealedItem) throws(VaultError) {
     if isLockedByItself(item: item.row.id) { throw .isLockedByItself }
+  }
+
+  /// The uuids of those of these items that there are.
+  func uuids(ofItems ids: Set<Int64>) throws(VaultError) -> Set<[UInt8]> {
+    try database.reading { store throws(VaultError) in
+      var found: Set<[UInt8]> = []
+      for id in ids { if let row = try store.item(id) { found.insert(row.uuid) } }
+      return found
+    }
+  }
+
+  /// Whether the vault has any of these items.
+  public func hasItems(_ uuids: [[UInt8]]) throws(VaultError) -> Bool {
+    try database.reading { store throws(VaultError) in
+      for uuid in uuids where try store.item(uuid: uuid) != nil { return true }
+      return false
+    }
   }
 
   // MARK: - finding

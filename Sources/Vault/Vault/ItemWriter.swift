@@ -27,48 +27,30 @@ public final class ItemWriter {
 
   // MARK: - a new item
 
-  /// Stores an item.
+  /// Stores an item. The file of the database is looked at once, at the beginning: nothing else runs before the row is written.
   ///
-  /// - Parameters:
-  ///   - accessibility: its class; nil for the class of a replaced item, else `defaultClass`.
-  ///   - defaultClass: the class of a new item for which none is named.
-  ///   - replacing: whether an item with exactly these attributes is replaced, of several the one that was changed last. That
-  ///     keeps its access control, unless `metadata` has flags. Its twin (``GenericSchema``) goes, unless it cannot be
-  ///     read now or requires something.
-  ///   - unique: attributes that no item of the vault may have, all of them together; none for no such rule.
-  ///   - passphrase: the passphrase of a new item, or the new one of a replaced item.
-  ///   - times: when a new item was stored and changed elsewhere; never later than now.
-  ///   - granted: the person's grant for an item that is replaced.
-  /// - Returns: the item, whether it is a new one, and the twin that is gone. It is on the disk.
   /// - Throws: ``VaultError/isLocked`` when an item would be replaced that cannot be read now, or when the class does
   ///   not accept new items while it is locked; ``VaultError/deviceMissing``; ``VaultError/duplicate``.
-  public func createItem(
-    in collectionID: Int64, _ metadata: ItemMetadata, secret: borrowing SecureBytes,
-    accessibility: AccessibilityClass?, defaultClass: AccessibilityClass = .whenUnlocked, replacing: Bool,
-    unique: [String: String] = [:], passphrase: consuming NewItemPassphrase? = nil, times: ItemTimes = ItemTimes(),
-    granted: (Int64) -> AccessGrant? = { _ in nil }
-  ) throws(VaultError) -> (id: Int64, isNew: Bool, removed: [Int64]) {
+  public func createItem(_ new: consuming NewItem, secret: borrowing SecureBytes) throws(VaultError) -> StoredItem {
     let named: AccessControl
-    do throws(AccessControl.Mistake) { named = try AccessControl(rawValue: metadata.flags) } catch {
+    do throws(AccessControl.Mistake) { named = try AccessControl(rawValue: new.metadata.flags) } catch {
       throw .badAccessControl(error)
     }
     _ = try database.ready()
-    let collection = try keys.collection(collectionID)
+    let collection = try keys.collection(new.collection)
     let store = try database.writable()
     _ = try keys.readyIndex()
-    try checkIsNew(unique)
+    try checkIsNew(new.unique)
     guard secret.count <= SealedItem.secretLimit else { throw .tooLarge }
     if collection.isLockedByItself { throw .isLocked }
-    if replacing, let same = try reader.same(metadata.attributes, in: collectionID) {
+    if new.replaces, let same = try reader.same(new.metadata.attributes, in: new.collection) {
       let twins = reader.open(same.twin.map { [$0] } ?? [])
-      try replace(
-        same.newest.item, metadata, named, secret: secret, accessibility: accessibility, passphrase: passphrase.take(),
-        removing: twins, granted: granted)
-      return (same.newest.item, false, twins)
+      try replace(same.newest.item, new, named, secret: secret, removing: twins, in: store)
+      return StoredItem(id: same.newest.item, isNew: false, removed: twins)
     }
-    // The row's default class does not count: no key protects that column. Somebody who writes it must not have secrets stored
-    // in a class that they can open.
-    let wanted = accessibility ?? defaultClass
+    // Not the row's default class: no key protects that column, and nobody who writes it may have secrets stored in a
+    // class that he can open.
+    let wanted = new.accessibility ?? new.defaultClass
     try keys.checkPasscode(for: wanted)
     guard let key = collection.current(wanted, share: keys.share) else {
       throw collection.absence(of: wanted, share: keys.share)
@@ -76,40 +58,39 @@ public final class ItemWriter {
     let now = Process.time
     let id = try database.reading { store throws(VaultError) in try store.nextID(.item) }
     let row = ItemRow(
-      id: id, uuid: Sodium.randomBytes(16), collection: collectionID, classKey: key.row.id, form: .wrapped,
-      created: min(times.created ?? now, now),
-      modified: min(times.modified ?? now, now), metadata: [], itemKey: [], lockedTag: nil, access: nil, secret: [],
+      id: id, uuid: Sodium.randomBytes(16), collection: new.collection, classKey: key.row.id, form: .wrapped,
+      created: min(new.times.created ?? now, now),
+      modified: min(new.times.modified ?? now, now), metadata: [], itemKey: [], lockedTag: nil, access: nil, secret: [],
       tokens: [])
     var item = SealedItem(vault: store.vault, row: row, collection: collection, key: key, share: keys.share)
-    let passphraseKey = try bind(&item, to: named, passphrase: passphrase.take())
-    try seal(&item, metadata, secret: secret, modified: item.row.modified, passphraseKey: passphraseKey)
+    let passphraseKey = try bind(&item, to: named, passphrase: new.passphrase.take())
+    try seal(&item, new.metadata, secret: secret, modified: item.row.modified, passphraseKey: passphraseKey)
     reader.isUnused = false
-    try database.writing { store throws(VaultError) in try store.insert(item.row) }
-    return (id, true, [])
+    try database.writing(to: store) { store throws(VaultError) in try store.insert(item.row) }
+    return StoredItem(id: id, isNew: true, removed: [])
   }
 
   /// Replaces an item with the same attributes by a new one.
   private func replace(
-    _ id: Int64, _ metadata: ItemMetadata, _ named: AccessControl, secret: borrowing SecureBytes,
-    accessibility: AccessibilityClass?, passphrase: consuming NewItemPassphrase?, removing twins: [Int64],
-    granted: (Int64) -> AccessGrant?
+    _ id: Int64, _ new: consuming NewItem, _ named: AccessControl, secret: borrowing SecureBytes,
+    removing twins: [Int64], in store: Store
   ) throws(VaultError) {
     var item = try reader.locate(id)
-    // The grant is asked for last, because asking may use it up.
-    let grant = granted(id)
+    // Asked for last, as asking may use it up.
+    let grant = new.granted(id)
     let (present, old) = try reader.readable(item, grant)
     let control = named.requiresAnything ? named : old
     // A separate question changes the requirements and the class.
-    guard !old.requiresAnything || (control == old && accessibility ?? item.accessibility == item.accessibility) else {
-      throw .keepsItsAccess
-    }
-    var next = metadata
+    guard !old.requiresAnything || (control == old && new.accessibility ?? item.accessibility == item.accessibility)
+    else { throw .keepsItsAccess }
+    var next = new.metadata
     next.flags = control.rawValue
     // A replacement takes no other fingers either, because that would be a change, too.
     next.fingers = present.fingers ?? next.fingers
-    let key = try bind(&item, to: control, passphrase: passphrase.take(), kept: grant?.passphraseKey)
+    let key = try bind(&item, to: control, passphrase: new.passphrase.take(), kept: grant?.passphraseKey)
     try write(
-      try rewritten(item, next, secret: secret, accessibility: accessibility, passphraseKey: key), removing: twins)
+      try rewritten(item, next, secret: secret, accessibility: new.accessibility, passphraseKey: key),
+      removing: twins, in: store)
   }
 
   /// Refuses attributes that an item already has together; empty for no such rule.
@@ -129,8 +110,9 @@ public final class ItemWriter {
     let item = try reader.locate(id)
     var next = try reader.readable(item, granted).metadata
     next.contentType = contentType
+    let store = try database.writable()
     try write(
-      try rewritten(item, next, secret: secret, accessibility: nil, passphraseKey: granted?.passphraseKey))
+      try rewritten(item, next, secret: secret, accessibility: nil, passphraseKey: granted?.passphraseKey), in: store)
   }
 
   /// Changes label or attributes, and the class if one is named. The secret stays as it is.
@@ -140,7 +122,8 @@ public final class ItemWriter {
     item id: Int64, accessibility: AccessibilityClass? = nil, granted: AccessGrant? = nil,
     _ change: (inout ItemMetadata) -> Void
   ) throws(VaultError) {
-    try write(try updated(item: id, accessibility: accessibility, granted: granted, change))
+    let row = try updated(item: id, accessibility: accessibility, granted: granted, change)
+    try write(row, in: try database.writable())
   }
 
   /// Changes items whose secrets stay: all of them, or none. Each is named once.
@@ -174,6 +157,7 @@ public final class ItemWriter {
       if let accessibility = update.accessibility { try checkMayMove(item, to: accessibility) }
       update.apply(to: &next)
       next.contentType = contentType
+      _ = try database.writable()
       let row = try rewritten(
         item, next, secret: secret, accessibility: update.accessibility, passphraseKey: grant?.passphraseKey)
       try sealed.append(row, unique: try tokens(of: update.unique))
@@ -198,11 +182,14 @@ public final class ItemWriter {
   /// - Parameters:
   ///   - isTightening: whether the item requires something else than before, which its row does not show.
   ///   - twins: items that go in the same step.
-  private func write(_ row: ItemRow, isTightening: Bool = false, removing twins: [Int64] = []) throws(VaultError) {
-    // Done before the item is written: to lose a former version is the smaller loss.
+  ///   - store: as ``VaultDatabase/writable()`` gave it to this call.
+  private func write(
+    _ row: ItemRow, isTightening: Bool = false, removing twins: [Int64] = [], in store: Store
+  ) throws(VaultError) {
+    // Before it is written: a former version that is not kept is the smaller loss.
     let requiresMore = try self.isTightening(row)
     if isTightening || requiresMore { observer.tighten(row.uuid) }
-    try database.writing { store throws(VaultError) in
+    try database.writing(to: store) { store throws(VaultError) in
       try store.update(row)
       for twin in twins { _ = try store.deleteItem(twin) }
     }
@@ -242,9 +229,10 @@ public final class ItemWriter {
     next.flags = control.rawValue
     if let fingers { next.fingers = fingers }
     let held = try bind(&item, to: control, passphrase: passphrase.take(), kept: granted?.passphraseKey)
+    let store = try database.writable()
     try write(
       try rewritten(item, next, secret: secret, accessibility: accessibility, passphraseKey: held),
-      isTightening: control.requiresAnything)
+      isTightening: control.requiresAnything, in: store)
   }
 
   /// Puts access control into a row that is about to be sealed.
@@ -287,6 +275,7 @@ public final class ItemWriter {
     if let accessibility, accessibility != item.accessibility {
       try checkMayMove(item, to: accessibility)
       let secret = try reader.openSecret(item, old, checked: control, passphraseKey: granted?.passphraseKey)
+      _ = try database.writable()
       return try rewritten(
         item, next, secret: secret, accessibility: accessibility, passphraseKey: granted?.passphraseKey)
     }
@@ -329,7 +318,6 @@ public final class ItemWriter {
     _ item: inout SealedItem, _ metadata: ItemMetadata, secret: borrowing SecureBytes, modified: UInt64 = Process.time,
     passphraseKey: HeldKey?
   ) throws(VaultError) {
-    _ = try database.writable()
     try metadata.checkSize()
     try item.seal(
       metadata, secret: secret, tokens: try keys.readyIndex().column(for: metadata.attributes),
@@ -341,7 +329,7 @@ public final class ItemWriter {
   ///
   /// - Returns: whether there are more.
   public func rewrapStoredWhileLocked(limit: Int = 16) throws(VaultError) -> Bool {
-    _ = try database.writable()
+    let store = try database.writable()
     let from = rewrapPosition
     let waiting = try database.reading { store throws(VaultError) in
       try store.items(form: .storedWhileLocked, after: from, limit: limit)
@@ -353,7 +341,7 @@ public final class ItemWriter {
       // Behind a locked screen the item's label stays sealed, too.
       guard item.key.secretKey != nil, let opened = try reader.metadata(item) else { continue }
       let isRewrapped = try reader.noting { () throws(VaultError) in try item.rewrap(opened) }
-      if isRewrapped { try write(item.row) }
+      if isRewrapped { try write(item.row, in: store) }
     }
     return waiting.count == limit
   }

@@ -62,7 +62,7 @@ struct OpenedGeneration {
   /// The collection's label; empty if it cannot be read.
   func label(of collection: CollectionRow) -> String {
     guard let index = vault.keys.index else { return "" }
-    return (try? vault.title(of: collection, index: index).label) ?? ""
+    return (try? vault.collections.title(of: collection, index: index).label) ?? ""
   }
 
   /// The collection of the vault for an item; nil if that was deleted.

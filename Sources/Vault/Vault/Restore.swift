@@ -23,8 +23,8 @@ public final class Restore {
   private var newUUIDs: Set<[UInt8]> = []
   /// The key under which secrets are compared.
   private let comparison: HeldKey
-  /// The chain that gives the keys of new collections, and its beginning.
-  private var chains: (unlocked: KeyChain?, session: KeyChain?)
+  /// Where the keys of new collections come from, and where that began.
+  private var chains: TierChains
   private let firstOrdinal: UInt64?
   /// The epoch of the keys under which everything is sealed.
   private let epoch: UInt32
@@ -51,7 +51,7 @@ public final class Restore {
     index = try vault.keys.readyIndex()
     chains = vault.keys.chains
     firstOrdinal = vault.keys.chains.session?.ordinal
-    epoch = vault.epoch
+    epoch = vault.rotation.epoch
     heldLimit = Int(clamping: Memory.available / 2)
     do { comparison = HeldKey(try Key.random()) } catch { throw .outOfMemory }
   }
@@ -63,7 +63,7 @@ public final class Restore {
     guard vault.isUnlocked else { throw .isLocked }
     switch consume record {
     case .beginning(let beginning):
-      if let device = beginning.device { seal = try vault.openBackupSeal(device, id: id) }
+      if let device = beginning.device { seal = try vault.device.openBackupSeal(device, id: id) }
     case .collection(let collection):
       try hold(collection.label.utf8.count + Restore.collectionSize)
       pending.append(collection)
@@ -119,7 +119,7 @@ public final class Restore {
     guard !pending.isEmpty else { return }
     let taken = Set(places.compactMap { $0.collection.map { ObjectIdentifier($0) } })
     let free = vault.keys.collections.filter { !taken.contains(ObjectIdentifier($0)) }
-    for (theirs, found) in zip(pending, try vault.counterparts(of: pending, among: free)) {
+    for (theirs, found) in zip(pending, try vault.collections.counterparts(of: pending, among: free)) {
       if let found { try place(theirs, in: found) } else { placeNew(theirs) }
     }
     pending = []
@@ -131,17 +131,18 @@ public final class Restore {
   }
 
   private func place(_ theirs: BackupCollection, in found: OpenCollection) throws(VaultError) {
-    let label = try vault.info(of: found.row.id).label
+    let label = try vault.collections.info(of: found.row.id).label
     places.append(Place(found.isLockedByItself ? nil : found, theirs, label: label, obstacle: obstacle(found)))
   }
 
   /// Why a collection cannot be made here; nil if it can.
   private func obstacle(new theirs: BackupCollection) -> String? {
     if theirs.label.utf8.contains(0) { return "no program could have made it" }
-    if theirs.label.utf8.count > Vault.labelLimit { return "its label is too long for a vault" }
+    if theirs.label.utf8.count > VaultCollections.labelLimit { return "its label is too long for a vault" }
     let count = vault.keys.collections.count + newUUIDs.count
-    guard count < Vault.collectionLimit, let firstOrdinal, firstOrdinal + UInt64(newUUIDs.count) < Store.collectionLimit
-    else { return "a vault has up to \(Vault.collectionLimit) collections" }
+    guard count < VaultCollections.limit, let firstOrdinal,
+      firstOrdinal + UInt64(newUUIDs.count) < Store.collectionLimit
+    else { return "a vault has up to \(VaultCollections.limit) collections" }
     return nil
   }
 
@@ -171,10 +172,12 @@ public final class Restore {
     else { throw .isLocked }
     let uuid = place.uuid
     let drafted = Set(places.compactMap { $0.isNew ? $0.collection?.name : nil })
-    let name = vault.newName(theirs.label, former: theirs.name, besides: vault.takenNames.union(drafted))
+    let name = vault.collections.newName(
+      theirs.label, former: theirs.name, besides: vault.collections.takenNames.union(drafted))
     let row = CollectionRow(
-      id: 0, uuid: uuid, ordinal: session.ordinal, epoch: UInt64(vault.epoch),
-      label: try vault.seal(CollectionTitle(label: theirs.label, name: name), uuid: uuid, index: index), locked: false,
+      id: 0, uuid: uuid, ordinal: session.ordinal, epoch: UInt64(vault.rotation.epoch),
+      label: try vault.collections.seal(CollectionTitle(label: theirs.label, name: name), uuid: uuid, index: index),
+      locked: false,
       passphrase: nil,
       defaultClass: nil, created: theirs.created, modified: max(Process.time, theirs.created))
     let collection = try OpenCollection(row, classes: [])
@@ -182,11 +185,12 @@ public final class Restore {
     let vaultID = try vault.database.ready().vault
     do {
       try collection.take(
-        unlocked: try unlocked.next(uuid: uuid), session: try session.next(uuid: uuid), epoch: vault.epoch, former: [],
+        unlocked: try unlocked.next(uuid: uuid), session: try session.next(uuid: uuid), epoch: vault.rotation.epoch,
+        former: [],
         lacksFormer: false, share: vault.keys.share, vault: vaultID)
     } catch let error as VaultError { throw error } catch { throw .outOfMemory }
     try collection.draftClasses(share: vault.keys.share, vault: vaultID)
-    chains = (unlocked, session)
+    chains = .unlocked(unlocked, session: session)
     place.collection = collection
     return collection
   }
@@ -336,7 +340,7 @@ public final class Restore {
     do throws(VaultError) {
       // An item with requirements is neither compared nor replaced, because nobody was asked.
       guard item.row.form != .quarantined, item.row.access == nil else { return nil }
-      let exported = try vault.exported(item)
+      let exported = try vault.reader.exported(item)
       return try tag(of: exported.takeSecret())
     } catch {
       switch error {
@@ -404,7 +408,7 @@ public final class Restore {
   public func finish() throws(VaultError) -> Changes {
     guard !isDry else { return Changes() }
     guard vault.isUnlocked else { throw .isLocked }
-    guard vault.epoch == epoch else {
+    guard vault.rotation.epoch == epoch else {
       throw .unavailable("the vault was given new keys meanwhile; run the command again")
     }
     let isDrafting = !newUUIDs.isEmpty
@@ -490,7 +494,7 @@ public final class Restore {
         }
         made[ObjectIdentifier(place)] = NewCollection(row: row, keys: keys)
       }
-      for (name, alias) in Vault.backupAliases where place.aliases.contains(alias) {
+      for (name, alias) in BackupCollection.Aliases.names where place.aliases.contains(alias) {
         let token = try index.aliasToken(name)
         if try store.alias(token) == nil { try store.setAlias(token, row.id) }
       }

@@ -4,13 +4,16 @@ import LatchkeyKeybag
 final class VaultKeys {
   /// Every collection, oldest first, with its keys that are in memory.
   var collections: [OpenCollection] = []
-  /// The links after the last collection. New collections get their keys from them. ``lock()`` drops the link of tier key A,
-  /// ``seal()`` both.
-  var chains: (unlocked: KeyChain?, session: KeyChain?)
-  /// This device's share; nil if its key cannot be used.
+  /// The tier keys, as far as new collections need them. ``lock()`` drops the one, ``seal()`` both.
+  var chains = TierChains.sealed
+  /// The key epochs of the keybag whose tier keys these are.
+  var heldEpochs: [TierEpoch] = []
+  /// Nil where this device's key cannot be used.
   var share: DeviceShare?
   /// The index, which finds items. It exists before the first login if the device has a share.
   var index: AttributeIndex?
+  /// The database's own generation, which is sealed with the index, as the last keys found it.
+  var generation: UInt64 = 0
   /// The problem with the device key; the line names its cause.
   var deviceProblem: String?
   /// The explicit locks of objects whose keys stay in memory.
@@ -21,7 +24,7 @@ final class VaultKeys {
   var loginHasPassword = true
 
   /// Whether both tier keys are in memory.
-  var isUnlocked: Bool { chains.unlocked != nil && chains.session != nil }
+  var isUnlocked: Bool { chains.isUnlocked }
 
   /// The problem if the device key can be used, but the vault has no share for it.
   static let strangeDevice = "the device key: the vault does not know this machine's key"
@@ -62,7 +65,7 @@ final class VaultKeys {
 
   /// Erases tier A: the keys of items that are readable only while the session is unlocked. Touches no file.
   func lock() {
-    chains.unlocked = nil
+    chains.lock()
     deleted.forget()
     for collection in collections { collection.lock() }
   }
@@ -70,7 +73,7 @@ final class VaultKeys {
   /// Erases tier C as well: only the device's own classes stay.
   func seal() {
     lock()
-    chains.session = nil
+    (chains, heldEpochs) = (.sealed, [])
     ownLocks.liftAll()
     for collection in collections { collection.seal() }
     // If this device has no share, the index key came with tier key C, and goes with it.
@@ -81,7 +84,7 @@ final class VaultKeys {
 
   /// Forgets everything when the database is closed.
   func forget() {
-    (collections, chains, share, index) = ([], (nil, nil), nil, nil)
+    (collections, chains, heldEpochs, share, index) = ([], .sealed, [], nil, nil)
     deleted.forget()
     ownLocks.liftAll()
   }

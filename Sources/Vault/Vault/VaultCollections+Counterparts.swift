@@ -1,7 +1,7 @@
 import LatchkeyBackup
 
 // Which collections of the vault those of a backup are.
-extension Vault {
+extension VaultCollections {
   private enum Mark: CaseIterable {
     case uuid, purpose, label
   }
@@ -37,7 +37,8 @@ extension Vault {
     switch mark {
     case .uuid: return free.first { $0.collection.row.uuid == theirs.uuid }?.collection
     case .purpose:
-      for (name, purpose) in Vault.backupAliases where purpose != .standard && theirs.aliases.contains(purpose) {
+      for (name, purpose) in BackupCollection.Aliases.names
+      where purpose != .standard && theirs.aliases.contains(purpose) {
         if let id = try alias(name), let same = free.first(where: { $0.collection.row.id == id }) {
           return same.collection
         }

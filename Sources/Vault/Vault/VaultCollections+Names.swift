@@ -1,17 +1,17 @@
 import LatchkeyBackup
 
 /// The names of collections in object paths (``CollectionName``).
-extension Vault {
+extension VaultCollections {
   /// The last part of the collection's object path: made of its label where that can be opened, else of its number.
-  public func pathName(ofCollection id: Int64) -> String {
+  public func pathName(of id: Int64) -> String {
     keys.collections.first { $0.row.id == id }?.name ?? CollectionName.ofNumber(id)
   }
 
   /// Whether labels can be opened, so that collections have the names made of them.
-  public var knowsCollectionNames: Bool { keys.index != nil }
+  public var knowsNames: Bool { keys.index != nil }
 
   /// The collection of that name; nil for none, which after damage is an error: its label may be what was damaged.
-  public func collection(named name: String) throws(VaultError) -> Int64? {
+  public func named(_ name: String) throws(VaultError) -> Int64? {
     _ = try database.ready()
     _ = try keys.readyIndex()
     let found = keys.collections.first { $0.name == name }?.row.id
@@ -32,7 +32,7 @@ extension Vault {
 
   /// Names the collections that have no name yet, where labels can be opened. Kept names come first, and then the oldest
   /// collection, so that the names are the same each time until ``keepNames()`` has kept them.
-  func nameCollections() {
+  func nameAll() {
     guard let index = keys.index else { return }
     var taken = takenNames
     var nameless: [(collection: OpenCollection, title: CollectionTitle)] = []

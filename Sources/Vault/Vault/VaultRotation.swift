@@ -17,11 +17,59 @@ public struct RotationProgress: Equatable, Sendable {
 /// A change of keys. The keybag has its new tier keys first, beside the former ones; then one transaction gives every
 /// unlocked collection new class keys, and wraps the keys above them anew. Then item keys follow, a few at a time. After an
 /// interruption, the next unlock finds the keys of both key epochs, and goes on.
-extension Vault {
+public final class VaultRotation {
+  private struct State {
+    /// The newest key epoch.
+    var epoch: UInt32 = 1
+    /// The key epoch that the index key is wrapped under.
+    var indexEpoch: UInt32 = 1
+  }
+
+  private let database: VaultDatabase
+  private let keys: VaultKeys
+  private let keybag: VaultKeybag
+  private let device: VaultDevice
+  private let passcode: VaultPasscode
+  private let reader: ItemReader
+  private let accessLog: AccessLog
+  private var state = State()
+
+  init(
+    _ database: VaultDatabase, _ keys: VaultKeys, _ keybag: VaultKeybag, _ device: VaultDevice,
+    _ passcode: VaultPasscode, _ reader: ItemReader, _ accessLog: AccessLog
+  ) {
+    (self.database, self.keys, self.keybag) = (database, keys, keybag)
+    (self.device, self.passcode, self.reader, self.accessLog) = (device, passcode, reader, accessLog)
+  }
+
+  /// Forgets what is known of the files, as an object does that has just been made.
+  func forget() { state = State() }
+
+  // MARK: - key epochs
+
+  /// The newest key epoch.
+  var epoch: UInt32 { state.epoch }
+
+  /// The key epoch that the index key is wrapped under.
+  var indexEpoch: UInt32 { state.indexEpoch }
+
+  /// Whether the index depends on the newest tier keys.
+  var isThrough: Bool { indexEpoch == epoch }
+
+  private var isIndexBehind: Bool { indexEpoch < epoch }
+
   /// The oldest key epoch that something depends on.
   public var neededEpoch: UInt32 {
     keys.collections.reduce(min(indexEpoch, epoch, accessLog.epoch)) { min($0, UInt32(clamping: $1.row.epoch)) }
   }
+
+  /// A new database depends on the newest tier keys alone.
+  func begin(_ keybag: Keybag) { state = State(epoch: keybag.epoch.number, indexEpoch: keybag.epoch.number) }
+
+  /// Takes in the key epochs of keys that came.
+  ///
+  /// - Parameter indexEpoch: which of them opened the index.
+  func meet(indexEpoch: UInt32) { state = State(epoch: keybag.keybag?.epoch.number ?? 1, indexEpoch: indexEpoch) }
 
   /// The index by tier key C, and the key epoch that its key is wrapped under: a former one until a change of keys was finished.
   func openIndex(
@@ -33,7 +81,7 @@ extension Vault {
         opening: row.indexKey, key: try session.derive(.indexWrap, [store.vault]), vault: store.vault)
     }
     return try VaultError.sodium("the index key") { () throws(SodiumError) in
-      do throws(SodiumError) { return (try open(tier), keybag?.epoch.number ?? 1) } catch {
+      do throws(SodiumError) { return (try open(tier), keybag.keybag?.epoch.number ?? 1) } catch {
         guard error == .decryptionFailed else { throw error }
       }
       for one in former.reversed() {
@@ -51,13 +99,15 @@ extension Vault {
     do { return try tier.derive(.indexWrap, [vault]) } catch { throw .outOfMemory }
   }
 
+  // MARK: - new class keys
+
   /// Whether keys could be changed now.
   ///
   /// - Throws: why not.
-  public func checkMayRotate() throws(VaultError) {
+  public func checkMayBegin() throws(VaultError) {
     _ = try database.writable()
-    guard keys.chains.unlocked != nil else { throw .isLocked }
-    guard isVerified else { throw .unavailable("the vault is still being checked; try again in a moment") }
+    guard keys.isUnlocked else { throw .isLocked }
+    guard database.isVerified else { throw .unavailable("the vault is still being checked; try again in a moment") }
   }
 
   /// Gives new class keys to every unlocked collection whose own are older than the newest tier keys. When this returns, all
@@ -67,19 +117,19 @@ extension Vault {
   func renewKeys(indexUnder wrap: HeldKey?) throws(VaultError) {
     let behind = keys.collections.filter { !$0.isLockedByItself && $0.isBehind }
     let others = keys.collections.filter { !$0.isLockedByItself && !$0.keysUnderFormer(keys.share).isEmpty }
-    guard !behind.isEmpty || !others.isEmpty || indexEpoch < epoch else { return try forgetFormerKeys() }
-    if behind.count == keys.collections.count { try noticeErasure() }
+    guard !behind.isEmpty || !others.isEmpty || isIndexBehind else { return try forgetFormerKeys() }
+    if behind.count == keys.collections.count { try passcode.noticeErasure() }
     let index = try keys.readyIndex()
     let renewed = try database.writing { store throws(VaultError) in
-      if let wrap, indexEpoch < epoch {
+      if let wrap, isIndexBehind {
         var row = try store.vaultRow()
-        row.indexKey = try SealedIndex(index, generation: generation).sealed(under: wrap.key, vault: store.vault)
+        row.indexKey = try SealedIndex(index, generation: keys.generation).sealed(under: wrap.key, vault: store.vault)
         try store.update(row)
       }
       // A new share is made only if all collections are renewed: the keys of others that depend on the old one could not be
       // wrapped anew.
       var next = keys.share
-      if let share = keys.share, let deviceKey, behind.count == keys.collections.count {
+      if let share = keys.share, let deviceKey = device.key, behind.count == keys.collections.count {
         let (made, row) = try DeviceShare.make(
           id: share.row, vault: store.vault, device: deviceKey, index: index)
         try store.update(row)
@@ -90,9 +140,9 @@ extension Vault {
       for collection in others { rotations.append(try collection.rewrapUnderNewest(share: keys.share, in: store)) }
       return (rotations: rotations, share: next)
     }
-    if wrap != nil { indexEpoch = epoch }
+    if wrap != nil { state.indexEpoch = epoch }
     for rotation in renewed.rotations { rotation.collection.adopt(rotation) }
-    if let share = renewed.share { adopt(share) }
+    if let share = renewed.share { keys.share = share }
     try forgetFormerKeys()
   }
 
@@ -114,6 +164,8 @@ extension Vault {
     }
   }
 
+  // MARK: - item keys
+
   /// The classes whose items are to get newer keys, and can now.
   private var outdated: [(collection: OpenCollection, key: ClassKey)] {
     var found: [(collection: OpenCollection, key: ClassKey)] = []
@@ -130,22 +182,23 @@ extension Vault {
   }
 
   /// Whether there are item keys that can be wrapped under newer class keys now.
-  public var isRotating: Bool { !outdated.isEmpty }
+  public var isUnderWay: Bool { !outdated.isEmpty }
 
   /// Whether something depends on former tier keys, as far as that is known before the first unlock.
   public var needsFormerKeys: Bool {
-    (keybag?.epochs.count ?? 1) > 1 && neededEpoch < keybag?.epoch.number ?? 1
+    guard let keybag = keybag.keybag else { return false }
+    return keybag.epochs.count > 1 && neededEpoch < keybag.epoch.number
   }
 
-  /// How much of the time of others one step of ``rotateItems(for:)`` takes, in milliseconds.
-  public static let rotationStepTime = 10
+  /// How much of the time of others one step of ``step(for:)`` takes, in milliseconds.
+  public static let stepTime = 10
 
   /// Wraps the keys of a few items under the newest keys of their classes. Class keys that no item needs any more are
   /// erased.
   ///
   /// - Returns: whether there is more to do now.
-  public func rotateItems(for time: Int = Vault.rotationStepTime) throws(VaultError) -> Bool {
-    guard !isDamaged, database.store != nil else { return false }
+  public func step(for time: Int = VaultRotation.stepTime) throws(VaultError) -> Bool {
+    guard !database.isDamaged, database.store != nil else { return false }
     let outdated = outdated
     guard !outdated.isEmpty else { return false }
     let end = Process.now + time
@@ -171,12 +224,12 @@ extension Vault {
     if isUnfinished { return true }
     try forgetFormerKeys()
     // The former keys are in the log until it is emptied.
-    settle()
+    device.settleDatabase()
     return false
   }
 
   /// How far a change of keys is. All zero where there was none, or it is through.
-  public func rotationProgress() throws(VaultError) -> RotationProgress {
+  public func progress() throws(VaultError) -> RotationProgress {
     try database.reading { store throws(VaultError) in
       var progress = RotationProgress()
       for collection in keys.collections {

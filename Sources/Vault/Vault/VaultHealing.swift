@@ -9,20 +9,83 @@ import LatchkeySodium
 ///
 /// All work is done on a copy, which is opened with the keys before it takes the file's place. Until then nothing of the
 /// vault is changed. From then on, the next program that opens the vault finishes the exchange.
-extension Vault {
+public final class VaultHealing {
+  private struct State {
+    /// The healing of the database; nil after the end of the session in which it was announced.
+    var healing: Healing?
+    /// Why the database could not be healed.
+    var problem: String?
+    /// The generations that there were when it could not be healed.
+    var failed: [PastGeneration]?
+    /// Whether keys came since the last session ended.
+    var wasUnlocked = false
+  }
+
+  private let place: VaultPlace
+  private let database: VaultDatabase
+  private let keys: VaultKeys
+  private let keybag: VaultKeybag
+  private let history: History
+  private let rotation: VaultRotation
+  weak var delegate: (any VaultDelegate)?
+  private var state = State()
+
   private static let draftName = KeybagFile.database + ".healing"
   /// The most bytes that the damaged file and a generation may each have. Healing is not divided: a lock or the machine's sleep waits
   /// for its end.
   private static let sizeLimit = 64 << 20
-
   /// How long healing waits for another process that writes the vault's files, in milliseconds.
   static let lockTime = 200
 
+  init(
+    _ place: VaultPlace, _ database: VaultDatabase, _ keys: VaultKeys, _ keybag: VaultKeybag, _ history: History,
+    _ rotation: VaultRotation
+  ) {
+    (self.place, self.database, self.keys) = (place, database, keys)
+    (self.keybag, self.history, self.rotation) = (keybag, history, rotation)
+  }
+
+  /// The healing of the database; nil after the end of the session in which it was announced.
+  public var done: Healing? { state.healing }
+
+  /// Why the database could not be healed, for a person.
+  var problem: String? { state.problem }
+
+  /// Forgets what is known of the files, as an object does that has just been made.
+  func forget() { state = State() }
+
+  /// Takes in that keys came.
+  func noteUnlock() { state.wasUnlocked = true }
+
+  /// Ends what is said of healing: the session is over.
+  func endSession() {
+    // Healing before a login is news in the session that begins with it.
+    if state.wasUnlocked {
+      keybag.forgetHealing()
+      (state.healing, state.wasUnlocked) = (nil, false)
+    }
+    state.problem = nil
+  }
+
+  /// The files that were put aside and are still there, damaged ones and another vault's: names in the vault's folder, without those
+  /// of logs.
+  public var filesAside: [String] {
+    guard !place.isMemory, let folder = try? place.folder() else { return [] }
+    return ((try? folder.names()) ?? []).filter { name in
+      [KeybagFile.damagedPrefix, KeybagFile.foreignPrefix, DatabaseExchange.damagedPrefix].contains {
+        name.hasPrefix($0)
+      }
+        && !name.hasSuffix("-wal")
+    }.sorted()
+  }
+
+  // MARK: - whether it is needed
+
   /// The damage of the database; nil if there is none that a generation could heal.
   private var loss: Healing.Loss? {
-    guard !home.isEmpty, databaseName == KeybagFile.database, keybag != nil, !isHealingUnfinished else { return nil }
+    guard !place.isMemory, place.hasOwnDatabase, keybag.keybag != nil, !database.isUnfinished else { return nil }
     guard database.store == nil else { return database.isDamaged ? .damaged : nil }
-    guard let folder = try? KeybagFile.folder(home: home, owner: owner) else { return nil }
+    guard let folder = try? place.folder() else { return nil }
     guard folder.contains(KeybagFile.database) else { return .missing }
     if database.problem == Store.foreign { return .foreign }
     guard case .damaged = database.problem else { return nil }
@@ -37,16 +100,16 @@ extension Vault {
   /// Says that an unlock with the password heals the database, where that is so: tier key C alone does not look into all items.
   func noteRemedy(_ session: borrowing Key) {
     guard let generation = remedy(session, []) else { return }
-    healingProblem =
+    state.problem =
       "vault.db: the next unlock with the password makes it again from generation \(generation.number)"
   }
 
   /// The newest generation that opens with these keys, where the database needs one.
   private func remedy(_ session: borrowing Key, _ former: [FormerTiers]) -> PastGeneration? {
-    guard loss != nil, let vault = keybag?.vault, !hasFailedToHeal, !isTooLarge() else { return nil }
-    for generation in history.generations where generation.size <= Vault.sizeLimit {
+    guard loss != nil, let vault = keybag.keybag?.vault, !hasFailedToHeal, !isTooLarge() else { return nil }
+    for generation in history.generations where generation.size <= Self.sizeLimit {
       guard let store = try? history.open(generation, vault: vault) else { continue }
-      if (try? openIndex(session, former, store)) != nil { return generation }
+      if (try? rotation.openIndex(session, former, store)) != nil { return generation }
     }
     return nil
   }
@@ -56,63 +119,68 @@ extension Vault {
     var sizes = [history.generations.first?.size ?? 0]
     for suffix in ["", "-wal"] {
       var information = stat()
-      if lstat(path + "/" + KeybagFile.database + suffix, &information) == 0 { sizes.append(Int(information.st_size)) }
+      if lstat(place.path + "/" + KeybagFile.database + suffix, &information) == 0 {
+        sizes.append(Int(information.st_size))
+      }
     }
-    guard sizes.contains(where: { $0 > Vault.sizeLimit }) else { return false }
-    healingProblem =
-      "vault.db: it or a generation has more than \(Vault.sizeLimit >> 20) MiB, so it does not heal by itself; "
+    guard sizes.contains(where: { $0 > Self.sizeLimit }) else { return false }
+    state.problem =
+      "vault.db: it or a generation has more than \(Self.sizeLimit >> 20) MiB, so it does not heal by itself; "
       + "'man latchkey-history' says how to put a generation in its place"
     return true
   }
 
   /// Whether it was tried in vain with the generations that there are. A second try would cost the same time at every unlock.
-  private var hasFailedToHeal: Bool { history.generations == failedGenerations }
+  private var hasFailedToHeal: Bool { history.generations == state.failed }
+
+  // MARK: - healing
 
   /// Heals the database, where it needs that and a generation is there; else everything stays as it is.
-  func heal(_ tiers: borrowing TierKeys, _ former: [FormerTiers]) {
-    guard let loss, let vault = keybag?.vault, !hasFailedToHeal,
-      let folder = try? KeybagFile.folder(home: home, owner: owner)
-    else { return }
+  func heal(_ vault: Vault, _ tiers: borrowing TierKeys, _ former: [FormerTiers]) {
+    guard let loss, let number = keybag.keybag?.vault, !hasFailedToHeal, let folder = try? place.folder() else {
+      return
+    }
     guard !isTooLarge() else { return }
     // Another daemon on the same home folder may heal it, too.
-    guard let lock = try? KeybagFile.lock(folder, deadline: Vault.lockTime) else {
-      healingProblem =
+    guard let lock = try? KeybagFile.lock(folder, deadline: Self.lockTime) else {
+      state.problem =
         "vault.db: it cannot be healed now, as another process has keybag.lock; the next unlock tries again"
       return
     }
     defer { extendLifetime(lock) }
     let generations = history.generations
     let damage = database.damage
-    for generation in generations where generation.size <= Vault.sizeLimit {
-      guard let base = try? history.open(generation, vault: vault), base.isWhole,
-        (try? openIndex(tiers.session, former, base)) != nil
+    for generation in generations where generation.size <= Self.sizeLimit {
+      guard let base = try? history.open(generation, vault: number), base.isWhole,
+        (try? rotation.openIndex(tiers.session, former, base)) != nil
       else { continue }
       history.rest()
       let ownLocks = keys.ownLocks
-      forget()
+      vault.forget()
       // An item that a program locked by itself stays locked when the screen is unlocked.
       defer { keys.ownLocks = ownLocks }
       var healing = Healing(loss: loss, generation: generation)
       do throws(VaultError) {
         try heal(&healing, from: base, tiers, former, folder)
         database.forget()
-        openDatabase(folder)
-        (self.healing, healingProblem) = (healing, nil)
+        vault.openDatabase(folder)
+        (state.healing, state.problem) = (healing, nil)
         delegate?.wasHealed(healing)
       } catch {
+        let isUnfinished = database.isUnfinished
         database.forget()
-        if isHealingUnfinished {
-          database.problem = error
+        if isUnfinished {
+          database.awaitsHealing(error)
         } else {
           // As it was before.
-          openDatabase(folder)
+          vault.openDatabase(folder)
           // The damage is still there: nothing is written into the database until the walk has found it again.
           if let damage { database.note(.damaged(damage)) }
-          if error.isOfContent { failedGenerations = generations }
-          healingProblem = "vault.db: it cannot be healed: \(error.explanation)"
+          if error.isOfContent { state.failed = generations }
+          state.problem = "vault.db: it cannot be healed: \(error.explanation)"
         }
       }
-      Vault.removeDrafts(folder)
+      Self.removeDrafts(folder)
       return
     }
   }
@@ -126,24 +194,24 @@ extension Vault {
     _ healing: inout Healing, from base: Store, _ tiers: borrowing TierKeys, _ former: [FormerTiers],
     _ folder: borrowing Folder
   ) throws(VaultError) {
-    Vault.removeDrafts(folder)
+    Self.removeDrafts(folder)
     let sound = history.path + "/" + healing.generation.name
     let salvage =
       healing.loss == .damaged
-      ? try Salvage(of: KeybagFile.database, in: folder, path: path, vault: base.vault, sound: sound) : nil
+      ? try Salvage(of: KeybagFile.database, in: folder, path: place.path, vault: base.vault, sound: sound) : nil
     let order = try order(of: salvage, and: base, tiers, former)
     healing.isCounted = (salvage?.hasAllItems ?? false) && salvage?.hasWholeLog == true && order != .older
     var merge: HealingMerge.Outcome?
     var draft: Vault?
     // With as much as the damaged file has; but keys that are not the vault's, which nobody finds by a check sum, open nothing.
     for step in salvage == nil ? [2] : [0, 1, 2] where draft == nil {
-      Vault.removeDraft(folder)
-      do throws(PosixError) { try folder.copy(sound, to: Vault.draftName) } catch {
+      Self.removeDraft(folder)
+      do throws(PosixError) { try folder.copy(sound, to: Self.draftName) } catch {
         throw VaultError(error, "vault.db")
       }
       merge = nil
       if step < 2, let salvage {
-        let store = try Store(path: path + "/" + Vault.draftName, vault: base.vault)
+        let store = try Store(path: draftPath, vault: base.vault)
         var attempt = HealingMerge(into: store, from: salvage, order: order)
         do throws(VaultError) { try attempt.run(keys: step == 0) } catch {
           guard error.isOfContent else { throw error }
@@ -152,19 +220,20 @@ extension Vault {
         // The draft is closed with it.
         merge = attempt.outcome
       } else {
-        try HealingMerge.leaveGaps(in: try Store(path: path + "/" + Vault.draftName, vault: base.vault))
+        try HealingMerge.leaveGaps(in: try Store(path: draftPath, vault: base.vault))
       }
       draft = try unlockedDraft(tiers, former)
       if draft == nil, step == 2 { throw .unavailable("the generation does not open") }
     }
     guard let draft else { throw .unavailable("the generation does not open") }
-    if let merge { try draft.check(merge, against: base, &healing) } else { healing.isCounted = false }
-    try draft.catchUp(tiers.session)
-    try draft.close()
+    let check = HealedDraft(draft)
+    if let merge { try check.check(merge, against: base, &healing) } else { healing.isCounted = false }
+    try draft.olderFiles.catchUp(tiers.session)
+    try check.close()
     let exchange = DatabaseExchange(stamp: Process.stamp)
-    healing.aside = folder.contains(KeybagFile.database) ? path + "/" + exchange.aside : nil
+    healing.aside = folder.contains(KeybagFile.database) ? place.path + "/" + exchange.aside : nil
     do throws(VaultError) {
-      do throws(PosixError) { try exchange.publish(Vault.draftName, folder) } catch {
+      do throws(PosixError) { try exchange.publish(Self.draftName, folder) } catch {
         throw VaultError(error, "vault.db")
       }
       guard isSound(exchange.healed, folder) else { throw .unavailable("vault.db: the copy cannot be read again") }
@@ -174,8 +243,9 @@ extension Vault {
     }
     do throws(PosixError) { try exchange.run(folder) } catch {
       guard !exchange.hasBegun(folder) else {
-        isHealingUnfinished = true
-        throw Vault.unfinished(error.description)
+        let problem = Self.unfinished(error.description)
+        database.awaitsHealing(problem)
+        throw problem
       }
       exchange.withdraw(folder)
       throw VaultError(error, "vault.db")
@@ -188,11 +258,13 @@ extension Vault {
   ) throws(VaultError) -> HealingMerge.Order {
     guard let salvage else { return .unknown }
     let generations = (
-      damaged: try? openIndex(tiers.session, former, salvage.store).index.generation,
-      base: try openIndex(tiers.session, former, base).index.generation
+      damaged: try? rotation.openIndex(tiers.session, former, salvage.store).index.generation,
+      base: try rotation.openIndex(tiers.session, former, base).index.generation
     )
     return try HealingMerge.order(of: salvage, and: base, generations: generations)
   }
+
+  private var draftPath: String { place.path + "/" + Self.draftName }
 
   private static func removeDraft(_ folder: borrowing Folder) {
     for suffix in ["", "-wal", "-shm", "-journal"] { folder.remove(draftName + suffix) }
@@ -200,12 +272,11 @@ extension Vault {
 
   /// The draft as a vault that is unlocked; nil where these keys do not open it.
   private func unlockedDraft(_ tiers: borrowing TierKeys, _ former: [FormerTiers]) throws(VaultError) -> Vault? {
-    let draft = Vault(
-      home: home, owner: owner, machine: machine, service: service, databaseName: Vault.draftName)
+    let draft = Vault(looking: place.withDatabase(Self.draftName))
     guard draft.hasDatabase else { return nil }
     do throws(VaultError) {
       try draft.takeOver(
-        tiers.session, unlocked: try draft.chain(tiers.unlocked), former: former, liftingLocksOf: [],
+        tiers.session, unlocked: try draft.collections.chain(tiers.unlocked), former: former, liftingLocksOf: [],
         notesGenerations: false)
       return draft.isDamaged ? nil : draft
     } catch {
@@ -214,51 +285,7 @@ extension Vault {
     }
   }
 
-  /// In the draft: looks at all of it, and leaves one file with everything in its place.
-  private func close() throws(VaultError) {
-    guard try database.ready().isWhole else { throw .damaged("vault.db: the copy is damaged") }
-    try database.ready().emptyLog()
-    try database.ready().database.trust()
-    forget()
-  }
-
-  /// In the draft: holds what came from the damaged file against the keys. A row that the keys do not open is replaced by the
-  /// generation's, or deleted.
-  private func check(
-    _ merge: HealingMerge.Outcome, against base: Store, _ healing: inout Healing
-  ) throws(VaultError) {
-    var older = merge.older
-    healing.lostNumbers = merge.lost
-    (healing.dropped, healing.droppedCollections) = (merge.dropped, merge.droppedCollections)
-    for id in merge.taken {
-      guard let row = try database.ready().item(id), let item = try? reader.locate(row) else { continue }
-      if try item.isGenuine(keys.index) {
-        healing.newer += 1
-      } else if let before = try base.item(id), keys.classKey(before.classKey) != nil {
-        try database.writing { store throws(VaultError) in try store.update(before) }
-        older.append(id)
-      } else {
-        try database.writing { store throws(VaultError) in _ = try store.deleteItem(id) }
-        healing.lostNumbers.append(id)
-      }
-    }
-    for id in older {
-      guard let row = try database.ready().item(id), let item = try? reader.locate(row) else { continue }
-      healing.older.append((try? item.openMetadata(keys.index))?.metadata.label ?? "")
-      healing.olderNumbers.append(id)
-    }
-  }
-
-  /// In the draft: gives it a generation that is newer than the remembered one, because it is not an older copy.
-  private func catchUp(_ tier: borrowing Key) throws(VaultError) {
-    let store = try database.ready()
-    guard
-      let remembered = try? device?.memory?.note(
-        VaultGenerations(keybag: 0, database: 0), of: store.vault, isBeginning: false, until: Process.now + 2000)
-    else { return }
-    generation = max(generation, remembered.database)
-    try raiseGeneration(HeldKey(try wrapOfIndex(tier)))
-  }
+  // MARK: - after an interruption
 
   /// Does the rest of what a process began that ended: puts the database that it had healed in the place of the damaged one. A database
   /// that is whole by now stays, and the healed one goes.
@@ -266,21 +293,21 @@ extension Vault {
   /// - Parameter deadline: how long to wait for another process that writes the vault's files, in milliseconds.
   /// - Returns: why that is not done; nil where nothing is left to do. Until then `vault.db` must not be opened: it may lack its log, and
   ///   what would be written into it would be put aside with it.
-  func finishHealing(_ folder: borrowing Folder, deadline: Int) -> VaultError? {
+  func finish(_ folder: borrowing Folder, deadline: Int) -> VaultError? {
     do throws(PosixError) {
       let names = try folder.names()
       let candidates = names.filter { DatabaseExchange.isHealed($0) && folder.hasOwnFile($0) }
-      let hasDrafts = names.contains { $0.hasPrefix(Vault.draftName) || $0.hasPrefix(Salvage.name) }
+      let hasDrafts = names.contains { $0.hasPrefix(Self.draftName) || $0.hasPrefix(Salvage.name) }
       guard hasDrafts || !candidates.isEmpty else { return nil }
       var lock: FileDescriptor?
       do throws(PosixError) { lock = try KeybagFile.lock(folder, deadline: deadline) } catch {
         // A process that has it is at work on them.
-        if error.code == EWOULDBLOCK { return Vault.unfinished("another process writes the vault's files") }
+        if error.code == EWOULDBLOCK { return Self.unfinished("another process writes the vault's files") }
         // A draft alone changes nothing.
-        return candidates.isEmpty ? nil : Vault.unfinished("keybag.lock: \(error.description)")
+        return candidates.isEmpty ? nil : Self.unfinished("keybag.lock: \(error.description)")
       }
       defer { extendLifetime(lock) }
-      if hasDrafts { Vault.removeDrafts(folder) }
+      if hasDrafts { Self.removeDrafts(folder) }
       let healed = candidates.sorted(by: >).first { isSound($0, folder) }
       for other in candidates where other != healed {
         guard let begun = DatabaseExchange.begun(other, folder) else { continue }
@@ -295,8 +322,8 @@ extension Vault {
       let exchange = DatabaseExchange.next(healed, folder)
       let hasBegun = DatabaseExchange.begun(healed, folder) != nil
       // Opening it would make another log.
-      let state = presentState(folder, hasBegun ? .unchanging : .existing)
-      switch state {
+      let present = presentState(folder, hasBegun ? .unchanging : .existing)
+      switch present {
       case .whole where !hasBegun:
         try folder.remove(candidates)
         return nil
@@ -305,13 +332,13 @@ extension Vault {
       }
       try exchange.run(folder)
       let wasKept = folder.contains(exchange.aside)
-      var loss = state.loss
-      if case .missing = state, wasKept { loss = .damaged }
-      let healing = Healing(finishing: loss, aside: wasKept ? path + "/" + exchange.aside : nil)
-      (self.healing, healingProblem) = (healing, nil)
+      var loss = present.loss
+      if case .missing = present, wasKept { loss = .damaged }
+      let healing = Healing(finishing: loss, aside: wasKept ? place.path + "/" + exchange.aside : nil)
+      (state.healing, state.problem) = (healing, nil)
       delegate?.wasHealed(healing)
       return nil
-    } catch { return Vault.unfinished(error.description) }
+    } catch { return Self.unfinished(error.description) }
   }
 
   /// Why a healed database is not in its place, for a person.
@@ -352,7 +379,7 @@ extension Vault {
     do throws(VaultError) {
       try Store.checkHeader(header)
       // With its log, into which nothing is written.
-      return try Store(path: path + "/" + name, vault: keybag.vault, mode: mode).isWhole ? .whole : .damaged
+      return try Store(path: place.path + "/" + name, vault: keybag.vault, mode: mode).isWhole ? .whole : .damaged
     } catch {
       if case .damaged = error { return .damaged }
       return error == Store.foreign ? .foreign : .unknown(error)
@@ -366,36 +393,15 @@ extension Vault {
       try folder.read(name, into: UnsafeMutableRawBufferPointer(buffer))
     }
     guard count != nil, (try? Store.checkHeader(header)) != nil, let keybag = try? KeybagFile.load(from: folder),
-      let store = try? Store(path: path + "/" + name, vault: keybag.vault, mode: .unchanging)
+      let store = try? Store(path: place.path + "/" + name, vault: keybag.vault, mode: .unchanging)
     else { return false }
     return store.isWhole
   }
 }
 
-extension SealedItem {
-  /// Whether the keys that are in memory open it, as far as they are.
-  ///
-  /// - Throws: errors that say nothing about the item, such as a lack of memory.
-  func isGenuine(_ index: AttributeIndex?) throws(VaultError) -> Bool {
-    do throws(VaultError) {
-      guard let opened = try openMetadata(index) else { return true }
-      _ = try control(opened.metadata)
-      let itemKey = try itemKey(opened)
-      if try !control(opened.metadata).needsPassphrase {
-        _ = try openSecret(opened, itemKey, passphraseKey: nil).count
-      }
-      return true
-    } catch {
-      if case .damaged = error { return false }
-      guard error.isOfContent else { throw error }
-      return true
-    }
-  }
-}
-
 extension VaultError {
   /// Whether it says something of what was read. Where not, the same could go well another time.
-  fileprivate var isOfContent: Bool {
+  var isOfContent: Bool {
     switch self {
     case .outOfMemory, .diskFull: false
     default: true
