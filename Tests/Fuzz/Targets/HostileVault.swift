@@ -25,7 +25,7 @@ final class HostileVault {
     do {
       home = try Home()
       let vault = try home.unlocked()
-      let second = try vault.createCollection(label: "Second")
+      let second = try vault.collections.create(label: "Second")
       for number in 0..<40 {
         let classes = AccessibilityClass.allCases
         let secret = "secret \(number)" + String(repeating: "x", count: number == 7 ? 9000 : number)
@@ -199,9 +199,9 @@ final class HostileVault {
     try? restore(into: vault)
     look(vault)
     _ = try? vault.add(["n": "new"], "new")
-    _ = try? vault.createCollection(label: "third")
+    _ = try? vault.collections.create(label: "third")
     for id in secrets.keys.sorted().prefix(3) { try? vault.writer.deleteItem(id) }
-    for collection in vault.collections.prefix(3) { try? vault.deleteCollection(collection) }
+    for collection in vault.collections.ids.prefix(3) { try? vault.collections.delete(collection) }
     vault.seal()
   }
 
