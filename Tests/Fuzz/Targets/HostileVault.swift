@@ -232,11 +232,16 @@ final class HostileVault {
 extension Target {
   /// Every kind of change, to the database, to the generation, and to both.
   func hostileSeeds() -> [[UInt8]] {
-    let statements = (UInt8(0)..<16).flatMap { kind in (UInt8(0)..<9).map { [kind, $0, kind &+ $0, $0, 0, 0] } }
-    let pages = (UInt8(0)..<12).flatMap { kind in
-      (UInt8(0)..<9).map { [HostileVault.statements + kind, $0 &* 5, $0, $0 &* 7, $0, 0] }
+    var pieces: [[UInt8]] = []
+    for number: UInt8 in 0..<9 {
+      for kind: UInt8 in 0..<16 { pieces.append([kind, number, kind &+ number, number, 0, 0]) }
+      for kind: UInt8 in 0..<12 {
+        pieces.append([HostileVault.statements + kind, number &* 5, number, number &* 7, number, 0])
+      }
     }
-    let changes = (statements + pages).enumerated().map { number, piece in [UInt8(number % 3), 0] + piece }
-    return changes + (UInt8(1)..<11).map { [$0 % 3, $0] }
+    var seeds: [[UInt8]] = []
+    for (number, piece) in pieces.enumerated() { seeds.append([UInt8(number % 3), 0] + piece) }
+    for size: UInt8 in 1..<11 { seeds.append([size % 3, size]) }
+    return seeds
   }
 }
