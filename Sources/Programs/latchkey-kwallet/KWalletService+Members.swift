@@ -110,8 +110,9 @@ extension KWalletService {
         let wallet = try Self.name(call)
         let folder = try Self.name(call)
         let isMissing = quietly(false) { () throws(BusError) in
-          guard try store.names(standard: ExactName(settings.networkWallet)).contains(wallet) else { return true }
-          return !(try has(folder, in: wallet))
+          let known = try store.names(standard: ExactName(settings.networkWallet))
+          guard known.contains(wallet) else { return true }
+          return try !has(folder, in: wallet)
         }
         call.reply { $0.appendBool(isMissing) }
       },
