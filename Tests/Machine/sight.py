@@ -65,16 +65,6 @@ def unlock_by_pinentry(machine, password):
     await_state(machine.console, "unlocked")
 
 
-def end_daemon(machine, signal):
-    """Ends latchkeyd by a signal. The one that is started next has no keys."""
-    console = machine.console
-    before = console.run("systemctl --user show -P MainPID latchkeyd.service").stdout.strip()
-    console.run(f"kill -{signal} {before}")
-    after = lambda: console.run("systemctl --user show -P MainPID latchkeyd.service").stdout.strip()
-    eventually(lambda: after() not in (before, "0"), what="the next latchkeyd")
-    await_state(console, "sealed")
-
-
 def lock(machine):
     machine.console.run("loginctl lock-session")
     await_state(machine.console, "locked")

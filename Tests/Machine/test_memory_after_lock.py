@@ -9,7 +9,6 @@ from sight import (
     add_items,
     assert_key_follows,
     assert_nothing,
-    end_daemon,
     lock,
     log_in,
     unlock,
@@ -39,13 +38,5 @@ def test_nothing_is_left_after_a_lock(machine, password, tmp_path):
     unlock_by_pinentry(machine, password)
     lock(machine)
     assert_nothing(Sight(machine, known, "locked, after a pinentry was answered"), "A", "never")
-
-    # A fault of latchkeyd's, and SIGKILL as the control: no program can erase anything then.
-    unlock(machine.console, password)
-    end_daemon(machine, "ILL")
-    assert_nothing(Sight(machine, known, "after a trap while unlocked"), "A", "C", "never")
-    unlock(machine.console, password)
-    end_daemon(machine, "KILL")
-    assert Sight(machine, known, "after SIGKILL while unlocked").of("A")
 
     assert_key_follows(machine, known, password)
