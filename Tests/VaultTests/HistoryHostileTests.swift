@@ -88,7 +88,7 @@ struct HistoryHostileTests {
     let store = try vault.history.open(
       try #require(vault.history.generations.first), vault: try vault.database.ready().vault)
     #expect(throws: VaultError.self) { try store.items(after: 0, limit: 64) }
-    #expect(throws: VaultError.self) { try store.protections(after: 0, limit: 64) }
+    #expect(throws: VaultError.self) { try ItemProtections(store).after(0, limit: 64) }
     #expect(throws: VaultError.self) { try store.sums(after: 0, limit: 64) }
     #expect(throws: VaultError.self) { try store.uuids(after: 0, limit: 64) }
     try walk(vault)

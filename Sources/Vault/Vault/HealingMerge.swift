@@ -54,7 +54,7 @@ struct HealingMerge {
     } else {
       order = .unknown
     }
-    for table in Store.Numbered.allCases {
+    for table in NumberedTable.allCases {
       let last = try base.nextID(table) - 1
       guard let theirs = salvage.last(table) else {
         order = .unknown
@@ -74,7 +74,7 @@ struct HealingMerge {
       if keys { try merge.mergeKeys() }
       try merge.mergeItems()
       if keys { try merge.dropKeys() }
-      for table in Store.Numbered.allCases {
+      for table in NumberedTable.allCases {
         // The counter of a former moment may be behind.
         if merge.order == .notOlder, let last = merge.salvage.last(table) {
           try merge.draft.goOn(table, after: last)
@@ -94,11 +94,11 @@ struct HealingMerge {
   /// Skips numbers that may have been used. Needed if a database is made again from a generation alone.
   static func leaveGaps(in draft: Store) throws(VaultError) {
     try draft.transaction { () throws(VaultError) in
-      for table in Store.Numbered.allCases { try leaveGap(in: draft, table) }
+      for table in NumberedTable.allCases { try leaveGap(in: draft, table) }
     }
   }
 
-  private static func leaveGap(in draft: Store, _ table: Store.Numbered) throws(VaultError) {
+  private static func leaveGap(in draft: Store, _ table: NumberedTable) throws(VaultError) {
     let next = try draft.nextID(table)
     // A counter near its end leaves no room for a gap.
     let last = next + gap

@@ -1,22 +1,21 @@
 import LatchkeyPosix
 import LatchkeySQLite
 
-/// The deletion of some items from a copy of a generation, a moment at a time. At its end the copy is one complete file without
-/// a log.
+/// The deletion of some items from a copy of a generation, a moment at a time. At its end the file has everything in its place.
 ///
-/// The deletion never waits for the disk. That wait comes when the copy gets its name.
+/// Nothing of it waits for the disk: that happens when the copy gets its name.
 final class HistoryDeletion {
   private enum Stage {
     case looking(HistoryItemWalk)
     case deleting([Int64])
-    /// The indexes to make again, because one of them lacks an entry that must be deleted.
+    /// Makes these indexes again, as one of them does not have what is to be deleted.
     case indexing([String], items: [Int64])
   }
 
   /// How many items a step deletes at most.
   static let batch = 64
 
-  /// The connection; nil at the end, so that the copy has no log beside it when it gets its name.
+  /// Nil at the end, so that the copy has no log beside it when it gets its name.
   private var store: Store?
   private var stage: Stage
   private var areIndexesNew = false
@@ -28,7 +27,7 @@ final class HistoryDeletion {
     stage = .looking(HistoryItemWalk(store, items))
   }
 
-  /// Works for a moment. If an index is made again, this takes as long as it needs.
+  /// Works for a moment; for as long as it takes where an index is made again.
   ///
   /// - Returns: whether there is more to do.
   func step() throws(VaultError) -> Bool {
@@ -40,11 +39,11 @@ final class HistoryDeletion {
       do throws(VaultError) { try delete(&items, from: store) } catch {
         guard case .damaged = error, !areIndexesNew else { throw error }
         areIndexesNew = true
-        stage = .indexing(try store.indexNames(), items: items)
+        stage = .indexing(try Self.indexNames(of: store), items: items)
         return true
       }
       stage = .deleting(items)
-      // Otherwise the log would take as much space as the whole copy.
+      // Else the log would take as much room as all of it.
       try store.emptyLog()
       if items.isEmpty {
         store.database.trust()
@@ -52,7 +51,7 @@ final class HistoryDeletion {
         return false
       }
     case .indexing(var names, let items):
-      if let name = names.popLast() { try store.makeAgain(index: name) }
+      if let name = names.popLast() { try Self.makeAgain(index: name, of: store) }
       stage = names.isEmpty ? .deleting(items) : .indexing(names, items: items)
     }
     return true
@@ -69,13 +68,11 @@ final class HistoryDeletion {
     }
     items = left
   }
-}
 
-extension Store {
   /// The names of all indexes.
-  fileprivate func indexNames() throws(VaultError) -> [String] {
+  private static func indexNames(of store: Store) throws(VaultError) -> [String] {
     try VaultError.store { () throws(SQLiteError) in
-      let statement = try database.statement("SELECT name FROM sqlite_schema WHERE type = 'index'")
+      let statement = try store.database.statement("SELECT name FROM sqlite_schema WHERE type = 'index'")
       defer { statement.reset() }
       var found: [String] = []
       while try statement.step() { found.append(statement.text(0)) }
@@ -85,10 +82,10 @@ extension Store {
 
   /// Makes an index again from the rows of its table.
   ///
-  /// - Parameter name: an index of the schema, which was compared with the known schema.
-  fileprivate func makeAgain(index name: String) throws(VaultError) {
-    try transaction { () throws(VaultError) in
-      try VaultError.store { () throws(SQLiteError) in try database.execute("REINDEX \"\(name)\"") }
+  /// - Parameter name: one of the schema, which was held against the one that is known.
+  private static func makeAgain(index name: String, of store: Store) throws(VaultError) {
+    try store.transaction { () throws(VaultError) in
+      try VaultError.store { () throws(SQLiteError) in try store.database.execute("REINDEX \"\(name)\"") }
     }
   }
 }

@@ -197,7 +197,7 @@ public final class ItemWriter {
 
   /// Whether a row requires more, or something else, than the row that it replaces.
   private func isTightening(_ row: ItemRow) throws(VaultError) -> Bool {
-    let old = try database.reading { store throws(VaultError) in try store.protection(uuid: row.uuid) }
+    let old = try database.reading { store throws(VaultError) in try ItemProtections(store).of(uuid: row.uuid) }
     guard let old else { return false }
     if row.access != nil, row.access != old.access { return true }
     guard old.classKey != row.classKey, let before = keys.classKey(old.classKey)?.1.row.accessibility,

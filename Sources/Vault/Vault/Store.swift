@@ -5,7 +5,7 @@ import LatchkeyPosix
 import LatchkeySQLite
 import LatchkeySodium
 
-/// The rows of `vault.db`. It checks every check sum when it reads, writes in transactions, and knows no key.
+/// The rows of `vault.db`: reading with every check sum looked at, writing in transactions. Knows no key.
 final class Store {
   let database: Database
   /// How many bytes the file had when it was opened, or when its log was last emptied.
@@ -16,20 +16,20 @@ final class Store {
   /// Opens the database of the vault `vault`.
   ///
   /// - Throws: ``VaultError/damaged(_:)`` for a file that is no vault's database, or cut, or of a newer format;
-  ///   ``VaultError/unavailable(_:)`` if it cannot be opened or belongs to another vault. The file is not changed.
+  ///   ``VaultError/unavailable(_:)`` when it cannot be opened or belongs to another vault. The file is not changed.
   init(path: String, vault: [UInt8], mode: Database.Mode = .existing) throws(VaultError) {
     let database = try VaultError.store { () throws(SQLiteError) in try Database(path: path, mode: mode) }
     let format = try VaultError.store { () throws(SQLiteError) in
       (try database.pragma("PRAGMA application_id"), try database.pragma("PRAGMA user_version"))
     }
-    // The header is checked once more, because the log may have another one.
-    if format.0 == Schema.applicationID, format.1 > Schema.version { throw Store.isNewer(format.1) }
+    // The header once more: the log may have another one.
+    if format.0 == Schema.applicationID, format.1 > Schema.version { throw StoreFile.isNewer(format.1) }
     guard format == (Schema.applicationID, Schema.version) else {
       throw .damaged("vault.db: the file has format \(format.1), which this program does not know")
     }
-    let schema = try VaultError.store { () throws(SQLiteError) in try Store.schema(of: database) }
+    let schema = try VaultError.store { () throws(SQLiteError) in try StoreFile.schema(of: database) }
     // A trigger that somebody added would run with every change; a name that a flipped bit changed would fail later.
-    guard schema == Store.expectedSchema else { throw .damaged("vault.db: its tables are not those of a vault") }
+    guard schema == StoreFile.expectedSchema else { throw .damaged("vault.db: its tables are not those of a vault") }
     self.database = database
     self.vault = vault
     size = database.fileSize ?? 0
@@ -37,80 +37,10 @@ final class Store {
     guard row.vault == vault else { throw Store.foreign }
   }
 
-  /// A newer program made it. That is no damage, and nothing is healed.
-  private static func isNewer(_ version: Int64) -> VaultError {
-    .unavailable("vault.db: the file has format \(version), which is newer than this program")
-  }
-
   /// The database is another vault's.
   static let foreign = VaultError.unavailable("vault.db: it belongs to another keybag")
 
-  /// The result of ``schema(of:)`` for a vault's database; nil if there is no memory to ask SQLite.
-  private static let expectedSchema: [[String]]? = {
-    guard let database = try? Database(path: ":memory:", mode: .memory),
-      (try? database.execute(Schema.statements)) != nil
-    else { return nil }
-    return try? schema(of: database)
-  }()
-
-  /// Every table, index, trigger and view, as SQLite keeps it.
-  private static func schema(of database: Database) throws(SQLiteError) -> [[String]] {
-    let statement = try database.statement("SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY type, name")
-    defer { statement.reset() }
-    var found: [[String]] = []
-    while try statement.step() { found.append((0..<4).map { statement.text($0) }) }
-    return found
-  }
-
-  /// Looks at the first bytes of a database file (https://sqlite.org/fileformat.html, "The Database Header") before
-  /// SQLite does, which would make an empty file into a database, and convert a foreign one to its write-ahead mode.
-  ///
-  /// Reading these bytes ends this process's locks on the file. So do not call this while the same process has the database
-  /// open.
-  ///
-  /// - Throws: ``VaultError/damaged(_:)`` for anything but a vault's database of a format that is known.
-  static func checkHeader(_ header: [UInt8]) throws(VaultError) {
-    var input = ByteReader(header)
-    do {
-      guard try input.take(16) == Array("SQLite format 3\0".utf8) else {
-        throw VaultError.damaged("vault.db: the file is not a database")
-      }
-      _ = try input.take(2)
-      let modes = try input.take(2)
-      _ = try input.take(40)
-      let version = try input.number(UInt32.self).byteSwapped
-      _ = try input.take(4)
-      let application = try input.number(UInt32.self).byteSwapped
-      guard application == Schema.applicationID else {
-        throw VaultError.damaged("vault.db: the file is not a vault's database")
-      }
-      guard version <= Schema.version else {
-        throw isNewer(Int64(version))
-      }
-      guard version == Schema.version, modes == [2, 2] else {
-        throw VaultError.damaged("vault.db: the file's header is damaged")
-      }
-    } catch let error as VaultError { throw error } catch {
-      throw .damaged("vault.db: the file is truncated")
-    }
-  }
-
-  /// Whether the file is a vault's database that a newer program made.
-  static func isOfNewerProgram(_ folder: borrowing Folder) -> Bool {
-    guard
-      let file = try? FileDescriptor.open(
-        KeybagFile.database, at: folder.number, flags: O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
-    else { return false }
-    var header = [UInt8](repeating: 0, count: 72)
-    let count = try? header.withUnsafeMutableBufferPointer { buffer throws(PosixError) in
-      try file.read(into: UnsafeMutableRawBufferPointer(buffer))
-    }
-    guard count == 72, header.starts(with: Array("SQLite format 3\0".utf8)) else { return false }
-    func number(_ position: Int) -> Int64 { header[position..<position + 4].reduce(0) { $0 << 8 | Int64($1) } }
-    return number(68) == Schema.applicationID && number(60) > Schema.version
-  }
-
-  /// Whether the whole database is right: its structure, and every row.
+  /// Whether all of it is right: its structure, and every row.
   var isWhole: Bool {
     var walk = Verification(self)
     do throws(VaultError) { while !walk.isFinished { try walk.step() } } catch { return false }
@@ -132,8 +62,8 @@ final class Store {
     }
   }
 
-  /// Reads a database that may be damaged: small tables give their readable rows, and ``skipped`` says whether there are
-  /// others.
+  /// Reads a database that may be damaged: of its small tables it gives the rows that can be read, and ``skipped`` says whether
+  /// there are others.
   init(salvaging database: Database, vault: [UInt8]) {
     (self.database, self.vault, skipsDamage) = (database, vault, true)
   }
@@ -162,9 +92,9 @@ final class Store {
     size = database.fileSize ?? 0
   }
 
-  /// Whether somebody cut the file off. SQLite would not say so: pages in its memory stay readable, it reads others as zeros,
-  /// and the next checkpoint fills the hole with them. No commit makes the file smaller, as there is no VACUUM here. If the
-  /// file's size cannot be read, the file counts as not cut.
+  /// Whether somebody cut the file off. SQLite would not say so: pages in its memory stay readable, it reads others as zeros, and
+  /// the next checkpoint fills the hole with them. No commit makes the file smaller: there is no VACUUM here. A file that cannot be
+  /// asked was not cut.
   var isCut: Bool { database.fileSize.map { $0 < size } ?? false }
 
   private func checked<Row: CheckedRow>(_ row: Row, _ stored: [UInt8], _ name: StaticString) throws(VaultError) -> Row {
@@ -228,7 +158,7 @@ final class Store {
     }
   }
 
-  /// Writes the wrapped shares and index key of a device, and its identity.
+  /// Writes the wrapped shares and index key of a device, and by what it is recognised.
   func update(_ row: DeviceRow) throws(VaultError) {
     try VaultError.store { () throws(SQLiteError) in
       try database.statement(
@@ -293,38 +223,15 @@ final class Store {
     }
   }
 
-  /// The tables whose rows are numbered.
-  enum Numbered: CaseIterable {
-    case collection, classKey, item
-
-    var name: String {
-      switch self {
-      case .collection: "collection"
-      case .classKey: "class_key"
-      case .item: "item"
-      }
-    }
-
-    fileprivate var query: StaticString {
-      switch self {
-      case .collection:
-        "SELECT (SELECT seq FROM sqlite_sequence WHERE name = 'collection'), (SELECT max(id) FROM collection)"
-      case .classKey:
-        "SELECT (SELECT seq FROM sqlite_sequence WHERE name = 'class_key'), (SELECT max(id) FROM class_key)"
-      case .item: "SELECT (SELECT seq FROM sqlite_sequence WHERE name = 'item'), (SELECT max(id) FROM item)"
-      }
-    }
-  }
-
-  /// A limit for numbers that no vault reaches. As many numbers again are left for counting on from below it.
+  /// Numbers that no vault reaches. As many again are left for what counts on from one below.
   static let numberLimit: Int64 = 1 << 62
 
-  /// The number for the next new row of a table with AUTOINCREMENT. It was never used before, so an object path never comes
-  /// back for another object.
+  /// The number for the next new row of a table with AUTOINCREMENT: never one that was used before, so that an object
+  /// path never comes back for another object.
   ///
-  /// - Throws: ``VaultError/damaged(_:)`` if the counter, which has no check sum, is below the number of a row, or so high that
-  ///   the numbers could run out.
-  func nextID(_ table: Numbered) throws(VaultError) -> Int64 {
+  /// - Throws: ``VaultError/damaged(_:)`` when the counter, which has no check sum, is behind the rows that are there, or so far on
+  ///   that counting on from there could come to the end of all numbers.
+  func nextID(_ table: NumberedTable) throws(VaultError) -> Int64 {
     let found = try rows(table.query) { s throws(VaultError) in (counter: s.integer(0), highest: s.integer(1)) }
     guard let last = found.first, last.counter >= 0, last.counter >= last.highest, last.counter < Store.numberLimit
     else {
@@ -333,8 +240,8 @@ final class Store {
     return last.counter + 1
   }
 
-  /// Makes the numbers of a table's rows continue after `last`, unless they are already beyond it.
-  func goOn(_ table: Numbered, after last: Int64) throws(VaultError) {
+  /// Lets the numbers of a table's rows go on behind `last`, unless they are already beyond it.
+  func goOn(_ table: NumberedTable, after last: Int64) throws(VaultError) {
     guard try nextID(table) <= last else { return }
     try VaultError.store { () throws(SQLiteError) in
       let name = Array(table.name.utf8)
@@ -344,7 +251,7 @@ final class Store {
     }
   }
 
-  /// Makes the numbers of items begin after `last`. Used for an empty store that replaces another one.
+  /// Lets the numbers of items begin behind `last`: for a store without any that takes another's place.
   func beginItems(after last: Int64) throws(VaultError) {
     try VaultError.store { () throws(SQLiteError) in
       try database.statement("INSERT INTO sqlite_sequence (name, seq) VALUES ('item', ?)").bind(1, last).run()
@@ -359,7 +266,7 @@ final class Store {
     }
   }
 
-  /// Checks every alias.
+  /// Looks at every alias.
   func checkAliases() throws(VaultError) { _ = try aliases() }
 
   /// Every alias.

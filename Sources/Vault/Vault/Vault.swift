@@ -177,7 +177,7 @@ public final class Vault {
           try folder.read(place.databaseName, into: UnsafeMutableRawBufferPointer(buffer))
         }
       } catch { throw VaultError.unavailable("vault.db: \(error.description)") }
-      try Store.checkHeader(header)
+      try StoreFile.checkHeader(header)
       let store = try Store(path: place.databasePath, vault: keybag.vault)
       try adopt(store, folder: folder)
     } catch let error as VaultError {

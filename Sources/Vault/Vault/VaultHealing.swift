@@ -89,7 +89,7 @@ public final class VaultHealing {
     guard folder.contains(KeybagFile.database) else { return .missing }
     if database.problem == Store.foreign { return .foreign }
     guard case .damaged = database.problem else { return nil }
-    return Store.isOfNewerProgram(folder) ? nil : .damaged
+    return StoreFile.isOfNewerProgram(folder) ? nil : .damaged
   }
 
   /// Whether a generation opens with these keys, and the database needs one.
@@ -377,7 +377,7 @@ public final class VaultHealing {
       return .unknown(.damaged("keybag: \(error.explanation)"))
     }
     do throws(VaultError) {
-      try Store.checkHeader(header)
+      try StoreFile.checkHeader(header)
       // With its log, into which nothing is written.
       return try Store(path: place.path + "/" + name, vault: keybag.vault, mode: mode).isWhole ? .whole : .damaged
     } catch {
@@ -392,7 +392,7 @@ public final class VaultHealing {
     let count = try? header.withUnsafeMutableBufferPointer { buffer throws(PosixError) in
       try folder.read(name, into: UnsafeMutableRawBufferPointer(buffer))
     }
-    guard count != nil, (try? Store.checkHeader(header)) != nil, let keybag = try? KeybagFile.load(from: folder),
+    guard count != nil, (try? StoreFile.checkHeader(header)) != nil, let keybag = try? KeybagFile.load(from: folder),
       let store = try? Store(path: place.path + "/" + name, vault: keybag.vault, mode: .unchanging)
     else { return false }
     return store.isWhole
