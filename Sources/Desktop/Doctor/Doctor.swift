@@ -38,6 +38,7 @@ public struct Doctor: Sendable {
     findings += UnitExamination(root: root, facts: facts).findings()
     findings += NameExamination(root: root, facts: facts).findings()
     findings += PortalExamination(root: root, facts: facts).findings()
+    findings += AgentExamination(root: root, facts: facts).findings()
     findings += MemoryExamination(root: root, facts: facts).findings()
     findings += VaultExamination(root: root, facts: facts).findings()
     findings += LockerExamination(root: root, facts: facts).findings()

@@ -11,12 +11,14 @@ enum Purpose {
   static let portal = Template(
     "on \(.value), sandboxed applications get their secret from Latchkey, not from \(.value)")
   static let unnamedPortal = Template("on \(.value), sandboxed applications get their secret from Latchkey")
+  static let agentOff = Template("the session no longer starts the ssh agent of \(.text)")
   static let latchkeyOff = Template("systemd no longer starts Latchkey")
   static let formerProvider = Template("the bus starts the former provider for the name")
   private static let someService = Template("the service \(.value)")
 
   private static let all = Templates([
-    nameOff, autostartOff, autostartReduced, unitReduced, unitOff, settingOff, portal, unnamedPortal, latchkeyOff,
+    nameOff, autostartOff, autostartReduced, unitReduced, unitOff, settingOff, portal, unnamedPortal, agentOff,
+    latchkeyOff,
     formerProvider,
     someService,
   ])
