@@ -3,6 +3,7 @@
 import signal
 
 import pexpect
+import pytest
 from support.pace import seconds
 from support.session import wait_until
 
@@ -26,6 +27,7 @@ def test_a_command_gets_secrets_and_ends_as_itself(unlocked):
     assert locked.returncode == 1 and "latchkey unlock" in locked.stderr
 
 
+@pytest.mark.night("ssh")
 def test_a_signal_reaches_the_command(unlocked):
     unlocked.store("secret", "service", "deploy")
     ready, done = unlocked.home / "ready", unlocked.home / "done"
@@ -39,6 +41,7 @@ def test_a_signal_reaches_the_command(unlocked):
     assert not list(unlocked.runtime.glob("latchkey-run-*"))
 
 
+@pytest.mark.night("ssh")
 def test_a_file_of_a_project_is_allowed_by_its_text_and_place(unlocked):
     unlocked.store("token", "service", "github")
     project = unlocked.home / "project"

@@ -3,6 +3,7 @@
 import struct
 
 import pytest
+from support.session import wait_until
 from support.sshagent import (
     EXTENSION_FAILURE, EXTENSION_RESPONSE, FAILURE, RESTRICT, SUCCESS, Host, agent, destination, login, private_fields,  # noqa: F401
     public_blob, string, strings)
@@ -48,6 +49,7 @@ def test_no_key_of_ssh_add_signs_behind_the_lock(agent):  # noqa: F811
         assert client.sign(blob, b"data")
 
 
+@pytest.mark.night("ssh")
 def test_a_constrained_key_goes_only_where_it_may(agent):  # noqa: F811
     home, far, other = Host(), Host(), Host()
     path = agent.key()
@@ -76,6 +78,7 @@ def test_a_constrained_key_goes_only_where_it_may(agent):  # noqa: F811
         assert client.sign(blob, login(blob, b"s2"))
 
 
+@pytest.mark.night("ssh")
 def test_it_refuses_what_it_does_not_know_and_goes_on(agent):  # noqa: F811
     host = Host()
     fields = private_fields(agent.key())
@@ -101,6 +104,7 @@ def test_it_refuses_what_it_does_not_know_and_goes_on(agent):  # noqa: F811
     assert agent.listed() == []
 
 
+@pytest.mark.night("ssh")
 def test_lifetime_confirmation_and_the_lock_of_the_protocol(agent):  # noqa: F811
     path = agent.key()
     blob = public_blob(path)
@@ -119,11 +123,10 @@ def test_lifetime_confirmation_and_the_lock_of_the_protocol(agent):  # noqa: F81
         assert client.ask(23, string("word"))[0] == SUCCESS
         assert len(client.identities()) == 1
     agent.run("ssh-add", "-t", "1", path, check=True)
-    from support.session import wait_until
-
     wait_until(lambda: agent.listed() == [], "the end of the key")
 
 
+@pytest.mark.night("ssh")
 def test_forwarded_and_unbound_requests_ask_each_time(agent):  # noqa: F811
     host = Host()
     path = agent.key()

@@ -2,7 +2,10 @@
 
 import os
 
+import pytest
 from support.sshagent import agent, public_blob  # noqa: F401
+
+pytestmark = pytest.mark.night("ssh")
 
 
 def sign(agent, public):  # noqa: F811

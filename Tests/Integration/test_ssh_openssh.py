@@ -1,5 +1,6 @@
 """The ssh agent beside OpenSSH's programs, git and other clients, over many locks, and what is in its memory."""
 
+import base64
 import os
 import pathlib
 import shutil
@@ -9,7 +10,8 @@ import pytest
 from support.memory import scan
 from support.pace import seconds
 from support.session import REPOSITORY, wait_until
-from support.sshagent import agent, private_fields, public_blob, strings_until  # noqa: F401
+from support.sshagent import Agent, agent, private_fields, public_blob, strings_until  # noqa: F401
+from support.tmux import Tmux
 
 pytestmark = pytest.mark.night("ssh")
 
@@ -85,6 +87,25 @@ def test_a_question_names_the_user_and_the_host(agent, server):  # noqa: F811
     session.run("ssh-keygen", "-H", "-f", session.home / ".ssh/known_hosts", check=True)
     assert server.login()
     assert f"the host 'home' ({fingerprint})" in agent.asked()[1]
+
+
+def test_the_agent_asks_on_the_terminal_of_its_client(unlocked):
+    pinentry = unlocked.root / "bin/pinentry"
+    pinentry.write_text("#!/bin/false\n")
+    pinentry.chmod(0o755)
+    agent = Agent(unlocked, asks_itself=True)  # noqa: F811
+    terminal = Tmux(unlocked)
+    try:
+        path = agent.key()
+        agent.run("ssh-add", "-c", path, check=True)
+        test = f"ssh-add -T {path}.pub; echo status $?"
+        terminal.run(test).expect("wants to use the ssh key 'key'").press("Enter")
+        terminal.expect("status 0").wait_for_shell()
+        terminal.run(f"clear; {test}").expect("wants to use the ssh key 'key'", gone="status 0").press("C-c")
+        terminal.expect("status 1").wait_for_shell()
+    finally:
+        terminal.close()
+        agent.close()
 
 
 def test_destinations_of_ssh_add(agent, server):  # noqa: F811
@@ -163,6 +184,10 @@ def test_no_process_has_a_key_behind_the_lock(agent):  # noqa: F811
         assert client.sign(public_blob(path), b"data") and client.sign(public_blob(other), b"data")
         agent.session.lock()
         needles = {"seed": seed, "stored": stored}
+        # As the files of keys have them, whichever byte a group begins at.
+        needles |= {
+            f"{name} as text {shift}": base64.b64encode(bytes(shift) + value)[4:40]
+            for name, value in (("seed", seed), ("stored", stored)) for shift in range(3)}
         # A control: the comment of the key is there.
         assert "comment" in scan(agent.process.pid, {"comment": b"/org/freedesktop/secrets"})
         for process in (agent.process.pid, agent.session.daemon_pid()):

@@ -77,6 +77,7 @@ def state(root):
     return found
 
 
+@pytest.mark.night("ssh")
 def test_the_ssh_agents_step_aside_and_come_back(machine, new_session, stage):
     autostart = "/etc/xdg/autostart/gnome-keyring-ssh.desktop"
     put(machine, autostart, f"[Desktop Entry]\nExec={KEYRING} --start --components=ssh\n")

@@ -34,7 +34,8 @@ def strings(value):
 class Agent:
     """A running agent of a session. Its questions are answered by a file: no answer means no."""
 
-    def __init__(self, session):
+    def __init__(self, session, asks_itself=False):
+        """`asks_itself`: by a real prompter, and not by the file."""
         self.session = session
         self.folder = session.root / "agent"
         self.folder.mkdir()
@@ -45,7 +46,8 @@ class Agent:
         program.write_text(f"#!/bin/sh\n{{ tr '\\0' '|'; echo; }} >>{self.questions}\nexit $(cat {self.answer} || echo 1)\n")
         program.chmod(0o755)
         libexec = session.stage / "usr/libexec/latchkey-ssh-agent"
-        self.process = session.start(libexec, "--socket", self.path, "--prompt-program", program)
+        self.process = session.start(
+            libexec, "--socket", self.path, *([] if asks_itself else ["--prompt-program", program]))
         session.environment["SSH_AUTH_SOCK"] = str(self.path)
         wait_until(lambda: self.path.exists() or self.process.poll() is not None, "the agent's socket")
 
