@@ -6,6 +6,7 @@ import pexpect
 import pytest
 from support.pace import seconds
 from support.session import wait_until
+from support.tmux import Tmux
 
 
 def test_a_command_gets_secrets_and_ends_as_itself(unlocked):
@@ -25,6 +26,23 @@ def test_a_command_gets_secrets_and_ends_as_itself(unlocked):
     unlocked.lock()
     locked = unlocked.run("latchkey", "run", "--no-prompt", "--env", "TOKEN=service=github", "--", "true")
     assert locked.returncode == 1 and "latchkey unlock" in locked.stderr
+
+
+@pytest.mark.night("ssh")
+def test_one_prompt_unlocks_all_and_names_the_command(unlocked):
+    pinentry = unlocked.root / "bin/pinentry"
+    pinentry.write_text("#!/bin/false\n")
+    pinentry.chmod(0o755)
+    unlocked.store("first", "service", "github")
+    unlocked.store("second", "service", "deploy")
+    unlocked.lock()
+    terminal = Tmux(unlocked)
+    try:
+        terminal.run("latchkey run --env A=service=github --env B=service=deploy -- sh -c 'echo got $A $B'")
+        terminal.expect('It says: "for the', "'sh -c echo got", "login password:").type(unlocked.password)
+        terminal.expect("got first second").wait_for_shell()
+    finally:
+        terminal.close()
 
 
 @pytest.mark.night("ssh")
