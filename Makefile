@@ -75,7 +75,7 @@ ROOT_PACKAGES    := $(sort $(CHECK_PACKAGES) $(SESSION_PACKAGES) $(DESKTOP_PACKA
 LANGUAGES  := $(shell cat po/LINGUAS)
 CATALOGUES := $(LANGUAGES:%=.build/locale/%/LC_MESSAGES/latchkey.mo)
 
-PROGRAMS := latchkeyd latchkey-derive latchkey-prompt latchkey-deviced latchkey-ssh-agent latchkey
+PROGRAMS := latchkeyd latchkey-derive latchkey-prompt latchkey-deviced latchkey-kwallet latchkey-ssh-agent latchkey
 .PHONY: help deps ready root-packages build module deb reproducible release install uninstall translations run check test test-all bench table fuzz-build beside docs pictures lint clean
 .DEFAULT_GOAL := help
 
@@ -189,11 +189,13 @@ MANUAL = man$(subst .,,$(suffix $(1)))/$(notdir $(1))
 
 # What users and administrators read, in the folders by which the pages link to each other. A page links to no other file of the
 # sources: it would lead nowhere where it is installed.
-DOCUMENTS := SECURITY.md pam/README.md $(sort $(wildcard docs/user/*.md docs/pictures/*.png)) docs/pictures/day.svg
+DOCUMENTS := SECURITY.md pam/README.md $(sort $(wildcard docs/user/*.md docs/security/*.md docs/pictures/*.png)) \
+  docs/pictures/day.svg
 
 # Everything that `install` lays and `uninstall` takes away again.
 INSTALLED = $(PREFIX)/bin/latchkey $(LIBEXECDIR)/latchkeyd $(LIBEXECDIR)/latchkey-derive \
-  $(LIBEXECDIR)/latchkey-prompt $(LIBEXECDIR)/latchkey-deviced $(LIBEXECDIR)/latchkey-ssh-agent \
+  $(LIBEXECDIR)/latchkey-prompt $(LIBEXECDIR)/latchkey-deviced $(LIBEXECDIR)/latchkey-kwallet \
+  $(LIBEXECDIR)/latchkey-ssh-agent \
   $(PAMDIR)/pam_latchkey.so $(ENVDIR)/60-latchkey-ssh-agent.conf \
   $(UNITDIR)/latchkey-ssh-agent.socket $(UNITDIR)/latchkey-ssh-agent.service \
   $(UNITDIR)/sockets.target.wants/latchkey-ssh-agent.socket \
@@ -217,7 +219,7 @@ install: $(PROGRAMS:%=$(BUILT)/%) $(PAM_MODULE) $(CATALOGUES) ## lay the files u
 	install -d $(sort $(dir $(INSTALLED:%=$(DESTDIR)%)))
 	install -m 755 $(STRIP) $(BUILT)/latchkey $(DESTDIR)$(PREFIX)/bin/
 	install -m 755 $(STRIP) $(BUILT)/latchkeyd $(BUILT)/latchkey-derive $(BUILT)/latchkey-prompt \
-	  $(BUILT)/latchkey-deviced $(BUILT)/latchkey-ssh-agent $(DESTDIR)$(LIBEXECDIR)/
+	  $(BUILT)/latchkey-deviced $(BUILT)/latchkey-kwallet $(BUILT)/latchkey-ssh-agent $(DESTDIR)$(LIBEXECDIR)/
 	install -m 644 $(STRIP) $(PAM_MODULE) $(DESTDIR)$(PAMDIR)/pam_latchkey.so
 	$(FILL) dbus/org.freedesktop.secrets.latchkey.service.in \
 	  >$(DESTDIR)$(PREFIX)/share/dbus-1/services/org.freedesktop.secrets.latchkey.service
@@ -263,7 +265,7 @@ uninstall: ## remove just what `make install` laid
 	-rmdir $(DESTDIR)$(SYSTEMDIR)/sockets.target.wants 2>/dev/null
 	-rmdir $(DESTDIR)$(UNITDIR)/sockets.target.wants $(DESTDIR)$(PREFIX)/share/latchkey $(DESTDIR)$(ENVDIR) 2>/dev/null
 	-rmdir $(DESTDIR)$(PREFIX)/share/dbus-1/interfaces 2>/dev/null
-	-cd $(DESTDIR)$(DOCDIR) 2>/dev/null && rmdir -p docs/user docs/pictures pam 2>/dev/null; rmdir $(DESTDIR)$(DOCDIR) 2>/dev/null
+	-cd $(DESTDIR)$(DOCDIR) 2>/dev/null && rmdir -p docs/user docs/security docs/pictures pam 2>/dev/null; rmdir $(DESTDIR)$(DOCDIR) 2>/dev/null
 	-cd $(DESTDIR)$(PREFIX)/share 2>/dev/null && rmdir -p xdg-desktop-portal/portals 2>/dev/null
 
 run: ## a throwaway session with its own vault, and a tour of it
@@ -276,9 +278,10 @@ check: ## formatting, unit tests, the PAM module, documents: while you work; min
 	$(MAKE) lint module
 	Tests/run check
 
-# The tests' root is made beside the build: one waits for the network, the other for the processor.
+# The tests' root is made beside the build: one waits for the network, the other for the processor. The unit tests are built
+# before anything runs: beside other tests that takes three times as long.
 ready: deps
-	@Tests/Session/testroot --make & root=$$!; $(MAKE) build && wait $$root
+	@Tests/Session/testroot --make & root=$$!; $(MAKE) build && swift build $(SWIFTFLAGS) --build-tests && wait $$root
 
 test: ready ## each promise once, and a booted system (as root): before you hand in a change
 	Tests/run gate

@@ -292,6 +292,12 @@ let package = Package(
         "LatchkeyGcrypt", "LatchkeyGettext", "LatchkeyPosix", "LatchkeySSHAgent", "LatchkeySodium", "LatchkeySystemd",
       ]),
     program(
+      "latchkey-kwallet",
+      [
+        "LatchkeyDoctor", "LatchkeyForeignKeyrings", "LatchkeyGcrypt", "LatchkeyGettext", "LatchkeyPosix",
+        "LatchkeySecretClient", "LatchkeySodium", "LatchkeySystemd",
+      ]),
+    program(
       "latchkeyd",
       [
         "LatchkeyClassRules", "LatchkeyControl", "LatchkeyDaemon", "LatchkeyDeviceService", "LatchkeyGcrypt",
@@ -388,7 +394,10 @@ let package = Package(
       swiftSettings: strict),
     .testTarget(
       name: "KeychainClientTests",
-      dependencies: ["LatchkeyItemProtection", "LatchkeyKeychainClient", "LatchkeySecurity", "LatchkeySystemd"],
+      dependencies: [
+        "LatchkeyItemProtection", "LatchkeyKeychainClient", "LatchkeySecretClient", "LatchkeySecurity",
+        "LatchkeySystemd",
+      ],
       swiftSettings: strict),
     .executableTarget(
       name: "keychain-caller", dependencies: ["LatchkeyKeychainClient", "LocalAuthentication", "Security"],
@@ -412,7 +421,7 @@ let package = Package(
       name: "PromptersTests",
       dependencies: [
         "LatchkeyControl", "LatchkeyGcrypt", "LatchkeyKeybag", "LatchkeyPAMClient", "LatchkeyPrompters",
-        "LatchkeyScratch", "LatchkeySodium", .product(name: "BigInt", package: "BigInt"),
+        "LatchkeyScratch", "LatchkeySodium", "LatchkeySystemd", .product(name: "BigInt", package: "BigInt"),
       ], swiftSettings: strict),
     .testTarget(name: "BytesTests", dependencies: ["LatchkeyBytes"], swiftSettings: strict),
     .testTarget(name: "TextTests", dependencies: ["LatchkeyText"], swiftSettings: strict),

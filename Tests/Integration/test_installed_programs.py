@@ -13,11 +13,12 @@ LIMITS = {
     "usr/libexec/latchkey-derive": 6.9 * MB,
     "usr/libexec/latchkey-prompt": 7.3 * MB,
     "usr/libexec/latchkey-deviced": 7.6 * MB,
+    "usr/libexec/latchkey-kwallet": 8.7 * MB,
     "usr/libexec/latchkey-ssh-agent": 8.4 * MB,
     "pam_latchkey.so": 0.06 * MB,
 }
 MODULE = "pam_latchkey.so"
-TOTAL = 52 * MB
+TOTAL = 62 * MB
 
 
 def tool(*arguments):

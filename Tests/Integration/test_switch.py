@@ -355,6 +355,7 @@ def test_two_runs_at_once_are_kept_apart(new_session, machine, way):
     assert state(machine) != before
 
 
+@pytest.mark.night("faults")
 @pytest.mark.parametrize("way", [("--to", "latchkey"), ("--back",)], ids=["taking over", "handing back"])
 @pytest.mark.parametrize("scope", [(), ("--all-users",)], ids=["one", "all"])
 def test_killed_in_front_of_each_change(new_session, machine, way, scope):

@@ -3,7 +3,18 @@
 import secrets
 
 import pytest
-from sight import Known, Sight, add_items, assert_key_follows, assert_nothing, lock, log_in, unlock
+from sight import (
+    Known,
+    Sight,
+    add_items,
+    assert_key_follows,
+    assert_nothing,
+    end_daemon,
+    lock,
+    log_in,
+    unlock,
+    unlock_by_pinentry,
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -24,5 +35,17 @@ def test_nothing_is_left_after_a_lock(machine, password, tmp_path):
     assert_nothing(sight, "never")
     lock(machine)
     assert_nothing(Sight(machine, known, "locked"), "A", "never")
+
+    unlock_by_pinentry(machine, password)
+    lock(machine)
+    assert_nothing(Sight(machine, known, "locked, after a pinentry was answered"), "A", "never")
+
+    # A fault of latchkeyd's, and SIGKILL as the control: no program can erase anything then.
+    unlock(machine.console, password)
+    end_daemon(machine, "ILL")
+    assert_nothing(Sight(machine, known, "after a trap while unlocked"), "A", "C", "never")
+    unlock(machine.console, password)
+    end_daemon(machine, "KILL")
+    assert Sight(machine, known, "after SIGKILL while unlocked").of("A")
 
     assert_key_follows(machine, known, password)

@@ -67,8 +67,6 @@ def test_every_argument_of_the_module_stands_in_its_page():
     page = Page(FOLDER / "pam_latchkey.8")
     assert set(keywords(page.section("OPTIONS"))) == parsed
     assert set(re.findall(r"^\.Op Cm (\S+)", page.section("SYNOPSIS"), re.M)) == parsed
-    readme = (REPOSITORY / "pam/README.md").read_text()
-    assert set(re.findall(r"^\| `(\w+=?)\w*` \|", readme.split("## Options")[1].split("\n## ")[0], re.M)) == parsed
 
 
 def test_every_key_of_a_rule_stands_in_its_page():

@@ -117,7 +117,7 @@ final class HistoryService {
   private func page(below number: UInt32) throws(Refusal) -> GenerationPage {
     _ = keeper.hasWork
     let (entries, hasMore) = try Refusal.vault { () throws(VaultError) in
-      try vault.historyEntries(
+      try vault.history.entries(
         below: number == 0 ? .max : number, limit: GenerationPage.lineLimit, for: HistoryService.listTime)
     }
     return GenerationPage(
@@ -162,7 +162,7 @@ final class HistoryService {
         ? "it is locked: run 'latchkey unlock' first" : "there is no vault that is open: run 'latchkey unlock' first"
     }
     if vault.isDamaged { return "the vault is damaged; 'latchkey status' says how" }
-    return vault.isRotating
+    return vault.rotation.isUnderWay
       ? "the vault is being given new keys; try again when 'latchkey status' says no more of it" : nil
   }
 
@@ -201,7 +201,7 @@ final class HistoryService {
     switch wanted {
     case .everything: .everything
     case .collection(let name):
-      .collection(name, id: CollectionName.number(of: name) ?? (try? vault.collection(named: name)))
+      .collection(name, id: CollectionName.number(of: name) ?? (try? vault.collections.named(name)))
     case .attributes(let attributes): .attributes(attributes)
     case .items(let numbers): .numbers(Set(numbers.map { Int64(clamping: $0) }))
     }
@@ -271,7 +271,7 @@ final class HistoryService {
 
   private func forget(_ items: [[UInt8]], on peer: ControlPeer) throws(Refusal) -> Done {
     guard !session.machine.lockerUp else { throw Refusal(reason: "the screen is locked: unlock it first") }
-    let isThere = try Refusal.vault { () throws(VaultError) in try vault.hasItems(items) }
+    let isThere = try Refusal.vault { () throws(VaultError) in try vault.reader.hasItems(items) }
     guard !isThere else { throw Refusal(reason: "the vault has such an item: delete it first") }
     return try begin(on: peer) { () throws(VaultError) in
       let forgetting = try vault.history.forgetEverywhere(items)

@@ -12,6 +12,9 @@ enum Purpose {
     "on \(.value), sandboxed applications get their secret from Latchkey, not from \(.value)")
   static let unnamedPortal = Template("on \(.value), sandboxed applications get their secret from Latchkey")
   static let agentOff = Template("the session no longer starts the ssh agent of \(.text)")
+  static let kwalletNames = Template("the bus starts latchkey-kwallet for KDE's programs")
+  static let kwalletLogin = Template("the login no longer starts KWallet")
+  static let kwalletEnabled = Template("KDE's programs may keep passwords")
   static let latchkeyOff = Template("systemd no longer starts Latchkey")
   static let formerProvider = Template("the bus starts the former provider for the name")
   private static let someService = Template("the service \(.value)")
@@ -19,7 +22,7 @@ enum Purpose {
   private static let all = Templates([
     nameOff, autostartOff, autostartReduced, unitReduced, unitOff, settingOff, portal, unnamedPortal, agentOff,
     latchkeyOff,
-    formerProvider,
+    formerProvider, kwalletNames, kwalletLogin, kwalletEnabled,
     someService,
   ])
 

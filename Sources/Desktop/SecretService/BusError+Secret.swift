@@ -17,7 +17,7 @@ extension BusError {
     BusError(name: "org.freedesktop.Secret.Error.AlreadyExists", message: text)
   }
 
-  /// Another item has what only one may have.
+  /// Another item has attributes that only one item may have.
   static let duplicateName = "org.latchkey.Error.Duplicate"
 
   /// The error for a client.

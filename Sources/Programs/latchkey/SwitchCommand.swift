@@ -35,7 +35,7 @@ struct SwitchCommand: ParsableCommand {
         sudo latchkey switch --to latchkey --all-users
       """))
 
-  /// The provider that is to keep the secrets.
+  /// The provider that will keep the secrets.
   enum Target: String, ExpressibleByArgument, CaseIterable {
     case latchkey
   }
@@ -112,7 +112,7 @@ struct SwitchCommand: ParsableCommand {
     try change.alone { () throws(SwitchError) in try perform(change, scope, &report, progress) }
   }
 
-  /// A note about gnome-keyring's agent for ssh, where there is one: it is the part that goes on.
+  /// A note about gnome-keyring's agent for ssh, if there is one: this part goes on.
   private func agentNotes() -> [String] {
     guard
       SystemRoot(root).contains("/etc/xdg/autostart/gnome-keyring-ssh.desktop")
@@ -140,13 +140,13 @@ struct SwitchCommand: ParsableCommand {
     ]
   }
 
-  /// Whether this person has no vault yet. The daemon knows, if it runs.
+  /// Whether this person has no vault yet. The daemon knows that, if it runs.
   private func lacksVault(_ home: String) -> Bool {
     if let status = try? place.status() { return place.lacksVault(status) }
     return access("\(home)/.local/share/latchkey/keybag", F_OK) != 0
   }
 
-  /// The users of the switch; nil, with a refusal, if that cannot be.
+  /// The users of the switch; nil, with a refusal, if the choice is impossible.
   private func scope(_ report: inout SwitchReport) -> SwitchScope? {
     let command = "latchkey switch \(back ? "--back" : "--to latchkey")"
     if allUsers {
@@ -193,10 +193,11 @@ struct SwitchCommand: ParsableCommand {
       if isSteppingAside { session?.stopLatchkey() }
       report.isBegun = true
       do throws(SwitchError) { report.left += SwitchReport.words(left: try change.perform(plan)) } catch {
-        // Nobody else takes its place.
+        // No other program replaces it.
         if isSteppingAside { session?.startLatchkey() }
         throw error
       }
+      if !plan.puttingBack.isEmpty { session?.endKWalletFront(starting: isSteppingAside) }
       if isSteppingAside { report.left += session?.handBack(former: change.formerProviders) ?? [] }
     }
     report.isDone = true

@@ -1,4 +1,4 @@
-/// A text for a person, with values in it: a string literal as any other. Its catalogue entry has "%1$s", "%2$s" in the
+/// A text for a person, with values in it. It is written as a string literal. Its catalogue entry has "%1$s", "%2$s" in the
 /// place of the values, so that a translation can put them in another order.
 package struct Phrase: ExpressibleByStringInterpolation {
   /// The texts before, between and behind the values: one more than there are values.
@@ -18,7 +18,7 @@ package struct Phrase: ExpressibleByStringInterpolation {
     return text
   }
 
-  /// Under which the catalogue has it. Without values, "%" is a letter as any other.
+  /// The key in the catalogue. Without values, "%" is an ordinary character.
   var key: String {
     guard !values.isEmpty else { return pieces[0] }
     var key = Phrase.escaped(pieces[0])
@@ -34,8 +34,9 @@ package struct Phrase: ExpressibleByStringInterpolation {
 
   /// A translation with values in it.
   ///
-  /// - Parameter count: how many of the values, from the first on, it must have. The others it may have.
-  /// - Returns: nil where it lacks one, which may be what the person is asked about, or has a placeholder of no value.
+  /// - Parameter count: how many of the values, from the first on, the translation must have. It may have the others.
+  /// - Returns: nil if it lacks a value, which may be the name that the person is asked about, or has a placeholder without a
+  ///   value.
   static func filled(_ translation: String, with values: [String], atLeast count: Int) -> String? {
     guard !values.isEmpty else { return translation }
     var filled = ""
@@ -60,7 +61,7 @@ package struct Phrase: ExpressibleByStringInterpolation {
     return filled + rest
   }
 
-  /// Takes a literal with values apart.
+  /// Splits a literal with values into its parts.
   package struct StringInterpolation: StringInterpolationProtocol {
     fileprivate var pieces = [""]
     fileprivate var values: [String] = []
@@ -76,7 +77,7 @@ package struct Phrase: ExpressibleByStringInterpolation {
   }
 }
 
-/// A text in the person's language; in English where the catalogue has no translation, or a wrong one. `po/extract` finds the
+/// A text in the person's language; in English if the catalogue has no translation, or a wrong one. `po/extract` finds the
 /// literals of these calls. Texts for logs, JSON or a protocol are not translated. No value may be a secret.
 package func translated(_ phrase: Phrase) -> String {
   guard let found = Language.find(phrase.key) else { return phrase.text }

@@ -1,12 +1,12 @@
-/// A text that another program writes in English, or that a file has in English: an answer of the vault, a note of what was done.
-/// It is a literal with the places of its values, so that ``Templates`` finds the text and its values again. `po/extract` finds
-/// the literals of `Template("…")`.
+/// A text in English from another program or a file, such as an answer of the vault. The template is a literal with the places
+/// of its values, so that ``Templates`` recognises the text and finds its values. `po/extract` finds the literals of
+/// `Template("…")`.
 package struct Template: ExpressibleByStringInterpolation, Sendable {
   /// The kind of a place.
   package enum Place: Sendable {
     /// A name, a path, a number: the same in every language.
     case value
-    /// Another such text.
+    /// Another text that has a template.
     case text
   }
 
@@ -21,7 +21,7 @@ package struct Template: ExpressibleByStringInterpolation, Sendable {
   /// The English text with these values.
   package func filled(_ values: String...) -> String { Phrase(pieces: pieces, values: values).text }
 
-  /// Takes a literal with places apart.
+  /// Splits a literal with places into its parts.
   package struct StringInterpolation: StringInterpolationProtocol {
     fileprivate var pieces = [""]
     fileprivate var places: [Place] = []
@@ -36,7 +36,7 @@ package struct Template: ExpressibleByStringInterpolation, Sendable {
     }
   }
 
-  /// The values in a text; nil where it is another text.
+  /// The values in a text; nil if the template does not fit the text.
   func values(in text: String) -> [String]? {
     var rest = Array(text.utf8)[...]
     let first = Array(pieces[0].utf8)
@@ -45,7 +45,7 @@ package struct Template: ExpressibleByStringInterpolation, Sendable {
     var values: [String] = []
     for (number, piece) in pieces.enumerated().dropFirst() {
       let piece = Array(piece.utf8)
-      // A value ends where the next piece begins first. The last piece is the end of the text.
+      // A value ends where the next piece first begins. The last piece must be the end of the text.
       let isLast = number == pieces.count - 1
       guard let start = isLast ? Self.end(of: rest, piece) : Self.start(of: piece, in: rest), start > rest.startIndex
       else { return nil }
@@ -67,7 +67,7 @@ package struct Template: ExpressibleByStringInterpolation, Sendable {
   }
 }
 
-/// All texts of one source, with which a person reads in their language what arrived in English.
+/// All texts of one source. They translate English answers into the person's language.
 package struct Templates: Sendable {
   private let plain: Set<String>
   private let filled: [Template]
@@ -75,7 +75,7 @@ package struct Templates: Sendable {
 
   /// - Parameters:
   ///   - templates: the first that fits a text counts.
-  ///   - semicolon: how two texts are joined by a semicolon; nil where none are.
+  ///   - semicolon: how two texts are joined by a semicolon; nil if they never are.
   ///   - colon: the same for "where: what".
   package init(_ templates: [Template], semicolon: Template? = nil, colon: Template? = nil) {
     plain = Set(templates.filter(\.places.isEmpty).map { $0.pieces[0] })
@@ -83,7 +83,7 @@ package struct Templates: Sendable {
     joined = [UInt8(ascii: ";"): semicolon, UInt8(ascii: ":"): colon].compactMapValues { $0 }
   }
 
-  /// A text in the person's language. One that is not known stays as it is. Texts that are joined are translated one by one.
+  /// A text in the person's language. An unknown text stays as it is. Joined texts are translated one by one.
   package func translation(of text: String) -> String { Language.isChosen ? translation(of: text, depth: 0) : text }
 
   private func translation(of text: String, depth: Int) -> String {
@@ -102,7 +102,7 @@ package struct Templates: Sendable {
     return parts == [first, rest] ? text : translated(Phrase(pieces: way.pieces, values: parts))
   }
 
-  /// The text before the first mark with a blank behind it, the mark, and the rest.
+  /// The text before the first mark that a blank follows, the mark, and the rest.
   private func split(_ text: String) -> (String, Template, String)? {
     let bytes = Array(text.utf8)
     let place = bytes.indices.dropLast().first { joined[bytes[$0]] != nil && bytes[$0 + 1] == UInt8(ascii: " ") }

@@ -9,8 +9,12 @@ public final class ChildProcess {
 
   /// Starts `program` with a clean descriptor table, default signals and this process's environment.
   ///
-  /// - Parameter input: its standard input, lent; nil for none.
-  public init(_ program: String, _ arguments: [String], input: Int32? = nil) throws(PosixError) {
+  /// - Parameters:
+  ///   - input: its standard input, lent; nil for none.
+  ///   - output: where its standard output goes; nil for this process's standard error.
+  public init(
+    _ program: String, _ arguments: [String], input: Int32? = nil, output: Int32? = nil
+  ) throws(PosixError) {
     var actions = posix_spawn_file_actions_t()
     posix_spawn_file_actions_init(&actions)
     defer { posix_spawn_file_actions_destroy(&actions) }
@@ -21,7 +25,7 @@ public final class ChildProcess {
     }
     // Its output goes to the daemon's own standard error.
     posix_spawn_file_actions_adddup2(&actions, 2, 2)
-    posix_spawn_file_actions_adddup2(&actions, 2, 1)
+    posix_spawn_file_actions_adddup2(&actions, output ?? 2, 1)
     posix_spawn_file_actions_addclosefrom_np(&actions, 3)
     var attributes = posix_spawnattr_t()
     posix_spawnattr_init(&attributes)
@@ -51,7 +55,7 @@ public final class ChildProcess {
   /// Readable when the program has ended.
   public var descriptor: Int32 { end.number }
 
-  /// Lets the kernel forget it. Only after its end.
+  /// Collects the ended process. Call it only after its end.
   ///
   /// - Returns: its exit status; -1 where a signal ended it.
   @discardableResult

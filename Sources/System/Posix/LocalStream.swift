@@ -5,7 +5,7 @@ extension FileDescriptor {
   /// Connects to a local socket that is a stream of bytes, as an agent for ssh has it. Neither reading nor writing waits longer
   /// than `seconds` for the other end.
   ///
-  /// - Throws: ``PosixError``: `ENOENT` and `ECONNREFUSED` where nobody listens.
+  /// - Throws: ``PosixError``: `ENOENT` and `ECONNREFUSED` if nobody listens.
   public static func connect(stream path: String, seconds: Int) throws(PosixError) -> FileDescriptor {
     let type = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
     let descriptor = FileDescriptor(owning: try retrying("socket") { socket(AF_UNIX, type, 0) })
@@ -57,16 +57,16 @@ extension FileDescriptor {
     return LocalSocket.Peer(pid: pid, uid: uid)
   }
 
-  /// Writes all of `bytes` to a socket. An end of the other side is an error, and no signal.
+  /// Writes all of `bytes` to a socket. If the other end closed, that is an error and raises no signal.
   ///
-  /// - Throws: ``PosixError`` with `EPIPE` where nobody reads any more.
+  /// - Throws: ``PosixError`` with `EPIPE` if nobody reads any more.
   public borrowing func sendAll(_ bytes: RawSpan) throws(PosixError) {
     try passAll(bytes, "send") { number, rest in send(number, rest.baseAddress, rest.count, Int32(MSG_NOSIGNAL)) }
   }
 
   /// The next `count` bytes. Not for secrets.
   ///
-  /// - Throws: ``PosixError`` with `EPIPE` where there are fewer.
+  /// - Throws: ``PosixError`` with `EPIPE` if fewer bytes come.
   public borrowing func read(count: Int) throws(PosixError) -> [UInt8] {
     var bytes = [UInt8](repeating: 0, count: count)
     let filled = try bytes.withUnsafeMutableBufferPointer { buffer throws(PosixError) in

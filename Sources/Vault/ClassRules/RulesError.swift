@@ -2,7 +2,7 @@
 public struct RulesError: Error, Equatable, Sendable, CustomStringConvertible {
   /// The file.
   public let path: String
-  /// The line, counted from 1; nil where the file could not be read at all.
+  /// The line, counted from 1; nil if the file could not be read at all.
   public let line: Int?
   /// The error and its remedy, for a person.
   public let text: String
@@ -17,7 +17,7 @@ public struct RulesError: Error, Equatable, Sendable, CustomStringConvertible {
   /// For a person: "FILE:LINE: what is wrong".
   public var description: String { path + (line.map { ":\($0)" } ?? "") + ": " + text }
 
-  /// Somebody else's words in a message: short, and without anything that could command a terminal.
+  /// Somebody else's words in a message: short, and without control characters for a terminal.
   static func quote(_ text: String) -> String {
     let short = text.unicodeScalars.prefix(64)
     let cut = short.count < text.unicodeScalars.count ? "…" : ""

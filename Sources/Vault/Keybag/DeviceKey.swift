@@ -13,17 +13,17 @@ public protocol DeviceKey: AnyObject {
   func wrap(_ share: borrowing Key, _ kind: DeviceShareKind, context: [UInt8]) throws(DeviceKeyError) -> [UInt8]
   /// Unwraps what ``wrap(_:_:context:)`` made on this device.
   func unwrap(_ wrapped: [UInt8], _ kind: DeviceShareKind, context: [UInt8]) throws(DeviceKeyError) -> Key
-  /// Erases the secret of ``DeviceShareKind/erasable`` for good: no share of that kind that was wrapped before can be
-  /// unwrapped any more. Later ones can.
+  /// Erases the secret of ``DeviceShareKind/erasable`` for good. Shares of that kind that were wrapped before can no longer be
+  /// unwrapped. Later ones can.
   ///
-  /// - Parameter folder: the vault's, for a key that is kept there.
+  /// - Parameter folder: the vault's folder, for a key that is kept there.
   func eraseErasable(in folder: borrowing Folder) throws(DeviceKeyError)
   /// The memory of the vault's generations beside the key; nil if there is none.
   var memory: (any GenerationMemory)? { get }
 }
 
 extension DeviceKey {
-  /// A key in the vault's own folder goes back with it.
+  /// A key in the vault's own folder would be restored together with the vault, so it remembers nothing.
   public var memory: (any GenerationMemory)? { nil }
 }
 
@@ -54,7 +54,7 @@ public enum DeviceShareKind: UInt8, Sendable {
 
 /// Why the device key could not serve.
 public enum DeviceKeyError: Error, Equatable, Sendable {
-  /// This device did not wrap that.
+  /// This device did not wrap that value.
   case otherDevice
   /// The key's file or service cannot be used; the text says why.
   case unavailable(String)
@@ -64,6 +64,6 @@ public enum DeviceKeyError: Error, Equatable, Sendable {
   public static let brokenOff = DeviceKeyError.unavailable(brokenOffText)
   private static let brokenOffText = "latchkeyd had other work first, and asks again in a moment"
 
-  /// Whether a line for a person only says that.
+  /// Whether a line for a person says no more than that.
   public static func isBrokenOff(_ problem: String) -> Bool { problem.contains(text: brokenOffText) }
 }

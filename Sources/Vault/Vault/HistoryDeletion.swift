@@ -1,21 +1,22 @@
 import LatchkeyPosix
 import LatchkeySQLite
 
-/// The deletion of some items from a copy of a generation, a moment at a time. At its end the file has everything in its place.
+/// The deletion of some items from a copy of a generation, a moment at a time. At its end the copy is one complete file without
+/// a log.
 ///
-/// Nothing of it waits for the disk: that happens when the copy gets its name.
+/// The deletion never waits for the disk. That wait comes when the copy gets its name.
 final class HistoryDeletion {
   private enum Stage {
     case looking(HistoryItemWalk)
     case deleting([Int64])
-    /// Makes these indexes again, as one of them does not have what is to be deleted.
+    /// The indexes to make again, because one of them lacks an entry that must be deleted.
     case indexing([String], items: [Int64])
   }
 
   /// How many items a step deletes at most.
   static let batch = 64
 
-  /// Nil at the end, so that the copy has no log beside it when it gets its name.
+  /// The connection; nil at the end, so that the copy has no log beside it when it gets its name.
   private var store: Store?
   private var stage: Stage
   private var areIndexesNew = false
@@ -27,7 +28,7 @@ final class HistoryDeletion {
     stage = .looking(HistoryItemWalk(store, items))
   }
 
-  /// Works for a moment; for as long as it takes where an index is made again.
+  /// Works for a moment. If an index is made again, this takes as long as it needs.
   ///
   /// - Returns: whether there is more to do.
   func step() throws(VaultError) -> Bool {
@@ -43,7 +44,7 @@ final class HistoryDeletion {
         return true
       }
       stage = .deleting(items)
-      // Else the log would take as much room as all of it.
+      // Otherwise the log would take as much space as the whole copy.
       try store.emptyLog()
       if items.isEmpty {
         store.database.trust()
@@ -84,7 +85,7 @@ extension Store {
 
   /// Makes an index again from the rows of its table.
   ///
-  /// - Parameter name: one of the schema, which was held against the one that is known.
+  /// - Parameter name: an index of the schema, which was compared with the known schema.
   fileprivate func makeAgain(index name: String) throws(VaultError) {
     try transaction { () throws(VaultError) in
       try VaultError.store { () throws(SQLiteError) in try database.execute("REINDEX \"\(name)\"") }

@@ -2,7 +2,7 @@ import LatchkeyKeybag
 import LatchkeyPosix
 import LatchkeySQLite
 
-/// A walk along all generations for items that are better protected in the vault than there. It needs no key.
+/// A walk along all generations that looks for items that are better protected in the vault. It needs no key.
 struct HistoryProtection {
   /// An item's protection, by its row.
   struct Row {
@@ -11,7 +11,7 @@ struct HistoryProtection {
     let access: [UInt8]?
     let classKey: Int64
 
-    /// Whether it comes with less than another row of the same item has.
+    /// Whether this row protects the item less than another row does.
     func isWeaker(_ accessibility: AccessibilityClass, than other: Row, _ others: AccessibilityClass) -> Bool {
       (other.access != nil && access != other.access) || accessibility.joined(with: others) != accessibility
     }
@@ -41,7 +41,7 @@ struct HistoryProtection {
     repeat {
       guard let (store, pastClasses) = past else {
         guard let next = waiting.popLast() else { return false }
-        // From one that cannot be read nothing comes back.
+        // A generation that cannot be read brings nothing back.
         if let store = try? history.open(next, vault: present.vault), let classes = try? store.classes() {
           (past, position) = ((store, classes), 0)
         }

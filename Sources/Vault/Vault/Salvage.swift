@@ -9,18 +9,18 @@ struct Salvage {
   let store: Store
   /// The items that the table or an index of it names.
   let named: Set<Int64>
-  /// Whether these are all that the file has.
+  /// Whether these are all items of the file.
   let hasAllItems: Bool
   /// Whether the table of items can be walked whole, and every index of it names the same items.
   let agrees: Bool
-  /// Whether each change that the log has can be read: a log that is damaged or cut shows a moment before the last one.
+  /// Whether each change in the log can be read. A damaged or cut log shows a moment before the last change.
   let hasWholeLog: Bool
 
   /// Looks at the database `name` in the folder, with its log.
   ///
-  /// - Parameter sound: a database with the same tables. Where the first page is damaged, that one's takes its place.
-  /// - Returns: nil where nothing of it can be read.
-  /// - Throws: where the copy cannot be made: that says nothing of the file.
+  /// - Parameter sound: a database with the same tables. Its first page replaces a damaged first page.
+  /// - Returns: nil if nothing can be read.
+  /// - Throws: if the copy cannot be made. That says nothing about the file.
   init?(of name: String, in folder: borrowing Folder, path: String, vault: [UInt8], sound: String) throws(VaultError) {
     Self.remove(in: folder)
     var opened: (database: Database, copiedLog: Bool)?
@@ -43,11 +43,12 @@ struct Salvage {
     let named = sets.reduce(table) { $0.union($1) }
     // A damaged page can name anything, but no item has such a number.
     self.named = named.filter { $0 > 0 }
-    // Each by itself could have lost a part and not show it. The table is checked by its structure, the indexes by each other.
+    // Table and indexes could each have lost a part without showing it. The table is checked by its structure, the indexes by
+    // each other.
     let isSound = isWhole(0) && named == table && Self.isSound(database, "PRAGMA quick_check(item)")
     let indexesAgree = isWhole(2) && isWhole(4) && sets[2] == named && sets[4] == named
     hasAllItems = isSound || indexesAgree
-    // A page that went back to what it was is well-formed: it shows only where another one names what it has not.
+    // A page that was put back to a former state is well-formed. It is noticed only if another page names a row that it lacks.
     agrees =
       isSound && indexesAgree
       && Self.otherIndexes.allSatisfy { sql in
@@ -68,7 +69,7 @@ struct Salvage {
     "SELECT id FROM item INDEXED BY item_class_key ORDER BY class_key DESC, id DESC",
   ]
 
-  /// By the uuids, and by the tokens: every item has at least one.
+  /// Compared by the uuids and by the tokens: every item has at least one token.
   private static let otherIndexes: [StaticString] = [
     "SELECT id FROM item INDEXED BY sqlite_autoindex_item_1 ORDER BY uuid",
     "SELECT DISTINCT item FROM token INDEXED BY token_item ORDER BY item",
@@ -77,7 +78,7 @@ struct Salvage {
   private static func open(
     _ name: String, in folder: borrowing Folder, path: String
   ) throws(PosixError) -> (database: Database, copiedLog: Bool)? {
-    // One that does not open may take its log away.
+    // A database that does not open may remove its log.
     folder.remove(Self.name + "-wal")
     var copiedLog = true
     if folder.contains(name + "-wal") {
@@ -90,7 +91,7 @@ struct Salvage {
   }
 
   /// Whether SQLite reads as many pages of the log as there are with the numbers of its beginning
-  /// (https://sqlite.org/fileformat.html, "The Write-Ahead Log"). Others are of before the log was last begun again.
+  /// (https://sqlite.org/fileformat.html, "The Write-Ahead Log"). Other pages are from before the log was last restarted.
   ///
   /// - Parameter database: the database that the log was copied with.
   private static func hasWholeLog(_ path: String, _ database: Database) -> Bool {
@@ -116,7 +117,7 @@ struct Salvage {
     return statement.integer(0) == 0 && statement.integer(1) == pages
   }
 
-  /// The first page says where the tables begin, which is the same from a vault's creation on.
+  /// The first page says where the tables begin. That never changes after a vault's creation.
   private static func repairFirstPage(_ path: String, by sound: String) -> Bool {
     guard let file = try? FileDescriptor.open(path, flags: O_RDWR | O_NOFOLLOW),
       let other = try? FileDescriptor.open(sound, flags: O_RDONLY | O_NOFOLLOW)
@@ -126,8 +127,8 @@ struct Salvage {
       try other.read(into: UnsafeMutableRawBufferPointer(buffer))
     }
     guard count == pageSize else { return false }
-    // Without a number of pages, SQLite counts those of the file, or of its log, which may have more. The other file's list of free
-    // pages is not valid here.
+    // Without a page count, SQLite counts the pages of the file or of its log, which may have more. The other file's list of
+    // free pages is not valid here.
     for position in 28..<40 { page[position] = 0 }
     return (try? file.writeAll(page.span.bytes)) != nil
   }
@@ -156,7 +157,7 @@ struct Salvage {
     return statement.text(0) == "ok"
   }
 
-  /// Whether all rows of a small table are there: by its structure, by a walk through it, and by its index of uuids.
+  /// Whether all rows of a small table can be read, by its structure, by a walk through it, and by its index of uuids.
   func agrees(_ table: Store.Numbered) -> Bool {
     let queries: (check: StaticString, rows: StaticString, uuids: StaticString)
     switch table {
@@ -195,7 +196,7 @@ struct Salvage {
     return (all(collections), all(classKeys))
   }
 
-  /// The rows of a small table that can be read, and whether those are all.
+  /// The readable rows of a small table, and whether those are all.
   func rows<Row>(_ read: (Store) throws(VaultError) -> [Row]) -> (found: [Row], isWhole: Bool) {
     store.skipped = false
     let found = try? read(store)
@@ -205,6 +206,6 @@ struct Salvage {
   /// The row of an item; nil if it is damaged or missing.
   func item(_ id: Int64) -> ItemRow? { try? store.item(id) }
 
-  /// The highest number that a row of the table had; nil where that is damaged.
+  /// The highest number that a row of the table had; nil if the counter is damaged.
   func last(_ table: Store.Numbered) -> Int64? { (try? store.nextID(table)).map { $0 - 1 } }
 }

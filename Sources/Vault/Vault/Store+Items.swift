@@ -9,7 +9,7 @@ extension Store {
       secret, tokens, checksum FROM item WHERE id = ?
     """
 
-  /// The item of that number; nil when there is none.
+  /// The item of that number; nil if there is none.
   func item(_ id: Int64) throws(VaultError) -> ItemRow? {
     let read = try VaultError.store { () throws(SQLiteError) -> (row: ItemRow?, checksum: [UInt8])? in
       let s = try database.statement(Store.columns)
@@ -30,7 +30,7 @@ extension Store {
     return row
   }
 
-  /// Inserts a new item with its tokens. Never in the place of another one, even of the same number.
+  /// Inserts a new item with its tokens. It never replaces another item, even of the same number.
   func insert(_ row: ItemRow) throws(VaultError) {
     try VaultError.store { () throws(SQLiteError) in
       try database.statement("INSERT INTO item VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
@@ -67,7 +67,7 @@ extension Store {
   /// Deletes an item. No key is needed.
   ///
   /// - Parameter uuid: the uuid that it must have; nil for any.
-  /// - Returns: whether it was there.
+  /// - Returns: whether it existed.
   func deleteItem(_ id: Int64, uuid: [UInt8]? = nil) throws(VaultError) -> Bool {
     let found = try numbers("SELECT id FROM item WHERE id = ?1 AND uuid = coalesce(?2, uuid)") {
       s throws(SQLiteError) in try s.bind(1, id).bind(2, uuid)
@@ -100,7 +100,7 @@ extension Store {
   /// The columns that decide whether an item can be read.
   struct Place {
     let item: Int64
-    /// Nil for an item that does not exist, although an index leads to it.
+    /// Nil for an item that does not exist although an index leads to it.
     let collection: Int64?
     let classKey: Int64
     /// How its own key is kept.
@@ -133,7 +133,7 @@ extension Store {
     }
   }
 
-  /// Where an item is; nil when there is no such item.
+  /// The place of an item; nil if there is no such item.
   func place(ofItem id: Int64) throws(VaultError) -> Place? {
     try places("SELECT id, collection, class_key, form, passphrase IS NOT NULL, modified FROM item WHERE id = ?") {
       s throws(SQLiteError) in
@@ -148,14 +148,14 @@ extension Store {
     }
   }
 
-  /// Where every item of a collection is, oldest first.
+  /// The place of every item of a collection, oldest first.
   func places(in collection: Int64) throws(VaultError) -> [Place] {
     try places(
       "SELECT id, collection, class_key, form, passphrase IS NOT NULL, modified FROM item WHERE collection = ? ORDER BY id"
     ) { s throws(SQLiteError) in try s.bind(1, collection) }
   }
 
-  /// Where every item is whose class key is `classKey`, oldest first.
+  /// The place of every item whose class key is `classKey`, oldest first.
   func places(classKey: Int64) throws(VaultError) -> [Place] {
     try places(
       "SELECT id, collection, class_key, form, passphrase IS NOT NULL, modified FROM item WHERE class_key = ? ORDER BY id"
@@ -180,8 +180,8 @@ extension Store {
     return try inOrder(found, after: id, by: \.self)
   }
 
-  /// Rows that a walk goes on behind. SQLite reads a tree as it finds it, so a damaged one may lead back to earlier numbers, and
-  /// the walk would have no end.
+  /// Checks rows after which a walk goes on. SQLite follows a damaged tree as it is. Such a tree may lead back to earlier
+  /// numbers, and the walk would not end.
   ///
   /// - Throws: ``VaultError/damaged(_:)`` unless each number is above the one before it, and the first above `id`.
   func inOrder<Row>(_ rows: [Row], after id: Int64, by number: KeyPath<Row, Int64>) throws(VaultError) -> [Row] {
@@ -193,7 +193,7 @@ extension Store {
     return rows
   }
 
-  /// Up to `limit` items whose keys depend on the class key `classKey`, but not those that are quarantined.
+  /// Up to `limit` items whose keys depend on the class key `classKey`, without quarantined ones.
   func items(classKey: Int64, limit: Int) throws(VaultError) -> [Int64] {
     try numbers(
       "SELECT id FROM item WHERE class_key = ? AND form <> 2 ORDER BY id LIMIT ?"
@@ -207,7 +207,7 @@ extension Store {
     }.isEmpty
   }
 
-  /// How many items depend on the class key `classKey`, those that are quarantined, or those that are not.
+  /// How many items depend on the class key `classKey`: the quarantined ones, or the others.
   func count(classKey: Int64, quarantined: Bool) throws(VaultError) -> Int64 {
     try numbers("SELECT count(*) FROM item WHERE class_key = ? AND (form = 2) = ?") { s throws(SQLiteError) in
       try s.bind(1, classKey).bind(2, quarantined ? 1 : 0)
@@ -233,7 +233,7 @@ extension Store {
     }
   }
 
-  /// Where every item is that has all of `tokens`, oldest first. At least one token.
+  /// The place of every item that has all of `tokens`, oldest first. Needs at least one token.
   ///
   /// Starts at the token that the fewest items have, so that a search costs what its rarest attribute does: many
   /// programs give all their items one attribute in common.
@@ -259,8 +259,8 @@ extension Store {
     return found
   }
 
-  /// The token that the fewest items have; nil when no item has one of them. Looks at few entries of each first, so that
-  /// the common ones are not counted where there is a rare one.
+  /// The token that the fewest items have; nil when no item has one of them. Looks at few entries of each token first, so that
+  /// common tokens are not counted if there is a rare one.
   private func rarest(of tokens: [[UInt8]]) throws(VaultError) -> [UInt8]? {
     guard tokens.count > 1 else { return tokens.first }
     var limit: Int64 = 4
@@ -302,7 +302,7 @@ extension Store {
     try numbers("SELECT count(*) FROM token WHERE item = ?") { s throws(SQLiteError) in try s.bind(1, item) }.first ?? 0
   }
 
-  /// Looks whether the index has the tokens that the row lists, and no others.
+  /// Checks that the index has the tokens that the row lists, and no others.
   ///
   /// - Throws: ``VaultError/damaged(_:)``.
   func checkTokens(of row: ItemRow) throws(VaultError) {
@@ -312,7 +312,7 @@ extension Store {
     guard isRight else { throw .damaged("vault.db: the index of item \(row.id) is damaged") }
   }
 
-  /// Whether every index of the table leads to this item and tells its number right, and its class key is there.
+  /// Whether every index of the table leads to this item with the right number, and its class key exists.
   func isIndexed(_ row: ItemRow) throws(VaultError) -> Bool {
     let found = [
       try numbers("SELECT ? FROM class_key WHERE id = ? AND collection = ?") { s throws(SQLiteError) in
@@ -333,7 +333,7 @@ extension Store {
     return found.allSatisfy { $0 == [row.id] }
   }
 
-  /// Whether no index leads to more than the table has.
+  /// Whether no index leads to rows that the table lacks.
   func indexesHaveNothingElse() throws(VaultError) -> Bool {
     let counts = try numbers(
       """
@@ -350,7 +350,7 @@ extension Store {
     let checksum: [UInt8]
   }
 
-  /// Up to `limit` items with a number above `id`, each with its check sum: by these, two databases are compared.
+  /// Up to `limit` items with a number above `id`, each with its check sum, for comparing two databases.
   func sums(after id: Int64, limit: Int) throws(VaultError) -> [Sum] {
     let found = try VaultError.store { () throws(SQLiteError) -> [Sum] in
       let statement = try database.statement("SELECT id, checksum FROM item WHERE id > ? ORDER BY id LIMIT ?")
@@ -383,7 +383,7 @@ extension Store {
 
   /// How many items there are.
   func itemCount() throws(VaultError) -> Int64 {
-    // Without a condition SQLite counts in one operation, which nothing ends in a damaged tree.
+    // Without a condition SQLite counts in one operation, which would not end in a damaged tree.
     try numbers("SELECT count(*) FROM item INDEXED BY item_class_key WHERE class_key > ?") { s throws(SQLiteError) in
       try s.bind(1, .min)
     }.first ?? 0

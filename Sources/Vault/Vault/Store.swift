@@ -5,7 +5,7 @@ import LatchkeyPosix
 import LatchkeySQLite
 import LatchkeySodium
 
-/// The rows of `vault.db`: reading with every check sum looked at, writing in transactions. Knows no key.
+/// The rows of `vault.db`. It checks every check sum when it reads, writes in transactions, and knows no key.
 final class Store {
   let database: Database
   /// How many bytes the file had when it was opened, or when its log was last emptied.
@@ -16,13 +16,13 @@ final class Store {
   /// Opens the database of the vault `vault`.
   ///
   /// - Throws: ``VaultError/damaged(_:)`` for a file that is no vault's database, or cut, or of a newer format;
-  ///   ``VaultError/unavailable(_:)`` when it cannot be opened or belongs to another vault. The file is not changed.
+  ///   ``VaultError/unavailable(_:)`` if it cannot be opened or belongs to another vault. The file is not changed.
   init(path: String, vault: [UInt8], mode: Database.Mode = .existing) throws(VaultError) {
     let database = try VaultError.store { () throws(SQLiteError) in try Database(path: path, mode: mode) }
     let format = try VaultError.store { () throws(SQLiteError) in
       (try database.pragma("PRAGMA application_id"), try database.pragma("PRAGMA user_version"))
     }
-    // The header once more: the log may have another one.
+    // The header is checked once more, because the log may have another one.
     if format.0 == Schema.applicationID, format.1 > Schema.version { throw Store.isNewer(format.1) }
     guard format == (Schema.applicationID, Schema.version) else {
       throw .damaged("vault.db: the file has format \(format.1), which this program does not know")
@@ -37,7 +37,7 @@ final class Store {
     guard row.vault == vault else { throw Store.foreign }
   }
 
-  /// A newer program made it: that is no damage, and nothing is to be healed.
+  /// A newer program made it. That is no damage, and nothing is healed.
   private static func isNewer(_ version: Int64) -> VaultError {
     .unavailable("vault.db: the file has format \(version), which is newer than this program")
   }
@@ -65,7 +65,8 @@ final class Store {
   /// Looks at the first bytes of a database file (https://sqlite.org/fileformat.html, "The Database Header") before
   /// SQLite does, which would make an empty file into a database, and convert a foreign one to its write-ahead mode.
   ///
-  /// Reading them ends this process's locks on the file, so it must not happen while the same process has the database open.
+  /// Reading these bytes ends this process's locks on the file. So do not call this while the same process has the database
+  /// open.
   ///
   /// - Throws: ``VaultError/damaged(_:)`` for anything but a vault's database of a format that is known.
   static func checkHeader(_ header: [UInt8]) throws(VaultError) {
@@ -109,7 +110,7 @@ final class Store {
     return number(68) == Schema.applicationID && number(60) > Schema.version
   }
 
-  /// Whether all of it is right: its structure, and every row.
+  /// Whether the whole database is right: its structure, and every row.
   var isWhole: Bool {
     var walk = Verification(self)
     do throws(VaultError) { while !walk.isFinished { try walk.step() } } catch { return false }
@@ -131,8 +132,8 @@ final class Store {
     }
   }
 
-  /// Reads a database that may be damaged: of its small tables it gives the rows that can be read, and ``skipped`` says whether
-  /// there are others.
+  /// Reads a database that may be damaged: small tables give their readable rows, and ``skipped`` says whether there are
+  /// others.
   init(salvaging database: Database, vault: [UInt8]) {
     (self.database, self.vault, skipsDamage) = (database, vault, true)
   }
@@ -161,9 +162,9 @@ final class Store {
     size = database.fileSize ?? 0
   }
 
-  /// Whether somebody cut the file off. SQLite would not say so: pages in its memory stay readable, it reads others as zeros, and
-  /// the next checkpoint fills the hole with them. No commit makes the file smaller: there is no VACUUM here. A file that cannot be
-  /// asked was not cut.
+  /// Whether somebody cut the file off. SQLite would not say so: pages in its memory stay readable, it reads others as zeros,
+  /// and the next checkpoint fills the hole with them. No commit makes the file smaller, as there is no VACUUM here. If the
+  /// file's size cannot be read, the file counts as not cut.
   var isCut: Bool { database.fileSize.map { $0 < size } ?? false }
 
   private func checked<Row: CheckedRow>(_ row: Row, _ stored: [UInt8], _ name: StaticString) throws(VaultError) -> Row {
@@ -227,7 +228,7 @@ final class Store {
     }
   }
 
-  /// Writes the wrapped shares and index key of a device, and by what it is recognised.
+  /// Writes the wrapped shares and index key of a device, and its identity.
   func update(_ row: DeviceRow) throws(VaultError) {
     try VaultError.store { () throws(SQLiteError) in
       try database.statement(
@@ -315,14 +316,14 @@ final class Store {
     }
   }
 
-  /// Numbers that no vault reaches. As many again are left for what counts on from one below.
+  /// A limit for numbers that no vault reaches. As many numbers again are left for counting on from below it.
   static let numberLimit: Int64 = 1 << 62
 
-  /// The number for the next new row of a table with AUTOINCREMENT: never one that was used before, so that an object
-  /// path never comes back for another object.
+  /// The number for the next new row of a table with AUTOINCREMENT. It was never used before, so an object path never comes
+  /// back for another object.
   ///
-  /// - Throws: ``VaultError/damaged(_:)`` when the counter, which has no check sum, is behind the rows that are there, or so far on
-  ///   that counting on from there could come to the end of all numbers.
+  /// - Throws: ``VaultError/damaged(_:)`` if the counter, which has no check sum, is below the number of a row, or so high that
+  ///   the numbers could run out.
   func nextID(_ table: Numbered) throws(VaultError) -> Int64 {
     let found = try rows(table.query) { s throws(VaultError) in (counter: s.integer(0), highest: s.integer(1)) }
     guard let last = found.first, last.counter >= 0, last.counter >= last.highest, last.counter < Store.numberLimit
@@ -332,7 +333,7 @@ final class Store {
     return last.counter + 1
   }
 
-  /// Lets the numbers of a table's rows go on behind `last`, unless they are already beyond it.
+  /// Makes the numbers of a table's rows continue after `last`, unless they are already beyond it.
   func goOn(_ table: Numbered, after last: Int64) throws(VaultError) {
     guard try nextID(table) <= last else { return }
     try VaultError.store { () throws(SQLiteError) in
@@ -343,7 +344,7 @@ final class Store {
     }
   }
 
-  /// Lets the numbers of items begin behind `last`: for a store without any that takes another's place.
+  /// Makes the numbers of items begin after `last`. Used for an empty store that replaces another one.
   func beginItems(after last: Int64) throws(VaultError) {
     try VaultError.store { () throws(SQLiteError) in
       try database.statement("INSERT INTO sqlite_sequence (name, seq) VALUES ('item', ?)").bind(1, last).run()
@@ -358,7 +359,7 @@ final class Store {
     }
   }
 
-  /// Looks at every alias.
+  /// Checks every alias.
   func checkAliases() throws(VaultError) { _ = try aliases() }
 
   /// Every alias.

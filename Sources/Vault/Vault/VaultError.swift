@@ -2,7 +2,7 @@ import LatchkeyKeybag
 import LatchkeySQLite
 import LatchkeySodium
 
-/// Why the vault could not do what it was asked. No case carries a secret, a label or an attribute.
+/// Why the vault refused or failed. No case carries a secret, a label or an attribute.
 public enum VaultError: Error, Equatable, Sendable {
   /// The key that this needs is not in memory.
   case isLocked
@@ -30,13 +30,13 @@ public enum VaultError: Error, Equatable, Sendable {
   case foreignItem(Int64)
   /// The item was made on another device, whose key it needs.
   case otherDevice
-  /// The item requires something that was not given: its conditions, or its passphrase.
+  /// The item's requirements were not met: its conditions, or its passphrase.
   case needsGrant
   /// An item's requirements and class are changed by
   /// ``ItemWriter/setAccess(ofItem:_:accessibility:passphrase:fingers:granted:)`` only, because a person must agree to that
   /// change.
   case keepsItsAccess
-  /// Another item has what only one may have.
+  /// Another item has attributes that only one item may have.
   case duplicate
   /// Access control flags do not go together.
   case badAccessControl(AccessControl.Mistake)
@@ -49,7 +49,7 @@ public enum VaultError: Error, Equatable, Sendable {
   /// Memory for a secret could not be had.
   case outOfMemory
 
-  /// Nobody could ever open such an item.
+  /// Without fingers, nobody could ever open such an item.
   public static let noFingerEnrolled = VaultError.noFingers("no finger is enrolled: run 'fprintd-enroll' first")
 
   /// A copy needs more bytes than are free.
@@ -63,7 +63,8 @@ public enum VaultError: Error, Equatable, Sendable {
       case .full: .diskFull
       case .damaged: .damaged("vault.db: it is damaged (SQLite: \(error.message))")
       case .busy: .unavailable("vault.db: another process uses it")
-      // The program keeps every constraint of the schema: one that does not hold means rows that it did not write.
+      // This program keeps every constraint of the schema. A broken constraint means that other rows were written into the
+      // file.
       case .constraint: .damaged("vault.db: it is damaged (SQLite: \(error.message))")
       case .inaccessible, .other: .unavailable("vault.db: \(error.message)")
       }

@@ -2,20 +2,20 @@ import LatchkeySodium
 
 /// A walk through the whole database that looks at every check sum and every index entry.
 ///
-/// An index entry that got damaged makes an item impossible to find, and an empty answer makes programs mint a new
-/// secret and overwrite the old one. So after a start the walk runs in small steps beside the work, and an empty answer
-/// waits for its end.
+/// A damaged index entry makes an item impossible to find, and after an empty answer programs make a new secret and overwrite
+/// the old one. So after a start the walk runs in small steps beside the work, and an empty answer waits for its end.
 struct Verification {
   private let store: Store
   private var position: Int64 = 0
   private var structureChecked = false
-  /// Whether the walk is at its end.
+  /// Whether the walk has reached its end.
   private(set) var isFinished = false
 
-  /// After how many bytes a step ends.
+  /// The number of bytes after which a step ends.
   private static let stepSize = 1 << 20
 
-  /// - Parameter structure: whether SQLite's own look at the whole file comes first. That is one step, however large the file is.
+  /// - Parameter structure: whether SQLite's own check of the whole file comes first. That is one step, however large the file
+  ///   is.
   init(_ store: Store, structure: Bool = true) {
     self.store = store
     structureChecked = !structure
@@ -23,7 +23,7 @@ struct Verification {
 
   /// One step: the structure first, then a few items.
   ///
-  /// - Throws: ``VaultError/damaged(_:)`` with the first thing that is wrong.
+  /// - Throws: ``VaultError/damaged(_:)`` with the first fault.
   mutating func step(items limit: Int = 32) throws(VaultError) {
     if !structureChecked {
       structureChecked = true
@@ -41,7 +41,7 @@ struct Verification {
       guard try store.isIndexed(row) else { throw .damaged("vault.db: the index of item \(id) is damaged") }
       position = id
       size += row.secret.count + row.metadata.count
-      // Large secrets take their time: the work beside the walk is not to wait for a batch of them.
+      // Large secrets take time, and other work must not wait for a batch of them.
       if size > Verification.stepSize { return }
     }
     if batch.isEmpty { isFinished = true }

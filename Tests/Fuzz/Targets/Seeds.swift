@@ -195,6 +195,7 @@ extension Target {
     case .backup: return try backupSeeds()
     // Places in the file, all over it, and every way to damage it.
     case .database: return (UInt8(0)..<64).map { [$0 &* 37, $0 &* 91, $0 / 22, $0, $0, 16] }
+    case .hostile: return hostileSeeds()
     // Every way to change every column.
     case .rows:
       return (UInt8(0)..<8).flatMap { table in

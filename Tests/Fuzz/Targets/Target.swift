@@ -37,6 +37,7 @@ enum Target: String, CaseIterable {
   case sshMessage = "ssh-message"
   case database
   case rows
+  case hostile
 
   /// The one that this process runs.
   nonisolated(unsafe) static var chosen: (([UInt8]) -> Void)?
@@ -62,6 +63,7 @@ enum Target: String, CaseIterable {
     case .sshMessage: Target.sshMessage
     case .database: DamagedVault().damage
     case .rows: DamagedVault().alter
+    case .hostile: HostileVault().change
     }
   }
 
