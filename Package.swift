@@ -157,6 +157,8 @@ let package = Package(
       "HistoryControl", on: .wire,
       ["LatchkeyBackup", "LatchkeyBackupControl", "LatchkeyBytes", "LatchkeyControl", "LatchkeyKeybag"]),
     module("DeviceService", on: .wire, ["LatchkeyBytes", "LatchkeyKeybag", "LatchkeyPosix", "LatchkeySodium"]),
+    // The agent protocol of ssh, and its keys.
+    module("SSHProtocol", on: .wire, ["LatchkeyGcrypt", "LatchkeySodium"]),
     // A client's way to the vault, as every program has it.
     module("SecretClient", on: .wire, ["LatchkeyGcrypt", "LatchkeySodium", "LatchkeySystemd"]),
 
@@ -182,6 +184,12 @@ let package = Package(
       [
         "LatchkeyControl", "LatchkeyGcrypt", "LatchkeyGettext", "LatchkeyKeybag", "LatchkeyPAMClient", "LatchkeyPosix",
         "LatchkeySodium", "LatchkeySystemd", "LatchkeyText",
+      ]),
+    module(
+      "SSHAgent", on: .desktop,
+      [
+        "LatchkeyGcrypt", "LatchkeyGettext", "LatchkeyPosix", "LatchkeyPrompters", "LatchkeyPrompts",
+        "LatchkeySSHProtocol", "LatchkeySecretClient", "LatchkeySodium", "LatchkeySystemd",
       ]),
     module(
       "SecretService", on: .desktop,
@@ -252,8 +260,9 @@ let package = Package(
         "LatchkeyDeviceService", "LatchkeyDoctor", "LatchkeyForeignKeyrings", "LatchkeyGcrypt", "LatchkeyGettext",
         "LatchkeyHistoryControl",
         "LatchkeyItemProtection", "LatchkeyKeybag", "LatchkeyPAMClient",
-        "LatchkeyPosix", "LatchkeyProviderSwitch", "LatchkeySecretClient", "LatchkeySodium", "LatchkeySystemd",
-        "LatchkeyText",
+        "LatchkeyPosix", "LatchkeyProviderSwitch", "LatchkeySSHProtocol", "LatchkeySecretClient", "LatchkeySodium",
+        "LatchkeySystemd",
+        "LatchkeyText", "LatchkeyYAML",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ]),
     program(
@@ -276,6 +285,11 @@ let package = Package(
       [
         "LatchkeyDeviceService", "LatchkeyDeviceStore", "LatchkeyKeybag", "LatchkeyPosix", "LatchkeySodium",
         "LatchkeySystemd",
+      ]),
+    program(
+      "latchkey-ssh-agent",
+      [
+        "LatchkeyGcrypt", "LatchkeyGettext", "LatchkeyPosix", "LatchkeySSHAgent", "LatchkeySodium", "LatchkeySystemd",
       ]),
     program(
       "latchkey-kwallet",
@@ -397,6 +411,8 @@ let package = Package(
     .testTarget(
       name: "ForeignKeyringsTests",
       dependencies: ["LatchkeyForeignKeyrings", "LatchkeySecretClient", "LatchkeySodium"], swiftSettings: strict),
+    .testTarget(
+      name: "SSHProtocolTests", dependencies: ["LatchkeySSHProtocol", "LatchkeySodium"], swiftSettings: strict),
     .testTarget(name: "YAMLTests", dependencies: ["LatchkeyYAML"], swiftSettings: strict),
     .testTarget(
       name: "ClassRulesTests", dependencies: ["LatchkeyClassRules", "LatchkeyKeybag", "LatchkeyScratch"],
@@ -434,7 +450,7 @@ if Context.environment["LATCHKEY_FUZZ"] != nil {
         "LatchkeyControl",
         "LatchkeyDeviceService", "LatchkeyForeignKeyrings", "LatchkeyHistoryControl",
         "LatchkeyKeybag", "LatchkeyPosix", "LatchkeyPrompters", "LatchkeyPrompts", "LatchkeySQLite",
-        "LatchkeySecretService", "LatchkeySodium", "LatchkeyVault",
+        "LatchkeySSHProtocol", "LatchkeySecretService", "LatchkeySodium", "LatchkeyVault",
       ],
       path: "Tests/Fuzz/Targets", swiftSettings: strict,
       linkerSettings: [.unsafeFlags(["-sanitize=fuzzer", "-use-ld=lld"])]),

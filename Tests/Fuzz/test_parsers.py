@@ -22,6 +22,7 @@ SHARES = {
     "unit-name": 0.02,
     "backup": 0.05,
     "foreign-file": 0.04,
+    "ssh-message": 0.04,
     "database": 0.05,
     "rows": 0.1,
     "hostile": 0.1,

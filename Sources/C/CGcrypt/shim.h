@@ -45,3 +45,45 @@ static inline void latchkey_gcry_end_secmem(void) {
 static inline void latchkey_gcry_erase(void *bytes, size_t count) {
   explicit_bzero(bytes, count);
 }
+
+// Keys and signatures as S-expressions: gcry_sexp_build() takes a variable number of arguments. Numbers are unsigned, big-endian.
+// One that lies in secure memory makes an expression that does so too.
+typedef struct { const void *bytes; int count; } latchkey_number;
+
+static inline gcry_error_t latchkey_gcry_rsa_private(
+    gcry_sexp_t *out, latchkey_number n, latchkey_number e, latchkey_number d, latchkey_number p, latchkey_number q,
+    latchkey_number u) {
+  return gcry_sexp_build(
+      out, 0, "(private-key (rsa (n %b) (e %b) (d %b) (p %b) (q %b) (u %b)))", n.count, n.bytes, e.count, e.bytes, d.count,
+      d.bytes, p.count, p.bytes, q.count, q.bytes, u.count, u.bytes);
+}
+
+static inline gcry_error_t latchkey_gcry_rsa_public(gcry_sexp_t *out, latchkey_number n, latchkey_number e) {
+  return gcry_sexp_build(out, 0, "(public-key (rsa (n %b) (e %b)))", n.count, n.bytes, e.count, e.bytes);
+}
+
+static inline gcry_error_t latchkey_gcry_ecdsa_private(
+    gcry_sexp_t *out, const char *curve, latchkey_number q, latchkey_number d) {
+  return gcry_sexp_build(out, 0, "(private-key (ecc (curve %s) (q %b) (d %b)))", curve, q.count, q.bytes, d.count, d.bytes);
+}
+
+static inline gcry_error_t latchkey_gcry_ecdsa_public(gcry_sexp_t *out, const char *curve, latchkey_number q) {
+  return gcry_sexp_build(out, 0, "(public-key (ecc (curve %s) (q %b)))", curve, q.count, q.bytes);
+}
+
+// A digest to be signed: for RSA by PKCS #1 version 1.5, for ECDSA with a nonce that RFC 6979 makes of key and digest.
+static inline gcry_error_t latchkey_gcry_rsa_digest(gcry_sexp_t *out, const char *hash, latchkey_number digest) {
+  return gcry_sexp_build(out, 0, "(data (flags pkcs1) (hash %s %b))", hash, digest.count, digest.bytes);
+}
+
+static inline gcry_error_t latchkey_gcry_ecdsa_digest(gcry_sexp_t *out, const char *hash, latchkey_number digest) {
+  return gcry_sexp_build(out, 0, "(data (flags rfc6979) (hash %s %b))", hash, digest.count, digest.bytes);
+}
+
+static inline gcry_error_t latchkey_gcry_rsa_signature(gcry_sexp_t *out, latchkey_number s) {
+  return gcry_sexp_build(out, 0, "(sig-val (rsa (s %b)))", s.count, s.bytes);
+}
+
+static inline gcry_error_t latchkey_gcry_ecdsa_signature(gcry_sexp_t *out, latchkey_number r, latchkey_number s) {
+  return gcry_sexp_build(out, 0, "(sig-val (ecdsa (r %b) (s %b)))", r.count, r.bytes, s.count, s.bytes);
+}

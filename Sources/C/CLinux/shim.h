@@ -10,6 +10,7 @@
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
 #include <unistd.h>
@@ -20,6 +21,7 @@ int setresgid(gid_t, gid_t, gid_t);
 int getresuid(uid_t *, uid_t *, uid_t *);
 
 int posix_spawn_file_actions_addclosefrom_np(posix_spawn_file_actions_t *, int);
+int execvpe(const char *, char *const[], char *const[]);
 int accept4(int, struct sockaddr *, socklen_t *, int);
 int sync_file_range(int, __off64_t, __off64_t, unsigned int);
 
@@ -111,3 +113,13 @@ static inline int linux_unmap(void *address, size_t size) { return (int)syscall(
 /// MAP_LOCKED and MADV_DONTDUMP, which need _GNU_SOURCE.
 static const int linux_map_locked = 0x2000;
 static const int linux_not_in_dumps = 16;
+
+/// A file in memory that has no name in any folder, close-on-exec and open for its owner alone. Its descriptor, or -1 with errno.
+static inline int linux_memory_file(const char *name) {
+  int file = (int)syscall(SYS_memfd_create, name, 1 /* MFD_CLOEXEC */);
+  if (file >= 0 && fchmod(file, 0600) != 0) {
+    close(file);
+    return -1;
+  }
+  return file;
+}

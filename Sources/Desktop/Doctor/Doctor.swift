@@ -40,6 +40,7 @@ public struct Doctor: Sendable {
     findings += NameExamination(root: root, facts: facts).findings()
     findings += KWalletExamination(root: root, facts: facts).findings()
     findings += PortalExamination(root: root, facts: facts).findings()
+    findings += AgentExamination(root: root, facts: facts).findings()
     findings += MemoryExamination(root: root, facts: facts).findings()
     findings += VaultExamination(root: root, facts: facts).findings()
     findings += LockerExamination(root: root, facts: facts).findings()

@@ -17,6 +17,8 @@ public struct ProviderSwitch {
     public var configHome: String?
     /// Whether the person chose another backend of the Secret portal, and it stays.
     public var keepsPortal = false
+    /// Whether Latchkey's ssh agent is to be the session's.
+    public var takesAgent = false
 
     /// A person of whom nothing else is known.
     public init(uid: UInt32, scope: SwitchScope) { (self.uid, self.scope) = (uid, scope) }

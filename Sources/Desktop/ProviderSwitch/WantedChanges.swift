@@ -37,6 +37,7 @@ struct WantedChanges {
     }
     takeKWalletNames()
     PortalRouting(root: root, scope: scope).addChanges(to: &self)
+    if person.takesAgent { takeOverAgent() }
     if scope == .allUsers, !changes.isEmpty {
       note(
         translated(
@@ -45,6 +46,34 @@ struct WantedChanges {
           settings start another program runs 'latchkey switch --to latchkey' too.
           """))
     }
+  }
+
+  /// The units of gcr's ssh agent.
+  private static let agentUnits = ["gcr-ssh-agent.socket", "gcr-ssh-agent.service"]
+  /// The file by which desktops start gnome-keyring's ssh agent.
+  private static let agentAutostart = "gnome-keyring-ssh.desktop"
+
+  /// Adds the changes that keep the ssh agents of gnome-keyring and gcr from starting, so that the session's is Latchkey's.
+  private mutating func takeOverAgent() {
+    guard units.path("latchkey-ssh-agent.socket") != nil else {
+      obstacles.append(
+        translated(
+          "Latchkey's ssh agent is not installed. Install the package latchkey-ssh-agent, then run this again."))
+      return
+    }
+    for unit in Self.agentUnits where units.path(unit) != nil {
+      let own = "\(scope.units)/\(unit)"
+      if let state = state(own), state != .absent, !isAlias(state) {
+        obstacles.append(translated("you have a unit of your own, \(short(own)). Take it away, then run this again."))
+        continue
+      }
+      addLink(own, to: "/dev/null", Purpose.agentOff.filled("gcr"))
+    }
+    guard root.contains("/etc/xdg/autostart/\(Self.agentAutostart)") else { return }
+    add(
+      "\(scope.autostart)/\(Self.agentAutostart)", Purpose.agentOff.filled("gnome-keyring"),
+      settings: [("Desktop Entry", "Hidden", "true")],
+      new: "[Desktop Entry]\nType=Application\nName=Off, by latchkey switch\nHidden=true\n")
   }
 
   /// Finds obstacles before anything is changed.

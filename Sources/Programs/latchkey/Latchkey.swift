@@ -32,7 +32,8 @@ struct Latchkey: ParsableCommand {
       RestoreCommand.self,
       HistoryCommand.self, ImportCommand.self, ExportCommand.self,
       RotateCommand.self, RecoveryCommand.self, ProtectorCommand.self, RulesCommand.self, DeviceCommand.self,
-      LogCommand.self, StartEmptyCommand.self, AsideCommand.self, DoctorCommand.self,
+      RunCommand.self,
+      LogCommand.self, SSHCommand.self, StartEmptyCommand.self, AsideCommand.self, DoctorCommand.self,
       SwitchCommand.self,
     ])
 

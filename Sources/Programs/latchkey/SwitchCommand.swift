@@ -13,8 +13,8 @@ struct SwitchCommand: ParsableCommand {
     discussion: translated(
       """
       With --to latchkey: keeps gnome-keyring, KWallet, KeePassXC, oo7 and pass-secret-service from offering secrets to \
-      other programs, and has them leave the session. The rest of what they do goes on, gnome-keyring's ssh agent too. It \
-      moves no secret: 'latchkey import' does.
+      other programs, and has them leave the session. The rest of what they do goes on, gnome-keyring's ssh agent too, unless \
+      you add --ssh-agent. It moves no secret: 'latchkey import' does.
 
       With --back: puts every file back as it was, byte for byte, and has Latchkey step aside. Your vault stays on the disk. \
       A file that was changed since is not overwritten; you are told what to change in it.
@@ -49,6 +49,9 @@ struct SwitchCommand: ParsableCommand {
   var dryRun = false
   @Flag(help: .translated("Leave the Secret portal of sandboxed applications as it is."))
   var keepPortal = false
+  @Flag(
+    help: .translated("Keep the ssh agents of gnome-keyring and gcr from starting, too: Latchkey's takes their place."))
+  var sshAgent = false
   @Flag(help: .translated("Do it for all users of this machine. Needs root."))
   var allUsers = false
   @Flag(help: .translated("As JSON, with the same keys in every version."))
@@ -103,6 +106,7 @@ struct SwitchCommand: ParsableCommand {
     if let path = environment["PATH"] { person.searchPath = path.split(separator: ":").map(String.init) }
     person.configHome = environment["XDG_CONFIG_HOME"].flatMap { $0.isEmpty ? nil : $0 }
     person.keepsPortal = keepPortal
+    person.takesAgent = sshAgent
     let change = ProviderSwitch(root: SystemRoot(root), person: person)
     guard !dryRun else { return try perform(change, scope, &report, progress) }
     try change.alone { () throws(SwitchError) in try perform(change, scope, &report, progress) }

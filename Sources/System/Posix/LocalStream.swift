@@ -20,6 +20,35 @@ extension FileDescriptor {
     return descriptor
   }
 
+  /// Listens at `path` for streams of bytes. Only the owner may reach it. A socket that a dead process left there is replaced.
+  ///
+  /// - Throws: ``PosixError`` with `EADDRINUSE` when somebody listens there, or what is there is no socket.
+  public static func listen(stream path: String, backlog: Int32 = 128) throws(PosixError) -> FileDescriptor {
+    let type = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue)
+    let descriptor = FileDescriptor(owning: try retrying("socket") { socket(AF_UNIX, type, 0) })
+    let number = descriptor.number
+    var file = stat()
+    if lstat(path, &file) == 0, file.st_mode & S_IFMT == S_IFSOCK {
+      do { _ = try connect(stream: path, seconds: 1) } catch  where error.code == ECONNREFUSED { unlink(path) } catch {}
+    }
+    // Linux gives the file the mode of the socket, less the umask.
+    _ = try retrying("fchmod") { fchmod(number, 0o600) }
+    let status = try LocalSocket.withAddress(path) { address, size in bind(number, address, size) }
+    guard status == 0 else { throw PosixError("bind") }
+    _ = try retrying("listen") { Glibc.listen(number, backlog) }
+    return descriptor
+  }
+
+  /// The next connection of a socket that listens, close-on-exec and not blocking; nil when there is none now.
+  public borrowing func acceptStream() throws(PosixError) -> FileDescriptor? {
+    let number = linux_accept(self.number)
+    guard number >= 0 else {
+      if errno == EAGAIN || errno == EINTR || errno == ECONNABORTED { return nil }
+      throw PosixError("accept")
+    }
+    return FileDescriptor(owning: number)
+  }
+
   /// The process at the other end of a local socket, as it was when the connection was made or that process began to listen.
   public borrowing func peer() throws(PosixError) -> LocalSocket.Peer {
     var pid: pid_t = 0
