@@ -28,7 +28,7 @@ public enum AuthenticationPolicy {
   ///
   /// - Parameters:
   ///   - process: the one that brought the `Hello`.
-  ///   - needs: what keys are wanted for although the state of the session does not want any.
+  ///   - needs: the reasons to want keys although the state of the session wants none.
   public static func decide(
     _ hello: Hello, from process: PeerProcess, machine: SessionMachine, needs: KeyNeeds = KeyNeeds()
   ) -> Decision {

@@ -289,7 +289,7 @@ public final class SessionWatch {
     let before = machine
     let effects = machine.handle(event)
     latest.note(from: before, to: machine, at: Process.microsecondsSinceBoot)
-    // Before anybody is told of another state.
+    // Before anybody hears of the new state.
     if !effects.contains(where: \.endsUnlock), machine.locks != before.locks || machine.lockerUp && !before.lockerUp {
       delegate?.wasLocked()
     }

@@ -6,7 +6,7 @@ import LatchkeyKeybag
 typealias DeriveResult = HelperResult
 
 extension DeriveResult {
-  /// The result that tells of an error.
+  /// The result for an error.
   init(_ error: any Error) {
     self =
       switch error {

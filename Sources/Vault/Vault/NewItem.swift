@@ -28,7 +28,7 @@ public struct NewItem: ~Copyable {
   }
 }
 
-/// What became of a ``NewItem``. It is on the disk.
+/// The item that a ``NewItem`` became, on the disk.
 public struct StoredItem {
   /// Its number.
   public let id: Int64

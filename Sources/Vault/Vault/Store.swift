@@ -266,9 +266,6 @@ final class Store {
     }
   }
 
-  /// Looks at every alias.
-  func checkAliases() throws(VaultError) { _ = try aliases() }
-
   /// Every alias.
   func aliases() throws(VaultError) -> [AliasRow] {
     try rows("SELECT token, collection, checksum FROM alias ORDER BY token") { s throws(VaultError) in

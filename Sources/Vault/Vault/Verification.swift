@@ -28,7 +28,7 @@ struct Verification {
     if !structureChecked {
       structureChecked = true
       if let damage = try structuralDamage() { throw .damaged("vault.db: \(damage)") }
-      try store.checkAliases()
+      _ = try store.aliases()
       for table in NumberedTable.allCases { _ = try store.nextID(table) }
       guard try indexesHaveNothingElse() else { throw .damaged("vault.db: the index of the items is damaged") }
       return
