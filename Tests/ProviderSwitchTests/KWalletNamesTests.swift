@@ -52,6 +52,28 @@ import Testing
     #expect(!after.keys.contains { $0.contains("kwallet") && before[$0] == nil })
   }
 
+  @Test func itTakesTheNamesForAllUsers() throws {
+    let home = try system(5)
+    try home.put(Self.program, "", mode: 0o755)
+    let own = ProviderSwitch.Person(uid: getuid(), scope: .person(home: FakeHome.home))
+    home.person = ProviderSwitch.Person(uid: getuid(), scope: .allUsers)
+    let before = try home.everything(below: "/")
+    try run(.toLatchkey, home)
+    for name in ["org.kde.kwalletd5", "org.kde.kwalletd6"] {
+      let text = home.text(ofAll: "/usr/local/share/dbus-1/services/\(name).service")
+      #expect(text?.contains("exec \(Self.program)") == true)
+    }
+    #expect(home.text(ofAll: "/etc/xdg/autostart/pam_kwallet_init.desktop")?.contains("Hidden=true") == true)
+    // No user needs files of the bus, or for the login.
+    home.person = own
+    let needed = try home.providers.plan(.toLatchkey).changes.map(\.path)
+    #expect(needed == ["\(FakeHome.home)/.config/kwalletrc"])
+    home.person = ProviderSwitch.Person(uid: getuid(), scope: .allUsers)
+    try run(.back, home)
+    let after = try home.everything(below: "/")
+    #expect(before.allSatisfy { after[$0.key] == $0.value })
+  }
+
   @Test func nothingIsTakenWithoutIt() throws {
     let home = try system(5)
     try run(.toLatchkey, home)
