@@ -33,7 +33,10 @@ import Testing
     }
     /// How often it was told of a lock.
     var locks = 0
-    func wasLocked() { locks += 1 }
+    func wasLocked() {
+      locks += 1
+      done.append("locked")
+    }
     func stagedKeysGoLive() { done.append("go live") }
     func firstUnlockHappened() { done.append("first unlock") }
     func sessionStateChanged() { done.append("changed") }
@@ -121,6 +124,16 @@ import Testing
     try scene.logind.end("1")
     try scene.run(until: "erase all: last session ended")
     #expect(told() == [2, 1])
+  }
+
+  /// The end of grants can wait for the disk, and keys must be gone before that.
+  @Test func stagedKeysAreErasedBeforeALockIsTold() throws {
+    let scene = try Scene(sessions: x(1, hint: true))
+    try scene.loop.run(until: "the locker") { scene.watch.machine.lockerUp }
+    #expect(try scene.keysArrive() == .staged)
+    scene.daemon.done = []
+    scene.watch.lock()
+    #expect(scene.daemon.done.filter { ["erase staged", "locked"].contains($0) } == ["erase staged", "locked"])
   }
 
   /// A locker that was up before this program began is no lock for keys on their way. It is one for what a person answered.

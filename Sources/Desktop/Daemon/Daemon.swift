@@ -265,7 +265,10 @@ extension Daemon: KeyObserver {
 }
 
 extension Daemon: SessionWatchDelegate {
-  package func eraseUnlockedKeys(_ reason: LockReason) { eraseUnlockedKeys(telling: Daemon.wasLocked) }
+  package func eraseUnlockedKeys(_ reason: LockReason) {
+    opening.eraseStagedKeys()
+    eraseUnlockedKeys(telling: Daemon.wasLocked)
+  }
 
   package func eraseAllKeys(_ reason: SealReason) {
     opening.eraseStagedKeys()

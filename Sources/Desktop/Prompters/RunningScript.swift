@@ -5,8 +5,8 @@ import LatchkeyPosix
 /// The program that an interpreter runs, by its arguments. A hint for the person that is even weaker than the interpreter's own
 /// name: a process can write any arguments over its own.
 ///
-/// A process of its own reads them, which nobody waits for longer than ``limit``. The kernel lets a reader wait while the process changes
-/// its memory. A program can hold that up, as by a file system of its own, and the person is to be asked nevertheless.
+/// A process of its own reads them, which nobody waits for longer than twice ``limit``. The kernel lets a reader wait while the
+/// process changes its memory. A program can hold that up, as by a file system of its own, and the person is to be asked nevertheless.
 public enum RunningScript {
   /// The first argument of that process.
   private static let command = "script-of"
@@ -37,8 +37,10 @@ public enum RunningScript {
     let source = try? deadline.loop.addIO(fd: child.descriptor, events: .readable) { _ in hasEnded = true }
     let isAnswered = withExtendedLifetime(source) { deadline.wait(atMost: limit) { hasEnded } }
     guard isAnswered else {
-      // Nobody waits for its end, which may not come.
       kill(child.pid, SIGKILL)
+      // Its end may not come: nobody waits longer for that either.
+      let hasBeenKilled = withExtendedLifetime(source) { deadline.wait(atMost: Self.limit) { hasEnded } }
+      if hasBeenKilled { child.reap() }
       return nil
     }
     child.reap()

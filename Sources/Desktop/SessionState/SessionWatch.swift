@@ -289,11 +289,15 @@ public final class SessionWatch {
     let before = machine
     let effects = machine.handle(event)
     latest.note(from: before, to: machine, at: Process.microsecondsSinceBoot)
+    let firstOther = effects.firstIndex { !$0.erases } ?? effects.endIndex
+    let noArrival: (KeyOutcome) -> Void = { _ in preconditionFailure("keys are installed only when some arrived") }
+    // Keys go first: the end of grants and prompts can wait for the disk.
+    perform(Array(effects[..<firstOther]), install: noArrival)
     // Before anybody hears of the new state.
     if !effects.contains(where: \.endsUnlock), machine.locks != before.locks || machine.lockerUp && !before.lockerUp {
       delegate?.wasLocked()
     }
-    perform(effects) { _ in preconditionFailure("keys are installed only when some arrived") }
+    perform(Array(effects[firstOther...]), install: noArrival)
     let isUnwanted =
       switch event {
       case .hibernate, .lockCommand: true
