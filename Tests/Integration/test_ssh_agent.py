@@ -75,7 +75,10 @@ def test_a_constrained_key_goes_only_where_it_may(agent):  # noqa: F811
         assert len(client.identities()) == 1
         assert client.sign(blob, login(blob, b"s1")) is None
         assert client.bind(far, b"s2", False)
-        assert client.sign(blob, login(blob, b"s2"))
+        # Behind another host, a login must name the host.
+        assert client.sign(blob, login(blob, b"s2")) is None
+        assert client.sign(blob, login(blob, b"s2", host=home)) is None
+        assert client.sign(blob, login(blob, b"s2", host=far))
 
 
 @pytest.mark.night("ssh")
@@ -140,10 +143,13 @@ def test_forwarded_and_unbound_requests_ask_each_time(agent):  # noqa: F811
         assert client.bind(host, b"s1", True)
         assert client.sign(blob, login(blob, b"s1"))
         assert "from another machine" in agent.asked()[2]
-        assert "'anna'" in agent.asked()[2] and "SHA256:" in agent.asked()[2]
+        # The host that forwards says nothing of where the login goes.
+        assert "'anna'" in agent.asked()[2] and "SHA256:" not in agent.asked()[2]
+        assert client.sign(blob, login(blob, b"s2", host=host))
+        assert "SHA256:" in agent.asked()[3]
         agent.will_say(False)
         assert client.sign(blob, login(blob, b"s1")) is None
     with agent.connect() as client:
         assert client.bind(host, b"s1", False)
         assert client.sign(blob, login(blob, b"s1"))
-    assert len(agent.asked()) == 4
+    assert len(agent.asked()) == 5

@@ -1,9 +1,15 @@
 """ssh keys that are items of the vault: `latchkey ssh`, and what the agent does with them."""
 
+import base64
+import contextlib
 import os
+import signal
 
 import pytest
-from support.sshagent import agent, public_blob  # noqa: F401
+from support.peer import Peer
+from support.person import Person, ask_on_terminals
+from support.session import wait_until
+from support.sshagent import SIGNATURE, Client, agent, public_blob, string  # noqa: F401
 
 pytestmark = pytest.mark.night("ssh")
 
@@ -74,3 +80,37 @@ def test_a_file_with_a_passphrase_comes_into_the_vault(agent):  # noqa: F811
     taken.chmod(0o600)
     os.chown(taken, session.uid, session.gid)
     assert session.run("ssh-keygen", "-y", "-f", taken, check=True).stdout.split()[:2] == public.split()[:2]
+
+
+def test_each_client_needs_an_answer_of_its_own(unlocked):
+    """The vault knows one client, the agent. What a person allows for one of the agent's clients must not serve another."""
+    session = ask_on_terminals(unlocked)
+    line = session.run("latchkey", "ssh", "generate", "me@example.com", check=True).stdout
+    blob = base64.b64decode(line.split()[1])
+    session.run("latchkey", "edit", "xdg:schema=org.latchkey.SSHKey", "--require", "user-presence", check=True)
+    folder = session.root / "agent"
+    folder.mkdir()
+    folder.chmod(0o777)
+    path = folder / "socket"
+    person = Person(session, session.stage / "usr/libexec/latchkey-ssh-agent", "--socket", path)
+    try:
+        wait_until(path.exists, "the agent's socket")
+        request = b"\x0d" + string(blob) + string(b"data") + bytes(4)
+        first, second, third = (Client(path) for _ in range(3))
+        first.send(request)
+        person.expect("login password")
+        # The first client leaves while the person answers.
+        os.kill(person.pid, signal.SIGSTOP)
+        first.close()
+        second.send(request)
+        third.send(request)
+        person.type(session.password)
+        with contextlib.closing(Peer(session)) as peer:
+            wait_until(lambda: peer.prompts() == [], "the end of the prompt")
+        os.kill(person.pid, signal.SIGCONT)
+        for client in (second, third):
+            person.expect("login password").type(session.password)
+            assert client.receive()[0] == SIGNATURE
+            client.close()
+    finally:
+        os.kill(person.pid, signal.SIGKILL)

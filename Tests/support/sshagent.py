@@ -153,12 +153,13 @@ class Host:
         return string("ssh-ed25519") + string(self._key.sign(data))
 
 
-def login(blob, session, user="anna"):
-    """What ssh has signed for a login."""
+def login(blob, session, user="anna", host=None):
+    """What ssh has signed for a login. With `host`, the login names the host's key."""
     kind = blob[4 : 4 + struct.unpack(">I", blob[:4])[0]]
+    method, end = ("publickey-hostbound-v00@openssh.com", string(host.blob)) if host else ("publickey", b"")
     return (
-        string(session) + bytes([50]) + string(user) + string("ssh-connection") + string("publickey") + b"\1" + string(kind)
-        + string(blob)
+        string(session) + bytes([50]) + string(user) + string("ssh-connection") + string(method) + b"\1" + string(kind)
+        + string(blob) + end
     )
 
 

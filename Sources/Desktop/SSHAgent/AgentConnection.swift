@@ -11,6 +11,9 @@ final class AgentConnection {
   /// The sessions of ssh that it was bound to.
   var bindings = SessionBindings()
 
+  /// After so many requests, the other clients get their turn.
+  private static let requestLimit = 16
+
   private let socket: FileDescriptor
   private let loop: EventLoop
   private let handle: (AgentConnection, borrowing SecureBytes) -> Void
@@ -63,7 +66,8 @@ final class AgentConnection {
   // MARK: Reading
 
   private func read() {
-    while !hasEnded, !isWaiting, output.isEmpty {
+    var requests = 0
+    while !hasEnded, !isWaiting, output.isEmpty, requests < Self.requestLimit {
       if header.count < 4 {
         var bytes = [UInt8](repeating: 0, count: 4 - header.count)
         let count = bytes.withUnsafeMutableBytes { receive($0) }
@@ -87,6 +91,7 @@ final class AgentConnection {
         continue
       }
       header = []
+      requests += 1
       isWaiting = true
       handle(self, room)
       // An answer that needs a person comes later.

@@ -285,6 +285,23 @@ final class AgentVault {
     } catch { guard error.isNoSuchObject else { throw error } }
   }
 
+  /// Takes back what a person allowed for an item with requirements and nobody used. To the vault all clients of the agent are one,
+  /// so the next of them could use it.
+  func takeBack(_ key: AgentKey) throws(BusError) {
+    // A new connection would be another client, to whom nothing was allowed.
+    guard !key.require.isEmpty, let connection, !connection.isLost else { return }
+    var isLocked = true
+    try connection.properties(of: key.path, ServiceConnection.item) { (name: String, value: Message) throws(BusError) in
+      guard name == "Locked" else { return try value.skip() }
+      try value.readVariant("b") { (v: Message) throws(BusError) in isLocked = try v.readBool() }
+    }
+    guard !isLocked else { return }
+    try call(ServiceConnection.root, ServiceConnection.service, "Lock") {
+      $0.appendObjectPaths([key.path])
+    } read: { _ in
+    }
+  }
+
   // MARK: Prompts
 
   /// Has the vault ask the person for what an item needs to be read.

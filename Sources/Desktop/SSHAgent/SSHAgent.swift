@@ -21,6 +21,10 @@ public final class SSHAgent {
   private var source: EventSource?
   private var connections: [ObjectIdentifier: AgentConnection] = [:]
   private var signings: [ObjectIdentifier: Signing] = [:]
+  /// For each key with requirements, by its path: the signature that is being made.
+  private var turns: [String: Signing] = [:]
+  /// Signatures that wait for such a key.
+  private var queue: [Signing] = []
   /// Keys that were allowed until the next lock.
   private var allowed: Set<[UInt8]> = []
   /// Keys of the vault that a client removed: they are left out until the next lock.
@@ -49,6 +53,13 @@ public final class SSHAgent {
     questions.refuseAll()
   }
 
+  /// A client locked the agent: what waits for a person waits in vain.
+  private func refuseAll() {
+    let waiting = Array(signings.values)
+    for signing in waiting { signing.isOutdated = true }
+    for signing in waiting { withdraw(signing) }
+  }
+
   // MARK: Clients
 
   private func accept() {
@@ -58,7 +69,7 @@ public final class SSHAgent {
       let connection = AgentConnection(socket, loop: loop) { [unowned self] connection, message in
         handle(message, of: connection)
       } ended: { [unowned self] connection in
-        signings.removeValue(forKey: ObjectIdentifier(connection))?.cancel()
+        if let signing = signings[ObjectIdentifier(connection)] { withdraw(signing) }
         // It is in the middle of its own handler.
         ended.append(connections.removeValue(forKey: ObjectIdentifier(connection)))
         cleaner?.resume()
@@ -94,7 +105,9 @@ public final class SSHAgent {
       case .removeAllIdentities: try removeAll(connection)
       case .lock:
         let passphrase = try reader.string(body.bytes)
-        connection.answer(lock.lock(body.bytes.extracting(passphrase)) ? .success : .failure)
+        guard lock.lock(body.bytes.extracting(passphrase)) else { return connection.answer(.failure) }
+        refuseAll()
+        connection.answer(.success)
       case .unlock: unlock(body.bytes.extracting(try reader.string(body.bytes)), connection)
       case .extensionRequest: try extend(body.bytes, &reader, connection)
       default: connection.answer(.failure)
@@ -129,7 +142,8 @@ public final class SSHAgent {
     var keys: [AgentKey] = []
     for key in view.keys {
       if let expiry = key.item.expiry, expiry <= now {
-        try vault.delete(key.path)
+        // No client of the agent deletes an item of the vault: such a key is only left out.
+        if key.isOfSession { try vault.delete(key.path) }
       } else if key.isOfSession || !hidden.contains(key.item.publicKey.blob) {
         keys.append(key)
       }
@@ -230,9 +244,9 @@ public final class SSHAgent {
     // Nobody sees a question behind a locker.
     if view.isScreenLocked, isAsked { return connection.answer(.failure) }
     signing.isScreenLocked = view.isScreenLocked
-    guard isAsked else { return finish(signing) }
-    let wording = SignatureWording(key: key, subject: subject, bindings: connection.bindings, asker: asker)
+    guard isAsked else { return begin(signing) }
     signings[ObjectIdentifier(connection)] = signing
+    let wording = SignatureWording(key: key, subject: subject, bindings: connection.bindings, asker: asker)
     let question = Question(wording.question) { [unowned self] isAgreed in
       signing.cancel = {}
       guard isAgreed, !signing.isOutdated else { return fail(signing) }
@@ -258,9 +272,45 @@ public final class SSHAgent {
     }
   }
 
+  /// Signs, if the key is free. What a person allows for a key with requirements is for all clients of the agent, so only one
+  /// signature at a time is made with such a key, and the others wait.
+  private func begin(_ signing: Signing) {
+    guard !signing.key.require.isEmpty else { return finish(signing) }
+    signings[ObjectIdentifier(signing.connection)] = signing
+    let path = signing.key.path
+    guard turns[path] == nil else {
+      queue.append(signing)
+      return
+    }
+    turns[path] = signing
+    // A person may have answered just when the last client left.
+    do throws(BusError) { try vault.takeBack(signing.key) } catch { return fail(signing) }
+    signing.isOutdated ? fail(signing) : finish(signing)
+  }
+
   private func fail(_ signing: Signing) {
-    signings[ObjectIdentifier(signing.connection)] = nil
+    end(signing)
     signing.connection.answer(.failure)
+  }
+
+  /// Ends a signature that waits.
+  private func withdraw(_ signing: Signing) {
+    signing.cancel()
+    signing.cancel = {}
+    fail(signing)
+  }
+
+  /// Forgets a signature, and gives its key to the next one.
+  private func end(_ signing: Signing) {
+    let place = ObjectIdentifier(signing.connection)
+    if signings[place] === signing { signings[place] = nil }
+    queue.removeAll { $0 === signing }
+    let path = signing.key.path
+    guard turns[path] === signing else { return }
+    if !signing.wasMade { try? vault.takeBack(signing.key) }
+    turns[path] = nil
+    guard let next = queue.firstIndex(where: { $0.key.path == path }) else { return }
+    begin(queue.remove(at: next))
   }
 
   /// Signs once the vault gives the key.
@@ -272,7 +322,8 @@ public final class SSHAgent {
       guard !signing.isOutdated, let signature = key.sign(data.span.bytes, signing.flags) else {
         return fail(signing)
       }
-      signings[ObjectIdentifier(signing.connection)] = nil
+      signing.wasMade = true
+      end(signing)
       var out = SSHWriter(.signature)
       out.string(signature)
       signing.connection.answer(out.bytes)
@@ -314,6 +365,8 @@ private final class Signing {
   var wasUnlocked = false
   /// Whether the vault was locked since the request.
   var isOutdated = false
+  /// Whether the key was read and has signed.
+  var wasMade = false
   /// Takes the question off the screen.
   var cancel: () -> Void = {}
 

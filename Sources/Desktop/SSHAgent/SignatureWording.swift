@@ -14,7 +14,7 @@ struct SignatureWording {
     switch subject {
     case .login(let login):
       let user = PlainText.name(login.user)
-      guard let host else {
+      guard let host = host(of: login) else {
         return translated("It signs a login as '\(user)' at a host that the program does not name.")
       }
       return translated("It signs a login as '\(user)' at the host \(host).")
@@ -26,8 +26,9 @@ struct SignatureWording {
     }
   }
 
-  private var host: String? {
-    guard let key = bindings.bindings.last?.hostKey else { return nil }
+  /// A name only for a host that proved its key in this login's session.
+  private func host(of login: SigningSubject.Login) -> String? {
+    guard let key = bindings.host(of: login) else { return login.hostFingerprint }
     if let name = KnownHosts(pid: asker.pid).name(of: key) {
       return "'\(PlainText.name(name))' (\(key.fingerprint))"
     }

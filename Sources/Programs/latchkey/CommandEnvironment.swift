@@ -95,6 +95,8 @@ struct CommandEnvironment: ~Copyable {
     sigemptyset(&waited)
     for number in passed + [SIGCHLD] { sigaddset(&waited, number) }
     sigprocmask(SIG_BLOCK, &waited, nil)
+    // A parent may have ignored it. Then the kernel would keep no end of the command.
+    signal(SIGCHLD, SIG_DFL)
     var child: pid_t = 0
     let status = posix_spawnp(&child, name, nil, &settings, &words, &variables)
     guard status == 0 else { throw cannotRun(name, status) }
@@ -118,6 +120,8 @@ struct CommandEnvironment: ~Copyable {
         kill(child, SIGCONT)
         continue
       }
+      // How it ended is lost.
+      if found < 0, errno == ECHILD { return 1 << 8 }
       var information = siginfo_t()
       let number = sigwaitinfo(&waited, &information)
       // The terminal sends its signals to the command as well; only a process that names this one means it alone.

@@ -25,13 +25,17 @@ public struct SigningKey: ~Copyable {
 
   /// An RSA key. Numbers are unsigned and big-endian.
   ///
-  /// - Throws: `badBufferSize` for an empty number; `outOfSecureMemory`, `library`.
+  /// - Throws: `badBufferSize` for an empty number, or a prime that is shorter than a quarter of the modulus;
+  ///   `outOfSecureMemory`, `library`.
   public init(
     modulus: UnsafeRawBufferPointer, exponent: UnsafeRawBufferPointer, _ numbers: RSANumbers
   ) throws(GcryptError) {
     guard !modulus.isEmpty, !exponent.isEmpty,
       [numbers.d, numbers.p, numbers.q, numbers.inverse].allSatisfy({ !$0.isEmpty })
     else { throw .badBufferSize }
+    // No program makes keys with primes of so different lengths, and libgcrypt is not made for them.
+    let bits = Self.bits(modulus)
+    guard Self.bits(numbers.p) * 4 >= bits, Self.bits(numbers.q) * 4 >= bits else { throw .badBufferSize }
     let d = try SecureMemory(copying: numbers.d)
     // libgcrypt wants the inverse of its first prime modulo its second one.
     let p = try SecureMemory(copying: numbers.q)
@@ -49,6 +53,12 @@ public struct SigningKey: ~Copyable {
         }
       }
     }
+  }
+
+  /// How many bits a number has.
+  private static func bits(_ number: UnsafeRawBufferPointer) -> Int {
+    let digits = number.drop { $0 == 0 }
+    return digits.first.map { digits.count * 8 - $0.leadingZeroBitCount } ?? 0
   }
 
   /// An ECDSA key.

@@ -1,3 +1,4 @@
+import Glibc
 import LatchkeySodium
 
 /// One step that a key with `restrict-destination-v00@openssh.com` may take: from a host, or from here, to a host.
@@ -33,9 +34,8 @@ public struct DestinationConstraint: Equatable, Sendable {
     /// Whether a host that proved to have a key is meant.
     func fits(_ key: PublicKey) -> Bool {
       keys.contains { known in
-        guard let certificate = key.certificate else { return !known.isAuthority && known.key == key }
-        return known.isAuthority && certificate.isHost && certificate.authority == known.key.blob
-          && certificate.principals.contains(host)
+        guard known.isAuthority else { return key.certificate == nil && known.key == key }
+        return key.isCertified(by: known.key, as: host, now: UInt64(clamping: time(nil)))
       }
     }
   }

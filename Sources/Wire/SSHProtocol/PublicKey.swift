@@ -35,10 +35,20 @@ public struct PublicKey: Equatable, Sendable {
   public struct Certificate: Equatable, Sendable {
     /// Whether it is a host's.
     public let isHost: Bool
-    /// The names that it is for; empty for any.
-    public let principals: [String]
+    /// The names that it is for.
+    let principals: [[UInt8]]
     /// The key that signed it.
-    public let authority: [UInt8]
+    let authority: [UInt8]
+    /// From when it is valid, in seconds since 1970.
+    let begin: UInt64
+    /// From when it is not valid any more.
+    let end: UInt64
+    /// Whether it has options that a reader must understand.
+    let hasCriticalOptions: Bool
+    /// The authority's signature of the bytes in front of it.
+    let signature: [UInt8]
+    /// How many bytes are signed.
+    let signedCount: Int
   }
 
   /// The numbers of a key, as its blob has them.
@@ -59,8 +69,10 @@ public struct PublicKey: Equatable, Sendable {
   let numbers: Numbers
 
   static let certificateSuffix = "-cert-v01@openssh.com"
-  /// RSA moduli, in bytes; OpenSSH takes the same.
-  static let moduli = 128...2049
+  /// RSA moduli, in bytes: up to 8,192 bits, and a byte for the sign. Longer ones cost the agent too much time.
+  static let moduli = 128...1025
+  /// The longest RSA exponent, in bytes without leading zeros. A long one makes each verification slow.
+  static let exponentLimit = 8
 
   /// Reads a blob.
   public init(blob: [UInt8]) throws(SSHReader.Malformed) {
@@ -79,7 +91,8 @@ public struct PublicKey: Equatable, Sendable {
     case .rsa:
       let exponent = try reader.octets(bytes)
       let modulus = try reader.octets(bytes)
-      guard !exponent.isEmpty, Self.moduli.contains(modulus.count) else { throw SSHReader.Malformed() }
+      guard (1...Self.exponentLimit).contains(exponent.drop { $0 == 0 }.count), Self.moduli.contains(modulus.count)
+      else { throw SSHReader.Malformed() }
       numbers = .rsa(exponent: exponent, modulus: modulus)
     case .ecdsa(let curve):
       guard try reader.text(bytes) == curve.rawValue else { throw SSHReader.Malformed() }
@@ -102,13 +115,34 @@ public struct PublicKey: Equatable, Sendable {
     guard type == 1 || type == 2 else { throw SSHReader.Malformed() }
     _ = try reader.string(bytes)  // the key's id
     var names = try reader.fields(bytes)
-    var principals: [String] = []
-    while !names.isAtEnd, principals.count < 256 { principals.append(try names.text(bytes)) }
-    _ = try reader.take(16)  // from when to when it is valid
-    for _ in 0..<3 { _ = try reader.string(bytes) }  // critical options, extensions, and a reserved field
+    var principals: [[UInt8]] = []
+    while !names.isAtEnd, principals.count < 256 { principals.append(try names.octets(bytes)) }
+    let begin = try moment(bytes, &reader)
+    let end = try moment(bytes, &reader)
+    let hasCriticalOptions = try !reader.string(bytes).isEmpty
+    for _ in 0..<2 { _ = try reader.string(bytes) }  // extensions, and a reserved field
     let authority = try reader.octets(bytes)
-    _ = try reader.string(bytes)  // the signature
-    return Certificate(isHost: type == 2, principals: principals, authority: authority)
+    let signedCount = reader.position
+    let signature = try reader.octets(bytes)
+    return Certificate(
+      isHost: type == 2, principals: principals, authority: authority, begin: begin, end: end,
+      hasCriticalOptions: hasCriticalOptions, signature: signature, signedCount: signedCount)
+  }
+
+  private static func moment(_ bytes: RawSpan, _ reader: inout SSHReader) throws(SSHReader.Malformed) -> UInt64 {
+    let high = UInt64(try reader.number(bytes))
+    return high << 32 | UInt64(try reader.number(bytes))
+  }
+
+  /// Whether this is a certificate by which an authority says, now, that the key is a host's.
+  ///
+  /// - Parameter now: in seconds since 1970.
+  func isCertified(by authority: PublicKey, as host: String, now: UInt64) -> Bool {
+    guard let certificate, certificate.isHost, !certificate.hasCriticalOptions, authority.certificate == nil,
+      certificate.authority == authority.blob, certificate.principals.contains(Array(host.utf8)),
+      certificate.begin <= now, now < certificate.end
+    else { return false }
+    return authority.isSignature(certificate.signature, of: blob.span.bytes.extracting(0..<certificate.signedCount))
   }
 
   /// The key alone, without its certificate.

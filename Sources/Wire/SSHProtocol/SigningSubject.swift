@@ -10,6 +10,9 @@ public enum SigningSubject: Equatable, Sendable {
     public let user: String
     /// The host's key, where the client says it.
     let hostKey: [UInt8]?
+
+    /// The fingerprint of the key that the login names; nil for none.
+    public var hostFingerprint: String? { hostKey.flatMap { try? PublicKey(blob: $0) }?.fingerprint }
   }
 
   case login(Login)
