@@ -34,7 +34,9 @@ struct DestinationTests {
   @Test("only an authority's own signature, valid now, makes a certificate a host's")
   func certificates() throws {
     try Sodium.initialize()
-    let (authority, other, host) = (try PrivateKey.generate(), try PrivateKey.generate(), try PrivateKey.generate())
+    let authority = try PrivateKey.generate()
+    let other = try PrivateKey.generate()
+    let host = try PrivateKey.generate()
     let (key, known) = (host.publicKey, authority.publicKey)
     let right = try certificate(of: key, by: known, signer: authority)
     #expect(right.isCertified(by: known, as: "home", now: 100))
