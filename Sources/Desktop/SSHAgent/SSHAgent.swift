@@ -272,8 +272,8 @@ public final class SSHAgent {
     }
   }
 
-  /// Signs, if the key is free. What a person allows for a key with requirements is for all clients of the agent, so only one
-  /// signature at a time is made with such a key, and the others wait.
+  /// Signs, if the key is free. A key with requirements makes one signature at a time, and the others wait: to the vault all clients
+  /// of the agent are one, so each of them could use what a person allowed for another.
   private func begin(_ signing: Signing) {
     guard !signing.key.require.isEmpty else { return finish(signing) }
     signings[ObjectIdentifier(signing.connection)] = signing
