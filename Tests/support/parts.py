@@ -86,7 +86,7 @@ NIGHT_PARTS = (
     Part("faults", "Floods, full disks, kills, slow disks", ("Integration", "Programs", "Desktop"), 5, (*DAEMON, *LOGIN), workers=2,
          marked=True),
     Part("languages", "Every text in languages that nobody speaks", ("Integration", "Programs"), 3, ("po/", *PROMPTS, *CLIENT),
-         workers=3, marked=True),
+         workers=3, marked=True, options=BY_FILE),
     Part("suites", "Test suites of other clients, unchanged", ("Suites",), 3, DAEMON, workers=2),
     Part("cuts", "A vault after a power cut, at 2,500 cuts of ext4 and btrfs", ("PowerCuts",), 8,
          ("Sources/Vault/", "Sources/System/SQLite/", "Tests/PowerCuts/"), workers=2, environment=(("LATCHKEY_CUTS", "1250"),)),
