@@ -26,13 +26,12 @@ public enum RunningScript {
     atMost limit: Duration
   ) -> String? {
     guard let process else { return nil }
-    var ends: [Int32] = [-1, -1]
-    guard pipe(&ends) == 0 else { return nil }
-    let answer = FileDescriptor(owning: ends[0])
-    let writing = FileDescriptor(owning: ends[1])
-    for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
     let words = [command, String(process.pid), String(process.started), process.program]
-    guard let child = try? ChildProcess(program, words, output: writing.number) else { return nil }
+    var started: ChildProcess?
+    let pipe = try? FileDescriptor.pipeOfOnePage { writing throws(PosixError) in
+      started = try ChildProcess(program, words, output: writing)
+    }
+    guard let answer = pipe, let child = started else { return nil }
     var hasEnded = false
     let source = try? deadline.loop.addIO(fd: child.descriptor, events: .readable) { _ in hasEnded = true }
     let isAnswered = withExtendedLifetime(source) { deadline.wait(atMost: limit) { hasEnded } }
@@ -45,7 +44,6 @@ public enum RunningScript {
     }
     child.reap()
     var bytes = [UInt8](repeating: 0, count: nameLimit)
-    _ = fcntl(answer.number, F_SETFL, O_NONBLOCK)
     let count = Glibc.read(answer.number, &bytes, bytes.count)
     return count > 0 ? String(decoding: bytes.prefix(count), as: UTF8.self) : nil
   }
