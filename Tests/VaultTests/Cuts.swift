@@ -11,7 +11,7 @@ enum Cuts {
   /// At least so many cuts of `every` must have happened: fewer would mean that the shim saw nothing.
   static func enough(_ every: Int) -> Int { every / step }
 
-  /// Whether every case is wanted that takes long.
+  /// Whether a run takes every case of what takes minutes, such as a flip of each byte of a file, and not a sample.
   static let each = getenv("LATCHKEY_EVERY_BYTE") != nil
   private static let step = each ? 1 : 5
 }

@@ -5,17 +5,13 @@ import Testing
 
 @Suite("Damage")
 struct DamageTests {
-  /// Every byte takes minutes: without LATCHKEY_EVERY_BYTE, which the part `damage` sets, it is every one of the header, and some
-  /// of the rest.
-  private static let everyByte = getenv("LATCHKEY_EVERY_BYTE") != nil
-
   @Test("of any byte never gives a wrong secret, an empty answer or a trap", arguments: 0..<4)
   func flips(_ share: Int) throws {
     let specimen = try Specimen()
     let copy = try Home(copying: specimen.home)
     #expect(specimen.complaint(in: copy, damaged: specimen.database) == nil)
     #expect(specimen.items.count == 22)
-    let step = Self.everyByte ? 1 : 131
+    let step = Cuts.each ? 1 : 131
     var positions = Array(0..<100) + stride(from: 100, to: specimen.database.count, by: step)
     positions = positions.filter { $0 % 4 == share }
     for position in positions {
@@ -108,7 +104,7 @@ struct DamageTests {
     #expect(log.count > 4096)
     #expect(try crashed.unlocked().ids(["app": "late"]).count == 3)
     let copy = try Home(copying: home)
-    for position in stride(from: 0, to: log.count, by: Self.everyByte ? 1 : 421) {
+    for position in stride(from: 0, to: log.count, by: Cuts.each ? 1 : 421) {
       var bytes = log
       bytes[position] ^= flip(position)
       copy.write("vault.db", database)
@@ -118,7 +114,7 @@ struct DamageTests {
       }
     }
     // Both: a whole log beside a damaged database. What was reported must not be checkpointed over.
-    for position in stride(from: 100, to: database.count, by: Self.everyByte ? 101 : 4001) {
+    for position in stride(from: 100, to: database.count, by: Cuts.each ? 101 : 4001) {
       var bytes = database
       bytes[position] ^= flip(position)
       copy.write("vault.db", bytes)
