@@ -16,8 +16,8 @@ enum LoginPassword {
 
   /// Looks in the shadow file (shadow(5)) for the first line of the account.
   ///
-  /// This uses no library's reader. Those keep the lines that they read, even other users', in memory that is not erased, and
-  /// the name service would ask other sources of accounts.
+  /// No library reads the file: such readers keep the lines that they read, even other users', in memory that is not erased. The
+  /// name service would also ask other sources of accounts.
   init(of account: Account, in path: String) {
     self = .unknown
     let name = Array(account.name.utf8)

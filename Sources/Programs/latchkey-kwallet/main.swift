@@ -1,5 +1,5 @@
-import Glibc
 // latchkey-kwallet: KWallet's interface in front of the vault. Arguments and wiring; see KWalletService.
+import Glibc
 import LatchkeyGcrypt
 import LatchkeyGettext
 import LatchkeyPosix

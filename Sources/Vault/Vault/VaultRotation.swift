@@ -190,7 +190,7 @@ public final class VaultRotation {
     return keybag.epochs.count > 1 && neededEpoch < keybag.epoch.number
   }
 
-  /// How much of the time of others one step of ``step(for:)`` takes, in milliseconds.
+  /// How long one call of ``step(for:)`` keeps clients waiting, in milliseconds.
   public static let stepTime = 10
 
   /// Wraps the keys of a few items under the newest keys of their classes. Class keys that no item needs any more are
