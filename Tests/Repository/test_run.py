@@ -84,3 +84,41 @@ def test_too_many_second_tries_are_none(run, monkeypatch):
     monkeypatch.setattr(secondtries, "MOST", 0)
     status, lines = run("second", second_tries=True)
     assert status == 1 and "no second tries: 1 tests would need one, and 0 is the most" in lines
+
+
+SWIFT = r"""#!/usr/bin/python3
+import json, sys
+with open(sys.argv[sys.argv.index("--event-stream-output-path") + 1], "w") as record:
+    def line(of, **payload):
+        print(json.dumps({"version": 0, "kind": of, "payload": payload}), file=record)
+    def event(kind, name, symbol="default", text="", **payload):
+        line("event", kind=kind, testID=f"Some.{name}/File.swift:1:2", messages=[{"symbol": symbol, "text": text}], **payload)
+    for name in ("passes()", "fails()", "traps()"):
+        line("test", kind="function", id=f"Some.{name}/File.swift:1:2", name=name)
+        event("testStarted", name)
+    print("a line of a test without an end ✔ Test passes() passed after 0.1 seconds.")
+    event("testEnded", "passes()", "pass")
+    event("issueRecorded", "fails()", "fail", "Expectation failed: 1 == 2", issue={"isKnown": False})
+    event("testEnded", "fails()", "fail")
+    if "traps" not in sys.argv:
+        event("testEnded", "traps()", "pass")
+sys.exit(1)
+"""
+
+
+@pytest.mark.parametrize("traps", [False, True])
+def test_swift_testing_is_read_from_its_record_and_not_from_what_is_printed(capsys, monkeypatch, tmp_path, traps):
+    (tmp_path / "swift").write_text(SWIFT)
+    (tmp_path / "swift").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.setenv("LATCHKEY_STAGE", str(tmp_path))
+    monkeypatch.setattr("support.partrun.FOLDER", tmp_path)
+    command = ("swift", "test", *(["traps"] if traps else []))
+    status = Schedule([Part("unit", "a sample", (), 1, in_root=False, command=command)]).run()
+    lines = capsys.readouterr().out.splitlines()
+    assert status == 1 and "failed: Some.fails(): Expectation failed: 1 == 2" in "\n".join(lines)
+    if traps:
+        assert any("failed: part unit: ended with status 1 after 2 tests; under way: Some.traps()" in line for line in lines)
+        assert lines[-1] == "1 passed, 2 failed"
+    else:
+        assert lines[-1] == "2 passed, 1 failed"

@@ -51,6 +51,10 @@ class PartRun:
     def is_pytest(self):
         return not self.part.command
 
+    @property
+    def is_swift(self):
+        return self.part.command[:2] == ("swift", "test")
+
     def start(self):
         """Starts it in a process group of its own."""
         self.begun = time.monotonic()
@@ -71,6 +75,8 @@ class PartRun:
             command += tests
         else:
             command = list(self.part.command)
+            if self.is_swift:
+                command += ["--event-stream-output-path", self.record, "--event-stream-version", "0"]
         if self.part.in_root and os.geteuid() == 0:
             packages = ["--with", self.part.packages] if self.part.packages else []
             command = [TESTROOT, *packages, "--", *command]
@@ -121,7 +127,7 @@ class PartRun:
     def finish(self):
         """Reads the record, and notes whatever it does not explain as a failure of the part itself."""
         output = self.log.read_text(errors="replace")
-        unfinished = self._read_record() if self.is_pytest else self._read_swift(output)
+        unfinished = self._unfinished(output)
         status = self.process.returncode
         ended = f"ended with signal {-status}" if status < 0 else f"ended with status {status}"
         if self.is_too_late:
@@ -136,6 +142,15 @@ class PartRun:
                 Failure(self.part, f"part {self.part.name}", f"{ended} after {done} tests{under_way}; last line: {last[:200]}"))
             self.failed += 1
         return self
+
+    def _unfinished(self, output):
+        """Counts outcomes, whoever ran the tests. Returns the tests that began and of which nothing is told."""
+        if self.is_pytest:
+            return self._read_record()
+        if self.is_swift:
+            return self._read_swift(output)
+        self.passed = int(self.process.returncode == 0)
+        return set()
 
     def _read_record(self):
         """Counts outcomes. Returns the tests that began and of which nothing is told."""
@@ -169,20 +184,34 @@ class PartRun:
                 yield json.loads(line)
 
     def _read_swift(self, output):
-        """The same from what `swift test` prints: Swift Testing has no record that survives a trap."""
-        if self.part.command[0] != "swift":
-            self.passed = int(self.process.returncode == 0)
-            return set()
-        begun = set(re.findall(r"^◇ Test (?!case |run )(.+) started\.$", output, re.M))
-        # Tests of different suites may have one name.
-        passed = re.findall(r"^✔ Test (?!case |run )(.+?) (?:with \d+ test cases? )?passed after", output, re.M)
-        failed = set(re.findall(r"^✘ Test (?!case |run )(.+?) (?:with \d+ test cases? )?failed after", output, re.M))
-        skipped = set(re.findall(r"^➜ Test (.+?) skipped", output, re.M))
-        for name in sorted(failed):
-            reason = re.search(rf"^✘ Test {re.escape(name)} recorded an issue(?: with .+?)? at (.+)$", output, re.M)
-            self.failures.append(Failure(self.part, name, reason[1][:300] if reason else "no reason was given"))
-        self.passed, self.failed, self.skipped = len(passed), len(failed), len(skipped)
+        """The same from Swift Testing's own record. What it prints is no record: what a test writes can stand in front of a line."""
+        names, begun, told, failed = {}, set(), set(), {}
+        for line in self._lines():
+            payload = line["payload"]
+            if line["kind"] == "test":
+                if payload["kind"] == "function":
+                    names[payload["id"]] = payload["id"].rsplit("/", 1)[0]
+                continue
+            test, kind = payload.get("testID"), payload["kind"]
+            texts = [message["text"] for message in payload["messages"]]
+            if kind == "issueRecorded" and not payload["issue"]["isKnown"]:
+                failed.setdefault(names.get(test, str(test)), " ".join(texts)[:300] or "no reason was given")
+            if test not in names:
+                continue
+            if kind == "testStarted":
+                begun.add(test)
+            elif kind == "testSkipped":
+                told.add(test)
+                self.skipped += 1
+            elif kind == "testEnded":
+                told.add(test)
+                if any(message["symbol"] == "fail" for message in payload["messages"]):
+                    failed.setdefault(names[test], "no reason was given")
+                else:
+                    self.passed += 1
+        self.failures += [Failure(self.part, name, reason) for name, reason in sorted(failed.items())]
+        self.failed = len(failed)
         if not begun and (error := re.search(r"error: .*", output)):
             self.failures.append(Failure(self.part, "swift test", error[0][:300]))
             self.failed += 1
-        return begun.difference(passed, failed, skipped)
+        return {names[test] for test in begun - told}
