@@ -59,7 +59,7 @@ struct Call {
   /// The login password was changed without Latchkey: asks for the former one, or the recovery code, with which the vault
   /// opens from now on by the present one.
   private func askFormer() {
-    // With `no_found` the token may be something else than a login password, such as a code. It must not become the vault's
+    // With `no_create` the token may be something else than a login password, such as a code. It must not become the vault's
     // password.
     guard !options.forbidsCreation, Variable.mayAskFormer(of: handle), let conversation = Conversation(of: handle)
     else { return }
