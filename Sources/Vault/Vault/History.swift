@@ -1,6 +1,7 @@
 import Glibc
 import LatchkeyKeybag
 import LatchkeyPosix
+import LatchkeyReasons
 import LatchkeySQLite
 
 /// The generations of a vault: copies of its database in a folder beside it, made while no request waits, thinned, and
@@ -34,7 +35,7 @@ public final class History: TighteningObserver {
   /// For how long a step copies, in milliseconds.
   var copyTime = History.stepTime
   /// Why the last generation was not made, for a person; nil where it was.
-  public private(set) var problem: String?
+  public private(set) var problem: Reason?
   private var stage = Stage.resting
   /// When it was last looked whether a generation is to be made, by ``Process.sinceBoot``; nil for not at all.
   private var lookedAt: Int?
@@ -136,7 +137,7 @@ public final class History: TighteningObserver {
     let name = HistoryForgetting.draftName
     guard !isInUse, let folder = try? folder(), folder.contains(name) else { return }
     HistoryDraft.remove(name, in: folder)
-    guard !folder.contains(name) else { throw .unavailable("generations: \(name) cannot be removed") }
+    guard !folder.contains(name) else { throw .unavailable(.of(.generations, .generationStays(name))) }
   }
 
   // MARK: - items that are better protected now
@@ -300,7 +301,7 @@ public final class History: TighteningObserver {
       // Tried again in an hour, and not at once.
       noteLook()
       isWanted = false
-      problem = error.explanation
+      problem = error.reason
       // Those that may not stay go all the same.
       if mayMake { try? removeFormer(epoch: epoch) }
       return false
@@ -362,7 +363,7 @@ public final class History: TighteningObserver {
         }
         guard hasRemnants else { throw error }
         noteLook()
-        problem = error.explanation
+        problem = error.reason
         return true
       }
     }
@@ -388,7 +389,7 @@ public final class History: TighteningObserver {
     let folder: Folder
     do throws(PosixError) {
       folder = try Folder.create(KeybagFile.folderNames + [History.folderName], below: home, owner: owner)
-    } catch { throw VaultError(error, "the folder of the generations") }
+    } catch { throw VaultError(error, .generationsFolder) }
     // Programs' writes take precedence over copies.
     let needed = 2 * databaseSize + spareRoom
     guard folder.freeSpace > needed else {
@@ -400,7 +401,7 @@ public final class History: TighteningObserver {
   private func finish(_ draft: HistoryDraft, epoch: UInt32) throws(VaultError) {
     let folder: Folder
     do throws(PosixError) { folder = try self.folder() } catch {
-      throw VaultError(error, "the folder of the generations")
+      throw VaultError(error, .generationsFolder)
     }
     let present = generations(in: folder)
     let last = present.first { $0.number < History.numberLimit }?.number ?? 0
@@ -425,7 +426,7 @@ public final class History: TighteningObserver {
       for one in unwanted { do throws(PosixError) { try remove(one, in: folder) } catch { failure = error } }
       try folder.synchronize()
       if let failure { throw failure }
-    } catch { throw VaultError(error, "generations") }
+    } catch { throw VaultError(error, .generations) }
   }
 
   /// Removes generations that are not kept any more. They are overwritten after that.

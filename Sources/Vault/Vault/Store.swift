@@ -25,11 +25,11 @@ final class Store {
     // The header once more: the log may have another one.
     if format.0 == Schema.applicationID, format.1 > Schema.version { throw Store.isNewer(format.1) }
     guard format == (Schema.applicationID, Schema.version) else {
-      throw .damaged("vault.db: the file has format \(format.1), which this program does not know")
+      throw .damaged(.of(.database, .unknownFormat(format.1)))
     }
     let schema = try VaultError.store { () throws(SQLiteError) in try Store.schema(of: database) }
     // A trigger that somebody added would run with every change; a name that a flipped bit changed would fail later.
-    guard schema == Store.expectedSchema else { throw .damaged("vault.db: its tables are not those of a vault") }
+    guard schema == Store.expectedSchema else { throw .damaged(.of(.database, .vault(.tablesDiffer))) }
     self.database = database
     self.vault = vault
     size = database.fileSize ?? 0
@@ -39,11 +39,11 @@ final class Store {
 
   /// A newer program made it: that is no damage, and nothing is to be healed.
   private static func isNewer(_ version: Int64) -> VaultError {
-    .unavailable("vault.db: the file has format \(version), which is newer than this program")
+    .unavailable(.of(.database, .newerFormat(version)))
   }
 
   /// The database is another vault's.
-  static let foreign = VaultError.unavailable("vault.db: it belongs to another keybag")
+  static let foreign = VaultError.unavailable(.of(.database, .vault(.otherKeybag)))
 
   /// The result of ``schema(of:)`` for a vault's database; nil if there is no memory to ask SQLite.
   private static let expectedSchema: [[String]]? = {
@@ -72,7 +72,7 @@ final class Store {
     var input = ByteReader(header)
     do {
       guard try input.take(16) == Array("SQLite format 3\0".utf8) else {
-        throw VaultError.damaged("vault.db: the file is not a database")
+        throw VaultError.damaged(.of(.database, .vault(.notDatabase)))
       }
       _ = try input.take(2)
       let modes = try input.take(2)
@@ -81,16 +81,16 @@ final class Store {
       _ = try input.take(4)
       let application = try input.number(UInt32.self).byteSwapped
       guard application == Schema.applicationID else {
-        throw VaultError.damaged("vault.db: the file is not a vault's database")
+        throw VaultError.damaged(.of(.database, .vault(.notVault)))
       }
       guard version <= Schema.version else {
         throw isNewer(Int64(version))
       }
       guard version == Schema.version, modes == [2, 2] else {
-        throw VaultError.damaged("vault.db: the file's header is damaged")
+        throw VaultError.damaged(.of(.database, .vault(.headerDamaged)))
       }
     } catch let error as VaultError { throw error } catch {
-      throw .damaged("vault.db: the file is truncated")
+      throw .damaged(.of(.database, .vault(.truncated)))
     }
   }
 
@@ -166,8 +166,8 @@ final class Store {
   /// asked was not cut.
   var isCut: Bool { database.fileSize.map { $0 < size } ?? false }
 
-  private func checked<Row: CheckedRow>(_ row: Row, _ stored: [UInt8], _ name: StaticString) throws(VaultError) -> Row {
-    guard row.checksum == stored else { throw .damaged("vault.db: a row of table \(name) is damaged") }
+  private func checked<Row: CheckedRow>(_ row: Row, _ stored: [UInt8], _ name: String) throws(VaultError) -> Row {
+    guard row.checksum == stored else { throw .damaged(.of(.database, .rowDamaged(table: name))) }
     return row
   }
 
@@ -207,7 +207,7 @@ final class Store {
       try checked(
         VaultRow(vault: s.blob(0), created: Store.unsigned(s.integer(1)), indexKey: s.blob(2)), s.blob(3), "vault")
     }
-    guard let row = found.first else { throw .damaged("vault.db: table vault is empty") }
+    guard let row = found.first else { throw .damaged(.of(.database, .vault(.noVaultRow))) }
     return row
   }
 
@@ -265,7 +265,7 @@ final class Store {
           created: Store.unsigned(s.integer(8)), modified: Store.unsigned(s.integer(9))), s.blob(10), "collection")
     }
     guard found.allSatisfy({ $0.ordinal < Store.collectionLimit }), Set(found.map(\.ordinal)).count == found.count
-    else { throw .damaged("vault.db: a row of table collection is damaged") }
+    else { throw .damaged(.of(.database, .rowDamaged(table: "collection"))) }
     return found
   }
 
@@ -327,7 +327,7 @@ final class Store {
     let found = try rows(table.query) { s throws(VaultError) in (counter: s.integer(0), highest: s.integer(1)) }
     guard let last = found.first, last.counter >= 0, last.counter >= last.highest, last.counter < Store.numberLimit
     else {
-      throw .damaged("vault.db: a counter is damaged")
+      throw .damaged(.of(.database, .vault(.counterDamaged)))
     }
     return last.counter + 1
   }
@@ -401,7 +401,7 @@ final class Store {
       """
     ) { s throws(VaultError) in
       guard let accessibility = AccessibilityClass(rawValue: UInt8(truncatingIfNeeded: s.integer(3))) else {
-        throw .damaged("vault.db: a row of table class_key is damaged")
+        throw .damaged(.of(.database, .rowDamaged(table: "class_key")))
       }
       return try checked(
         ClassKeyRow(

@@ -87,7 +87,7 @@ extension Vault {
   func title(of row: CollectionRow, index: AttributeIndex) throws(VaultError) -> CollectionTitle {
     let vault = try database.ready().vault
     let key = try index.collectionLabelKey()
-    let plain = try VaultError.sodium("a collection's label") { () throws(SodiumError) in
+    let plain = try VaultError.sodium(.vault(.collectionLabel)) { () throws(SodiumError) in
       try AEAD.open(row.label.span.bytes, key: key, associated: Vault.labelAssociated(vault, row.uuid))
     }
     return CollectionTitle(decoding: plain.bytes.withUnsafeBytes { Array($0) })

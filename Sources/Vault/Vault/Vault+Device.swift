@@ -32,7 +32,7 @@ extension Vault {
     let rows = try database.store?.devices() ?? []
     do throws(DeviceKeyError) { device = try chosenDevice(folder, rows: rows, mayCreate: mayCreate) } catch {
       // The line was made where it is known whose fault it is.
-      keys.deviceProblem = error.explanation
+      keys.deviceProblem = error.reason
     }
     try openShare(rows)
   }
@@ -56,21 +56,21 @@ extension Vault {
       } catch { throw Vault.told(error, of: .file) }
     }
     if isKnown(file) {
-      if let failure { keys.deviceProblem = failure.explanation }
+      if let failure { keys.deviceProblem = failure.reason }
       return file
     }
     if let served { return served }
     if let failure { throw failure }
     if mark {
       throw Vault.told(
-        .unavailable("it is not there, and this vault's device key on this machine is with it"), of: .host)
+        .unavailable(.device(.withService)), of: .host)
     }
     if let file { return file }
-    throw Vault.told(.unavailable("the file is missing"), of: .file)
+    throw Vault.told(.unavailable(.device(.fileMissing)), of: .file)
   }
 
   private static func told(_ error: DeviceKeyError, of backend: DeviceKeyBackend) -> DeviceKeyError {
-    .unavailable("\(backend.title): \(error.explanation)")
+    .unavailable(.of(backend.title, error.reason))
   }
 
   /// Opens this device's share and, with it, the index.
@@ -81,13 +81,13 @@ extension Vault {
       return
     }
     do throws(DeviceKeyError) { keys.share = try DeviceShare(row, vault: store.vault, device: device) } catch {
-      keys.deviceProblem = "\(device.backend.title): \(error.explanation)"
+      keys.deviceProblem = .of(device.backend.title, error.reason)
       return
     }
     guard let found = try keys.share?.index(row, vault: store.vault) else { return }
     if let index = keys.index, try !index.isSame(as: found) {
       // That row was made without the password. Items that its index did not find may exist all the same.
-      database.note(.damaged("vault.db: a row of table device is not the vault's"))
+      database.note(.damaged(.of(.database, .vault(.foreignDeviceRow))))
     }
     if keys.index == nil { keys.index = found }
   }
@@ -129,7 +129,7 @@ extension Vault {
     do throws(DeviceKeyError) {
       _ = try service()
       keys.deviceProblem = nil
-    } catch { keys.deviceProblem = Vault.told(error, of: .host).explanation }
+    } catch { keys.deviceProblem = Vault.told(error, of: .host).reason }
   }
 
   private func openMissingDevice() throws(VaultError) {
@@ -166,12 +166,14 @@ extension Vault {
     guard keys.share == nil, let device, let index = keys.index, let store = database.store, !isDamaged else { return }
     let known = try store.devices()
     guard !known.contains(where: { $0.identity == device.identity }) else { return }
-    guard let last = ([0] + known.map(\.id)).max(), last < .max else { throw .damaged("vault.db: a number is damaged") }
+    guard let last = ([0] + known.map(\.id)).max(), last < .max else {
+      throw .damaged(.of(.database, .vault(.numberDamaged)))
+    }
     let (share, row): (DeviceShare, DeviceRow)
     do throws(VaultError) {
       (share, row) = try DeviceShare.make(id: last + 1, vault: store.vault, device: device, index: index)
     } catch {
-      if case .unavailable(let text) = error { keys.deviceProblem = text }
+      if case .unavailable(let reason) = error { keys.deviceProblem = reason }
       throw error
     }
     if device.backend != .file { try mark(folder, ServiceMark(machine: machine)) }
@@ -198,7 +200,7 @@ extension Vault {
 
   private func mark(_ folder: borrowing Folder, _ mark: ServiceMark) throws(VaultError) {
     do throws(PosixError) { try mark.write(in: folder) } catch {
-      throw error.code == ENOSPC ? .diskFull : .unavailable("\(ServiceMark.name): \(error.description)")
+      throw error.code == ENOSPC ? .diskFull : .unavailable(.of(.serviceMark, .verbatim(error.description)))
     }
   }
 
@@ -218,10 +220,10 @@ extension Vault {
       next = try share.moved(row, to: served, vault: store.vault)
       // A wrapping that cannot be unwrapped must not become the only copy.
       let again = try DeviceShare(next, vault: store.vault, device: served)
-      guard again.isSame(as: share) else { throw .unavailable("it returned another secret than it was given") }
+      guard again.isSame(as: share) else { throw .unavailable(.device(.otherSecret)) }
       try markMoved(row, folder)
     } catch {
-      keys.deviceProblem = "\(DeviceKeyBackend.host.title): \(error.explanation)"
+      keys.deviceProblem = .of(DeviceKeyBackend.host.title, error.reason)
       isUnsettled = true
       return
     }
@@ -233,7 +235,7 @@ extension Vault {
 
   private func markMoved(_ row: DeviceRow, _ folder: borrowing Folder) throws(DeviceKeyError) {
     do throws(PosixError) { try ServiceMark(machine: machine, replaced: row.identity).write(in: folder) } catch {
-      throw .unavailable("\(ServiceMark.name): \(error.description)")
+      throw .unavailable(.of(.serviceMark, .verbatim(error.description)))
     }
   }
 

@@ -77,13 +77,13 @@ extension Vault {
 
   /// - Returns: whether it is to be tried again.
   @discardableResult private func noteFailed(_ error: any Error) -> Bool {
-    guard let error = error as? DeviceKeyError, case .unavailable(let text) = error else { return false }
+    guard let error = error as? DeviceKeyError, case .unavailable(let reason) = error else { return false }
     if error == .brokenOff {
       notesBrokenOff += 1
       if notesBrokenOff < Vault.noteTries { return true }
     }
     noteProblem =
-      "\(DeviceKeyBackend.host.title): \(text); so it is not known whether an older copy of the vault was put back"
+      .both(.of(DeviceKeyBackend.host.title, reason), .device(.generationUnknown))
     return true
   }
 

@@ -1,6 +1,7 @@
 import Glibc
 import LatchkeyKeybag
 import LatchkeyPosix
+import LatchkeyReasons
 import LatchkeySQLite
 import LatchkeySodium
 
@@ -38,7 +39,7 @@ extension Vault {
   func noteRemedy(_ session: borrowing Key) {
     guard let generation = remedy(session, []) else { return }
     healingProblem =
-      "vault.db: the next unlock with the password makes it again from generation \(generation.number)"
+      .of(.database, .nextUnlockHeals(from: generation.number))
   }
 
   /// The newest generation that opens with these keys, where the database needs one.
@@ -59,9 +60,8 @@ extension Vault {
       if lstat(path + "/" + KeybagFile.database + suffix, &information) == 0 { sizes.append(Int(information.st_size)) }
     }
     guard sizes.contains(where: { $0 > Vault.sizeLimit }) else { return false }
-    healingProblem =
-      "vault.db: it or a generation has more than \(Vault.sizeLimit >> 20) MiB, so it does not heal by itself; "
-      + "'man latchkey-history' says how to put a generation in its place"
+    healingProblem = .both(
+      .of(.database, .tooLargeToHeal(mebibytes: Vault.sizeLimit >> 20)), .vault(.seeManual))
     return true
   }
 
@@ -76,8 +76,7 @@ extension Vault {
     guard !isTooLarge() else { return }
     // Another daemon on the same home folder may heal it, too.
     guard let lock = try? KeybagFile.lock(folder, deadline: Vault.lockTime) else {
-      healingProblem =
-        "vault.db: it cannot be healed now, as another process has keybag.lock; the next unlock tries again"
+      healingProblem = .both(.of(.database, .vault(.lockIsHeld)), .vault(.nextUnlockTries))
       return
     }
     defer { extendLifetime(lock) }
@@ -109,7 +108,7 @@ extension Vault {
           // The damage is still there: nothing is written into the database until the walk has found it again.
           if let damage { database.note(.damaged(damage)) }
           if error.isOfContent { failedGenerations = generations }
-          healingProblem = "vault.db: it cannot be healed: \(error.explanation)"
+          healingProblem = .of(.database, .because(.vault(.cannotHeal), error.reason))
         }
       }
       Vault.removeDrafts(folder)
@@ -139,7 +138,7 @@ extension Vault {
     for step in salvage == nil ? [2] : [0, 1, 2] where draft == nil {
       Vault.removeDraft(folder)
       do throws(PosixError) { try folder.copy(sound, to: Vault.draftName) } catch {
-        throw VaultError(error, "vault.db")
+        throw VaultError(error, .database)
       }
       merge = nil
       if step < 2, let salvage {
@@ -155,9 +154,9 @@ extension Vault {
         try HealingMerge.leaveGaps(in: try Store(path: path + "/" + Vault.draftName, vault: base.vault))
       }
       draft = try unlockedDraft(tiers, former)
-      if draft == nil, step == 2 { throw .unavailable("the generation does not open") }
+      if draft == nil, step == 2 { throw .unavailable(.vault(.generationDoesNotOpen)) }
     }
-    guard let draft else { throw .unavailable("the generation does not open") }
+    guard let draft else { throw .unavailable(.vault(.generationDoesNotOpen)) }
     if let merge { try draft.check(merge, against: base, &healing) } else { healing.isCounted = false }
     try draft.catchUp(tiers.session)
     try draft.close()
@@ -165,9 +164,9 @@ extension Vault {
     healing.aside = folder.contains(KeybagFile.database) ? path + "/" + exchange.aside : nil
     do throws(VaultError) {
       do throws(PosixError) { try exchange.publish(Vault.draftName, folder) } catch {
-        throw VaultError(error, "vault.db")
+        throw VaultError(error, .database)
       }
-      guard isSound(exchange.healed, folder) else { throw .unavailable("vault.db: the copy cannot be read again") }
+      guard isSound(exchange.healed, folder) else { throw .unavailable(.of(.database, .vault(.copyUnreadable))) }
     } catch {
       exchange.withdraw(folder)
       throw error
@@ -175,10 +174,10 @@ extension Vault {
     do throws(PosixError) { try exchange.run(folder) } catch {
       guard !exchange.hasBegun(folder) else {
         isHealingUnfinished = true
-        throw Vault.unfinished(error.description)
+        throw Vault.unfinished(.verbatim(error.description))
       }
       exchange.withdraw(folder)
-      throw VaultError(error, "vault.db")
+      throw VaultError(error, .database)
     }
   }
 
@@ -216,7 +215,7 @@ extension Vault {
 
   /// In the draft: looks at all of it, and leaves one file with everything in its place.
   private func close() throws(VaultError) {
-    guard try database.ready().isWhole else { throw .damaged("vault.db: the copy is damaged") }
+    guard try database.ready().isWhole else { throw .damaged(.of(.database, .vault(.copyDamaged))) }
     try database.ready().emptyLog()
     try database.ready().database.trust()
     forget()
@@ -275,9 +274,9 @@ extension Vault {
       var lock: FileDescriptor?
       do throws(PosixError) { lock = try KeybagFile.lock(folder, deadline: deadline) } catch {
         // A process that has it is at work on them.
-        if error.code == EWOULDBLOCK { return Vault.unfinished("another process writes the vault's files") }
+        if error.code == EWOULDBLOCK { return Vault.unfinished(.vault(.otherWriter)) }
         // A draft alone changes nothing.
-        return candidates.isEmpty ? nil : Vault.unfinished("keybag.lock: \(error.description)")
+        return candidates.isEmpty ? nil : Vault.unfinished(.of(.keybagLock, .verbatim(error.description)))
       }
       defer { extendLifetime(lock) }
       if hasDrafts { Vault.removeDrafts(folder) }
@@ -311,13 +310,13 @@ extension Vault {
       (self.healing, healingProblem) = (healing, nil)
       delegate?.wasHealed(healing)
       return nil
-    } catch { return Vault.unfinished(error.description) }
+    } catch { return Vault.unfinished(.verbatim(error.description)) }
   }
 
-  /// Why a healed database is not in its place, for a person.
-  private static func unfinished(_ reason: String) -> VaultError {
+  /// Why a healed database is not in its place.
+  private static func unfinished(_ reason: Reason) -> VaultError {
     .unavailable(
-      "vault.db: the healed database cannot take its place: \(reason); run 'latchkey unlock' to try again")
+      .both(.of(.database, .because(.vault(.healedNotInPlace), reason)), .vault(.unlockToTryAgain)))
   }
 
   /// The state of `vault.db` before anything is opened.
@@ -344,10 +343,10 @@ extension Vault {
       _ = try header.withUnsafeMutableBufferPointer { buffer throws(PosixError) in
         try folder.read(name, into: UnsafeMutableRawBufferPointer(buffer))
       }
-    } catch { return .unknown(VaultError(error, "vault.db")) }
+    } catch { return .unknown(VaultError(error, .database)) }
     let keybag: Keybag
     do throws(KeybagError) { keybag = try KeybagFile.load(from: folder) } catch {
-      return .unknown(.damaged("keybag: \(error.explanation)"))
+      return .unknown(.damaged(.of(.keybag, error.reason)))
     }
     do throws(VaultError) {
       try Store.checkHeader(header)

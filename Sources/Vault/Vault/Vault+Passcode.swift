@@ -14,11 +14,11 @@ extension Vault {
   public func destroyPasscodeItems() throws(VaultError) {
     let folder: Folder
     do throws(KeybagError) { folder = try KeybagFile.folder(home: home, owner: owner) } catch {
-      throw .unavailable("the vault's folder: \(error.explanation)")
+      throw .unavailable(.of(.folder, error.reason))
     }
     for device in try devicesOfPasscodeItems(folder) {
       do throws(DeviceKeyError) { try device.eraseErasable(in: folder) } catch {
-        throw .unavailable("\(device.backend.title): \(error.explanation)")
+        throw .unavailable(.of(device.backend.title, error.reason))
       }
     }
     forgetErasable()
@@ -46,14 +46,14 @@ extension Vault {
     // Only the database tells which of them it is.
     var devices: [any DeviceKey] = []
     do throws(DeviceKeyError) { if let served = try service() { devices.append(served) } } catch {
-      throw .unavailable("\(DeviceKeyBackend.host.title): \(error.explanation)")
+      throw .unavailable(.of(DeviceKeyBackend.host.title, error.reason))
     }
     guard folder.contains(FileDeviceKey.name) else { return devices }
     do throws(DeviceKeyError) {
       devices.append(try FileDeviceKey(folder: folder, machine: machine, mayCreate: false))
     } catch {
       // A file that somebody laid there is not to save what depends on the service.
-      if devices.isEmpty { throw .unavailable("\(FileDeviceKey.name): \(error.explanation)") }
+      if devices.isEmpty { throw .unavailable(.of(.deviceFile, error.reason)) }
     }
     return devices
   }
@@ -102,7 +102,7 @@ extension Vault {
       guard let row = try database.ready().devices().first(where: { $0.id == share.row }) else { return }
       let present: DeviceShare
       do throws(DeviceKeyError) { present = try DeviceShare(row, vault: vault, device: device) } catch {
-        throw .unavailable("\(device.backend.title): \(error.explanation)")
+        throw .unavailable(.of(device.backend.title, error.reason))
       }
       if present.isErased { forgetErasable() }
     }

@@ -62,7 +62,7 @@ extension Vault {
 
   /// The first collection is the login's: programs that nobody looks at keep their secrets there.
   private func protectable(_ id: Int64) throws(VaultError) -> OpenCollection {
-    guard id != 1 else { throw .unavailable("the login unlocks the login collection, so it has no passphrase") }
+    guard id != 1 else { throw .unavailable(.vault(.loginHasNone)) }
     let collection = try collection(id)
     guard !collection.isLockedByItself, collection.unlocked != nil else { throw .isLocked }
     return collection

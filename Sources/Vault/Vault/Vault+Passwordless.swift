@@ -1,5 +1,6 @@
 import LatchkeyKeybag
 import LatchkeyPosix
+import LatchkeyReasons
 import LatchkeySodium
 
 /// A login without a password: its vault depends on the device key alone, which opens it without anybody.
@@ -20,14 +21,14 @@ extension Vault {
       let opened = try openBySecret(secret, liftingLocksOf: lockedExplicitly)
       passwordlessProblem = nil
       // The vault is unlocked. If the protector could not follow, the key that it depends on stays.
-      do throws(VaultError) { try follow(opened) } catch { passwordlessProblem = error.explanation }
+      do throws(VaultError) { try follow(opened) } catch { passwordlessProblem = error.reason }
       if let folder = try? KeybagFile.folder(home: home, owner: owner) {
         KeybagFile.keepCopy(of: opened.keybag, in: folder, deadline: 0)
         confirm(opened, in: folder)
       }
     } catch {
       // A failure leaves the keys in memory in most cases.
-      if !isUnlocked { passwordlessProblem = error.explanation }
+      if !isUnlocked { passwordlessProblem = error.reason }
       throw error
     }
   }
@@ -38,14 +39,14 @@ extension Vault {
     guard let keybag else { throw database.problem ?? .notCreated }
     let opened: Keybag.Opened
     do throws(KeybagError) { opened = try keybag.open(deviceSecret: secret.key) } catch {
-      throw .unavailable("keybag: \(error.explanation)")
+      throw .unavailable(.of(.keybag, error.reason))
     }
     do {
       let tiers = try opened.tiers()
       try unlock(
         tiers, former: try opened.formerTiers(), opening: .everything, liftingLocks: true, of: lockedExplicitly,
         mayCreate: false)
-    } catch let error as VaultError { throw error } catch { throw .unavailable("keybag: it does not open") }
+    } catch let error as VaultError { throw error } catch { throw .unavailable(.of(.keybag, .keybag(.doesNotOpen))) }
     return opened
   }
 
@@ -68,14 +69,14 @@ extension Vault {
       let folder = try KeybagFile.folder(home: home, owner: owner)
       let moved = try opened.removingPassword(next, isAwaitingDatabase: KeybagFile.awaitsDatabase(in: folder))
       try KeybagFile.replace(opened.keybag, with: moved, in: folder)
-    } catch { throw .unavailable("keybag: \(error.explanation)") }
+    } catch { throw .unavailable(.of(.keybag, error.reason)) }
     refresh()
   }
 
   /// The secret of the keybag's protector, which the device key unwraps.
   public func presentDeviceSecret() throws(VaultError) -> DeviceSecret {
     guard let keybag, let protector = keybag.deviceProtector, let wrapping = protector.deviceWrapping else {
-      throw .unavailable("the vault has a password")
+      throw .unavailable(.vault(.hasPassword))
     }
     let device = try deviceKey(wrapping.identity)
     do throws(DeviceKeyError) {
@@ -83,7 +84,7 @@ extension Vault {
         protector: protector.id, wrapping: wrapping,
         key: try device.unwrap(
           wrapping.wrapped, .bound, context: DeviceSecret.context(vault: keybag.vault, protector: protector.id)))
-    } catch { throw .unavailable("\(device.backend.title): \(error.explanation)") }
+    } catch { throw .unavailable(.of(device.backend.title, error.reason)) }
   }
 
   /// A new secret for the protector of that name, which this machine's device key has wrapped. There need not be a vault.
@@ -91,18 +92,18 @@ extension Vault {
     if device == nil {
       let folder: Folder
       do throws(KeybagError) { folder = try KeybagFile.folder(home: home, owner: owner) } catch {
-        throw .unavailable("the vault's folder: \(error.explanation)")
+        throw .unavailable(.of(.folder, error.reason))
       }
       try openDevice(folder, mayCreate: database.store == nil)
     }
-    guard let device else { throw .unavailable(keys.deviceProblem ?? "there is no device key") }
-    let key = try VaultError.sodium("a new key") { () throws(SodiumError) in try Key.random() }
+    guard let device else { throw .unavailable(keys.deviceProblem ?? .device(.noKey)) }
+    let key = try VaultError.sodium(.subject(.deviceKey)) { () throws(SodiumError) in try Key.random() }
     let wrapped: [UInt8]
     do throws(DeviceKeyError) {
       wrapped = try device.wrap(key, .bound, context: DeviceSecret.context(vault: vault, protector: protector))
-    } catch { throw .unavailable("\(device.backend.title): \(error.explanation)") }
+    } catch { throw .unavailable(.of(device.backend.title, error.reason)) }
     guard let wrapping = DeviceSecret.Wrapping(identity: device.identity, wrapped: wrapped) else {
-      throw .unavailable("\(device.backend.title): it returned an unknown kind of wrapped key")
+      throw .unavailable(.of(device.backend.title, .device(.unknownKind)))
     }
     return DeviceSecret(protector: protector, wrapping: wrapping, key: key)
   }
@@ -110,10 +111,10 @@ extension Vault {
   /// The device key of that identity, wherever it is: while it moves, protector and database may name different ones.
   private func deviceKey(_ identity: [UInt8]) throws(VaultError) -> any DeviceKey {
     if let device, device.identity == identity { return device }
-    var problem = "keybag: only the device key of another machine opens it, or its recovery code"
+    var problem = Reason.of(.keybag, .keybag(.onlyOtherDevice))
     do throws(DeviceKeyError) {
       if let served = try service(), served.identity == identity { return served }
-    } catch { problem = "\(DeviceKeyBackend.host.title): \(error.explanation)" }
+    } catch { problem = .of(DeviceKeyBackend.host.title, error.reason) }
     do {
       let folder = try KeybagFile.folder(home: home, owner: owner)
       if folder.contains(FileDeviceKey.name) {

@@ -32,7 +32,7 @@ extension Vault {
       try SealedIndex(
         opening: row.indexKey, key: try session.derive(.indexWrap, [store.vault]), vault: store.vault)
     }
-    return try VaultError.sodium("the index key") { () throws(SodiumError) in
+    return try VaultError.sodium(.vault(.indexKey)) { () throws(SodiumError) in
       do throws(SodiumError) { return (try open(tier), keybag?.epoch.number ?? 1) } catch {
         guard error == .decryptionFailed else { throw error }
       }
@@ -57,7 +57,7 @@ extension Vault {
   public func checkMayRotate() throws(VaultError) {
     _ = try database.writable()
     guard keys.chains.unlocked != nil else { throw .isLocked }
-    guard isVerified else { throw .unavailable("the vault is still being checked; try again in a moment") }
+    guard isVerified else { throw .unavailable(.vault(.stillChecked)) }
   }
 
   /// Gives new class keys to every unlocked collection whose own are older than the newest tier keys. When this returns, all

@@ -1,6 +1,7 @@
 import Glibc
 import LatchkeyKeybag
 import LatchkeyPosix
+import LatchkeyReasons
 import LatchkeySodium
 
 /// One user's vault: the files, and the keys that are in memory now.
@@ -47,7 +48,7 @@ public final class Vault {
   /// Whether keys came since ``forgetOlderFiles()``.
   var wasUnlocked = false
   /// Why the database could not be healed.
-  var healingProblem: String?
+  var healingProblem: Reason?
   /// Whether a healed database waits for its place, so that `vault.db` is not opened.
   var isHealingUnfinished = false
   /// The generations that there were when it could not be healed.
@@ -57,13 +58,13 @@ public final class Vault {
   public private(set) var keybag: Keybag? {
     didSet { keys.loginHasPassword = !isPasswordless }
   }
-  private(set) var keybagProblem: String?
+  private(set) var keybagProblem: Reason?
   /// Whether an unlock left something out because the device key or the disk could not be used: ``meetDevice()`` does it.
   var isUnsettled = false
   /// Why a vault without a password does not open; the line names the file.
-  var passwordlessProblem: String?
+  var passwordlessProblem: Reason?
   /// Why it is not known whether the files are older copies.
-  var noteProblem: String?
+  var noteProblem: Reason?
   /// How often that was broken off for other work since keys came.
   var notesBrokenOff = 0
   /// The key that seals the database's generation, while the note of the generations waits; nil if none waits.
@@ -144,17 +145,17 @@ public final class Vault {
   /// The folder of the vault.
   public var path: String { KeybagFile.folderPath(home: home) }
 
-  /// The problems of the vault's files, for a person; each line names the file.
-  public var problems: [String] {
-    var lines: [String] = []
-    if let keybagProblem { lines.append("keybag: \(keybagProblem)") }
+  /// The problems of the vault's files, each of which names the file.
+  public var problems: [Reason] {
+    var lines: [Reason] = []
+    if let keybagProblem { lines.append(.of(.keybag, keybagProblem)) }
     if let passwordlessProblem { lines.append(passwordlessProblem) }
     if let problem = keys.deviceProblem { lines.append(problem) }
     if let noteProblem { lines.append(noteProblem) }
     if let healingProblem { lines.append(healingProblem) }
-    if let problem = database.problem, problem != .notCreated { lines.append(problem.explanation) }
+    if let problem = database.problem, problem != .notCreated { lines.append(problem.reason) }
     if let damage = database.damage { lines.append(damage) }
-    if let absence = database.absence { lines.append(absence.explanation) }
+    if let absence = database.absence { lines.append(absence.reason) }
     // A keybag that cannot be read is why there is no store, too.
     return lines.enumerated().filter { !lines[..<$0.offset].contains($0.element) }.map(\.element)
   }
@@ -176,8 +177,8 @@ public final class Vault {
     let folder: Folder
     do { folder = try KeybagFile.folder(home: home, owner: owner) } catch {
       keybag = nil
-      keybagProblem = error == .missing ? nil : error.explanation
-      database.problem = error == .missing ? .notCreated : .unavailable("the vault's folder: \(error.explanation)")
+      keybagProblem = error == .missing ? nil : error.reason
+      database.problem = error == .missing ? .notCreated : .unavailable(.of(.folder, error.reason))
       return
     }
     let loaded = readKeybag(folder)
@@ -193,22 +194,22 @@ public final class Vault {
       // The author of that file does not have this session's keys, so the session stays with the keybag that its keys came
       // with.
       guard found.hasKeys(of: heldEpochs) else {
-        keybagProblem = "its keys are not those of this session: put the right file back, or log out to use this one"
+        keybagProblem = .keybag(.otherKeys)
         return
       }
       keybag = found
       keybagProblem = nil
     } catch {
       keybag = nil
-      keybagProblem = error == .missing && !hasDatabase ? nil : error.explanation
+      keybagProblem = error == .missing && !hasDatabase ? nil : error.reason
       if database.store == nil {
-        database.problem = error == .missing && !hasDatabase ? .notCreated : .damaged("keybag: \(error.explanation)")
+        database.problem = error == .missing && !hasDatabase ? .notCreated : .damaged(.of(.keybag, error.reason))
       }
       return
     }
     if let store = database.store, keybag?.vault != store.vault {
       keybag = nil
-      keybagProblem = "it belongs to another vault than the database that is open"
+      keybagProblem = .keybag(.otherDatabase)
     }
     guard database.store == nil, let keybag else { return }
     if let unfinished {
@@ -218,7 +219,7 @@ public final class Vault {
     guard hasDatabase else {
       // Between creation and the first unlock there is no database yet; later, a missing one is a loss.
       let isNew = keybag.awaitsDatabase && history.generations.isEmpty
-      database.problem = isNew ? .notCreated : .unavailable("vault.db: the file is missing")
+      database.problem = isNew ? .notCreated : .unavailable(.of(.database, .vault(.fileMissing)))
       return
     }
     openDatabase(folder)
@@ -232,7 +233,7 @@ public final class Vault {
         _ = try header.withUnsafeMutableBufferPointer { buffer throws(PosixError) in
           try folder.read(databaseName, into: UnsafeMutableRawBufferPointer(buffer))
         }
-      } catch { throw VaultError.unavailable("vault.db: \(error.description)") }
+      } catch { throw VaultError.unavailable(.of(.database, .verbatim(error.description))) }
       try Store.checkHeader(header)
       let store = try Store(path: path + "/" + databaseName, vault: keybag.vault)
       try adopt(store, folder: folder)
@@ -241,7 +242,7 @@ public final class Vault {
       database.problem = error
       // SQLite's words, "disk I/O error", are those of a broken disk. It needs a file beside the database even to read.
       if case .unavailable = error, folder.isReadOnly {
-        database.problem = .unavailable("vault.db: it is on a read-only file system")
+        database.problem = .unavailable(.of(.database, .vault(.readOnly)))
       }
       abandon()
     } catch {}
@@ -261,7 +262,7 @@ public final class Vault {
     let rows = try store.collections()
     let classes = try store.classKeys()
     guard Set(classes.map(\.collection)).isSubset(of: rows.map(\.id)) else {
-      throw .damaged("vault.db: a class key belongs to no collection")
+      throw .damaged(.of(.database, .vault(.classKeyAlone)))
     }
     for row in rows {
       let collection = try OpenCollection(row, classes: classes.filter { $0.collection == row.id })
@@ -343,7 +344,7 @@ public final class Vault {
     }
     do throws(VaultError) { _ = try openIndex(tiers.session, former, store) } catch {
       if canHeal(tiers, former) { return }
-      if case .damaged = error { throw .unavailable("keybag and vault.db do not belong together") }
+      if case .damaged = error { throw .unavailable(.vault(.notTogether)) }
       throw error
     }
   }
@@ -414,7 +415,7 @@ public final class Vault {
     epoch = keybag?.epoch.number ?? 1
     if let index = keys.index, try !index.isSame(as: genuine) {
       // That row was made without the password. Items that its index did not find may exist all the same.
-      database.note(.damaged("vault.db: a row of table device is not the vault's"))
+      database.note(.damaged(.of(.database, .vault(.foreignDeviceRow))))
     }
     keys.index = genuine
     nameCollections()

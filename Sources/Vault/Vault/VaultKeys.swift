@@ -1,4 +1,5 @@
 import LatchkeyKeybag
+import LatchkeyReasons
 
 /// The keys that are in memory now: of collections and their classes, of the index, and this device's share.
 final class VaultKeys {
@@ -12,7 +13,7 @@ final class VaultKeys {
   /// Finds items; there before the first login where the device has a share.
   var index: AttributeIndex?
   /// The problem with the device key; the line names its cause.
-  var deviceProblem: String?
+  var deviceProblem: Reason?
   /// The explicit locks of objects whose keys stay in memory.
   var ownLocks = OwnLocks()
   /// Collections that were deleted and are to come back.
@@ -24,13 +25,13 @@ final class VaultKeys {
   var isUnlocked: Bool { chains.unlocked != nil && chains.session != nil }
 
   /// The problem where the device key can be used, but the vault has no share for it.
-  static let strangeDevice = "the device key: the vault does not know this machine's key"
+  static let strangeDevice = Reason.of(.deviceKey, .device(.unknownKey))
 
   /// The index, or why nothing can be found by it.
   func readyIndex() throws(VaultError) -> AttributeIndex {
     guard let index else {
       throw .unavailable(
-        "\(deviceProblem ?? VaultKeys.strangeDevice); no item can be found until the vault is unlocked")
+        .both(deviceProblem ?? VaultKeys.strangeDevice, .vault(.nothingFound)))
     }
     return index
   }
