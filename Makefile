@@ -12,6 +12,7 @@ LIBEXECDIR ?= $(PREFIX)/libexec
 PAMDIR     ?= $(LIBDIR)/security
 UNITDIR    ?= $(PREFIX)/lib/systemd/user
 SYSTEMDIR  ?= $(PREFIX)/lib/systemd/system
+ENVDIR     ?= $(PREFIX)/lib/environment.d
 MANDIR     ?= $(PREFIX)/share/man
 DOCDIR     ?= $(PREFIX)/share/doc/latchkey
 # The programs look here, whatever this says: share/locale above the folder that they are in.
@@ -74,7 +75,7 @@ ROOT_PACKAGES    := $(sort $(CHECK_PACKAGES) $(SESSION_PACKAGES) $(DESKTOP_PACKA
 LANGUAGES  := $(shell cat po/LINGUAS)
 CATALOGUES := $(LANGUAGES:%=.build/locale/%/LC_MESSAGES/latchkey.mo)
 
-PROGRAMS := latchkeyd latchkey-derive latchkey-prompt latchkey-deviced latchkey
+PROGRAMS := latchkeyd latchkey-derive latchkey-prompt latchkey-deviced latchkey-kwallet latchkey-ssh-agent latchkey
 .PHONY: help deps ready root-packages build module deb reproducible release install uninstall translations run check test test-all bench table fuzz-build beside docs pictures lint clean
 .DEFAULT_GOAL := help
 
@@ -188,11 +189,16 @@ MANUAL = man$(subst .,,$(suffix $(1)))/$(notdir $(1))
 
 # What users and administrators read, in the folders by which the pages link to each other. A page links to no other file of the
 # sources: it would lead nowhere where it is installed.
-DOCUMENTS := SECURITY.md pam/README.md $(sort $(wildcard docs/user/*.md docs/pictures/*.png)) docs/pictures/day.svg
+DOCUMENTS := SECURITY.md pam/README.md $(sort $(wildcard docs/user/*.md docs/security/*.md docs/pictures/*.png)) \
+  docs/pictures/day.svg
 
 # Everything that `install` lays and `uninstall` takes away again.
 INSTALLED = $(PREFIX)/bin/latchkey $(LIBEXECDIR)/latchkeyd $(LIBEXECDIR)/latchkey-derive \
-  $(LIBEXECDIR)/latchkey-prompt $(LIBEXECDIR)/latchkey-deviced $(PAMDIR)/pam_latchkey.so \
+  $(LIBEXECDIR)/latchkey-prompt $(LIBEXECDIR)/latchkey-deviced $(LIBEXECDIR)/latchkey-kwallet \
+  $(LIBEXECDIR)/latchkey-ssh-agent \
+  $(PAMDIR)/pam_latchkey.so $(ENVDIR)/60-latchkey-ssh-agent.conf \
+  $(UNITDIR)/latchkey-ssh-agent.socket $(UNITDIR)/latchkey-ssh-agent.service \
+  $(UNITDIR)/sockets.target.wants/latchkey-ssh-agent.socket \
   $(PREFIX)/share/dbus-1/services/org.freedesktop.secrets.latchkey.service \
   $(PREFIX)/share/dbus-1/services/org.freedesktop.impl.portal.desktop.latchkey.service \
   $(PREFIX)/share/xdg-desktop-portal/portals/latchkey.portal \
@@ -213,7 +219,7 @@ install: $(PROGRAMS:%=$(BUILT)/%) $(PAM_MODULE) $(CATALOGUES) ## lay the files u
 	install -d $(sort $(dir $(INSTALLED:%=$(DESTDIR)%)))
 	install -m 755 $(STRIP) $(BUILT)/latchkey $(DESTDIR)$(PREFIX)/bin/
 	install -m 755 $(STRIP) $(BUILT)/latchkeyd $(BUILT)/latchkey-derive $(BUILT)/latchkey-prompt \
-	  $(BUILT)/latchkey-deviced $(DESTDIR)$(LIBEXECDIR)/
+	  $(BUILT)/latchkey-deviced $(BUILT)/latchkey-kwallet $(BUILT)/latchkey-ssh-agent $(DESTDIR)$(LIBEXECDIR)/
 	install -m 644 $(STRIP) $(PAM_MODULE) $(DESTDIR)$(PAMDIR)/pam_latchkey.so
 	$(FILL) dbus/org.freedesktop.secrets.latchkey.service.in \
 	  >$(DESTDIR)$(PREFIX)/share/dbus-1/services/org.freedesktop.secrets.latchkey.service
@@ -228,6 +234,10 @@ install: $(PROGRAMS:%=$(BUILT)/%) $(PAM_MODULE) $(CATALOGUES) ## lay the files u
 	$(FILL) dbus/latchkey-prompt@.service.in >$(DESTDIR)$(UNITDIR)/latchkey-prompt@.service
 	install -m 644 dbus/latchkey-first-unlock.target $(DESTDIR)$(UNITDIR)/
 	ln -sfn ../latchkeyd.socket $(DESTDIR)$(UNITDIR)/sockets.target.wants/latchkeyd.socket
+	$(FILL) dbus/latchkey-ssh-agent.service.in >$(DESTDIR)$(UNITDIR)/latchkey-ssh-agent.service
+	install -m 644 dbus/latchkey-ssh-agent.socket $(DESTDIR)$(UNITDIR)/
+	ln -sfn ../latchkey-ssh-agent.socket $(DESTDIR)$(UNITDIR)/sockets.target.wants/latchkey-ssh-agent.socket
+	install -m 644 dbus/60-latchkey-ssh-agent.conf $(DESTDIR)$(ENVDIR)/
 	$(FILL) dbus/latchkey-deviced.service.in >$(DESTDIR)$(SYSTEMDIR)/latchkey-deviced.service
 	install -m 644 dbus/latchkey-deviced.socket $(DESTDIR)$(SYSTEMDIR)/
 	ln -sfn ../latchkey-deviced.socket $(DESTDIR)$(SYSTEMDIR)/sockets.target.wants/latchkey-deviced.socket
@@ -253,9 +263,9 @@ uninstall: ## remove just what `make install` laid
 	  systemctl stop latchkey-deviced.socket latchkey-deviced.service
 	rm -f $(INSTALLED:%=$(DESTDIR)%)
 	-rmdir $(DESTDIR)$(SYSTEMDIR)/sockets.target.wants 2>/dev/null
-	-rmdir $(DESTDIR)$(UNITDIR)/sockets.target.wants $(DESTDIR)$(PREFIX)/share/latchkey 2>/dev/null
+	-rmdir $(DESTDIR)$(UNITDIR)/sockets.target.wants $(DESTDIR)$(PREFIX)/share/latchkey $(DESTDIR)$(ENVDIR) 2>/dev/null
 	-rmdir $(DESTDIR)$(PREFIX)/share/dbus-1/interfaces 2>/dev/null
-	-cd $(DESTDIR)$(DOCDIR) 2>/dev/null && rmdir -p docs/user docs/pictures pam 2>/dev/null; rmdir $(DESTDIR)$(DOCDIR) 2>/dev/null
+	-cd $(DESTDIR)$(DOCDIR) 2>/dev/null && rmdir -p docs/user docs/security docs/pictures pam 2>/dev/null; rmdir $(DESTDIR)$(DOCDIR) 2>/dev/null
 	-cd $(DESTDIR)$(PREFIX)/share 2>/dev/null && rmdir -p xdg-desktop-portal/portals 2>/dev/null
 
 run: ## a throwaway session with its own vault, and a tour of it
@@ -268,9 +278,10 @@ check: ## formatting, unit tests, the PAM module, documents: while you work; min
 	$(MAKE) lint module
 	Tests/run check
 
-# The tests' root is made beside the build: one waits for the network, the other for the processor.
+# The tests' root is made beside the build: one waits for the network, the other for the processor. The unit tests are built
+# before anything runs: beside other tests that takes three times as long.
 ready: deps
-	@Tests/Session/testroot --make & root=$$!; $(MAKE) build && wait $$root
+	@Tests/Session/testroot --make & root=$$!; $(MAKE) build && swift build $(SWIFTFLAGS) --build-tests && wait $$root
 
 test: ready ## each promise once, and a booted system (as root): before you hand in a change
 	Tests/run gate

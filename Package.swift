@@ -169,6 +169,8 @@ let package = Package(
     module(
       "DeviceService", on: .wire,
       ["LatchkeyBytes", "LatchkeyKeybag", "LatchkeyPosix", "LatchkeyReasons", "LatchkeySodium"]),
+    // The agent protocol of ssh, and its keys.
+    module("SSHProtocol", on: .wire, ["LatchkeyGcrypt", "LatchkeySodium"]),
     // A client's way to the vault, as every program has it.
     module("SecretClient", on: .wire, ["LatchkeyGcrypt", "LatchkeySodium", "LatchkeySystemd"]),
 
@@ -196,6 +198,12 @@ let package = Package(
       [
         "LatchkeyControl", "LatchkeyGcrypt", "LatchkeyGettext", "LatchkeyKeybag", "LatchkeyPAMClient", "LatchkeyPosix",
         "LatchkeySodium", "LatchkeySystemd", "LatchkeyText",
+      ]),
+    module(
+      "SSHAgent", on: .desktop,
+      [
+        "LatchkeyGcrypt", "LatchkeyGettext", "LatchkeyPosix", "LatchkeyPrompters", "LatchkeyPrompts",
+        "LatchkeySSHProtocol", "LatchkeySecretClient", "LatchkeySodium", "LatchkeySystemd",
       ]),
     module(
       "SecretService", on: .desktop,
@@ -266,8 +274,8 @@ let package = Package(
         "LatchkeyDeviceService", "LatchkeyDoctor", "LatchkeyForeignKeyrings", "LatchkeyGcrypt", "LatchkeyGettext",
         "LatchkeyHistoryControl",
         "LatchkeyItemProtection", "LatchkeyKeybag", "LatchkeyPAMClient",
-        "LatchkeyPosix", "LatchkeyProviderSwitch", "LatchkeyReasons", "LatchkeySecretClient", "LatchkeySodium",
-        "LatchkeySystemd", "LatchkeyText",
+        "LatchkeyPosix", "LatchkeyProviderSwitch", "LatchkeyReasons", "LatchkeySSHProtocol", "LatchkeySecretClient",
+        "LatchkeySodium", "LatchkeySystemd", "LatchkeyText", "LatchkeyYAML",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ]),
     program(
@@ -290,6 +298,17 @@ let package = Package(
       [
         "LatchkeyDeviceService", "LatchkeyDeviceStore", "LatchkeyKeybag", "LatchkeyPosix", "LatchkeyReasons",
         "LatchkeySodium", "LatchkeySystemd",
+      ]),
+    program(
+      "latchkey-ssh-agent",
+      [
+        "LatchkeyGcrypt", "LatchkeyGettext", "LatchkeyPosix", "LatchkeySSHAgent", "LatchkeySodium", "LatchkeySystemd",
+      ]),
+    program(
+      "latchkey-kwallet",
+      [
+        "LatchkeyDoctor", "LatchkeyForeignKeyrings", "LatchkeyGcrypt", "LatchkeyGettext", "LatchkeyPosix",
+        "LatchkeySecretClient", "LatchkeySodium", "LatchkeySystemd",
       ]),
     program(
       "latchkeyd",
@@ -391,7 +410,10 @@ let package = Package(
       swiftSettings: strict),
     .testTarget(
       name: "KeychainClientTests",
-      dependencies: ["LatchkeyItemProtection", "LatchkeyKeychainClient", "LatchkeySecurity", "LatchkeySystemd"],
+      dependencies: [
+        "LatchkeyItemProtection", "LatchkeyKeychainClient", "LatchkeySecretClient", "LatchkeySecurity",
+        "LatchkeySystemd",
+      ],
       swiftSettings: strict),
     .executableTarget(
       name: "keychain-caller", dependencies: ["LatchkeyKeychainClient", "LocalAuthentication", "Security"],
@@ -405,6 +427,8 @@ let package = Package(
     .testTarget(
       name: "ForeignKeyringsTests",
       dependencies: ["LatchkeyForeignKeyrings", "LatchkeySecretClient", "LatchkeySodium"], swiftSettings: strict),
+    .testTarget(
+      name: "SSHProtocolTests", dependencies: ["LatchkeySSHProtocol", "LatchkeySodium"], swiftSettings: strict),
     .testTarget(name: "YAMLTests", dependencies: ["LatchkeyYAML"], swiftSettings: strict),
     .testTarget(
       name: "ClassRulesTests", dependencies: ["LatchkeyClassRules", "LatchkeyKeybag", "LatchkeyScratch"],
@@ -413,7 +437,7 @@ let package = Package(
       name: "PromptersTests",
       dependencies: [
         "LatchkeyControl", "LatchkeyGcrypt", "LatchkeyKeybag", "LatchkeyPAMClient", "LatchkeyPrompters",
-        "LatchkeyScratch", "LatchkeySodium", .product(name: "BigInt", package: "BigInt"),
+        "LatchkeyScratch", "LatchkeySodium", "LatchkeySystemd", .product(name: "BigInt", package: "BigInt"),
       ], swiftSettings: strict),
     .testTarget(name: "BytesTests", dependencies: ["LatchkeyBytes"], swiftSettings: strict),
     .testTarget(name: "TextTests", dependencies: ["LatchkeyText"], swiftSettings: strict),
@@ -442,7 +466,7 @@ if Context.environment["LATCHKEY_FUZZ"] != nil {
         "LatchkeyControl",
         "LatchkeyDeviceService", "LatchkeyForeignKeyrings", "LatchkeyHistoryControl",
         "LatchkeyKeybag", "LatchkeyPosix", "LatchkeyPrompters", "LatchkeyPrompts", "LatchkeySQLite",
-        "LatchkeySecretService", "LatchkeySodium", "LatchkeyVault",
+        "LatchkeySSHProtocol", "LatchkeySecretService", "LatchkeySodium", "LatchkeyVault",
       ],
       path: "Tests/Fuzz/Targets", swiftSettings: strict,
       linkerSettings: [.unsafeFlags(["-sanitize=fuzzer", "-use-ld=lld"])]),

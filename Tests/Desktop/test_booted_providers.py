@@ -29,8 +29,12 @@ def person(machine):
 
 
 def test_kwallet(person):
+    """latchkey-kwallet is installed as well, and answers KDE's programs at the end."""
     kwallet_settings(person)
-    there_and_back(person, kwallet(5), LOGINS)
+    former = kwallet(5)
+    there_and_back(person, former, LOGINS)
+    with former.running(person) as session:
+        assert "Comm=latchkey-kwalle\n" in session.run("busctl --user status org.kde.kwalletd5").stdout
 
 
 def test_keepassxc(person):

@@ -16,6 +16,12 @@ INSTALLED = {
     "usr/libexec/latchkey-derive",
     "usr/libexec/latchkey-prompt",
     "usr/libexec/latchkey-deviced",
+    "usr/libexec/latchkey-ssh-agent",
+    "usr/lib/environment.d/60-latchkey-ssh-agent.conf",
+    "usr/lib/systemd/user/latchkey-ssh-agent.socket",
+    "usr/lib/systemd/user/latchkey-ssh-agent.service",
+    "usr/lib/systemd/user/sockets.target.wants/latchkey-ssh-agent.socket",
+    "usr/libexec/latchkey-kwallet",
     f"{LIBRARIES}/security/pam_latchkey.so",
     "usr/share/dbus-1/services/org.freedesktop.secrets.latchkey.service",
     "usr/share/dbus-1/services/org.freedesktop.impl.portal.desktop.latchkey.service",
@@ -48,8 +54,8 @@ INSTALLED = {
     "usr/share/doc/latchkey/SECURITY.md",
     "usr/share/doc/latchkey/pam/README.md",
     "usr/share/doc/latchkey/docs/pictures/day.svg",
-    *(f"usr/share/doc/latchkey/{page.relative_to(REPOSITORY)}" for pages in ("docs/user/*.md", "docs/pictures/*.png")
-      for page in REPOSITORY.glob(pages)),
+    *(f"usr/share/doc/latchkey/{page.relative_to(REPOSITORY)}"
+      for pages in ("docs/user/*.md", "docs/security/*.md", "docs/pictures/*.png") for page in REPOSITORY.glob(pages)),
 }
 OF_OTHERS = {
     "usr/share/dbus-1/services/org.freedesktop.secrets.service",

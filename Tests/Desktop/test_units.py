@@ -7,7 +7,7 @@ from support.machine import eventually
 
 pytestmark = pytest.mark.second_try
 
-OURS = "latchkeyd.service latchkeyd.socket latchkey-first-unlock.target"
+OURS = "latchkeyd.service latchkeyd.socket latchkey-first-unlock.target latchkey-ssh-agent.service latchkey-ssh-agent.socket"
 
 
 def test_units_are_sound(alice):
@@ -26,6 +26,18 @@ def test_login_starts_the_daemon(alice):
     with alice.login() as session:
         assert session.run("systemctl --user is-active latchkeyd.service").stdout == "active\n"
         assert session.run("busctl --user status org.freedesktop.secrets | grep ^Comm=").stdout == "Comm=latchkeyd\n"
+
+
+def test_the_ssh_agent_is_there_from_the_login_on(alice):
+    sign = "ssh-keygen -q -Y sign -n file -f me.pub <me.pub"
+    with alice.login() as session:
+        socket = session.run("systemctl --user show-environment | sed -n 's/^SSH_AUTH_SOCK=//p'").stdout.strip()
+        assert socket == session.run("echo $XDG_RUNTIME_DIR/latchkey/ssh").stdout.strip()
+        assert session.run(f"stat -c '%a %F %U' {socket}").stdout == "600 socket alice\n"
+        session.run(f"latchkey ssh generate --ask never me >me.pub; SSH_AUTH_SOCK={socket} ssh-add -L | cmp - me.pub")
+        session.run(f"SSH_AUTH_SOCK={socket} {sign}")
+        session.run("latchkey lock")
+        assert session.run(f"SSH_AUTH_SOCK={socket} {sign}", check=False).returncode != 0
 
 
 def test_the_portals_frontend_starts_the_daemon(alice):

@@ -73,7 +73,7 @@ struct DevicePacketTests {
     #expect(isMalformed(octets(try DevicePacket.move(to: .file))))
   }
 
-  @Test("A note and its answer have the bytes of FORMAT.md", arguments: [false, true])
+  @Test("A note and its answer have the bytes of docs/developer/protocols.md", arguments: [false, true])
   func note(_ isBeginning: Bool) throws {
     let generations = VaultGenerations(keybag: 0x0807_0605_0403_0201, database: 9)
     let packet = try DevicePacket.note(generations, of: context, isBeginning: isBeginning)

@@ -129,6 +129,20 @@ extension SessionTests {
     }
   }
 
+  @Test func anotherSSHAgentBesideLatchkeys() throws {
+    var facts = Self.facts()
+    facts.agentSocket = "\(Self.runtime)/gcr/ssh"
+    let system = try Self.system()
+    #expect(Self.findings(system, facts).one("ssh-agent") == nil)
+    try system.put("/usr/lib/systemd/user/latchkey-ssh-agent.socket", "[Socket]\n")
+    let found = Self.findings(system, facts).one("ssh-agent")
+    #expect(found?.condition == .warning && found?.command == "latchkey switch --to latchkey --ssh-agent")
+    facts.agentSocket = "\(Self.runtime)/latchkey/ssh"
+    #expect(Self.findings(system, facts).one("ssh-agent")?.condition == .ok)
+    facts.agentSocket = "/tmp/ssh-forwarded/agent.1"
+    #expect(Self.findings(system, facts).one("ssh-agent") == nil)
+  }
+
   @Test func aPortalsFileThatLeadsToLatchkeyAfterItSteppedAside() throws {
     let file = "\(Self.home)/.config/xdg-desktop-portal/kde-portals.conf"
     let line = "[preferred]\ndefault=kde\norg.freedesktop.impl.portal.Secret=latchkey\n"

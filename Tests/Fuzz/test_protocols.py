@@ -29,7 +29,7 @@ ALLOWED = {SECRET + name for name in ("IsLocked", "NoSession", "NoSuchObject", "
         "AccessDenied", "NotSupported", "LimitsExceeded",
     )
 } | {DUPLICATE}  # fmt: skip
-# What there is, as a byte that changed may make one of another: FORMAT.md, "Control socket".
+# What there is, as a byte that changed may make one of another: docs/developer/protocols.md.
 OPERATIONS = {*MESSAGES.values(), OTHER_VERSION, 255}
 BASIC = "ybnqiuxtdsog"
 

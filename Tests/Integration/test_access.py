@@ -303,6 +303,7 @@ def test_the_screen_is_locked_while_it_is_asked(opened, peer):
     assert "the secret" not in person.output()
 
 
+@pytest.mark.night("prompters")
 def test_two_clients_are_asked_one_after_the_other(opened, peer):
     """Each on a terminal of its own, and each gets what its own answer opens."""
     store(opened, "first secret", "one", "k", "v", label="First")

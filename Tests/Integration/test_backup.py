@@ -173,6 +173,7 @@ def test_conflicts(unlocked):
     assert unlocked.lookup("n", "1") == "old"
 
 
+@pytest.mark.night("vault")
 def test_a_collection_with_a_passphrase(unlocked, other):
     with SecretClient(unlocked) as client:
         plain = client.open(algorithm="plain")["session"]
@@ -237,6 +238,7 @@ def test_a_cost_that_is_too_much_for_this_machine(unlocked):
                                           or "not the backup's passphrase" in done.stderr), done.stderr
 
 
+@pytest.mark.night("vault")
 def test_damage_and_cuts_restore_nothing_and_say_where(unlocked, other):
     with SecretClient(unlocked) as client:
         plain = client.open(algorithm="plain")["session"]

@@ -306,6 +306,7 @@ def test_aliases_that_are_none(peer):
     assert read(odd) == NOTHING
 
 
+@pytest.mark.night("faults")
 def test_empty_huge_and_repeated_arrays(peer):
     item = peer.create("secret", {"array": "x"})
     assert peer.unlock() == ([], NOTHING)
@@ -424,6 +425,7 @@ def test_a_mebibyte_of_attribute_and_thousands_of_them(peer):
     peer.call(item, ITEM, "Delete")
 
 
+@pytest.mark.night("faults")
 def test_more_than_a_vault_keeps(peer):
     item = peer.create("secret", {"limit": "x"})
     huge = "x" * (16 << 20)
@@ -489,6 +491,7 @@ def test_the_largest_secret_and_one_byte_more(stocked, peer, algorithm):
         client.delete(item=item)
 
 
+@pytest.mark.night("faults")
 def test_more_secrets_at_once_than_a_message_carries(peer):
     """An array of D-Bus has 64 MiB at most, and a bus throws out who sends more."""
     value = bytes(range(256)) * (16 << 12)

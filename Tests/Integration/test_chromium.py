@@ -15,6 +15,7 @@ import threading
 import pytest
 from support.clients import LOCKED, answer_behind_a_locker, bring_back, bring_to
 from support.display import display  # noqa: F401
+from support.kwallet import Client, serve
 from support.pace import seconds
 from support.peer import ITEM, Peer
 from support.session import wait_until
@@ -62,17 +63,17 @@ def site():
 
 
 class Browser:
-    """A profile of that name."""
+    """A profile of that name. `store`: where it keeps its key."""
 
-    def __init__(self, session, display, site, profile):
-        self._session, self._display, self._site = session, display, site
+    def __init__(self, session, display, site, profile, store="gnome-libsecret"):
+        self._session, self._display, self._site, self._store = session, display, site, store
         self._profile = session.home / profile
 
     def visit(self, page):
         """Starts the browser on a page of the site, closes its window, and returns the cookies that it sent last."""
         self._site.asked.clear()
         options = [
-            "--password-store=gnome-libsecret",
+            f"--password-store={self._store}",
             f"--user-data-dir={self._profile}",
             "--no-sandbox",
             "--no-first-run",
@@ -191,3 +192,22 @@ def test_a_start_behind_a_locker_waits_for_the_key(session, browser, peer):
     assert answer_behind_a_locker(session, peer, lambda: browser("mine").visit("/kept"), TIMEOUT) == "kept=crumbs"
     assert browser("mine").kept() == ["v11"]
     assert key(peer) == stored
+
+
+@pytest.mark.parametrize("store", ["kwallet5", "kwallet6"])
+def test_its_key_is_kept_by_kwallets_interface(session, browser, store):
+    """latchkey-kwallet answers. One that starts behind a lock does not replace the key."""
+    serve(session)
+    assert session.login().returncode == 0
+    assert browser("mine", store).visit("/set") == "kept=crumbs" and browser("mine").kept() == ["v11"]
+    client = Client(session)
+    assert client.open() > 0
+    (folder,) = set(client.of("folderList", "")) - {"Passwords", "Form Data"}
+    (entry,) = client.entries(folder)
+    stored = client.read(entry, folder)
+    assert "Safe Storage" in entry and stored
+    session.lock()
+    browser("other", store).visit("/set")
+    assert session.locker().returncode == 0
+    assert client.entries(folder) == [entry] and client.read(entry, folder) == stored
+    assert browser("mine", store).visit("/kept") == "kept=crumbs"

@@ -206,6 +206,7 @@ def flip(path):
     path.write_bytes(content)
 
 
+@pytest.mark.night("device")
 @pytest.mark.parametrize("damage", ["device", "user", "missing"])
 def test_doctor_says_what_helps_where_the_services_key_is_damaged(session, service, damage):
     """A restart does not: the service never replaces such a file. What it advises does."""
@@ -252,6 +253,7 @@ def test_doctor_says_what_helps_where_the_services_key_is_damaged(session, servi
     assert readable(session, "second", "yes") == {FREE, *BOUND}
 
 
+@pytest.mark.night("device")
 def test_doctor_says_what_helps_where_the_file_of_the_key_is_damaged(session):
     assert session.login().returncode == 0
     fill(session)

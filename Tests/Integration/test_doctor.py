@@ -231,6 +231,7 @@ FILES = {
 }  # fmt: skip
 
 
+@pytest.mark.night("vault")
 @pytest.mark.parametrize("change", FILES)
 def test_files_that_cannot_be_used_are_found_without_the_vault(session, change):
     """No daemon runs, as after a login in which it could not start."""

@@ -280,6 +280,7 @@ def ended_halfway(many, file, number):
         return process.wait(seconds(60))
 
 
+@pytest.mark.night("imports")
 @as_root
 @pytest.mark.parametrize("former", [None, "the former one"], ids=["first", "again"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])

@@ -72,6 +72,7 @@ def test_once_and_never_again(new_session, notifications):
     assert len(notifications.look()) == 1
 
 
+@pytest.mark.night("login")
 @pytest.mark.parametrize("paths", [[path] for path in STORES] + [list(STORES)[:2]], ids=len)
 def test_former_secrets_are_named_and_not_read(new_session, notifications, paths):
     for path in paths:
@@ -106,6 +107,7 @@ def test_a_desktop_that_comes_later(new_session):
     again.close()
 
 
+@pytest.mark.night("login")
 def test_a_month_later_it_is_no_news(new_session):
     session = new_session
     session.login()

@@ -263,6 +263,7 @@ SEALED = {
 }
 
 
+@pytest.mark.night("vault")
 @pytest.mark.parametrize(("table", "column"), [(table, column) for table in SEALED for column in SEALED[table]])
 def test_a_flipped_bit_is_found_in_every_sealed_value(copied, table, column):
     copied.read()

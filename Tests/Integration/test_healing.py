@@ -35,6 +35,7 @@ def doctor(session):
     return next(check for check in checks if check["id"] == "vault")
 
 
+@pytest.mark.night("vault")
 @pytest.mark.parametrize("name", ["keybag", "vault.db"])
 @pytest.mark.parametrize("content", [None, b"damaged"], ids=["missing", "foreign"])
 def test_doctor_calls_a_repair_no_breakage(kept, name, content):  # noqa: F811

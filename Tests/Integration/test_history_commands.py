@@ -262,6 +262,7 @@ def both(session):
 GONE, BACK = {"w": None, "m": None, "kept": "kept"}, {"w": "work", "m": "more", "kept": "kept"}
 
 
+@pytest.mark.night("vault")
 @pytest.mark.parametrize("words", [["--collection", "Work"], ["--collection", "c2"], ["--everything"]], ids=str)
 def test_a_deleted_collection_comes_back_with_the_password(deleted, words):
     found = differences(deleted)[1]["items"]
@@ -562,6 +563,7 @@ def test_a_locked_vault_forgets_nothing(kept):
     assert kept.lookup("n", "gone") == "second version" and len(files_with(kept, *kept.traces)) >= 2
 
 
+@pytest.mark.night("vault")
 @pytest.mark.parametrize("moment", range(6))
 def test_a_daemon_that_is_killed_meanwhile_leaves_nothing_that_the_next_command_cannot_remove(kept, moment):
     command = kept.start("latchkey", "rm", "--everywhere", "n=gone", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -372,6 +372,7 @@ def test_a_kill_of_the_daemon_in_the_middle(keyring, unlocked):
         assert [one[1:] for one in seen(unlocked) if one[0] == f"Attempt {attempt}"] == [one[1:] for one in theirs]
 
 
+@pytest.mark.night("imports")
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM], ids=["kill", "term"])
 def test_a_kill_in_the_middle(keyring, unlocked, number):
     folder = carry(unlocked, keyring.folder.iterdir(), FOLDER)

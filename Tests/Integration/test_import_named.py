@@ -113,6 +113,7 @@ def service(session):
         kwallet.close()
 
 
+@pytest.mark.night("imports")
 @pytest.mark.filterwarnings("ignore:Blowfish")
 @pytest.mark.parametrize("source", [keyring, oo7, wallet, store, keepass, table, export, service], ids=lambda source: source.__name__)
 def test_every_entry_is_imported_or_named(unlocked, source):

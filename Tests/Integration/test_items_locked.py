@@ -95,6 +95,7 @@ def test_nobody_is_there_to_be_asked(session, peer, state):
     assert peer.read(item) == b"old" and class_of(peer, item) == ["when-unlocked"]
 
 
+@pytest.mark.night("prompters")
 @pytest.mark.parametrize("state", ["locked", "sealed", "collection locked"])
 def test_the_password_on_the_terminal(terminal, peer, state):
     attributes, words = fresh()

@@ -89,6 +89,7 @@ def sleep(_session, logind):
 EVENTS = pytest.mark.parametrize("event", [nothing, lock, lock_screen, sleep], ids=lambda event: event.__name__)
 
 
+@pytest.mark.night("login")
 @EVENTS
 @pytest.mark.parametrize("before_module", [False, True], ids=["the helper", "a module before"])
 def test_latchkey_unlock(locked, logind, event, before_module):
@@ -133,6 +134,7 @@ def test_the_passphrase_of_a_collection(session, is_locked):
     peer.close()
 
 
+@pytest.mark.night("login")
 @as_root
 @EVENTS
 def test_a_login_that_waits_no_longer(locked, logind, event):

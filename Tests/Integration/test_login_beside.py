@@ -1,13 +1,19 @@
 """A login goes on before its keys are there. What its session's programs ask meanwhile waits for them."""
 
+import contextlib
+import os
+import pathlib
+import signal
 import subprocess
 import time
 
 import pytest
 from support.control import HELLO, KEYS, OPEN_SESSION, Control, hello, packet
-from support.pace import seconds
+from support.pace import Limit, seconds
 from support.peer import LOGIN, NOTHING, ROOT, SERVICE, Peer
 from support.session import wait_until
+
+LOCKED = ("busctl", "--user", "get-property", "org.freedesktop.secrets", LOGIN, "org.freedesktop.Secret.Collection", "Locked")
 
 
 @pytest.fixture
@@ -38,7 +44,7 @@ def started(session, *command):
     (("secret-tool", "lookup", "k", "v"), "the secret"),
     (("latchkey", "get", "k=v"), "the secret"),
     (("latchkey", "status", "--json"), '"state":"unlocked"'),
-    (("busctl", "--user", "get-property", "org.freedesktop.secrets", LOGIN, "org.freedesktop.Secret.Collection", "Locked"), "b false"),
+    (LOCKED, "b false"),
 ], ids=["secret-tool", "get", "status", "a property"])  # fmt: skip
 def test_the_first_question_waits_for_the_keys(sealed, command, expected):
     helper = begin(sealed)
@@ -63,17 +69,51 @@ def test_it_is_answered_where_no_keys_come(sealed):
     peer.close()
 
 
+@pytest.mark.night("login")
 def test_a_helper_that_brings_none_holds_nobody_for_ever(sealed):
     helper = begin(sealed)
     assert sealed.status()["state"] == "sealed"
     peer = Peer(sealed)
     assert peer.call(ROOT, SERVICE, "Unlock", "(ao)", [LOGIN])[1] != NOTHING
-    # Nor does the next one, while this one is still there.
-    other = begin(sealed)
-    assert len(peer.search({"k": "v"})[1]) == 1
     peer.close()
+    # Any program of the user can say that it is one. The next login has its hold nevertheless.
+    other = begin(sealed)
+    program = started(sealed, *LOCKED)
+    assert sealed.login().returncode == 0
+    assert program.communicate(timeout=seconds(30))[0] == "b false\n"
     for one in (helper, other):
         one.close()
+
+
+def test_the_name_is_claimed_though_the_bus_waits(sealed):
+    """Another provider would get it, and the bus has a program wait for it that asks for secrets."""
+    bus = int(sealed.run("dbus-send", "--session", "--print-reply=literal", "--dest=org.freedesktop.DBus", "/org/freedesktop/DBus",
+                         "org.freedesktop.DBus.GetConnectionUnixProcessID", "string:org.freedesktop.DBus", check=True).stdout.split()[-1])  # fmt: skip
+    command = pathlib.Path(f"/proc/{sealed.daemon_pid()}/cmdline").read_text().split("\0")[:-1]
+    sealed.stop_daemon()
+    os.kill(bus, signal.SIGSTOP)
+    daemon = sealed.start(*command)
+    try:
+        with contextlib.closing(first_helper(sealed)):
+            os.kill(bus, signal.SIGCONT)
+            wait_until(lambda: sealed.daemon_pid() == daemon.pid, "the name")
+            program = started(sealed, *LOCKED)
+            assert sealed.login().returncode == 0
+            assert program.communicate(timeout=seconds(30))[0] == "b false\n"
+    finally:
+        os.kill(bus, signal.SIGCONT)
+        daemon.terminate()
+        daemon.wait(seconds(30))
+
+
+def first_helper(session):
+    """A helper of a login that comes as soon as the daemon is there."""
+    limit = Limit(30)
+    while True:
+        with contextlib.suppress(OSError, AssertionError):
+            return begin(session)
+        assert not limit.is_over, "no daemon takes a helper"
+        time.sleep(0.05)
 
 
 def test_a_lock_of_the_screen_is_heard_though_the_bus_waits(sealed, logind):

@@ -174,6 +174,7 @@ def test_the_end_of_the_session_erases_tier_c(memory):
         memory.check(there={"device"}, gone={"A", "C"})
 
 
+@pytest.mark.night("vault")
 @pytest.mark.parametrize("algorithm", [PLAIN, ENCRYPTED], ids=["plain", "encrypted"])
 def test_a_day_of_work_leaves_nothing_behind(memory, algorithm):
     log_in(memory)

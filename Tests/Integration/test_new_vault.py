@@ -88,6 +88,7 @@ def test_a_data_folder_that_does_not_open_says_nothing_of_the_vault(session, pee
     assert peer.error(LOGIN, COLLECTION, "SearchItems", "(a{ss})", {"service": "mail"}) == IS_LOCKED
 
 
+@pytest.mark.night("login")
 @pytest.mark.parametrize("link", ["vault", "data", "home"])
 def test_a_vault_behind_a_link(session, link):
     """As doctor advises for a home on a remote disk, and as people move a full disk's folders."""
@@ -439,6 +440,7 @@ def descendants(process):
     return [one for child in map(int, children) for one in [*descendants(child), child]]
 
 
+@pytest.mark.night("login")
 @pytest.mark.parametrize("turn", range(8))
 def test_the_helper_dies_anywhere(session, turn):
     """Whatever was killed when: the next password opens what there is by then, or creates it."""
@@ -495,6 +497,7 @@ def test_a_first_login_on_a_full_disk(stage):
         assert is_created(session) == [True, True] and session.status()["problems"] == []
 
 
+@pytest.mark.night("faults")
 @pytest.mark.parametrize("rest", [0, 65536], ids=["keybag", "database"])
 def test_a_right_password_on_a_full_disk(stage, rest):
     """PAM accepts it, and no vault is there afterwards: both commands and other programs say why."""

@@ -91,6 +91,7 @@ def test_each_file_is_told_and_secrets_stay_readable(vault, names):
     assert older(vault) == ["vault.db"] and notices(vault)[1:] == ["vault.db"]
 
 
+@pytest.mark.night("vault")
 def test_what_is_no_older_copy(vault, service):  # noqa: F811
     """Everything that people and machines do to a vault: none of it is said to be one."""
     for _ in range(2):
@@ -152,6 +153,7 @@ def test_a_damaged_state_is_told_and_in_the_way_of_nothing(vault, service):  # n
     assert vault.lookup("n", "1") == "first"
 
 
+@pytest.mark.night("vault")
 def test_two_vaults_of_one_user(vault, service, stage):  # noqa: F811
     """Each is known by its id: one that is newer than the other says nothing of that."""
     other = Session(stage)

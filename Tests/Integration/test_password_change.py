@@ -76,6 +76,7 @@ def assert_new_alone(session, former):
 # ---- with Latchkey ----
 
 
+@pytest.mark.night("login")
 @pytest.mark.parametrize("times", [1, 2, 5])
 def test_before_any_daemon_opened_the_vault(session, times):
     """As where Latchkey was off at the first login: there is no database yet, and none is lost."""
@@ -131,6 +132,7 @@ def test_a_change_that_the_system_refused(vault):
     assert protectors(vault) == 2 and opens(vault, former)
 
 
+@pytest.mark.night("login")
 def test_new_keys_leave_the_password_that_they_were_made_with(vault):
     former = vault.password
     vault.change_token(former, NEW)
@@ -241,6 +243,7 @@ def test_the_first_access_asks_for_the_former_one_once(vault):
     assert former not in vault.log() and NEW not in vault.log()
 
 
+@pytest.mark.night("login")
 def test_latchkey_unlock_asks_as_well(vault):
     former = change_elsewhere(vault)
     vault.login()

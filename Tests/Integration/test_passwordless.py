@@ -191,6 +191,7 @@ def test_what_a_stack_asked_for_otherwise_is_no_password(session):
 # MARK: the first password
 
 
+@pytest.mark.night("login")
 def test_the_first_password_changes_all_keys(passwordless, tmp_path):
     session = passwordless
     fill(session, OTHERS)
@@ -303,6 +304,7 @@ def test_a_password_that_root_removed(session, service, tmp_path, backend):
     assert readable(session) == set(OTHERS)
 
 
+@pytest.mark.night("login")
 @pytest.mark.parametrize("harm", ["away", "damaged"])
 def test_a_database_that_cannot_be_used_saves_nothing(session, service, tmp_path, harm):
     """Whoever writes into the folder could take it away for as long as the password is."""
@@ -353,6 +355,7 @@ def test_a_removed_password_opens_what_was_locked(session):
     assert state(session) == ("unlocked", True) and readable(session) == set(OTHERS)
 
 
+@pytest.mark.night("faults")
 @pytest.mark.skipif(os.getuid() != 0, reason="mounting a small disk needs root")
 @pytest.mark.parametrize("rest", [0, 4096, 8192, 16384, 65536])
 def test_a_password_that_is_removed_on_a_full_disk(stage, rest):
@@ -473,6 +476,7 @@ def test_a_service_that_is_still_starting_at_the_first_login(session, stage):
         hanging.close()
 
 
+@pytest.mark.night("login")
 def test_nobody_waits_for_the_service_in_the_place_of_a_first_login(session, stage):
     """Helpers that ended no longer count among those that may wait."""
     wanted = packet(MESSAGES["DeviceSecretRequest"], bytes([1]) + os.urandom(16 + 16 + 32))
@@ -513,6 +517,7 @@ def is_refused(session, request):
         control.close()
 
 
+@pytest.mark.night("login")
 def test_a_service_that_hangs_creates_nothing(session):
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as mute:
         mute.bind(str(session.root / "device.sock"))

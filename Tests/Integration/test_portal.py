@@ -477,6 +477,7 @@ def test_the_name_is_ours_where_another_program_provides_secrets(session):
 # MARK: last
 
 
+@pytest.mark.night("prompters")
 def test_a_request_does_not_wait_for_ever(forgotten):
     assert forgotten.wait(90) == OTHER
     assert forgotten.read() == b""

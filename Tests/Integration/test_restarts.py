@@ -59,6 +59,7 @@ while True:
 """
 
 
+@pytest.mark.night("clients")
 def test_secretstorage_over_restarts(session):
     """Not one wrong byte is read or stored through a session of a former daemon."""
     assert session.login().returncode == 0

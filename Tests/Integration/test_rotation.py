@@ -63,6 +63,7 @@ def rotation(session):
     return session.status()["rotation"]
 
 
+@pytest.mark.night("vault")
 def test_two_thousand_items_while_a_client_stores_and_reads(quick, tmp_path):
     peer = Peer(quick)
     stored = fill(peer, 2000)
@@ -111,6 +112,7 @@ def test_two_thousand_items_while_a_client_stores_and_reads(quick, tmp_path):
         assert peer.read(stored[name]).decode() == name
 
 
+@pytest.mark.night("vault")
 def test_killed_again_and_again(quick):
     """The daemon, latchkey-derive or the command, at any moment: the next login goes on."""
     peer = Peer(quick)
@@ -184,6 +186,7 @@ def test_again_and_again(quick):
     assert {epoch for epoch, _ in read(quick).tiers} == {5}
 
 
+@pytest.mark.night("vault")
 def test_a_collection_that_is_closed_follows_when_it_is_opened(quick):
     peer = Peer(quick)
     stored = fill(peer, 10)

@@ -77,6 +77,31 @@ def state(root):
     return found
 
 
+@pytest.mark.night("ssh")
+def test_the_ssh_agents_step_aside_and_come_back(machine, new_session, stage):
+    autostart = "/etc/xdg/autostart/gnome-keyring-ssh.desktop"
+    put(machine, autostart, f"[Desktop Entry]\nExec={KEYRING} --start --components=ssh\n")
+    put(machine, "/usr/lib/systemd/user/gcr-ssh-agent.socket", "[Socket]\n")
+    put(machine, "/usr/lib/systemd/user/gcr-ssh-agent.service", "[Service]\n")
+    hand_over(new_session, machine)
+    status, report = switch(new_session, machine, "--to", "latchkey", "--ssh-agent", "--dry-run", bus=False)
+    assert status == REFUSED and any("latchkey-ssh-agent" in text for text in report["refused"])
+    put(machine, "/usr/lib/systemd/user/latchkey-ssh-agent.socket", (stage / "usr/lib/systemd/user/latchkey-ssh-agent.socket").read_text())
+    hand_over(new_session, machine)
+    before = state(machine)
+    switch(new_session, machine, "--to", "latchkey", bus=False)
+    own = machine / HOME.lstrip("/") / ".config"
+    assert not (own / "systemd/user/gcr-ssh-agent.socket").is_symlink()
+    switch(new_session, machine, "--to", "latchkey", "--ssh-agent", bus=False)
+    for unit in ("gcr-ssh-agent.socket", "gcr-ssh-agent.service"):
+        assert str((own / "systemd/user" / unit).readlink()) == "/dev/null"
+    assert "Hidden=true" in (own / "autostart/gnome-keyring-ssh.desktop").read_text()
+    switch(new_session, machine, "--back", bus=False)
+    after = state(machine)
+    assert {path: after.get(path) for path in before} == before
+    assert not (own / "autostart/gnome-keyring-ssh.desktop").exists()
+
+
 def queue(session):
     """The processes that own the name or wait for it."""
     ask = ["busctl", "--user", "--json=short", "call", "org.freedesktop.DBus", "/", "org.freedesktop.DBus"]
@@ -330,6 +355,7 @@ def test_two_runs_at_once_are_kept_apart(new_session, machine, way):
     assert state(machine) != before
 
 
+@pytest.mark.night("faults")
 @pytest.mark.parametrize("way", [("--to", "latchkey"), ("--back",)], ids=["taking over", "handing back"])
 @pytest.mark.parametrize("scope", [(), ("--all-users",)], ids=["one", "all"])
 def test_killed_in_front_of_each_change(new_session, machine, way, scope):

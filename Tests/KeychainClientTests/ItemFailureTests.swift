@@ -1,5 +1,6 @@
 import Foundation
 import LatchkeyItemProtection
+import LatchkeySecretClient
 import LatchkeySecurity
 import LatchkeySystemd
 import Testing
@@ -41,6 +42,18 @@ struct ItemFailureTests {
     #expect(cause(.withdrawn) == .withdrawnPrompt)
     #expect(cause(.expired) == .unanswered)
     #expect(ItemFailure(PromptOutcome.full)?.status == errSecDiskFull)
+  }
+
+  @Test("Each reason why there is no connection is a cause of its own")
+  func connections() {
+    func failure(_ reason: ConnectionFailure) -> ItemFailure { ItemFailure(reason) }
+    #expect(failure(.noBus) == ItemFailure(errSecNotAvailable, .noBus))
+    #expect(failure(.notRunning) == ItemFailure(errSecNotAvailable, .noVault))
+    for reason in [ConnectionFailure.stranger, .otherService] {
+      #expect(failure(reason) == ItemFailure(errSecNotAvailable, .otherService))
+    }
+    let broken = ConnectionFailure.broken(BusError(name: "org.example.Error", message: ""))
+    #expect(failure(broken) == ItemFailure(errSecNotAvailable, .silentVault))
   }
 
   @Test(

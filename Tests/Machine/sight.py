@@ -3,6 +3,9 @@
 import json
 import secrets
 import struct
+import subprocess
+import tempfile
+from pathlib import Path
 
 from qemu import eventually
 from scan import scan, working_blocks
@@ -14,6 +17,7 @@ KEPT = {"collection", "index", "device", "share", "class", "metadata", "private"
 UID = 2001
 # Where the image has the parts of the tests that run inside.
 INSIDE = "/usr/local/lib/latchkey-test"
+ANSWERING = Path(__file__).with_name("Shims") / "answering.c"
 
 
 def status(console):
@@ -44,6 +48,21 @@ def unlock(console, password):
     console.answer("assword.*: ", password)
     console.finish()
     await_state(console, "unlocked")
+
+
+def unlock_by_pinentry(machine, password):
+    """Unlocks as a program brings it about that asks for a secret, where the person has windows and a pinentry."""
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run(["cc", "-Os", "-s", "-o", f"{folder}/pinentry", ANSWERING], check=True)
+        machine.console.run("mkdir -p ~/bin")
+        machine.console.write_file("~/bin/pinentry", Path(folder, "pinentry").read_bytes())
+    machine.console.write_file("~/bin/pinentry.answer", bytes(byte ^ 0x55 for byte in password.encode()))
+    machine.console.run("chmod 755 ~/bin/pinentry")
+    machine.console.run('systemctl --user set-environment DISPLAY=:77 "PATH=$HOME/bin:/usr/bin:/bin"')
+    # The caller has no terminal: on one it would be asked there.
+    machine.console.run("setsid --wait secret-tool lookup name A </dev/null >/dev/null 2>&1")
+    machine.console.run("systemctl --user unset-environment DISPLAY PATH")
+    await_state(machine.console, "unlocked")
 
 
 def lock(machine):
@@ -85,7 +104,9 @@ class Known:
         self.password = password.encode()
         # How a request to the helper ends: empty fields, and a length.
         self.packets = {"the request": bytes(6) + struct.pack("<H", len(self.password)) + self.password}
-        self.tiers["the request"] = "never"
+        # And what a pinentry answers.
+        self.packets["pinentry's answer"] = b"D " + self.password + b"\n"
+        self.tiers |= dict.fromkeys(self.packets, "never")
 
     def add(self, name, value, tier):
         self.needles[name] = value

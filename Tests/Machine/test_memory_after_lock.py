@@ -3,7 +3,17 @@
 import secrets
 
 import pytest
-from sight import Known, Sight, add_items, assert_key_follows, assert_nothing, lock, log_in, unlock
+from sight import (
+    Known,
+    Sight,
+    add_items,
+    assert_key_follows,
+    assert_nothing,
+    lock,
+    log_in,
+    unlock,
+    unlock_by_pinentry,
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -24,5 +34,9 @@ def test_nothing_is_left_after_a_lock(machine, password, tmp_path):
     assert_nothing(sight, "never")
     lock(machine)
     assert_nothing(Sight(machine, known, "locked"), "A", "never")
+
+    unlock_by_pinentry(machine, password)
+    lock(machine)
+    assert_nothing(Sight(machine, known, "locked, after a pinentry was answered"), "A", "never")
 
     assert_key_follows(machine, known, password)

@@ -108,6 +108,7 @@ def resolved(folder):
     return {one["identity"]: {other["identity"] for other in one["dependencies"]} for one in [root, *root["dependencies"]]}
 
 
+@pytest.mark.night("clients")
 def test_a_folder_gives_the_library_alone_under_no_name_of_apples(folder):
     """The other package sees modules or not, as the order has it: here it is compiled before them, and once more after them."""
     depend(folder, BY_PATH)
@@ -124,6 +125,7 @@ def test_a_folder_gives_the_library_alone_under_no_name_of_apples(folder):
     assert run(folder / "client/.build/debug/renamed", env=NO_BUS) == "asked -25291\n"
 
 
+@pytest.mark.night("clients")
 def test_an_edited_package_gives_the_library_alone(folder):
     depend(folder, f'.package(url: "file://{folder}/latchkey", from: "1.0.0")')
     swift(folder, "package", "resolve")
@@ -176,6 +178,7 @@ def registry(folder):
     server.server_close()
 
 
+@pytest.mark.night("clients")
 def test_a_registry_gives_the_library_alone(folder, registry):
     depend(folder, '.package(id: "latchkey.latchkey", from: "1.0.0")', "latchkey.latchkey")
     settings = {

@@ -127,7 +127,8 @@ def check(tree, words, place):
     assert not (tree[path][1] and rest and re.fullmatch(r"[a-z][a-z-]+", rest[0])), (place, words)
     below = [one for one in tree if one[: len(path)] == path] if path else [path]
     known = COMMON | UNLISTED | set().union(*(option_names(argument) for one in below for argument in tree[one][0]))
-    for word in rest:
+    # Behind that stand another program's words.
+    for word in rest[: rest.index("--")] if "--" in rest else rest:
         if re.fullmatch(r"--?[a-z][a-z-]*(=.*)?", word):
             assert word.split("=")[0] in known, (place, words)
 

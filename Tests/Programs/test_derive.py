@@ -76,6 +76,7 @@ def test_the_same_keys_each_time_and_never_the_password(resident):
     assert not any(PASSWORD.encode() in packet for packet in daemon.packets)
 
 
+@pytest.mark.night("login")
 @pytest.mark.parametrize("need, expected", [
     (NOTHING, NOTHING_NEEDED), (NEED_REFUSED, REFUSED), (SILENT, DAEMON_SILENT), (HANG_UP, DAEMON_SILENT),
     (b"\2\1", DAEMON_SILENT), (b"\3\1\0\0\0", DAEMON_SILENT), (b"\2\1\7\0\0", DAEMON_SILENT),
@@ -198,6 +199,7 @@ def test_creating_with_the_daemon(login):
     assert all(path.stat().st_mode & 0o7777 == 0o600 for path in login.vault.iterdir())
 
 
+@pytest.mark.night("login")
 @pytest.mark.parametrize("need, outcome, expected", [
     (NOTHING, LIVE, CREATED), (NEED_REFUSED, LIVE, CREATED), (SILENT, LIVE, CREATED), (HANG_UP, LIVE, CREATED),
     (KEYS, STAGED, CREATED), (KEYS, UNLOCK_REFUSED, CREATED), (KEYS, SILENT, CREATED), (KEYS, WRONG_KEYS, DAMAGED),
@@ -254,6 +256,7 @@ def test_a_session_without_a_password_is_told(login):
     assert daemon.deliveries == [] and list(login.home.iterdir()) == []
 
 
+@pytest.mark.night("login")
 @pytest.mark.parametrize("operation, token", [(OPEN, ""), (CLOSE, "")])
 def test_a_silent_daemon_at_the_ends_of_a_session(login, operation, token):
     login.daemon().need = SILENT

@@ -38,6 +38,7 @@ def test_the_cost_of_the_former_one_is_not_kept(resident, new_keybag, operation,
     assert fits(resident.keybag.read_bytes())
 
 
+@pytest.mark.night("login")
 def test_a_password_that_takes_too_long_here_is_noted(login):
     if available_memory() < 4 << 30:
         pytest.skip("it takes more memory than there is")

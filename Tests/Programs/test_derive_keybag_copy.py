@@ -67,6 +67,7 @@ def test_a_password_changes_without_a_daemon_although_the_keybag_is_damaged(copi
     assert opens(copied, NEW, PASSWORD) == [True, True]
 
 
+@pytest.mark.night("vault")
 def test_a_password_that_ended_opens_nothing_whatever_is_damaged(copied):
     damaged = damage(copied)
     assert change(copied) == UNLOCKED and asides(copied) == [damaged]
@@ -92,6 +93,7 @@ def test_a_copy_alone_is_no_vault(copied):
     assert copied.run(AUTHENTICATE) == NO_VAULT and not copied.keybag.exists()
 
 
+@pytest.mark.night("login")
 @pytest.mark.parametrize("kind", DAMAGES)
 def test_healing_that_is_killed_anywhere_goes_on(copied, killer, kind):  # noqa: F811
     whole = copied.keybag.read_bytes()
@@ -113,6 +115,7 @@ def test_healing_that_is_killed_anywhere_goes_on(copied, killer, kind):  # noqa:
     assert kill_everywhere(copied, killer, prepare, AUTHENTICATE, check) >= 3
 
 
+@pytest.mark.night("login")
 def test_a_change_that_is_killed_anywhere_leaves_no_other_copy(copied, killer):  # noqa: F811
     whole = copied.keybag.read_bytes()
 

@@ -114,6 +114,7 @@ def test_the_daemon_hears_of_it_before_it_derives(login):
     assert said[0] == (1, False) and login.keybag.exists() and len(daemon.deliveries) == 1
 
 
+@pytest.mark.night("login")
 @pytest.mark.parametrize("operation", [AUTHENTICATE, OPEN])
 @pytest.mark.parametrize("service", ["login", "latchkey-unlock"])
 def test_a_helper_that_was_held_says_when_the_password_was_given(resident, operation, service):
@@ -191,6 +192,7 @@ def test_a_password_that_ended_meanwhile_opens_nothing(resident, login):
     assert len(daemon.deliveries) == 1
 
 
+@pytest.mark.night("login")
 @as_root
 @pytest.mark.parametrize("percent", [50, 25, 10, 5])
 @pytest.mark.parametrize("operation", [AUTHENTICATE, OPEN])
@@ -203,6 +205,7 @@ def test_under_a_quota_keys_come_at_once_or_later(resident, quota, percent, oper
     wait_until(lambda: daemon.deliveries, "the keys", 60)
 
 
+@pytest.mark.night("login")
 @as_root
 @pytest.mark.parametrize("percent", [50, 25, 10, 5])
 def test_under_a_quota_a_vault_is_founded_at_once_or_later(login, quota, percent):
@@ -215,6 +218,7 @@ def test_under_a_quota_a_vault_is_founded_at_once_or_later(login, quota, percent
     assert login.keybag.exists()
 
 
+@pytest.mark.night("login")
 @as_root
 @pytest.mark.parametrize("percent", [50, 25, 10, 5])
 def test_under_a_quota_a_password_is_changed_at_once_or_later(resident, quota, percent):

@@ -93,6 +93,7 @@ def test_a_database_without_a_keybag_stays_alone(resident):
     assert not resident.keybag.exists()
 
 
+@pytest.mark.night("login")
 @pytest.mark.parametrize("outcome, expected", [
     (WRONG_KEYS, DAMAGED), (UNLOCK_REFUSED, REFUSED), (UNUSABLE, DAMAGED), (SILENT, DAEMON_SILENT), (HANG_UP, DAEMON_SILENT)])
 def test_keys_that_are_not_taken_leave_a_vault_for_the_next_time(login, outcome, expected):

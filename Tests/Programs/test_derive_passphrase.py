@@ -72,6 +72,7 @@ def test_only_an_open_collection_is_told_as_such(login, outcome, expected):
     assert len(daemon.keys) == 1
 
 
+@pytest.mark.night("vault")
 @pytest.mark.parametrize("reply, expected", [
     (declined(), REFUSED), (declined(""), REFUSED), (SILENT, DAEMON_SILENT), (HANG_UP, DAEMON_SILENT),
     (b"\2\4", DAEMON_SILENT), (b"\2\2\0\0\0", DAEMON_SILENT), (b"\2\377", DAEMON_SILENT), (b"\2\377\5\0x", DAEMON_SILENT),

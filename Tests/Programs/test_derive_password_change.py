@@ -177,6 +177,7 @@ def test_keys_that_were_taken_end_the_first_generation(resident, operation, serv
     assert resident.run(operation, service=service) == UNLOCKED and generation(resident.keybag.read_bytes()) == 2
 
 
+@pytest.mark.night("login")
 @pytest.mark.parametrize("operation", [OPEN, AUTHENTICATE, REWRAP])
 def test_a_password_that_is_chosen_while_the_daemon_makes_the_database_stays(resident, operation):
     daemon, chosen = resident.daemon(), []
@@ -235,6 +236,7 @@ def test_a_daemon_that_does_not_say_how_it_is_still_gets_keys(changed):
     assert states(changed) == [UNPROVEN, PROVEN]
 
 
+@pytest.mark.night("login")
 def test_chosen_again_its_week_begins_again(changed):
     (_, _, before), _ = protectors(changed)
     # The clock counts seconds.
@@ -256,6 +258,7 @@ def test_nothing_to_do(changed):
     assert changed.keybag.read_bytes() == before
 
 
+@pytest.mark.night("login")
 def test_the_former_one_is_not_the_vaults(changed):
     before = changed.keybag.read_bytes()
     assert change(changed, THIRD, "wrong") == WRONG_PASSWORD
@@ -265,6 +268,7 @@ def test_the_former_one_is_not_the_vaults(changed):
     assert change(changed, THIRD, "wrong", flags=NO_CREATE) == WRONG_PASSWORD and daemon.notes == 1
 
 
+@pytest.mark.night("login")
 def test_back_to_what_the_vault_knows_is_no_news(changed):
     """Changed elsewhere, then by the person to the one from before that."""
     daemon, before = changed.daemon(), changed.keybag.read_bytes()
@@ -279,6 +283,7 @@ def test_back_to_what_the_vault_knows_is_no_news(changed):
     assert daemon.notes == 2
 
 
+@pytest.mark.night("login")
 def test_at_most_four(changed):
     changed.daemon()
     for number in range(3):
@@ -305,6 +310,7 @@ def test_malformed_requests(resident, new_keybag, operation, fields):
     assert resident.keybag.read_bytes() == new_keybag
 
 
+@pytest.mark.night("login")
 def test_the_longest_passwords(changed):
     changed.daemon()
     assert change(changed, "n" * 4096, NEW) == UNLOCKED
@@ -394,6 +400,7 @@ def test_it_goes_on_where_the_program_is_killed_that_changes_the_password(reside
     assert opens(resident, NEW, PASSWORD) == [True, True]
 
 
+@pytest.mark.night("login")
 def test_a_login_that_is_killed_anywhere_leaves_the_password_that_it_used(changed, killer):
     both = changed.keybag.read_bytes()
     changed.daemon()
@@ -611,6 +618,7 @@ def test_the_former_password_lets_the_present_one_open_it(resident):
     assert not any(word.encode() in packet for packet in daemon.packets for word in (NEW, PASSWORD))
 
 
+@pytest.mark.night("login")
 @pytest.mark.parametrize("service", [UNLOCK, "login"])
 def test_codes_that_serve_once_do_not_end_the_password_that_works(changed, service):
     """A second factor behind the login password, in latchkey-unlock: what PAM leaves is the code."""

@@ -89,6 +89,7 @@ def test_founded_on_the_device_key_alone(nobody, token):
     assert daemon.wanted[1][0] == PRESENT and len(daemon.deliveries) == 2
 
 
+@pytest.mark.night("login")
 @pytest.mark.parametrize("answer, expected", [
     (declined(), NO_DEVICE_KEY), (SILENT, DAEMON_SILENT), (HANG_UP, DAEMON_SILENT), (b"\2\30", DAEMON_SILENT),
     (b"\2\30" + bytes(168), DAEMON_SILENT), (b"\2\27" + bytes(4), DAEMON_SILENT)],
@@ -109,6 +110,7 @@ def test_without_a_daemon_nothing_is_founded(nobody):
     assert not nobody.keybag.exists()
 
 
+@pytest.mark.night("login")
 @pytest.mark.parametrize("need, outcome, expected", [
     (NOTHING, LIVE, CREATED), (NEED_REFUSED, LIVE, CREATED), (KEYS, SILENT, CREATED), (KEYS, UNLOCK_REFUSED, CREATED),
     (KEYS, UNUSABLE, DAMAGED)])  # fmt: skip
@@ -180,6 +182,7 @@ def test_nothing_ends_where_the_field_is_not_empty(resident, new_keybag, field):
     assert daemon.destructions == [] and resident.keybag.read_bytes() == new_keybag
 
 
+@pytest.mark.night("login")
 @pytest.mark.parametrize("name, answer, expected", [
     ("need", NEED_REFUSED, REFUSED), ("need", SILENT, DAEMON_SILENT), ("destroy", declined(), REFUSED),
     ("destroy", SILENT, DAEMON_SILENT), ("destroy", HANG_UP, DAEMON_SILENT)])  # fmt: skip
@@ -259,6 +262,7 @@ def test_what_may_not_found_sets_no_first_password(passwordless, fields):
     assert person.keybag.read_bytes() == before and operations(daemon) == [HELLO]
 
 
+@pytest.mark.night("login")
 @pytest.mark.parametrize("name, answer, expected", [
     ("need", NOTHING, NOTHING_NEEDED), ("need", NEED_REFUSED, REFUSED), ("device_secret", declined(), REFUSED),
     ("device_secret", SILENT, DAEMON_SILENT), ("device_secret", HANG_UP, DAEMON_SILENT)])
@@ -292,6 +296,7 @@ def test_a_first_password_whose_keys_are_not_taken_waits_for_the_next_login(pass
     assert len(daemon.deliveries[-1].former) == 1 and bag(person).epochs == [2]
 
 
+@pytest.mark.night("login")
 @pytest.mark.parametrize("outcome, expected", [(LIVE, UNLOCKED), (UNLOCK_REFUSED, BEGUN), (HANG_UP, BEGUN)])
 def test_a_first_password_before_there_is_a_database_is_no_loss_of_one(nobody, outcome, expected):
     """From the second generation on, a daemon takes a missing database for a loss."""
@@ -360,6 +365,7 @@ def test_another_login_sets_the_first_password_in_the_same_moment(passwordless):
     assert person.keybag.read_bytes() == after and person.run(AUTHENTICATE) == UNLOCKED
 
 
+@pytest.mark.night("login")
 @pytest.mark.parametrize("when", [DEVICE_SECRET, ROTATE_OPERATION, NEEDED_EPOCH])
 def test_killed_while_the_first_password_is_set(passwordless, when):
     person, daemon = passwordless

@@ -135,6 +135,7 @@ def test_its_worker_ends_with_it(resident):
     await_end(worker)
 
 
+@pytest.mark.night("login")
 def test_a_request_that_never_comes_ends_in_time(login):
     run = Run(login.program, None, hang_up=False)
     assert run.end() == b""

@@ -60,6 +60,7 @@ def test_new_keys_are_delivered_beside_the_former_ones_which_then_go(resident, n
     assert daemon.deliveries[-1].unlocked == before.unlocked
 
 
+@pytest.mark.night("vault")
 def test_former_keys_stay_for_as_long_as_they_are_needed(resident):
     daemon = resident.daemon()
     assert resident.run(ROTATE) == UNLOCKED
@@ -114,6 +115,7 @@ def test_without_a_vault_or_with_a_damaged_one(login, new_keybag):
         assert login.run(operation, flags=ANYWHERE) == DAMAGED
 
 
+@pytest.mark.night("vault")
 def test_more_generations_than_a_keybag_has(resident):
     resident.daemon()
     for number in range(2, 9):

@@ -381,6 +381,7 @@ def test_a_user_who_was_forgotten(guest, service):  # noqa: F811
     assert arrive(guest) == NO_DEVICE_KEY
 
 
+@pytest.mark.night("login")
 @as_root
 @pytest.mark.parametrize("attribute, answer, expected", [
     ("need", NOTHING, NOTHING_NEEDED), ("need", NEED_REFUSED, NOTHING_NEEDED), ("outcome", UNLOCK_REFUSED, NOTHING_NEEDED),

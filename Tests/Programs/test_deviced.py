@@ -333,10 +333,13 @@ def test_what_was_left_while_leftovers_were_erased_is_erased(service):
 
 
 def test_a_second_service_does_not_touch_the_state(service):
-    done = subprocess.run(
-        [service.program, "--state", service.state, "--socket", service.root / "other", "--tcti", "none"],
-        capture_output=True, text=True, timeout=seconds(20))
-    assert done.returncode == 1 and "flock" in done.stderr
+    (service.root / "new").mkdir(0o700)
+    for state, socket, taken in [(service.state, service.root / "other", service.state), (service.root / "new", service.path, service.path)]:
+        done = subprocess.run([service.program, "--state", state, "--socket", socket, "--tcti", "none"],
+                              capture_output=True, text=True, timeout=seconds(20))
+        assert done.returncode == 1
+        assert f"another latchkey-deviced runs, or the service manager starts one: {taken} is in use" in done.stderr
+        assert "systemctl stop latchkey-deviced.socket latchkey-deviced.service" in done.stderr
 
 
 # Damage

@@ -98,9 +98,9 @@ def test_a_stack_that_denies_after_the_question_asks_three_times(prompting, term
 
 @pytest.mark.parametrize("password, outcome", [(PASSWORD, ACCEPTED), ("wrong", WRONG_ANSWERS)])
 def test_the_file_for_accounts_of_a_directory(prompting, terminal, password, outcome):
-    """The file of pam/README.md, for latchkey-presence, with a module that is on this machine as the directory."""
-    text = (pathlib.Path(__file__).parents[2] / "pam/README.md").read_text()
-    block = text.split("## Accounts of a directory")[1].split("\n\n")[2]
+    """The file of pam_latchkey(8), for latchkey-presence, with a module that is on this machine as the directory."""
+    text = (pathlib.Path(__file__).parents[2] / "docs/man/pam_latchkey.8").read_text()
+    block = text.split(".Sh ACCOUNTS OF A DIRECTORY\n")[1].split(".Bd -literal -offset indent\n")[1].split("\n.Ed")[0]
     lines = [line.strip() for line in block.splitlines() if "pam_latchkey.so" not in line]
     assert len(lines) == 5 and "pam_sss.so" in block
     directory = prompting.password_line.removeprefix("auth required ")

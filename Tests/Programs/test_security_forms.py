@@ -17,24 +17,18 @@ def build():
     A warning is an error, as the targets say."""
     if not (BUILT / "Modules/Security.swiftmodule").exists():
         clientpackage.build(REPOSITORY, "--target", "Security")
-    for path in objects_of(["Neighbour"]):
-        path.unlink()
-    clientpackage.build(PACKAGE)
-
-
-def objects_of(targets):
-    return [path for target in targets for path in BUILT.glob(f"{target}.build/*.o")]
+    clientpackage.build(PACKAGE, anew=["Neighbour"])
 
 
 def test_every_form_compiles():
     targets = {path.parent.name for path in PACKAGE.glob("Sources/*/*.swift")}
-    compiled = {path.name.removesuffix(".swift.o") for path in objects_of(targets)}
+    compiled = {path.name.removesuffix(".swift.o") for path in clientpackage.objects_of(targets)}
     forms = {path.stem for path in PACKAGE.glob("Sources/*/*.swift")}
     assert len(forms) > 75 and forms <= compiled, forms - compiled
 
 
 def test_a_neighbour_that_sees_the_library_can_import_it():
-    objects = objects_of(["Neighbour"])
+    objects = clientpackage.objects_of(["Neighbour"])
     assert objects
     symbols = subprocess.run(["nm", *objects], text=True, stdout=subprocess.PIPE, check=True).stdout
     assert re.search(r"U \S*16LatchkeySecurity28SecCertificateCreateWithData", symbols)

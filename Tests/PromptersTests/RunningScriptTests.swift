@@ -1,6 +1,7 @@
 import Glibc
 import LatchkeyControl
 import LatchkeyScratch
+import LatchkeySystemd
 import Testing
 
 @testable import LatchkeyPrompters
@@ -42,6 +43,23 @@ import Testing
     ] as [(String, [String], String?)])
   func arguments(_ program: String, _ words: [String], _ expected: String?) throws {
     #expect(try script(program, words) == expected)
+  }
+
+  @Test("is asked of a process that is not waited for if it hangs")
+  func hanging() throws {
+    func ask(_ script: String) throws -> String? {
+      try scratch.put("program", Array("#!/bin/sh\n\(script)\n".utf8))
+      chmod(scratch.file("program"), 0o755)
+      let process = PromptRequest.Interpreter(program: "sh", pid: 7, started: 4711)
+      let deadline = PromptDeadline(loop: try EventLoop(), limit: .seconds(60))
+      let limit: Duration = script.hasPrefix("exec sleep") ? .milliseconds(1) : .seconds(60)
+      let name = RunningScript.ask(about: process, until: deadline, by: scratch.file("program"), atMost: limit)
+      #expect(!deadline.isOver)
+      return name
+    }
+    #expect(try ask("echo -n $@") == "script-of 7 4711 sh")
+    #expect(try ask("exit 1") == nil)
+    #expect(try ask("exec sleep 1000") == nil)
   }
 
   @Test("is nothing of another process that has the number now, or of one that is gone")

@@ -94,11 +94,11 @@ final class Scene {
   var ended: [String] = []
   private let clock: Clock
 
-  init() throws {
+  init(placeLimit: Duration = .seconds(30)) throws {
     loop = try EventLoop()
     let clock = Clock()
     self.clock = clock
-    queue = PromptQueue(loop: loop, delegate: daemon) { clock.now }
+    queue = PromptQueue(loop: loop, delegate: daemon, placeLimit: placeLimit) { clock.now }
   }
 
   func pass(_ time: Duration) { clock.now += time }

@@ -41,6 +41,24 @@ import Testing
     #expect(scene.daemon.ends == [End(question: .login, caller: "gh", end: .dismissed)] && scene.ended.isEmpty)
   }
 
+  @Test("it does not stay for long where its program says of no place that it asks there")
+  func hanging() throws {
+    let scene = try Scene(placeLimit: .milliseconds(1))
+    // The control: it stays once the place is known, also if the client had left before.
+    for isPlaced in [true, false] {
+      let ticket = scene.ask(.login, "client")
+      scene.turn(untilLaunched: isPlaced ? 1 : 2)
+      let (screen, _) = try scene.show()
+      scene.queue.leave([ticket])
+      if isPlaced { scene.queue.place(.window, on: screen) }
+      let ends = scene.daemon.ends.count
+      for _ in 0..<100 where scene.daemon.ends.count == ends { _ = try scene.loop.runOnce(timeout: .milliseconds(1)) }
+      #expect(screen.wasWithdrawn != isPlaced)
+      if isPlaced { scene.queue.ended(on: screen, .dismissed) }
+    }
+    #expect(scene.daemon.ends.map(\.end) == [.dismissed, .expired] && scene.ended.isEmpty)
+  }
+
   @Test("a prompt on a terminal goes with its client, also if that went before the place was known")
   func onTerminal() throws {
     let scene = try Scene()

@@ -202,10 +202,14 @@ def test_readme_is_of_one_sitting():
 
 
 def test_readme_leads_to_every_page_of_the_handbook():
-    """By itself, or by the map of the code."""
-    maps = (README, REPOSITORY / "ARCHITECTURE.md")
+    """By itself, or by the map of the code or of the promises."""
+    maps = (README, REPOSITORY / "ARCHITECTURE.md", REPOSITORY / "SECURITY.md")
     linked = {(REPOSITORY / link).resolve() for path in maps for link in re.findall(r"\]\(([^)#\s]+)", path.read_text())}
     assert set(HANDBOOK) <= linked
+
+
+def test_the_promises_are_of_two_pages():
+    assert len((REPOSITORY / "SECURITY.md").read_text().split()) <= 2000
 
 
 def test_the_architecture_is_a_map():

@@ -1,15 +1,14 @@
-"""The table of log lines in pam/README.md has the texts that the module writes, and their levels."""
+"""The manual page of the PAM module has the log lines that the module writes, by level."""
 
 import re
 
 from support.documents import REPOSITORY
+from support.manual import FOLDER, Page
 
 MODULE = REPOSITORY / "Sources/PAM/PAMModule"
-TABLE = (REPOSITORY / "pam/README.md").read_text().partition("## Log lines")[2].partition("\n## ")[0]
+PAGE = Page(FOLDER / "pam_latchkey.8")
 LINES = {
-    line: level
-    for cell, level in re.findall(r"^\| (.+) \| (notice|warning|error) \|$", TABLE, re.M)
-    for line in re.findall(r"`([^`]+)`", cell)
+    line: level for level in ("notice", "warning", "error") for line in re.findall(r"^\.It\n(.+)$", PAGE.section(level), re.M)
 }  # fmt: skip
 OUTCOMES = (MODULE / "Outcome.swift").read_text()
 
@@ -32,4 +31,4 @@ def test_each_outcome_that_is_worth_a_line_has_one():
     known = levels()
     texts = [(name, text) for name, text in re.findall(r"case \.(\w+):\s+\"([^\"]+)\"", OUTCOMES) if name in known]
     assert len(texts) > 20
-    assert not [(name, text) for name, text in texts if LINES.get(text) != known[name]]
+    assert not [(name, text) for name, text in texts if LINES.get(text.rstrip()) != known[name]]

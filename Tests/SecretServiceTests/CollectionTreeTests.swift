@@ -18,15 +18,16 @@ import Testing
 
   private func add(to vault: Vault) throws -> Int64 {
     try vault.writer.createItem(
-      in: vault.collections[0], ItemMetadata(label: "a", attributes: ["a": "b"], contentType: "text/plain"),
-      secret: try SecureBytes(copying: [1, 2, 3].span.bytes), accessibility: nil, replacing: false
+      NewItem(
+        ItemMetadata(label: "a", attributes: ["a": "b"], contentType: "text/plain"), in: vault.collections.ids[0]),
+      secret: try SecureBytes(copying: [1, 2, 3].span.bytes)
     ).id
   }
 
   @Test("An item is at its collection's path, and at that of an alias")
   func item() throws {
     let id = try add(to: vault)
-    try vault.setAlias("default", to: 1)
+    try vault.collections.setAlias("default", to: 1)
     for path in ["collection/login", "aliases/default"] {
       let item = try tree.item(at: "/org/freedesktop/secrets/\(path)/\(id)")
       #expect(item == ItemPlace(collection: .vault(1), id: id))
@@ -36,10 +37,10 @@ import Testing
 
   @Test("A collection is at the path with its name and at the one with its number, and answers have the name")
   func name() throws {
-    let id = try vault.createCollection(label: "My Keys")
+    let id = try vault.collections.create(label: "My Keys")
     let folder = "/org/freedesktop/secrets/collection/"
     for label in ["My Keys", "Renamed"] {
-      try vault.setLabel(ofCollection: id, label)
+      try vault.collections.setLabel(of: id, label)
       #expect(try tree.collection(at: folder + "My_5fKeys") == .vault(id))
       #expect(try tree.collection(at: folder + "c\(id)") == .vault(id))
       #expect(tree.places.map { tree.path(of: $0) } == ["login", "My_5fKeys", "session"].map { folder + $0 })

@@ -22,7 +22,7 @@ import Testing
     #expect(try scene.secret(first.id) == nil && scene.secret(other.id) == "b")
     #expect(try lock([ServiceScene.login, ServiceScene.login]) == [ServiceScene.login])
     #expect(try scene.secret(other.id) == nil)
-    #expect(try scene.vault.state(of: 1) == .lockedExplicitly)
+    #expect(try scene.vault.collections.state(of: 1) == .lockedExplicitly)
   }
 
   @Test("takes away what a person gave for an item that requires something, and no key")
@@ -55,10 +55,10 @@ import Testing
 
   @Test("of the service locks everything but the session collection")
   func everything() throws {
-    let second = try scene.vault.createCollection(label: "Second")
+    let second = try scene.vault.collections.create(label: "Second")
     let kept = try scene.create("a", secret: "x", in: ServiceScene.sessionCollection)
     _ = try scene.call(ObjectPath.root, ServiceScene.service, "LockService")
-    for id in [1, second] { #expect(try scene.vault.state(of: id) == .lockedExplicitly) }
+    for id in [1, second] { #expect(try scene.vault.collections.state(of: id) == .lockedExplicitly) }
     #expect(try scene.ask("Unlock", [kept.item]).done == [kept.item])
   }
 }

@@ -29,9 +29,10 @@ import Testing
   }
 
   private func add() throws -> String {
-    let (id, _, _) = try vault.writer.createItem(
-      in: 1, ItemMetadata(label: "a", attributes: ["a": "b"], contentType: "text/plain"),
-      secret: try SecureBytes(copying: [1].span.bytes), accessibility: nil, replacing: false)
+    let id = try vault.writer.createItem(
+      NewItem(ItemMetadata(label: "a", attributes: ["a": "b"], contentType: "text/plain"), in: 1),
+      secret: try SecureBytes(copying: [1].span.bytes)
+    ).id
     return "\(login)/\(id)"
   }
 

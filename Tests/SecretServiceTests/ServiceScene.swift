@@ -66,8 +66,9 @@ final class ServiceScene {
   /// Stores an item without the client; its number and path.
   func add(_ name: String, flags: UInt32 = 0) throws -> (id: Int64, path: String) {
     let id = try vault.writer.createItem(
-      in: 1, ItemMetadata(label: name, attributes: ["name": name], contentType: "text/plain", flags: flags),
-      secret: try SecureBytes(copying: Array(name.utf8).span.bytes), accessibility: nil, replacing: false
+      NewItem(
+        ItemMetadata(label: name, attributes: ["name": name], contentType: "text/plain", flags: flags), in: 1),
+      secret: try SecureBytes(copying: Array(name.utf8).span.bytes)
     ).id
     return (id, "\(Self.login)/\(id)")
   }

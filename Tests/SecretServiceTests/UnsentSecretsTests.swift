@@ -17,8 +17,8 @@ import Testing
     scene = try ServiceScene()
     let add = { [scene] (type: String, flags: UInt32) throws in
       try scene.vault.writer.createItem(
-        in: 1, ItemMetadata(label: type, attributes: ["a": "b"], contentType: type, flags: flags),
-        secret: try SecureBytes(copying: [1].span.bytes), accessibility: nil, replacing: false
+        NewItem(ItemMetadata(label: type, attributes: ["a": "b"], contentType: type, flags: flags), in: 1),
+        secret: try SecureBytes(copying: [1].span.bytes)
       ).id
     }
     unwritable = try add("text\0", 0)

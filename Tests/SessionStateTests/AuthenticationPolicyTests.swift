@@ -166,7 +166,7 @@ private typealias Decision = AuthenticationPolicy.Decision
     #expect(isRefused(decide("xfce4-screensaver", peer: locker, machine)))
   }
 
-  /// What SECURITY.md says of lockers and desktops that cannot be told apart.
+  /// What docs/security/locking.md says of lockers and desktops that cannot be told apart.
   @Test func whereARemoteDesktopCannotBeTold() {
     // A unit of the user's manager may belong to either desktop.
     let both = Self.remoteDesktop(and: x(1, hint: true))

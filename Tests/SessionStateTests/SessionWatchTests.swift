@@ -110,6 +110,27 @@ import Testing
     func run(until text: String) throws { try loop.run(until: text) { daemon.done.contains(text) } }
   }
 
+  /// Grants and waiting requests end once at a lock, by whichever of two calls.
+  @Test func aLockIsToldOnce() throws {
+    let scene = try Scene(sessions: x(1))
+    func told() -> [Int] { [scene.daemon.done.count { $0.hasPrefix("erase ") }, scene.daemon.locks] }
+    #expect(try scene.keysArrive() == .live)
+    scene.watch.lock()
+    #expect(told() == [1, 0])
+    scene.watch.lock()
+    #expect(told() == [1, 1])
+    try scene.logind.end("1")
+    try scene.run(until: "erase all: last session ended")
+    #expect(told() == [2, 1])
+  }
+
+  /// A locker that was up before this program began is no lock for keys on their way. It is one for what a person answered.
+  @Test func aLockerThatIsFoundIsTold() throws {
+    let scene = try Scene(sessions: x(1, hint: true))
+    try scene.loop.run(until: "the locker") { scene.watch.machine.lockerUp }
+    #expect(scene.daemon.locks == 1 && scene.watch.machine.locks == 0)
+  }
+
   @Test func aLoginUnlocksALockErases() throws {
     let scene = try Scene(sessions: x(1))
     #expect(try scene.keysArrive() == .live)

@@ -57,11 +57,12 @@ func store(_ home: String, _ count: Int, from start: Int, thenWait: Bool = false
   while vault.verifyStep() {}
   for number in start..<(start + count) {
     _ = try vault.writer.createItem(
-      in: 1, item(number), secret: try secret("secret \(number)"), accessibility: nil, replacing: false)
+      NewItem(item(number), in: 1), secret: try secret("secret \(number)"))
     say("stored \(number)")
     let latest = ItemMetadata(label: "latest", attributes: ["latest": "yes"], contentType: "text/plain")
-    _ = try vault.writer.createItem(
-      in: 1, latest, secret: try secret("latest \(number)"), accessibility: nil, replacing: true)
+    var next = NewItem(latest, in: 1)
+    next.replaces = true
+    _ = try vault.writer.createItem(next, secret: try secret("latest \(number)"))
     say("latest \(number)")
     if number % 5 == 4, let found = try vault.reader.search(.attributes(["n": "\(number - 2)"])).first {
       try vault.writer.deleteItem(found.id)
@@ -171,11 +172,11 @@ func rotate(_ home: String, _ count: Int) throws {
   say("renewed")
   for number in 0..<count {
     _ = try vault.writer.createItem(
-      in: 1, item(1000 + number), secret: try secret("secret \(1000 + number)"), accessibility: nil, replacing: false)
+      NewItem(item(1000 + number), in: 1), secret: try secret("secret \(1000 + number)"))
     say("stored \(1000 + number)")
-    if number == 0 { while try vault.rotateItems() {} }
+    if number == 0 { while try vault.rotation.step() {} }
   }
-  if let settled = try next.dropping(epochsBefore: vault.neededEpoch, proving: false) {
+  if let settled = try next.dropping(epochsBefore: vault.rotation.neededEpoch, proving: false) {
     try KeybagFile.replace(next.keybag, with: settled, in: folder)
   }
   say("settled")

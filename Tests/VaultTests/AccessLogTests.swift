@@ -254,7 +254,7 @@ struct AccessLogTests {
     let seal = AccessLogSeal(vault: home.keybag.vault, key: try #require(old.first?.key))
     #expect(former.allSatisfy { seal.open($0) != nil })
     try home.rotate(vault)
-    #expect(vault.neededEpoch == 2)
+    #expect(vault.rotation.neededEpoch == 2)
     #expect(try read() == before && isWhole())
     #expect(try rows().allSatisfy { seal.open($0) == nil })
     write([6])
@@ -270,11 +270,11 @@ struct AccessLogTests {
     vault.settle()
     let rows = try rows()
     try home.rotate(vault)
-    #expect(vault.neededEpoch == 2)
+    #expect(vault.rotation.neededEpoch == 2)
     let next = try home.rotateKeybag()
     try home.unlock(vault, next)
-    while try vault.rotateItems() {}
-    #expect(vault.neededEpoch == 3)
+    while try vault.rotation.step() {}
+    #expect(vault.rotation.neededEpoch == 3)
     // As if the second change had not come as far as the log.
     let copy = try Home(copying: home)
     let sealed = AccessLogSeal(vault: home.keybag.vault, key: try #require(vault.accessLog.held.dropFirst().first?.key))
@@ -283,7 +283,7 @@ struct AccessLogTests {
       let again = copy.vault()
       try copy.unlock(again, next)
       #expect(try items(again) == [1])
-      #expect(again.neededEpoch == 3)
+      #expect(again.rotation.neededEpoch == 3)
     }
     // Where it cannot be written, it is read all the same.
     try alter(copy) { store in try put(sealed.seal(Self.event(1), id: 1, created: rows[0].created), store) }
@@ -291,7 +291,7 @@ struct AccessLogTests {
     full.database.note(.damaged(.verbatim("vault.db: for the sake of this test")))
     try copy.unlock(full, next)
     #expect(try items(full) == [1])
-    #expect(full.neededEpoch == 2)
+    #expect(full.rotation.neededEpoch == 2)
   }
 
   @Test("has the labels that the login protects, and no others")
@@ -303,11 +303,11 @@ struct AccessLogTests {
       #expect(event.label == (isKept ? "the label" : ""))
       #expect(event.item == UInt64(id) && event.collection == 1 && event.caller == "mail")
     }
-    let collection = try vault.createCollection(label: "Private")
+    let collection = try vault.collections.create(label: "Private")
     let id = try vault.add(["n": "x"], "secret", label: "the label", in: collection)
     #expect(vault.accessLog.event(.open, .ended(.granted), item: id, caller: "").label == "the label")
     let key = try Key(copying: [UInt8](repeating: 1, count: 32).span.bytes)
-    try vault.setPassphrase(ofCollection: collection, key: key, .make())
+    try vault.collections.setPassphrase(of: collection, key: key, .make())
     #expect(vault.accessLog.event(.open, .ended(.granted), item: id, caller: "").label.isEmpty)
     #expect(vault.accessLog.event(.open, .ended(.granted), item: 9999, caller: "").label.isEmpty)
   }

@@ -32,7 +32,7 @@ struct AccessTests {
     let metadata = ItemMetadata(label: name, attributes: ["n": name], contentType: "text/plain", flags: flags)
     let vault = vault ?? self.vault
     return try vault.writer.createItem(
-      in: vault.collections[0], metadata, secret: bytes, accessibility: accessibility, replacing: true,
+      in: vault.collections.ids[0], metadata, secret: bytes, accessibility: accessibility, replacing: true,
       passphrase: passphrase, granted: { $0 == granted?.item ? granted : nil }
     ).id
   }
@@ -58,7 +58,7 @@ struct AccessTests {
       #expect(info.readability == .guarded && info.metadata?.label == "a")
       #expect(info.access?.conditions == [.userPresence])
       #expect(throws: VaultError.needsGrant) { try read(id, of: vault) }
-      #expect(try vault.reader.secretIfReadable(ofItem: id, in: vault.collections[0]) == nil)
+      #expect(try vault.reader.secretIfReadable(ofItem: id, in: vault.collections.ids[0]) == nil)
       #expect(try read(id, try grant(id, of: vault), of: vault) == "secret")
     }
   }
@@ -187,7 +187,7 @@ struct AccessTests {
     home.write(KeybagFile.name, next.keybag.encoded)
     try vault.unlock(
       try next.tiers(), former: try next.formerTiers(), opening: .everything, liftingLocks: false, mayCreate: false)
-    while try vault.rotateItems() {}
+    while try vault.rotation.step() {}
     let after = try #require(try vault.database.store?.item(id))
     #expect(before.itemKey != after.itemKey && before.classKey != after.classKey && before.access == after.access)
     #expect(try read(id, try grant(id, 1)) == "secret")

@@ -77,23 +77,23 @@ struct ArchiveAttackTests {
 
   @Test("Of two collections with the same label the one that is there is known again, and nothing is doubled")
   func sameLabel() throws {
-    let first = try vault.createCollection(label: "Work")
-    let second = try vault.createCollection(label: "Work")
+    let first = try vault.collections.create(label: "Work")
+    let second = try vault.collections.create(label: "Work")
     try vault.add(["n": "1"], "one", in: first)
     try vault.add(["n": "2"], "two", in: second)
     let tape = try Tape(vault)
-    try vault.deleteCollection(first)
+    try vault.collections.delete(first)
     for _ in 0..<2 {
       try tape.restore(into: vault)
       #expect(try vault.ids([:]).count == 2)
       #expect(try vault.reader.items(in: second).map { try vault.secretText($0) } == ["two"])
-      #expect(vault.collections.count == 3)
+      #expect(vault.collections.ids.count == 3)
     }
   }
 
   @Test("The login's collection is known again by its purpose before another one is by its label")
   func sameLabelAsLogin() throws {
-    let label = try vault.info(of: 1).label
+    let label = try vault.collections.info(of: 1).label
     let tape = try ArchiveAttackTests.tape { script in
       script.collection(label, uuid: 1)
       script.collection("of another name", uuid: 2, .login)
@@ -131,7 +131,7 @@ struct ArchiveAttackTests {
 
   @Test("Nothing is written to a collection that was locked by itself meanwhile")
   func lockedMeanwhile() throws {
-    let work = try vault.createCollection(label: "Work")
+    let work = try vault.collections.create(label: "Work")
     let id = try vault.add(["n": "1"], "here", in: work)
     let tape = try ArchiveAttackTests.tape { script in
       script.collection("Work", uuid: 1)
@@ -139,7 +139,7 @@ struct ArchiveAttackTests {
       try script.item(["n": "2"], "theirs")
     }
     #expect(throws: VaultError.unavailable(.item(.collectionLockedByProgram))) {
-      try tape.restore(into: vault, theirs: true) { try vault.lockCollection(work) }
+      try tape.restore(into: vault, theirs: true) { try vault.collections.lock(work) }
     }
     #expect(try vault.ids([:]) == [id])
     let report = try tape.restore(into: vault, theirs: true)
@@ -153,11 +153,11 @@ struct ArchiveAttackTests {
       try script.item(["n": "1"], in: 1499)
     }
     let report = try tape.restore(into: vault)
-    #expect(report.left == 1 && vault.collections.count == Vault.collectionLimit)
-    #expect(throws: VaultError.tooLarge) { try vault.createCollection(label: "one more") }
-    #expect(try Home(copying: home).unlocked().collections.count == Vault.collectionLimit)
-    try vault.deleteCollection(2)
-    #expect(try vault.createCollection(label: "in its place") > 200)
+    #expect(report.left == 1 && vault.collections.ids.count == VaultCollections.limit)
+    #expect(throws: VaultError.tooLarge) { try vault.collections.create(label: "one more") }
+    #expect(try Home(copying: home).unlocked().collections.ids.count == VaultCollections.limit)
+    try vault.collections.delete(2)
+    #expect(try vault.collections.create(label: "in its place") > 200)
   }
 
   @Test("What no program could have stored is not restored either")
@@ -176,7 +176,7 @@ struct ArchiveAttackTests {
     }
     let report = try tape.restore(into: vault)
     #expect(report.added == 1 && report.left == 7)
-    #expect(vault.collections == [1])
+    #expect(vault.collections.ids == [1])
     let id = try #require(try vault.ids(["n": "good"]).first)
     #expect(try vault.reader.info(ofItem: id).created == .max)
     #expect(try Home(copying: home).unlocked().secretText(id) == "s")
@@ -220,16 +220,16 @@ struct ArchiveAttackTests {
 
   /// A vault with two items, a locked collection that is empty, and a second one.
   private func damaged(_ damage: (Vault, Int64) throws -> Void) throws -> (Vault, Int64) {
-    let work = try vault.createCollection(label: "Work")
-    let more = try vault.createCollection(label: "More")
+    let work = try vault.collections.create(label: "Work")
+    let more = try vault.collections.create(label: "More")
     try vault.add(["n": "1"], "one")
     try vault.add(["n": "2"], "two", in: work)
-    try vault.lockCollection(more)
+    try vault.collections.lock(more)
     vault.settleWhole()
     let copy = try Home(copying: home)
     copies.homes.append(copy)
     let rest = try copy.unlocked()
-    try rest.lockCollection(more)
+    try rest.collections.lock(more)
     try damage(rest, work)
     return (rest, work)
   }

@@ -79,8 +79,8 @@ private struct Content: Hashable {
 extension Vault {
   fileprivate func contents() throws -> [Content] {
     var found: [Content] = []
-    for collection in collections {
-      let label = try info(of: collection).label
+    for collection in collections.ids {
+      let label = try collections.info(of: collection).label
       for id in try reader.items(in: collection) where try isReadable(id) {
         let info = try reader.info(ofItem: id)
         let metadata = try #require(info.metadata)
@@ -106,8 +106,8 @@ struct ArchiveTests {
   init() throws {
     home = try Home()
     vault = try home.unlocked()
-    work = try vault.createCollection(label: "Work")
-    try vault.setAlias("portal", to: work)
+    work = try vault.collections.create(label: "Work")
+    try vault.collections.setAlias("portal", to: work)
     for accessibility in AccessibilityClass.allCases {
       try vault.add(["n": accessibility.name], "s \(accessibility.name)", accessibility, label: accessibility.name)
     }
@@ -144,10 +144,10 @@ struct ArchiveTests {
     let copy = try Home(copying: otherHome)
     let again = try copy.unlocked(on: Home.otherMachine)
     #expect(Set(try again.contents()) == expected)
-    let id = try #require(try again.alias("portal"))
-    #expect(try again.info(of: id).label == "Work")
+    let id = try #require(try again.collections.alias("portal"))
+    #expect(try again.collections.info(of: id).label == "Work")
     #expect(try again.isReadable(try again.add(["n": "new"], "s", in: id)))
-    #expect(try again.createCollection(label: "Third") > id)
+    #expect(try again.collections.create(label: "Third") > id)
   }
 
   @Test("On the same device everything comes, into a new vault with the same device key too")
@@ -185,7 +185,7 @@ struct ArchiveTests {
     if let record = try reader.next(), case .beginning(let beginning) = consume record { device = beginning.device }
     let known = try #require(device)
     func opens(_ device: BackupDevice, in vault: Vault) throws -> Bool {
-      try vault.openBackupSeal(device, id: header.id) != nil
+      try vault.device.openBackupSeal(device, id: header.id) != nil
     }
     let nothing = [UInt8](repeating: 0, count: 72)
     #expect(try opens(known, in: vault))
@@ -195,7 +195,7 @@ struct ArchiveTests {
     let there = try other().vault
     #expect(try !opens(known, in: there))
     // Of another backup.
-    #expect(try vault.openBackupSeal(known, id: [UInt8](repeating: 0, count: 16)) == nil)
+    #expect(try vault.device.openBackupSeal(known, id: [UInt8](repeating: 0, count: 16)) == nil)
   }
 
   @Test("A second restore changes nothing, and a dry run never does")
@@ -207,7 +207,7 @@ struct ArchiveTests {
     let dry = try tape.restore(into: there, dry: true)
     #expect(dry.added == 6 && dry.left == 3)
     #expect(dry.labels(.added).contains("large"))
-    #expect(otherHome.contents == before && there.collections == [1])
+    #expect(otherHome.contents == before && there.collections.ids == [1])
     #expect(try tape.restore(into: there).added == 6)
     there.settleWhole()
     let after = otherHome.contents
@@ -270,40 +270,40 @@ struct ArchiveTests {
   @Test("The class, flags and a foreign collection with the same label")
   func matching() throws {
     let there = try other().vault
-    let own = try there.createCollection(label: "Work")
+    let own = try there.collections.create(label: "Work")
     try there.add(["n": "empty"], "", .afterFirstUnlock, label: "mine", in: own)
     let tape = try Tape(vault)
     let report = try tape.restore(into: there)
-    #expect(there.collections == [1, own], "by its label")
+    #expect(there.collections.ids == [1, own], "by its label")
     #expect(report.same == 1 && report.added == 5)
-    #expect(try there.alias("portal") == own)
+    #expect(try there.collections.alias("portal") == own)
     let kept = try #require(try there.ids(["n": "empty"]).first)
     #expect(try there.reader.info(ofItem: kept).accessibility == .afterFirstUnlock)
     // Known again by what it is, whatever its label is here.
-    try there.setLabel(ofCollection: own, "Renamed")
+    try there.collections.setLabel(of: own, "Renamed")
     #expect(try tape.restore(into: there).same == 6)
   }
 
   @Test("Collections that are closed are left out of a backup, and stay as they are in a restore")
   func closed() throws {
     let tape = try Tape(vault)
-    try vault.setPassphrase(ofCollection: work, key: try Tape.key(), .make())
+    try vault.collections.setPassphrase(of: work, key: try Tape.key(), .make())
     let open = try Tape(vault)
     #expect(open.report.items == 9 && open.report.left == 0)
-    try vault.lockCollection(work)
+    try vault.collections.lock(work)
     let without = try Tape(vault)
     #expect(without.report.items == 6 && without.report.left == 3)
     #expect(without.report.lines.filter { $0.outcome == .left }.map(\.collection) == ["Work"])
     let report = try tape.restore(into: vault)
     #expect(report.same == 6 && report.left == 3 && report.added == 0)
-    #expect(try vault.state(of: work) == .needsPassphrase)
+    #expect(try vault.collections.state(of: work) == .needsPassphrase)
     // Elsewhere it has no passphrase, and that is said.
     let there = try other().vault
     let told = try open.restore(into: there).lines.filter { $0.outcome == .notice }
     #expect(told.count == 2 && told.allSatisfy { $0.collection == "Work" })
-    #expect(try there.state(of: there.collections[1]) == .unlocked)
+    #expect(try there.collections.state(of: there.collections.ids[1]) == .unlocked)
 
-    try vault.lockCollection(1)
+    try vault.collections.lock(1)
     let nothing = try Tape(vault)
     #expect(nothing.report.items == 0 && nothing.report.left == 10)
   }
@@ -331,7 +331,7 @@ struct ArchiveTests {
     let tape = try Tape(vault) { record in
       guard record == 4 else { return }
       try vault.writer.deleteItem(bare)
-      let late = try vault.createCollection(label: "Late")
+      let late = try vault.collections.create(label: "Late")
       try vault.add(["n": "late"], "late", label: "late", in: late)
       try vault.set(try #require(try vault.ids(["n": "large"]).first), "small now")
     }
@@ -347,20 +347,20 @@ struct ArchiveTests {
     #expect(try there.ids(["n": "when-unlocked"]).map { try there.secretText($0) } == ["of a program"])
     let third = try other().vault
     #expect(throws: VaultError.unavailable(.item(.collectionCreatedMeanwhile))) {
-      try tape.restore(into: third) { _ = try third.createCollection(label: "Third") }
+      try tape.restore(into: third) { _ = try third.collections.create(label: "Third") }
     }
-    #expect(try third.ids([:]) == [] && third.collections.count == 2)
+    #expect(try third.ids([:]) == [] && third.collections.ids.count == 2)
     let fourth = try other().vault
-    let own = try fourth.createCollection(label: "Work")
+    let own = try fourth.collections.create(label: "Work")
     #expect(throws: VaultError.unavailable(.item(.collectionDeletedMeanwhile))) {
-      try tape.restore(into: fourth) { try fourth.deleteCollection(own) }
+      try tape.restore(into: fourth) { try fourth.collections.delete(own) }
     }
     #expect(try fourth.ids([:]) == [] && !fourth.isDamaged)
   }
 
   @Test("A collection that is closed in the middle of a backup is missed, one that was opened then is not in it")
   func closedMeanwhile() throws {
-    let tape = try Tape(vault) { if $0 == 5 { try vault.lockCollection(work) } }
+    let tape = try Tape(vault) { if $0 == 5 { try vault.collections.lock(work) } }
     #expect(tape.report.items == 6 && tape.report.left == 3)
     #expect(tape.report.lines.count { $0.why == "its collection was locked meanwhile" } == 3)
     let other = try Tape(vault) { if $0 == 5 { try home.unlock(vault) } }
@@ -414,7 +414,7 @@ struct ArchiveFullDiskTests {
   func fullDisk(_ rest: Int) throws {
     let source = try Home()
     let from = try source.unlocked()
-    let more = try from.createCollection(label: "More")
+    let more = try from.collections.create(label: "More")
     for number in 0..<100 {
       try from.add(["n": "\(number)"], String(repeating: "s", count: 3000), in: number % 2 == 0 ? 1 : more)
     }
@@ -426,10 +426,10 @@ struct ArchiveFullDiskTests {
     vault.settleWhole()
     disk.fill(butFor: rest)
     #expect(throws: VaultError.diskFull) { try tape.restore(into: vault) }
-    #expect(try vault.ids([:]) == [id] && vault.collections == [1] && !vault.isDamaged)
+    #expect(try vault.ids([:]) == [id] && vault.collections.ids == [1] && !vault.isDamaged)
     disk.free()
     #expect(try tape.restore(into: vault).added == 100)
-    #expect(try vault.ids([:]).count == 101 && vault.collections.count == 2)
+    #expect(try vault.ids([:]).count == 101 && vault.collections.ids.count == 2)
     vault.settleWhole()
     #expect(vault.problemTexts == [])
     #expect(try vault.secretText(try #require(try vault.ids(["n": "99"]).first)).count == 3000)

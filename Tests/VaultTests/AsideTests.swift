@@ -19,7 +19,7 @@ struct AsideTests {
     let place = try vault.setAside(as: name)
     #expect(place == KeybagFile.sharePath(home: home.path) + "/" + name)
     #expect(!vault.isThere && !vault.hasKeybag && !vault.hasDatabase && !vault.isUnlocked && vault.problemTexts.isEmpty)
-    #expect(vault.collections.isEmpty && namesInFolder(home.folder).isEmpty)
+    #expect(vault.collections.ids.isEmpty && namesInFolder(home.folder).isEmpty)
     #expect(Set(before).subtracting(namesInFolder(place)).isSubset(of: ["vault.db-wal", "vault.db-shm"]))
     #expect(throws: VaultError.notCreated) { try home.unlock(vault) }
 

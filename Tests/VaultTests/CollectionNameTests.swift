@@ -38,16 +38,16 @@ struct CollectionNameTests {
   @Test("stays over a rename, a deletion of its double and a restart, and leads to the collection")
   func stays() throws {
     let vault = try home.unlocked()
-    let ids = try ["Work", "Work", "Work"].map { try vault.createCollection(label: $0) }
-    #expect(vault.pathName(ofCollection: 1) == "login")
-    #expect(ids.map { vault.pathName(ofCollection: $0) } == ["Work", "Work_5f1", "Work_5f2"])
-    try vault.setLabel(ofCollection: ids[1], "Play")
-    try vault.deleteCollection(ids[0])
+    let ids = try ["Work", "Work", "Work"].map { try vault.collections.create(label: $0) }
+    #expect(vault.collections.pathName(of: 1) == "login")
+    #expect(ids.map { vault.collections.pathName(of: $0) } == ["Work", "Work_5f1", "Work_5f2"])
+    try vault.collections.setLabel(of: ids[1], "Play")
+    try vault.collections.delete(ids[0])
     func check(_ vault: Vault) throws {
-      #expect(vault.pathName(ofCollection: ids[1]) == "Work_5f1")
-      #expect(try vault.info(of: ids[1]).label == "Play")
-      #expect(try vault.collection(named: "Work_5f2") == ids[2])
-      #expect(try vault.collection(named: "Work") == nil)
+      #expect(vault.collections.pathName(of: ids[1]) == "Work_5f1")
+      #expect(try vault.collections.info(of: ids[1]).label == "Play")
+      #expect(try vault.collections.named("Work_5f2") == ids[2])
+      #expect(try vault.collections.named("Work") == nil)
     }
     try check(vault)
     let restarted = try Home(copying: home)
@@ -56,13 +56,13 @@ struct CollectionNameTests {
     try restarted.unlock(next)
     try check(next)
     // As gnome-keyring does, the name of a deleted one is given again.
-    #expect(next.pathName(ofCollection: try next.createCollection(label: "Work")) == "Work")
+    #expect(next.collections.pathName(of: try next.collections.create(label: "Work")) == "Work")
   }
 
   @Test("is sealed: nothing of it is in the files, and without a key for labels its number is all there is")
   func sealed() throws {
     let vault = try home.unlocked()
-    let id = try vault.createCollection(label: "exampletool")
+    let id = try vault.collections.create(label: "exampletool")
     vault.settleWhole()
     for name in home.names where name.hasPrefix(KeybagFile.database) {
       #expect(!contains(home.read(name), Array("exampletool".utf8)))
@@ -70,56 +70,56 @@ struct CollectionNameTests {
     // Without this machine's key labels cannot be opened before the login.
     let elsewhere = try Home(copying: home)
     let other = elsewhere.vault(on: Home.otherMachine)
-    #expect(!other.knowsCollectionNames && other.pathName(ofCollection: id) == "c\(id)")
-    #expect(throws: VaultError.self) { try other.collection(named: "exampletool") }
+    #expect(!other.collections.knowsNames && other.collections.pathName(of: id) == "c\(id)")
+    #expect(throws: VaultError.self) { try other.collections.named("exampletool") }
     try elsewhere.unlock(other)
-    #expect(other.pathName(ofCollection: id) == "exampletool")
+    #expect(other.collections.pathName(of: id) == "exampletool")
   }
 
   @Test("is given to collections from before there were names, the oldest first, and kept")
   func formerVault() throws {
     let vault = try home.unlocked()
-    let ids = try ["Work", "Work", "Old"].map { try vault.createCollection(label: $0) }
+    let ids = try ["Work", "Work", "Old"].map { try vault.collections.create(label: $0) }
     let index = try #require(vault.keys.index)
     for id in ids {
-      let collection = try vault.collection(id)
+      let collection = try vault.collections.collection(id)
       var row = collection.row
-      row.label = try vault.seal(
-        CollectionTitle(label: try vault.info(of: id).label, name: nil), uuid: row.uuid, index: index)
+      row.label = try vault.collections.seal(
+        CollectionTitle(label: try vault.collections.info(of: id).label, name: nil), uuid: row.uuid, index: index)
       try vault.database.writing { store throws(VaultError) in try store.update(row) }
     }
     vault.settleWhole()
     func kept(_ vault: Vault, _ id: Int64) throws -> String? {
-      try vault.title(of: try vault.collection(id).row, index: index).name
+      try vault.collections.title(of: try vault.collections.collection(id).row, index: index).name
     }
     let former = try Home(copying: home)
     let next = former.vault()
-    #expect(ids.map { next.pathName(ofCollection: $0) } == ["Work", "Work_5f1", "Old"])
+    #expect(ids.map { next.collections.pathName(of: $0) } == ["Work", "Work_5f1", "Old"])
     #expect(try kept(next, ids[1]) == nil)
     try former.unlock(next)
-    #expect(ids.map { next.pathName(ofCollection: $0) } == ["Work", "Work_5f1", "Old"])
+    #expect(ids.map { next.collections.pathName(of: $0) } == ["Work", "Work_5f1", "Old"])
     #expect(try ids.map { try kept(next, $0) } == ["Work", "Work_5f1", "Old"])
-    try next.deleteCollection(ids[0])
+    try next.collections.delete(ids[0])
     let last = try Home(copying: former)
-    #expect(last.vault().pathName(ofCollection: ids[1]) == "Work_5f1")
+    #expect(last.vault().collections.pathName(of: ids[1]) == "Work_5f1")
   }
 
   @Test("comes along with a backup, and gives way where another collection has it")
   func backup() throws {
     let vault = try home.unlocked()
-    let id = try vault.createCollection(label: "exampletool")
-    try vault.setLabel(ofCollection: id, "Tool")
+    let id = try vault.collections.create(label: "exampletool")
+    try vault.collections.setLabel(of: id, "Tool")
     try vault.add(["a": "1"], "s", in: id)
     let tape = try Tape(vault)
     for isTaken in [false, true] {
       let elsewhere = try Home()
       let other = try elsewhere.unlocked()
-      let present = isTaken ? try other.createCollection(label: "exampletool") : nil
+      let present = isTaken ? try other.collections.create(label: "exampletool") : nil
       try tape.restore(into: other)
-      let restored = try #require(other.collections.last)
+      let restored = try #require(other.collections.ids.last)
       #expect(restored != present)
-      #expect(try other.info(of: restored).label == "Tool")
-      #expect(other.pathName(ofCollection: restored) == (isTaken ? "Tool" : "exampletool"))
+      #expect(try other.collections.info(of: restored).label == "Tool")
+      #expect(other.collections.pathName(of: restored) == (isTaken ? "Tool" : "exampletool"))
     }
   }
 }

@@ -13,16 +13,16 @@ struct CollectionTests {
   @Test("locked by itself gives nothing until a login, while the others stay open")
   func locked() throws {
     let vault = try home.unlocked()
-    let second = try vault.createCollection(label: "Second")
+    let second = try vault.collections.create(label: "Second")
     var ids: [AccessibilityClass: Int64] = [:]
     for accessibility in AccessibilityClass.allCases {
       ids[accessibility] = try vault.add(["n": accessibility.name], "s", accessibility)
     }
     let other = try vault.add(["n": "other"], "other", in: second)
-    try vault.lockCollection(1)
+    try vault.collections.lock(1)
 
     func expectLocked(_ vault: Vault) throws {
-      #expect(try vault.state(of: 1) == .lockedExplicitly)
+      #expect(try vault.collections.state(of: 1) == .lockedExplicitly)
       for (accessibility, id) in ids {
         #expect(try vault.isReadable(id) == false)
         #expect(throws: VaultError.isLocked) { try vault.secretText(id) }
@@ -33,14 +33,14 @@ struct CollectionTests {
       #expect(throws: VaultError.isLocked) {
         try vault.add(["n": AccessibilityClass.always.name], "s", replacing: true)
       }
-      let collection = try vault.collection(1)
+      let collection = try vault.collections.collection(1)
       #expect(collection.unlocked == nil && collection.session == nil)
       #expect(
         collection.classes.allSatisfy { $0.secretKey == nil && $0.metadataKey == nil && $0.privateKey == nil })
     }
 
     try expectLocked(vault)
-    #expect(try vault.state(of: second) == .unlocked)
+    #expect(try vault.collections.state(of: second) == .unlocked)
     #expect(try vault.secretText(other) == "other")
     #expect(try vault.isReadable(try vault.add(["n": "more"], "more", in: second)))
 
@@ -51,14 +51,14 @@ struct CollectionTests {
     #expect(try vault.secretText(other) == "other")
 
     // A collection made now does not disturb the chain, and the mark is in the file.
-    let third = try vault.createCollection(label: "Third")
+    let third = try vault.collections.create(label: "Third")
     let late = try vault.add(["n": "late"], "late", in: third)
     try restarted(expectLocked, other: other, late: late)
 
     vault.seal()
     try home.unlock(vault)
     for id in ids.values { #expect(try vault.secretText(id) == "s") }
-    #expect(try vault.state(of: 1) == .unlocked)
+    #expect(try vault.collections.state(of: 1) == .unlocked)
     #expect(try vault.secretText(late) == "late")
   }
 
@@ -74,7 +74,7 @@ struct CollectionTests {
     try copy.unlock(vault, liftingLocks: true)
     #expect(try vault.secretText(1) == "s")
     let again = try Home(copying: copy).unlocked()
-    #expect(try again.state(of: 1) == .unlocked)
+    #expect(try again.collections.state(of: 1) == .unlocked)
   }
 
   @Test("a lock holds in memory even when the file cannot be written")
@@ -82,8 +82,8 @@ struct CollectionTests {
     let vault = try home.unlocked()
     let id = try vault.add(["a": "1"], "s")
     vault.database.note(.damaged(.verbatim("vault.db: for the test")))
-    _ = try? vault.lockCollection(1)
-    #expect(try vault.state(of: 1) == .lockedExplicitly)
+    _ = try? vault.collections.lock(1)
+    #expect(try vault.collections.state(of: 1) == .lockedExplicitly)
     try home.unlock(vault, liftingLocks: false)
     #expect(throws: VaultError.isLocked) { try vault.secretText(id) }
   }
@@ -122,29 +122,29 @@ struct CollectionTests {
     do {
       let vault = try home.unlocked()
       for number in 0..<5 {
-        let collection = try vault.createCollection(label: "C\(number)")
+        let collection = try vault.collections.create(label: "C\(number)")
         ids[collection] = try vault.add(["n": "\(number)"], "s\(collection)", in: collection)
       }
       let made = ids.keys.sorted()
       for gone in [made[0], made[2], made[4]] {
-        try vault.deleteCollection(gone)
+        try vault.collections.delete(gone)
         #expect(throws: VaultError.noSuchItem) { try vault.secretText(ids[gone] ?? 0) }
         ids[gone] = nil
       }
-      let after = try vault.createCollection(label: "After")
+      let after = try vault.collections.create(label: "After")
       ids[after] = try vault.add(["n": "after"], "s\(after)", in: after)
     }
     do {
       let vault = try home.unlocked()
-      #expect(vault.collections.count == 4)
+      #expect(vault.collections.ids.count == 4)
       for (collection, id) in ids { #expect(try vault.secretText(id) == "s\(collection)") }
       // The last one deleted, then another one made after a restart: the number in the chain is used again.
-      try vault.deleteCollection(vault.collections[3])
+      try vault.collections.delete(vault.collections.ids[3])
     }
     let last: Int64
     do {
       let vault = try home.unlocked()
-      last = try vault.createCollection(label: "Again")
+      last = try vault.collections.create(label: "Again")
       try vault.add(["n": "again"], "again", in: last)
     }
     let vault = try home.unlocked()
@@ -156,10 +156,10 @@ struct CollectionTests {
   func chainsInStep() throws {
     do {
       let vault = try home.unlocked()
-      let second = try vault.createCollection(label: "Second")
-      try vault.deleteCollection(second)
+      let second = try vault.collections.create(label: "Second")
+      try vault.collections.delete(second)
       try home.unlock(vault, opening: .session)
-      let third = try vault.createCollection(label: "Third")
+      let third = try vault.collections.create(label: "Third")
       try vault.add(["n": "1"], "third", in: third)
     }
     let vault = try home.unlocked()
@@ -171,24 +171,24 @@ struct CollectionTests {
     let second: Int64
     do {
       let vault = try home.unlocked()
-      second = try vault.createCollection(label: "Zweite")
-      try vault.setAlias("work", to: second)
-      try vault.setLabel(ofCollection: second, "Arbeit")
-      #expect(throws: VaultError.noSuchCollection) { try vault.setAlias("work", to: 77) }
+      second = try vault.collections.create(label: "Zweite")
+      try vault.collections.setAlias("work", to: second)
+      try vault.collections.setLabel(of: second, "Arbeit")
+      #expect(throws: VaultError.noSuchCollection) { try vault.collections.setAlias("work", to: 77) }
       try vault.add(["n": "1"], "s", in: second)
     }
     let vault = home.vault()
-    #expect(try vault.info(of: second).label == "Arbeit")
-    #expect(try vault.alias("work") == second)
-    try vault.setAlias("work", to: nil)
-    #expect(try vault.alias("work") == nil)
-    try vault.setAlias("work", to: second)
-    try vault.deleteCollection(second)
-    #expect(try vault.alias("work") == nil)
+    #expect(try vault.collections.info(of: second).label == "Arbeit")
+    #expect(try vault.collections.alias("work") == second)
+    try vault.collections.setAlias("work", to: nil)
+    #expect(try vault.collections.alias("work") == nil)
+    try vault.collections.setAlias("work", to: second)
+    try vault.collections.delete(second)
+    #expect(try vault.collections.alias("work") == nil)
     #expect(try vault.ids(["n": "1"]) == [])
     #expect(try vault.ids([:]) == [])
-    #expect(throws: VaultError.noSuchCollection) { try vault.info(of: second) }
-    #expect(vault.collections == [1])
+    #expect(throws: VaultError.noSuchCollection) { try vault.collections.info(of: second) }
+    #expect(vault.collections.ids == [1])
   }
 
   @Test("in memory only work without any file")
@@ -197,7 +197,7 @@ struct CollectionTests {
     let id = try vault.add(["a": "1"], "s")
     #expect(try vault.secretText(id) == "s")
     #expect(try vault.ids(["a": "1"]) == [id])
-    #expect(try vault.info(of: 1).label == "Session")
+    #expect(try vault.collections.info(of: 1).label == "Session")
     #expect(vault.problemTexts == [])
     #expect(vault.isVerified)
   }
@@ -205,12 +205,12 @@ struct CollectionTests {
   @Test("made with an alias is made with it or not at all")
   func aliasOrNothing() throws {
     let vault = try home.unlocked()
-    let second = try vault.createCollection(label: "Second", alias: "work")
-    #expect(try vault.alias("work") == second)
+    let second = try vault.collections.create(label: "Second", alias: "work")
+    #expect(try vault.collections.alias("work") == second)
     let store = try #require(vault.database.store)
     try store.database.execute("DROP TABLE alias")
-    #expect(throws: VaultError.self) { try vault.createCollection(label: "Third", alias: "more") }
-    #expect(vault.collections == [1, second])
+    #expect(throws: VaultError.self) { try vault.collections.create(label: "Third", alias: "more") }
+    #expect(vault.collections.ids == [1, second])
     #expect(try store.collections().map(\.id) == [1, second])
   }
 
@@ -218,17 +218,17 @@ struct CollectionTests {
   func longLabel() throws {
     let vault = try home.unlocked()
     let longest = String(repeating: "x", count: 1 << 16)
-    try vault.setLabel(ofCollection: 1, longest)
-    #expect(throws: VaultError.tooLarge) { try vault.setLabel(ofCollection: 1, longest + "x") }
-    #expect(throws: VaultError.tooLarge) { try vault.createCollection(label: longest + "x") }
-    #expect(try vault.info(of: 1).label == longest)
-    #expect(vault.collections == [1])
+    try vault.collections.setLabel(of: 1, longest)
+    #expect(throws: VaultError.tooLarge) { try vault.collections.setLabel(of: 1, longest + "x") }
+    #expect(throws: VaultError.tooLarge) { try vault.collections.create(label: longest + "x") }
+    #expect(try vault.collections.info(of: 1).label == longest)
+    #expect(vault.collections.ids == [1])
   }
 
   @Test("is not called empty once damage was found: its items may be what was damaged")
   func emptyAfterDamage() throws {
     let vault = try home.unlocked()
-    let second = try vault.createCollection(label: "Second")
+    let second = try vault.collections.create(label: "Second")
     try vault.add(["n": "1"], "one")
     #expect(try vault.reader.items(in: second) == [])
     vault.database.note(.damaged(.verbatim("vault.db: damage")))

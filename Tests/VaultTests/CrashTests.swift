@@ -34,8 +34,9 @@ private struct Acknowledged {
       try home.unlock(vault)
       vault.verifyToEnd()
       if !vault.problemTexts.isEmpty { return "after the walk: \(vault.problemTexts)" }
-      guard try vault.alias("default") == 1, try vault.alias("login") == 1, vault.collections == [1],
-        try vault.info(of: 1).label == "Login"
+      guard try vault.collections.alias("default") == 1, try vault.collections.alias("login") == 1,
+        vault.collections.ids == [1],
+        try vault.collections.info(of: 1).label == "Login"
       else { return "the first collection or its aliases are not there" }
       for number in stored.subtracting(deleted) {
         let found = try vault.ids(["n": "\(number)", "app": "crash"])
@@ -123,7 +124,7 @@ struct CrashTests {
       #expect(vault.problemTexts == [])
       let found = try vault.ids(["app": "crash"]).count
       #expect(found == 60 || (found == 0 && !said.contains("restored")), "\(found) after \(said)")
-      #expect(vault.collections.count == (found == 0 ? 1 : 2))
+      #expect(vault.collections.ids.count == (found == 0 ? 1 : 2))
       outcomes.insert(found)
       delay = found == 0 ? delay + max(150, delay / 4) : delay / 2
     }
@@ -215,7 +216,7 @@ struct CrashTests {
     let shim = try #require(Self.shim, "no C compiler")
     let template = try Home()
     var points = 0
-    for call in 1... {
+    for call in Cuts.calls {
       let home = try Home(copying: template)
       let durable = Self.newFolder()
       defer { removeTree(durable) }
@@ -285,7 +286,9 @@ struct CrashTests {
   func replacing() throws {
     let home = try Home()
     var finished = false
-    for call in 1...60 where !finished {
+    for call in Cuts.calls {
+      if finished { break }
+      try #require(call <= 60)
       let copy = try Home(copying: home)
       let cut = try keybagCut(["replace", copy.path, "2"], copy, copy.folder, dieAt: call)
       let acknowledged = UInt64(cut.lines.last?.split(separator: " ").last ?? "1") ?? 1
@@ -306,7 +309,9 @@ struct CrashTests {
   @Test("while a vault is created leave none or a whole one")
   func creating() throws {
     var finished = false
-    for call in 1...40 where !finished {
+    for call in Cuts.calls {
+      if finished { break }
+      try #require(call <= 40)
       let home = try Home()
       for name in home.names { home.remove(name) }
       let cut = try keybagCut(["create", home.path], home, home.folder, dieAt: call)

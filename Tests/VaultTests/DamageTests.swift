@@ -15,7 +15,7 @@ struct DamageTests {
     let copy = try Home(copying: specimen.home)
     #expect(specimen.complaint(in: copy, damaged: specimen.database) == nil)
     #expect(specimen.items.count == 22)
-    let step = Self.everyByte ? 1 : 67
+    let step = Self.everyByte ? 1 : 131
     var positions = Array(0..<100) + stride(from: 100, to: specimen.database.count, by: step)
     positions = positions.filter { $0 % 4 == share }
     for position in positions {
@@ -108,7 +108,7 @@ struct DamageTests {
     #expect(log.count > 4096)
     #expect(try crashed.unlocked().ids(["app": "late"]).count == 3)
     let copy = try Home(copying: home)
-    for position in stride(from: 0, to: log.count, by: Self.everyByte ? 1 : 211) {
+    for position in stride(from: 0, to: log.count, by: Self.everyByte ? 1 : 421) {
       var bytes = log
       bytes[position] ^= flip(position)
       copy.write("vault.db", database)

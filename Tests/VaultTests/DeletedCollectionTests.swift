@@ -23,11 +23,11 @@ struct DeletedCollectionTests {
 
   /// Makes a collection with an item of each class, a generation of it, and deletes it.
   private func makeAndDelete(_ label: String = "Work", alias: String? = "work") throws -> Int64 {
-    let id = try vault.createCollection(label: label, alias: alias)
+    let id = try vault.collections.create(label: label, alias: alias)
     for one in Self.classes { try vault.add(["n": one.name], "secret \(one.name)", one, label: one.name, in: id) }
     vault.settleWhole()
     vault.keepWholeHistory()
-    try vault.deleteCollection(id)
+    try vault.collections.delete(id)
     return id
   }
 
@@ -50,7 +50,7 @@ struct DeletedCollectionTests {
   @Test("comes back with the password as it was: its number, label, alias, classes and secrets")
   func whole() throws {
     let id = try makeAndDelete()
-    let other = try vault.createCollection(label: "Other")
+    let other = try vault.collections.create(label: "Other")
     try vault.add(["n": "o"], "o", in: other)
     // Its keys are not in memory.
     for isDry in [true, false] {
@@ -58,21 +58,21 @@ struct DeletedCollectionTests {
       #expect(waiting.report.left == 5 && waiting.report.added == 0 && waiting.changes == Restore.Changes())
       #expect(notices(waiting.report).count == 1)
       #expect(notices(waiting.report)[0].contains("Work: the collection was deleted; to"))
-      #expect(vault.hasWaitingCollections && vault.hasOwnLocks)
+      #expect(vault.collections.hasWaiting && vault.collections.hasOwnLocks)
     }
     // A screen unlock does not give them, nor the password for another collection.
     try home.unlock(vault, liftingLocks: false)
     try vault.unlock(home.tiers, opening: .everything, liftingLocks: true, of: [other], mayCreate: false)
     #expect(try vault.bringBack(from: 1).report.added == 0)
     try home.unlock(vault)
-    #expect(!vault.hasWaitingCollections)
+    #expect(!vault.collections.hasWaiting)
     let rehearsal = try vault.bringBack(from: 1, isDry: true)
-    #expect(rehearsal.report.added == 5 && rehearsal.changes == Restore.Changes() && vault.collections.count == 2)
+    #expect(rehearsal.report.added == 5 && rehearsal.changes == Restore.Changes() && vault.collections.ids.count == 2)
     #expect(notices(rehearsal.report) == ["Work: the collection was deleted, and would come back"])
     let done = try vault.bringBack(from: 1)
     #expect(done.report.added == 5 && done.report.left == 0 && done.changes.collections == [id])
     #expect(notices(done.report) == ["Work: the collection was deleted, and is back"])
-    #expect(try vault.info(of: id).label == "Work" && vault.alias("work") == id)
+    #expect(try vault.collections.info(of: id).label == "Work" && vault.collections.alias("work") == id)
     #expect(try secrets(vault, in: id) == all && secrets(vault, in: other) == ["item": "o"])
     #expect(try vault.bringBack(from: 1).report.same == 5)
     // What is stored in it is as good as in any other, also behind the locked screen.
@@ -86,7 +86,7 @@ struct DeletedCollectionTests {
     later.verifyToEnd()
     #expect(later.problemTexts == [])
     #expect(try secrets(later, in: id) == all.merging(["while locked": "while locked"]) { $1 })
-    #expect(try later.alias("work") == id)
+    #expect(try later.collections.alias("work") == id)
     for one in Self.classes {
       #expect(try later.reader.info(ofItem: try #require(later.ids(["n": one.name]).first)).accessibility == one)
     }
@@ -100,19 +100,19 @@ struct DeletedCollectionTests {
     let home = try Home(copying: home)
     let next = try home.unlocked()
     next.verifyToEnd()
-    let other = try next.createCollection(label: "New", alias: "work")
+    let other = try next.collections.create(label: "New", alias: "work")
     try next.add(["n": "o"], "o", in: other)
     #expect(Set(try next.database.ready().collections().map(\.ordinal)) == [0, 1])
     #expect(try next.bringBack(.collection("Work"), from: 1).report.left == 5)
     try home.unlock(next)
     #expect(try next.bringBack(.collection("c\(id)", id: id), from: 1).changes.collections == [id])
-    #expect(try next.alias("work") == other)
+    #expect(try next.collections.alias("work") == other)
     next.settleWhole()
     let copy = try Home(copying: home)
     let later = try copy.unlocked()
     #expect(try secrets(later, in: id) == all && secrets(later, in: other) == ["item": "o"])
     // Deleted and brought back once more.
-    try later.deleteCollection(id)
+    try later.collections.delete(id)
     #expect(try later.bringBack(.collection("Work"), from: 1).report.left == 5)
     try copy.unlock(later)
     #expect(try later.bringBack(.collection("Work"), from: 1).report.added == 5)
@@ -124,7 +124,7 @@ struct DeletedCollectionTests {
     let id = try makeAndDelete()
     let number = try #require(HistoryComparison.lines(of: vault, with: 1).first { $0.accessibility == .always }).item
     let unread = try vault.bringBack(.attributes(["n": "when-unlocked"]), from: 1)
-    #expect(unread.report.items == 0 && notices(unread.report).count == 1 && vault.hasWaitingCollections)
+    #expect(unread.report.items == 0 && notices(unread.report).count == 1 && vault.collections.hasWaiting)
     try home.unlock(vault)
     #expect(try vault.bringBack(.attributes(["n": "when-unlocked"]), from: 1).report.added == 1)
     #expect(try secrets(vault, in: id) == ["when-unlocked": "secret when-unlocked"])
@@ -135,7 +135,7 @@ struct DeletedCollectionTests {
 
   @Test("comes back with what was stored in it while it was locked")
   func storedWhileLocked() throws {
-    let id = try vault.createCollection(label: "Work")
+    let id = try vault.collections.create(label: "Work")
     vault.lock()
     try vault.add(["n": "l"], "locked", .whenUnlocked, label: "l", in: id)
     try home.unlock(vault, liftingLocks: false)
@@ -143,7 +143,7 @@ struct DeletedCollectionTests {
     vault.keepWholeHistory()
     let store = try vault.history.open(vault.history.generations[0], vault: home.keybag.vault)
     #expect(try store.items(form: .storedWhileLocked, after: 0, limit: 9).count == 1)
-    try vault.deleteCollection(id)
+    try vault.collections.delete(id)
     _ = try vault.bringBack(from: 1)
     try home.unlock(vault)
     #expect(try vault.bringBack(from: 1).report.added == 1)
@@ -159,28 +159,29 @@ struct DeletedCollectionTests {
     try home.unlock(vault)
     #expect(try vault.bringBack(from: 1).report.added == 0)
     vault.seal()
-    #expect(!vault.hasWaitingCollections)
+    #expect(!vault.collections.hasWaiting)
     try home.unlock(vault)
     #expect(try vault.bringBack(from: 1).report.added == 0)
   }
 
   @Test("that had a passphrase of its own does not come back, and that is said")
   func passphrase() throws {
-    let id = try vault.createCollection(label: "Work")
+    let id = try vault.collections.create(label: "Work")
     try vault.add(["n": "w"], "w", in: id)
     vault.settleWhole()
     vault.keepWholeHistory()
     let former = contentsOfFolder(home.generations)
-    try vault.setPassphrase(ofCollection: id, key: try Tape.key(), .make())
+    try vault.collections.setPassphrase(of: id, key: try Tape.key(), .make())
     let made = try #require(vault.keepWholeHistory().first)
-    try vault.deleteCollection(id)
+    try vault.collections.delete(id)
     for _ in 0..<2 {
       let outcome = try vault.bringBack(from: made.number)
-      #expect(outcome.report.left == 1 && outcome.report.added == 0 && !vault.hasWaitingCollections)
+      #expect(outcome.report.left == 1 && outcome.report.added == 0 && !vault.collections.hasWaiting)
       #expect(outcome.report.lines[0].why.contains("a collection with a passphrase of its own does not come back"))
       try home.unlock(vault)
     }
-    // The generations from before the passphrase are gone. From a copy of them it comes back as it was then: SECURITY.md says so.
+    // The generations from before the passphrase are gone. From a copy of them it comes back as it was then
+    // (docs/security/generations.md).
     #expect(Set(former.keys).isDisjoint(with: namesInFolder(home.generations)))
     // Nor does it help to say that there was none.
     let store = try Store(path: home.generations + "/" + made.name, vault: home.keybag.vault)
@@ -192,14 +193,14 @@ struct DeletedCollectionTests {
     try home.unlock(vault)
     let forged = try vault.bringBack(from: made.number)
     #expect(forged.report.left == 1 && forged.report.lines[0].why.contains("the keys of that are gone"))
-    #expect(vault.collections == [1])
+    #expect(vault.collections.ids == [1])
   }
 
   @Test("comes back without the items that were destroyed with the login's password")
   func destroyed() throws {
     let id = try makeAndDelete()
     let former = contentsOfFolder(home.generations)
-    try vault.destroyPasscodeItems()
+    try vault.passcode.destroyItems()
     #expect(vault.history.generations.isEmpty)
     for (name, bytes) in former { writeFile(home.generations + "/" + name, bytes) }
     vault.settle()
@@ -226,7 +227,7 @@ struct DeletedCollectionTests {
     #expect(try vault.bringBack(from: 1, isDry: true).report.added == 5)
     let keys = try home.rotateKeybag()
     try vault.unlock(keys.tiers, former: keys.former, opening: .everything, liftingLocks: false, mayCreate: false)
-    while try vault.rotateItems() {}
+    while try vault.rotation.step() {}
     vault.keepWholeHistory()
     #expect(vault.history.generations.allSatisfy { $0.epoch == 2 })
     for (name, bytes) in former {
@@ -238,7 +239,7 @@ struct DeletedCollectionTests {
       try home.unlock(vault, keys)
     }
     #expect(try vault.bringBack(from: 1).report.lines.contains { $0.why.contains("the keys of that are gone") })
-    #expect(vault.collections == [1])
+    #expect(vault.collections.ids == [1])
   }
 
   @Test("gets new keys at the next change of keys, as any other")
@@ -250,20 +251,20 @@ struct DeletedCollectionTests {
     let before = try vault.database.ready().classKeys().filter { $0.collection == id }.map(\.uuid)
     try home.rotate(vault)
     let after = try vault.database.ready().classKeys().filter { $0.collection == id }.map(\.uuid)
-    #expect(!before.isEmpty && Set(before).isDisjoint(with: after) && vault.neededEpoch == 2)
+    #expect(!before.isEmpty && Set(before).isDisjoint(with: after) && vault.rotation.neededEpoch == 2)
     vault.settle()
     #expect(try secrets(Home(copying: home).reopened(), in: id) == all)
   }
 
   @Test("comes back without an item that was locked by itself as it was deleted")
   func lockedItem() throws {
-    let id = try vault.createCollection(label: "Work")
+    let id = try vault.collections.create(label: "Work")
     let item = try vault.add(["n": "a"], "a", label: "a", in: id)
     try vault.add(["n": "b"], "b", label: "b", in: id)
     vault.settleWhole()
     vault.keepWholeHistory()
     try vault.writer.lockItem(item)
-    try vault.deleteCollection(id)
+    try vault.collections.delete(id)
     _ = try vault.bringBack(from: 1)
     try home.unlock(vault)
     let outcome = try vault.bringBack(from: 1)
@@ -298,7 +299,7 @@ struct DeletedCollectionTests {
     try home.unlock(vault)
     let outcome = try vault.bringBack(from: 1)
     #expect(
-      outcome.report.left == 5 && outcome.report.added == 0 && vault.collections == [1] && vault.problemTexts == [])
+      outcome.report.left == 5 && outcome.report.added == 0 && vault.collections.ids == [1] && vault.problemTexts == [])
   }
 
   @Test("stays behind where the vault has as many as it can")
@@ -306,7 +307,7 @@ struct DeletedCollectionTests {
     _ = try makeAndDelete()
     _ = try vault.bringBack(from: 1)
     try home.unlock(vault)
-    while vault.collections.count < Vault.collectionLimit { _ = try vault.createCollection(label: "more") }
+    while vault.collections.ids.count < VaultCollections.limit { _ = try vault.collections.create(label: "more") }
     let outcome = try vault.bringBack(from: 1)
     #expect(outcome.report.left == 5 && outcome.report.lines.allSatisfy { $0.why.contains("up to 200") })
   }
@@ -317,7 +318,7 @@ struct DeletedCollectionTests {
     let home = try Home()
     do {
       let first = try home.unlocked()
-      let secret = try first.newDeviceSecret(vault: home.keybag.vault, protector: [UInt8](repeating: 4, count: 16))
+      let secret = try first.device.newSecret(vault: home.keybag.vault, protector: [UInt8](repeating: 4, count: 16))
       try KeybagFile.replace(
         home.keybag, with: try Home.open(home.keybag).removingPassword(secret),
         in: try KeybagFile.folder(home: home.path, owner: getuid()))
@@ -325,11 +326,11 @@ struct DeletedCollectionTests {
     }
     let vault = Vault(home: home.path, owner: getuid(), machine: Home.machine) { () throws(DeviceKeyError) in service }
     try vault.openByDevice()
-    let id = try vault.createCollection(label: "Work")
+    let id = try vault.collections.create(label: "Work")
     try vault.add(["n": "w"], "w", label: "w", in: id)
     vault.settleWhole()
     try #require(vault.keepWholeHistory().count == 1)
-    try vault.deleteCollection(id)
+    try vault.collections.delete(id)
     // The device key service is away for a while.
     service.failure = .unavailable(.device(.silent))
     #expect(
@@ -337,7 +338,7 @@ struct DeletedCollectionTests {
         .both(
           .because(.item(.needsDeviceKey), .of(.deviceService, .device(.silent))), .item(.againWhenUsable)))
     ) { try vault.bringBack(from: 1) }
-    #expect(vault.isUnlocked && vault.problemTexts == [] && !vault.hasWaitingCollections)
+    #expect(vault.isUnlocked && vault.problemTexts == [] && !vault.collections.hasWaiting)
     service.failure = nil
     #expect(try vault.bringBack(from: 1).report.added == 1)
     #expect(try secrets(vault, in: id) == ["w": "w"])

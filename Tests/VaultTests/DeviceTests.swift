@@ -49,14 +49,14 @@ struct DeviceTests {
     do {
       let vault = vault(nil, failure: .unavailable(.device(.silent)))
       try home.unlock(vault)
-      #expect(vault.deviceIsMissing)
+      #expect(vault.device.isMissing)
       #expect(!hasFile)
       try vault.add(["free": "1"], "free")
     }
     let vault = vault(device)
     let ids = try fill(vault)
     try check(vault, ids)
-    #expect(vault.deviceBackend == .host)
+    #expect(vault.device.backend == .host)
   }
 
   @Test("is the service's from the first unlock on, where there is one")
@@ -64,7 +64,7 @@ struct DeviceTests {
     let ids = try fill(vault(device))
     #expect(!hasFile)
     let again = vault(device)
-    #expect(again.deviceBackend == .host)
+    #expect(again.device.backend == .host)
     #expect(try again.secretText(ids[.always] ?? 0) == "of always")
     try home.unlock(again)
     try check(again, ids)
@@ -77,12 +77,12 @@ struct DeviceTests {
     let file = try FileDescriptor.open(home.folder + "/device.key", flags: O_RDONLY)
     do {
       let vault = vault(device)
-      #expect(vault.deviceBackend == .file)
+      #expect(vault.device.backend == .file)
       #expect(try vault.secretText(ids[.always] ?? 0) == "of always")
       vault.settle()
       #expect(hasFile)
       try home.unlock(vault)
-      #expect(vault.deviceBackend == .host)
+      #expect(vault.device.backend == .host)
       try check(vault, ids)
       // Not before the whole database was looked at and the log is empty.
       #expect(hasFile)
@@ -94,7 +94,7 @@ struct DeviceTests {
       try check(vault, ids)
     }
     let again = vault(device)
-    #expect(again.deviceBackend == .host)
+    #expect(again.device.backend == .host)
     #expect(try again.secretText(ids[.always] ?? 0) == "of always")
     try home.unlock(again)
     try check(again, ids)
@@ -108,7 +108,7 @@ struct DeviceTests {
     vault.lock()
     service = device
     try home.unlock(vault)
-    #expect(vault.deviceBackend == .host)
+    #expect(vault.device.backend == .host)
     #expect(!hasFile)
     try check(vault, ids)
   }
@@ -119,14 +119,14 @@ struct DeviceTests {
     do {
       let vault = vault(nil, failure: hasFailed ? .unavailable(.device(.silent)) : nil)
       #expect(vault.problemTexts.contains { $0.hasPrefix("device key service: ") })
-      #expect(vault.deviceIsMissing)
+      #expect(vault.device.isMissing)
       #expect(throws: VaultError.self) { try vault.ids(["class": "always"]) }
       try home.unlock(vault)
       #expect(!hasFile)
       #expect(vault.problemTexts.contains { $0.hasPrefix("device key service: ") })
       try check(vault, ids, except: Self.bound.filter { $0 != .always })
       #expect(throws: VaultError.deviceMissing) { try vault.set(ids[.alwaysThisDeviceOnly] ?? 0, "x") }
-      #expect(try vault.otherDeviceItemCount() == 0)
+      #expect(try vault.device.itemCountOfOthers() == 0)
       let id = try vault.add(["new": "1"], "x")
       for accessibility in Self.bound {
         #expect(throws: VaultError.deviceMissing) { try vault.add(["bound": "1"], "x", accessibility) }
@@ -169,7 +169,7 @@ struct DeviceTests {
       device.failure = failing ? nil : .unavailable(.verbatim("no"))
       let vault = failing ? vault(nil, failure: .unavailable(.verbatim("no"))) : vault(device)
       try home.unlock(vault)
-      #expect(vault.deviceBackend == .file)
+      #expect(vault.device.backend == .file)
       #expect(vault.problemTexts.contains { $0.hasPrefix("device key service: no") })
       try check(vault, ids)
       vault.verifyToEnd()
@@ -186,7 +186,7 @@ struct DeviceTests {
     try home.unlock(vault)
     vault.verifyToEnd()
     vault.settle()
-    #expect(vault.deviceBackend == .file)
+    #expect(vault.device.backend == .file)
     #expect(hasFile)
     try check(vault, ids)
   }
@@ -199,7 +199,7 @@ struct DeviceTests {
       let vault = vault(device)
       try home.unlock(vault)
       if atCreation {
-        #expect(vault.deviceIsMissing)
+        #expect(vault.device.isMissing)
         let id = try vault.add(["class": "any"], "free")
         #expect(try vault.secretText(id) == "free")
         device.failure = nil
@@ -210,7 +210,7 @@ struct DeviceTests {
     }
     device.failure = .unavailable(.verbatim("no memory"))
     let again = vault(device)
-    #expect(again.deviceIsMissing)
+    #expect(again.device.isMissing)
     #expect(again.problemTexts == ["device key service: no memory"])
     try home.unlock(again)
     device.failure = nil
@@ -227,7 +227,7 @@ struct DeviceTests {
     let vault = vault(device)
     device.failure = .unavailable(.verbatim("other requests came first"))
     try home.unlock(vault)
-    #expect(vault.deviceBackend == .file)
+    #expect(vault.device.backend == .file)
     #expect(vault.waitsForDevice)
     try check(vault, ids)
     try vault.meetDevice()
@@ -236,7 +236,7 @@ struct DeviceTests {
     vault.lock()
     #expect(!vault.waitsForDevice)
     try home.unlock(vault)
-    #expect(vault.deviceBackend == .host)
+    #expect(vault.device.backend == .host)
     #expect(!vault.waitsForDevice)
     try check(vault, ids)
   }
@@ -249,7 +249,7 @@ struct DeviceTests {
     try home.unlock(vault)
     device.failure = nil
     try vault.meetDevice()
-    #expect(vault.deviceBackend == .host)
+    #expect(vault.device.backend == .host)
     #expect(!vault.waitsForDevice)
     #expect(vault.problemTexts == [])
     try check(vault, ids)
@@ -269,7 +269,7 @@ struct DeviceTests {
     home.write("device.key", good)
     let vault = vault(device)
     try home.unlock(vault)
-    #expect(vault.deviceBackend == .host)
+    #expect(vault.device.backend == .host)
     try check(vault, ids)
   }
 
@@ -284,15 +284,15 @@ struct DeviceTests {
         #expect(throws: VaultError.otherDevice) { try vault.secretText(ids[one] ?? 0) }
       }
       try check(vault, ids, except: Self.bound.filter { $0 != .always })
-      #expect(try vault.otherDeviceItemCount() == 4)
-      #expect(vault.deviceBackend == (seed == nil ? .file : .host))
+      #expect(try vault.device.itemCountOfOthers() == 4)
+      #expect(vault.device.backend == (seed == nil ? .file : .host))
       let mine = try vault.add(["mine": "1"], "mine", .whenUnlockedThisDeviceOnly)
       #expect(try vault.secretText(mine) == "mine")
       vault.verifyToEnd()
       vault.settle()
     }
     let vault = vault(device)
-    #expect(vault.deviceBackend == .host)
+    #expect(vault.device.backend == .host)
     try home.unlock(vault)
     try check(vault, ids)
     #expect(try vault.isReadable(try #require(vault.ids(["mine": "1"]).first)) == false)
@@ -312,7 +312,7 @@ struct DeviceTests {
     do {
       let vault = vault(device)
       try home.unlock(vault)
-      #expect(vault.deviceBackend == .host)
+      #expect(vault.device.backend == .host)
       vault.verifyToEnd()
       vault.settle()
       try check(vault, ids)
@@ -341,7 +341,7 @@ struct DeviceTests {
     try home.unlock(vault)
     vault.verifyToEnd()
     vault.settle()
-    #expect(vault.deviceBackend == .host)
+    #expect(vault.device.backend == .host)
     #expect(home.read("device.key") == other.read("device.key"))
     try check(vault, ids)
   }
@@ -366,7 +366,7 @@ struct DeviceTests {
     for _ in 0..<2 {
       let vault = vault(device)
       try home.unlock(vault)
-      #expect(vault.deviceBackend == .host)
+      #expect(vault.device.backend == .host)
       try check(vault, ids, except: [.whenPasscodeSetThisDeviceOnly])
     }
   }
@@ -408,7 +408,7 @@ struct DeviceTests {
     let keys = plain(home.tiers.unlocked) + plain(home.tiers.session)
     var points = 0
     var states: Set<String> = []
-    for call in 1... {
+    for call in Cuts.calls {
       let copy = try Home(copying: home)
       let durable = CrashTests.newFolder()
       defer { removeTree(durable) }
@@ -424,20 +424,20 @@ struct DeviceTests {
         let vault = Vault(home: after.path, owner: getuid(), machine: Home.machine) { () throws(DeviceKeyError) in
           StandInDevice(seed: 5)
         }
-        states.insert("\(vault.deviceBackend?.rawValue ?? "none") \(after.names.contains("device.key"))")
+        states.insert("\(vault.device.backend?.rawValue ?? "none") \(after.names.contains("device.key"))")
         try after.unlock(vault)
         for (one, id) in ids { #expect(try vault.secretText(id) == "of \(one)", "call \(call), writes \(rest)") }
         vault.verifyToEnd()
         vault.settle()
         #expect(vault.problemTexts == [])
-        #expect(vault.deviceBackend == .host)
+        #expect(vault.device.backend == .host)
         #expect(!after.names.contains { $0.hasPrefix("device.key") }, "\(after.names)")
       }
       if status == 0 { break }
       try #require(status == -SIGKILL)
       points += 1
     }
-    #expect(points > 10)
+    #expect(points > Cuts.enough(10))
     #expect(states == ["file true", "host true", "host false"])
   }
 }

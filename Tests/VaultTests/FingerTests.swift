@@ -27,7 +27,7 @@ struct FingerTests {
     _ accessibility: AccessibilityClass? = nil, granted: AccessGrant? = nil
   ) throws -> Int64 {
     try vault.writer.createItem(
-      in: vault.collections[0],
+      in: vault.collections.ids[0],
       ItemMetadata(label: "a", attributes: ["n": "a"], contentType: "text/plain", flags: flags, fingers: fingers),
       secret: try SecureBytes(copying: Array(secret.utf8).span.bytes), accessibility: accessibility, replacing: true,
       granted: { $0 == granted?.item ? granted : nil }
@@ -83,7 +83,7 @@ struct FingerTests {
     for fingers in [nil, try FingerSet([]), try FingerSet([("Reader", [])])] {
       #expect(throws: VaultError.noFingerEnrolled) {
         try vault.writer.createItem(
-          in: vault.collections[0],
+          in: vault.collections.ids[0],
           ItemMetadata(label: "a", attributes: [:], contentType: "", flags: flags, fingers: fingers),
           secret: try SecureBytes(copying: [1].span.bytes), accessibility: nil, replacing: false,
           passphrase: flags >> 31 == 1

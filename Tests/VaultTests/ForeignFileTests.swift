@@ -42,9 +42,9 @@ struct ForeignFileTests {
     #expect(throws: VaultError.self) { try vault.ids([:]) }
     #expect(throws: VaultError.self) { try vault.secretText(id) }
     #expect(throws: VaultError.self) { try vault.add(["a": "1"], "new", replacing: true) }
-    #expect(throws: VaultError.self) { try vault.createCollection(label: "x") }
+    #expect(throws: VaultError.self) { try vault.collections.create(label: "x") }
     // The reason is the file, and not the index that is missing with it.
-    let refusal = #expect(throws: VaultError.self) { try vault.alias("default") }
+    let refusal = #expect(throws: VaultError.self) { try vault.collections.alias("default") }
     #expect(vault.problemTexts.contains(refusal?.explanation ?? ""))
     #expect((contents(home) == before) as Bool)
 
@@ -148,7 +148,7 @@ struct ForeignFileTests {
     #expect(throws: VaultError.notCreated) { try vault.secretText(1) }
     #expect(home.names == ["keybag"])
     try home.unlock(vault)
-    #expect(try vault.alias("default") == 1)
+    #expect(try vault.collections.alias("default") == 1)
     #expect(try vault.ids(["a": "1"]) == [])
     #expect(vault.problemTexts == [])
   }

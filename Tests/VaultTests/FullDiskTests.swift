@@ -91,7 +91,7 @@ struct FullDiskTests {
     func work() throws -> Int64 {
       let vault = try home.unlocked()
       let id = try vault.add(["n": "1"], "s")
-      try vault.lockCollection(1)
+      try vault.collections.lock(1)
       vault.settleWhole()
       return id
     }
@@ -103,7 +103,7 @@ struct FullDiskTests {
       try home.unlock(vault)
       #expect(try vault.secretText(id) == "s")
       #expect(throws: VaultError.diskFull) { try vault.add(["n": "2"], String(repeating: "x", count: 50000)) }
-      _ = try? vault.lockCollection(1)
+      _ = try? vault.collections.lock(1)
       #expect(throws: VaultError.isLocked) { try vault.secretText(id) }
     }
     disk.free()
@@ -133,7 +133,7 @@ struct FullDiskTests {
       let vault = home.vault()
       #expect(vault.problemTexts == [])
       try home.unlock(vault)
-      #expect(try vault.alias("default") == 1)
+      #expect(try vault.collections.alias("default") == 1)
       #expect(try vault.add(["a": "1"], Array("s".utf8), .always).isNew)
     }
   }

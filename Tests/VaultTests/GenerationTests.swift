@@ -51,17 +51,17 @@ struct GenerationTests {
 
   @Test("Every unlock is one generation more, on the disk before it is noted")
   func grows() throws {
-    for number: UInt64 in 1...3 { try session { #expect($0.generation == number) } }
+    for number: UInt64 in 1...3 { try session { #expect($0.keys.generation == number) } }
     #expect(memory.notes.map(\.database) == [0, 1, 1, 2, 2, 3])
     #expect(remembered == VaultGenerations(keybag: 1, database: 3))
     try session { vault in
       vault.lock()
       try home.unlock(vault, opening: .session)
-      #expect(vault.generation == 4)
+      #expect(vault.keys.generation == 4)
       try home.unlock(vault)
-      #expect(vault.generation == 5)
+      #expect(vault.keys.generation == 5)
       try vault.add(["n": "1"], "x")
-      #expect(vault.generation == 5)
+      #expect(vault.keys.generation == 5)
     }
     #expect(told.older == [])
   }
@@ -74,19 +74,19 @@ struct GenerationTests {
     try session { try $0.set(id, "second") }
     putBack(old)
     try session { vault in
-      #expect(vault.olderFiles == .database)
+      #expect(vault.olderFiles.found == .database)
       #expect(vault.problemTexts == [])
       #expect(try vault.secretText(id) == "first")
       vault.lock()
       try home.unlock(vault)
-      #expect(vault.olderFiles == .database)
-      vault.forgetOlderFiles()
-      #expect(vault.olderFiles == [])
+      #expect(vault.olderFiles.found == .database)
+      vault.endSession()
+      #expect(vault.olderFiles.found == [])
     }
     #expect(told.older == [.database])
-    try session { #expect($0.olderFiles == []) }
+    try session { #expect($0.olderFiles.found == []) }
     putBack(old)
-    try session { #expect($0.olderFiles == .database) }
+    try session { #expect($0.olderFiles.found == .database) }
     #expect(told.older == [.database, .database])
   }
 
@@ -100,13 +100,13 @@ struct GenerationTests {
     try session()
     #expect(remembered == VaultGenerations(keybag: 2, database: 2))
     putBack(old, ["keybag"])
-    try session { #expect($0.olderFiles == .keybag) }
+    try session { #expect($0.olderFiles.found == .keybag) }
     #expect(remembered == VaultGenerations(keybag: 1, database: 3))
-    try session { #expect($0.olderFiles == []) }
+    try session { #expect($0.olderFiles.found == []) }
     try KeybagFile.replace(try KeybagFile.load(from: folder), with: next, in: folder)
     try session()
     putBack(old)
-    try session { #expect($0.olderFiles == [.keybag, .database]) }
+    try session { #expect($0.olderFiles.found == [.keybag, .database]) }
     #expect(told.older == [.keybag, [.keybag, .database]])
   }
 
@@ -119,13 +119,13 @@ struct GenerationTests {
     (memory.isMute, memory.failure) = (isMute, isMute ? nil : .unavailable(.device(.silent)))
     for _ in 0..<3 {
       try session { vault in
-        #expect(vault.olderFiles == [])
+        #expect(vault.olderFiles.found == [])
         #expect(vault.problemTexts.contains { $0.contains("it is not known whether an older copy") })
       }
     }
     (memory.isMute, memory.failure) = (false, nil)
     try session { vault in
-      #expect(vault.olderFiles == .database)
+      #expect(vault.olderFiles.found == .database)
       #expect(vault.problemTexts == [])
     }
   }
@@ -156,7 +156,7 @@ struct GenerationTests {
     if isForgotten { memory.failure = .otherDevice } else { device.memory = nil }
     try session { vault in
       #expect(vault.problemTexts == [])
-      #expect(vault.generation == 1)
+      #expect(vault.keys.generation == 1)
     }
     #expect(told.older == [])
   }
@@ -174,7 +174,7 @@ struct GenerationTests {
       try store.update(row)
     }
     memory.known = [:]
-    try session { #expect($0.generation == 1) }
+    try session { #expect($0.keys.generation == 1) }
     #expect(told.older == [])
   }
 
@@ -190,7 +190,7 @@ struct GenerationTests {
     try vault.unlock(
       try rotated.tiers(), former: try rotated.formerTiers(), opening: .everything, liftingLocks: true,
       mayCreate: false)
-    #expect(vault.generation == 2)
+    #expect(vault.keys.generation == 2)
     #expect(remembered == VaultGenerations(keybag: 2, database: 2))
     #expect(told.older == [])
   }
@@ -209,6 +209,6 @@ struct GenerationTests {
     vault.lock()
     try home.unlock(vault)
     #expect(memory.notes.count == count)
-    #expect(vault.olderFiles == .database)
+    #expect(vault.olderFiles.found == .database)
   }
 }

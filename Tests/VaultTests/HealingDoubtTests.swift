@@ -48,7 +48,7 @@ struct HealingDoubtTests {
     for position in 0..<4096 { bytes[position] = 0 }
     home.write("vault.db", bytes)
     let vault = try Patient.opened(home)
-    let healing = try #require(vault.healing)
+    let healing = try #require(vault.healing.done)
     let found = try vault.ids(["n": "Y"])
     #expect(try found.map { try vault.secretText($0) } == ["only in the log"], "\(healing.explanation)")
     #expect(healing.dropped == [] && !healing.isCounted)
@@ -62,7 +62,7 @@ struct HealingDoubtTests {
     do {
       let vault = try patient.home.unlocked()
       vault.verifyToEnd()
-      let fourth = try vault.createCollection(label: "Fourth")
+      let fourth = try vault.collections.create(label: "Fourth")
       for number in 70..<90 {
         try vault.add(
           ["n": "\(number)", "app": "all"], "newer", label: "item \(number)", in: number % 2 == 0 ? fourth : 1)
@@ -75,7 +75,7 @@ struct HealingDoubtTests {
     copy.remove("vault.db-wal")
     copy.write("vault.db", torn)
     let vault = try Patient.opened(copy)
-    let healing = try #require(vault.healing)
+    let healing = try #require(vault.healing.done)
     #expect(healing.dropped == [] && healing.droppedCollections == [] && !healing.isCounted)
     let labels = try vault.ids(["app": "all"]).compactMap { try vault.reader.info(ofItem: $0).metadata?.label }
     for number in 70..<90 { #expect(labels.contains("item \(number)"), "\(healing.explanation)") }
@@ -91,7 +91,7 @@ struct HealingDoubtTests {
       try vault.add(["n": "1", "app": "all"], "first", label: "first")
       vault.settleWhole()
       before = home.read("vault.db")
-      let second = try vault.createCollection(label: "Second")
+      let second = try vault.collections.create(label: "Second")
       for number in 0..<20 {
         try vault.add(["n": "s\(number)", "app": "all"], "in second", label: "s\(number)", in: second)
       }
@@ -111,7 +111,7 @@ struct HealingDoubtTests {
     copy.remove("vault.db-wal")
     copy.write("vault.db", bytes)
     let vault = try Patient.opened(copy)
-    let healing = try #require(vault.healing)
+    let healing = try #require(vault.healing.done)
     #expect(healing.droppedCollections == [] && healing.dropped == [])
     #expect(try vault.ids(["app": "all"]).count == 22, "\(healing.explanation)")
     #expect(vault.problemTexts == [])
@@ -126,7 +126,7 @@ struct HealingDoubtTests {
     copy.remove("vault.db-wal")
     copy.write("vault.db", bytes)
     let vault = try Patient.opened(copy)
-    let healing = try #require(vault.healing)
+    let healing = try #require(vault.healing.done)
     #expect(healing.dropped == [3, 10, 17] && healing.isCounted)
     #expect(healing.explanation.contains("deleted since the generation, and stay deleted: 3 (numbers 3, 10, 17)"))
     #expect(try patient.complaint(vault, healing) == nil)
@@ -144,7 +144,7 @@ struct HealingDoubtTests {
     writeFile(home.folder + "/vault.db.healing/x", [1])
     for _ in 0..<2 {
       try home.unlock(vault)
-      #expect(vault.healing == nil && vault.isDamaged)
+      #expect(vault.healing.done == nil && vault.isDamaged)
       #expect(vault.problemTexts.contains { $0.contains("cannot be healed") })
       #expect(throws: VaultError.damaged(.verbatim("vault.db: found damaged"))) { try vault.add(["n": "new"], "x") }
       // Tried once only.
@@ -156,8 +156,8 @@ struct HealingDoubtTests {
     let next = PastGeneration(number: other.number + 1, time: other.time, epoch: other.epoch, size: 0).name
     writeFile(home.generations + "/" + next, readFile(home.generations + "/" + name) ?? [])
     try home.unlock(vault)
-    #expect(vault.healing != nil && !vault.isDamaged)
-    #expect(try patient.complaint(vault, vault.healing) == nil)
+    #expect(vault.healing.done != nil && !vault.isDamaged)
+    #expect(try patient.complaint(vault, vault.healing.done) == nil)
   }
 
   @Test("puts nothing in the place of the database that is not a whole one of this vault")
@@ -169,7 +169,7 @@ struct HealingDoubtTests {
       home.remove("vault.db-wal")
       home.write("vault.db.healed-99990101-000000", bytes)
       let vault = try Patient.opened(home)
-      #expect(vault.healing == nil && vault.problemTexts == [])
+      #expect(vault.healing.done == nil && vault.problemTexts == [])
       #expect(try patient.complaint(vault, nil) == nil)
       #expect(!home.names.contains { $0.hasPrefix("vault.db.damaged-") })
     }
@@ -184,11 +184,11 @@ struct HealingDoubtTests {
     #expect(truncate(home.folder + "/vault.db", (64 << 20) + 1) == 0)
     let vault = home.vault()
     #expect(throws: VaultError.self) { try home.unlock(vault) }
-    #expect(vault.healing == nil && vault.problemTexts.contains { $0.contains("more than 64 MiB") })
+    #expect(vault.healing.done == nil && vault.problemTexts.contains { $0.contains("more than 64 MiB") })
     #expect(!home.names.contains { $0.hasPrefix("vault.db.") })
     #expect(truncate(home.folder + "/vault.db", patient.database.count) == 0)
     try home.unlock(vault)
-    #expect(try vault.healing != nil && patient.complaint(vault, vault.healing) == nil)
+    #expect(try vault.healing.done != nil && patient.complaint(vault, vault.healing.done) == nil)
   }
 
   @Test("uses no less of the damaged file where it cannot be copied, but stops")
@@ -201,11 +201,11 @@ struct HealingDoubtTests {
     mkdir(home.folder + "/vault.db.salvage", 0o700)
     let vault = home.vault()
     #expect(throws: VaultError.self) { try home.unlock(vault) }
-    #expect(vault.healing == nil && vault.problemTexts.contains { $0.contains("cannot be healed") })
+    #expect(vault.healing.done == nil && vault.problemTexts.contains { $0.contains("cannot be healed") })
     #expect((home.read("vault.db") == damaged) as Bool)
     rmdir(home.folder + "/vault.db.salvage")
     let later = try Patient.opened(home)
-    #expect(try patient.complaint(later, later.healing) == nil)
+    #expect(try patient.complaint(later, later.healing.done) == nil)
   }
 }
 

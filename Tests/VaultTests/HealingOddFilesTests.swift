@@ -58,9 +58,9 @@ struct HealingOddFilesTests {
     let home = try interrupted(patient, remnant)
     let log = home.read(aside + "-wal")
     let vault = try Patient.opened(home)
-    #expect(try vault.problemTexts == [] && vault.healing?.wasFinished == true && vault.ids(["n": "late"]).count == 1)
+    #expect(try vault.problemTexts == [] && vault.healing.done?.wasFinished == true && vault.ids(["n": "late"]).count == 1)
     #expect(!home.names.contains(healed) && (home.read(aside + "-wal") == log) as Bool)
-    let database = vault.healing?.aside.flatMap(readFile)
+    let database = vault.healing.done?.aside.flatMap(readFile)
     #expect((database == patient.database) as Bool)
   }
 
@@ -101,11 +101,11 @@ struct HealingOddFilesTests {
     let home = try Home(copying: patient.home)
     home.write("vault.db", [1])
     let vault = home.vault()
-    vault.noteRemedy(home.tiers.session)
+    vault.healing.noteRemedy(home.tiers.session)
     #expect(vault.problemTexts.contains { $0.contains("the next unlock with the password makes it again") })
     home.write(healed, patient.database)
     try home.unlock(vault)
-    #expect(vault.healing?.wasFinished == true && vault.problemTexts == [])
+    #expect(vault.healing.done?.wasFinished == true && vault.problemTexts == [])
   }
 
   @Test("never takes the log of the damaged database for the healed one's, though that cannot be removed")

@@ -67,7 +67,7 @@ struct HealingTableTests {
     let copy = try Home(copying: base)
     damage(copy)
     let vault = try Patient.opened(copy)
-    let healing = vault.healing
+    let healing = vault.healing.done
     row.cases += 1
     if healing != nil || vault.keybagHealing != nil { row.healed += 1 }
     if let complaint = try patient.complaint(vault, healing) {
@@ -220,7 +220,7 @@ struct HealingTableTests {
     return row
   }
 
-  /// A damaged log ends in front of the damage, and nobody sees that there was more (SECURITY.md, "The write-ahead log"). There
+  /// A damaged log ends in front of the damage, and nobody sees that there was more (docs/security/disks.md). There
   /// is what was acknowledged before the damaged piece was written, and what was settled.
   private func logs() throws -> [Row] {
     let several = try Home(copying: patient.home)
@@ -239,9 +239,9 @@ struct HealingTableTests {
       damage(copy)
       let vault = try Patient.opened(copy)
       row.cases += 1
-      if vault.healing != nil { row.healed += 1 }
+      if vault.healing.done != nil { row.healed += 1 }
       if !vault.problemTexts.isEmpty { row.told += 1 }
-      #expect(try patient.complaint(vault, vault.healing) == nil)
+      #expect(try patient.complaint(vault, vault.healing.done) == nil)
       let found = try vault.ids(["app": "end"])
         .compactMap { try vault.reader.info(ofItem: $0).metadata?.label }.sorted()
       // The first ones, without a gap.
@@ -281,10 +281,10 @@ struct HealingTableTests {
       row.cases += 1
       do {
         let vault = try Patient.opened(copy)
-        #expect(vault.healing == nil && !vault.isDamaged, "\(row.damage), \(what)")
+        #expect(vault.healing.done == nil && !vault.isDamaged, "\(row.damage), \(what)")
         let found = try readable(vault)
         row.items += found
-        if try !vault.problemTexts.isEmpty || vault.otherDeviceItemCount() > 0 { row.told += 1 }
+        if try !vault.problemTexts.isEmpty || vault.device.itemCountOfOthers() > 0 { row.told += 1 }
         #expect(found < all, "\(row.damage), \(what)")
         _ = try vault.add(["after": "damage"], "x")
       }
@@ -329,7 +329,7 @@ struct HealingTableTests {
           #expect(!vault.isDamaged)
           let count = try readable(vault)
           row.items += count
-          if try !vault.problemTexts.isEmpty || vault.otherDeviceItemCount() > 0 { row.told += 1 }
+          if try !vault.problemTexts.isEmpty || vault.device.itemCountOfOthers() > 0 { row.told += 1 }
           #expect(isServed ? count == all : count < all, "\(row.damage), \(what)")
           vault.settleWhole()
           // A mark that cannot be read is one.
@@ -381,8 +381,8 @@ struct HealingTableTests {
       let vault = try open(copy)
       var row = Row(name, "an older one")
       row.cases = 1
-      row.healed = vault.healing == nil && vault.keybagHealing == nil ? 0 : 1
-      row.told = vault.olderFiles == told ? 1 : 0
+      row.healed = vault.healing.done == nil && vault.keybagHealing == nil ? 0 : 1
+      row.told = vault.olderFiles.found == told ? 1 : 0
       row.items = try vault.ids(["app": "all"]).count
       #expect(row.healed == 0 && row.told == 1 && row.items == items)
       return row

@@ -28,7 +28,7 @@ struct HealingTests {
       home.remove("vault.db-wal")
       vault = home.vault()
       try home.unlock(vault)
-      #expect(vault.healing?.loss == .missing)
+      #expect(vault.healing.done?.loss == .missing)
     }
     #expect(given.count == 4)
   }
@@ -74,7 +74,7 @@ struct HealingTests {
     vault.lock()
     try home.unlock(vault)
     vault.verifyToEnd()
-    #expect(!vault.isDamaged && vault.healing?.loss == .damaged)
+    #expect(!vault.isDamaged && vault.healing.done?.loss == .damaged)
     for id in ids { #expect(try vault.secretText(id) == secret) }
   }
 
@@ -142,7 +142,7 @@ struct HealingTests {
       copy.write("vault.db", bytes)
       copy.remove("vault.db-wal")
       let vault = try Patient.opened(copy)
-      let healing = vault.healing
+      let healing = vault.healing.done
       if healing != nil { healed += 1 }
       missing += Int(healing?.lost ?? 0) + (healing?.older.count ?? 0)
       if healing?.isCounted == true, healing?.newer ?? 0 > 20 { counted += 1 }
@@ -170,7 +170,7 @@ struct HealingTests {
       copy.remove("vault.db-wal")
       if let bytes { copy.write("vault.db", bytes) } else { copy.remove("vault.db") }
       let vault = try Patient.opened(copy)
-      let healing = try #require(vault.healing, "\(bytes?.count ?? -1) bytes")
+      let healing = try #require(vault.healing.done, "\(bytes?.count ?? -1) bytes")
       #expect(healing.loss == (bytes == nil ? .missing : bytes?.count == other.database.count ? .foreign : .damaged))
       if let complaint = try patient.complaint(vault, healing) {
         Issue.record("\(bytes?.count ?? -1) bytes: \(complaint)")
@@ -179,7 +179,7 @@ struct HealingTests {
       vault.settle()
       let again = try Home(copying: copy)
       let later = try Patient.opened(again)
-      #expect(later.healing == nil && later.problemTexts == [])
+      #expect(later.healing.done == nil && later.problemTexts == [])
     }
   }
 
@@ -198,9 +198,9 @@ struct HealingTests {
     for position in 0..<4096 { bytes[position] = 0 }
     crashed.write("vault.db", bytes)
     let vault = try Patient.opened(crashed)
-    #expect(try vault.ids(["n": "log"]).count == 1, "\(vault.healing.map(\.explanation) ?? "not healed")")
-    #expect(try patient.complaint(vault, vault.healing) == nil)
-    let aside = try #require(vault.healing?.aside)
+    #expect(try vault.ids(["n": "log"]).count == 1, "\(vault.healing.done.map(\.explanation) ?? "not healed")")
+    #expect(try patient.complaint(vault, vault.healing.done) == nil)
+    let aside = try #require(vault.healing.done?.aside)
     #expect(readFile(aside + "-wal") != nil)
   }
 
@@ -212,7 +212,7 @@ struct HealingTests {
     vault.refresh()
     vault.lock()
     try home.unlock(vault)
-    #expect(vault.healing?.newer == 1, "\(vault.problemTexts)")
+    #expect(vault.healing.done?.newer == 1, "\(vault.problemTexts)")
     #expect(try vault.secretText(1) == "kept" && vault.secretText(late) == "late")
   }
 
@@ -231,7 +231,7 @@ struct HealingTests {
       if let generation { if !generation.isEmpty { writeFile(path, generation) } } else { unlink(path) }
       let vault = copy.vault()
       #expect(throws: VaultError.self) { try copy.unlock(vault) }
-      #expect(vault.healing == nil && vault.problemTexts.contains { $0.hasPrefix("vault.db: ") })
+      #expect(vault.healing.done == nil && vault.problemTexts.contains { $0.hasPrefix("vault.db: ") })
       #expect((copy.read("vault.db") == bytes) as Bool)
       #expect(copy.names.filter { $0.hasPrefix("vault.db.") } == [])
     }
@@ -247,9 +247,9 @@ struct HealingTests {
     #expect(throws: VaultError.self) {
       try vault.unlock(try TierKeys.random(), opening: .everything, liftingLocks: true, mayCreate: false)
     }
-    #expect(vault.healing == nil && !copy.names.contains("vault.db"))
+    #expect(vault.healing.done == nil && !copy.names.contains("vault.db"))
     try copy.unlock(vault)
-    #expect(vault.healing?.loss == .missing)
+    #expect(vault.healing.done?.loss == .missing)
   }
 
   @Test("brings back nothing that was destroyed with the login's password")
@@ -258,7 +258,7 @@ struct HealingTests {
     let vault = try patient.home.unlocked()
     vault.verifyToEnd()
     let former = contentsOfFolder(patient.home.generations)
-    try vault.destroyPasscodeItems()
+    try vault.passcode.destroyItems()
     #expect(vault.history.generations.isEmpty)
     vault.settle()
     try patient.home.unlock(vault)
@@ -308,13 +308,13 @@ struct HealingTests {
     missing.remove("vault.db")
     missing.remove("vault.db-wal")
     let healed = try open(missing)
-    #expect(healed.healing != nil && healed.olderFiles == [])
+    #expect(healed.healing.done != nil && healed.olderFiles.found == [])
     healed.settle()
-    #expect(try open(try Home(copying: missing)).olderFiles == [])
+    #expect(try open(try Home(copying: missing)).olderFiles.found == [])
     let old = try open(before)
     #expect(
-      old.olderFiles == [.database],
-      "\(old.healing.map(\.explanation) ?? "not healed") \(old.generation) \(healed.generation)")
+      old.olderFiles.found == [.database],
+      "\(old.healing.done.map(\.explanation) ?? "not healed") \(old.keys.generation) \(healed.keys.generation)")
   }
 
   @Test(
@@ -327,7 +327,7 @@ struct HealingTests {
     for position in 5 * 4096..<6 * 4096 { damaged[position] = 0 }
     for position in 0..<4096 { damaged[position] = 0 }
     var (points, finished) = (0, 0)
-    for call in 1... {
+    for call in Cuts.calls {
       let copy = try Home(copying: patient.home)
       copy.write("vault.db", damaged)
       copy.remove("vault.db-wal")
@@ -341,10 +341,10 @@ struct HealingTests {
       let status = process.wait()
       let vault = try Patient.opened(copy)
       // Told before the end, or told now; but for the moment between the exchange and the telling.
-      let wasExchanged = vault.healing?.wasFinished ?? true
-      #expect(wasExchanged || vault.healing?.newer ?? 0 > 20, "call \(call)")
-      if vault.healing?.wasFinished == true { finished += 1 }
-      if !wasExchanged, let complaint = try patient.complaint(vault, vault.healing) {
+      let wasExchanged = vault.healing.done?.wasFinished ?? true
+      #expect(wasExchanged || vault.healing.done?.newer ?? 0 > 20, "call \(call)")
+      if vault.healing.done?.wasFinished == true { finished += 1 }
+      if !wasExchanged, let complaint = try patient.complaint(vault, vault.healing.done) {
         Issue.record("call \(call): \(complaint)")
       }
       let asides = copy.names.filter { $0.hasPrefix("vault.db.damaged-") }
@@ -361,7 +361,7 @@ struct HealingTests {
       points = call
     }
     #expect(points > 20)
-    #expect(finished > 3, "the exchange that another process ends is told as well")
+    #expect(finished > Cuts.enough(3), "the exchange that another process ends is told as well")
   }
 
   @Test("has a whole generation or none, whichever file operation of making one a kill comes before")
@@ -374,7 +374,7 @@ struct HealingTests {
       vault.settleWhole()
     }
     var points = 0
-    for call in 1... {
+    for call in Cuts.calls {
       let copy = try Home(copying: template)
       let durable = CrashTests.newFolder()
       defer { removeTree(durable) }

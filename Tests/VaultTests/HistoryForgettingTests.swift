@@ -189,7 +189,7 @@ struct HistoryForgettingTests {
     let (vault, _) = try vault(home, generations: 4)
     var numbers: [UInt32] = []
     while true {
-      let (entries, hasMore) = try vault.historyEntries(below: numbers.last ?? .max, limit: 40, for: 0)
+      let (entries, hasMore) = try vault.history.entries(below: numbers.last ?? .max, limit: 40, for: 0)
       #expect(entries.count == 1)
       numbers += entries.map(\.generation.number)
       if !hasMore { break }

@@ -33,6 +33,15 @@ struct HistoryOddFilesTests {
     }
   }
 
+  @Test("that take longer than a step to overwrite are gone when a step says that there is no more")
+  func large() throws {
+    writeFile(home.generations + "/9-9-1.db.erased", [UInt8](repeating: 1, count: 64 << 20))
+    let next = HistoryErasure.next(in: try vault.history.folder())
+    let erasure = try #require(next)
+    while erasure.step() {}
+    #expect(!namesInFolder(home.generations).contains { $0.hasSuffix(".erased") })
+  }
+
   @Test("that are huge and empty are removed without a write for each of their blocks")
   func sparse() throws {
     let path = home.generations + "/9-9-1.db.erased"

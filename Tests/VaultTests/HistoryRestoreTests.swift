@@ -51,7 +51,7 @@ struct HistoryRestoreTests {
     try vault.writer.deleteItem(1)
     try vault.set(2, "new b")
     try vault.add(["n": "d"], "new d", label: "d")
-    #expect(try vault.historyEntries().entries.map(\.items) == [3])
+    #expect(try vault.history.entries().entries.map(\.items) == [3])
     #expect(try vault.differences(from: 1) == ["a": .deleted, "b": .changed, "d": .new])
     let rehearsal = try vault.bringBack(from: 1, replacing: true, isDry: true)
     #expect(rehearsal.report.added == 1 && rehearsal.report.replaced == 1 && rehearsal.report.same == 1)
@@ -78,7 +78,7 @@ struct HistoryRestoreTests {
   func selected() throws {
     let home = try Home()
     let vault = try home.unlocked()
-    let other = try vault.createCollection(label: "Other")
+    let other = try vault.collections.create(label: "Other")
     let uuids = try ["a", "b"].map {
       try vault.reader.info(ofItem: try vault.add(["n": $0], $0, label: $0)).uuid
     }
@@ -98,7 +98,7 @@ struct HistoryRestoreTests {
     let home = try Home()
     let vault = try vault(home, .whenPasscodeSetThisDeviceOnly)
     let former = contentsOfFolder(home.generations)
-    try vault.destroyPasscodeItems()
+    try vault.passcode.destroyItems()
     #expect(vault.history.generations.isEmpty)
     // A copy of it comes from a backup of the folder.
     for (name, bytes) in former { writeFile(home.generations + "/" + name, bytes) }
@@ -202,11 +202,11 @@ struct HistoryRestoreTests {
   func passphraseSince() throws {
     let home = try Home()
     let vault = try home.unlocked()
-    let other = try vault.createCollection(label: "Other")
+    let other = try vault.collections.create(label: "Other")
     try vault.add(["n": "o"], "o", label: "o", in: other)
     vault.settleWhole()
     try #require(vault.keepWholeHistory().count == 1)
-    try vault.setPassphrase(ofCollection: other, key: try Tape.key(), .make())
+    try vault.collections.setPassphrase(of: other, key: try Tape.key(), .make())
     #expect(vault.history.generations.isEmpty)
     #expect(throws: VaultError.unavailable(.noGeneration(1))) { try vault.bringBack(from: 1) }
     let made = vault.keepWholeHistory()
@@ -269,12 +269,12 @@ struct HistoryRestoreTests {
   func locked() throws {
     let home = try Home()
     let vault = try home.unlocked()
-    let other = try vault.createCollection(label: "Other")
+    let other = try vault.collections.create(label: "Other")
     let item = try vault.add(["n": "o"], "o", label: "o", in: other)
     vault.settleWhole()
     vault.keepWholeHistory()
     try vault.writer.deleteItem(item)
-    try vault.lockCollection(other)
+    try vault.collections.lock(other)
     let outcome = try vault.bringBack(from: 1)
     #expect(outcome.report.left == 1 && outcome.report.lines[0].collection == "Other")
     #expect(outcome.report.lines[0].why == "its collection is locked by itself")
@@ -294,7 +294,7 @@ struct HistoryRestoreTests {
       var bytes = whole
       for position in page..<(page + 4096) { bytes[position] ^= 0x5a }
       writeFile(path, bytes)
-      _ = try vault.historyEntries()
+      _ = try vault.history.entries()
       guard let outcome = try? vault.bringBack(from: 1, isDry: true) else { continue }
       #expect(outcome.report.added + outcome.report.left <= 4)
       if let bad = try? vault.bringBack(from: 1) {

@@ -14,15 +14,6 @@ extension Vault {
     return history.generations
   }
 
-  /// Sets the clock forward.
-  func passHours(_ hours: Int) {
-    let before = history.clock
-    history.clock = {
-      let now = before()
-      return (now.time + UInt64(hours) * 3600, now.uptime + hours * 3_600_000)
-    }
-  }
-
   /// The texts of the items' secrets in a generation whose keys the vault has, by their attribute `n`.
   func past(_ generation: PastGeneration) throws -> [String: String] {
     let store = try history.open(generation, vault: try database.ready().vault)
@@ -161,9 +152,9 @@ struct HistoryTests {
     vault.refresh()
     try vault.unlock(
       try next.tiers(), former: try next.formerTiers(), opening: .everything, liftingLocks: false, mayCreate: false)
-    #expect(vault.isRotating)
+    #expect(vault.rotation.isUnderWay)
     #expect(vault.keepWholeHistory().map(\.number) == [1], "none while items still have former keys")
-    while try vault.rotateItems() {}
+    while try vault.rotation.step() {}
     let after = vault.keepWholeHistory(hours: 0)
     #expect(after.map(\.number) == [2])
     #expect(try vault.past(after[0]) == ["1": "first"])

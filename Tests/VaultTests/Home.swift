@@ -239,3 +239,18 @@ extension Vault {
   /// Runs the walk through the whole database to its end.
   func verifyToEnd() { while verifyStep() {} }
 }
+
+extension ItemWriter {
+  /// Stores an item, with everything of it in one line.
+  @discardableResult
+  func createItem(
+    in collection: Int64, _ metadata: ItemMetadata, secret: borrowing SecureBytes, accessibility: AccessibilityClass?,
+    defaultClass: AccessibilityClass = .whenUnlocked, replacing: Bool, passphrase: consuming NewItemPassphrase? = nil,
+    times: ItemTimes = ItemTimes(), granted: @escaping (Int64) -> AccessGrant? = { _ in nil }
+  ) throws(VaultError) -> StoredItem {
+    var new = NewItem(metadata, in: collection, accessibility: accessibility)
+    (new.defaultClass, new.replaces, new.times, new.granted) = (defaultClass, replacing, times, granted)
+    new.passphrase = passphrase.take()
+    return try createItem(new, secret: secret)
+  }
+}

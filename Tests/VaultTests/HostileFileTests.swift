@@ -33,9 +33,9 @@ struct HostileFileTests {
         }
         let vault = home.vault()
         _ = try? home.unlock(vault)
-        _ = try? vault.lockCollection(specimen.second)
-        _ = try? vault.setLabel(ofCollection: specimen.second, "x")
-        _ = try? vault.createCollection(label: "y")
+        _ = try? vault.collections.lock(specimen.second)
+        _ = try? vault.collections.setLabel(of: specimen.second, "x")
+        _ = try? vault.collections.create(label: "y")
         _ = try? vault.add(["a": "1"], "s")
         vault.verifyToEnd()
         for item in specimen.items {
@@ -51,7 +51,7 @@ struct HostileFileTests {
         let vault = home.vault()
         _ = try? home.unlock(vault)
         _ = try? vault.add(["a": "1"], "s")
-        _ = try? vault.createCollection(label: "y")
+        _ = try? vault.collections.create(label: "y")
         for item in specimen.items {
           if let secret = try? vault.secretText(item.id) { #expect(secret == item.secret) }
         }
@@ -67,7 +67,7 @@ struct HostileFileTests {
     let vault = home.vault()
     _ = try? home.unlock(vault)
     for number in 0..<10 { _ = try? vault.add(["new": "\(number)"], "new") }
-    _ = try? vault.createCollection(label: "new")
+    _ = try? vault.collections.create(label: "new")
     for item in specimen.items {
       #expect((try? vault.secretText(item.id)) ?? item.secret == item.secret)
     }

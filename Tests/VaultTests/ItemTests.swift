@@ -52,7 +52,8 @@ struct ItemTests {
     func times(_ given: ItemTimes) throws -> [UInt64] {
       let metadata = ItemMetadata(label: "", attributes: [:], contentType: "")
       let id = try vault.writer.createItem(
-        in: vault.collections[0], metadata, secret: try secure([1]), accessibility: nil, replacing: false, times: given
+        in: vault.collections.ids[0], metadata, secret: try secure([1]), accessibility: nil, replacing: false,
+        times: given
       ).id
       let info = try vault.reader.info(ofItem: id)
       return [info.created, info.modified]
@@ -69,7 +70,7 @@ struct ItemTests {
   func newestFirst() throws {
     func add(_ number: Int, _ time: UInt64) throws -> Int64 {
       try vault.writer.createItem(
-        in: vault.collections[0],
+        in: vault.collections.ids[0],
         ItemMetadata(label: "", attributes: ["all": "x", "n": "\(number)"], contentType: "text/plain"),
         secret: try secure([1]), accessibility: nil, replacing: false, times: ItemTimes(created: 1, modified: time)
       ).id
@@ -169,7 +170,7 @@ struct ItemTests {
   @Test("of another collection are not replaced")
   func replacingElsewhere() throws {
     let id = try vault.add(["a": "1"], "here")
-    let second = try vault.createCollection(label: "Second")
+    let second = try vault.collections.create(label: "Second")
     let there = try vault.add(["a": "1"], Array("there".utf8), in: second, replacing: true)
     #expect(there.isNew)
     #expect(try vault.secretText(id) == "here")
@@ -201,7 +202,7 @@ struct ItemTests {
 
   @Test("are found without attributes, the newest first, over all collections")
   func everything() throws {
-    let second = try vault.createCollection(label: "Second")
+    let second = try vault.collections.create(label: "Second")
     let ids = try (0..<6).map { try vault.add(["n": "\($0)"], "s", in: $0 % 2 == 0 ? 1 : second) }
     #expect(try vault.ids([:]) == ids)
     #expect(try vault.ids([:], in: second) == [ids[1], ids[3], ids[5]])
@@ -276,9 +277,9 @@ struct ItemTests {
     #expect(Set(first).isDisjoint(with: second))
     #expect(Set(first + second).count == 6)
     let vault = try home.unlocked()
-    let collection = try vault.createCollection(label: "x")
-    try vault.deleteCollection(collection)
-    #expect(try vault.createCollection(label: "y") > collection)
+    let collection = try vault.collections.create(label: "x")
+    try vault.collections.delete(collection)
+    #expect(try vault.collections.create(label: "y") > collection)
   }
 
   @Test("of a collection or number that is not there")

@@ -49,7 +49,7 @@ struct KeybagHealingTests {
       #expect(try complaint(copy) == nil)
       if let aside { #expect(copy.read(aside) == bytes) }
       let later = copy.vault()
-      #expect(later.keybagHealing == nil && later.damagedFiles == (aside.map { [$0] } ?? []))
+      #expect(later.keybagHealing == nil && later.healing.filesAside == (aside.map { [$0] } ?? []))
     }
   }
 
@@ -64,7 +64,7 @@ struct KeybagHealingTests {
     vault.refresh()
     #expect(told.keybagHealings.count == 1)
     vault.seal()
-    vault.forgetOlderFiles()
+    vault.endSession()
     #expect(vault.keybagHealing == nil)
   }
 
@@ -72,11 +72,11 @@ struct KeybagHealingTests {
   func beforeLogin() throws {
     home.remove("keybag")
     let vault = home.vault()
-    vault.forgetOlderFiles()
+    vault.endSession()
     #expect(vault.keybagHealing != nil)
     try home.unlock(vault)
     vault.seal()
-    vault.forgetOlderFiles()
+    vault.endSession()
     #expect(vault.keybagHealing == nil)
   }
 
@@ -136,7 +136,7 @@ struct KeybagHealingTests {
     do {
       let opened = vault(home)
       try home.unlock(opened)
-      #expect(opened.keybagHealing == nil && opened.olderFiles == .keybag && home.read("keybag") == old)
+      #expect(opened.keybagHealing == nil && opened.olderFiles.found == .keybag && home.read("keybag") == old)
     }
     #expect(home.read("keybag.copy") == newest)
     // The same where it comes by a copy.
@@ -146,7 +146,7 @@ struct KeybagHealingTests {
     home.write("keybag.copy", old)
     let healed = vault(home)
     try home.unlock(healed)
-    #expect(healed.keybagHealing != nil && healed.olderFiles == .keybag)
+    #expect(healed.keybagHealing != nil && healed.olderFiles.found == .keybag)
   }
 
   @Test("heals whole or not at all, whichever file operation a kill or a power cut comes before")

@@ -187,12 +187,12 @@ struct LockedStoreTests {
   @Test("more items than one batch are all wrapped again, also behind those that must wait")
   func batches() throws {
     let vault = try home.unlocked()
-    let second = try vault.createCollection(label: "Second")
+    let second = try vault.collections.create(label: "Second")
     vault.lock()
     // Twenty in a collection that stays locked come first, and hold nobody up.
     let waiting = try (0..<20).map { try vault.add(["w": "\($0)"], "w\($0)") }
     let ids = try (0..<40).map { try vault.add(["n": "\($0)"], "s\($0)", in: second) }
-    try vault.lockCollection(1)
+    try vault.collections.lock(1)
     try home.unlock(vault, liftingLocks: false)
     var rounds = 0
     while try vault.writer.rewrapStoredWhileLocked() {

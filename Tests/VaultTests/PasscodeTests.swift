@@ -27,7 +27,7 @@ struct PasscodeTests {
   func filled(_ kept: Kept) throws -> (vault: Vault, doomed: [Int64], others: [Int64]) {
     let vault = vault(kept)
     try vault.unlock(home.tiers, opening: .everything, liftingLocks: true, mayCreate: true)
-    let second = try vault.createCollection(label: "Second")
+    let second = try vault.collections.create(label: "Second")
     var doomed: [Int64] = []
     var others: [Int64] = []
     for accessibility in AccessibilityClass.allCases {
@@ -49,8 +49,9 @@ struct PasscodeTests {
     }
     #expect(rows.allSatisfy { traces($0) == 1 })
     vault.lock()
-    try vault.destroyPasscodeItems()
-    #expect(vault.takeDestroyed().map(\.id).sorted() == doomed.sorted() && vault.takeDestroyed().isEmpty)
+    try vault.passcode.destroyItems()
+    #expect(
+      vault.passcode.takeDestroyed().map(\.id).sorted() == doomed.sorted() && vault.passcode.takeDestroyed().isEmpty)
     vault.settleWhole()
     #expect(rows.allSatisfy { traces($0) == 0 })
     for _ in 0..<2 {
@@ -74,8 +75,8 @@ struct PasscodeTests {
       for id in doomed + others { _ = try before.reader.secret(ofItem: id) }
       before.settleWhole()
     }
-    try vault.destroyPasscodeItems()
-    // The file's key lies beside the vault, and whoever copied both has both: SECURITY.md.
+    try vault.passcode.destroyItems()
+    // The file's key lies beside the vault, and whoever copied both has both: docs/security/classes.md.
     if kept == .file { copy.write(FileDeviceKey.name, home.read(FileDeviceKey.name)) }
     let back = self.vault(kept, of: copy)
     for id in doomed { #expect(throws: VaultError.self) { try back.reader.secret(ofItem: id) } }
@@ -90,7 +91,7 @@ struct PasscodeTests {
       let (vault, doomed, others) = try filled(kept)
       vault.settleWhole()
       let folder = try KeybagFile.folder(home: home.path, owner: getuid())
-      try #require(vault.deviceKey).eraseErasable(in: folder)
+      try #require(vault.device.key).eraseErasable(in: folder)
       return (doomed, others)
     }()
     let again = try revived(kept, doomed, others)
@@ -118,7 +119,7 @@ struct PasscodeTests {
   func unavailable() throws {
     let (vault, doomed, _) = try filled(.service)
     service.failure = .unavailable(.device(.silent))
-    #expect(throws: VaultError.self) { try vault.destroyPasscodeItems() }
+    #expect(throws: VaultError.self) { try vault.passcode.destroyItems() }
     service.failure = nil
     for id in doomed { _ = try vault.reader.secret(ofItem: id) }
   }
@@ -137,8 +138,8 @@ struct PasscodeTests {
     if loss == .missing { home.remove(KeybagFile.database) }
     let vault = vault(kept)
     if loss == .damaged { vault.database.note(.damaged(.verbatim("vault.db: for the test"))) }
-    #expect(vault.mayHavePasscodeItems)
-    try? vault.destroyPasscodeItems()
+    #expect(vault.passcode.mayHaveItems)
+    try? vault.passcode.destroyItems()
     if kept == .file { copy.write(FileDeviceKey.name, home.read(FileDeviceKey.name)) }
     let back = self.vault(kept, of: copy)
     try copy.unlock(back)
@@ -150,17 +151,17 @@ struct PasscodeTests {
   func believed() throws {
     do {
       let (vault, _, _) = try filled(.service)
-      try vault.destroyPasscodeItems()
-      #expect(!vault.mayHavePasscodeItems)
+      try vault.passcode.destroyItems()
+      #expect(!vault.passcode.mayHaveItems)
       vault.settleWhole()
     }
     // Such a database can be put in the place of one with items.
     let vault = vault(.service)
-    #expect(vault.mayHavePasscodeItems)
-    try vault.destroyPasscodeItems()
-    #expect(!vault.mayHavePasscodeItems)
+    #expect(vault.passcode.mayHaveItems)
+    try vault.passcode.destroyItems()
+    #expect(!vault.passcode.mayHaveItems)
     try home.unlock(vault)
-    #expect(vault.mayHavePasscodeItems)
+    #expect(vault.passcode.mayHaveItems)
   }
 
   @Test("leaves the key in a file alone that the database does not know: it may be another device's")
@@ -168,7 +169,7 @@ struct PasscodeTests {
     do { try filled(.file).vault.settleWhole() }
     let elsewhere = home.vault(on: Home.otherMachine)
     let file = home.read(FileDeviceKey.name)
-    #expect(throws: VaultError.self) { try elsewhere.destroyPasscodeItems() }
+    #expect(throws: VaultError.self) { try elsewhere.passcode.destroyItems() }
     #expect(home.read(FileDeviceKey.name) == file)
   }
 }

@@ -15,7 +15,7 @@ struct PassphraseTests {
   init() throws {
     home = try Home()
     vault = try home.unlocked()
-    collection = try vault.createCollection(label: "Private")
+    collection = try vault.collections.create(label: "Private")
     for accessibility in AccessibilityClass.allCases {
       ids[accessibility] = try vault.add(["n": accessibility.name], "s", accessibility, in: collection)
     }
@@ -24,7 +24,7 @@ struct PassphraseTests {
   func key(_ byte: UInt8) throws -> Key { try Key(copying: [UInt8](repeating: byte, count: 32).span.bytes) }
 
   func protect(_ byte: UInt8 = 1) throws {
-    try vault.setPassphrase(ofCollection: collection, key: try key(byte), .make())
+    try vault.collections.setPassphrase(of: collection, key: try key(byte), .make())
   }
 
   func expectClosed(_ vault: Vault) throws {
@@ -35,7 +35,7 @@ struct PassphraseTests {
       #expect(try vault.ids(["n": accessibility.name]) == [id], "found all the same")
     }
     #expect(throws: VaultError.isLocked) { try vault.add(["n": "new"], "s", in: collection) }
-    let keys = try vault.collection(collection).classes
+    let keys = try vault.collections.collection(collection).classes
     #expect(keys.allSatisfy { $0.secretKey == nil && $0.metadataKey == nil && $0.privateKey == nil })
   }
 
@@ -47,35 +47,35 @@ struct PassphraseTests {
   @Test("the login alone opens nothing; login and passphrase open everything")
   func needsBoth() throws {
     try protect()
-    #expect(try vault.state(of: collection) == .unlocked, "who sets it has it open")
+    #expect(try vault.collections.state(of: collection) == .unlocked, "who sets it has it open")
     try expectOpen(vault)
 
     let copy = try Home(copying: home)
     let again = copy.vault()
-    #expect(try again.state(of: collection) == .sealed)
-    #expect(throws: VaultError.isLocked) { try again.openCollection(collection, passphraseKey: try key(1)) }
+    #expect(try again.collections.state(of: collection) == .sealed)
+    #expect(throws: VaultError.isLocked) { try again.collections.open(collection, passphraseKey: try key(1)) }
     try expectClosed(again)
     try home.unlock(again)
-    #expect(try again.state(of: collection) == .needsPassphrase)
+    #expect(try again.collections.state(of: collection) == .needsPassphrase)
     try expectClosed(again)
-    #expect(try again.openCollection(collection, passphraseKey: try key(2)) == false)
+    #expect(try again.collections.open(collection, passphraseKey: try key(2)) == false)
     try expectClosed(again)
-    #expect(try again.openCollection(collection, passphraseKey: try key(1)))
-    #expect(try again.state(of: collection) == .unlocked)
+    #expect(try again.collections.open(collection, passphraseKey: try key(1)))
+    #expect(try again.collections.state(of: collection) == .unlocked)
     try expectOpen(again)
   }
 
   @Test("locking it, and the end of the session, take the passphrase's secret away")
   func locked() throws {
     try protect()
-    try vault.lockCollection(collection)
-    #expect(try vault.state(of: collection) == .needsPassphrase)
+    try vault.collections.lock(collection)
+    #expect(try vault.collections.state(of: collection) == .needsPassphrase)
     try expectClosed(vault)
     // No login and no screen unlock brings it back.
     vault.lock()
     try home.unlock(vault, liftingLocks: true)
     try expectClosed(vault)
-    #expect(try vault.openCollection(collection, passphraseKey: try key(1)))
+    #expect(try vault.collections.open(collection, passphraseKey: try key(1)))
     try expectOpen(vault)
     vault.seal()
     try home.unlock(vault)
@@ -86,13 +86,13 @@ struct PassphraseTests {
   func lockedSession() throws {
     try protect()
     vault.lock()
-    #expect(try vault.state(of: collection) == .locked)
+    #expect(try vault.collections.state(of: collection) == .locked)
     #expect(try vault.isReadable(try #require(ids[.afterFirstUnlock])))
     #expect(try vault.isReadable(try #require(ids[.whenUnlocked])) == false)
     // Given behind the locked screen, it opens what is not tier A's.
-    try vault.lockCollection(collection)
+    try vault.collections.lock(collection)
     #expect(try vault.isReadable(try #require(ids[.always])) == false)
-    #expect(try vault.openCollection(collection, passphraseKey: try key(1)))
+    #expect(try vault.collections.open(collection, passphraseKey: try key(1)))
     #expect(try vault.isReadable(try #require(ids[.always])))
     #expect(try vault.isReadable(try #require(ids[.whenUnlocked])) == false)
     try home.unlock(vault, liftingLocks: false)
@@ -103,13 +103,15 @@ struct PassphraseTests {
   func changed() throws {
     try protect(1)
     try protect(2)
-    try vault.lockCollection(collection)
-    #expect(try vault.openCollection(collection, passphraseKey: try key(1)) == false)
-    #expect(throws: VaultError.isLocked) { try vault.setPassphrase(ofCollection: collection, key: try key(3), .make()) }
-    #expect(throws: VaultError.isLocked) { try vault.removePassphrase(ofCollection: collection) }
-    #expect(try vault.openCollection(collection, passphraseKey: try key(2)))
-    try vault.removePassphrase(ofCollection: collection)
-    #expect(try vault.passphraseDerivation(ofCollection: collection) == nil)
+    try vault.collections.lock(collection)
+    #expect(try vault.collections.open(collection, passphraseKey: try key(1)) == false)
+    #expect(throws: VaultError.isLocked) {
+      try vault.collections.setPassphrase(of: collection, key: try key(3), .make())
+    }
+    #expect(throws: VaultError.isLocked) { try vault.collections.removePassphrase(of: collection) }
+    #expect(try vault.collections.open(collection, passphraseKey: try key(2)))
+    try vault.collections.removePassphrase(of: collection)
+    #expect(try vault.collections.passphraseDerivation(of: collection) == nil)
     let again = try Home(copying: home).unlocked()
     for id in ids.values { #expect(try again.secretText(id) == "s") }
   }
@@ -118,7 +120,7 @@ struct PassphraseTests {
   func tampered() throws {
     try protect()
     let store = try vault.database.ready()
-    let genuine = try vault.collection(collection).row
+    let genuine = try vault.collections.collection(collection).row
     for forged in [nil, try otherPassphrase()] {
       var row = genuine
       row.passphrase = forged
@@ -127,7 +129,7 @@ struct PassphraseTests {
       let other = copy.vault()
       do { try copy.unlock(other) } catch { continue }
       #expect(throws: (any Error).self) {
-        guard try other.openCollection(collection, passphraseKey: try key(9)) else { throw VaultError.isLocked }
+        guard try other.collections.open(collection, passphraseKey: try key(9)) else { throw VaultError.isLocked }
       }
       for id in ids.values { #expect(throws: (any Error).self) { try other.secretText(id) } }
     }
@@ -138,14 +140,14 @@ struct PassphraseTests {
     let store = try vault.database.ready()
     return try CollectionPassphrase(
       secret: try key(8), under: try key(9), .make(), vault: store.vault,
-      collection: try vault.collection(collection).row.uuid
+      collection: try vault.collections.collection(collection).row.uuid
     ).encoded
   }
 
   /// Puts another public key into a class's row, with a tag by the login's tier key C: what its password is enough for.
   private func exchangePublicKey(of accessibility: AccessibilityClass, in id: Int64) throws {
     let store = try vault.database.ready()
-    let open = try vault.collection(id)
+    let open = try vault.collections.collection(id)
     let old = try #require(open.classes.first { $0.row.accessibility == accessibility }).row
     let publicKey = SealedBox.publicKey(of: try key(7))
     let tag = try #require(open.session).key.tag(
@@ -167,10 +169,10 @@ struct PassphraseTests {
     let other = try copy.unlocked()
     // Also where tier A, and with it the private key, is not there.
     other.lock()
-    #expect(throws: VaultError.self) { try other.openCollection(collection, passphraseKey: try key(1)) }
+    #expect(throws: VaultError.self) { try other.collections.open(collection, passphraseKey: try key(1)) }
     #expect(throws: VaultError.isLocked) { try other.add(["n": "new"], "s", in: collection) }
     try copy.unlock(other)
-    #expect(throws: VaultError.self) { try other.openCollection(collection, passphraseKey: try key(1)) }
+    #expect(throws: VaultError.self) { try other.collections.open(collection, passphraseKey: try key(1)) }
   }
 
   @Test("a public key that is not the private key's is found out, whoever made its tag")
@@ -183,10 +185,10 @@ struct PassphraseTests {
   @Test("what is stored behind the locked screen is readable after it, with every passphrase and without one")
   func storedWhileLocked() throws {
     for change in [1, 2, nil] as [UInt8?] {
-      if let change { try protect(change) } else { try vault.removePassphrase(ofCollection: collection) }
+      if let change { try protect(change) } else { try vault.collections.removePassphrase(of: collection) }
       let copy = try Home(copying: home)
       let other = try copy.unlocked()
-      if let change { #expect(try other.openCollection(collection, passphraseKey: try key(change))) }
+      if let change { #expect(try other.collections.open(collection, passphraseKey: try key(change))) }
       other.lock()
       let id = try other.add(["n": "new"], "new", in: collection)
       #expect(try other.isReadable(id) == false)
@@ -197,9 +199,9 @@ struct PassphraseTests {
 
   @Test("the login's collection has none, and a column of another shape is damage")
   func refused() throws {
-    #expect(throws: VaultError.self) { try vault.setPassphrase(ofCollection: 1, key: try key(1), .make()) }
+    #expect(throws: VaultError.self) { try vault.collections.setPassphrase(of: 1, key: try key(1), .make()) }
     try protect()
-    let good = try #require(try vault.collection(collection).row.passphrase)
+    let good = try #require(try vault.collections.collection(collection).row.passphrase)
     #expect(good.count == 133)
     for bad in [[], Array(good.dropLast()), good + [0], [2] + good.dropFirst()] {
       #expect(throws: VaultError.self) { try CollectionPassphrase(decoding: bad) }

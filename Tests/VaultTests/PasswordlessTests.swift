@@ -17,7 +17,7 @@ struct PasswordlessTests {
     home = try Home()
     let vault = try home.unlocked()
     _ = try vault.add(["a": "b"], "secret")
-    let secret = try vault.newDeviceSecret(vault: home.keybag.vault, protector: Sodium.randomBytes(16))
+    let secret = try vault.device.newSecret(vault: home.keybag.vault, protector: Sodium.randomBytes(16))
     try KeybagFile.replace(
       home.keybag, with: try Home.open(home.keybag).removingPassword(secret),
       in: try KeybagFile.folder(home: home.path, owner: getuid()))
@@ -38,7 +38,7 @@ struct PasswordlessTests {
       defer { extendLifetime(lock) }
       let vault = vault()
       try vault.openByDevice()
-      #expect(vault.isUnlocked && vault.deviceBackend == .host)
+      #expect(vault.isUnlocked && vault.device.backend == .host)
       #expect(vault.problemTexts.count == 1)
       vault.settleWhole()
     }
@@ -56,7 +56,7 @@ struct PasswordlessTests {
     let folder = try KeybagFile.folder(home: home.path, owner: getuid())
     do {
       let vault = vault(of: home)
-      let secret = try vault.newDeviceSecret(vault: home.keybag.vault, protector: Sodium.randomBytes(16))
+      let secret = try vault.device.newSecret(vault: home.keybag.vault, protector: Sodium.randomBytes(16))
       let next = try Home.open(home.keybag).removingPassword(secret, isAwaitingDatabase: true)
       #expect(next.awaitsDatabase)
       try KeybagFile.replace(home.keybag, with: next, in: folder)
@@ -76,7 +76,7 @@ struct PasswordlessTests {
     let home = try Home()
     let folder = try KeybagFile.folder(home: home.path, owner: getuid())
     let vault = vault(of: home)
-    let secret = try vault.newDeviceSecret(vault: home.keybag.vault, protector: Sodium.randomBytes(16))
+    let secret = try vault.device.newSecret(vault: home.keybag.vault, protector: Sodium.randomBytes(16))
     let created = try Home.open(home.keybag).removingPassword(secret, isAwaitingDatabase: true)
     try KeybagFile.replace(home.keybag, with: created, in: folder)
     let password = Home.password
@@ -88,7 +88,7 @@ struct PasswordlessTests {
     let former = try next.formerTiers()
     #expect(try vault.recognises(next.tiers(), former: former))
     try vault.unlock(next.tiers(), former: former, opening: .everything, liftingLocks: true, mayCreate: true)
-    #expect(vault.isUnlocked && vault.problemTexts.isEmpty && vault.epoch == 2 && !vault.isRotating)
+    #expect(vault.isUnlocked && vault.problemTexts.isEmpty && vault.rotation.epoch == 2 && !vault.rotation.isUnderWay)
     _ = try vault.add(["a": "b"], "secret")
   }
 
@@ -99,13 +99,13 @@ struct PasswordlessTests {
     #expect(!vault.hasKey(.whenPasscodeSetThisDeviceOnly) && vault.hasKey(.whenUnlockedThisDeviceOnly))
     vault.settleWhole()
     let keybag = try #require(vault.keybag)
-    let secret = try vault.newDeviceSecret(vault: keybag.vault, protector: Sodium.randomBytes(16))
-    let next = try keybag.open(deviceSecret: try vault.presentDeviceSecret().key).rotated(device: secret)
+    let secret = try vault.device.newSecret(vault: keybag.vault, protector: Sodium.randomBytes(16))
+    let next = try keybag.open(deviceSecret: try vault.device.presentSecret().key).rotated(device: secret)
     try KeybagFile.replace(keybag, with: next.keybag, in: try KeybagFile.folder(home: home.path, owner: getuid()))
     vault.refresh()
     try vault.unlock(
       try next.tiers(), former: try next.formerTiers(), opening: .everything, liftingLocks: false, mayCreate: false)
-    #expect(vault.epoch == 2 && vault.indexEpoch == 2)
+    #expect(vault.rotation.epoch == 2 && vault.rotation.indexEpoch == 2)
     #expect(!vault.hasKey(.whenPasscodeSetThisDeviceOnly) && vault.hasKey(.whenUnlockedThisDeviceOnly))
   }
 }

@@ -18,7 +18,7 @@ final class Patient {
   init(padding: Int = 300) throws {
     home = try Home()
     let vault = try home.unlocked()
-    let second = try vault.createCollection(label: "Second")
+    let second = try vault.collections.create(label: "Second")
     var wanted: [String: String] = [:]
     func text(_ what: String, _ number: Int) -> String { what + " \(number) " + String(repeating: "x", count: padding) }
     for number in 0..<40 {
@@ -47,7 +47,7 @@ final class Patient {
       deleted.insert("item \(number)")
       wanted["item \(number)"] = nil
     }
-    let third = try vault.createCollection(label: "Third")
+    let third = try vault.collections.create(label: "Third")
     try vault.add(["n": "third", "app": "all"], "in third", label: "third", in: third)
     wanted["third"] = "in third"
     vault.settleWhole()

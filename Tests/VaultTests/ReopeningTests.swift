@@ -67,7 +67,7 @@ struct ReopeningTests {
       let vault = home.vault(on: Home.otherMachine)
       // Never an empty answer while the index is closed.
       #expect(throws: VaultError.self) { try vault.ids(["class": "always"]) }
-      #expect(throws: VaultError.self) { try vault.alias("default") }
+      #expect(throws: VaultError.self) { try vault.collections.alias("default") }
       #expect(try vault.ids([:]) == ids.values.sorted())
       #expect(throws: VaultError.self) { try vault.secretText(ids[.always] ?? 0) }
 

@@ -45,11 +45,11 @@ struct RotationAttackTests {
       let vault = try home.unlocked()
       vault.verifyToEnd()
       id = try vault.add(["n": "early"], "early", accessibility)
-      let key = try #require(try vault.collection(1).current(accessibility, share: vault.keys.share))
+      let key = try #require(try vault.collections.collection(1).current(accessibility, share: vault.keys.share))
       known = try #require(key.secretKey).key.tag(.classWrap)
       planted = key.row
       try home.unlock(vault, try home.rotateKeybag())
-      while try vault.rotateItems() {}
+      while try vault.rotation.step() {}
       vault.settle()
     }
     // The keybag has the former tier keys still, as it has while another device or a locked collection needs them.
@@ -64,14 +64,14 @@ struct RotationAttackTests {
       try store.update(collection)
     }
     let vault = try home.reopened()
-    while try vault.rotateItems() {}
+    while try vault.rotation.step() {}
     #expect(try vault.secretText(id) == "early")
     let late = try vault.add(["n": "late"], "late", accessibility)
     let row = try #require(try vault.database.store?.item(late))
-    let used = try #require(try vault.collection(1).classes.first { $0.row.id == row.classKey })
+    let used = try #require(try vault.collections.collection(1).classes.first { $0.row.id == row.classKey })
     let key = try #require(used.secretKey).key.tag(.classWrap)
     #expect(used.row.uuid != planted.uuid && key != known)
-    #expect(vault.neededEpoch == 2)
+    #expect(vault.rotation.neededEpoch == 2)
   }
 
   @Test("take no public key by the word of former ones")

@@ -50,8 +50,8 @@ extension Home {
   /// A new keybag and all items under new keys, as far as that is possible.
   func rotate(_ vault: Vault) throws {
     try unlock(vault, try rotateKeybag())
-    while try vault.rotateItems() {}
-    try drop(before: vault.neededEpoch)
+    while try vault.rotation.step() {}
+    try drop(before: vault.rotation.neededEpoch)
   }
 
   /// The vault as a new daemon has it after a login.
@@ -105,7 +105,7 @@ struct RotationTests {
       let vault = try home.unlocked()
       vault.verifyToEnd()
       ids = try fill(vault)
-      _ = try vault.createCollection(label: "Empty")
+      _ = try vault.collections.create(label: "Empty")
       vault.settle()
     }
     keys =
@@ -116,12 +116,12 @@ struct RotationTests {
     do {
       let vault = try home.reopened()
       try home.rotate(vault)
-      #expect(try vault.rotationProgress() == RotationProgress())
-      #expect(vault.neededEpoch == 2 && !vault.isRotating)
+      #expect(try vault.rotation.progress() == RotationProgress())
+      #expect(vault.rotation.neededEpoch == 2 && !vault.rotation.isUnderWay)
       try expect(vault, ids)
       // And new ones of both kinds.
       let late = try vault.add(["n": "late"], "late")
-      let other = try vault.createCollection(label: "Other")
+      let other = try vault.collections.create(label: "Other")
       #expect(try vault.secretText(try vault.add(["n": "there"], "there", in: other)) == "there")
       vault.lock()
       try home.unlock(vault, try home.keys())
@@ -148,13 +148,13 @@ struct RotationTests {
       ids = try fill(vault)
       for number in 2...12 as ClosedRange<UInt32> {
         try home.rotate(vault)
-        #expect(vault.neededEpoch == number)
+        #expect(vault.rotation.neededEpoch == number)
         try expect(vault, ids)
       }
     }
     let vault = try home.reopened()
     try expect(vault, ids)
-    #expect(try vault.collection(1).classes.count == AccessibilityClass.allCases.count)
+    #expect(try vault.collections.collection(1).classes.count == AccessibilityClass.allCases.count)
   }
 
   @Test(
@@ -171,14 +171,14 @@ struct RotationTests {
     try home.unlock(vault, keys, opening: .session)
     #expect(try vault.secretText(try #require(ids[.afterFirstUnlock])) == "after-first-unlock")
     #expect(throws: VaultError.isLocked) { try vault.secretText(try #require(ids[.whenUnlocked])) }
-    #expect(vault.neededEpoch == 1)
+    #expect(vault.rotation.neededEpoch == 1)
     // What is stored before the keys are changed is readable after.
     let early = try vault.add(["n": "early"], "early")
     try home.unlock(vault, keys)
     #expect(try vault.secretText(early) == "early")
     while try vault.writer.rewrapStoredWhileLocked() {}
-    while try vault.rotateItems() {}
-    #expect(vault.neededEpoch == 2)
+    while try vault.rotation.step() {}
+    #expect(vault.rotation.neededEpoch == 2)
     try expect(vault, ids)
     #expect(try vault.secretText(early) == "early")
   }
@@ -194,10 +194,10 @@ struct RotationTests {
       try home.unlock(vault)
       try home.unlock(vault, try home.rotateKeybag())
       // Its tag still depends on them.
-      #expect(vault.neededEpoch == 1)
+      #expect(vault.rotation.neededEpoch == 1)
       try vault.writer.update(item: id) { $0.label = "renamed" }
-      while try vault.rotateItems() {}
-      #expect(vault.neededEpoch == 2)
+      while try vault.rotation.step() {}
+      #expect(vault.rotation.neededEpoch == 2)
       #expect(try vault.secretText(id) == "late")
       try home.drop(before: 2)
     }
@@ -215,39 +215,39 @@ struct RotationTests {
     do {
       let vault = try home.unlocked()
       vault.verifyToEnd()
-      collection = try vault.createCollection(label: "Private")
+      collection = try vault.collections.create(label: "Private")
       ids = try fill(vault, in: collection)
-      try vault.setPassphrase(ofCollection: collection, key: key, .make())
-      marked = try vault.createCollection(label: "Marked")
+      try vault.collections.setPassphrase(of: collection, key: key, .make())
+      marked = try vault.collections.create(label: "Marked")
       try vault.add(["n": "marked"], "marked", in: marked)
-      try vault.lockCollection(collection)
-      try vault.lockCollection(marked)
+      try vault.collections.lock(collection)
+      try vault.collections.lock(marked)
       let keys = try home.rotateKeybag()
       vault.refresh()
       try vault.unlock(keys.tiers, former: keys.former, opening: .everything, liftingLocks: false, mayCreate: false)
-      while try vault.rotateItems() {}
-      #expect(vault.neededEpoch == 1)
-      #expect(try vault.rotationProgress().closed == Int64(ids.count + 1))
+      while try vault.rotation.step() {}
+      #expect(vault.rotation.neededEpoch == 1)
+      #expect(try vault.rotation.progress().closed == Int64(ids.count + 1))
       // A second time, on top of that.
       let more = try home.rotateKeybag()
       vault.refresh()
       try vault.unlock(more.tiers, former: more.former, opening: .everything, liftingLocks: false, mayCreate: false)
-      #expect(vault.neededEpoch == 1)
-      try home.drop(before: vault.neededEpoch)
+      #expect(vault.rotation.neededEpoch == 1)
+      try home.drop(before: vault.rotation.neededEpoch)
     }
     do {
       let vault = try home.reopened()
       // The login opened the one that was only locked.
       #expect(try vault.secretText(try vault.ids(["n": "marked"])[0]) == "marked")
-      #expect(try vault.openCollection(collection, passphraseKey: key))
+      #expect(try vault.collections.open(collection, passphraseKey: key))
       try expect(vault, ids)
-      while try vault.rotateItems() {}
-      #expect(vault.neededEpoch == 3)
-      #expect(try vault.rotationProgress() == RotationProgress())
+      while try vault.rotation.step() {}
+      #expect(vault.rotation.neededEpoch == 3)
+      #expect(try vault.rotation.progress() == RotationProgress())
       try home.drop(before: 3)
     }
     let again = try home.reopened()
-    #expect(try again.openCollection(collection, passphraseKey: key))
+    #expect(try again.collections.open(collection, passphraseKey: key))
     try expect(again, ids)
   }
 
@@ -260,9 +260,9 @@ struct RotationTests {
       let vault = try home.reopened(on: Home.otherMachine)
       there = try fill(vault)
       try home.rotate(vault)
-      #expect(vault.neededEpoch == 1)
+      #expect(vault.rotation.neededEpoch == 1)
       // ...ThisDeviceOnly and always, which were made on the first device.
-      #expect(try vault.rotationProgress().otherDevice == 5)
+      #expect(try vault.rotation.progress().otherDevice == 5)
       try expect(vault, there)
       #expect(try vault.secretText(try #require(here[.always])) == "always")
       #expect(throws: VaultError.otherDevice) { try vault.secretText(try #require(here[.whenUnlockedThisDeviceOnly])) }
@@ -270,23 +270,23 @@ struct RotationTests {
     // Cut off before any item has its new keys: the former tier keys are gone all the same.
     do {
       let vault = try home.reopened()
-      #expect(vault.neededEpoch == 2)
+      #expect(vault.rotation.neededEpoch == 2)
       try home.drop(before: 2)
       try expect(vault, here)
     }
     do {
       let vault = try home.reopened()
       try expect(vault, here)
-      while try vault.rotateItems() {}
+      while try vault.rotation.step() {}
       // Now this is the device that has the newest, and the other's are already under keys of this generation.
       try expect(vault, here)
     }
     do {
       let again = try home.reopened(on: Home.otherMachine)
-      while try again.rotateItems() {}
+      while try again.rotation.step() {}
       try expect(again, there)
-      #expect(again.neededEpoch == 2)
-      #expect(try again.rotationProgress() == RotationProgress())
+      #expect(again.rotation.neededEpoch == 2)
+      #expect(try again.rotation.progress() == RotationProgress())
     }
     try home.drop(before: 2)
     try expect(try home.reopened(), here)
@@ -300,10 +300,10 @@ struct RotationTests {
     do {
       let vault = try home.reopened(on: Home.otherMachine)
       try home.rotate(vault)
-      #expect(vault.neededEpoch == 1)
+      #expect(vault.rotation.neededEpoch == 1)
       for id in here.values { try vault.writer.deleteItem(id) }
       try home.unlock(vault, try home.keys())
-      #expect(vault.neededEpoch == 2)
+      #expect(vault.rotation.neededEpoch == 2)
       try home.drop(before: 2)
     }
     let vault = try home.reopened()
@@ -315,12 +315,12 @@ struct RotationTests {
   func refused() throws {
     let vault = try home.unlocked()
     #expect(throws: VaultError.unavailable(.vault(.stillChecked))) {
-      try vault.checkMayRotate()
+      try vault.rotation.checkMayBegin()
     }
     vault.verifyToEnd()
-    try vault.checkMayRotate()
+    try vault.rotation.checkMayBegin()
     vault.lock()
-    #expect(throws: VaultError.isLocked) { try vault.checkMayRotate() }
+    #expect(throws: VaultError.isLocked) { try vault.rotation.checkMayBegin() }
   }
 
   @Test("let others be served between small steps, and what is written meanwhile is under the newest")
@@ -331,9 +331,9 @@ struct RotationTests {
       vault.verifyToEnd()
       for number in 0..<60 { ids.append(try vault.add(["n": "\(number)"], "\(number)")) }
       try home.unlock(vault, try home.rotateKeybag())
-      #expect(try vault.rotationProgress().left == 60)
+      #expect(try vault.rotation.progress().left == 60)
       var steps = 0
-      while try vault.rotateItems(for: 0) {
+      while try vault.rotation.step(for: 0) {
         steps += 1
         let chosen = 59 - steps
         try vault.set(ids[chosen], "changed \(chosen)")
@@ -342,7 +342,7 @@ struct RotationTests {
         if steps == 2 { try vault.writer.deleteItem(ids[20]) }
       }
       #expect(steps > 25)
-      #expect(try vault.rotationProgress() == RotationProgress())
+      #expect(try vault.rotation.progress() == RotationProgress())
       #expect(try vault.reader.itemCount() == 59)
     }
     let again = try home.reopened()
@@ -380,7 +380,7 @@ struct RotationCrashTests {
     }
     let before = template.read("keybag")
     var points = 0
-    for call in 1... {
+    for call in Cuts.calls {
       let home = try Home(copying: template)
       let durable = CrashTests.newFolder()
       defer { removeTree(durable) }
@@ -431,10 +431,10 @@ struct RotationCrashTests {
     }
     try everythingIsThere()
     while try vault.writer.rewrapStoredWhileLocked() {}
-    while try vault.rotateItems() {}
+    while try vault.rotation.step() {}
     try everythingIsThere()
-    #expect(try vault.rotationProgress() == RotationProgress())
-    #expect(vault.neededEpoch == vault.keybag?.epoch.number)
-    if lines.contains("keybag") { #expect(vault.neededEpoch == 2) }
+    #expect(try vault.rotation.progress() == RotationProgress())
+    #expect(vault.rotation.neededEpoch == vault.keybag?.epoch.number)
+    if lines.contains("keybag") { #expect(vault.rotation.neededEpoch == 2) }
   }
 }

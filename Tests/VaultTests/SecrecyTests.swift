@@ -16,8 +16,8 @@ struct SecrecyTests {
   ]
 
   func fill(_ vault: Vault) throws {
-    let collection = try vault.createCollection(label: "label-of-collection")
-    try vault.setAlias("name-of-alias", to: collection)
+    let collection = try vault.collections.create(label: "label-of-collection")
+    try vault.collections.setAlias("name-of-alias", to: collection)
     func item(_ accessibility: AccessibilityClass, in collection: Int64) throws {
       _ = try vault.writer.createItem(
         in: collection,

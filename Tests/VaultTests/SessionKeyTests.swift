@@ -81,15 +81,15 @@ struct SessionKeyTests {
     do {
       let vault = try home.unlocked()
       ids = try fill(vault)
-      _ = try vault.createCollection(label: "Other")
+      _ = try vault.collections.create(label: "Other")
     }
     let vault = try admitting()
     let session = try home.sessionKey()
     #expect(try vault.recognises(session))
     try vault.unlock(session)
     try expectSessionOnly(vault, ids)
-    #expect(try vault.state(of: 1) == .locked)
-    #expect(error { _ = try vault.createCollection(label: "New") } == .isLocked)
+    #expect(try vault.collections.state(of: 1) == .locked)
+    #expect(error { _ = try vault.collections.create(label: "New") } == .isLocked)
     let late = try vault.add(["late": "yes"], "late", .afterFirstUnlock)
     let sealed = try vault.add(["sealed": "yes"], "sealed", .whenUnlocked)
     #expect(try vault.secretText(late) == "late" && error { _ = try vault.secretText(sealed) } == .isLocked)
@@ -164,13 +164,13 @@ struct SessionKeyTests {
     let item: Int64
     do {
       let vault = try home.unlocked()
-      marked = try vault.createCollection(label: "Marked")
+      marked = try vault.collections.create(label: "Marked")
       item = try vault.add(["m": "1"], "marked", .afterFirstUnlock, in: marked)
-      try vault.lockCollection(marked)
+      try vault.collections.lock(marked)
     }
     let vault = try admitting()
     try vault.unlock(try home.sessionKey())
-    #expect(try vault.state(of: marked) == .lockedExplicitly)
+    #expect(try vault.collections.state(of: marked) == .lockedExplicitly)
     #expect(error { _ = try vault.secretText(item) } == .isLocked)
     try home.unlock(vault)
     #expect(try vault.secretText(item) == "marked")
@@ -191,9 +191,9 @@ struct SessionKeyTests {
     let known = memory.known
     let opened = vault()
     try opened.unlock(try home.sessionKey())
-    #expect(memory.known == known && memory.notes.count == notes + 1 && opened.olderFiles == [])
+    #expect(memory.known == known && memory.notes.count == notes + 1 && opened.olderFiles.found == [])
     try home.unlock(opened)
-    #expect(memory.known != known && opened.olderFiles == [])
+    #expect(memory.known != known && opened.olderFiles.found == [])
   }
 
   @Test("hears of an older copy that was put back, once, and has it remembered no other way")
@@ -243,15 +243,15 @@ struct SessionKeyTests {
     memory.failure = nil
     let opened = vault()
     try opened.unlock(try home.sessionKey())
-    #expect(told.older == [[.keybag, .database]] && opened.olderFiles == [.keybag, .database])
+    #expect(told.older == [[.keybag, .database]] && opened.olderFiles.found == [.keybag, .database])
     #expect(memory.known == known)
     // The password says no more than that, and only then is it remembered as it is now.
     try home.unlock(opened)
-    #expect(told.older.count == 1 && opened.olderFiles == [.keybag, .database] && memory.known != known)
-    opened.forgetOlderFiles()
+    #expect(told.older.count == 1 && opened.olderFiles.found == [.keybag, .database] && memory.known != known)
+    opened.endSession()
     opened.lock()
     try home.unlock(opened)
-    #expect(told.older.count == 1 && opened.olderFiles == [])
+    #expect(told.older.count == 1 && opened.olderFiles.found == [])
   }
 
   @Test("is not believed where the keybag has no protector for it, whatever newest generation somebody gave it")
@@ -330,22 +330,22 @@ struct SessionKeyTests {
       let vault = try home.unlocked()
       vault.verifyToEnd()
       ids = try fill(vault)
-      closed = try vault.createCollection(label: "Closed")
+      closed = try vault.collections.create(label: "Closed")
       late = try vault.add(["late": "1"], "late", .afterFirstUnlock, in: closed)
-      try vault.lockCollection(closed)
+      try vault.collections.lock(closed)
       // The change is through, but for the collection that is locked by itself.
       let keys = try home.rotateKeybag()
       vault.refresh()
       try vault.unlock(keys.tiers, former: keys.former, opening: .everything, liftingLocks: false, mayCreate: false)
-      while try vault.rotateItems() {}
-      #expect(vault.neededEpoch == 1)
+      while try vault.rotation.step() {}
+      #expect(vault.rotation.neededEpoch == 1)
     }
     let vault = try admitting()
     try vault.unlock(try home.sessionKey())
     try expectSessionOnly(vault, ids)
-    #expect(vault.neededEpoch == 1 && vault.problemTexts == [])
-    while try vault.rotateItems() {}
-    #expect(vault.neededEpoch == 1 && home.keybagEpochs == [1, 2])
+    #expect(vault.rotation.neededEpoch == 1 && vault.problemTexts == [])
+    while try vault.rotation.step() {}
+    #expect(vault.rotation.neededEpoch == 1 && home.keybagEpochs == [1, 2])
     try home.unlock(vault, try home.keys())
     #expect(try vault.secretText(late) == "late")
   }
@@ -369,7 +369,7 @@ struct SessionKeyTests {
     try vault.unlock(try home.sessionKey())
     vault.accessLog.add(AccessEvent(.open, .ended(.granted), label: "after"))
     vault.accessLog.write()
-    #expect(vault.accessLog.unwritten.all.isEmpty && vault.neededEpoch == 1)
+    #expect(vault.accessLog.unwritten.all.isEmpty && vault.rotation.neededEpoch == 1)
     try home.unlock(vault, try home.keys())
     let entries = try vault.accessLog.entries(below: 0, limit: 9).entries
     #expect(entries.map(\.event?.label) == ["after", "before"])
@@ -390,7 +390,7 @@ struct SessionKeyTests {
       ids = try fill(vault)
       try home.rotate(vault)
       // The other device's item keeps the former keys in the keybag.
-      #expect(vault.neededEpoch == 1)
+      #expect(vault.rotation.neededEpoch == 1)
     }
     #expect(home.keybagEpochs == [1, 2])
     do {
@@ -398,11 +398,11 @@ struct SessionKeyTests {
       try vault.unlock(try home.sessionKey())
       try expectSessionOnly(vault, ids)
       #expect(error { _ = try vault.secretText(device) } != nil)
-      #expect(vault.problemTexts == [] && vault.neededEpoch == 1)
+      #expect(vault.problemTexts == [] && vault.rotation.neededEpoch == 1)
       // The log is empty: nothing in it depends on former keys.
       vault.accessLog.add(AccessEvent(.open, .ended(.granted), label: "first"))
       vault.accessLog.write()
-      #expect(vault.accessLog.unwritten.all.isEmpty && vault.neededEpoch == 1)
+      #expect(vault.accessLog.unwritten.all.isEmpty && vault.rotation.neededEpoch == 1)
     }
     do {
       let vault = try admitting()

@@ -13,7 +13,7 @@ final class Specimen: @unchecked Sendable {
   init() throws {
     home = try Home()
     let vault = try home.unlocked()
-    second = try vault.createCollection(label: "Second")
+    second = try vault.collections.create(label: "Second")
     var items: [(id: Int64, name: String, secret: String, accessibility: AccessibilityClass)] = []
     for number in 0..<24 {
       let accessibility = AccessibilityClass.allCases[number % AccessibilityClass.allCases.count]
@@ -79,10 +79,10 @@ final class Specimen: @unchecked Sendable {
     }
     for alias in ["default", "login"] {
       do {
-        if try vault.alias(alias) != 1 && keepsAll { complaint = "alias \(alias): wrong" }
+        if try vault.collections.alias(alias) != 1 && keepsAll { complaint = "alias \(alias): wrong" }
       } catch {}
     }
-    if let info = try? vault.info(of: second), info.label != "Second" { complaint = "wrong label" }
+    if let info = try? vault.collections.info(of: second), info.label != "Second" { complaint = "wrong label" }
     // A store into a damaged vault is refused; into a vault that is not, it must not overwrite anything.
     if let id = try? vault.add(["name": "new"], "new"), items.contains(where: { $0.id == id }) {
       complaint = "a new item took the number \(id)"

@@ -116,7 +116,7 @@ struct StateTests {
     }
     outcome("delete, as a client", locked) { try vault.writer.checkMayChange(item: id) }
     outcome("delete its collection, as a client", state == .unlocked ? nil : .isLocked) {
-      try vault.checkMayChange(collection: 1)
+      try vault.collections.checkMayChange(1)
     }
     outcome("change the class", accessibility == .always ? nil : locked) {
       try vault.writer.update(item: spare, accessibility: .always) { _ in }
@@ -132,7 +132,7 @@ struct StateTests {
       }
       #expect(try vault.isReadable(new) == expected.readable)
     }
-    outcome("make a collection", state == .unlocked ? nil : .isLocked) { _ = try vault.createCollection(label: "C") }
+    outcome("make a collection", state == .unlocked ? nil : .isLocked) { _ = try vault.collections.create(label: "C") }
 
     // Whatever was refused changed nothing, and whatever was stored is there.
     try home.unlock(vault)
@@ -159,10 +159,10 @@ struct StateTests {
       case .unlocked: .unlocked
       case .locked, .sessionOnly: .locked
       }
-    #expect(try vault.state(of: 1) == expected)
-    #expect(try vault.info(of: 1).label == "Login")
-    #expect(try vault.alias("default") == 1 && vault.alias("login") == 1)
-    #expect(try vault.alias("nothing") == nil)
+    #expect(try vault.collections.state(of: 1) == expected)
+    #expect(try vault.collections.info(of: 1).label == "Login")
+    #expect(try vault.collections.alias("default") == 1 && vault.collections.alias("login") == 1)
+    #expect(try vault.collections.alias("nothing") == nil)
   }
 
   @Test("does not open with another vault's keys")
@@ -192,7 +192,7 @@ struct StateTests {
     do {
       let vault = try home.unlocked()
       try vault.add(["a": "1"], "s")
-      _ = try vault.createCollection(label: "Second")
+      _ = try vault.collections.create(label: "Second")
     }
     let vault = home.vault()
     // The right C beside a wrong A: half of it would open.
@@ -203,7 +203,7 @@ struct StateTests {
     for accessibility in AccessibilityClass.allCases where accessibility.tier != .device {
       #expect(!vault.hasKey(accessibility), "\(accessibility)")
     }
-    #expect(try vault.state(of: 1) == .sealed)
+    #expect(try vault.collections.state(of: 1) == .sealed)
     #expect(try vault.reader.info(ofItem: 1).metadata == nil)
   }
 }

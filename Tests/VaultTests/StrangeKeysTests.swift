@@ -67,7 +67,7 @@ struct StrangeKeysTests {
   func keptTierKeys() throws {
     let vault = try home.unlocked()
     let id = try vault.add(["n": "1"], "kept", .afterFirstUnlock)
-    let collection = try vault.collection(1)
+    let collection = try vault.collections.collection(1)
     let before = try #require(collection.session).key.tag(.classWrap)
     let strange = HeldKey(try Key.random())
     #expect(throws: VaultError.self) {

@@ -17,8 +17,10 @@ from support.session import REPOSITORY
 SCRATCH = REPOSITORY / ".build"
 
 
-def build(package, *options):
-    """Builds a package. pytest-xdist's workers do each build once for all of them."""
+def build(package, *options, anew=()):
+    """Builds a package. pytest-xdist's workers do each build once for all of them.
+
+    `anew`: targets that are compiled even if they were before. Only the worker that builds removes their objects."""
     SCRATCH.mkdir(exist_ok=True)
     run, name = os.environ.get("PYTEST_XDIST_TESTRUNUID"), " ".join([str(package), *options])
     with open(SCRATCH / "tests.lock", "a+") as lock:
@@ -29,9 +31,15 @@ def build(package, *options):
             done = [run or ""]
         elif name in done:
             return
+        for path in objects_of(anew):
+            path.unlink()
         _build(package, options)
         lock.truncate(0)
         lock.write("\n".join([*done, name]))
+
+
+def objects_of(targets):
+    return [path for target in targets for path in (SCRATCH / "debug").glob(f"{target}.build/*.o")]
 
 
 def _build(package, options):

@@ -11,7 +11,7 @@ class Report:
     def ended(self, run):
         """A part has ended: its counts now, its failures at the end."""
         counts = f"{run.passed} passed, {run.failed} failed" + (f", {run.skipped} skipped" if run.skipped else "")
-        self.show(f"{run.part.name:12} {counts}, {minutes(run.seconds)}")
+        self.show(f"{run.part.name:12} {counts}, {minutes(run.seconds)}, processor {minutes(run.processor)}")
         for failure in run.failures:
             self.show(f"    failed: {failure}")
         self.parts.append(run)

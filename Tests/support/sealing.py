@@ -1,4 +1,4 @@
-"""Packets with a secret on the control socket, sealed as FORMAT.md says: version and operation, then all of it in a
+"""Packets with a secret on the control socket, sealed as docs/developer/protocols.md says: version and operation, then all of it in a
 crypto_box_seal. Debian: python3-nacl."""
 
 from nacl.public import PrivateKey, PublicKey, SealedBox

@@ -280,7 +280,8 @@ def session(new_session):
 
 @pytest.fixture
 def unlocked(new_session):
-    """A session of its own for the test, whose first login has created the vault."""
+    """A session of its own for the test, whose person has logged in."""
+    create_vault(new_session)
     assert new_session.login().returncode == 0
     return new_session
 

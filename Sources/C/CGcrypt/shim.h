@@ -21,12 +21,12 @@ static inline void latchkey_gcry_init_secmem(unsigned int size) {
   gcry_control(GCRYCTL_INIT_SECMEM, size, 0);
 }
 
-// Locks that memory, each page as soon as it is used. libgcrypt does not say where it is, but for each address whether that is in
-// it: the first allocation is in its first page.
+// Locks that memory, each page as soon as it is used. libgcrypt does not tell where the memory is. It only answers whether an
+// address is secure. The first allocation lies in the first page.
 static inline int latchkey_gcry_lock_secmem(void *first, size_t size) {
   char *begin = (char *)((unsigned long)first & ~((unsigned long)sysconf(_SC_PAGESIZE) - 1));
   if (!gcry_is_secure(begin) || !gcry_is_secure(begin + size - 1)) return -1;
-  // MLOCK_ONFAULT, which <sys/mman.h> has for _GNU_SOURCE alone.
+  // MLOCK_ONFAULT. <sys/mman.h> defines it only with _GNU_SOURCE.
   if (syscall(SYS_mlock2, begin, size, 1) == 0) return 0;
   return mlock(begin, size);
 }
@@ -35,13 +35,55 @@ static inline gcry_error_t latchkey_gcry_finish_initialization(void) {
   return gcry_control(GCRYCTL_INITIALIZATION_FINISHED, 0);
 }
 
-// Erases all of the secret memory, and gives it back to the kernel. It takes no lock and allocates nothing: GnuPG calls it in its
-// handlers of signals. A library that was not started has nothing, and would start now, which reads files.
+// Erases all of the secret memory, and gives it back to the kernel. It takes no lock and allocates nothing: GnuPG calls it in
+// its handlers of signals. A library that was not started holds no secrets. Asking it would start it, and that reads files.
 static inline void latchkey_gcry_end_secmem(void) {
   if (latchkey_gcry_initialized()) gcry_control(GCRYCTL_TERM_SECMEM);
 }
 
-// Not taken out by the compiler, whatever happens to the memory next.
+// The compiler does not remove this, whatever happens to the memory next.
 static inline void latchkey_gcry_erase(void *bytes, size_t count) {
   explicit_bzero(bytes, count);
+}
+
+// Keys and signatures as S-expressions: gcry_sexp_build() takes a variable number of arguments. Numbers are unsigned, big-endian.
+// One that lies in secure memory makes an expression that does so too.
+typedef struct { const void *bytes; int count; } latchkey_number;
+
+static inline gcry_error_t latchkey_gcry_rsa_private(
+    gcry_sexp_t *out, latchkey_number n, latchkey_number e, latchkey_number d, latchkey_number p, latchkey_number q,
+    latchkey_number u) {
+  return gcry_sexp_build(
+      out, 0, "(private-key (rsa (n %b) (e %b) (d %b) (p %b) (q %b) (u %b)))", n.count, n.bytes, e.count, e.bytes, d.count,
+      d.bytes, p.count, p.bytes, q.count, q.bytes, u.count, u.bytes);
+}
+
+static inline gcry_error_t latchkey_gcry_rsa_public(gcry_sexp_t *out, latchkey_number n, latchkey_number e) {
+  return gcry_sexp_build(out, 0, "(public-key (rsa (n %b) (e %b)))", n.count, n.bytes, e.count, e.bytes);
+}
+
+static inline gcry_error_t latchkey_gcry_ecdsa_private(
+    gcry_sexp_t *out, const char *curve, latchkey_number q, latchkey_number d) {
+  return gcry_sexp_build(out, 0, "(private-key (ecc (curve %s) (q %b) (d %b)))", curve, q.count, q.bytes, d.count, d.bytes);
+}
+
+static inline gcry_error_t latchkey_gcry_ecdsa_public(gcry_sexp_t *out, const char *curve, latchkey_number q) {
+  return gcry_sexp_build(out, 0, "(public-key (ecc (curve %s) (q %b)))", curve, q.count, q.bytes);
+}
+
+// A digest to be signed: for RSA by PKCS #1 version 1.5, for ECDSA with a nonce that RFC 6979 makes of key and digest.
+static inline gcry_error_t latchkey_gcry_rsa_digest(gcry_sexp_t *out, const char *hash, latchkey_number digest) {
+  return gcry_sexp_build(out, 0, "(data (flags pkcs1) (hash %s %b))", hash, digest.count, digest.bytes);
+}
+
+static inline gcry_error_t latchkey_gcry_ecdsa_digest(gcry_sexp_t *out, const char *hash, latchkey_number digest) {
+  return gcry_sexp_build(out, 0, "(data (flags rfc6979) (hash %s %b))", hash, digest.count, digest.bytes);
+}
+
+static inline gcry_error_t latchkey_gcry_rsa_signature(gcry_sexp_t *out, latchkey_number s) {
+  return gcry_sexp_build(out, 0, "(sig-val (rsa (s %b)))", s.count, s.bytes);
+}
+
+static inline gcry_error_t latchkey_gcry_ecdsa_signature(gcry_sexp_t *out, latchkey_number r, latchkey_number s) {
+  return gcry_sexp_build(out, 0, "(sig-val (ecdsa (r %b) (s %b)))", r.count, r.bytes, s.count, s.bytes);
 }

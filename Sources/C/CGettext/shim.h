@@ -6,16 +6,16 @@
 
 #define LATCHKEY_DOMAIN "latchkey"
 
-// Counts changes of the locale; gettext forgets what it found when it grows (gettext manual, "Being a gettext grok").
-// gettext does not notice a changed LANGUAGE by itself.
+// Counts changes of the locale. When this number grows, gettext drops its cached translations (gettext manual, "Being a gettext
+// grok"). gettext does not notice a changed LANGUAGE by itself.
 extern int _nl_msg_cat_cntr;
 
-// A locale that has the language of `name`, and is "C" in everything else. Null where the system has no such locale.
+// A locale that has the language of `name`, and is "C" in everything else. Null if the system has no such locale.
 static inline locale_t gettext_language(const char *name) {
   return newlocale(LC_MESSAGES_MASK, name, (locale_t)0);
 }
 
-// Where the catalogues are. Texts are UTF-8 whatever the locale says.
+// Sets the folder of the catalogues. Texts are UTF-8 whatever the locale says.
 static inline int gettext_open(const char *folder) {
   _nl_msg_cat_cntr++;
   return bindtextdomain(LATCHKEY_DOMAIN, folder) && bind_textdomain_codeset(LATCHKEY_DOMAIN, "UTF-8") ? 0 : -1;

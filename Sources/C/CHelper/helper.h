@@ -1,12 +1,12 @@
-// The protocol between latchkey-derive ("the helper") and the programs that start it: pam_latchkey.so and latchkey. FORMAT.md
-// describes it under "Module and helper".
+// The protocol between latchkey-derive ("the helper") and the programs that start it: pam_latchkey.so and latchkey.
+// docs/developer/protocols.md describes it.
 //
-// This header, with request.h beside it, is the only place that has its numbers. The module (Embedded Swift) and the programs import it: a `switch`
-// does not compile, or warns, until it has every case. The tests read the lists themselves: an entry stands on a line of its
-// own, and nothing else begins with `entry(`.
+// This header, with request.h beside it, is the only place that has the protocol's numbers. The module (Embedded Swift) and the
+// programs import it: a `switch` does not compile, or warns, until it has every case. The tests read the lists themselves: an
+// entry stands on a line of its own, and nothing else begins with `entry(`.
 //
-// Results and fields are open enums. A `switch` over a closed one of C traps at a number that it has not, and nothing in the
-// module may trap; over an open one it has an `@unknown default`.
+// Results and fields are open enums. A `switch` over a closed enum of C traps at an unknown number, and nothing in the module
+// may trap. A `switch` over an open enum has an `@unknown default`.
 //
 // A byte from another process becomes an enum only after helper_has_operation or helper_has_result accepted it: the
 // `init(rawValue:)` of an imported enum accepts any number.
@@ -25,7 +25,7 @@
 // The largest request without its length, and the longest password, in bytes.
 #define HELPER_REQUEST_LIMIT 16384
 #define HELPER_TOKEN_LIMIT 4096
-// Sent by a caller that waits no longer.
+// A caller sends this byte when it waits no longer.
 #define HELPER_GO_ON 1
 
 // The requests of a caller.
@@ -95,9 +95,9 @@
   entry(Device, 9)     /* in place of the device key service's socket */
 
 // PAM services that the module leaves alone in every entry point, whatever stack it was put into, and that never create or
-// unlock a vault. The first ones run without a person, `systemd-user` even inside another service's open_session while
-// that user's manager is still being started. The others change from one user to another within a session that has its
-// own login, or only ask for a right: neither begins a session, nor may it lift a lock.
+// unlock a vault. The first services run without a person. `systemd-user` even runs inside another service's open_session,
+// while that user's manager is still starting. The other services change the user within a session that has its own login, or
+// only ask for a right. None of them begins a session, and none may lift a lock.
 #define HELPER_EXCLUDED_SERVICES(entry) \
   entry("systemd-user")                 \
   entry("cron")                         \

@@ -1,8 +1,8 @@
 // How a request comes to latchkey-derive.
 //
-// A request has a password in it, and the kernel frees the buffers of a socket without clearing them. So it does not go
-// through one: caller and helper share memory, which is a file without a name (memfd_create). The caller writes its request
-// there, the helper reads it and overwrites it at once. That needs no cipher, which has no place in login programs.
+// A request has a password in it, and the kernel frees the buffers of a socket without clearing them. So a request goes through
+// no socket. Caller and helper share memory: a file without a name (memfd_create). The caller writes its request there, and the
+// helper reads and overwrites the request at once. That needs no cipher, which has no place in login programs.
 #pragma once
 
 #include <errno.h>
@@ -19,10 +19,11 @@
 // The first packet of a caller, with the descriptor of the memory that has its request.
 #define HELPER_REQUEST 2
 
-int memfd_create(const char *, unsigned int);  // behind _GNU_SOURCE, which the programs cannot set
+int memfd_create(const char *, unsigned int);  // The header defines it only with _GNU_SOURCE, which the programs cannot set.
 
-/// Gives a file its size and its pages. 0, or an error number. No signal may come of it, as it runs in login programs: a file
-/// above the caller's RLIMIT_FSIZE would raise SIGXFSZ, and a page that is first had when it is written SIGBUS.
+/// Gives a file its size and its pages. 0, or an error number. This must raise no signal, as it runs in login programs. A file
+/// above the caller's RLIMIT_FSIZE would raise SIGXFSZ. A page that the kernel allocates only at the first write could raise
+/// SIGBUS.
 static inline int helper_allocate(int file) {
   struct rlimit limit;
   if (getrlimit(RLIMIT_FSIZE, &limit) != 0) return errno;
@@ -36,7 +37,7 @@ static inline int helper_allocate(int file) {
 
 /// A new file of HELPER_MEMORY_SIZE zero bytes, close-on-exec. Its descriptor, or -1 with errno.
 static inline int helper_make_memory(void) {
-  enum { close_on_exec = 1, never_executable = 8 };  // kernels before 6.3 do not know the second
+  enum { close_on_exec = 1, never_executable = 8 };  // Kernels before 6.3 do not know the second flag.
   static const char name[] = "latchkey-request";
   int file = memfd_create(name, close_on_exec | never_executable);
   if (file < 0 && errno == EINVAL) file = memfd_create(name, close_on_exec);
@@ -82,7 +83,7 @@ static inline int helper_send_memory(int socket, int file) {
   return sent == 1 ? 0 : -1;
 }
 
-/// Waits for the file. Its descriptor, close-on-exec; or -1 where something else came, or nothing.
+/// Waits for the file. Returns its descriptor, close-on-exec; or -1 if something else came, or nothing.
 static inline int helper_receive_memory(int socket) {
   uint8_t byte = 0;
   int file = -1;

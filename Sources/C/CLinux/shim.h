@@ -1,5 +1,5 @@
-// Calls of glibc that its Swift module leaves out, because they are variadic or behind _GNU_SOURCE. That macro would
-// change the layout of types which the Glibc module has already defined, so the calls are declared here.
+// Calls of glibc that its Swift module leaves out, because they are variadic or need _GNU_SOURCE. That macro would change the
+// layout of types which the Glibc module has already defined, so the calls are declared here.
 #pragma once
 #include <errno.h>
 #include <fcntl.h>
@@ -10,6 +10,7 @@
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
 #include <unistd.h>
@@ -20,6 +21,7 @@ int setresgid(gid_t, gid_t, gid_t);
 int getresuid(uid_t *, uid_t *, uid_t *);
 
 int posix_spawn_file_actions_addclosefrom_np(posix_spawn_file_actions_t *, int);
+int execvpe(const char *, char *const[], char *const[]);
 int accept4(int, struct sockaddr *, socklen_t *, int);
 int sync_file_range(int, __off64_t, __off64_t, unsigned int);
 
@@ -38,11 +40,11 @@ static inline int linux_set_dumpable(int value) { return prctl(PR_SET_DUMPABLE, 
 static inline int linux_dumpable(void) { return prctl(PR_GET_DUMPABLE, 0, 0, 0, 0); }
 static inline int linux_set_death_signal(int signal) { return prctl(PR_SET_PDEATHSIG, signal, 0, 0, 0); }
 
-/// Has malloc overwrite what is freed with bytes of this value. 1 where it took the setting.
+/// Has malloc overwrite freed memory with bytes of this value. Returns 1 if malloc took the setting.
 static inline int linux_overwrite_freed(int value) { return mallopt(M_PERTURB, value); }
 
-/// Lowers a limit (RLIMIT_AS, RLIMIT_CPU) of another process, the hard one too. One that is lower already stays. 0, or -1 with
-/// errno.
+/// Lowers a limit (RLIMIT_AS, RLIMIT_CPU) of another process, the hard limit too. A limit that is lower already stays. 0, or -1
+/// with errno.
 static inline int linux_lower_limit(pid_t process, int resource, unsigned long long limit) {
   struct { unsigned long long soft, hard; } values;
   if (syscall(SYS_prlimit64, process, resource, 0, &values) != 0) return -1;
@@ -78,8 +80,8 @@ static inline int linux_peer(int socket, pid_t *pid, uid_t *uid) {
 /// O_PATH.
 static const int linux_open_path = 010000000;
 
-/// Opens `name` in a folder by what the kernel has in memory alone, without leaving the folder and without following a
-/// link. A descriptor, or -1 with errno: EAGAIN where a file system would have to be asked.
+/// Opens `name` in a folder, only from the kernel's memory, without leaving the folder and without following a link. A
+/// descriptor, or -1 with errno: EAGAIN if the kernel would have to ask a file system.
 static inline int linux_open_cached(int folder, const char *name, int flags) {
   struct open_how how = {
     .flags = flags, .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_CACHED};
@@ -99,7 +101,7 @@ static inline int linux_open_in_root(int folder, const char *path, int flags) {
   return (int)syscall(SYS_openat2, folder, path, &how, sizeof how);
 }
 
-/// Whether the process of a pidfd is alive still.
+/// Whether the process of a pidfd is still alive.
 static inline int linux_is_alive(int pidfd) { return syscall(SYS_pidfd_send_signal, pidfd, 0, 0, 0) == 0 || errno == EPERM; }
 
 /// mmap(2) and munmap(2) themselves, for functions that take the place of libc's. They set errno.
@@ -108,6 +110,16 @@ static inline void *linux_map(void *address, size_t size, int protection, int fl
 }
 static inline int linux_unmap(void *address, size_t size) { return (int)syscall(SYS_munmap, address, size); }
 
-/// MAP_LOCKED and MADV_DONTDUMP, which are behind _GNU_SOURCE.
+/// MAP_LOCKED and MADV_DONTDUMP, which need _GNU_SOURCE.
 static const int linux_map_locked = 0x2000;
 static const int linux_not_in_dumps = 16;
+
+/// A file in memory that has no name in any folder, close-on-exec and open for its owner alone. Its descriptor, or -1 with errno.
+static inline int linux_memory_file(const char *name) {
+  int file = (int)syscall(SYS_memfd_create, name, 1 /* MFD_CLOEXEC */);
+  if (file >= 0 && fchmod(file, 0600) != 0) {
+    close(file);
+    return -1;
+  }
+  return file;
+}

@@ -34,7 +34,7 @@ static inline const char *latchkey_default_helper(void) { return LATCHKEY_LIBEXE
 static inline int latchkey_errno(void) { return errno; }
 static inline void latchkey_set_errno(int error) { errno = error; }
 
-/// The text is an argument of "%s", never the format: what comes from a service file is not interpreted.
+/// The text is an argument of "%s", never the format, so text from a service file is not interpreted.
 static inline void latchkey_log(const pam_handle_t *handle, int priority, const char *text) {
   pam_syslog(handle, priority, "%s", text);
 }

@@ -1,5 +1,5 @@
-// tpm2-tss, opened while the program runs: latchkey-deviced also runs where the library is not installed. Swift imports
-// neither the casts in its constants nor calls with fifteen arguments, of which most are always the same.
+// tpm2-tss, opened while the program runs: latchkey-deviced also runs where the library is not installed. Swift does not import
+// the casts in the library's constants. Some calls have fifteen arguments, most of them always the same.
 #pragma once
 #include <dlfcn.h>
 #include <stddef.h>
@@ -29,7 +29,7 @@ typedef struct latchkey_tss {
   __typeof__(&Tss2_MU_TPM2B_PRIVATE_Unmarshal) unmarshal_private;
 } latchkey_tss;
 
-/// Opens the libraries, for as long as the program runs. Whether all of them are there.
+/// Opens the libraries, for as long as the program runs. Returns whether all of them are installed.
 static inline int latchkey_tss_open(latchkey_tss *tss) {
   void *tcti = dlopen("libtss2-tctildr.so.0", RTLD_NOW | RTLD_LOCAL);
   void *esys = dlopen("libtss2-esys.so.0", RTLD_NOW | RTLD_LOCAL);
@@ -132,7 +132,7 @@ static inline TSS2_RC latchkey_tss_load(
       context, primary, session, ESYS_TR_NONE, ESYS_TR_NONE, private_part, public_part, object);
 }
 
-/// Unseals it: `size` bytes into `out`, or an error.
+/// Unseals `size` bytes into `out`, or returns an error.
 static inline TSS2_RC latchkey_tss_unseal(
     const latchkey_tss *tss, ESYS_CONTEXT *context, ESYS_TR object, ESYS_TR session, void *out, size_t size) {
   TPM2B_SENSITIVE_DATA *data = NULL;
@@ -145,5 +145,5 @@ static inline TSS2_RC latchkey_tss_unseal(
   return result;
 }
 
-/// No handle of the chip.
+/// Stands for no handle of the chip.
 static inline ESYS_TR latchkey_tss_none(void) { return ESYS_TR_NONE; }

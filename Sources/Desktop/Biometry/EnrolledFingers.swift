@@ -1,15 +1,15 @@
 import LatchkeyReasons
 import LatchkeySystemd
 
-/// Which fingers of this user are enrolled, as fprintd tells over the system bus. Only root may own its name there.
+/// The enrolled fingers of this user, as fprintd reports them over the system bus. Only root may own its name there.
 ///
-/// Fingers are known by name ("right-index-finger"): which print stands behind a name fprintd tells nobody.
+/// Fingers are known by name ("right-index-finger"). fprintd tells nobody which print belongs to a name.
 public final class EnrolledFingers {
   /// A reader, and the fingers that it would accept.
   public struct Reader: Equatable, Sendable {
     /// The reader's name.
     public let name: String
-    /// The names of its fingers, as they came.
+    /// The names of its fingers, in fprintd's order.
     public let fingers: [String]
 
     /// Puts them together.
@@ -19,15 +19,15 @@ public final class EnrolledFingers {
     }
   }
 
-  /// Why it cannot be told. None of these says that there are no fingers.
+  /// Why the fingers are unknown. None of these cases means that there are no fingers.
   public enum Unknown: Error, Equatable, Sendable {
     /// There is no fprintd, or no system bus at all.
     case noService
     /// fprintd has no reader now.
     case noReader
-    /// It did not answer in time.
+    /// fprintd did not answer in time.
     case silent
-    /// It answered with another error, of this name, or with something else than expected.
+    /// fprintd answered with another error, of this name, or with an unexpected answer.
     case refused(String)
     /// There are more of them than are asked.
     case manyReaders
@@ -48,27 +48,27 @@ public final class EnrolledFingers {
     self.timeout = timeout
   }
 
-  /// Asks anew. `answer` is called once, never before this returns, and after the timeout at the latest; not at all
-  /// when this object is gone before. It gets every reader that is there, which are those that pam_fprintd chooses from.
+  /// Asks anew. `answer` is called once, never before this returns, and after the timeout at the latest. It is not called if
+  /// this object is gone before. It gets every present reader; pam_fprintd chooses among the same readers.
   public func ask(_ answer: @escaping (Result<[Reader], Unknown>) -> Void) {
     let round = FingerRound()
     let id = ObjectIdentifier(round)
     rounds[id] = round
     round.start(loop, address, timeout) { [weak self] result in
-      // It is called from within the round.
+      // The round calls this itself.
       withExtendedLifetime(self?.rounds.removeValue(forKey: id)) { answer(result) }
     }
   }
 }
 
-/// One question to fprintd, on a connection of its own: an old one could be to a bus that is gone.
+/// One question to fprintd, on a connection of its own, because an old connection could lead to a bus that is gone.
 private final class FingerRound {
   private typealias Outcome = Result<[EnrolledFingers.Reader], EnrolledFingers.Unknown>
 
   private static let service = "net.reactivated.Fprint"
   private static let manager = (path: "/net/reactivated/Fprint/Manager", interface: service + ".Manager")
   private static let device = service + ".Device"
-  /// More of them are no machine's.
+  /// No machine has more readers.
   private static let readerLimit = 16
 
   private var bus: Bus?
@@ -91,7 +91,7 @@ private final class FingerRound {
       try bus.onDisconnect { [weak self] in self?.end(.failure(.noService)) }
       try call(Self.manager.path, Self.manager.interface, "GetDevices") { [weak self] reply in self?.listed(reply) }
     } catch {
-      // Not before the caller has returned.
+      // Called only after the caller has returned.
       timer = try? loop.addTimer(after: .zero) { [weak self] in self?.end(.failure(.noService)) }
     }
   }
@@ -123,9 +123,9 @@ private final class FingerRound {
             }
           }
         }
-        // No name is the caller's own.
+        // An empty name stands for the caller.
         try call(path, Self.device, "ListEnrolledFingers", [""]) { [weak self] reply in
-          // The one error that is an answer.
+          // This error alone is an answer: there are no fingers.
           if case .failure(let error) = reply, error.name == Self.service + ".Error.NoEnrolledPrints" {
             self?.fingers[number] = []
             self?.complete(paths.count)

@@ -41,6 +41,8 @@ final class BusPresence {
   private var hasConnected = false
   /// Whether nothing is read from the bus for now.
   private var isPaused = false
+  /// Whether the bus has said who owns the Secret Service's name. Until then no program finds this one, and the bus is read.
+  private var isNameAnswered = false
   /// The owner of the Secret Service's name: "latchkeyd", "nobody", or another program's bus name.
   var nameOwner: String { secretsName.owner }
   /// Whether programs that look for the Secret Service find this one.
@@ -73,7 +75,6 @@ final class BusPresence {
         bus: bus, loop: loop, vault: vault, promptQueue: delegate.promptQueue, delegate: delegate)
       object = try VaultObject(bus: bus) { [unowned delegate] in delegate.vaultFacts }
       self.bus = bus
-      if isPaused { bus.pause() }
       delegate.connected(to: bus)
       try secretsName.claim(on: bus) { [weak self] isOurs in self?.answered(isOurs) }
       try portalName.claim(on: bus) { _ in }
@@ -89,6 +90,7 @@ final class BusPresence {
     portalName.forget()
     service?.disconnect()
     (service, object, bus) = (nil, nil, nil)
+    isNameAnswered = false
     // A login brings the bus up a moment after the daemon; later there is no hurry.
     retry = try? loop.addTimer(after: retryDelay) { [weak self] in self?.connect() }
     retryDelay = min(retryDelay * 2, .seconds(30))
@@ -98,14 +100,17 @@ final class BusPresence {
     // Also where another program has the name there was a bus, and the daemon is tied to that.
     hasConnected = true
     retryDelay = .milliseconds(250)
+    isNameAnswered = true
+    if isPaused { bus?.pause() }
     if isOurs { service?.stateChanged() }
     delegate?.nameAnswered()
   }
 
-  /// Leaves what programs send where it is, for a moment.
+  /// Leaves what programs send where it is, for a moment. The names are claimed nevertheless: another provider must not get them,
+  /// and the bus makes a program that started this one wait for them.
   func pause() {
     isPaused = true
-    bus?.pause()
+    if isNameAnswered { bus?.pause() }
   }
 
   /// Reads the bus again.

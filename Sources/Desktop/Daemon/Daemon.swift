@@ -94,7 +94,7 @@ package final class Daemon {
     vault.delegate = self
     // As the daemon began.
     if let healing = vault.keybagHealing { wasHealed(healing) }
-    if let healing = vault.healing { wasHealed(healing) }
+    if let healing = vault.healing.done { wasHealed(healing) }
     presence.delegate = self
   }
 
@@ -164,9 +164,9 @@ package final class Daemon {
   }
 
   private func lock() throws(Refusal) {
-    // Also where there is nothing to lock, or it was locked before; after the keys, as what is asked then is another thing.
-    defer { dropGrants() }
     guard !session.machine.isPasswordless else {
+      // Also where there is nothing to lock.
+      dropGrants()
       throw Refusal(.refusal(.noLoginPassword))
     }
     session.watch?.lock()
@@ -247,8 +247,6 @@ extension Daemon: KeyObserver {
   }
 
   func stateChanged() {
-    // A lock that found no key to erase, as where the login has no password, is one all the same.
-    if isLockerUp { dropGrants() }
     password.tell()
     tellNotices()
     presence.stateChanged()
@@ -276,7 +274,7 @@ extension Daemon: SessionWatchDelegate {
     dropGrants()
     switch reason {
     case .sessionsEnded, .noSession:
-      vault.forgetOlderFiles()
+      vault.endSession()
       // The next login shows it again.
       password.notice.forget()
     // The person who is to read it has not gone.

@@ -189,8 +189,8 @@ final class DeviceOpening {
     vault.refresh()
     let secret = try Refusal.vault { () throws(VaultError) -> DeviceSecret in
       switch request.wanted {
-      case .present: return try vault.presentDeviceSecret()
-      case .new(let vault, let protector): return try self.vault.newDeviceSecret(vault: vault, protector: protector)
+      case .present: return try vault.device.presentSecret()
+      case .new(let vault, let protector): return try self.vault.device.newSecret(vault: vault, protector: protector)
       }
     }
     do throws(SodiumError) { return try SealedDeviceSecret(secret, to: request.publicKey) } catch {
@@ -223,7 +223,7 @@ final class DeviceOpening {
     refresh()
     do throws(VaultError) {
       // Items that are destroyed here are not searched for at every login.
-      if vault.mayHavePasscodeItems { try vault.destroyPasscodeItems() }
+      if vault.passcode.mayHaveItems { try vault.passcode.destroyItems() }
       if !passwordRemoved { try vault.startPasscodeItemsAnew() }
     } catch {
       upkeep.tellDestroyed()

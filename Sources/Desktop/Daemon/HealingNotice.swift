@@ -33,9 +33,9 @@ final class HealingNotice {
   /// The vault is unlocked, and nothing is between the person and the desktop.
   func tell() {
     guard !notification.isWaiting else { return }
-    let damaged = vault.damagedFiles
+    let damaged = vault.healing.filesAside
     guard hasNews || !Set(damaged).isSubset(of: shown.union(told)) else { return }
-    let mayMiss = vault.healing?.mayMissItems ?? false
+    let mayMiss = vault.healing.done?.mayMissItems ?? false
     notification.show(Self.message(damaged, mayMiss: mayMiss)) { [weak self] in
       self?.wasShown(damaged)
     }

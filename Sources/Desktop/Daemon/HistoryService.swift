@@ -118,7 +118,7 @@ final class HistoryService {
   private func page(below number: UInt32) throws(Refusal) -> GenerationPage {
     _ = keeper.hasWork
     let (entries, hasMore) = try Refusal.vault { () throws(VaultError) in
-      try vault.historyEntries(
+      try vault.history.entries(
         below: number == 0 ? .max : number, limit: GenerationPage.lineLimit, for: HistoryService.listTime)
     }
     return GenerationPage(
@@ -162,7 +162,7 @@ final class HistoryService {
       return .refusal(vault.hasDatabase ? .lockedBefore : .noOpenVault)
     }
     if vault.isDamaged { return .refusal(.vaultDamaged) }
-    return vault.isRotating ? .refusal(.keysChange) : nil
+    return vault.rotation.isUnderWay ? .refusal(.keysChange) : nil
   }
 
   private func worked(hasMore: Bool) {
@@ -200,7 +200,7 @@ final class HistoryService {
     switch wanted {
     case .everything: .everything
     case .collection(let name):
-      .collection(name, id: CollectionName.number(of: name) ?? (try? vault.collection(named: name)))
+      .collection(name, id: CollectionName.number(of: name) ?? (try? vault.collections.named(name)))
     case .attributes(let attributes): .attributes(attributes)
     case .items(let numbers): .numbers(Set(numbers.map { Int64(clamping: $0) }))
     }
@@ -270,7 +270,7 @@ final class HistoryService {
 
   private func forget(_ items: [[UInt8]], on peer: ControlPeer) throws(Refusal) -> Done {
     guard !session.machine.lockerUp else { throw Refusal(.refusal(.screenLocked)) }
-    let isThere = try Refusal.vault { () throws(VaultError) in try vault.hasItems(items) }
+    let isThere = try Refusal.vault { () throws(VaultError) in try vault.reader.hasItems(items) }
     guard !isThere else { throw Refusal(.refusal(.itemIsThere)) }
     return try begin(on: peer) { () throws(VaultError) in
       let forgetting = try vault.history.forgetEverywhere(items)

@@ -7,6 +7,9 @@ import LatchkeySystemd
 /// Nothing is read from the session bus meanwhile, so all messages keep their order: a question that came before a screen saver's
 /// word is answered before the daemon hears that word. No key stays in memory for longer by this. A hold begins only while the
 /// keys that a lock erases are not in memory. logind's words come by another connection.
+///
+/// Any process of the user can say that it is a helper, and so bring a hold about. A hold has its limit, and what programs
+/// asked during one is answered before the next one begins.
 final class LoginHold {
   private let loop: EventLoop
   private let presence: BusPresence
@@ -15,8 +18,8 @@ final class LoginHold {
   private var limit: EventSource?
   private var askerLimit: EventSource?
   private var askers: [() -> Void] = []
-  /// Whether nobody is held until the helpers that are there have ended: they take too long.
-  private var isOver = false
+  /// Those of them that took too long. Nobody waits for these any more.
+  private var late: Set<Int32> = []
 
   /// How long programs on the bus are held. They give up after 25 s, and so does the bus where it has started this program.
   private static let limit = Duration.seconds(10)
@@ -30,7 +33,7 @@ final class LoginHold {
     let number = peer.number
     helpers[number] = peer.credentials.pid
     peer.loginEnded = { [weak self] in self?.ended(number) }
-    guard !isOver, limit == nil else { return }
+    guard limit == nil else { return }
     do {
       limit = try loop.addTimer(after: Self.limit) { [weak self] in self?.giveUp() }
       askerLimit = try loop.addTimer(after: Self.askerLimit) { [weak self] in self?.answerAskers() }
@@ -52,13 +55,12 @@ final class LoginHold {
 
   private func ended(_ number: Int32) {
     helpers[number] = nil
-    guard helpers.isEmpty else { return }
-    isOver = false
-    if limit != nil { end() }
+    late.remove(number)
+    if limit != nil, late.isSuperset(of: helpers.keys) { end() }
   }
 
   private func giveUp() {
-    isOver = true
+    late.formUnion(helpers.keys)
     end()
   }
 

@@ -62,18 +62,18 @@ final class StatusReport {
     status.problems = vault.problems + rules.problems + fingers.problems
     status.problems += password.problems + (history.problem.map { [$0] } ?? [])
     status.problems += vault.keybagHealing.map { [$0.reason] } ?? []
-    status.problems += vault.healing.map { [$0.reason] } ?? []
+    status.problems += vault.healing.done.map { [$0.reason] } ?? []
     // Most reasons stand among the problems of the files already. A full disk does not.
     if machine.state == .sealed, machine.sealReason == .keysFailed, let failure = opening.failure?.reason,
       !status.problems.contains(failure)
     {
       status.problems.append(failure)
     }
-    status.damagedFiles = vault.damagedFiles
+    status.damagedFiles = vault.healing.filesAside
     status.needsFormerPassword = password.needsFormer
     status.vaultPath = vault.path
     status.generation = vault.keybag?.generation ?? 0
-    status.deviceKey = vault.deviceIsMissing ? "unavailable" : vault.deviceBackend?.rawValue ?? ""
+    status.deviceKey = vault.device.isMissing ? "unavailable" : vault.device.backend?.rawValue ?? ""
     status.memoryLocked = SecureBytes.memoryIsLocked
     status.swappableSecrets = SecureBytes.lockFailures
     status.nameOwner = presence.nameOwner
@@ -81,11 +81,11 @@ final class StatusReport {
       (machine.logind == .present ? [.session(.logind)] : [])
       + (presence.service == nil ? [] : [.session(.screenSavers)])
     status.items = UInt64((try? vault.reader.itemCount()) ?? 0)
-    status.collections = UInt64(vault.collections.count)
-    status.lockedCollections = UInt64(vault.lockedCollectionCount)
-    status.hasLockedItems = vault.hasLockedItems
-    status.hasWaitingCollections = vault.hasWaitingCollections
-    status.otherDeviceItems = UInt64((try? vault.otherDeviceItemCount()) ?? 0)
+    status.collections = UInt64(vault.collections.ids.count)
+    status.lockedCollections = UInt64(vault.collections.lockedCount)
+    status.hasLockedItems = vault.collections.hasLockedItems
+    status.hasWaitingCollections = vault.collections.hasWaiting
+    status.otherDeviceItems = UInt64((try? vault.device.itemCountOfOthers()) ?? 0)
     status.rotation = rotation
     status.epoch = vault.keybag?.epoch.number ?? 0
     status.passwordless = machine.isPasswordless
@@ -99,20 +99,20 @@ final class StatusReport {
     status.history.count = UInt32(clamping: generations.count)
     status.history.newest = generations.first?.time ?? 0
     status.history.problem = vault.history.problem
-    status.hasOlderKeybag = vault.olderFiles.contains(.keybag)
-    status.hasOlderDatabase = vault.olderFiles.contains(.database)
+    status.hasOlderKeybag = vault.olderFiles.found.contains(.keybag)
+    status.hasOlderDatabase = vault.olderFiles.found.contains(.database)
     return status
   }
 
   /// How far a change of keys is.
   private var rotation: Status.Rotation {
     var rotation = Status.Rotation()
-    guard let progress = try? vault.rotationProgress() else { return rotation }
+    guard let progress = try? vault.rotation.progress() else { return rotation }
     rotation.left = UInt64(progress.left)
     rotation.closed = UInt64(progress.closed)
     rotation.otherDevice = UInt64(progress.otherDevice)
     rotation.quarantined = UInt64(progress.quarantined)
-    rotation.needsFormerKeys = vault.needsFormerKeys
+    rotation.needsFormerKeys = vault.rotation.needsFormerKeys
     return rotation
   }
 }

@@ -147,29 +147,17 @@ final class VaultOpening {
 
   func decide(_ hello: Hello, _ peer: LocalSocket.Peer) -> AuthenticationPolicy.Decision {
     guard let watch = session.watch else { return .refused(.session(.daemonStarts)) }
-    let stage = hello.stage
-    // Where no logind tells this daemon of sessions, a process is in none that it could know.
-    let process = watch.machine.logind == .absent ? PeerProcess.unknown : PeerProcess.of(pid: peer.pid)
-    let decision = watch.decide(hello, from: process)
-    guard decision == .nothing, stage != .closeSession, liftsLocks(hello) else { return decision }
-    // With the login's first password all keys change.
-    if stage == .openSession, watch.machine.isPasswordless { return .keys(mayLift: false) }
-    // An unlocked session needs no keys, but objects with explicit locks do. And a password that created the vault is proven
-    // only when a second login opens the keybag with it.
-    let hasUnproven = vault.keybag?.protectors.contains { $0.state == .unproven } ?? false
-    let proves = stage == .openSession && hasUnproven
-    // Nor has it of the keys of a key epoch that the keybag still has, and nothing depends on any more.
-    let epochs = vault.keybag?.epochs ?? []
-    let drops = epochs.count > 1 && vault.neededEpoch == epochs.last?.number
-    // Nor does the state say that the password opens nothing, which the person can fix now.
-    let fixes = password.needsFormer && hello.service == AuthenticationPolicy.commandService
-    return proves || drops || fixes || vault.hasOwnLocks ? .keys(mayLift: false) : decision
+    return watch.decide(hello, from: PeerProcess.of(pid: peer.pid), needs: needs)
   }
 
-  /// A login, and the person who asks for it by name, open collections and items that were locked by themselves; a
-  /// screen locker does not.
-  private func liftsLocks(_ hello: Hello) -> Bool {
-    hello.stage == .openSession || hello.service == AuthenticationPolicy.commandService
+  private var needs: KeyNeeds {
+    var needs = KeyNeeds()
+    needs.hasUnprovenPassword = vault.keybag?.protectors.contains { $0.state == .unproven } ?? false
+    let epochs = vault.keybag?.epochs ?? []
+    needs.hasSpareEpoch = epochs.count > 1 && vault.rotation.neededEpoch == epochs.last?.number
+    needs.needsFormerPassword = password.needsFormer
+    needs.hasOwnLocks = vault.collections.hasOwnLocks
+    return needs
   }
 
   private func unlock(
@@ -197,7 +185,7 @@ final class VaultOpening {
     // An answer to a prompt unlocks what the prompt named. A login, or `latchkey unlock`, unlocks everything. An item or
     // collection that was locked by itself after the password was given stays locked.
     let keys = ArrivedKeys(
-      delivery, given: claim.given, liftsLocks: liftsLocks(hello),
+      delivery, given: claim.given, liftsLocks: AuthenticationPolicy.liftsOwnLocks(hello),
       of: hello.prompt == 0 ? nil : queue.lifting(prompt: hello.prompt) ?? [])
     watch.keysArrived(mayLift: mayLift, by: claim, after: deviceService.ask) { [weak self] outcome in
       guard let self, !isEnding else { return answer(.refused(.session(.daemonEnds))) }
@@ -234,7 +222,7 @@ final class VaultOpening {
   private func open(_ keys: ArrivedKeys, _ opening: Vault.Opening) throws(VaultError) {
     try vault.unlock(
       keys.tiers, former: keys.former, opening: opening,
-      liftingLocks: keys.liftsLocks && vault.latestOwnLock < keys.given, of: keys.lockedExplicitly,
+      liftingLocks: keys.liftsLocks && vault.collections.latestOwnLock < keys.given, of: keys.lockedExplicitly,
       mayCreate: keys.created)
     failure = nil
     password.forget()
@@ -250,14 +238,14 @@ final class VaultOpening {
     table.takeKeys(Rotate.self) { [unowned self] message, _, answer in answer(rotate(message.take())) }
     table.answer(GetNeededEpoch.self) { [unowned self] _, _ throws(Refusal) in
       guard vault.hasDatabase, session.state != .sealed else { throw Refusal(.refusal(.vaultLocked)) }
-      return vault.neededEpoch
+      return vault.rotation.neededEpoch
     }
   }
 
   private func checkTakesNewKeys() throws(Refusal) {
     guard !isEnding else { throw Refusal(.session(.daemonEnds)) }
     guard session.state == .unlocked else { throw Refusal(.refusal(.vaultIsLocked)) }
-    do throws(VaultError) { try vault.checkMayRotate() } catch { throw Refusal(error.reason) }
+    do throws(VaultError) { try vault.rotation.checkMayBegin() } catch { throw Refusal(error.reason) }
   }
 
   /// The helper has put new keys into the keybag, and brings them.

@@ -115,11 +115,11 @@ final class VaultPrompts: PromptQueueDelegate {
       guard case .unlocked = session.machine.state else { return false }
       return lifting.allSatisfy { id in
         // One that was deleted meanwhile needs nobody.
-        guard let state = try? vault.state(of: id) else { return true }
-        return state != .lockedExplicitly && !vault.hasLockedItems(in: id)
+        guard let state = try? vault.collections.state(of: id) else { return true }
+        return state != .lockedExplicitly && !vault.collections.hasLockedItems(in: id)
       }
     case .collection(let id):
-      guard let state = try? vault.state(of: id) else { return true }
+      guard let state = try? vault.collections.state(of: id) else { return true }
       return state == .unlocked || state == .locked
     case .item(let id, let client):
       // One that is gone, or asks for nothing any more, needs nobody.
@@ -132,12 +132,13 @@ final class VaultPrompts: PromptQueueDelegate {
 
   func subject(of question: Question) -> PromptSubject {
     switch question {
-    case .collection(let id), .newPassphrase(let id): PromptSubject(label: (try? vault.info(of: id).label) ?? "")
+    case .collection(let id), .newPassphrase(let id):
+      PromptSubject(label: (try? vault.collections.info(of: id).label) ?? "")
     case .item(let id, let client): itemSubject(id, reuse: presence.service?.answers.reuse(of: client) ?? 0)
     case .itemAccess(let id, _, _): itemSubject(id, change: presence.service?.answers.change(for: question) ?? "")
     case .newItemPassphrase: PromptSubject(label: presence.service?.answers.subject(ofWaiting: question) ?? "")
     case .login: PromptSubject(createsVault: vault.isMissing)
-    case .loginAdvice: PromptSubject(label: (try? vault.info(of: Vault.firstCollection).label) ?? "")
+    case .loginAdvice: PromptSubject(label: (try? vault.collections.info(of: Vault.firstCollection).label) ?? "")
     case .newBackup, .backup: PromptSubject()
     }
   }
@@ -185,7 +186,7 @@ final class VaultPrompts: PromptQueueDelegate {
     let id = try collection(named: message.collection)
     // The person who types need not be the one at the screen.
     guard !isLockerUp else { throw Refusal(.refusal(.screenLocked)) }
-    let state = try Refusal.vault { () throws(VaultError) in try vault.state(of: id) }
+    let state = try Refusal.vault { () throws(VaultError) in try vault.collections.state(of: id) }
     switch message.purpose {
     case .login, .newVault, .loginAdvice: throw Refusal(.refusal(.loginPassword))
     case .item, .itemAccess, .newItemPassphrase: throw Refusal(.refusal(.itemNotCollection))
@@ -204,7 +205,7 @@ final class VaultPrompts: PromptQueueDelegate {
       guard id != PortalCollection.id(in: vault) else {
         throw Refusal(PortalCollection.takesNoPassphrase)
       }
-      try Refusal.vault { () throws(VaultError) in try vault.checkPassphraseMayChange(ofCollection: id) }
+      try Refusal.vault { () throws(VaultError) in try vault.collections.checkPassphraseMayChange(of: id) }
       return queue.opened(.newPassphrase(id), on: connection)
     }
   }
@@ -213,7 +214,7 @@ final class VaultPrompts: PromptQueueDelegate {
     let derivation: PassphraseDerivation? =
       switch queue.question(ofPrompt: number) {
       case .collection(let id):
-        try Refusal.vault { () throws(VaultError) in try vault.passphraseDerivation(ofCollection: id) }
+        try Refusal.vault { () throws(VaultError) in try vault.collections.passphraseDerivation(of: id) }
       case .item(let id, _), .itemAccess(let id, _, _):
         try Refusal.vault { () throws(VaultError) in try vault.reader.passphraseDerivation(ofItem: id) }
       case .newPassphrase, .newBackup, .newItemPassphrase: queue.newDerivation(ofPrompt: number)
@@ -233,15 +234,15 @@ final class VaultPrompts: PromptQueueDelegate {
     do throws(VaultError) {
       switch question {
       case .collection(let id):
-        guard vault.latestOwnLock < given else { return .refused(.session(.lockedMeanwhile)) }
-        guard try vault.openCollection(id, passphraseKey: key) else {
+        guard vault.collections.latestOwnLock < given else { return .refused(.session(.lockedMeanwhile)) }
+        guard try vault.collections.open(id, passphraseKey: key) else {
           queue.wasWrong(prompt: number)
           return .wrongKeys
         }
         queue.wasRight(prompt: number)
       case .newPassphrase(let id):
         guard let derivation = queue.newDerivation(ofPrompt: number) else { return .refused(.refusal(.noSuchPrompt)) }
-        try vault.setPassphrase(ofCollection: id, key: key, derivation)
+        try vault.collections.setPassphrase(of: id, key: key, derivation)
       case .item(let id, _), .itemAccess(let id, _, _):
         guard let grant = try vault.reader.grant(item: id, passphraseKey: key) else {
           queue.wasWrong(prompt: number)
@@ -269,9 +270,9 @@ final class VaultPrompts: PromptQueueDelegate {
 
   private func removePassphrase(collection name: String) throws(Refusal) {
     let id = try collection(named: name)
-    let derivation = try Refusal.vault { () throws(VaultError) in try vault.passphraseDerivation(ofCollection: id) }
+    let derivation = try Refusal.vault { () throws(VaultError) in try vault.collections.passphraseDerivation(of: id) }
     guard derivation != nil else { throw Refusal(.refusal(.noPassphrase)) }
-    try Refusal.vault { () throws(VaultError) in try vault.removePassphrase(ofCollection: id) }
+    try Refusal.vault { () throws(VaultError) in try vault.collections.removePassphrase(of: id) }
   }
 
   /// Deletes a collection whose passphrase is forgotten: nothing else would ever get rid of it. Any other collection, or one
@@ -284,19 +285,19 @@ final class VaultPrompts: PromptQueueDelegate {
       throw Refusal(.refusal(.lockedBefore))
     }
     let id = try collection(named: name)
-    let derivation = try Refusal.vault { () throws(VaultError) in try vault.passphraseDerivation(ofCollection: id) }
+    let derivation = try Refusal.vault { () throws(VaultError) in try vault.collections.passphraseDerivation(of: id) }
     guard derivation != nil else { throw Refusal(.refusal(.noPassphrase)) }
-    switch try Refusal.vault({ () throws(VaultError) in try vault.state(of: id) }) {
+    switch try Refusal.vault({ () throws(VaultError) in try vault.collections.state(of: id) }) {
     case .needsPassphrase: break
     case .unlocked:
       throw Refusal(.refusal(.passphraseGiven))
     case .sealed, .locked, .lockedExplicitly:
       throw Refusal(.refusal(.vaultIsLocked))
     }
-    guard !vault.hasLockedItems(in: id) else {
+    guard !vault.collections.hasLockedItems(in: id) else {
       throw Refusal(.refusal(.itemLockedByItself))
     }
-    try Refusal.vault { () throws(VaultError) in try vault.deleteCollection(id) }
+    try Refusal.vault { () throws(VaultError) in try vault.collections.delete(id) }
     Journal.log(
       .notice,
       "collection \(CollectionName.ofNumber(id)) was deleted without its passphrase, as the user asked")
@@ -307,14 +308,14 @@ final class VaultPrompts: PromptQueueDelegate {
   /// The collection that a person means: by its label, or by the last part of its object path.
   private func collection(named name: String) throws(Refusal) -> Int64 {
     var found: [Int64] = []
-    for id in vault.collections {
-      if [vault.pathName(ofCollection: id), CollectionName.ofNumber(id)].contains(name) { return id }
-      let info = try Refusal.vault { () throws(VaultError) in try vault.info(of: id) }
+    for id in vault.collections.ids {
+      if [vault.collections.pathName(of: id), CollectionName.ofNumber(id)].contains(name) { return id }
+      let info = try Refusal.vault { () throws(VaultError) in try vault.collections.info(of: id) }
       if info.label == name { found.append(id) }
     }
     guard let id = found.first else { throw Refusal(.refusal(.noCollectionOfName)) }
     guard found.count == 1 else {
-      let names = found.map { vault.pathName(ofCollection: $0) }.joined(separator: ", ")
+      let names = found.map { vault.collections.pathName(of: $0) }.joined(separator: ", ")
       throw Refusal(.ambiguous(count: found.count, names: names))
     }
     return id

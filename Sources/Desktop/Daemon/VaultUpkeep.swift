@@ -35,7 +35,7 @@ final class VaultUpkeep {
       vault.settle()
       settled()
       // Work that a full disk stopped goes on.
-      if vault.isRotating || history.hasWork { goOn() }
+      if vault.rotation.isUnderWay || history.hasWork { goOn() }
     }
   }
 
@@ -56,7 +56,7 @@ final class VaultUpkeep {
     }
     do throws(VaultError) {
       if try vault.writer.rewrapStoredWhileLocked() { return true }
-      if try vault.rotateItems() { return true }
+      if try vault.rotation.step() { return true }
     } catch { return false }
     return history.work()
   }
@@ -72,7 +72,7 @@ final class VaultUpkeep {
   /// Tells clients and the journal of items that are gone.
   @discardableResult
   func tellDestroyed() -> Int {
-    let destroyed = vault.takeDestroyed()
+    let destroyed = vault.passcode.takeDestroyed()
     guard !destroyed.isEmpty else { return 0 }
     Journal.log(
       .warning,

@@ -28,13 +28,13 @@ public struct DesktopFacts: Sendable {
     public let path: String
     /// Its problems.
     public let problems: [String]
-    /// Where it hears of locked screens from.
+    /// The sources of news about locked screens.
     public let lockSources: [String]
     /// Whether the login password was changed without Latchkey, and the vault waits for the former one.
     public let needsFormerPassword: Bool
     /// The problems that report a finished repair.
     public let repairs: [String]
-    /// The damage of the device key; nil where none is known.
+    /// The damage of the device key; nil if none is known.
     public let deviceDamage: DeviceDamage?
 
     /// A device key that no restart brings back.
@@ -72,7 +72,7 @@ public struct DesktopFacts: Sendable {
   public enum Owner: Equatable, Sendable {
     /// Nobody.
     case nobody
-    /// A process; 0 where the bus cannot tell.
+    /// A process; 0 if the bus cannot tell.
     case process(Int32)
   }
 
@@ -82,24 +82,26 @@ public struct DesktopFacts: Sendable {
   public var home: String
   /// The runtime folder.
   public var runtime: String
-  /// The folders in which programs are looked for.
+  /// The folders that are searched for programs.
   public var searchPath: [String] = ["/usr/local/bin", "/usr/bin", "/bin"]
   /// The terminal on which a prompt for this program would appear.
   public enum Terminal: Equatable, Sendable {
     /// The program has none.
     case none
-    /// Its device could be opened for questions.
+    /// The terminal's device could be opened for questions.
     case usable(String)
     /// Nobody can be asked there. The text is its device or number.
     case unusable(String)
   }
 
-  /// Whether it is run where windows can be shown.
+  /// Whether this program runs where windows can be shown.
   public var hasDisplay = false
   /// Its terminal.
   public var terminal = Terminal.none
-  /// The name of the person's account, where the local shadow file has it and no password fits; nil for any other.
+  /// The name of the person's account, if the local shadow file has it and no password fits; else nil.
   public var lockedAccount: String?
+  /// SSH_AUTH_SOCK; empty where it is not set.
+  public var agentSocket = ""
   /// The vault.
   public var vault: Known<Vault> = .unknown("")
   /// The owner of `org.freedesktop.secrets`.
@@ -108,7 +110,7 @@ public struct DesktopFacts: Sendable {
   public var secretsQueue: Known<[Int32]> = .unknown("")
   /// Names on the session bus that have an owner.
   public var ownedNames: Set<String> = []
-  /// Those, and those that the bus would start a program for.
+  /// Names that have an owner, or for which the bus would start a program.
   public var busNames: Known<Set<String>> = .unknown("")
   /// Units of the user's manager, by name.
   public var userUnits: Known<[String: Unit]> = .unknown("")

@@ -1,4 +1,4 @@
-/// Which kind of distribution it is, as far as that says how PAM is set up and what packages are called.
+/// The kind of distribution. It decides how PAM is set up, and the names of packages.
 enum Distribution: Equatable {
   case debian
   case fedora
@@ -19,7 +19,7 @@ enum Distribution: Equatable {
     self = known.first { words.contains($0.0) }?.1 ?? .other
   }
 
-  /// The command that installs packages, by their names here; nil where they are not known.
+  /// The command that installs packages, by their names here; nil if these are unknown.
   func installing(debian: String, fedora: String, arch: String, suse: String) -> Finding.Fix? {
     switch self {
     case .debian: .command("sudo apt-get install \(words: Self.words(debian))")

@@ -1,20 +1,20 @@
-/// Looks at everything outside the vault that it depends on. Changes nothing, starts nothing, and needs no privilege: it goes
-/// by the files of a system, and by facts of the session that were gathered before.
+/// Checks everything outside the vault that the vault depends on. It changes nothing, starts nothing, and needs no privilege.
+/// It uses the files of a system, and facts of the session that were gathered before.
 public struct Doctor: Sendable {
   private let root: SystemRoot
   private let facts: DesktopFacts
   private let program: String
 
-  /// - Parameter program: the file of a program of this machine's kind.
+  /// - Parameter program: the file of a program for this kind of machine.
   public init(root: SystemRoot, facts: DesktopFacts, program: String) {
     self.root = root
     self.facts = facts
     self.program = program
   }
 
-  /// The units of the user's manager that are looked at.
+  /// The units of the user's manager that are checked.
   public static var userUnits: [String] { UnitExamination.userUnits }
-  /// The units of the machine's manager that are looked at.
+  /// The units of the machine's manager that are checked.
   public static var systemUnits: [String] { UnitExamination.systemUnits }
 
   /// The finding about the owner of the secrets' name alone.
@@ -23,7 +23,8 @@ public struct Doctor: Sendable {
   /// The finding about the vault's files alone.
   public func vaultFilesFinding() -> Finding { VaultFilesExamination(root: root, facts: facts).finding() }
 
-  /// The first finding about a login that opens no vault, as the PAM module is missing or in the wrong place; nil if all do.
+  /// The first finding about a login that opens no vault, because the PAM module is missing or in the wrong place; nil if all
+  /// logins do.
   public func loginFinding() -> Finding? {
     PAMExamination(root: root).findings().first {
       $0.condition == .broken && [.login, .likeLogin].contains(PAMService(String($0.id.dropFirst(4)), in: root))
@@ -37,7 +38,9 @@ public struct Doctor: Sendable {
     findings += OwnServices(root: root, uid: facts.uid).findings()
     findings += UnitExamination(root: root, facts: facts).findings()
     findings += NameExamination(root: root, facts: facts).findings()
+    findings += KWalletExamination(root: root, facts: facts).findings()
     findings += PortalExamination(root: root, facts: facts).findings()
+    findings += AgentExamination(root: root, facts: facts).findings()
     findings += MemoryExamination(root: root, facts: facts).findings()
     findings += VaultExamination(root: root, facts: facts).findings()
     findings += LockerExamination(root: root, facts: facts).findings()
@@ -46,13 +49,13 @@ public struct Doctor: Sendable {
     return findings.map { Self.isOfSession($0.id) ? $0.whileOff : $0 }
   }
 
-  /// Whether a check is about a running Latchkey, which is no fault where somebody turned it off.
+  /// Whether a check is about a running Latchkey. Such a finding is no fault if somebody turned Latchkey off.
   private static func isOfSession(_ id: String) -> Bool {
     ids.contains(id) || id.hasPrefix("provider.")
   }
 
   private static let ids: Set<String> = [
     "unit.first-unlock", "name", "activation", "memory.daemon", "memory.locked", "vault", "device-key", "lock-news",
-    "locker", "prompts",
+    "locker", "prompts", "kwallet",
   ]
 }

@@ -5,11 +5,11 @@ import LatchkeyText
 public struct Finding: Equatable, Sendable {
   /// How it is.
   public enum Condition: String, Equatable, Sendable, Comparable {
-    /// As it should be.
+    /// All is well.
     case ok
     /// It could not be examined.
     case unknown
-    /// It works, but less well than it could.
+    /// It works, but not as well as it could.
     case warning
     /// Secrets are not unlocked, not reached or not protected.
     case broken
@@ -23,7 +23,7 @@ public struct Finding: Equatable, Sendable {
       }
     }
 
-    /// The worse one is the greater one.
+    /// The worse condition is the greater one.
     public static func < (left: Condition, right: Condition) -> Bool { left.weight < right.weight }
   }
 
@@ -65,7 +65,7 @@ public struct Finding: Equatable, Sendable {
     self.remark = condition == .ok ? nil : remark
   }
 
-  /// The same where Latchkey was turned off.
+  /// The same finding after somebody turned Latchkey off.
   var whileOff: Finding {
     condition == .ok ? self : .ok(id, translated("not needed while Latchkey is off: \(found)"))
   }
@@ -74,7 +74,7 @@ public struct Finding: Equatable, Sendable {
   static func unknown(_ id: String, _ found: String) -> Finding { Finding(id, .unknown, found) }
 }
 
-/// A fact, or why it could not be had.
+/// A fact, or why it is unknown.
 public enum Known<Value: Sendable>: Sendable {
   case known(Value)
   case unknown(String)
@@ -87,7 +87,7 @@ public enum Known<Value: Sendable>: Sendable {
     }
   }
 
-  /// The fact, where it is known.
+  /// The fact, if it is known.
   public var value: Value? {
     if case .known(let value) = self { value } else { nil }
   }

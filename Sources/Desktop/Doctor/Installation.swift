@@ -5,7 +5,7 @@ import LatchkeyText
 struct Installation {
   let root: SystemRoot
 
-  /// Each package of Debian has this file, and `make install` lays none.
+  /// Each package of Debian has this file, and `make install` does not install it.
   private var isPackaged: Bool {
     ["latchkey", "libpam-latchkey"].contains { root.names(in: "/usr/share/doc/\($0)").contains("copyright") }
   }

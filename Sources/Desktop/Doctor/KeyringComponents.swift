@@ -1,6 +1,6 @@
 import LatchkeyText
 
-/// The parts of gnome-keyring that a command line names to be started.
+/// The parts of gnome-keyring that a command line names.
 package struct KeyringComponents {
   private static let ofSecrets = ["secrets", "keyring"]
 
@@ -8,15 +8,15 @@ package struct KeyringComponents {
   private let names: [Substring]
   private let rest: Substring
 
-  /// nil where the line names none, and so starts the usual ones.
+  /// nil if the line names none, and so starts the usual ones.
   package init?(_ command: String) {
     let options = ["--components=", "--components ", "-c "]
-    // In front of it may be a shell, which has a -c of its own.
+    // A shell may stand in front of it, with a -c of its own.
     let program = command.firstRange(ofText: "gnome-keyring-daemon")?.upperBound ?? command.startIndex
     let starts = options.compactMap { command[program...].firstRange(ofText: $0)?.upperBound }
     guard let start = starts.first else { return nil }
     var list = command[start...]
-    // A quote here is the end of a command that a shell gets.
+    // A quote here ends a command for a shell.
     var end: (Character) -> Bool = { " \t;\"'".contains($0) }
     if let quote = list.first, quote == "\"" || quote == "'" {
       list = list.dropFirst()
@@ -30,7 +30,7 @@ package struct KeyringComponents {
   /// Whether the part that offers secrets is among them.
   package var haveSecrets: Bool { names.contains { Self.ofSecrets.contains(String($0)) } }
 
-  /// The line with all parts but that one; nil where none is left.
+  /// The line with all parts but that one; nil if none is left.
   package var commandWithoutSecrets: String? {
     let others = names.filter { !Self.ofSecrets.contains(String($0)) }
     return others.isEmpty ? nil : front + others.joined(separator: ",") + rest

@@ -1,23 +1,23 @@
 import LatchkeyGettext
 import LatchkeyText
 
-/// Looks at what tells the vault that the screen is locked.
+/// Checks how the vault learns that the screen is locked.
 struct LockerExamination {
   let root: SystemRoot
   let facts: DesktopFacts
 
-  /// Programs that say so themselves, by logind or the bus; cut as the kernel does.
+  /// Programs that announce the lock themselves, by logind or the bus; cut as the kernel cuts names.
   private static let announcers: Set<String> = [
     "gnome-shell", "ksmserver", "kwin_wayland", "kwin_x11", "xss-lock", "swayidle", "hypridle", "xscreensaver",
     "mate-screensave", "cinnamon-screen", "cinnamon", "xfce4-screensav", "light-locker", "gnome-screensav", "phosh",
     "cosmic-session", "cosmic-idle", "budgie-wm", "ukui-screensave", "xautolock-logi", "stasis", "quickshell",
   ]
-  /// Lockers that tell nobody.
+  /// Lockers that announce nothing.
   private static let silent: Set<String> = [
     "swaylock", "i3lock", "i3lock-color", "xsecurelock", "slock", "hyprlock", "waylock", "gtklock", "xlock", "xtrlock",
     "physlock", "vlock", "betterlockscreen", "i3lock-fancy", "swaylock-effects", "schlock",
   ]
-  /// Where desktops of their own kind are told what to run.
+  /// Files in which small desktops list the programs to run.
   private static let settings = [
     "sway/config", "i3/config", "hypr/hyprland.conf", "hypr/hypridle.conf", "river/init", "niri/config.kdl",
     "openbox/rc.xml", "openbox/autostart", "bspwm/bspwmrc", "sxhkd/sxhkdrc", "labwc/rc.xml", "labwc/autostart",
@@ -29,7 +29,7 @@ struct LockerExamination {
     "org.gnome.ScreenSaver", "org.mate.ScreenSaver", "org.cinnamon.ScreenSaver", "org.xfce.ScreenSaver",
   ]
 
-  /// Where the system bus finds polkit; the last is NixOS's.
+  /// Files by which the system bus finds polkit; the last one is NixOS's.
   private static let polkit = [
     "/usr/share/dbus-1/system-services/org.freedesktop.PolicyKit1.service",
     "/run/current-system/sw/share/dbus-1/system-services/org.freedesktop.PolicyKit1.service",
@@ -37,7 +37,7 @@ struct LockerExamination {
 
   func findings() -> [Finding] { [news(), locker()] + sleep() }
 
-  /// Whether the vault hears of sessions at all.
+  /// Whether the vault gets news of sessions at all.
   private func news() -> Finding {
     let id = "lock-news"
     switch facts.vault {
@@ -51,7 +51,7 @@ struct LockerExamination {
     }
   }
 
-  /// Without polkit, logind lets nobody but root hold up sleep.
+  /// Without polkit, logind lets only root hold up sleep.
   private func sleep() -> [Finding] {
     guard let vault = facts.vault.value, vault.lockSources.contains("logind"),
       !LockerExamination.polkit.contains(where: root.contains)
@@ -96,7 +96,7 @@ struct LockerExamination {
       ))
   }
 
-  /// Whether the person has a session with a screen, as logind wrote it down.
+  /// Whether the person has a session with a screen, according to logind's files.
   private var isGraphical: Bool {
     root.names(in: "/run/systemd/sessions").contains { name in
       let lines = root.lines("/run/systemd/sessions/\(name)")
@@ -105,12 +105,12 @@ struct LockerExamination {
     }
   }
 
-  /// A locker that runs, or is to be run, without anybody telling.
+  /// A locker that runs, or will be run, without telling the vault.
   private func bareUse(_ processes: [RunningProcess]) -> (program: String, place: String)? {
     for process in processes where Self.silent.contains(process.name) {
       var parent = process.parent
       var isTold = false
-      // Not further than to the session's first process.
+      // The search ends at the session's first process.
       for _ in 0..<8 {
         guard let above = processes.first(where: { $0.id == parent }) else { break }
         isTold =

@@ -2,7 +2,7 @@
 package struct MachineSwitch {
   private let root: SystemRoot
 
-  /// Its record. Only root reads what it says; all can see that it is there.
+  /// The record of the switch. Only root can read it; everybody can see that it exists.
   package static let record = "/etc/latchkey/switch.json"
 
   package init(root: SystemRoot) { self.root = root }
@@ -15,21 +15,21 @@ package struct MachineSwitch {
   /// Whether Latchkey is the only provider for all users.
   package var isTakenOver: Bool { hasRecord && !hasMask }
 
-  /// Whether Latchkey stepped aside for all users, or an administrator masked it after it took over. Only the record tells
-  /// the two apart, and only root reads that.
+  /// Whether Latchkey stepped aside for all users, or an administrator masked it after it took over. Only the record
+  /// distinguishes the two, and only root reads the record.
   package var isMaskedWithRecord: Bool { hasRecord && hasMask }
 
   /// The mask by which an administrator keeps every user's vault from being started; nil without one.
   package var mask: String? { UnitFiles(root: root, home: nil).mask("latchkeyd.socket") }
 
-  /// The command that ends such masks. With a record, it helps whoever made them: `switch` alone is refused where an
-  /// administrator did, and unmasking alone leaves the other providers on after a hand-back.
+  /// The command that ends such masks. If there is a record, the command works whoever made the masks: `switch` alone is
+  /// refused if an administrator did, and unmasking alone leaves the other providers on after a hand-back.
   package var unmask: String { isMaskedWithRecord ? "\(Self.unmaskUnits) && \(Self.takeOver)" : Self.unmaskUnits }
 
   private static let unmaskUnits = "sudo systemctl --global unmask latchkeyd.socket latchkeyd.service"
 
-  /// The command that has it take over.
+  /// The command by which Latchkey takes over.
   package static let takeOver = "sudo latchkey switch --to latchkey --all-users"
-  /// The command that puts all of it back.
+  /// The command that puts everything back.
   package static let handBack = "sudo latchkey switch --back --all-users"
 }

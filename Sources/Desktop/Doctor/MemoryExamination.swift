@@ -1,6 +1,6 @@
 import LatchkeyGettext
 
-/// Looks at how much memory may be kept from being written to the disk.
+/// Checks how much memory may be locked, so that it is never written to the disk.
 struct MemoryExamination {
   let root: SystemRoot
   let facts: DesktopFacts
@@ -55,8 +55,8 @@ struct MemoryExamination {
 
   private static let option = "init_on_free"
 
-  /// Latchkey erases its own memory. The programs that a password goes through leave copies of it: only the kernel can clear
-  /// those. Few systems do, as it costs some speed, so this is no warning, and the option is part of what was found.
+  /// Latchkey erases its own memory. The programs that a password passes through leave copies of it, which only the kernel can
+  /// clear. Few systems do so, as it costs some speed. So this is no warning, and the finding names the option.
   private func freed() -> Finding {
     let id = "memory.freed"
     if clearsFreedPages { return .ok(id, translated("the kernel clears freed memory")) }

@@ -1,7 +1,7 @@
 import Glibc
 import LatchkeyGettext
 
-/// Looks at what was installed: the PAM module, where libpam finds it, and the programs that it and the units start.
+/// Checks the installed files: the PAM module, in libpam's folder, and the programs that the module and the units start.
 struct ModuleExamination {
   let root: SystemRoot
   /// The file of a program of this machine's kind.
@@ -23,7 +23,7 @@ struct ModuleExamination {
       return .unknown(id, translated("\(program) cannot be read"))
     }
     let name = "pam_latchkey.so"
-    // The one with libpam's own modules is it.
+    // The folder with libpam's own modules is the right one.
     let folders = root.moduleFolders
     let homes = folders.filter { kind(of: "\($0)/pam_unix.so", in: root) == ours }
     let found = folders.map { "\($0)/\(name)" }.filter { root.contains($0) }
@@ -54,7 +54,7 @@ struct ModuleExamination {
 
   private func programs() -> Finding {
     let id = "programs"
-    // The units know where; the module has the same place compiled in.
+    // The units name the folder. The same folder is compiled into the module.
     let units = UnitFiles(root: root, home: nil)
     guard let unit = units.installed("latchkeyd.service"),
       let line = root.lines(unit).first(where: { $0.hasPrefix("ExecStart=/") }),

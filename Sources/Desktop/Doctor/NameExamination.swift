@@ -1,8 +1,7 @@
 import LatchkeyGettext
 import LatchkeyText
 
-/// Looks at the program that answers programs which keep secrets: the owner of the name on the bus, and others that could own
-/// it.
+/// Checks which program serves secrets: the owner of the name on the bus, and others that could own it.
 struct NameExamination {
   static let name = "org.freedesktop.secrets"
 
@@ -49,7 +48,7 @@ struct NameExamination {
     let waiting = (facts.secretsQueue.value ?? []).dropFirst().compactMap { RunningProcess($0, in: root) }
     guard let next = waiting.first(where: { $0.name != "latchkeyd" }) else { return nil }
     let known = Provider.of(process: next.name)
-    // The place that latchkeyd has the service manager keep for the daemon after it.
+    // The place in the bus's queue that the service manager keeps for the next daemon.
     if waiting.first?.name == "latchkeyd" {
       return .ok(
         id,

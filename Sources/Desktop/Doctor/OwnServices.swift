@@ -1,6 +1,6 @@
 import LatchkeyGettext
 
-/// Looks at the PAM services that are Latchkey's own: those of prompts.
+/// Checks Latchkey's own PAM services: those of prompts.
 struct OwnServices {
   let root: SystemRoot
   /// The person whose password these services verify.
@@ -23,7 +23,7 @@ struct OwnServices {
   private func finding(_ name: String, _ lines: [String]) -> Finding {
     let id = "pam.\(name)"
     let fix = Finding.Fix.command("printf '%s\\n' \(words: lines) | sudo tee /etc/pam.d/\(name) >/dev/null")
-    // latchkey-prompt looks in these two only.
+    // latchkey-prompt searches only these two folders.
     let path = PAMStack.folders.prefix(2).map { "\($0)/\(name)" }.first { root.contains($0) }
     guard let path else {
       return Finding(id, .broken, translated("the service does not exist, so its prompts are refused"), fix: fix)
@@ -66,7 +66,7 @@ struct OwnServices {
     let askers = entries.filter(\.isAsker)
     guard !askers.isEmpty, askers.allSatisfy({ $0.module == "pam_unix.so" }) else { return nil }
     let accounts = root.lines("/etc/passwd")
-    // No file that can be read says nothing about the account.
+    // If the file cannot be read, the account is unknown.
     guard !accounts.isEmpty, !accounts.contains(where: { isOfPerson($0) }) else { return nil }
     let found = translated("\(path) asks pam_unix.so only, but your account is not in /etc/passwd")
     guard let module = directoryModule() else {

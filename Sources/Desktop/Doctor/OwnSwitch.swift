@@ -8,7 +8,7 @@ package struct OwnSwitch {
   /// The record has the former and the new text of each file.
   private static let sizeLimit = 1 << 26
 
-  /// Whether the person's masks are those of `latchkey switch --back`: its record names the files that it made.
+  /// Whether the person's masks come from `latchkey switch --back`, whose record names its files.
   package var isHandedBack: Bool {
     guard case .text(let record) = root.content("\(home)/.local/state/latchkey/switch.json", limit: Self.sizeLimit)
     else { return false }

@@ -1,4 +1,4 @@
-/// The control field of a PAM line: what libpam does with the module's answer.
+/// The control field of a PAM line. It decides what libpam does with the module's answer.
 struct PAMControl: Equatable {
   enum Action: Equatable {
     case ignore
@@ -7,13 +7,13 @@ struct PAMControl: Equatable {
     case bad
     case die
     case reset
-    /// Leave out so many of the following lines.
+    /// Skip so many of the following lines.
     case jump(Int)
   }
 
   private let actions: [String: Action]
 
-  /// A word, or `[answer=action …]`; nil where libpam would not understand it.
+  /// A word, or `[answer=action …]`; nil if libpam would not understand it.
   init?(_ text: String) {
     if text.hasPrefix("["), text.hasSuffix("]") {
       var actions: [String: Action] = [:]
@@ -64,8 +64,8 @@ enum PAMAnswer: String, Equatable {
   case ignore
   /// The password is wrong.
   case refused = "auth_err"
-  /// It has no such user, as those that look elsewhere.
+  /// The module has no such user, because it looks elsewhere.
   case stranger = "user_unknown"
-  /// It cannot be used, as a reader without a finger.
+  /// The module cannot be used, such as a reader without a finger.
   case unavailable = "authinfo_unavail"
 }

@@ -1,6 +1,6 @@
 import LatchkeyGettext
 
-/// Looks at the PAM files: whether the module is where logins, lockers and changed passwords come by.
+/// Checks the PAM files: whether logins, lockers and changes of passwords reach the module.
 struct PAMExamination {
   let root: SystemRoot
   /// Whether an administrator turned Latchkey off for all users, so that no stack needs the module.
@@ -131,7 +131,7 @@ struct PAMExamination {
       return problem(missed.count == asked ? .broken : .warning, missed.joined(separator: "; "))
     }
     if PAMTrial(stack, accepting: .none).called.contains(where: { entries[$0].isOurs }) {
-      // Where the asking module is in a stack within this one, as Fedora has it, nothing can stop behind it.
+      // If the asking module is in a substack, as on Fedora, no line can stop the stack behind it.
       let isBounded = askers.allSatisfy { entries[$0].depth > entries[ours].depth }
       return problem(
         isBounded ? .ok : .warning,
@@ -160,7 +160,7 @@ struct PAMExamination {
       let end = trial.lastWord.map { entries[$0].module } ?? translated("the line before")
       return problem(.broken, translated("in session after \(end), which ends the stack"))
     }
-    // A second pam_systemd.so, as some files have, finds the session made.
+    // A second pam_systemd.so, as in some files, does nothing: the session exists already.
     let hasSession = trial.called[..<ours].contains { entries[$0].module == "pam_systemd.so" }
     let late = trial.called[ours...].map { entries[$0] }.first {
       $0.bringsHome || ($0.module == "pam_systemd.so" && !hasSession)
@@ -179,7 +179,7 @@ struct PAMExamination {
     }
     let entries = stack.entries
     let askers = entries.indices.filter { entries[$0].isAsker }
-    // Without one no password is changed there.
+    // Without such a line no password is changed there.
     if askers.isEmpty { return [] }
     guard entries.contains(where: \.isOurs) else {
       return problem(translated("not in password, so a password that is changed there does not unlock the vault"))
@@ -202,7 +202,7 @@ struct PAMExamination {
       return problem(translated("in password after \(PAMExamination.list(missed)), which ends the stack"))
     }
     if !missed.isEmpty {
-      // sssd's own line has it so.
+      // sssd's own line is like that.
       let text = translated("the vault does not notice a password that \(PAMExamination.list(missed)) changes")
       return [Problem(kind: .password, condition: .ok, text: text)]
     }

@@ -25,7 +25,7 @@ struct PAMFix {
     let lines = PAMStack.Kind.allCases.filter(kinds.contains).map {
       "'\(PAMFix.line($0))' \(PAMFix.place($0))"
     }
-    // No command rewrites what is between: a mistake there shuts everybody out.
+    // No command rewrites the lines in between, because a mistake there locks everybody out.
     let advice = translated("In \(path), or in a file that it includes, put \(PAMExamination.list(lines)).")
     guard kinds.contains(where: { endsEarly(name, $0) }) else { return .advice(advice) }
     return .advice(
@@ -66,7 +66,7 @@ struct PAMFix {
     }
   }
 
-  /// Where each kind of line is to be: the same for every service, so that one command fixes them all.
+  /// The file for each kind of line. It is the same for every service, so that one command fixes all.
   private func lacking(_ path: (PAMStack.Kind) -> String) -> [PAMStack.Kind: String] {
     var paths: [PAMStack.Kind: String] = [:]
     for kind in PAMStack.Kind.allCases {
@@ -95,7 +95,7 @@ struct PAMFix {
 
   private static let enabling: ShellCommand = "sudo pam-auth-update --enable latchkey"
 
-  /// pam-auth-update leaves files alone that somebody edited, and its exit status is 0 then.
+  /// pam-auth-update leaves edited files alone, with exit status 0.
   func remark(_ fix: Finding.Fix) -> String? {
     guard fix == .command(Self.enabling) else { return nil }
     let lines = appending(lacking { "/etc/pam.d/common-\($0.rawValue)" }).command.line
@@ -106,7 +106,7 @@ struct PAMFix {
       """)
   }
 
-  /// authselect writes the shared files anew, but from a profile, which can be one's own.
+  /// authselect writes the shared files anew from a profile. The administrator can make a profile.
   private func fedora() -> [Candidate] {
     let words = root.lines("/etc/authselect/authselect.conf").map(String.init)
     let paths = lacking { _ in "/etc/pam.d/postlogin" }
@@ -135,14 +135,14 @@ struct PAMFix {
 
   private func own(_ name: String, _ kinds: Set<PAMStack.Kind>) -> [Candidate] {
     guard let found = PAMStack.path(of: name, in: root), case .text(let text) = root.content(found) else { return [] }
-    // Those of packages are not to be changed: libpam takes the administrator's file before them.
+    // Files of packages must not be changed. libpam prefers the administrator's file.
     let path = "/etc/pam.d/\(name)"
     let copy: ShellCommand = found == path ? "" : "sudo cp \(found) \(path) && "
     let base = found == path ? root : root.changing(path, to: text)
     let there = PAMFix(root: base)
     let paths = Dictionary(uniqueKeysWithValues: kinds.map { ($0, path) })
     let simple = there.appending(paths)
-    // `include` lets what is taken in end the whole stack; `substack` does not.
+    // With `include`, the included lines can end the whole stack; with `substack` they cannot.
     let names = PAMStack.Kind.allCases.filter(kinds.contains).map(\.rawValue).joined(separator: "|")
     let script = "s/^(-?(\(names))[[:space:]]+)include/\\1substack/"
     let bounded: ShellCommand = "sudo sed -i -E \(script) \(path)"
@@ -176,7 +176,7 @@ struct PAMFix {
     }
   }
 
-  /// Lines at the ends of files: last of their kind, whatever stands between.
+  /// Lines at the ends of files: each is the last of its kind.
   private func appending(_ paths: [PAMStack.Kind: String]) -> Candidate {
     var outcome = root
     var command: ShellCommand = ""

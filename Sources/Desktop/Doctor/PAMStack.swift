@@ -11,13 +11,13 @@ struct PAMStack {
 
   /// A line that names a module, or begins a stack within the stack.
   struct Entry: Equatable {
-    /// Without folder, as `pam_unix.so`; empty where a stack within the stack begins.
+    /// The module without its folder, as `pam_unix.so`; empty if a substack begins here.
     let module: String
-    /// As it is written, with its folder if one is.
+    /// The module as it is written, with a folder if there is one.
     let path: String
     let options: [String]
     let control: PAMControl
-    /// How many stacks it is within.
+    /// How many substacks it is in.
     let depth: Int
     /// The file it is in.
     let file: String
@@ -44,7 +44,7 @@ struct PAMStack {
 
   private(set) var entries: [Entry] = []
 
-  /// Where libpam looks for services, in its order. The last is openSUSE's.
+  /// The folders that libpam searches for services, in its order. The last one is openSUSE's.
   static let folders = ["/etc/pam.d", "/usr/lib/pam.d", "/usr/etc/pam.d"]
   private static let depthLimit = 16
 
@@ -56,7 +56,7 @@ struct PAMStack {
     return names.filter { !$0.contains(".") && !$0.hasSuffix("~") }.sorted()
   }
 
-  /// The file of a service, or of what another one takes in.
+  /// The file of a service, or a file that another one includes.
   static func path(of name: String, in root: SystemRoot) -> String? {
     if name.hasPrefix("/") { return root.contains(name) ? name : nil }
     return folders.map { $0 + "/" + name }.first { root.contains($0) }

@@ -1,10 +1,10 @@
-/// A stack gone through as libpam would, with modules that answer as they do for an ordinary person who types a password.
+/// A simulation of a stack as libpam runs it, with modules that answer as for an ordinary person who types a password.
 struct PAMTrial {
   /// Which entries' modules were called, in order.
   private(set) var called: [Int] = []
   /// Whether the service would be content.
   private(set) var isSuccess = false
-  /// The entry that ended the stack, or the innermost one it was within, before the rest.
+  /// The entry that ended the stack before the rest, or the innermost substack with that entry.
   private(set) var lastWord: Int?
 
   /// Modules that ask for the password of an account, or take it.
@@ -20,13 +20,13 @@ struct PAMTrial {
   enum Acceptance: Equatable {
     /// The module of one entry; the others know no such person.
     case entry(Int)
-    /// No module: it is wrong.
+    /// None: the password is wrong.
     case none
-    /// No password is checked, as in `session`.
+    /// None checks a password, as in `session`.
     case every
   }
 
-  /// Goes through a stack.
+  /// Runs a stack.
   init(_ stack: PAMStack, accepting: Acceptance) {
     let entries = stack.entries
     var impression = Impression.undecided
@@ -72,14 +72,14 @@ struct PAMTrial {
     isSuccess = impression == .positive
   }
 
-  /// Behind the stack that an entry is in.
+  /// The place after the substack that contains an entry.
   private static func end(of entries: [PAMStack.Entry], from index: Int) -> Int {
     var next = index + 1
     while next < entries.count && entries[next].depth >= entries[index].depth { next += 1 }
     return next
   }
 
-  /// A stack within the stack counts as one line; nil where there are fewer lines, as no jump leads out of a stack.
+  /// A substack counts as one line. Nil if there are fewer lines, because no jump leads out of a stack.
   private static func jump(over count: Int, in entries: [PAMStack.Entry], from index: Int) -> Int? {
     let depth = entries[index].depth
     var next = index + 1

@@ -1,4 +1,4 @@
-/// Looks at what sandboxed applications are told about who gives them their secret, after Latchkey stepped aside.
+/// Checks which backend sandboxed applications use for their secret after Latchkey stepped aside.
 struct PortalExamination {
   let root: SystemRoot
   let facts: DesktopFacts
@@ -21,7 +21,7 @@ struct PortalExamination {
     ]
   }
 
-  /// Files that people write, and `latchkey switch`, and that lead to Latchkey.
+  /// Files that lead to Latchkey, written by people or by `latchkey switch`.
   private var leftovers: [String] {
     ["\(facts.home)/.config", "/etc/xdg", "/etc"].map { "\($0)/xdg-desktop-portal" }.flatMap { folder in
       root.names(in: folder).filter { $0.hasSuffix("portals.conf") }.sorted().map { "\(folder)/\($0)" }

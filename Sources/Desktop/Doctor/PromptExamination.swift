@@ -1,7 +1,7 @@
 import LatchkeyGettext
 import LatchkeyText
 
-/// Looks at what can ask the person.
+/// Checks what can ask the person.
 struct PromptExamination {
   let root: SystemRoot
   let facts: DesktopFacts
@@ -76,7 +76,7 @@ extension SystemRoot {
       debian: "fprintd libpam-fprintd", fedora: "fprintd fprintd-pam", arch: "fprintd", suse: "fprintd fprintd-pam")
   }
 
-  /// The command that installs what asks for a finger; nil where the packages' names are not known.
+  /// The command that installs the programs which ask for a finger; nil if the packages' names are unknown.
   public var fingerPackages: String? {
     guard case .command(let command)? = installingFingerPackages else { return nil }
     return command.line

@@ -1,24 +1,24 @@
 import LatchkeyGettext
 import LatchkeyText
 
-/// Another program that can keep the session's secrets, and how it comes to do that.
+/// Another program that can keep the session's secrets, and the ways in which it starts to do so.
 package struct Provider: Sendable {
   /// A line of its settings that says whether it offers secrets.
   package struct Setting: Sendable {
-    /// Below the home folder.
+    /// The path below the home folder.
     package let file: String
-    /// The file that counts for users who have no such line in their own; nil where the program reads none.
+    /// The file that counts for users without such a line of their own; nil if the program reads none.
     package let machineFile: String?
     package let section: String
     package let key: String
     /// The value with which it offers none.
     package let off: String
-    /// Whether it offers secrets where the line is missing.
+    /// Whether it offers secrets if the line is missing.
     package let isOnByDefault: Bool
-    /// The program that reads the line, where older versions have none.
+    /// The program that reads the line, if older versions lack the setting.
     package let reader: String?
 
-    /// Its value in effect, and the file that has it: the person's, else that of all users; nil where neither has one.
+    /// Its effective value, and the file with it: the person's file, else the file of all users; nil if neither has the line.
     func source(_ root: SystemRoot, home: String?) -> (path: String, value: String)? {
       let files = [home.map { "\($0)/\(file)" }, machineFile].compactMap { $0 }
       return files.lazy.compactMap { path in
@@ -32,7 +32,7 @@ package struct Provider: Sendable {
     }
   }
 
-  /// A method without arguments that ends it, after it has saved what it has to.
+  /// A method without arguments that ends the program after it has saved its data.
   package struct Ending: Sendable {
     package let path: String
     package let interface: String
@@ -44,14 +44,14 @@ package struct Provider: Sendable {
   package let name: String
   /// Its name for a person.
   package var title: String { id == "bus-activated" ? translated("the service \(units[0])") : name }
-  /// How its processes are called, cut to the 15 letters that the kernel keeps.
+  /// The names of its processes, cut to the 15 letters that the kernel keeps.
   package let processes: [String]
   /// Its units in the user's manager.
   package let units: [String]
   package let settings: [Setting]
   /// Its programs.
   package let programs: [String]
-  /// Bus names for which the bus starts it, and it then offers secrets as well.
+  /// Bus names for which the bus starts it. It then offers secrets as well.
   package let otherNames: [String]
   package let ending: Ending?
 
@@ -83,7 +83,7 @@ package struct Provider: Sendable {
         Setting(
           file: ".config/kwalletrc", machineFile: "/etc/xdg/kwalletrc", section: "org.freedesktop.secrets",
           key: "apiEnabled", off: "false", isOnByDefault: true, reader: nil),
-        // Without it, KDE's programs go on in files of their own, past the session's secrets.
+        // Without it, KDE's programs keep using files of their own, apart from the session's secrets.
         Setting(
           file: ".config/kwalletrc", machineFile: "/etc/xdg/kwalletrc", section: "KSecretD", key: "Enabled",
           off: "false", isOnByDefault: true, reader: "ksecretd"),
@@ -137,7 +137,7 @@ package struct Provider: Sendable {
     (searchPath + ["/usr/bin", "/usr/libexec", "/usr/lib"]).map { "\($0)/\(program)" }.first { root.contains($0) }
   }
 
-  /// Whether a command line starts it, and has it offer secrets. gnome-keyring has other parts, as an agent for ssh.
+  /// Whether a command line starts it with its part for secrets. gnome-keyring has other parts, such as an agent for ssh.
   package func offersSecrets(_ command: String) -> Bool {
     let words = command.split(whereSeparator: { " \t".contains($0) }).map { $0.filter { !"\"'".contains($0) } }
     guard words.contains(where: { word in programs.contains { word == $0 || word.hasSuffix("/\($0)") } }) else {
@@ -146,8 +146,8 @@ package struct Provider: Sendable {
     return KeyringComponents(command)?.haveSecrets ?? true
   }
 
-  /// Files in folders of programs that start with the session, by which it offers secrets. The person's own file takes the
-  /// place of that of all users.
+  /// Files in folders of programs that start with the session, by which it offers secrets. The person's own file overrides the
+  /// file of all users.
   ///
   /// - Parameter home: the person's home folder; nil for the files of all users alone.
   package func autostart(_ root: SystemRoot, home: String?) -> [(name: String, path: String, command: String)] {
@@ -164,16 +164,16 @@ package struct Provider: Sendable {
     }
   }
 
-  /// Whether a unit has it offer secrets when it is started.
+  /// Whether a unit, when started, makes it offer secrets.
   package func offersSecrets(unit: String, _ files: UnitFiles) -> Bool {
     let service = unit.hasSuffix(".socket") ? unit.dropLast(".socket".count) + ".service" : unit
     guard files.mask(unit) == nil, files.mask(service) == nil, files.path(unit) != nil else { return false }
     let commands = files.commands(in: files.sources(service))
-    // A file of which nothing is known is what its name says.
+    // A file that cannot be read counts by its name.
     return commands.isEmpty || programs.isEmpty || commands.contains(where: offersSecrets)
   }
 
-  /// The files that start it or have it offer the service, for a person; empty if none does.
+  /// The files that start it or make it offer the service, for a person; empty if none does.
   package func enabling(_ root: SystemRoot, home: String, searchPath: [String]) -> [String] {
     let files = UnitFiles(root: root, home: home)
     var found = units.filter { files.isWanted($0) && offersSecrets(unit: $0, files) }

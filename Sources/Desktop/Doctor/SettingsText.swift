@@ -9,7 +9,7 @@ package struct SettingsText {
 
   package var text: String { lines.joined(separator: "\n") }
 
-  /// The value of a key; of several, the last one counts.
+  /// The value of a key. If it occurs several times, the last one counts.
   package func value(_ key: String, in section: String) -> String? {
     places(of: key, in: section).last.map { Self.entry(lines[$0])?.value ?? "" }
   }
@@ -51,7 +51,7 @@ package struct SettingsText {
     lines += ["[\(section)]", "\(key)=\(value)", ""]
   }
 
-  /// Takes a key out, and with the last one of a section the section.
+  /// Removes a key, and with a section's last key the section.
   package mutating func remove(_ key: String, in section: String) {
     for place in places(of: key, in: section).reversed() { lines.remove(at: place) }
     guard let header = lines.firstIndex(where: { Self.header($0) == section }) else { return }

@@ -3,7 +3,7 @@ import Glibc
 import LatchkeyPosix
 import LatchkeyText
 
-/// The files of a system, below a folder that links do not lead out of: `/`, or a stand-in for it.
+/// The files of a system, below `/` or a stand-in for it. Links do not lead out of that folder.
 public struct SystemRoot: Sendable {
   /// The kind of file at a path.
   package enum Content: Equatable {
@@ -13,7 +13,7 @@ public struct SystemRoot: Sendable {
   }
 
   package let folder: String
-  /// Files as a fix would write them, which are read instead of the real ones.
+  /// Texts that a fix would write. They are read instead of the real files.
   private var changed: [String: String] = [:]
 
   package static let sizeLimit = 1 << 16
@@ -36,7 +36,7 @@ public struct SystemRoot: Sendable {
     return FileDescriptor(owning: number)
   }
 
-  /// The first bytes of a file; nil where they cannot be read.
+  /// The first bytes of a file; nil if they cannot be read.
   func bytes(_ path: String, count: Int) -> [UInt8]? {
     guard let file = try? open(path, flags: O_RDONLY | O_NONBLOCK),
       let status = try? file.status(), status.st_mode & S_IFMT == S_IFREG
@@ -61,28 +61,28 @@ public struct SystemRoot: Sendable {
     }
   }
 
-  /// A file's lines; none where it cannot be read.
+  /// A file's lines; none if it cannot be read.
   package func lines(_ path: String) -> [Substring] {
     guard case .text(let text) = content(path) else { return [] }
     return text.split(separator: "\n")
   }
 
-  /// Whether something is there, links followed.
+  /// Whether the path exists. Links are followed.
   package func contains(_ path: String) -> Bool { changed[path] != nil || status(path) != nil }
 
-  /// The file's status, links followed; nil if it is missing or cannot be looked at.
+  /// The file's status, with links followed; nil if the file is missing or inaccessible.
   func status(_ path: String) -> stat? {
     guard let file = try? open(path, flags: linux_open_path) else { return nil }
     return try? file.status()
   }
 
-  /// The status of what is there itself, where it is a link that of the link; nil if it is missing or cannot be looked at.
+  /// The status of the path itself, without following a link; nil if it is missing or inaccessible.
   func ownStatus(_ path: String) -> stat? {
     guard let file = try? open(path, flags: linux_open_path | O_NOFOLLOW) else { return nil }
     return try? file.status()
   }
 
-  /// A name that nothing has yet: this one, or this one with a number.
+  /// A free name: this one, or this one with a number.
   func freeName(_ path: String) -> String {
     var (free, number) = (path, 1)
     while ownStatus(free) != nil {
@@ -92,19 +92,19 @@ public struct SystemRoot: Sendable {
     return free
   }
 
-  /// How many bytes the file system of a path has left for its user; nil if the path is missing or cannot be looked at.
+  /// How many bytes the file system of a path has left for its user; nil if the path is missing or inaccessible.
   func freeSpace(_ path: String) -> Int? {
     guard let file = try? open(path, flags: linux_open_path) else { return nil }
     return file.freeSpace
   }
 
-  /// Whether the file system of a path is mounted read-only; false if the path is missing or cannot be looked at.
+  /// Whether the file system of a path is mounted read-only; false if the path is missing or inaccessible.
   func isReadOnly(_ path: String) -> Bool {
     guard let file = try? open(path, flags: linux_open_path) else { return false }
     return file.isOnReadOnlyDisk
   }
 
-  /// Where a link leads; nil for anything else.
+  /// The target of a link; nil for anything else.
   package func link(_ path: String) -> String? {
     guard let file = try? open(path, flags: linux_open_path | O_NOFOLLOW) else { return nil }
     var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
@@ -112,13 +112,13 @@ public struct SystemRoot: Sendable {
     return count > 0 ? String(decoding: buffer.prefix(count), as: UTF8.self) : nil
   }
 
-  /// The names in a folder, sorted; none where it cannot be read.
+  /// The names in a folder, sorted; none if it cannot be read.
   package func names(in path: String) -> [String] {
     let names = try? open(path, flags: O_RDONLY | O_DIRECTORY).names()
     return names?.sorted() ?? []
   }
 
-  /// Where PAM's modules can be, for this machine's kind and others.
+  /// The folders that can have PAM's modules, for this kind of machine and others.
   var moduleFolders: [String] {
     let triples = names(in: "/usr/lib").filter { $0.contains(text: "-linux-") }
     return triples.flatMap { ["/usr/lib/\($0)/security", "/lib/\($0)/security"] }

@@ -1,7 +1,7 @@
 import LatchkeyGettext
 import LatchkeyText
 
-/// Looks at the units: whether what starts the vault's programs is there, enabled and running.
+/// Checks the units that start the vault's programs: whether they exist, are enabled, and run.
 struct UnitExamination {
   let root: SystemRoot
   let facts: DesktopFacts
@@ -25,7 +25,7 @@ struct UnitExamination {
   /// Whether somebody turned Latchkey off: nobody masks both units by mistake.
   var isOff: Bool { [UnitExamination.socket, UnitExamination.service].allSatisfy { files.mask($0) != nil } }
 
-  /// Whether an administrator turned it off for all users, and no file of the person's own counts instead.
+  /// Whether an administrator turned it off for all users, and no file of the person overrides that.
   var isOffForAll: Bool {
     let shared = UnitFiles(root: root, home: nil)
     return isOff && [UnitExamination.socket, UnitExamination.service].allSatisfy { shared.mask($0) != nil }

@@ -1,4 +1,4 @@
-/// The unit files of user managers, where they are read from.
+/// The unit files of user managers, in the folders from which they are read.
 package struct UnitFiles {
   let root: SystemRoot
   /// The person's home folder; nil for the files that all users have.
@@ -6,7 +6,7 @@ package struct UnitFiles {
 
   package init(root: SystemRoot, home: String?) { (self.root, self.home) = (root, home) }
 
-  /// The first wins.
+  /// The folders. The first one that has a file wins.
   private var folders: [String] {
     (home.map { ["\($0)/.config/systemd/user"] } ?? []) + [
       "/etc/systemd/user", "/run/systemd/user", "/usr/local/lib/systemd/user", "/usr/lib/systemd/user",
@@ -16,7 +16,7 @@ package struct UnitFiles {
   /// The file of a unit.
   package func path(_ unit: String) -> String? { folders.map { "\($0)/\(unit)" }.first { root.contains($0) } }
 
-  /// The file of a unit, also where a link keeps it from being started.
+  /// The file of a unit, even if a link keeps the unit from being started.
   func installed(_ unit: String) -> String? {
     folders.map { "\($0)/\(unit)" }.first { root.link($0) != Self.masked && root.contains($0) }
   }
@@ -33,7 +33,7 @@ package struct UnitFiles {
     return nil
   }
 
-  /// Whether another unit wants it: whether it is started by itself.
+  /// Whether another unit wants it, so that it is started automatically.
   func isWanted(_ unit: String) -> Bool {
     folders.contains { folder in
       root.names(in: folder).contains { name in
@@ -42,8 +42,8 @@ package struct UnitFiles {
     }
   }
 
-  /// The files that say what a service runs, in the order in which they are read: its own, then its drop-ins. Of drop-ins of
-  /// one name, the first folder's counts.
+  /// The files that say what a service runs, in the order in which they are read: its own, then its drop-ins. If several
+  /// drop-ins have one name, the first folder's counts.
   package func sources(_ unit: String) -> [String] {
     var dropIns: [String: String] = [:]
     for folder in folders {
@@ -59,7 +59,7 @@ package struct UnitFiles {
     var commands: [String] = []
     for line in sources.flatMap({ root.lines($0) }) where line.hasPrefix("ExecStart=") {
       let command = line.dropFirst("ExecStart=".count)
-      // An empty one forgets those before it.
+      // An empty line drops those before it.
       if command.isEmpty { commands = [] } else { commands.append(String(command)) }
     }
     return commands

@@ -3,7 +3,7 @@ import LatchkeyGettext
 import LatchkeyKeybag
 import LatchkeyText
 
-/// Looks at the vault itself: what it says is wrong, its device key, and the folders that it is in.
+/// Checks the vault itself: the problems that it reports, its device key, and its folders.
 struct VaultExamination {
   let root: SystemRoot
   let facts: DesktopFacts
@@ -145,7 +145,7 @@ struct VaultExamination {
     guard case .text(let mounts) = root.content("/proc/self/mountinfo", limit: 1 << 20) else {
       return .unknown(id, translated("the list of mounts cannot be read"))
     }
-    // The vault, or the nearest folder above it that is there, may be reached by a link; mounts below the home count too.
+    // A link may lead to the vault, or to the nearest existing folder above it. Mounts below the home count too.
     var best: (mount: Substring, type: Substring)?
     for line in mounts.split(separator: "\n") {
       let words = line.split(separator: " ")
@@ -165,7 +165,7 @@ struct VaultExamination {
       fix: .advice(translated("Move \(path) to a folder of yours on a local disk, and put a link in its place.")))
   }
 
-  /// A disk from which even reading a secret needs a file of SQLite's that cannot be written.
+  /// A read-only disk. Even to read a secret, SQLite needs to write a file there.
   private func readOnlyDisk(_ id: String) -> Finding? {
     guard root.isReadOnly(place) else { return nil }
     return Finding(
@@ -173,10 +173,10 @@ struct VaultExamination {
       fix: .advice(translated("Mount it for writing, then log in again.")))
   }
 
-  /// The vault's folder, or where it would be made.
+  /// The vault's folder, or the place where it would be made.
   private var place: String { root.contains(path) ? path : facts.home }
 
-  /// A disk on which a login creates no vault, and a vault stores little more.
+  /// A disk with so little space that a login creates no vault, and a vault can store little more.
   private func fullDisk(_ id: String) -> Finding? {
     guard let free = root.freeSpace(place), free < KeybagFile.leastRoom else { return nil }
     return Finding(
@@ -215,8 +215,8 @@ struct VaultExamination {
     return .ok(id, translated("\(path) is yours alone"))
   }
 
-  /// The first place below the home, on the way to the vault's folder, that is not the person's own, or that is a link. The folder
-  /// above it is the person's, who can put it aside.
+  /// The first folder below the home, on the way to the vault's folder, that does not belong to the person or is a link. The
+  /// folder above it belongs to the person, who can rename the entry.
   private var foreign: String? {
     var place = facts.home
     for name in [".local", "share", "latchkey"] {

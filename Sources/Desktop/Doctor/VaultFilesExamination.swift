@@ -3,8 +3,8 @@ import LatchkeyGettext
 import LatchkeyKeybag
 import LatchkeyText
 
-/// Looks at the vault's files: whether they are there and can be used. It reads no secret: the keybag has wrapped keys only, and
-/// of the database its first bytes are enough.
+/// Checks whether the vault's files exist and can be used. It reads no secret: the keybag has only wrapped keys, and the first
+/// bytes of the database are enough.
 struct VaultFilesExamination {
   let root: SystemRoot
   let facts: DesktopFacts
@@ -13,7 +13,7 @@ struct VaultFilesExamination {
     case usable
     case missing
     case unreadable
-    /// A link, or somebody else's.
+    /// The file is a link, or belongs to somebody else.
     case foreign
     case damaged
     case newer
@@ -35,7 +35,7 @@ struct VaultFilesExamination {
   }
 
   private var none: Finding {
-    // A vault that is in use has its keys in memory still.
+    // A vault in use still has its keys in memory.
     guard let vault = facts.vault.value, vault.isFirstUnlocked, vault.path == folder else {
       if let name = facts.lockedAccount, !isOff { return noPassword(of: name) }
       return .ok(Self.id, translated("there is no vault yet"))
@@ -61,7 +61,7 @@ struct VaultFilesExamination {
           """)))
   }
 
-  /// Whether no daemon made the database yet, as after a login while Latchkey was off. The vault itself goes by the same.
+  /// Whether no daemon made the database yet, as after a login while Latchkey was off. The vault itself uses the same rule.
   private var isUnfinished: Bool {
     guard hasNoGeneration, let bytes = root.bytes("\(folder)/keybag", count: Keybag.sizeLimit) else { return false }
     return (try? Keybag(decoding: bytes))?.awaitsDatabase ?? false
@@ -141,7 +141,7 @@ struct VaultFilesExamination {
       fix: .command("chmod 600 \(path) && latchkey lock && latchkey unlock"))
   }
 
-  /// No command of root's gives it to the person: a program of the session can put a link in its place in between.
+  /// No command of root's changes its owner, because a program of the session could replace it by a link in between.
   private func foreign(_ name: String) -> Finding {
     let path = "\(folder)/\(name)"
     return Finding(

@@ -26,16 +26,16 @@ enum Assuan {
   /// How a command ended.
   enum End: Equatable {
     case done
-    /// With an error of libgpg-error, without its source.
+    /// It failed with this code of libgpg-error, without the error's source.
     case failed(UInt32)
-    /// Not yet: it asks how good the data are, a new passphrase as far as it is typed.
+    /// It has not ended: pinentry asks how good the data are, which are the part of a new passphrase typed so far.
     case asksQuality
-    /// Nothing that Assuan has.
+    /// The line is not Assuan.
     case garbled
   }
 }
 
-/// Reads what comes back, in locked memory: the data of an answer may be a password.
+/// Reads the answers, in locked memory, because the data of an answer may be a password.
 final class AssuanReader {
   /// Bytes that arrived and are not parsed yet.
   private var buffer: SecureBytes
@@ -46,7 +46,7 @@ final class AssuanReader {
   /// Whether the answer was typed twice, and was the same.
   private(set) var isRepeated = false
 
-  /// More than PAM takes of an answer, and than a flavour has letters.
+  /// More than PAM accepts for an answer, and longer than any flavour's name.
   private static let dataLimit = 1024
   private static let quality = "INQUIRE QUALITY"
 
@@ -55,7 +55,7 @@ final class AssuanReader {
     data = try SecureBytes(count: Self.dataLimit)
   }
 
-  /// Lends the room behind what came; `body` fills it and says how much of it.
+  /// Lends the room behind the received bytes. `body` fills it and returns how much it filled.
   func fill(_ body: (UnsafeMutableRawBufferPointer) -> Int) -> Int {
     let filled = self.filled
     let count = buffer.withUnsafeMutableBytes { body(UnsafeMutableRawBufferPointer(rebasing: $0[filled...])) }
@@ -63,7 +63,7 @@ final class AssuanReader {
     return count
   }
 
-  /// Looks at what came, until a command has ended; nil while it has not.
+  /// Parses the received bytes, until a command has ended; nil while it has not.
   func next() -> Assuan.End? {
     while true {
       let filled = self.filled
@@ -79,7 +79,7 @@ final class AssuanReader {
     }
   }
 
-  /// Forgets what was said of the command before.
+  /// Forgets the answer to the command before.
   func begin() { isRepeated = false }
 
   /// Takes the answer's data.
@@ -115,12 +115,12 @@ final class AssuanReader {
       let code = digits.reduce(UInt64(0)) { $0 * 10 + UInt64($1 - 0x30) }
       return .failed(UInt32(truncatingIfNeeded: code & 0xffff))
     }
-    // Comments, and what it does meanwhile.
+    // Comments, and reports of progress.
     if line.isEmpty || line.first == UInt8(ascii: "#") || line.starts(with: "S ".utf8) { return nil }
     return .garbled
   }
 
-  /// Takes data out of its escapes.
+  /// Decodes escaped data.
   private func append(_ escaped: Slice<UnsafeRawBufferPointer>) -> Bool {
     var index = escaped.startIndex
     while index < escaped.endIndex {

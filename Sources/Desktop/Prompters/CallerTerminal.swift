@@ -1,13 +1,13 @@
 import Glibc
 import LatchkeyPosix
 
-/// The terminal of the program that caused the prompt. It is nobody's controlling terminal here.
+/// The terminal of the program that caused the prompt. It is not the controlling terminal of any process here.
 final class CallerTerminal {
   /// The path of its device.
   let path: String
   private let device: FileDescriptor
 
-  /// Nil where no questions can be asked: see ``ControllingTerminal/openForQuestions(_:)``.
+  /// Nil if no questions can be asked there: see ``ControllingTerminal/openForQuestions(_:)``.
   init?(path: String) {
     guard let device = ControllingTerminal.openForQuestions(path) else { return nil }
     self.path = path
@@ -21,11 +21,11 @@ final class CallerTerminal {
   var kind: String {
     if path.hasPrefix("/dev/pts/") { return "xterm" }
     let isScreen = path.hasPrefix("/dev/tty") && path.dropFirst("/dev/tty".count).allSatisfy(\.isNumber)
-    // On serial lines agetty(8) takes the other one.
+    // On serial lines agetty(8) uses the other kind.
     return isScreen ? "linux" : "vt220"
   }
 
-  /// How it works now; nil where it is gone.
+  /// Its present settings; nil if it is gone.
   var settings: termios? {
     var settings = termios()
     return tcgetattr(device.number, &settings) == 0 ? settings : nil

@@ -1,7 +1,7 @@
 import LatchkeyGettext
 import LatchkeyText
 
-/// The change of an item, in the person's language. The daemon sends English words that follow the item's name, so that
+/// The change of an item, in the person's language. The daemon sends English words, to put after the item's name, so that
 /// prompts compare equal in every language. Unknown words stay as they are.
 enum ChangeWords {
   static func clauses(_ words: String) -> String {

@@ -2,8 +2,8 @@ import LatchkeyGettext
 import LatchkeyPosix
 import LatchkeySystemd
 
-/// Tells the person by a notification that the answer is still being checked, where the prompter shows nothing of that. It goes
-/// with this object.
+/// Tells the person by a notification that the answer is still being checked, if the prompter does not show that. The
+/// notification goes with this object.
 ///
 /// PAM serves no event loop meanwhile, so a thread with a connection of its own does this.
 final class CheckingNotice {
@@ -11,7 +11,7 @@ final class CheckingNotice {
 
   /// Most answers are checked before somebody wonders.
   private static let delay = Duration.seconds(2)
-  /// How long whoever shows notifications may take to say which one it is.
+  /// How long the notification server may take to return the notification's number.
   private static let answerLimit = Duration.seconds(1)
   private static let name = "org.freedesktop.Notifications"
 
@@ -30,7 +30,7 @@ final class CheckingNotice {
     }
     guard (try? notify(bus.bus, answered)) != nil else { return }
     _ = life.wait(until: { bus.isLost })
-    // It would be called again and again from now on.
+    // Otherwise this would be called again and again from now on.
     ending.cancel()
     _ = PromptDeadline(loop: loop, limit: answerLimit).wait(until: { isAnswered || bus.isLost })
     guard let number, !bus.isLost else { return }
@@ -47,7 +47,7 @@ final class CheckingNotice {
   private static func notify(
     _ bus: Bus, _ answered: @escaping (Result<Message, BusError>) -> Void
   ) throws(BusError) {
-    // Nothing is started for it.
+    // No program is started for it.
     try bus.callAsync(
       destination: name, path: "/org/freedesktop/Notifications", interface: name, member: "Notify", autoStart: false
     ) { out in

@@ -4,10 +4,10 @@ import LatchkeySystemd
 final class DesktopBus {
   let bus: Bus
   let deadline: PromptDeadline
-  /// Whether the connection was lost: nobody on it answers any more.
+  /// Whether the connection was lost, so that nobody answers any more.
   private(set) var isLost = false
 
-  /// Nil where there is no bus.
+  /// Nil if there is no bus.
   init?(deadline: PromptDeadline) {
     guard let bus = try? Bus(.session, loop: deadline.loop) else { return nil }
     self.bus = bus
@@ -27,7 +27,7 @@ final class DesktopBus {
     return names?.contains(name) ?? false
   }
 
-  /// The unique name behind a name, whose program is started where it does not run.
+  /// The unique name behind a name. Its program is started if it does not run.
   func start(_ name: String) -> String? {
     if let owner = owner(of: name) { return owner }
     let limit = PromptDeadline.programLimit
@@ -35,7 +35,7 @@ final class DesktopBus {
     return started == nil ? nil : owner(of: name)
   }
 
-  /// Calls, and waits for the answer of a program that needs no person for it.
+  /// Calls a program that needs no person to answer, and waits for the answer.
   private func ask<Value>(
     _ call: (@escaping (Result<Value, BusError>) -> Void) throws(BusError) -> Void
   ) -> Value? {

@@ -5,7 +5,7 @@ import LatchkeySodium
 enum PassphraseStrength {
   /// The percentage below which it is a warning.
   static let weak = 50
-  /// How many bits are as good as anything: each guess costs an Argon2id.
+  /// From how many bits on a passphrase counts as perfect: each guess costs an Argon2id.
   private static let enough = 72.0
 
   /// From 0 to 100.
@@ -14,8 +14,8 @@ enum PassphraseStrength {
     return min(100, Int(bits / enough * 100))
   }
 
-  /// How many letters there are that do not follow from the one before, as in "aaaa" or "1234" or "dcba". The first of
-  /// a run counts, the others a quarter.
+  /// How many letters there are that do not follow from the one before. In a run such as "aaaa", "1234" or "dcba", the first
+  /// letter counts fully and each other one a quarter.
   private static func letters(_ bytes: UnsafeRawBufferPointer) -> Double {
     var letters = 0.0
     var step: Int?
@@ -27,7 +27,7 @@ enum PassphraseStrength {
     return letters
   }
 
-  /// Of how many letters its kinds of letters have.
+  /// The size of the alphabet of the kinds of letters that it uses.
   private static func alphabet(_ bytes: UnsafeRawBufferPointer) -> Double {
     var sizes = (small: 0, capital: 0, digit: 0, sign: 0, other: 0)
     for byte in bytes {

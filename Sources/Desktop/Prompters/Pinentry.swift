@@ -10,10 +10,10 @@ final class Pinentry: Prompter {
   private let process: PinentryProcess
   private let terminal: CallerTerminal?
   private let deadline: PromptDeadline
-  /// The terminal between the questions, and while they stand: without echo, and without keys that would end or stop the
-  /// program whose terminal it is, while pinentry goes on reading there.
+  /// The terminal's settings between and during the questions: without echo, and without keys that would end or stop the
+  /// terminal's own program while pinentry goes on reading.
   private var silence: TerminalEcho?
-  /// How pinentry has the terminal while it asks.
+  /// Pinentry's settings of the terminal while it asks.
   private var screen: termios?
   private var isShown = false
 
@@ -36,15 +36,15 @@ final class Pinentry: Prompter {
     self.process = process
     self.terminal = terminal
     self.deadline = deadline
-    // Its own limit is 60 s. A pinentry that outlives this program ends by the prompt's limit.
+    // Pinentry's own limit is 60 s. With this, a pinentry that outlives this program ends at the prompt's limit.
     _ = process.run("SETTIMEOUT \(deadline.seconds)")
-    // Without it, or with that of no language, letters beside ASCII are left out of the answer, and nobody is told.
+    // Without this option, or with the locale "C", letters outside ASCII are dropped from the answer without notice.
     _ = process.run("OPTION lc-ctype=\(Assuan.escape(Self.locale))")
     if let terminal {
       guard process.run("OPTION ttyname=\(Assuan.escape(terminal.path))") else { return nil }
       _ = process.run("OPTION ttytype=\(terminal.kind)")
     } else if Self.asksSystemPrompter(process) {
-      // That was tried, and this one would wait for it without a limit.
+      // GNOME's prompter was tried already, and this flavour would wait for it without a limit.
       return nil
     }
   }
@@ -63,9 +63,9 @@ final class Pinentry: Prompter {
       _ = process.run("SETERROR \(Assuan.escape(PlainText.sentence(question.warning)))")
     }
     if !question.repeatLabel.isEmpty {
-      // Those that can do neither say so, or pass over it.
+      // Pinentries that can do neither return an error, or ignore the option.
       _ = process.run("SETQUALITYBAR \(Assuan.escape(PromptWording.strength))")
-      // Enter in the first field counts as an answer, so that the second one is empty. pinentry-tty has lines, not fields.
+      // Enter in the first field counts as an answer, and the second field is then empty. pinentry-tty has lines, not fields.
       let difference = isOfLines ? PromptWording.difference : PromptWording.differenceOfFields
       _ = process.run("SETREPEATERROR \(Assuan.escape(difference))")
       _ = process.run("SETREPEAT \(Assuan.escape(question.repeatLabel))")
@@ -89,13 +89,14 @@ final class Pinentry: Prompter {
         return .dismissed
       }
       return Self.dismissals.contains(code) ? .dismissed : .unavailable
-    // Ended under the person's eyes, or the time is up.
+    // The pinentry ended while the person looked at it, or the time is up.
     case nil: return .dismissed
     case .garbled, .asksQuality: return .unavailable
     }
   }
 
-  /// On a terminal only: a window is gone with its answer. A pinentry that drew on the whole terminal can leave text in this line.
+  /// Only on a terminal: a window is gone with its answer. A pinentry that drew on the whole terminal can leave text in this
+  /// line.
   func check() -> Bool {
     terminal?.say("\r\u{1B}[K" + TerminalConversation.checking + "\n")
     return terminal != nil
@@ -105,8 +106,8 @@ final class Pinentry: Prompter {
 
   func end() { clear() }
 
-  /// Turns the terminal's echo off, and drops what was typed before the question. A second Enter after the last answer would
-  /// otherwise be the next one.
+  /// Turns the terminal's echo off, and drops text that was typed before the question. Otherwise a second Enter after the last
+  /// answer would be the next answer.
   private func takeTerminal() -> Bool {
     guard let terminal else { return true }
     if silence != nil {
@@ -117,7 +118,7 @@ final class Pinentry: Prompter {
     return silence != nil
   }
 
-  /// Waits until pinentry has the terminal as it wants it.
+  /// Waits until pinentry has set up the terminal.
   private func watchTerminal(since before: termios?) {
     guard let terminal, screen == nil, let before else { return }
     for _ in 0..<500 where screen == nil && !process.hasInput && !deadline.isOver {
@@ -132,12 +133,12 @@ final class Pinentry: Prompter {
     if isShown { process.stop() }
     silence?.restore(from: screen ?? terminal.settings)
     silence = nil
-    // Out of the alternate screen, with a cursor and no colours.
+    // Leaves the alternate screen, shows the cursor and resets colours.
     if isShown { terminal.say("\u{1B}[?1049l\u{1B}[?25h\u{1B}[0m\n") }
     isShown = false
   }
 
-  /// Whether Ctrl-C is in it: where that is no signal, pinentry takes it for a letter.
+  /// Whether the answer has a Ctrl-C. If Ctrl-C sends no signal, pinentry takes it for a letter.
   private static func isInterrupted(_ answer: borrowing SecureBytes) -> Bool {
     answer.bytes.withUnsafeBytes { $0.contains(TerminalEcho.interruptKey) }
   }

@@ -7,19 +7,19 @@ import LatchkeySystemd
 final class PinentryProcess {
   /// 0 once it is reaped.
   private var process: pid_t = 0
-  /// Where its commands go. Not a pipe: a write to a pinentry that is gone must not be a signal.
+  /// The way of its commands. This is not a pipe, because a write to a pinentry that is gone must not raise a signal.
   private let socket: FileDescriptor
-  /// Where its answers come from. Not a socket: what was in the buffer of one cannot be overwritten.
+  /// The way of its answers. This is not a socket, because the buffer of a socket cannot be overwritten.
   private let answers: FileDescriptor
   private let reader: AssuanReader
   private let deadline: PromptDeadline
   private var source: EventSource?
-  /// Whether something may have come that nobody has read.
+  /// Whether unread data may have come.
   private(set) var hasInput = false
 
   /// Starts one, without a terminal of its own.
   ///
-  /// - Parameter hidden: variables of the environment that it does not get.
+  /// - Parameter hidden: variables of the environment that the pinentry does not get.
   init?(without hidden: Set<String>, deadline: PromptDeadline) {
     var ends: [Int32] = [-1, -1]
     guard let reader = try? AssuanReader(),
@@ -39,13 +39,13 @@ final class PinentryProcess {
 
   deinit { stop() }
 
-  /// Waits for the end of a command: the greeting is that of none.
+  /// Waits for the end of a command. The greeting counts as one.
   ///
-  /// - Returns: nil when it took too long, or the program ended.
+  /// - Returns: nil if it took too long, or the program ended.
   func response(atMost limit: Duration? = PromptDeadline.programLimit) -> Assuan.End? {
     while true {
       while let end = reader.next() {
-        // It waits now, and writes nothing before it is told something.
+        // Pinentry waits now, and writes nothing before the next command.
         answers.overwritePipe()
         guard end == .asksQuality else { return end }
         sendQuality()
@@ -58,7 +58,7 @@ final class PinentryProcess {
     }
   }
 
-  /// Says how hard to guess what was typed is; below 0 it is a warning.
+  /// Tells pinentry how hard to guess the typed text is; below 0 is a warning.
   private func sendQuality() {
     var percent = 0
     if let typed = reader.takeData() { percent = PassphraseStrength.percent(typed) }
@@ -71,13 +71,13 @@ final class PinentryProcess {
 
   /// Sends a command.
   ///
-  /// - Returns: false where it is longer than a line may be. Nothing is sent then: a question without its end could hide what the
-  ///   answer allows.
+  /// - Returns: false if the command is longer than a line may be. Nothing is sent then: a question without its end could hide
+  ///   what the answer allows.
   @discardableResult
   func send(_ command: String) -> Bool {
     guard Assuan.fits(command) else { return false }
     reader.begin()
-    // Older input belonged to the command before.
+    // Older input belongs to the command before.
     hasInput = false
     sendLine(command)
     return true
@@ -89,7 +89,7 @@ final class PinentryProcess {
     _ = Glibc.send(socket.number, line, line.count, Int32(MSG_NOSIGNAL))
   }
 
-  /// Sends a command, and says whether it went well.
+  /// Sends a command, and returns whether it succeeded.
   func run(_ command: String) -> Bool { send(command) && response() == .done }
 
   /// Takes the data that came with the last answer.
@@ -97,8 +97,8 @@ final class PinentryProcess {
 
   /// Ends it, whatever it is doing.
   ///
-  /// Not asked to: it would give the terminal back as it found it, without echo, and perhaps to a shell that took it back
-  /// in the meantime.
+  /// It is killed, not asked to end. Otherwise it would reset the terminal to its first settings, without echo, although a
+  /// shell may have taken the terminal back meanwhile.
   func stop() {
     guard process > 0 else { return }
     source = nil
@@ -127,7 +127,7 @@ final class PinentryProcess {
     posix_spawn_file_actions_adddup2(&actions, commands, STDIN_FILENO)
     posix_spawn_file_actions_adddup2(&actions, answers, STDOUT_FILENO)
     posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0)
-    // The loop has signals blocked, which would be so in the child.
+    // The event loop has signals blocked, and the child would inherit that.
     var none = sigset_t()
     sigemptyset(&none)
     posix_spawnattr_setsigmask(&attributes, &none)

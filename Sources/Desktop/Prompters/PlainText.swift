@@ -1,18 +1,17 @@
-/// Makes others' text, such as labels and names of programs, safe to show. The result is one line of a limited length.
-/// Nothing in it controls a terminal, turns the direction of writing, looks like the end of a quotation, or is markup.
-/// Prompters differ in what they take as markup, and some show what was escaped for others as it stands. So the characters
-/// that begin it are replaced.
+/// Makes others' text, such as labels and names of programs, safe to show. The result is one line of a limited length. Nothing
+/// in it controls a terminal, turns the direction of writing, looks like the end of a quotation, or is markup. Prompters differ
+/// in what they take as markup, and some show escapes literally. So the characters that begin markup are replaced.
 public enum PlainText {
   /// How many characters (Unicode scalars, so that none can carry a hundred accents) are shown of a name.
   static let nameLimit = 80
-  /// How many of a sentence, such as what a PAM module says.
+  /// How many characters are shown of a sentence, such as the message of a PAM module.
   static let sentenceLimit = 300
-  /// How many bytes are shown of a name or a sentence for each of these characters, as Assuan writes them. A line of it has 999
-  /// bytes for all names and sentences of a question, and a program chooses its names.
+  /// How many bytes are shown of a name or a sentence for each of these characters, as Assuan writes them. A line of Assuan has
+  /// 999 bytes for all names and sentences of a question, and a program chooses its names.
   static let nameBytes = 120
   static let sentenceBytes = 420
 
-  /// A name to be put between quotation marks; empty where nothing is left.
+  /// A name to be put between quotation marks; empty if nothing is left.
   public static func name(_ text: String) -> String {
     clean(text, limit: nameLimit, bytes: nameBytes, quotation: "'")
   }
@@ -20,7 +19,7 @@ public enum PlainText {
   /// A short name to be put between quotation marks beside another one.
   static func word(_ text: String) -> String { clean(text, limit: 40, bytes: 60, quotation: "'") }
 
-  /// A sentence; empty where nothing is left.
+  /// A sentence; empty if nothing is left.
   public static func sentence(_ text: String) -> String {
     clean(text, limit: sentenceLimit, bytes: sentenceBytes, quotation: "\"")
   }
@@ -41,11 +40,11 @@ public enum PlainText {
     var size = 0
     reading: for scalar in text.unicodeScalars {
       switch scalar.properties.generalCategory {
-      // Not shown at all, but changing what is around them.
+      // Characters that are not shown, but change the text around them.
       case .format, .surrogate, .privateUse, .unassigned: continue
       case .control, .lineSeparator, .paragraphSeparator, .spaceSeparator:
         if let last = result.last, last != " " { result.append(" ") }
-      // At the start they would be drawn over what stands before the name.
+      // At the start they would be drawn over the text before the name.
       case .nonspacingMark, .enclosingMark: if !result.isEmpty { result.append(scalar) }
       default:
         switch scalar {

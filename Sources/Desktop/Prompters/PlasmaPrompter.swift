@@ -4,12 +4,12 @@ import LatchkeySodium
 import LatchkeySystemd
 
 /// Plasma's prompter, ksecretprompter. It has one window for each request, with a field and a text of its own around the name
-/// that it is given. A request goes on after an answer, until we say whether the answer was right.
+/// that it gets. A request goes on after an answer, until we say whether the answer was right.
 final class PlasmaPrompter: Prompter {
   static let name = "org.kde.secretprompter"
   private static let path = "/SecretPrompter"
   private static let interface = "org.kde.secretprompter.request"
-  /// Below it are our requests, each at a path that was not used before.
+  /// The prefix of our requests' paths. Each path is new.
   private static let requests = "/org/latchkey/prompt"
   /// The longest answer, in bytes: PAM's limit.
   private static let answerLimit = 512
@@ -43,7 +43,7 @@ final class PlasmaPrompter: Prompter {
   }
 
   func ask(_ question: PromptText) -> Answer {
-    // Every window of its has a field.
+    // Each of its windows has a field.
     guard !question.isConfirmation else { return .unavailable }
     if pending != nil && question.message == asked && !question.warning.isEmpty {
       stage = .waiting
@@ -84,7 +84,7 @@ final class PlasmaPrompter: Prompter {
         callbacks = try desktop.bus.export(requestInterface, below: Self.requests) { [weak self] in $0 == self?.request
         }
       }
-      // It says "… the wallet NAME.", or "… create the wallet NAME.", and nothing else of ours.
+      // The window says "… the wallet NAME.", or "… create the wallet NAME.". The name is the only text of ours.
       var name = "Latchkey: \(question.message). \(question.detail)"
       if name.last == "." { name.removeLast() }
       try desktop.bus.callAsync(
@@ -101,7 +101,7 @@ final class PlasmaPrompter: Prompter {
         if case .success = $0 { isOpen = true } else { isOpen = false }
       }
     } catch { return false }
-    // It answers once the window is there, and may be called back before.
+    // It answers once the window is shown, and may call back before that.
     let isDone = desktop.deadline.wait { isOpen != nil || stage != .waiting || desktop.isLost }
     if isOpen == true || stage == .accepted || stage == .rejected { return true }
     if !isDone || stage == .waiting { dismiss() }
@@ -123,7 +123,7 @@ final class PlasmaPrompter: Prompter {
     try? desktop.bus.emitSignal(path: request, interface: Self.interface, member: "Dismiss", to: prompter)
   }
 
-  /// All that the prompter put into its descriptor.
+  /// All bytes that the prompter wrote into its descriptor.
   private func read() -> SecureBytes? {
     guard let number = answer else { return nil }
     answer = nil

@@ -12,20 +12,20 @@ public final class PromptConversation: Conversation {
   /// Whether the person answered anything since the last ``retry()``.
   public private(set) var hasAnswer = false
 
-  /// Whether the person saw what this is about: without that, nothing that a stack accepts was meant for it. A finger on the
-  /// reader may be for something else.
+  /// Whether the person saw what this is about. Otherwise the person did not mean to agree, whatever a stack accepts: a finger
+  /// on the reader may be for something else.
   public private(set) var wasSeen = false
 
   private let prompter: any Prompter
   private let wording: PromptWording
   private let given: GivenPassphrase?
   private var notes: [String] = []
-  /// Whether the last answer was typed, and is no new passphrase.
+  /// Whether the last answer was typed, and is not a new passphrase.
   private var wasTyped = false
 
   /// Asks by `prompter`, in these words.
   ///
-  /// - Parameter given: the answer to the one question that a program answered; the words have a mark for that.
+  /// - Parameter given: a program's answer to one question; the words have a mark for that question.
   public init(prompter: any Prompter, wording: PromptWording, given: GivenPassphrase? = nil) {
     self.prompter = prompter
     self.wording = wording
@@ -43,12 +43,12 @@ public final class PromptConversation: Conversation {
     switch message {
     case .info(let text), .error(let text):
       let note = PlainText.sentence(text)
-      // The module may wait for the person now: where it can be shown at once it is, else beside the next question.
+      // The module may wait for the person now. So the message is shown at once if possible, else beside the next question.
       guard !note.isEmpty else { return }
       if prompter.show(wording.notice(note)) {
         wasSeen = true
       } else if wording.purpose.needsAgreement && !wasSeen {
-        // A window has something to agree to.
+        // A window needs something to agree to.
         confirm(note)
       } else {
         notes.append(note)
@@ -63,21 +63,21 @@ public final class PromptConversation: Conversation {
     }
   }
 
-  /// Lets the person know, where they typed what is checked now.
+  /// Tells the person, if the checked answer was typed.
   public func check() { if wasTyped { _ = prompter.check() } }
 
-  /// Has the person agree to what they saw nothing of yet.
+  /// Has the person agree to a request that was not shown yet.
   ///
-  /// - Returns: whether they did; else ``end`` says why not.
+  /// - Returns: whether the person agreed; else ``end`` says why not.
   @discardableResult
   public func confirm(_ note: String = "") -> Bool {
     guard end == nil else { return false }
     return answer(to: wording.confirmation(note)) != nil
   }
 
-  /// Tells the person what they are to read.
+  /// Shows the person a text to read.
   ///
-  /// - Returns: whether they said that they did; else ``end`` says why not.
+  /// - Returns: whether the person confirmed it; else ``end`` says why not.
   public func advise() -> Bool { answer(to: wording.advice()) != nil }
 
   private func ask(_ text: String, isVisible: Bool, _ body: (borrowing SecureBytes) -> Void) {
@@ -89,7 +89,7 @@ public final class PromptConversation: Conversation {
       question.warning = PromptWording.emptiness
       guard given.count > 0 else { continue }
       if prompter.repeatsNew { return body(given) }
-      // Enter alone was meant for the first time, and pressed twice.
+      // An empty second answer is a second Enter after the first one.
       var second = answer(to: wording.repetition(of: question))
       while second?.count == 0 { second = answer(to: wording.repetition(of: question)) }
       guard let second else { return }

@@ -1,8 +1,8 @@
 import LatchkeyPosix
 import LatchkeySystemd
 
-/// The time that a prompt waits: one limit for the whole prompt, and no longer than somebody wants the answer. Every wait
-/// serves the event loop.
+/// The time that a prompt waits: one limit for the whole prompt, and only while somebody wants the answer. Every wait serves
+/// the event loop.
 public final class PromptDeadline {
   /// The loop that is served.
   public let loop: EventLoop
@@ -10,15 +10,15 @@ public final class PromptDeadline {
   /// Whether no answer is wanted any more: the daemon withdrew the prompt, the program shall end, or the time is up.
   public private(set) var isOver = false
 
-  /// Whether that is because the time is up.
+  /// Whether it ended because the time is up.
   public private(set) var isExpired = false
 
   private let deadline: Int
   /// The limit, in whole seconds.
   let seconds: Int
 
-  /// How long a program may take that was asked something which needs no person. It may have to be started first, on a
-  /// machine that is busy with a login.
+  /// How long a program may take for an answer that needs no person. It may have to be started first, on a machine that is busy
+  /// with a login.
   static let programLimit = Duration.seconds(10)
 
   /// Begins to wait.
@@ -28,7 +28,7 @@ public final class PromptDeadline {
     seconds = Int(clamping: limit.components.seconds)
   }
 
-  /// Takes in what came while something waited that does not serve the loop, as PAM does for the helper.
+  /// Handles the events that came while a wait did not serve the loop, as when PAM waits for the helper.
   public func catchUp() {
     guard !isOver else { return }
     do { try loop.runOnce(timeout: .zero) } catch { isOver = true }
@@ -37,7 +37,7 @@ public final class PromptDeadline {
   /// Waits no longer for anything.
   public func giveUp() { isOver = true }
 
-  /// The time is up, as what asks says.
+  /// Notes that the time is up, according to the prompter.
   func expire() {
     guard !isOver else { return }
     (isOver, isExpired) = (true, true)

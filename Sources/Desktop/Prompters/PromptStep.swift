@@ -1,7 +1,7 @@
 import LatchkeyControl
 import LatchkeyKeybag
 
-/// One thing that a prompt asks for, by PAM. All steps of a prompt have to be accepted, one after the other.
+/// One step of a prompt, by PAM. All steps of a prompt have to be accepted, one after the other.
 public struct PromptStep: Equatable, Sendable {
   /// A PAM service.
   public enum Service: String, Sendable {
@@ -17,8 +17,7 @@ public struct PromptStep: Equatable, Sendable {
     case item = "latchkey-item"
   }
 
-  /// The services by which it can be done, the one to be tried first at the front. The next one is for where one can ask
-  /// nobody.
+  /// The services that can perform the step, in the order of trying. The next one is used if one cannot ask anybody.
   public let services: [Service]
 
   /// The steps of a prompt, in order.
@@ -30,7 +29,7 @@ public struct PromptStep: Equatable, Sendable {
     case .newItemPassphrase: return [PromptStep(services: [.item])]
     case .item, .itemAccess:
       let control = request.access
-      // A finger before the password, as it is less to do. Presence and passcode are the same stack.
+      // A finger comes before the password, as it is less effort. Presence and passcode use the same stack.
       var services: [Service] = []
       if !control.conditions.isDisjoint(with: [.biometryAny, .biometryCurrentSet]) { services.append(.biometry) }
       if !control.conditions.isDisjoint(with: [.userPresence, .devicePasscode]) { services.append(.presence) }

@@ -48,8 +48,8 @@ extension Answer {
 public enum Answer: ~Copyable {
   /// The typed bytes, without a terminating NUL.
   case given(SecureBytes)
-  /// The person wants to give nothing, or had no time to: see ``PromptDeadline/isOver``.
+  /// The person declined, or the time was up: see ``PromptDeadline/isOver``.
   case dismissed
-  /// This way nobody can be asked.
+  /// Nobody can be asked in this way.
   case unavailable
 }

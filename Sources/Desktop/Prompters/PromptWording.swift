@@ -10,7 +10,7 @@ public struct PromptWording: Sendable {
   /// The collection or item, quoted.
   private let subject: String
   private let detail: String
-  /// The question that Latchkey's own module asks without better words. It has the names of item and application.
+  /// The question that Latchkey's own module asks by default. It has the names of item and application.
   private let ownText: String
   private let isMarked: Bool
   /// The label and the caller, for the environment of PAM.
@@ -18,8 +18,7 @@ public struct PromptWording: Sendable {
 
   /// For one step of a prompt.
   ///
-  /// - Parameter mark: where the person is not asked for the passphrase of the item: a random word that marks the question
-  ///   for it.
+  /// - Parameter mark: a random word that marks the question for the item's passphrase, if the person is not asked for it.
   /// - Parameter script: the program that the caller's interpreter runs, as far as its arguments tell.
   public init(
     _ request: PromptRequest, at service: PromptStep.Service, mark: String? = nil, script: String? = nil
@@ -38,7 +37,7 @@ public struct PromptWording: Sendable {
     }
     isMarked = mark != nil
     let shown = script.map { translated("\(caller), running '\(PlainText.word($0))'") } ?? caller
-    // Its own words, and said to be that.
+    // The program's own words, in quotation marks.
     let reason = PlainText.name(request.reason)
     // The subject of the sentences that follow.
     let application =
@@ -95,7 +94,7 @@ public struct PromptWording: Sendable {
       )
   }
 
-  /// The title of most.
+  /// The title of most prompts.
   private static var unlocking: String { translated("Unlock Latchkey") }
 
   /// Whether something new is chosen.
@@ -119,7 +118,7 @@ public struct PromptWording: Sendable {
 
   /// The sentence after two answers that differ.
   static var difference: String { translated("The two passphrases were not the same. Try again.") }
-  /// The same, where both are in one window.
+  /// The same, if both are in one window.
   static var differenceOfFields: String {
     translated("The two passphrases were not the same. Tab goes to the second field.")
   }
@@ -136,8 +135,8 @@ public struct PromptWording: Sendable {
   /// such as one for a code or in another language.
   private static let usual: Set<String> = ["password", "passphrase", "passcode", "new passphrase", "new password"]
 
-  /// Whether this is the question for the item's passphrase, where a program gave that: Latchkey's own module asks it, and no
-  /// other one can.
+  /// Whether this is the question for an item's passphrase that a program gave. Latchkey's own module asks it, and no other
+  /// module can.
   func isForGiven(_ asked: String) -> Bool { isMarked && service == .item && asked == ownText + ": " }
 
   /// The text for a PAM module's question.
@@ -153,7 +152,7 @@ public struct PromptWording: Sendable {
       question.title = translated("New passphrase")
       question.button = translated("Continue")
     }
-    // The module names who wants it, as for one that is there already; a new one is the person's to choose.
+    // The module names the program, as for an existing passphrase. But the person chooses a new one.
     guard isUsual || (purpose == .newItemPassphrase && !isVisible) else { return question }
     switch service {
     case .unlock, .presence, .biometry:

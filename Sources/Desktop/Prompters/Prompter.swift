@@ -2,15 +2,13 @@ import LatchkeyControl
 
 /// A way to ask the person.
 public protocol Prompter: AnyObject {
-  /// Where it asks.
+  /// The place where it asks.
   var place: PromptPlace { get }
 
-  /// Asks, and waits for the answer; where it asked before and nothing ended it, in the same window. `warning` says that
-  /// the answer before was not right.
+  /// Asks, and waits for the answer. A window that is still open is used again. `warning` says that the last answer was wrong.
   func ask(_ question: PromptText) -> Answer
 
-  /// Shows what needs no answer, as "place your finger on the reader", while something else than this program waits for the
-  /// person.
+  /// Shows a message without an answer, such as "place your finger on the reader", while another program waits for the person.
   ///
   /// - Returns: whether it did.
   func show(_ notice: PromptText) -> Bool
@@ -23,7 +21,7 @@ public protocol Prompter: AnyObject {
   /// Says that nobody waits any more for the answer that is being checked.
   func tellWithdrawn()
 
-  /// Takes away what is on the screen. Nothing is asked afterwards.
+  /// Removes everything from the screen. Nothing is asked afterwards.
   func end()
 
   /// Whether it asks twice for a new passphrase, and accepts only two equal answers.
@@ -31,18 +29,18 @@ public protocol Prompter: AnyObject {
 }
 
 extension Prompter {
-  /// In a window.
+  /// By default, it asks in a window.
   public var place: PromptPlace { .window }
 
-  /// It cannot.
+  /// By default, it cannot.
   public func show(_ notice: PromptText) -> Bool { false }
 
-  /// Its window is gone, or says nothing of that.
+  /// By default, its window is gone, or does not show that.
   public func check() -> Bool { false }
 
-  /// Its window goes.
+  /// By default, its window goes.
   public func tellWithdrawn() {}
 
-  /// It does not.
+  /// By default, it does not.
   public var repeatsNew: Bool { false }
 }

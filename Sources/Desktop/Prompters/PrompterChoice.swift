@@ -1,17 +1,17 @@
 import LatchkeyControl
 
-/// Asks by what the person sees: the desktop's own prompter, else another on the display, else the caller's terminal. A
-/// prompter that is missing or does not work gives way to the next. If none is left, nobody can be asked.
+/// Asks where the person looks: by the desktop's own prompter, else another one on the display, else on the caller's terminal.
+/// A prompter that is missing or does not work gives way to the next. If none is left, nobody can be asked.
 public final class PrompterChoice: Prompter {
   private let deadline: PromptDeadline
   private var candidates: ArraySlice<() -> (any Prompter)?> = []
   private var current: (any Prompter)?
-  /// Whether the person was told that the answer is being checked, and has heard nothing since.
+  /// Whether the person was told that the answer is being checked, and nothing since.
   private var isChecking = false
   /// Shows the person that an answer is being checked, if the prompter shows nothing.
   private var checkingNotice: CheckingNotice?
   private let willAsk: (PromptPlace) -> Void
-  /// The place that was told last.
+  /// The place that was reported last.
   private var told: PromptPlace?
   private let terminal: String
   private let hasWindows: Bool
@@ -19,12 +19,12 @@ public final class PrompterChoice: Prompter {
   private lazy var terminalPrompter = CallerTerminal(path: terminal).map { TerminalPrompter($0, deadline: deadline) }
   private lazy var bus = DesktopBus(deadline: deadline)
 
-  /// Looks for nothing yet.
+  /// Searches for no prompter yet.
   ///
   /// - Parameters:
   ///   - terminal: the path of the caller's terminal; may be empty.
   ///   - windowID: the caller's window, as it named it; may be empty.
-  ///   - willAsk: called before a question with the place where it is asked, if that is another one than before.
+  ///   - willAsk: called before a question with its place, if that differs from the last one.
   public init(
     desktop: Desktop, terminal: String, windowID: String, deadline: PromptDeadline,
     willAsk: @escaping (PromptPlace) -> Void = { _ in }
@@ -51,7 +51,7 @@ public final class PrompterChoice: Prompter {
     candidates = (desktop.isPlasma ? [plasma] : []) + [gnome, window, screen, lines]
   }
 
-  /// Asks by the first that works; see ``Prompter/ask(_:)``.
+  /// Asks by the first prompter that works; see ``Prompter/ask(_:)``.
   public func ask(_ question: PromptText) -> Answer {
     isChecking = false
     checkingNotice = nil
@@ -75,15 +75,16 @@ public final class PrompterChoice: Prompter {
     return .dismissed
   }
 
-  /// Shows it by that which asked; where nobody was asked yet, on the caller's terminal, as no dialog is without an answer.
+  /// Shows the message by the prompter that asked. If none asked yet, shows it on the caller's terminal, because every dialog
+  /// needs an answer.
   public func show(_ notice: PromptText) -> Bool {
     if let current { return current.show(notice) }
-    // Where there are windows, a terminal may be covered by them, or be nobody's.
+    // If there are windows, they may cover the terminal, or nobody may look at it.
     guard !hasWindows else { return false }
     return terminalPrompter?.show(notice) ?? false
   }
 
-  /// As that which asked, or else by a notification.
+  /// By the prompter that asked, or else by a notification.
   public func check() -> Bool {
     isChecking = true
     guard let current, !current.check() else { return true }
@@ -91,10 +92,10 @@ public final class PrompterChoice: Prompter {
     return true
   }
 
-  /// As that which asked, where the person waits to hear of the answer.
+  /// By the prompter that asked, if the person waits for the result.
   public func tellWithdrawn() { if isChecking { current?.tellWithdrawn() } }
 
-  /// Takes away what is on the screen.
+  /// Removes everything from the screen.
   public func end() {
     checkingNotice = nil
     current?.end()
@@ -102,9 +103,9 @@ public final class PrompterChoice: Prompter {
     candidates = []
   }
 
-  /// As that which asks.
+  /// As the present prompter does.
   public var place: PromptPlace { current?.place ?? .window }
 
-  /// As that which asked.
+  /// As the last prompter did.
   public var repeatsNew: Bool { current?.repeatsNew ?? false }
 }

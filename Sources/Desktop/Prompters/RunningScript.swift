@@ -5,11 +5,63 @@ import LatchkeyPosix
 /// The program that an interpreter runs, by its arguments. A hint for the person that is even weaker than the interpreter's own
 /// name: a process can write any arguments over its own.
 ///
-/// This program reads them and not the daemon: the kernel waits for the process where that changes its memory.
+/// A process of its own reads them, which nobody waits for longer than ``limit``. The kernel lets a reader wait while the process changes
+/// its memory. A program can hold that up, as by a file system of its own, and the person is to be asked nevertheless.
 public enum RunningScript {
+  /// The first argument of that process.
+  private static let command = "script-of"
+  /// How long an answer may take on a busy machine.
+  private static let limit = Duration.seconds(2)
+  /// The longest name, in bytes.
+  private static let nameLimit = 255
+
+  /// The same as ``name(of:)``, by another process of this program; nil if the answer takes too long.
+  public static func ask(about process: PromptRequest.Interpreter?, until deadline: PromptDeadline) -> String? {
+    ask(about: process, until: deadline, by: "/proc/self/exe", atMost: limit)
+  }
+
+  /// - Parameter program: another program in the place of this one, for tests.
+  static func ask(
+    about process: PromptRequest.Interpreter?, until deadline: PromptDeadline, by program: String,
+    atMost limit: Duration
+  ) -> String? {
+    guard let process else { return nil }
+    var ends: [Int32] = [-1, -1]
+    guard pipe(&ends) == 0 else { return nil }
+    let answer = FileDescriptor(owning: ends[0])
+    let writing = FileDescriptor(owning: ends[1])
+    for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+    let words = [command, String(process.pid), String(process.started), process.program]
+    guard let child = try? ChildProcess(program, words, output: writing.number) else { return nil }
+    var hasEnded = false
+    let source = try? deadline.loop.addIO(fd: child.descriptor, events: .readable) { _ in hasEnded = true }
+    let isAnswered = withExtendedLifetime(source) { deadline.wait(atMost: limit) { hasEnded } }
+    guard isAnswered else {
+      // Nobody waits for its end, which may not come.
+      kill(child.pid, SIGKILL)
+      return nil
+    }
+    child.reap()
+    var bytes = [UInt8](repeating: 0, count: nameLimit)
+    _ = fcntl(answer.number, F_SETFL, O_NONBLOCK)
+    let count = Glibc.read(answer.number, &bytes, bytes.count)
+    return count > 0 ? String(decoding: bytes.prefix(count), as: UTF8.self) : nil
+  }
+
+  /// Answers ``ask(about:until:by:)`` on standard output, if these are the arguments of a program that was started for that.
+  public static func answer(to arguments: [String]) -> Bool {
+    guard arguments.count == 5, arguments[1] == command, let pid = UInt32(arguments[2]),
+      let started = UInt64(arguments[3])
+    else { return false }
+    let process = PromptRequest.Interpreter(program: arguments[4], pid: pid, started: started)
+    let bytes = Array((name(of: process) ?? "").utf8.prefix(nameLimit))
+    _ = write(STDOUT_FILENO, bytes, bytes.count)
+    return true
+  }
+
   /// The name of a script, module or class; nil where no arguments tell, as with a command line in them.
   ///
-  /// - Parameter process: from the request; nil where its program is no interpreter.
+  /// - Parameter process: from the request; nil if its program is no interpreter.
   public static func name(of process: PromptRequest.Interpreter?) -> String? {
     name(of: process, proc: "/proc")
   }
@@ -39,7 +91,7 @@ public enum RunningScript {
 }
 
 extension PromptRequest.Interpreter.Family {
-  /// Options with code for an argument, after which no script comes.
+  /// Options that take code as their argument. No script follows them.
   private var code: Set<String> {
     switch self {
     case .python: ["-c"]
@@ -92,7 +144,7 @@ extension PromptRequest.Interpreter.Family {
       }
       if word == "--" { return rest.first.flatMap(Self.file) }
       guard word.hasPrefix("-") || (self == .shell && word.hasPrefix("+")) else { return Self.file(word) }
-      // Letters may stand together, as in "-we": the last may be one of those above.
+      // Letters may stand together, as in "-we". The last letter may be one of those above.
       if self != .java, self != .node, !word.hasPrefix("--"), let last = word.last, word.count > 2 {
         let flags = word.dropFirst().allSatisfy { $0.isLetter }
         if flags, naming.contains("-\(last)") { return rest.first.flatMap(Self.file) }
@@ -102,7 +154,7 @@ extension PromptRequest.Interpreter.Family {
     return nil
   }
 
-  /// The last part of a path; nil where nothing is left.
+  /// The last part of a path; nil if nothing is left.
   private static func file(_ word: String) -> String? {
     word.split(separator: "/").last.map(String.init)
   }

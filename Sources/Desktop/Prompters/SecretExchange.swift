@@ -1,15 +1,15 @@
 import LatchkeyGcrypt
 import LatchkeySodium
 
-/// Our side of `sx-aes-1`, by which the system prompter hands over what was typed: a Diffie-Hellman agreement, and then
-/// AES-128-CBC, in texts of the form of a key file. It keeps the secret from programs that read the bus, and no more: it does
-/// not authenticate the other end.
+/// Our side of `sx-aes-1`, by which the system prompter hands over the typed text: a Diffie-Hellman agreement, and then
+/// AES-128-CBC, in texts of the form of a key file. It hides the secret from programs that read the bus, and does not
+/// authenticate the other end.
 final class SecretExchange {
-  /// Something that no prompter sends.
+  /// The text is not one that a prompter sends.
   struct Malformed: Error {}
 
   private static let group = "[sx-aes-1]"
-  /// The longest ciphertext that is looked at: PAM takes 512 bytes.
+  /// The longest ciphertext that is accepted: PAM takes 512 bytes.
   private static let secretLimit = 4096
 
   private let cipher: SessionCipher

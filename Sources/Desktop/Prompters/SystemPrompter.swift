@@ -3,13 +3,13 @@ import LatchkeySystemd
 
 /// GNOME's prompter: the shell's own dialog, or the window of gcr-prompter.
 ///
-/// It calls back: PromptReady says that its dialog is ours, and later what the person answered; PromptDone, that it is not
-/// ours any more. It shows one dialog at a time, and keeps others waiting.
+/// It calls back. PromptReady says that its dialog is ours, and later brings the person's answer. PromptDone says that the
+/// dialog is no longer ours. The prompter shows one dialog at a time, and keeps others waiting.
 final class SystemPrompter: Prompter {
   static let name = "org.gnome.keyring.SystemPrompter"
   private static let path = "/org/gnome/keyring/Prompter"
   private static let interface = "org.gnome.keyring.internal.Prompter"
-  /// Where we can be called back, on our own connection.
+  /// The path of our callback, on our own connection.
   private static let callback = "/org/latchkey/prompt"
 
   let repeatsNew = true
@@ -28,7 +28,7 @@ final class SystemPrompter: Prompter {
 
   init(_ desktop: DesktopBus, window: String) {
     self.desktop = desktop
-    // Decimal digits are what it takes for a window.
+    // The prompter accepts decimal digits for a window.
     self.window = window.utf8.allSatisfy { (0x30...0x39).contains($0) } ? window : ""
   }
 
@@ -50,14 +50,14 @@ final class SystemPrompter: Prompter {
     } catch { return .unavailable }
     guard desktop.deadline.wait(until: { stage != .waiting || isRefused || desktop.isLost }) else { return .dismissed }
     guard stage == .ready else { return isShown ? .dismissed : .unavailable }
-    // On the locked screen the shell answers so by itself, at once.
+    // On the locked screen the shell gives this answer by itself, at once.
     guard received.reply == "yes" else { return .dismissed }
     if question.isConfirmation { return .agreed }
     guard let secret = try? exchange.secret(in: received.exchange) else { return .unavailable }
     return .given(secret)
   }
 
-  /// Its dialog stays, and shows that it waits.
+  /// The prompter's dialog stays, and shows that it waits.
   func check() -> Bool { true }
 
   func end() {
@@ -65,8 +65,8 @@ final class SystemPrompter: Prompter {
     watch = nil
     guard prompter != nil, !desktop.isLost else { return }
     stage = .gone
-    // Also after PromptDone: gcr's prompter closes a dialog by itself at Escape, and does not look then whether another one
-    // waits. This call has it look.
+    // Called even after PromptDone. gcr's prompter closes a dialog by itself at Escape, and does not check then whether another
+    // one waits. This call makes it check.
     try? call("StopPrompting") { _ in
     } reply: { _ in
     }
@@ -86,7 +86,7 @@ final class SystemPrompter: Prompter {
       ) {
         $0.appendObjectPath(Self.callback)
       } reply: { [weak self] result in
-        // Before PromptReady, which the prompter sends after this.
+        // This comes before PromptReady, which the prompter sends afterwards.
         if case .success(let message) = result { self?.prompter = message.sender }
         isBegun = self?.prompter != nil
       }
@@ -161,7 +161,7 @@ final class SystemPrompter: Prompter {
     // Changed properties of the dialog, which we do not use.
     try call.message.skip()
     received = (reply, try call.message.readString())
-    // Only then is it ready for the next: so the answer goes out first.
+    // Only then is the prompter ready for the next call, so the answer goes out first.
     call.reply()
     if stage == .waiting { stage = .ready }
   }

@@ -6,8 +6,8 @@ import LatchkeyPosix
 import LatchkeySodium
 import LatchkeySystemd
 
-/// Asks on the caller's terminal, line by line. While a question stands, the terminal's keys send no signals: they would
-/// go to the caller. Ctrl-C and Ctrl-D dismiss the prompt.
+/// Asks on the caller's terminal, line by line. During a question the terminal's keys send no signals, because these would go
+/// to the caller. Ctrl-C and Ctrl-D dismiss the prompt.
 final class TerminalPrompter: Prompter {
   private let terminal: CallerTerminal
   private let deadline: PromptDeadline
@@ -32,7 +32,7 @@ final class TerminalPrompter: Prompter {
       let echo = try? TerminalEcho(of: terminal.number, isOn: question.isVisible, interrupt: false)
     else { return .unavailable }
     defer {
-      // Where the answer is seen, so is the end of its line, but not that of one that was dismissed.
+      // A visible answer also shows the end of its line, but a dismissed one does not.
       if !question.isVisible || deadline.isOver { terminal.say("\n") }
       echo.restore()
       // No other question follows, but a PAM module may take its time to notice.

@@ -3,18 +3,18 @@ import Glibc
 import LatchkeyControl
 import LatchkeyPosix
 
-/// The program that wants something of a person, as far as the system tells. A hint for the person, no proof: a program
-/// of the same user can run as any other, or have it do what it wants.
+/// The program that caused a question to the person, as far as the system tells. This is a hint for the person, no proof: a
+/// program of the same user can run as any other one, or make another one act for it.
 public struct Caller: Equatable, Sendable {
   /// Its name: the sandboxed application, else the user's unit that it runs in and its executable; empty if unknown.
   public let name: String
-  /// The device of its terminal, as "/dev/pts/3"; empty where it has none, or one that is not this user's.
+  /// The device of its terminal, as "/dev/pts/3"; empty if it has none, or one of another user's.
   public let terminal: String
   /// The window that it named, in any form.
   public var window = ""
   /// The reason that it gave, in its own words.
   public var reason = ""
-  /// The process, if its program is an interpreter: a person knows what that runs, not its own name.
+  /// The process, if its program is an interpreter: a person knows the script, not the interpreter.
   public private(set) var interpreter: PromptRequest.Interpreter?
 
   /// Nobody in particular.
@@ -28,16 +28,16 @@ public struct Caller: Equatable, Sendable {
   /// A sandboxed application, by its id.
   public init(application: String) { self.init(name: application, terminal: "") }
 
-  /// The same, to be asked in a window only.
+  /// The same caller, for a question in a window only.
   var withoutTerminal: Caller {
     var caller = Caller(name: name, terminal: "")
     (caller.window, caller.reason, caller.interpreter) = (window, reason, interpreter)
     return caller
   }
 
-  /// Reads it from `/proc`. The process may be gone, and its id another's: then the hint is wrong.
+  /// Reads the caller from `/proc`. If the process is gone and another one has its id, the hint is wrong.
   ///
-  /// - Parameter pidfd: the process itself, where the bus has passed it on: then the hint is of that one, or none.
+  /// - Parameter pidfd: the process itself, if the bus has passed it on. Then the hint is about that process, or there is none.
   public init(pid: Int32, pidfd: Int32? = nil) { self.init(pid: pid, pidfd: pidfd, proc: ProcessFolder.proc) }
 
   init(pid: Int32, pidfd: Int32? = nil, proc: String) {
@@ -51,7 +51,7 @@ public struct Caller: Equatable, Sendable {
       name: Caller.name(of: process, called: state.command),
       terminal: ControllingTerminal.path(ofDevice: UInt32(bitPattern: state.terminal)) ?? "")
     let program = Caller.program(process.link("exe")) ?? ""
-    // A sandboxed application has a name of its own, whatever runs it.
+    // A sandboxed application has a name of its own, whichever program it runs.
     if name == program || name.hasPrefix("\(program) ("), let pid = UInt32(exactly: pid) {
       interpreter = PromptRequest.Interpreter(program: program, pid: pid, started: state.started)
     }
@@ -76,7 +76,7 @@ public struct Caller: Equatable, Sendable {
   /// The name of an executable, by the link to it.
   private static func program(_ link: [UInt8]?) -> String? {
     guard var path = link, path.first == UInt8(ascii: "/") else { return nil }
-    // So says the kernel of a file that is gone, as after an update.
+    // The kernel appends this if the file is gone, as after an update.
     let gone = Array(" (deleted)".utf8)
     if path.suffix(gone.count).elementsEqual(gone) { path.removeLast(gone.count) }
     guard let name = path.split(separator: UInt8(ascii: "/")).last else { return nil }

@@ -2,23 +2,24 @@ import LatchkeyControl
 import LatchkeyKeybag
 import LatchkeySystemd
 
-/// A question, and how far it is.
+/// A question, and its state.
 final class PendingPrompt {
   enum Phase {
     case waiting
-    /// It is asked whether it is to be shown, or its answer to count.
+    /// The delegate was asked whether to show it, or whether its answer counts.
     case checked
-    /// Its program was started, and has this long to come.
+    /// Its program was started, and has this long to connect.
     case launched(EventSource?)
     case shown(any PromptConnection)
   }
 
-  /// Another one each time that it is shown, so that a withdrawn prompt's program cannot speak for it. 0 until then.
+  /// The prompt's number. It changes each time that the prompt is shown, so that the program of a withdrawn prompt cannot speak
+  /// for it. 0 until then.
   var number: UInt64 = 0
   let question: Question
   var tickets: [PromptTicket] = []
   var phase = Phase.waiting
-  /// Whether who asked shows it as well, as the command line does: then it stands beside the queue.
+  /// Whether its client shows the prompt itself, as the command line does. Such a prompt stands outside the queue.
   var isOwn = false
   var derivation: PassphraseDerivation?
   var answer: AnyObject?
@@ -28,18 +29,18 @@ final class PendingPrompt {
 
   /// The caller that the program on the screen names; nil while the prompt is not shown.
   private var named: Caller?
-  /// Where it asks; nil until its program says so.
+  /// The place where it asks; nil until its program says so.
   var place: PromptPlace?
 
-  /// The caller that the prompt names: the first of those that still wait, when it is shown.
+  /// The caller that the prompt names when it is shown: the first one that still waits.
   var caller: Caller { named ?? (tickets.first { !$0.hasLeft } ?? tickets.first)?.caller ?? .unknown }
 
   /// Whether it stays on the screen for the person although the client that it names is gone. Its answer unlocks for everybody.
-  /// Not on a terminal: a shell reads there once the client is gone.
+  /// This never holds on a terminal, because a shell reads there once the client is gone.
   var stays: Bool { question.unlocksForEverybody && !isOwn && !isWaiting && place != .terminal }
 
-  /// Whether it stands on the terminal of a client that is gone, or names one for which its answer does not count, so that it
-  /// is to be shown anew for those who wait.
+  /// Whether it stands on the terminal of a client that is gone, or names a client for which its answer does not count. Then it
+  /// is shown anew for the others.
   var isOutdated: Bool {
     guard let named, !stays else { return false }
     return !tickets.contains { !$0.hasLeft && $0.caller == named }
@@ -56,7 +57,7 @@ final class PendingPrompt {
 
   var lifting: Set<Int64> { tickets.reduce(into: []) { $0.formUnion($1.lifting) } }
 
-  /// The passphrase that its client gave: such a one has no other client.
+  /// The passphrase that its client gave. Such a prompt has no other client.
   var passphrase: GivenPassphrase? { tickets.first?.passphrase }
 
   /// The target whose wrong answers count together with its own; nil if nothing can be guessed.
@@ -64,14 +65,14 @@ final class PendingPrompt {
     question.guessed.map { WrongAnswers.Target(guessed: $0, isBrought: passphrase != nil) }
   }
 
-  /// Whether others who ask the same may wait for it as well.
+  /// Whether other clients with the same question may share it.
   var isShared: Bool { !isOwn && passphrase == nil }
 
   var isShown: Bool { if case .shown = phase { true } else { false } }
 
   var isWaiting: Bool { if case .waiting = phase { true } else { false } }
 
-  /// Whether it is this one of its showings of which is asked whether it stands.
+  /// Whether this is the showing about which the delegate was asked.
   func isChecked(_ number: UInt64) -> Bool { if case .checked = phase { self.number == number } else { false } }
 
   func isShown(on connection: any PromptConnection) -> Bool {

@@ -9,7 +9,7 @@ import LatchkeyPosix
 struct ProcessFolder: ~Copyable {
   private let folder: FileDescriptor
 
-  /// Where the kernel shows processes.
+  /// The folder in which the kernel shows processes.
   static let proc = "/proc"
 
   /// - Parameters:
@@ -26,19 +26,20 @@ struct ProcessFolder: ~Copyable {
     return try? file.readAll(limit: limit)
   }
 
-  /// Where a link leads.
+  /// The target of a link.
   borrowing func link(_ name: String) -> [UInt8]? {
     var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
     let count = readlinkat(folder.number, name, &buffer, buffer.count)
     return count > 0 ? Array(buffer.prefix(count)) : nil
   }
 
-  /// A file at the top of the process's own root folder. Links are not followed: they would lead into ours.
+  /// A file at the top of the process's own root folder. Links are not followed, because they would lead into our own root
+  /// folder.
   borrowing func fileInRoot(_ name: String, limit: Int) -> [UInt8]? {
     let path = Int32(bitPattern: UInt32(linux_open_path))
     guard let root = try? FileDescriptor.open("root", at: folder.number, flags: path | O_DIRECTORY) else { return nil }
-    // Only what the kernel has at hand: the process may have mounted a file system of its own there, which need not
-    // answer. A sandbox's files lie in memory.
+    // Only from the kernel's cache: the process may have mounted a file system of its own there, which may never answer. A
+    // sandbox's files lie in memory.
     let number = linux_open_cached(root.number, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
     guard number >= 0 else { return nil }
     let file = FileDescriptor(owning: number)

@@ -6,17 +6,16 @@ import LatchkeySystemd
 public protocol PromptQueueDelegate: AnyObject {
   /// Whether a locker is on the screen, so that nobody can be asked.
   var isLockerUp: Bool { get }
-  /// Whether there is nothing to ask any more, `lifting` being the collections that the login password should open as
-  /// well.
+  /// Whether nothing is left to ask. `lifting` are the collections that the login password should open as well.
   func isAnswered(_ question: Question, lifting: Set<Int64>) -> Bool
-  /// Opens what needs nobody's answer.
+  /// Opens everything that needs no answer.
   func openWithoutAsking(_ question: Question, lifting: Set<Int64>)
   /// Describes the subject of a question.
   func subject(of question: Question) -> PromptSubject
-  /// Whether a question is still to be asked, or a person's answer counts. The result comes later if it depends on something
-  /// outside the vault. Asked before each prompt is shown, and when PAM accepted what was given.
+  /// Whether a question must still be asked, or a person's answer counts. The result comes later if it depends on something
+  /// outside the vault. Called before each prompt is shown, and when PAM accepted the answer.
   ///
-  /// - Parameter then: gets how the question ends where it is not to be; nil where it is.
+  /// - Parameter then: gets the end of a question that must not be asked; nil if it must be.
   func check(_ question: Question, then: @escaping (PromptEnd?) -> Void)
   /// A person answered, and PAM accepted it.
   ///
@@ -28,22 +27,22 @@ public protocol PromptQueueDelegate: AnyObject {
   func accepted(_ question: Question, for caller: Caller, showing subject: PromptSubject, answer: AnyObject?) -> Bool
   /// A question begins to wait for the person.
   func asked(_ question: Question)
-  /// It does not wait any more. Told once for each ``asked(_:)``, but when the daemon ends.
+  /// A question does not wait any more. Called once for each ``asked(_:)``, except at the daemon's end.
   func ended(_ question: Question, for caller: Caller, _ end: PromptEnd)
   /// A program made use of a person's answer.
   func used(_ question: Question, by caller: Caller)
   /// Starts the program that shows the prompt of this number.
   ///
-  /// - Parameter failed: to be called, at once or later, when it could not be started.
+  /// - Parameter failed: call it, at once or later, if the program could not be started.
   func launchPrompt(_ number: UInt64, failed: @escaping () -> Void)
 }
 
 /// The connection on which a prompt's program speaks.
 public protocol PromptConnection: AnyObject {
-  /// Ends it: the prompt is withdrawn.
+  /// Ends the connection, which withdraws the prompt.
   ///
-  /// - Parameter gone: called once, at once or soon: when its program has left the screen, and the terminal is as it was, or
-  ///   when that took too long.
+  /// - Parameter gone: called once, at once or soon: when its program has left the screen and restored the terminal, or when
+  ///   that took too long.
   func withdraw(gone: @escaping () -> Void)
 }
 
@@ -58,9 +57,9 @@ public final class PromptQueue {
   private var numbers = FreshNumbers()
   private let now: () -> ContinuousClock.Instant
   private var wrongAnswers = WrongAnswers()
-  /// Nothing is shown while this is there.
+  /// While this exists, nothing is shown.
   private var quiet: EventSource?
-  /// Whether the daemon ends.
+  /// Whether the daemon is about to end.
   private var isEnding = false
 
   /// How many questions may wait.
@@ -69,16 +68,21 @@ public final class PromptQueue {
   private static let limit = Duration.seconds(300)
   /// The same while a locker is up: unlocking the screen answers the question.
   private static let limitBehindLocker = Duration.seconds(120)
-  /// How long nothing is shown after a prompt was taken off the screen, as clients can bring about: a person who types must
-  /// see that what comes next is another question.
+  /// How long nothing is shown after a prompt was taken off the screen, which clients can cause. A person who types must see
+  /// that the next prompt is another question.
   private static let quietTime = Duration.seconds(2)
-  /// How long the prompt's program may take until it says that it is there.
+  /// How long the prompt's program may take to connect.
   private static let launchLimit = Duration.seconds(10)
+  /// How long a prompt stays for the person whose client is gone, if its program does not say where it asks: the program hangs
+  /// before anybody sees a question, and others wait for the screen.
+  private let placeLimit: Duration
 
   /// An empty queue. `delegate` must live as long.
   public init(
-    loop: EventLoop, delegate: any PromptQueueDelegate, now: @escaping () -> ContinuousClock.Instant = { .now }
+    loop: EventLoop, delegate: any PromptQueueDelegate, placeLimit: Duration = .seconds(30),
+    now: @escaping () -> ContinuousClock.Instant = { .now }
   ) {
+    self.placeLimit = placeLimit
     self.loop = loop
     self.delegate = delegate
     self.now = now
@@ -91,7 +95,7 @@ public final class PromptQueue {
   /// - Parameters:
   ///   - lifting: collections that the login password should open although they were locked by themselves.
   ///   - passphrase: an item's passphrase that the client gave; it is kept for as long as the question waits.
-  ///   - ended: called once, later, however the question ends; it does not say what is unlocked by then. Not called after
+  ///   - ended: called once, later, however the question ends; the call does not say what is unlocked by then. Not called after
   ///     ``cancel(_:)``.
   ///
   /// A question that is answered already ends at once, without a prompt. So does one that comes while too many wait, or after
@@ -128,9 +132,18 @@ public final class PromptQueue {
     return ticket
   }
 
-  /// How a question ends that nobody is asked; nil for one that waits.
+  /// Takes the place of a client that has left, for so long.
+  private func stay(_ ticket: PromptTicket, for limit: Duration) {
+    ticket.timer = try? loop.addTimer(after: limit) { [weak self, weak ticket] in
+      guard let self, let ticket else { return }
+      withdraw(ticket, .expired)
+      advance()
+    }
+  }
+
+  /// The end of a question that nobody is asked; nil for a question that waits.
   ///
-  /// - Parameter joins: whether a prompt waits that it can share. Then it adds none, however many wait.
+  /// - Parameter joins: whether it can share a waiting prompt. Then it adds none, however many wait.
   private func endWithoutAsking(
     _ question: Question, lifting: Set<Int64>, isBrought: Bool, joins: Bool
   ) -> PromptEnd? {
@@ -139,21 +152,22 @@ public final class PromptQueue {
     return joins || prompts.count < PromptQueue.waitingLimit ? nil : .unavailable
   }
 
-  /// Whether too many wrong answers came for the same, so that nobody is asked now.
+  /// Whether too many wrong answers came for the same target, so that nobody is asked now.
   ///
   /// - Parameter isBrought: whether a program has the answer.
   public func isPaused(_ question: Question, isBrought: Bool = false) -> Bool {
     question.guessed.map { wrongAnswers.isPaused(.init(guessed: $0, isBrought: isBrought), at: now()) } ?? false
   }
 
-  /// Nobody waits for these any more. Nothing is shown before all are taken away.
+  /// Nobody waits for these tickets any more. Nothing is shown before all are removed.
   public func cancel(_ tickets: [PromptTicket]) {
     for ticket in tickets { withdraw(ticket) }
     advance()
   }
 
-  /// The client of these is gone, or waits no longer. A prompt on the screen whose answer unlocks for everybody stays there for the
-  /// person, who may be typing: the rest of the password would go to another window. A later client that asks the same joins it.
+  /// The client of these tickets is gone, or waits no longer. A prompt on the screen whose answer unlocks for everybody stays:
+  /// the person may be typing, and the rest of the password would go to another window. A later client that asks the same joins
+  /// it.
   public func leave(_ tickets: [PromptTicket]) {
     for ticket in tickets { withdraw(ticket, isLeaving: true) }
     advance()
@@ -161,8 +175,8 @@ public final class PromptQueue {
 
   /// The client does not wait any more.
   ///
-  /// - Parameter gone: called once, at once or soon: when its prompt has left the screen. A client that is told before leaves
-  ///   its terminal to a shell, and what the shell shows there goes with the prompt's screen.
+  /// - Parameter gone: called once, at once or soon: when its prompt has left the screen. A client that is told earlier leaves
+  ///   its terminal to a shell, and the end of the prompt's screen would remove the shell's output.
   public func cancel(_ ticket: PromptTicket, gone: @escaping () -> Void = {}) {
     withdraw(ticket, gone: gone)
     advance()
@@ -171,7 +185,7 @@ public final class PromptQueue {
   /// A program made use of a person's answer.
   public func used(_ question: Question, by caller: Caller) { delegate.used(question, by: caller) }
 
-  /// - Parameter isLeaving: whether a prompt that can do so stays for the person.
+  /// - Parameter isLeaving: whether a prompt may stay for the person.
   private func withdraw(
     _ ticket: PromptTicket, _ end: PromptEnd = .withdrawn, isLeaving: Bool = false, gone: @escaping () -> Void = {}
   ) {
@@ -180,11 +194,7 @@ public final class PromptQueue {
     guard let prompt = prompts.first(where: { $0.tickets.contains { $0 === ticket } }) else { return gone() }
     if mayStay && prompt.stays {
       ticket.hasLeft = true
-      ticket.timer = try? loop.addTimer(after: PromptQueue.limit) { [weak self, weak ticket] in
-        guard let self, let ticket else { return }
-        withdraw(ticket, .expired)
-        advance()
-      }
+      stay(ticket, for: prompt.place == nil ? placeLimit : PromptQueue.limit)
       return gone()
     }
     let shown = prompt.caller
@@ -200,23 +210,23 @@ public final class PromptQueue {
 
   // MARK: - the session
 
-  /// To be called when keys came or went, or a locker.
+  /// Call this when keys or a locker came or went.
   public func stateChanged() {
     for prompt in prompts where !prompt.isOwn {
       let shown = prompt.caller
-      // Each by itself: one may have what it waits for while another wants a collection that is locked on top.
+      // Each ticket is checked by itself: one may be satisfied while another also needs a locked collection.
       let tickets = prompt.tickets.map { ($0, delegate.isAnswered(prompt.question, lifting: $0.lifting)) }
       prompt.tickets = tickets.filter { !$0.1 }.map(\.0)
       // A prompt that leaves the screen is not shown again for a client that is gone.
       if delegate.isLockerUp { prompt.tickets.removeAll(where: \.hasLeft) }
-      // Told when it has left the screen: a shell must not find its terminal without echo when the program that it waited
-      // for is through.
+      // The client is told when the prompt has left the screen. Otherwise a shell could get its terminal without echo once that
+      // program has ended.
       let tell = { for (ticket, isAnswered) in tickets where isAnswered { ticket.end(.outdated) } }
-      // Taken away first: a client that hears of its end may ask again at once.
+      // The prompt is removed first, because a client that hears of its end may ask again at once.
       if prompt.tickets.isEmpty {
         remove(prompt, tickets.contains(where: \.1) ? .outdated : .withdrawn, for: shown, gone: tell)
       } else if delegate.isLockerUp || prompt.isOutdated {
-        // Nobody sees it, or somebody who is not to be asked, or it names who is gone. It is shown again afterwards.
+        // Nobody sees the prompt, or the wrong person does, or it names a client that is gone. It is shown again afterwards.
         prompt.hide(gone: tell)
       } else {
         tell()
@@ -227,8 +237,8 @@ public final class PromptQueue {
 
   /// Takes every prompt off the screen, as the daemon ends, and shows none from then on.
   ///
-  /// - Parameter gone: called once all have left, at once or soon. The clients are to hear of it only then: a shell must not
-  ///   find its terminal without echo when the program that it waited for ends.
+  /// - Parameter gone: called once all have left, at once or soon. The clients hear of it only then. Otherwise a shell could
+  ///   get its terminal without echo when its program ends.
   public func end(gone: @escaping () -> Void) {
     isEnding = true
     var left = 1
@@ -250,7 +260,7 @@ public final class PromptQueue {
 
   // MARK: - the program that shows it
 
-  /// The collections that an answer to the prompt of this number opens as well; nil when no program shows it.
+  /// The collections that an answer to the prompt of this number also opens; nil if no program shows it.
   public func lifting(prompt number: UInt64) -> Set<Int64>? {
     guard question(ofPrompt: number) == .login else { return nil }
     return prompts.first { $0.number == number }?.lifting
@@ -267,7 +277,11 @@ public final class PromptQueue {
   public func place(_ place: PromptPlace, on connection: any PromptConnection) {
     guard let prompt = prompts.first(where: { $0.isShown(on: connection) }) else { return }
     prompt.place = place
-    guard !prompt.isOwn, !prompt.stays else { return }
+    guard !prompt.isOwn else { return }
+    guard !prompt.stays else {
+      for ticket in prompt.tickets where ticket.hasLeft { stay(ticket, for: PromptQueue.limit) }
+      return
+    }
     let shown = prompt.caller
     prompt.tickets.removeAll(where: \.hasLeft)
     if prompt.tickets.isEmpty { remove(prompt, .withdrawn, for: shown) } else if prompt.isOutdated { hide(prompt) }
@@ -289,15 +303,15 @@ public final class PromptQueue {
 
   /// The program says that the prompt has ended, or is gone.
   ///
-  /// - Parameter end: the end that it reported; nil for a prompt that is gone. PAM's acceptance counts for conditions only,
-  ///   not for keys.
+  /// - Parameter end: the end that it reported; nil for a prompt that is gone. PAM's acceptance counts for conditions only, not
+  ///   for keys.
   public func ended(on connection: any PromptConnection, _ end: PromptEnd? = nil) {
     guard let prompt = prompts.first(where: { $0.isShown(on: connection) }) else { return }
     // It has left the screen by itself.
     prompt.phase = .checked
     guard end == .granted else { return giveUp(prompt, end ?? .broken) }
     delegate.check(prompt.question) { [weak self, weak prompt, number = prompt.number] end in
-      // A lock, or a new prompt for the same, came before it.
+      // A lock, or a new prompt for the same question, came first.
       guard let self, let prompt, prompt.isChecked(number) else { return }
       if let end { return giveUp(prompt, end) }
       let counts = delegate.accepted(
@@ -324,13 +338,13 @@ public final class PromptQueue {
     return prompt.derivation
   }
 
-  /// Keeps what an answer gave until its prompt has come to its end, which other steps may still stand before. A prompt that
-  /// ends otherwise takes it along.
+  /// Keeps the result of an answer until its prompt has ended, because other steps may follow. If the prompt ends without
+  /// success, the result is dropped.
   public func keep(_ answer: AnyObject, prompt number: UInt64) {
     prompts.first { $0.number == number }?.answer = answer
   }
 
-  /// To be called at a lock. Forgets the answers for the items, and takes the questions about them off the screen, because a
+  /// Call this at a lock. Forgets the answers for the items, and takes the questions about them off the screen, because a
   /// prompt from before a lock must not count after it.
   public func locked(where isLocked: (Int64) -> Bool) {
     let ended = prompts.filter { prompt in
@@ -356,7 +370,8 @@ public final class PromptQueue {
     guard wrongAnswers.add(target, at: now()) else { return }
     Journal.log(.warning, "after too many wrong passphrases, prompts for that one pause for a while")
     let ended = prompts.filter { $0.target == target }
-    // Told when it has left the screen: what it says last would come after a shell's next line.
+    // The client is told when the prompt has left the screen. Otherwise the prompt's last message would come after a shell's
+    // next line.
     for prompt in ended { remove(prompt, .refused, for: prompt.caller) { prompt.endTickets(.refused) } }
     advance()
   }
@@ -371,7 +386,7 @@ public final class PromptQueue {
       switch prompt.question {
       case .login: subject.createsVault ? .newVault : .login
       case .loginAdvice: .loginAdvice
-      // The command that asks for a backup's passphrase shows the prompt itself, so no more need be said.
+      // The command that asks for a backup's passphrase shows the prompt itself, so nobody else is told.
       case .collection, .backup: .collection
       case .newPassphrase, .newBackup: .newPassphrase
       case .item: .item
@@ -385,7 +400,7 @@ public final class PromptQueue {
       hasPassphrase: prompt.passphrase != nil && (subject.access.needsPassphrase || purpose == .newItemPassphrase))
   }
 
-  /// Takes a prompt out of the queue, which nobody waits for any more.
+  /// Removes a prompt that nobody waits for any more from the queue.
   ///
   /// - Parameter caller: the program that was named last, if none is left.
   private func remove(
@@ -397,7 +412,7 @@ public final class PromptQueue {
     delegate.ended(prompt.question, for: caller ?? prompt.caller, end)
   }
 
-  /// Takes a prompt off the screen before it came to its end, and lets the screen be empty for a moment.
+  /// Takes an unfinished prompt off the screen, and keeps the screen empty for a moment.
   private func hide(_ prompt: PendingPrompt, gone: @escaping () -> Void = {}) {
     if prompt.isShown && !prompt.isOwn {
       quiet = try? loop.addTimer(after: PromptQueue.quietTime) { [weak self] in
@@ -408,7 +423,7 @@ public final class PromptQueue {
     prompt.hide(gone: gone)
   }
 
-  /// Shows the next one, if none is shown and somebody is there to see it.
+  /// Shows the next prompt, if none is shown and somebody can see it.
   private func advance() {
     guard !isEnding, quiet == nil, !delegate.isLockerUp, prompts.allSatisfy({ $0.isOwn || $0.isWaiting }), let next
     else { return }
@@ -420,7 +435,7 @@ public final class PromptQueue {
     }
   }
 
-  /// The one that waits longest.
+  /// The prompt that has waited longest.
   private var next: PendingPrompt? { prompts.first { !$0.isOwn } }
 
   private func launch(_ prompt: PendingPrompt) {
@@ -435,7 +450,7 @@ public final class PromptQueue {
     }
   }
 
-  /// Not before the caller of ask() has its ticket.
+  /// Called only after the caller of ask() has its ticket.
   private func giveUpLater(_ prompt: PendingPrompt, _ end: PromptEnd = .unavailable) {
     prompt.phase = .launched(
       try? loop.addTimer(after: .zero) { [weak self, weak prompt] in

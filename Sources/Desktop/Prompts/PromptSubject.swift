@@ -11,7 +11,7 @@ public struct PromptSubject: Equatable, Sendable {
   /// The change that the client wants, in words; empty for none.
   public let change: String
 
-  /// Whether the login password is to create the vault.
+  /// Whether the login password will create the vault.
   public let createsVault: Bool
 
   /// Puts them together.

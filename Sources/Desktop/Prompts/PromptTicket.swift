@@ -11,7 +11,7 @@ public final class PromptTicket {
   /// Whether its client is gone, or waits no longer, while the person may still answer.
   var hasLeft = false
   private var ended: (() -> Void)?
-  /// How it ended; nil as long as it waits, and after it was cancelled.
+  /// How it ended; nil while it waits, and after it was cancelled.
   public private(set) var end: PromptEnd?
 
   init(lifting: Set<Int64>, caller: Caller, passphrase: GivenPassphrase?, ended: @escaping () -> Void) {
@@ -21,7 +21,7 @@ public final class PromptTicket {
     self.ended = ended
   }
 
-  /// It is told nothing any more.
+  /// From now on the client is told nothing.
   func forget() { (timer, ended, passphrase) = (nil, nil, nil) }
 
   func end(_ end: PromptEnd) { takeEnd(end)?() }

@@ -2,7 +2,7 @@
 public enum Question: Hashable, Sendable {
   /// The login password.
   case login
-  /// Nothing: this client wants the first collection's password changed, and the person is told how that is done.
+  /// No question: this client wants to change the first collection's password, and the person reads how to do that.
   case loginAdvice(client: String)
   /// The passphrase of the collection of this number.
   case collection(Int64)
@@ -13,14 +13,14 @@ public enum Question: Hashable, Sendable {
   case item(Int64, client: String)
   /// The item's requirements, before this client may change them. The last number makes each such question unique.
   case itemAccess(Int64, UInt64, client: String)
-  /// A passphrase for an item of this client that is to be stored, or to get another; the number is of nothing else.
+  /// A passphrase for an item of this client that is stored, or gets a new passphrase. The number makes the question unique.
   case newItemPassphrase(UInt64, client: String)
   /// A passphrase for a new backup.
   case newBackup
-  /// The passphrase of a backup that is to be restored.
+  /// The passphrase of a backup that will be restored.
   case backup
 
-  /// Something whose passphrase could be guessed.
+  /// A target whose passphrase could be guessed.
   enum Guessed: Hashable {
     case collection(Int64)
     case item(Int64)

@@ -1,7 +1,7 @@
 /// Reads the program's name from the name of its systemd unit (systemd.io/DESKTOP_ENVIRONMENTS).
 enum UnitName {
-  /// The application or service, as a person may know it, that a process of such control groups belongs to; nil where it is
-  /// in none of the user's service manager, or in one whose name says nothing.
+  /// The application or service of a process in such control groups, by a name that a person may know; nil if it is in no unit
+  /// of the user's service manager, or the unit's name says nothing.
   ///
   /// - Parameter groups: the content of `/proc/PID/cgroup`.
   static func application(inControlGroups groups: String) -> String? {
@@ -14,7 +14,7 @@ enum UnitName {
     guard let manager = parts.lastIndex(where: { $0.hasPrefix("user@") && $0.hasSuffix(".service") }) else {
       return nil
     }
-    // The last one: below it are groups that the program made for itself.
+    // The last unit counts: below it are groups that the program made for itself.
     let unit = parts[(manager + 1)...].last { $0.hasSuffix(".service") || $0.hasSuffix(".scope") }
     return unit.flatMap { application(ofUnit: String($0)) }
   }
@@ -33,7 +33,7 @@ enum UnitName {
     return String(parts[1])
   }
 
-  /// The paths in the unified hierarchy and in systemd's own. There may be both, one of them used for nothing.
+  /// The paths in the unified hierarchy and in systemd's own. Both may exist, with one of them unused.
   private static func paths(_ groups: String) -> [Substring] {
     groups.split(separator: "\n").compactMap { line in
       let fields = line.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
@@ -58,7 +58,7 @@ enum UnitName {
       let parts = name.split(separator: "-").dropFirst()
       return parts.last.map { unescaped($0) }
     }
-    // A scope is what some program called it: a tab of a terminal, a session.
+    // Some program chose the scope's name: for a tab of a terminal, a session.
     guard !isScope, !name.isEmpty, !name.hasPrefix("run-") else { return nil }
     if name.hasPrefix("dbus-:") {
       // dbus-:1.2-ID@RANDOM.service, of a service that the bus started.

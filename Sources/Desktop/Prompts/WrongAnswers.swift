@@ -13,21 +13,21 @@ struct WrongAnswers {
 
   private struct Tries {
     var count = 0
-    /// How many series came to their end.
+    /// How many series were completed.
     var series = 0
     var end: ContinuousClock.Instant?
   }
 
   private var tries: [Target: Tries] = [:]
 
-  /// How many in a row are taken.
+  /// How many wrong answers in a row are allowed.
   static let limit = 5
   /// How long nothing is asked after that.
   static let pause = Duration.seconds(30)
-  /// How often that is doubled at most, for what programs bring: to 4 hours and a quarter.
+  /// How often the pause is doubled at most, for passphrases that programs bring: to 4 hours and a quarter.
   static let doublings = 9
 
-  /// Counts one.
+  /// Counts a wrong answer.
   ///
   /// - Returns: whether that was one too many.
   mutating func add(_ target: Target, at now: ContinuousClock.Instant) -> Bool {
@@ -47,6 +47,6 @@ struct WrongAnswers {
     tries[target]?.end.map { now < $0 } ?? false
   }
 
-  /// It was answered rightly.
+  /// Notes a right answer.
   mutating func forget(_ target: Target) { tries[target] = nil }
 }

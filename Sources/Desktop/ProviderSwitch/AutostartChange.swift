@@ -2,17 +2,17 @@ import LatchkeyDoctor
 
 /// The change of a file by which the desktop starts a provider with each session.
 enum AutostartChange: Equatable {
-  /// It starts the part for secrets and nothing else.
+  /// The file starts the part for secrets and nothing else.
   case hide
-  /// It goes on with this command, which starts the other parts.
+  /// The file keeps this command, which starts the other parts.
   case command(String)
-  /// It may start other programs, which cannot be told.
+  /// The file may start other programs, which are unknown.
   case unclear
 
   /// The parts of gnome-keyring that have nothing to do with secrets.
   static let otherParts = "--components=pkcs11,ssh"
 
-  /// - Parameter hasParts: whether the provider has others than the one for secrets.
+  /// - Parameter hasParts: whether the provider has other parts than the one for secrets.
   init(_ command: String, of provider: Provider, hasParts: Bool) {
     guard hasParts else {
       self = .hide
@@ -24,7 +24,7 @@ enum AutostartChange: Equatable {
     } else if !Self.isPlain(command, of: provider) {
       self = .unclear
     } else {
-      // One that names no part starts all of them.
+      // A command that names no part starts all of them.
       self = parts == nil ? .command("\(command) \(Self.otherParts)") : .hide
     }
   }

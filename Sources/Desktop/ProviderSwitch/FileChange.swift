@@ -1,27 +1,27 @@
 import LatchkeyGettext
 
-/// One file that a switch changes, with what puts it back.
+/// One file that a switch changes, and the way back.
 public struct FileChange: Codable, Equatable, Sendable {
-  /// Which way of a switch made it.
+  /// The direction of the switch that made it.
   public enum Side: String, Codable, Sendable {
-    /// It keeps another provider from offering secrets.
+    /// The change keeps another provider from offering secrets.
     case toLatchkey
-    /// It has Latchkey step aside.
+    /// The change makes Latchkey step aside.
     case back
   }
 
-  /// One line of a file that is otherwise the person's.
+  /// One line of a file whose other lines belong to the person.
   struct Setting: Codable, Equatable, Sendable {
     let section: String
     let key: String
     let value: String
-    /// The value that it had; nil where there was none.
+    /// The value that it had; nil if there was none.
     let former: String?
   }
 
   /// The file's path.
   public let path: String
-  /// Which way made it.
+  /// The direction that made it.
   public let side: Side
   /// Its purpose, in English words.
   public let purpose: String

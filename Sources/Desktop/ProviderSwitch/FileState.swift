@@ -2,9 +2,9 @@ import Glibc
 import LatchkeyPosix
 import LatchkeySodium
 
-/// The state of a path, as far as a switch keeps it and can put it back.
+/// The state of a path that a switch can record and put back.
 public enum FileState: Equatable, Sendable {
-  /// Nothing.
+  /// The path does not exist.
   case absent
   /// A regular file, with the permissions of its mode.
   case file(bytes: [UInt8], mode: UInt32)

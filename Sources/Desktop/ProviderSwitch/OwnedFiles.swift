@@ -1,13 +1,13 @@
 import Glibc
 import LatchkeyPosix
 
-/// The files of one person, or root's that count for all users. Each is changed whole or not at all: a kill or a power cut leaves
-/// the old or the new state.
+/// The files of one person, or root's files that count for all users. Each is changed whole or not at all: a kill or a power
+/// cut leaves the old or the new state.
 struct OwnedFiles {
   /// The prefix of every path: empty, or the folder of a system that a test made.
   let top: String
   let owner: uid_t
-  /// Whether they count for all users: then others read them, and nobody but the owner may have a hand in the way to them.
+  /// Whether they count for all users. Then others read them, and only the owner may be able to change the folders above them.
   var areForAll = false
   /// Called in front of each change of the disk. A test ends there as a kill would.
   var beforeChange: () throws(PosixError) -> Void = {}
@@ -40,9 +40,8 @@ struct OwnedFiles {
     }
   }
 
-  /// The first folder above a path that somebody but the owner could replace, or where a link leads elsewhere; nil if there
-  /// is none. A file that is written there as root could otherwise end up anywhere. A person's own folders are the person's
-  /// business.
+  /// The first folder above a path that somebody other than the owner could replace, or that is a link; nil if there is none. A
+  /// file that is written there as root could otherwise end up anywhere. A person's own folders are the person's business.
   func stranger(onTheWayTo path: String) -> String? {
     guard areForAll else { return nil }
     var folders = [Self.folder(path)]
@@ -60,8 +59,8 @@ struct OwnedFiles {
   /// Takes the lock that keeps two runs apart: that of the folder itself, so that no file of it is left behind. It ends with the
   /// value.
   ///
-  /// - Returns: nil where the file system has no locks of folders, as one of a network.
-  /// - Throws: ``PosixError`` with `EWOULDBLOCK` where another process has it.
+  /// - Returns: nil if the file system has no locks of folders, as on a network.
+  /// - Throws: ``PosixError`` with `EWOULDBLOCK` if another process has the lock.
   func lock(folder: String) throws(PosixError) -> FileDescriptor? {
     let file = try FileDescriptor.open(top + folder, flags: O_RDONLY | O_DIRECTORY)
     guard try file.status().st_uid == owner else { throw PosixError("lock", code: EPERM) }
@@ -70,7 +69,7 @@ struct OwnedFiles {
     return nil
   }
 
-  /// Has a path be in a state. Its folder exists, unless nothing is to be there.
+  /// Brings a path into a state. Its folder must exist, unless the path must not.
   func put(_ state: FileState, at path: String) throws(PosixError) {
     let temporary = Self.temporary(path)
     if case .absent = state {
@@ -98,8 +97,8 @@ struct OwnedFiles {
     try synchronize(Self.folder(path))
   }
 
-  /// Gives a file the group of the one that it replaces. A person can only give groups of their own; any other is kept where the
-  /// mode gives its members nothing of their own.
+  /// Gives a file the group of the one that it replaces. A person can only set groups of their own. Another group is dropped if
+  /// the mode gives its members no rights of their own.
   private func keepGroup(of path: String, in file: borrowing FileDescriptor, mode: UInt32) throws(PosixError) {
     var former = stat()
     guard lstat(top + path, &former) == 0, former.st_mode & S_IFMT == S_IFREG,
@@ -109,7 +108,7 @@ struct OwnedFiles {
     guard errno == EPERM, ofGroup & ~mode == 0 else { throw PosixError("chown") }
   }
 
-  /// Removes what a change of this path that was killed left beside it.
+  /// Removes the file that a killed change of this path left beside it.
   func removeLeftover(of path: String) throws(PosixError) { try remove(Self.temporary(path)) }
 
   private func remove(_ path: String) throws(PosixError) {
@@ -130,7 +129,7 @@ struct OwnedFiles {
     return missing
   }
 
-  /// Makes a folder as programs make theirs below a home, where nobody else looks in; for all users, one that they can read.
+  /// Makes a folder: below a home one that only its owner can read, as programs do; for all users one that everybody can read.
   func makeFolder(_ path: String) throws(PosixError) {
     try beforeChange()
     let mask = umask(areForAll ? 0o022 : 0o077)
@@ -139,7 +138,7 @@ struct OwnedFiles {
     try synchronize(Self.folder(path))
   }
 
-  /// Removes a folder that is empty; any other stays.
+  /// Removes an empty folder; any other stays.
   func removeEmptyFolder(_ path: String) throws(PosixError) {
     try beforeChange()
     guard rmdir(top + path) == 0 || [ENOENT, ENOTEMPTY, EEXIST, EACCES, EBUSY].contains(errno) else {
@@ -147,14 +146,14 @@ struct OwnedFiles {
     }
   }
 
-  /// Why a path cannot be changed; nil where it can.
+  /// Why a path cannot be changed; nil if it can.
   func refusal(of path: String) -> PosixError? {
     var folder = Self.folder(path)
     while folder.count > 1, access(top + folder, F_OK) != 0, errno == ENOENT { folder = Self.folder(folder) }
     var status = stat()
     guard stat(top + folder, &status) == 0 else { return PosixError("stat") }
     guard status.st_mode & S_IFMT == S_IFDIR else { return PosixError("open", code: ENOTDIR) }
-    // Root may write anywhere, and nobody else's folder is the person's.
+    // Root could write anywhere, but a folder of another owner is not the person's.
     guard status.st_uid == owner else { return PosixError("open", code: EPERM) }
     return access(top + folder, W_OK | X_OK) == 0 ? nil : PosixError("write")
   }
@@ -163,7 +162,7 @@ struct OwnedFiles {
     try FileDescriptor.open(top + folder, flags: O_RDONLY | O_DIRECTORY).synchronize()
   }
 
-  /// The folder that a path is in.
+  /// The folder that contains a path.
   static func folder(_ path: String) -> String {
     guard let slash = path.lastIndex(of: "/"), slash > path.startIndex else { return "/" }
     return String(path[..<slash])

@@ -2,16 +2,17 @@ import LatchkeyDoctor
 import LatchkeyGettext
 import LatchkeyText
 
-/// Which backend gives sandboxed applications their secret: what portals.conf of each desktop says, and what there is without.
+/// Which backend gives sandboxed applications their secret, according to the portals.conf of each desktop, or the default
+/// without one.
 struct PortalRouting {
   let root: SystemRoot
   let scope: SwitchScope
 
   private static let interface = "org.freedesktop.impl.portal.Secret"
-  /// Those that lead to Latchkey: its own, and that of the name org.freedesktop.secrets.
+  /// The backends that lead to Latchkey: its own, and the one that uses the name org.freedesktop.secrets.
   private static let ours = ["latchkey", "gnome-keyring"]
 
-  /// Folders of portals.conf, the first one first, and whose they are.
+  /// Folders of portals.conf in their order, and their owners.
   private enum Writer { case person, administrator, desktop }
   private var folders: [(path: String, writer: Writer)] {
     let all: [(String?, Writer)] = [
@@ -30,16 +31,16 @@ struct PortalRouting {
     ).sorted()
   }
 
-  /// For each desktop that leads elsewhere, a file that leads to Latchkey, in front of the desktop's own.
+  /// For each desktop whose file leads elsewhere, a file that leads to Latchkey and comes before the desktop's own.
   func addChanges(to wanted: inout WantedChanges) {
-    // Without our file, a release before portals.conf goes by UseIn, or Latchkey is no backend here.
+    // Without our file, a release from before portals.conf uses UseIn, or Latchkey is not installed as a backend.
     guard root.contains("/usr/share/xdg-desktop-portal/portals/latchkey.portal") else { return }
     for desktop in desktops {
       guard let (path, writer) = file(of: desktop) else { continue }
       let text = settings(path)
       let named = text.value(Self.interface, in: "preferred")
       guard let other = backend(text, of: desktop) else {
-        // As on Plasma. A file that the person or the administrator wrote stays as it is.
+        // This is so on Plasma. A file that the person or the administrator wrote stays as it is.
         if writer == .desktop, !wanted.person.keepsPortal, !leavesItOpen(text) {
           lead(desktop, path, Purpose.unnamedPortal.filled(desktop), &wanted)
         }
@@ -71,7 +72,7 @@ struct PortalRouting {
 
   /// Adds a file that leads to Latchkey, in front of the desktop's own at `path`.
   ///
-  /// - Returns: whether it can.
+  /// - Returns: whether it succeeded.
   @discardableResult
   private func lead(_ desktop: String, _ path: String, _ purpose: String, _ wanted: inout WantedChanges) -> Bool {
     guard var own = textToCopy(path, wanted.files) else {
@@ -83,7 +84,7 @@ struct PortalRouting {
           """))
       return false
     }
-    // The first file that is found counts as a whole, so ours is the desktop's with one line more.
+    // The portal uses only the first file that it finds, so ours is the desktop's file with one more line.
     own.set(Self.interface, in: "preferred", to: "latchkey")
     wanted.add("\(scope.portals)/\(desktop)-portals.conf", purpose, new: own.text)
     return true
@@ -143,7 +144,7 @@ struct PortalRouting {
     value("UseIn", of: backend).contains { $0.lowercased() == desktop.lowercased() }
   }
 
-  /// Whether a file wants no backend for secrets, or takes any.
+  /// Whether a file names no backend for secrets, or accepts any.
   private func leavesItOpen(_ text: SettingsText) -> Bool {
     names(text.value(Self.interface, in: "preferred"))?.contains("none") == true
       || names(text.value("default", in: "preferred"))?.contains("*") == true

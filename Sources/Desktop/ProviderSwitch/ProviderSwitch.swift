@@ -2,8 +2,8 @@ import Glibc
 import LatchkeyDoctor
 import LatchkeyPosix
 
-/// Makes Latchkey the only provider of secrets for one person or for all users, or hands that back to the provider that there
-/// was before. Each file that it changes can be put back as it was.
+/// Makes Latchkey the only provider of secrets for one person or for all users, or hands back to the former provider. Each file
+/// that it changes can be put back as it was.
 public struct ProviderSwitch {
   /// The person who runs it, the scope, and the settings of the person's session.
   public struct Person: Sendable {
@@ -11,12 +11,14 @@ public struct ProviderSwitch {
     public let uid: UInt32
     /// The users whose providers are switched.
     public let scope: SwitchScope
-    /// The folders in which programs are looked for.
+    /// The folders that are searched for programs.
     public var searchPath = ["/usr/local/bin", "/usr/bin", "/bin"]
-    /// XDG_CONFIG_HOME, where it is set.
+    /// XDG_CONFIG_HOME, if it is set.
     public var configHome: String?
     /// Whether the person chose another backend of the Secret portal, and it stays.
     public var keepsPortal = false
+    /// Whether Latchkey's ssh agent is to be the session's.
+    public var takesAgent = false
 
     /// A person of whom nothing else is known.
     public init(uid: UInt32, scope: SwitchScope) { (self.uid, self.scope) = (uid, scope) }
@@ -70,7 +72,7 @@ public struct ProviderSwitch {
     }
   }
 
-  /// Does what a plan says about files.
+  /// Carries out the part of a plan about files.
   ///
   /// - Returns: the changes that were not put back, because somebody changed the file since.
   public func perform(_ plan: SwitchPlan) throws(SwitchError) -> [FileChange] {
@@ -80,13 +82,13 @@ public struct ProviderSwitch {
 
 /// The plan of a switch, before it is carried out.
 public struct SwitchPlan: Sendable {
-  /// Which way it goes.
+  /// The direction.
   public let side: FileChange.Side
   /// The files that it changes.
   public let changes: [FileChange]
-  /// The files that it puts back, which the other way changed.
+  /// The files to put back, which the other direction changed.
   public let puttingBack: [FileChange]
-  /// Those that somebody changed since, so that they are not overwritten.
+  /// The files that somebody changed since. They are not overwritten.
   public let left: [FileChange]
   /// Why it must not be done.
   public let obstacles: [String]

@@ -11,13 +11,18 @@ enum Purpose {
   static let portal = Template(
     "on \(.value), sandboxed applications get their secret from Latchkey, not from \(.value)")
   static let unnamedPortal = Template("on \(.value), sandboxed applications get their secret from Latchkey")
+  static let agentOff = Template("the session no longer starts the ssh agent of \(.text)")
+  static let kwalletNames = Template("the bus starts latchkey-kwallet for KDE's programs")
+  static let kwalletLogin = Template("the login no longer starts KWallet")
+  static let kwalletEnabled = Template("KDE's programs may keep passwords")
   static let latchkeyOff = Template("systemd no longer starts Latchkey")
   static let formerProvider = Template("the bus starts the former provider for the name")
   private static let someService = Template("the service \(.value)")
 
   private static let all = Templates([
-    nameOff, autostartOff, autostartReduced, unitReduced, unitOff, settingOff, portal, unnamedPortal, latchkeyOff,
-    formerProvider,
+    nameOff, autostartOff, autostartReduced, unitReduced, unitOff, settingOff, portal, unnamedPortal, agentOff,
+    latchkeyOff,
+    formerProvider, kwalletNames, kwalletLogin, kwalletEnabled,
     someService,
   ])
 

@@ -10,20 +10,20 @@ public struct SSHAgent {
   public enum Content: Equatable {
     /// No agent listens.
     case absent
-    /// One listens, and its answer did not come, or makes no sense: its keys are unknown.
+    /// An agent listens, but its answer did not come or is invalid, so its keys are unknown.
     case silent
-    /// Its keys, as files of public keys have them.
+    /// Its keys, in the form of public key files.
     case keys(Set<String>)
   }
 
   private let path: String
-  /// The socket of the ssh-agent that does its work.
+  /// The socket of the ssh-agent that works for it.
   private let innerPath: String
 
   /// The agent of a session.
   public init(runtime: String) { (path, innerPath) = ("\(runtime)/keyring/ssh", "\(runtime)/keyring/.ssh") }
 
-  /// Whether nobody listens any more, neither it nor the ssh-agent behind it.
+  /// Whether neither the agent nor the ssh-agent behind it listens any more.
   public var hasEnded: Bool {
     [path, innerPath].allSatisfy { path in
       do throws(PosixError) { _ = try Self.connect(to: path) } catch { return Self.saysThatNobodyListens(error) }
@@ -40,7 +40,7 @@ public struct SSHAgent {
     } catch {}
   }
 
-  /// Takes away the socket of an ssh-agent that has ended, on which the next one could not listen.
+  /// Removes the socket of an ssh-agent that has ended. Otherwise the next one could not listen.
   public func removeLeftover() { unlink(innerPath) }
 
   /// Whether it answers.
@@ -72,13 +72,13 @@ public struct SSHAgent {
     var keys: Set<String> = []
     for _ in 0..<Self.number(Array(try take(4))) {
       keys.insert(Base64.encode(Array(try take(Self.number(Array(try take(4)))))))
-      _ = try take(Self.number(Array(try take(4))))  // its comment
+      _ = try take(Self.number(Array(try take(4))))  // The key's comment.
     }
     return keys
   }
 
-  /// Why ending it would lose something; nil where it would not. A key that no file in `~/.ssh` has was added by hand, and ends
-  /// with the agent.
+  /// Why the end of the agent would lose keys; nil if it would not. A key that is in no file of `~/.ssh` was added by hand, and
+  /// is lost with the agent.
   public func whyItStays(root: SystemRoot, home: String) -> String? {
     switch content {
     case .absent: return nil

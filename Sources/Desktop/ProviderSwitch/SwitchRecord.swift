@@ -2,18 +2,18 @@ import Glibc
 import LatchkeyPosix
 import LatchkeyText
 
-/// The changes of a switch, with the former files. It is written before the first change, and removed with the last that was
-/// put back.
+/// The changes of a switch, with the former files. The record is written before the first change, and removed when the last
+/// change was put back.
 struct SwitchRecord: Codable, Equatable {
   private var version = 1
-  /// In the order in which they are made.
+  /// The changes, in the order in which they are made.
   var changes: [FileChange] = []
   /// Folders that did not exist before, outermost first.
   var folders: [String] = []
 
   var isEmpty: Bool { changes.isEmpty }
 
-  /// It has the former and the new text of each file, in Base64.
+  /// The limit. The record has the former and the new text of each file, in Base64.
   private static let sizeLimit = 64 * OwnedFiles.sizeLimit
 
   /// The record of a person or of the machine; empty if there is none.
@@ -30,12 +30,12 @@ struct SwitchRecord: Codable, Equatable {
     } catch { throw .unreadableRecord(path) }
   }
 
-  /// Puts it on the disk.
+  /// Writes the record to the disk.
   func write(_ files: OwnedFiles, _ scope: SwitchScope) throws(SwitchError) {
     let path = scope.record
     do {
       let bytes = Array(try JSONValue(self).text(isPretty: false).utf8)
-      // One that could not be read again would put nothing back.
+      // A record that could not be read again could put nothing back.
       guard bytes.count <= Self.sizeLimit else { throw PosixError("write", code: EFBIG) }
       for folder in files.missingFolders(above: path) { try files.makeFolder(folder) }
       try files.put(.file(bytes: bytes, mode: 0o600), at: path)
@@ -46,7 +46,7 @@ struct SwitchRecord: Codable, Equatable {
     }
   }
 
-  /// Takes it from the disk, with the folders that were made for it.
+  /// Removes the record from the disk, with the folders that were made for it.
   func remove(_ files: OwnedFiles, _ scope: SwitchScope) throws(SwitchError) {
     let path = scope.record
     do throws(PosixError) {
@@ -63,7 +63,7 @@ public enum SwitchError: Error, Equatable {
   case file(String, PosixError)
   /// The record cannot be read.
   case unreadableRecord(String)
-  /// Another program changed a file after it was looked at.
+  /// Another program changed a file after it was checked.
   case changedMeanwhile(String)
   /// Another run has not ended.
   case busy

@@ -7,7 +7,7 @@ public enum SwitchScope: Equatable, Sendable {
   /// All users of the machine, by files of root's. Nothing in a home folder is touched.
   case allUsers
 
-  /// The home folder; nil where it is for all users.
+  /// The home folder; nil for all users.
   public var home: String? {
     guard case .person(let home) = self else { return nil }
     return home
@@ -19,7 +19,7 @@ public enum SwitchScope: Equatable, Sendable {
   var units: String { place("/.config/systemd/user", or: "/etc/systemd/user") }
   /// Files by which the session bus starts programs. Those of packages are in /usr/share, which is read after this one.
   var busServices: String { place("/.local/share/dbus-1/services", or: "/usr/local/share/dbus-1/services") }
-  /// Which backend each desktop's portals have.
+  /// Files that say which backend each desktop's portals use.
   var portals: String { place("/.config/xdg-desktop-portal", or: "/etc/xdg/xdg-desktop-portal") }
 
   /// The file with the record of the changes. XDG_STATE_HOME does not count, as with the vault's own folder. The record for
@@ -28,7 +28,7 @@ public enum SwitchScope: Equatable, Sendable {
   /// The folder whose lock keeps two runs apart.
   var lockFolder: String { home ?? "/etc" }
 
-  /// The settings file of a provider; nil where it reads none for all users.
+  /// The settings file of a provider; nil if it reads none for all users.
   func file(of setting: Provider.Setting) -> String? { home.map { "\($0)/\(setting.file)" } ?? setting.machineFile }
 
   /// The mode of a new settings file.

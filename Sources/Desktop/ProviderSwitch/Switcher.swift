@@ -8,7 +8,7 @@ struct Switcher {
   let files: OwnedFiles
   let scope: SwitchScope
 
-  /// Puts back what the other side changed, and makes `changes`, those of this side that are still to be made.
+  /// Puts back the changes of the other direction, and makes `changes`, the remaining ones of this direction.
   ///
   /// - Returns: the changes that were not put back, because somebody changed the file since.
   func run(_ side: FileChange.Side, _ changes: [FileChange]) throws(SwitchError) -> [FileChange] {
@@ -40,7 +40,7 @@ struct Switcher {
       try record.remove(files, scope)
       return left
     }
-    // Folders that the other side needed go now; the record's own and those of changes that stay hold what is in them.
+    // Folders that the other direction needed go now. The record's own folder, and those of changes that stay, are not empty.
     do throws(PosixError) {
       for folder in record.folders.sorted(by: { $0.utf8.count > $1.utf8.count }) {
         try files.removeEmptyFolder(folder)
@@ -50,7 +50,7 @@ struct Switcher {
     return left
   }
 
-  /// An entry for a change. One that is there already knows better what was before, unless somebody changed the file since.
+  /// An entry for a change. An existing entry has the older state, and stays, unless somebody changed the file since.
   private func add(_ change: FileChange, to record: inout SwitchRecord) throws(SwitchError) {
     guard let place = record.changes.firstIndex(where: { $0.path == change.path }) else {
       record.changes.append(change)
@@ -59,7 +59,7 @@ struct Switcher {
     let known = record.changes[place]
     guard known.before != change.before || known.after != change.after else { return }
     record.changes[place] = change
-    // Lines that this command has written before, and that are still so: what was there before them goes back.
+    // Lines that this command wrote before and that are unchanged. Their former values are put back.
     var kept = known
     kept.settings.removeAll { old in change.settings.contains { $0.section == old.section && $0.key == old.key } }
     guard !kept.settings.isEmpty, let before = kept.puttingBackSettings(in: change.before) else { return }
@@ -82,13 +82,13 @@ struct Switcher {
     guard isAsPlanned else { throw .changedMeanwhile(change.path) }
   }
 
-  /// Whether what was before is there now.
+  /// Whether the former state is back now.
   private func putBack(_ change: FileChange) throws(SwitchError) -> Bool {
     do throws(PosixError) {
       try files.removeLeftover(of: change.path)
       let now: FileState
       do throws(PosixError) { now = try files.state(change.path) } catch {
-        // Something else is there that this program would not have written.
+        // The path has a state that this program would not have written.
         if [EPERM, ENOTSUP, EFBIG].contains(error.code) { return false }
         throw error
       }
@@ -104,7 +104,7 @@ struct Switcher {
     } catch { throw .file(change.path, error) }
   }
 
-  /// The other side's changes that would be put back; `isLeft` if somebody changed the file since.
+  /// The changes of the other direction that would be put back; `isLeft` if somebody changed the file since.
   func toPutBack(_ side: FileChange.Side) throws(SwitchError) -> [(change: FileChange, isLeft: Bool)] {
     let record = try SwitchRecord.read(files, scope)
     return record.changes.reversed().filter { $0.side != side }.compactMap { change in
@@ -116,8 +116,8 @@ struct Switcher {
 }
 
 extension FileChange {
-  /// The file as it is now, with our lines as they were before; nil where it has no such lines any more. Programs write their
-  /// settings anew, so a file seldom stays as it was left.
+  /// The present file, with our lines in their former state; nil if it has no such lines any more. Programs write their
+  /// settings anew, so a file seldom stays unchanged.
   func puttingBackSettings(in now: FileState) -> FileState? {
     guard !settings.isEmpty, let text = now.text, let mode = now.mode else { return nil }
     var settingsText = SettingsText(text)

@@ -19,7 +19,7 @@ struct WantedChanges {
   private var side = FileChange.Side.toLatchkey
 
   private static let name = "org.freedesktop.secrets"
-  private var scope: SwitchScope { person.scope }
+  var scope: SwitchScope { person.scope }
   private var units: UnitFiles { UnitFiles(root: root, home: scope.home) }
 
   init(root: SystemRoot, person: ProviderSwitch.Person, files: OwnedFiles) {
@@ -35,7 +35,9 @@ struct WantedChanges {
       keepFromStarting(provider)
       turnOff(provider)
     }
+    takeKWalletNames()
     PortalRouting(root: root, scope: scope).addChanges(to: &self)
+    if person.takesAgent { takeOverAgent() }
     if scope == .allUsers, !changes.isEmpty {
       note(
         translated(
@@ -46,7 +48,35 @@ struct WantedChanges {
     }
   }
 
-  /// Looks for obstacles before anything is changed.
+  /// The units of gcr's ssh agent.
+  private static let agentUnits = ["gcr-ssh-agent.socket", "gcr-ssh-agent.service"]
+  /// The file by which desktops start gnome-keyring's ssh agent.
+  private static let agentAutostart = "gnome-keyring-ssh.desktop"
+
+  /// Adds the changes that keep the ssh agents of gnome-keyring and gcr from starting, so that the session's is Latchkey's.
+  private mutating func takeOverAgent() {
+    guard units.path("latchkey-ssh-agent.socket") != nil else {
+      obstacles.append(
+        translated(
+          "Latchkey's ssh agent is not installed. Install the package latchkey-ssh-agent, then run this again."))
+      return
+    }
+    for unit in Self.agentUnits where units.path(unit) != nil {
+      let own = "\(scope.units)/\(unit)"
+      if let state = state(own), state != .absent, !isAlias(state) {
+        obstacles.append(translated("you have a unit of your own, \(short(own)). Take it away, then run this again."))
+        continue
+      }
+      addLink(own, to: "/dev/null", Purpose.agentOff.filled("gcr"))
+    }
+    guard root.contains("/etc/xdg/autostart/\(Self.agentAutostart)") else { return }
+    add(
+      "\(scope.autostart)/\(Self.agentAutostart)", Purpose.agentOff.filled("gnome-keyring"),
+      settings: [("Desktop Entry", "Hidden", "true")],
+      new: "[Desktop Entry]\nType=Application\nName=Off, by latchkey switch\nHidden=true\n")
+  }
+
+  /// Finds obstacles before anything is changed.
   private mutating func checkGround() {
     if let home = scope.home, let folder = person.configHome, folder != "\(home)/.config" {
       obstacles.append(
@@ -86,7 +116,7 @@ struct WantedChanges {
   }
 
   private mutating func keepFromStarting(_ provider: Provider) {
-    // One with a setting runs on, and does the rest of what it does.
+    // A provider with a setting keeps running, and does the rest of its work.
     guard provider.settings.isEmpty else { return }
     for entry in provider.autostart(root, home: scope.home) {
       turnOff(autostart: entry, of: provider)
@@ -94,7 +124,7 @@ struct WantedChanges {
     for unit in provider.units where provider.offersSecrets(unit: unit, units) { turnOff(unit: unit, of: provider) }
     for name in provider.otherNames where root.contains("/usr/share/dbus-1/services/\(name).service") {
       let text = "[D-BUS Service]\nName=\(name)\nExec=/bin/false\n"
-      // Where it is off for all users, no user needs a file.
+      // If the provider is off for all users, no user needs a file.
       if root.content("\(SwitchScope.allUsers.busServices)/\(name).service") == .text(text) { continue }
       add(
         "\(scope.busServices)/\(name).service", Purpose.nameOff.filled(provider.name, name),
@@ -111,7 +141,7 @@ struct WantedChanges {
         settings: [("Desktop Entry", "Hidden", "true")],
         new: "[Desktop Entry]\nType=Application\nName=Off, by latchkey switch\nHidden=true\n")
     case .command(let rest):
-      // The person's own file takes the place of that of all users, so it has all of its lines.
+      // The person's own file overrides the file of all users, so it has all lines of that file.
       guard case .text(let former) = root.content(entry.path) else { return }
       var text = SettingsText(former)
       text.set("Exec", in: "Desktop Entry", to: rest)
@@ -155,7 +185,7 @@ struct WantedChanges {
       return
     }
     if provider.id == "gnome-keyring", unit.hasSuffix(".service") {
-      // Masked, it would take its ssh agent along.
+      // A mask would also stop its ssh agent.
       obstacles.append(
         translated(
           """
@@ -207,10 +237,11 @@ struct WantedChanges {
       // Settings that are off by default need no file.
       if wanted.allSatisfy({ !$0.isOnByDefault }), !root.contains(path) { continue }
       let on = wanted.filter { $0.isOn(root, home: scope.home) }
-      guard !on.isEmpty else { continue }
+      var lines = on.map { ($0.section, $0.key, $0.off) }
+      if provider.id == "kwallet", let line = enablingLine(path) { lines.append(line) }
+      guard !lines.isEmpty else { continue }
       add(
-        path, Purpose.settingOff.filled(provider.name),
-        settings: on.map { ($0.section, $0.key, $0.off) })
+        path, on.isEmpty ? Purpose.kwalletEnabled.filled() : Purpose.settingOff.filled(provider.name), settings: lines)
       if wanted.contains(where: { $0.reader != nil }) {
         note(
           translated(
@@ -225,7 +256,7 @@ struct WantedChanges {
 
   // MARK: Back
 
-  /// Adds the changes that have Latchkey step aside, if another provider can take its place.
+  /// Adds the changes that make Latchkey step aside, if another provider can replace it.
   mutating func stepAside(isTakenOver: Bool) {
     side = .back
     if scope != .allUsers, MachineSwitch(root: root).isTakenOver {
@@ -267,7 +298,7 @@ struct WantedChanges {
 
   // MARK: One change
 
-  /// Adds an obstacle of the portal's, unless the person wants its backend to stay.
+  /// Adds an obstacle from the portal, unless the person wants its backend to stay.
   mutating func refusePortal(_ text: String) {
     if person.keepsPortal {
       notes.append(text)
@@ -278,7 +309,7 @@ struct WantedChanges {
 
   mutating func note(_ text: String) { if !notes.contains(text) { notes.append(text) } }
 
-  /// A file with settings of ours, or the text of a new one.
+  /// The text of a file with our settings, or of a new file.
   mutating func add(
     _ path: String, _ purpose: String, settings: [(section: String, key: String, value: String)] = [],
     new: String? = nil
@@ -318,7 +349,8 @@ struct WantedChanges {
     append(change)
   }
 
-  private mutating func addLink(_ path: String, to target: String, _ purpose: String) {
+  /// A link, as that which masks a unit.
+  mutating func addLink(_ path: String, to target: String, _ purpose: String) {
     guard let before = state(path) else { return }
     append(FileChange(path: path, side: side, purpose: purpose, before: before, after: .link(target)))
   }

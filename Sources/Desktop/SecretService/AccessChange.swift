@@ -11,9 +11,9 @@ final class AccessChange {
   let present: AccessControl
   /// Another class; nil for the one it has.
   let accessibility: AccessibilityClass?
-  /// Whether a person chooses a passphrase for it.
+  /// Whether a person chooses a passphrase for the item.
   let needsNewPassphrase: Bool
-  /// The fingers that are enrolled now, where it is to remember them.
+  /// The fingers that are enrolled now, if the item must remember them.
   let fingers: FingerSet?
   /// The first question to the person; nil if the item requires nothing at present.
   let question: Question?
@@ -50,7 +50,7 @@ final class AccessChange {
     return parts.isEmpty ? "to stay as it is" : "to " + parts.joined(separator: ", to ")
   }
 
-  /// The question that comes next; nil where nobody has to be asked any more.
+  /// The question that comes next; nil if nobody has to be asked any more.
   var nextQuestion: Question? {
     if isDone { return nil }
     if let question, granted == nil { return question }

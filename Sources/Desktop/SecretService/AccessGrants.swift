@@ -19,16 +19,16 @@ final class AccessGrants {
 
   private struct Entry {
     let grant: AccessGrant
-    /// The client, as it was named to the person.
+    /// The client's name in the prompt.
     let caller: Caller
     let isReusable: Bool
-    /// Whether the item was read with it, at least once: a grant for reading again allows reads only.
+    /// Whether the item was read with this grant at least once. A grant for reading again allows reads only.
     var wasRead = false
     let end: EventSource?
   }
 
   private let loop: EventLoop
-  /// Told when a client uses a grant.
+  /// Called when a client uses a grant.
   private let queue: PromptQueue
   weak var observer: (any GrantObserver)?
   private var entries: [Key: Entry] = [:] {
@@ -38,12 +38,12 @@ final class AccessGrants {
       }
     }
   }
-  /// Why no finger opens an item, as was found for the last prompt for it.
+  /// Why no finger opens an item, according to the last prompt for it.
   var fingerProblems: [Int64: Reason] = [:]
   /// The seconds for which a client wants to read again without asking.
   private var reuse: [String: UInt16] = [:]
 
-  /// How long a client has to use what it asked for.
+  /// How long a client has to use its grant.
   private static let lifetime = Duration.seconds(60)
   /// The longest time in which a client may read again without asking, in seconds.
   static let longestReuse: UInt32 = 300
@@ -62,7 +62,7 @@ final class AccessGrants {
   /// Lets `client` use the item of the grant: once, or read it for so many seconds.
   func add(_ grant: AccessGrant, for client: String, _ caller: Caller, reuse: UInt16) {
     let key = Key(item: grant.item, client: client)
-    // Without a timer there is no grant: it would have no end.
+    // Without a timer there is no grant, because it would have no end.
     let time = reuse == 0 ? AccessGrants.lifetime : .seconds(Int64(reuse))
     let end = try? loop.addTimer(after: time) { [weak self] in self?.entries[key] = nil }
     guard let end else { return }
@@ -72,8 +72,8 @@ final class AccessGrants {
   /// Whether `client` may read the item now.
   func allow(_ item: Int64, for client: String) -> Bool { entries[Key(item: item, client: client)] != nil }
 
-  /// A grant for a read, which uses up one that is not reusable; nil without one, and in the session's collection, where no
-  /// item requires anything.
+  /// A grant for a read. The read uses up a grant that is not reusable. Nil without a grant, and in the session's collection,
+  /// where no item requires anything.
   func read(_ item: ItemPlace, for client: String) -> AccessGrant? {
     guard case .vault = item.collection else { return nil }
     let item = item.id
@@ -99,7 +99,7 @@ final class AccessGrants {
     return entry.grant
   }
 
-  /// The item was written, or locked explicitly: grants for its former state are worth nothing.
+  /// The item was written, or locked explicitly, so grants for its former state are worthless.
   func forget(item: Int64) { entries = entries.filter { $0.key.item != item } }
 
   /// The client is gone.
@@ -111,6 +111,6 @@ final class AccessGrants {
   /// The vault was locked: no grant outlives that.
   func removeAll() { entries = [:] }
 
-  /// The same for some items.
+  /// The same for some items only.
   func removeAll(where isLocked: (Int64) -> Bool) { entries = entries.filter { !isLocked($0.key.item) } }
 }

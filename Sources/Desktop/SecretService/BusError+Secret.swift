@@ -29,7 +29,7 @@ extension BusError {
   static func limitsExceeded(_ reason: Reason) -> BusError { with(reason) { .limitsExceeded($0) } }
   static func invalidArguments(_ reason: Reason) -> BusError { with(reason) { .invalidArguments($0) } }
 
-  /// Another item has what only one may have.
+  /// Another item has attributes that only one item may have.
   static let duplicateName = "org.latchkey.Error.Duplicate"
 
   /// The error for a client.

@@ -1,6 +1,6 @@
 import LatchkeySystemd
 
-/// The interface `org.latchkey.Service` of the service's object: what a client wants of its own prompts.
+/// The interface `org.latchkey.Service` of the service's object: a client's wishes for its own prompts.
 final class ClientObject {
   private let grants: AccessGrants
   private let clients: Clients

@@ -33,11 +33,11 @@ final class CollectionCalls {
     }
     let alias = try call.message.readString()
     // Before it waits for anything: a prompt would keep them for as long as the person thinks.
-    guard label?.utf8.count ?? 0 <= Vault.labelLimit, alias.utf8.count <= Vault.labelLimit else {
+    guard label?.utf8.count ?? 0 <= VaultCollections.labelLimit, alias.utf8.count <= VaultCollections.labelLimit else {
       throw BusError(.tooLarge)
     }
     if !alias.isEmpty && !gate.isVerified {
-      // An alias that damage hides would be given to another collection.
+      // Otherwise an alias that damage hides would be given to another collection.
       return gate.whenVerified { [weak self] in
         guard let self else { return }
         do throws(BusError) { try create(label, alias, call) } catch { call.fail(error) }
@@ -64,9 +64,9 @@ final class CollectionCalls {
       if let label {
         try BusError.vault { () throws(VaultError) in
           // A client that only looks for its collection names the label that this has.
-          if try vault.info(of: id).label == label { return }
-          try vault.checkMayChange(collection: id)
-          try vault.setLabel(ofCollection: id, label)
+          if try vault.collections.info(of: id).label == label { return }
+          try vault.collections.checkMayChange(id)
+          try vault.collections.setLabel(of: id, label)
         }
       }
       if label != nil { signals.collectionChanged(present, properties: ["Label", "Modified"]) }
@@ -74,7 +74,7 @@ final class CollectionCalls {
     }
     guard alias != PortalCollection.alias else { throw .notSupported(.service(.portalAlias)) }
     let made = try BusError.vault { () throws(VaultError) -> CollectionPlace in
-      .vault(try vault.createCollection(label: label ?? "", alias: alias.isEmpty ? nil : alias))
+      .vault(try vault.collections.create(label: label ?? "", alias: alias.isEmpty ? nil : alias))
     }
     signals.collectionAdded(made)
     answer(call, with: made)
@@ -93,14 +93,14 @@ final class CollectionCalls {
   private func collection(alias: String) throws(BusError) -> CollectionPlace? {
     if alias.isEmpty { return nil }
     if alias == "session" { return try tree.place(.session) }
-    return try BusError.vault { () throws(VaultError) in try vault.alias(alias) }.map { .vault($0) }
+    return try BusError.vault { () throws(VaultError) in try vault.collections.alias(alias) }.map { .vault($0) }
   }
 
   func readAlias(_ call: MethodCall) throws(BusError) {
     let name = try call.message.readString()
     let path = try path(alias: name)
     if path == ObjectPath.none && !gate.isVerified {
-      // As with a search that finds nothing: clients then make a collection.
+      // Waits like a search that finds nothing, because clients then make a collection.
       return gate.whenVerified { [weak self] in
         guard let self else { return }
         do throws(BusError) {
@@ -112,15 +112,15 @@ final class CollectionCalls {
     call.reply { $0.appendObjectPath(path) }
   }
 
-  /// Where an alias leads.
+  /// The target of an alias.
   private func path(alias: String) throws(BusError) -> String {
-    if alias != "session" && vault.collections.isEmpty {
+    if alias != "session" && vault.collections.ids.isEmpty {
       locks.lookAgain()
       if vault.hasNoDatabaseYet {
         return Vault.firstAliases.contains(alias) ? tree.path(of: CollectionTree.firstPlace) : ObjectPath.none
       }
       // One that cannot be read cannot be asked.
-      if vault.collections.isEmpty { return ObjectPath.none }
+      if vault.collections.ids.isEmpty { return ObjectPath.none }
     }
     return try collection(alias: alias).map { tree.path(of: $0) } ?? ObjectPath.none
   }
@@ -141,8 +141,10 @@ final class CollectionCalls {
     }
     try BusError.vault { () throws(VaultError) in
       // Clients would write elsewhere what belongs into a collection that is locked.
-      if let present = try vault.alias(name), present != target { try vault.checkMayChange(collection: present) }
-      try vault.setAlias(name, to: target)
+      if let present = try vault.collections.alias(name), present != target {
+        try vault.collections.checkMayChange(present)
+      }
+      try vault.collections.setAlias(name, to: target)
     }
     call.reply()
   }

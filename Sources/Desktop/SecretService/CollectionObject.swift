@@ -66,7 +66,7 @@ final class CollectionObject {
 
   private func info(_ path: String) throws(BusError) -> CollectionInfo {
     let (vault, id) = tree.holder(try tree.collection(at: path))
-    return try BusError.vault { () throws(VaultError) in try vault.info(of: id) }
+    return try BusError.vault { () throws(VaultError) in try vault.collections.info(of: id) }
   }
 
   private func items(_ path: String, _ out: inout MessageWriter) throws(BusError) {
@@ -87,8 +87,8 @@ final class CollectionObject {
     let (vault, id) = tree.holder(place)
     let label = try value.readString()
     try BusError.vault { () throws(VaultError) in
-      try vault.checkMayChange(collection: id)
-      try vault.setLabel(ofCollection: id, label)
+      try vault.collections.checkMayChange(id)
+      try vault.collections.setLabel(of: id, label)
     }
     signals.collectionChanged(place, properties: ["Label", "Modified"])
   }
@@ -109,8 +109,8 @@ final class CollectionObject {
     let place = try tree.collection(at: call.path)
     guard case .vault(let id) = place else { throw .notSupported(.service(.sessionCollectionStays)) }
     try BusError.vault { () throws(VaultError) in
-      try tree.vault.checkMayDelete(collection: id)
-      try tree.vault.deleteCollection(id)
+      try tree.vault.collections.checkMayDelete(id)
+      try tree.vault.collections.delete(id)
     }
     signals.collectionDeleted(place)
     call.reply { $0.appendObjectPath(ObjectPath.none) }

@@ -2,12 +2,12 @@ import LatchkeyKeybag
 import LatchkeySystemd
 import LatchkeyVault
 
-/// Which collections and items there are for clients: what a path names, and which vault holds it. Beside the vault on the
-/// disk there is one in memory, whose single collection ends with the session.
+/// The collections and items that clients see: the object of a path, and the vault that holds it. Beside the vault on the disk
+/// there is one in memory, whose single collection ends with the session.
 final class CollectionTree {
   /// The vault on the disk.
   let vault: Vault
-  /// The collection that lives in memory: a vault of its own, whose keys nobody keeps.
+  /// The collection in memory: a vault of its own, whose keys nobody keeps.
   private(set) var sessionVault: Vault
 
   init(_ vault: Vault) throws(VaultError) {
@@ -16,7 +16,7 @@ final class CollectionTree {
     sessionVault = try Vault(inMemoryWithLabel: "Session", itemsAfter: Int64.random(in: 1 << 51..<1 << 52))
   }
 
-  /// Where the collection is that every vault begins with, and that clients see before there is one.
+  /// The path of the collection that every vault begins with, and that clients see before there is a vault.
   static let firstPlace = CollectionPlace.vault(Vault.firstCollection)
 
   /// Whether a name is one of that collection's.
@@ -28,20 +28,20 @@ final class CollectionTree {
     }
   }
 
-  /// Whether the collection is there. While there is no vault, or it cannot be read, the two names that every client
-  /// knows answer as well: with the reason, instead of an error that makes clients create a collection.
+  /// Whether the collection exists. While there is no vault, or it cannot be read, the two names that every client knows also
+  /// count as existing. Calls to them fail with the reason, instead of an error that makes clients create a collection.
   func exists(_ name: ObjectPath.CollectionName) -> Bool {
     switch name {
     case .session, .alias("session"): return true
     case .vault(let id):
-      return vault.collections.contains(id) || (id == Vault.firstCollection && vault.collections.isEmpty)
+      return vault.collections.ids.contains(id) || (id == Vault.firstCollection && vault.collections.ids.isEmpty)
     case .named(let name):
-      if vault.collections.isEmpty { return false }
-      do throws(VaultError) { return try vault.collection(named: name) != nil } catch { return true }
+      if vault.collections.ids.isEmpty { return false }
+      do throws(VaultError) { return try vault.collections.named(name) != nil } catch { return true }
     case .alias(let alias):
-      if vault.collections.isEmpty { return Vault.firstAliases.contains(alias) }
+      if vault.collections.ids.isEmpty { return Vault.firstAliases.contains(alias) }
       // Where that cannot be told, the call tells why.
-      do throws(VaultError) { return try vault.alias(alias) != nil } catch { return true }
+      do throws(VaultError) { return try vault.collections.alias(alias) != nil } catch { return true }
     }
   }
 
@@ -51,13 +51,13 @@ final class CollectionTree {
     case .session, .alias("session"): return sessionPlace
     case .vault(let id): return .vault(id)
     case .named(let name):
-      guard let id = try BusError.vault({ () throws(VaultError) in try vault.collection(named: name) }) else {
+      guard let id = try BusError.vault({ () throws(VaultError) in try vault.collections.named(name) }) else {
         throw .noSuchObject(name)
       }
       return .vault(id)
     case .alias where vault.hasNoDatabaseYet && isFirst(name): return Self.firstPlace
     case .alias(let alias):
-      guard let id = try BusError.vault({ () throws(VaultError) in try vault.alias(alias) }) else {
+      guard let id = try BusError.vault({ () throws(VaultError) in try vault.collections.alias(alias) }) else {
         throw .noSuchObject(alias)
       }
       return .vault(id)
@@ -70,7 +70,7 @@ final class CollectionTree {
     return vault.path(ofCollection: id)
   }
 
-  /// The same of an item.
+  /// The one path of an item.
   func path(of item: ItemPlace) -> String { path(of: item.collection) + "/\(item.id)" }
 
   /// The collection at a path.
@@ -79,7 +79,7 @@ final class CollectionTree {
     return try place(name)
   }
 
-  /// The item at a path; that it is in that collection was looked at.
+  /// The item at a path. It is certain to be in that collection.
   func item(at path: String) throws(BusError) -> ItemPlace {
     guard case .item(let name, let id) = ObjectPath(path) else { throw .noSuchObject(path) }
     let place = try place(name)
@@ -98,11 +98,11 @@ final class CollectionTree {
     }
   }
 
-  /// Refuses what no item of that collection can require.
+  /// Refuses requirements that no item of that collection can have.
   func checkMayRequire(_ control: AccessControl, in place: CollectionPlace) throws(BusError) {
     guard control.requiresAnything else { return }
     guard case .vault(let id) = place else { throw .notSupported(.service(.sessionItems)) }
-    // Sandboxed applications read there by the portal, which asks nobody.
+    // Sandboxed applications read that collection by the portal, which asks nobody.
     guard id != PortalCollection.id(in: vault) else {
       throw .notSupported(.service(.portalItems))
     }
@@ -110,13 +110,13 @@ final class CollectionTree {
 
   /// Every collection there is.
   var places: [CollectionPlace] {
-    (vault.hasNoDatabaseYet ? [Self.firstPlace] : vault.collections.map { .vault($0) }) + [sessionPlace]
+    (vault.hasNoDatabaseYet ? [Self.firstPlace] : vault.collections.ids.map { .vault($0) }) + [sessionPlace]
   }
 
   /// The collection in memory.
-  var sessionPlace: CollectionPlace { .session(sessionVault.collections[0]) }
+  var sessionPlace: CollectionPlace { .session(sessionVault.collections.ids[0]) }
 
-  /// The paths of a collection's items; none where the path is no collection's.
+  /// The paths of a collection's items; none if the path is not a collection's.
   func itemPaths(below path: String) -> [String] {
     guard case .collection(let name) = ObjectPath(path), let place = try? place(name) else { return [] }
     let (vault, collection) = holder(place)
@@ -129,11 +129,11 @@ final class CollectionTree {
   func endSession() -> [ItemPlace] {
     let place = sessionPlace
     var ended: [ItemPlace] = []
-    for item in (try? sessionVault.reader.items(in: sessionVault.collections[0])) ?? [] {
+    for item in (try? sessionVault.reader.items(in: sessionVault.collections.ids[0])) ?? [] {
       try? sessionVault.writer.deleteItem(item)
       ended.append(ItemPlace(collection: place, id: item))
     }
-    // The numbers go on: a path that a client still has must not lead to another item.
+    // The numbers continue, because a path that a client still has must not lead to another item.
     if let last = try? sessionVault.reader.lastItem(),
       let fresh = try? Vault(inMemoryWithLabel: "Session", itemsAfter: last)
     {
@@ -143,10 +143,10 @@ final class CollectionTree {
   }
 }
 
-/// An item and where it is.
+/// An item and its place.
 struct ItemPlace: Hashable {
   let collection: CollectionPlace
   let id: Int64
-  /// The path with its collection's number, which tells nothing of a label.
+  /// The path with its collection's number, which reveals no label.
   var numberPath: String { collection.numberPath + "/\(id)" }
 }

@@ -1,8 +1,8 @@
 import LatchkeyKeybag
 import LatchkeyVault
 
-/// The attributes `latchkey:…`, by which any Secret Service client can say what the interface has no words for. They
-/// are taken out of an item's attributes before anything else looks at them.
+/// The attributes `latchkey:…`, by which any Secret Service client can use functions that the interface lacks. They are taken
+/// out of an item's attributes before anything else looks at them.
 struct ControlAttributes: Equatable {
   private static let accessibleName = "latchkey:accessible"
   private static let requireName = "latchkey:require"
@@ -14,7 +14,7 @@ struct ControlAttributes: Equatable {
   /// The item's own attributes.
   private(set) var attributes: [String: String] = [:]
 
-  /// Takes `all` apart.
+  /// Splits `all`.
   ///
   /// - Throws: ``VaultError/unknownControlAttribute``, ``VaultError/unknownClass``, ``VaultError/badAccessControl(_:)``.
   init(_ all: [String: String]) throws(VaultError) {
@@ -36,7 +36,7 @@ struct ControlAttributes: Equatable {
     }
   }
 
-  /// Reads values that stand for such attributes elsewhere; nil for those that are not named.
+  /// Reads such values from another place than attributes; nil for missing ones.
   init(accessible: String?, require: String?) throws(VaultError) {
     var all: [String: String] = [:]
     all[ControlAttributes.accessibleName] = accessible

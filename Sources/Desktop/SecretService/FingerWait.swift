@@ -1,10 +1,10 @@
 import LatchkeySystemd
 import LatchkeyVault
 
-/// An item that a client wants stored or changed, and that waits until it is known which fingers are enrolled. Dropping it
-/// erases its secret.
+/// An item that a client wants to store or change, and that waits until the enrolled fingers are known. Dropping it erases its
+/// secret.
 final class FingerWait {
-  /// The bytes of the item that is to be stored; nil where none is.
+  /// The size of the item to store, in bytes; nil if there is none.
   let size: Int?
   let call: MethodCall
   /// Stores it.

@@ -2,7 +2,7 @@ import LatchkeyKeybag
 import LatchkeySystemd
 import LatchkeyVault
 
-/// The interface `org.latchkey.Item` of items: when they may be read, and what they require then.
+/// The interface `org.latchkey.Item` of items: when they may be read, and their requirements.
 final class ItemAccessObject {
   static let name = "org.latchkey.Item"
 
@@ -39,7 +39,7 @@ final class ItemAccessObject {
     out.appendString(try accessInfo(path).accessibility.name)
   }
 
-  /// Empty also while it cannot be told, as the label is.
+  /// Empty also while it is unknown, as the label is.
   private func require(_ path: String, _ out: inout MessageWriter) throws(BusError) {
     out.appendString(try accessInfo(path).access?.text ?? "")
   }

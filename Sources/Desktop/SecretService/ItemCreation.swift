@@ -2,21 +2,21 @@ import LatchkeyKeybag
 import LatchkeySystemd
 import LatchkeyVault
 
-/// An item that a client wants stored.
+/// An item that a client wants to store.
 struct ItemToCreate {
   let received: ReceivedSecret
   let label: String
   let control: ControlAttributes
   let collection: CollectionPlace
-  /// Whether it takes the place of the item with just its attributes.
+  /// Whether it replaces the item with exactly its attributes.
   let replaces: Bool
-  /// Attributes that no item of the vault may have, all of them together; nil where the call has no such rule.
+  /// Attributes that no item of the vault may have together; nil if the call has no such rule.
   let unique: [String: String]?
   /// When it was stored and changed elsewhere.
   let times: ItemTimes
-  /// The fingers that it is to remember.
+  /// The fingers that it must remember.
   var fingers: FingerSet?
-  /// The bytes that it holds while it waits: those of its secret, and those of its metadata.
+  /// The bytes that it holds while it waits: its secret and its metadata.
   let size: Int
 
   init(
@@ -40,13 +40,13 @@ struct ItemToCreate {
   }
 }
 
-/// Label and attributes, as an item's properties name them, and the times of an import; nil for what is not named.
+/// Label and attributes, as an item's properties name them, and the times of an import; nil for properties that are not named.
 struct ItemProperties {
   let label: String?
   let attributes: [String: String]?
   let times: ItemTimes
 
-  /// - Parameter isOpen: whether other names are passed over.
+  /// - Parameter isOpen: whether other names are ignored.
   init(_ message: Message, isOpen: Bool) throws(BusError) {
     var (label, attributes): (String?, [String: String]?) = (nil, nil)
     var times = ItemTimes()
@@ -102,7 +102,7 @@ final class ItemCreation {
   /// Stores the item of a call and replies, at once or later: after the database was verified, where the item replaces another
   /// or must be the only one, as a damaged index could hide that one.
   func create(_ new: ItemToCreate, _ call: MethodCall) throws(BusError) {
-    // Its client has the collection unlocked first; nobody chooses a passphrase in vain.
+    // The client must have the collection unlocked first, so that nobody chooses a passphrase in vain.
     if new.collection == CollectionTree.firstPlace && tree.vault.hasNoDatabaseYet { throw .isLocked(tree.vault.lack) }
     // Checked before any wait: an item that no vault keeps must not be kept in memory either.
     try BusError.vault { () throws(VaultError) in try new.metadata.checkSize() }
@@ -112,7 +112,7 @@ final class ItemCreation {
     }
   }
 
-  /// Goes on when the enrolled fingers are known, where the item requires one of just these.
+  /// Goes on when the enrolled fingers are known, if the item requires one of exactly these.
   private func createWithFingers(_ new: ItemToCreate, _ call: MethodCall) throws(BusError) {
     try tree.checkMayRequire(new.access, in: new.collection)
     guard new.access.conditions.contains(.biometryCurrentSet) else { return try storeOrPrompt(new, call) }
@@ -131,7 +131,7 @@ final class ItemCreation {
     }
     try waits.checkRoom(for: new.size, of: call.sender)
     var granted: AccessGrant?
-    // Before a person chooses a passphrase in vain.
+    // Checked first, so that no person chooses a passphrase in vain.
     if let unique = new.unique {
       try BusError.vault { () throws(VaultError) in try tree.vault.writer.checkIsNew(unique) }
     }
@@ -153,7 +153,7 @@ final class ItemCreation {
     try answer(call, new, prompt: prompt)
   }
 
-  /// Tells the client where its item is, or the prompt that has to come first.
+  /// Tells the client its item's path, or the prompt that has to come first.
   private func answer(
     _ call: MethodCall, _ new: ItemToCreate, stored item: ItemPlace? = nil, prompt: Prompt? = nil
   ) throws(BusError) {
@@ -171,24 +171,26 @@ final class ItemCreation {
     }
   }
 
-  /// Writes an item whose passphrase, where it needs one, is there, and emits the signals.
+  /// Writes an item, whose passphrase has been chosen if it needs one, and emits the signals.
   func write(
     _ new: ItemToCreate, passphrase: consuming NewItemPassphrase? = nil, granted: AccessGrant? = nil, for client: String
   ) throws(BusError) -> ItemPlace {
     let (vault, id) = tree.holder(new.collection)
-    // The session collection has its keys as long as the session lasts: no class makes a difference there.
+    // The session collection has its keys as long as the session lasts, so classes make no difference there.
     let isKept = if case .vault = new.collection { true } else { false }
     let usual = isKept ? delegate.defaultClass(for: new.control.attributes) : .whenUnlocked
-    let stored: (id: Int64, isNew: Bool, removed: [Int64])
+    var wanted = NewItem(new.metadata, in: id, accessibility: new.control.accessibility)
+    (wanted.defaultClass, wanted.replaces, wanted.unique, wanted.times) = (
+      usual, new.replaces, new.unique ?? [:], new.times
+    )
+    wanted.passphrase = passphrase.take()
+    wanted.granted = { [grants] item in
+      if let granted { return granted.item == item ? granted : nil }
+      return isKept ? grants.take(item, for: client) : nil
+    }
+    let stored: StoredItem
     do throws(VaultError) {
-      stored = try vault.writer.createItem(
-        in: id, new.metadata, secret: new.received.value.bytes, accessibility: new.control.accessibility,
-        defaultClass: usual, replacing: new.replaces, unique: new.unique ?? [:], passphrase: passphrase.take(),
-        times: new.times,
-        granted: { [grants] item in
-          if let granted { return granted.item == item ? granted : nil }
-          return isKept ? grants.take(item, for: client) : nil
-        })
+      stored = try vault.writer.createItem(wanted, secret: new.received.value.bytes)
     } catch { throw BusError(error) }
     let item = ItemPlace(collection: new.collection, id: stored.id)
     for twin in stored.removed { signals.itemDeleted(ItemPlace(collection: new.collection, id: twin)) }

@@ -34,7 +34,7 @@ final class ItemObject {
     ObjectInterface(
       Self.name,
       methods: [
-        // With a capital, as in the specification; the collection's is without.
+        // With a capital letter, as in the specification; the collection's method has none.
         .init("Delete", output: [.init("o", "Prompt")], handler: delete),
         .init(
           "GetSecret", input: [.init("o", "session")], output: [.init("(oayays)", "secret")], flags: .sensitive,
@@ -61,7 +61,7 @@ final class ItemObject {
     let item = try tree.item(at: path)
     let vault = tree.holder(item.collection).vault
     let info = try BusError.vault { () throws(VaultError) in try vault.reader.info(ofItem: item.id) }
-    // Of an item that requires something, each client sees what was given for it: libsecret reads what is not locked only.
+    // If an item requires something, each client sees its own grants: libsecret reads only items that are not locked.
     guard let client = out.recipient else { return out.appendBool(info.readability != .open) }
     let isLocked = !locks.mayRead(item.id, info.readability, for: client)
     announcer.note(info, of: item, isLocked: isLocked, by: client)
@@ -123,7 +123,7 @@ final class ItemObject {
     }
     signals.itemDeleted(item)
     call.reply { $0.appendObjectPath(ObjectPath.none) }
-    // A person who is asked for it would answer in vain.
+    // A person who is asked for this item would answer in vain.
     queue.stateChanged()
   }
 

@@ -22,8 +22,8 @@ final class ItemSearch {
     self.gate = gate
   }
 
-  /// Answers a search. An empty result waits until the whole database was checked, because clients make a new secret when
-  /// they find none.
+  /// Answers a search. An empty result waits until the whole database was checked, because clients make a new secret if they
+  /// find none.
   func search(
     _ attributes: [String: String], in place: CollectionPlace?, _ call: MethodCall,
     _ answer: @escaping (inout MessageWriter, [Found]) -> Void

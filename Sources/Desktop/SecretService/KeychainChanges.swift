@@ -4,7 +4,7 @@ import LatchkeyVault
 
 /// `Add`, `Update` and `Delete` of `org.latchkey.Keychain`.
 final class KeychainChanges {
-  /// How many attributes what no other item may have is told by.
+  /// The most attributes in a set that no other item may have.
   private static let uniqueLimit = 16
   /// How many items may change, or be deleted, at once.
   private static let updateLimit = 4096
@@ -46,7 +46,7 @@ final class KeychainChanges {
       call)
   }
 
-  /// Refuses what is too much to tell items apart by.
+  /// Refuses a set that is too large to distinguish items by.
   private func checkUnique(_ attributes: [String: String]) throws(BusError) {
     try KeychainObject.checkFindable(attributes)
     guard attributes.count <= Self.uniqueLimit else {
@@ -54,7 +54,7 @@ final class KeychainChanges {
     }
   }
 
-  /// Refuses an item that would not be found by what it alone may have.
+  /// Refuses an item that lacks the attributes which it alone may have.
   private func checkHas(_ attributes: [String: String], _ unique: [String: String]) throws(BusError) {
     guard unique.allSatisfy({ attributes[$0.key] == $0.value }) else {
       throw .invalidArguments("the item lacks an attribute that no other item may have")
@@ -71,7 +71,7 @@ final class KeychainChanges {
       ItemMetadata(label: update.label ?? "", attributes: update.attributes ?? [:], contentType: "").size
     }
 
-    /// The properties that are others afterwards.
+    /// The properties that change.
     var properties: [String] {
       (update.label == nil ? [] : ["Label"]) + (update.attributes == nil ? [] : ["Attributes"]) + ["Modified"]
     }
@@ -91,7 +91,7 @@ final class KeychainChanges {
       throw .invalidArguments("an item is named twice")
     }
     guard changes.contains(where: { !$0.update.unique.isEmpty }) else { return try write(changes, received, call) }
-    // A damaged index could hide the other one.
+    // A damaged index could hide the other item.
     let size = changes.reduce(received?.value.bytes.count ?? 0) { $0 + $1.size }
     try waits.whenVerified(size, call) { [weak self] () throws(BusError) in try self?.write(changes, received, call) }
   }
@@ -113,7 +113,7 @@ final class KeychainChanges {
       guard case .vault = place.collection else {
         throw .notSupported("the session collection is not part of the vault")
       }
-      // An item of another vault may have had the number that this one has.
+      // An item of another vault may have had this number.
       guard place.id == item.identifier.item else { continue }
       named[place.id] = (place, item.identifier.uuid)
     }
@@ -121,7 +121,7 @@ final class KeychainChanges {
     let deleted = try BusError.vault { () throws(VaultError) in try tree.vault.writer.deleteItems(wanted) }
     for item in deleted.compactMap({ named[$0]?.place }) { signals.itemDeleted(item) }
     call.reply { $0.appendUInt32(UInt32(deleted.count)) }
-    // A person who is asked for one of them would answer in vain.
+    // A person who is asked for one of these items would answer in vain.
     queue.stateChanged()
   }
 

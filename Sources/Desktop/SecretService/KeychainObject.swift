@@ -1,8 +1,8 @@
 import LatchkeySystemd
 import LatchkeyVault
 
-/// The interface `org.latchkey.Keychain` of the service's object: calls for which one look at the vault must be enough, a
-/// change must be whole, or an item must be the only one. It acts on the vault alone, not on the session collection.
+/// The interface `org.latchkey.Keychain` of the service's object: calls that need one consistent look at the vault, a whole
+/// change, or a unique item. It acts on the vault alone, not on the session collection.
 final class KeychainObject {
   private let search: KeychainSearch
   private let changes: KeychainChanges
@@ -37,7 +37,7 @@ final class KeychainObject {
       ])
   }
 
-  /// Refuses attributes that no item is to be told apart by.
+  /// Refuses attributes that must not distinguish items.
   static func checkFindable(_ attributes: [String: String]) throws(BusError) {
     guard !attributes.isEmpty else { throw .invalidArguments("a set of attributes must not be empty") }
     guard !attributes.keys.contains(where: { $0.hasPrefix(ItemMetadata.reservedPrefix) }) else {

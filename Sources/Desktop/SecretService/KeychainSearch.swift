@@ -3,7 +3,7 @@ import LatchkeyVault
 
 /// `Find` and `Read` of `org.latchkey.Keychain`.
 final class KeychainSearch {
-  /// Path, identifier, attributes, label, created, modified, class, what it requires, state, and whether it is known.
+  /// Path, identifier, attributes, label, created, modified, class, requirements, state, and whether these are known.
   static let itemType = "oaya{ss}sttssyb"
   /// How many sets of attributes one search may have.
   private static let alternativeLimit = 64
@@ -16,7 +16,7 @@ final class KeychainSearch {
   private enum State: UInt8 {
     case readable = 0
     case locked = 1
-    /// It requires something that nobody gave for this client.
+    /// The item requires something that nobody gave for this client.
     case asks = 2
   }
 
@@ -76,13 +76,13 @@ final class KeychainSearch {
     }
   }
 
-  /// The session for secrets; nil where none are wanted.
+  /// The session for secrets; nil if none are wanted.
   private func readSession(_ call: MethodCall) throws(BusError) -> TransportSession? {
     let path = try call.message.readObjectPath()
     return path == ObjectPath.none ? nil : try sessions.session(path, of: call.sender)
   }
 
-  /// Replies with what `search` finds. An empty answer waits until the whole database was looked at, as of any search.
+  /// Replies with the result of `search`. An empty answer waits until the whole database was verified, as for any search.
   private func answer(
     _ call: MethodCall, limit: Int, _ session: TransportSession?,
     _ search: @escaping () throws(VaultError) -> [FoundItem]
@@ -118,7 +118,7 @@ final class KeychainSearch {
     }
   }
 
-  /// The first of them, with what is known of each. One that is damaged keeps no other from being found.
+  /// The first items, with the known facts about each. A damaged item does not hide the others.
   private func told(_ found: [FoundItem], limit: Int, to client: String) throws(BusError) -> [KeychainItem] {
     var items: [KeychainItem] = []
     var size = 0

@@ -1,16 +1,16 @@
 /// The properties of items that clients have read, so that each client hears of changes.
 ///
 /// Programs with libsecret read an item's properties once and keep them for as long as they run: an item that was locked then
-/// would stay locked for them. Of a client that read very many, those that it read last are remembered.
+/// would stay locked for them. If a client read very many items, only the latest ones are remembered.
 struct KnownItems {
   /// The properties that a client was told last.
   struct Knowledge: Equatable {
     var isLocked: Bool
-    /// Whether label and attributes could be told.
+    /// Whether label and attributes were known.
     var hasMetadata: Bool
   }
 
-  /// The items of one client in two halves, and those of them that may be different by now.
+  /// The items of one client in two halves, and those that may have changed by now.
   private struct Client {
     var newer: [Int64: Knowledge] = [:]
     var older: [Int64: Knowledge] = [:]
@@ -19,10 +19,10 @@ struct KnownItems {
   }
 
   private var clients: [String: Client] = [:]
-  /// The clients of which something may be different, in the order in which they are looked at. Each client with doubts is in
-  /// it; one that is gone may be.
+  /// The clients with items that may have changed, in the order in which they are checked. A client that is gone may still be
+  /// in it.
   private var turns: [String] = []
-  /// Of all clients.
+  /// How many items of all clients are remembered.
   private(set) var count = 0
 
   /// How many items of one client are remembered at least; up to twice as many are.
@@ -40,7 +40,7 @@ struct KnownItems {
     clients[client].flatMap { $0.newer[item] ?? $0.older[item] }
   }
 
-  /// The client was told this of the item.
+  /// Notes the properties that the client was told.
   mutating func note(_ knowledge: Knowledge, of item: Int64, by client: String) {
     var known = clients.removeValue(forKey: client) ?? Client()
     count -= known.count
@@ -65,7 +65,7 @@ struct KnownItems {
     count -= clients.removeValue(forKey: client)?.count ?? 0
   }
 
-  /// The item is gone, for this client at least.
+  /// The item is gone, at least for this client.
   mutating func forget(_ item: Int64, by client: String) {
     guard var known = clients.removeValue(forKey: client) else { return }
     count -= known.count
@@ -76,8 +76,8 @@ struct KnownItems {
 
   // MARK: - what may be different
 
-  /// Everything may be different: keys came or went. Items that wait to be looked at keep their place, so that repeated
-  /// changes keep no client from being told.
+  /// Everything may have changed, because keys came or went. Items that wait for a check keep their place, so that repeated
+  /// changes delay no client for ever.
   mutating func doubtAll() {
     for (client, known) in clients {
       let present = Set(known.doubted)
@@ -89,17 +89,17 @@ struct KnownItems {
     }
   }
 
-  /// The item may be different for this client.
+  /// The item may have changed for this client.
   mutating func doubt(_ item: Int64, by client: String) {
     guard knowledge(of: item, by: client) != nil else { return }
     if !hasDoubts(client) { turns.append(client) }
     clients[client]?.doubted.append(item)
   }
 
-  /// Whether something that the client knows may be different.
+  /// Whether an item that the client knows may have changed.
   func hasDoubts(_ client: String) -> Bool { clients[client]?.doubted.isEmpty == false }
 
-  /// Takes one item that is to be looked at again, of each client in turn; nil without one.
+  /// Takes one item to check again, from each client in turn; nil if there is none.
   mutating func takeDoubt() -> (item: Int64, client: String)? {
     while !turns.isEmpty {
       let client = turns.removeFirst()

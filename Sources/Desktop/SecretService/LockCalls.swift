@@ -26,9 +26,9 @@ final class LockCalls {
   func lockService(_ call: MethodCall) throws(BusError) {
     var failure: VaultError?
     let portal = PortalCollection.id(in: vault)
-    for id in vault.collections where id != portal {
+    for id in vault.collections.ids where id != portal {
       // Also where it fails: keys are erased before anything is written.
-      do throws(VaultError) { try vault.lockCollection(id) } catch { failure = error }
+      do throws(VaultError) { try vault.collections.lock(id) } catch { failure = error }
       effects.locked(collection: id)
     }
     observer.stateChanged()
@@ -41,18 +41,18 @@ final class LockCalls {
     var locked: [String] = []
     var failure: VaultError?
     var obstacle: BusError?
-    // Whether anything was taken away. A client that locks nothing is to start no work for others.
+    // Whether anything was locked. A client that locks nothing must cause no work for others.
     var isChanged = false
     var seen: Set<String> = []
     let portal = PortalCollection.id(in: vault)
-    // Where something fails, the rest is to be locked all the same.
+    // If something fails, the rest is locked all the same.
     for path in requested where seen.insert(path).inserted {
       do throws(BusError) {
         switch try lockable(path, but: portal) {
         case .collection(let id):
-          let state = try? vault.state(of: id)
+          let state = try? vault.collections.state(of: id)
           // Also where it fails: keys are erased before anything is written.
-          do throws(VaultError) { try vault.lockCollection(id) } catch { failure = error }
+          do throws(VaultError) { try vault.collections.lock(id) } catch { failure = error }
           // A collection that was locked before has no grants or prompts to end.
           if state != .lockedExplicitly && state != .needsPassphrase {
             effects.locked(collection: id)
@@ -68,7 +68,7 @@ final class LockCalls {
     // Before the reply, because clients hear of a call's changes first.
     if isChanged { observer.stateChanged() }
     if let failure { throw BusError(failure) }
-    // "Lock everything" names what cannot be locked as well. A client that named nothing else is told why.
+    // "Lock everything" also names collections that cannot be locked. A client that named nothing else is told why.
     if locked.isEmpty, let obstacle { throw obstacle }
     announcer.tell(locked, to: call.sender)
     call.reply { out in
@@ -81,7 +81,7 @@ final class LockCalls {
   private enum Lockable {
     case collection(Int64)
     case item(Int64)
-    /// The first collection of a vault that does not exist yet or cannot be read: all of it is locked.
+    /// The first collection of a vault that does not exist yet or cannot be read. It is locked anyway.
     case nothing
   }
 
@@ -97,12 +97,12 @@ final class LockCalls {
       (place, item) = (found.collection, found.id)
     }
     guard case .vault(let id) = place else { throw .notSupported(.service(.sessionNeverLocked)) }
-    guard vault.collections.contains(id) else {
-      if vault.collections.isEmpty, place == CollectionTree.firstPlace, item == nil { return .nothing }
+    guard vault.collections.ids.contains(id) else {
+      if vault.collections.ids.isEmpty, place == CollectionTree.firstPlace, item == nil { return .nothing }
       throw .noSuchObject(path)
     }
-    // "Lock everything" is meant for the person's secrets. Without its own, a sandboxed application cannot read what it
-    // keeps.
+    // "Lock everything" is meant for the person's secrets. Without its secret, a sandboxed application cannot read its own
+    // files.
     guard id != portal else {
       throw .notSupported(.service(.portalNeverLocked))
     }
@@ -118,7 +118,7 @@ final class LockCalls {
       return false
     }
     let wasLocked = vault.reader.isLockedByItself(item: id)
-    // Also then: keys whose password was given before this do not unlock it.
+    // Also noted then, so that keys of an earlier password do not unlock it.
     try vault.writer.lockItem(id)
     // An item that was locked before has no grants or prompts to end.
     guard !wasLocked else { return false }

@@ -20,7 +20,7 @@ final class LockEffects {
   /// - Parameter collection: the one with a new explicit lock; nil for all.
   func locked(collection: Int64? = nil) {
     waits.drop()
-    // Before anything else: passphrases that clients gave are worth nothing behind the locked screen.
+    // Done first: passphrases that clients gave are worthless behind the locked screen.
     prompts.forgetGiven(of: collection)
     let isLocked = { [vault] (item: Int64) in
       collection == nil || (try? vault.reader.collection(ofItem: item)) == collection
@@ -30,7 +30,7 @@ final class LockEffects {
     queue.locked(where: isLocked)
   }
 
-  /// The same at the lock of one item.
+  /// The same for the lock of one item.
   func locked(item: Int64) {
     grants.forget(item: item)
     prompts.endWaiting(forItem: item)

@@ -1,9 +1,9 @@
 import LatchkeySystemd
 import LatchkeyVault
 
-/// The lock state that clients see, by the keys that the vault has now.
+/// The lock state that clients see. It depends on the keys that the vault has now.
 final class LockStates {
-  /// How a path that a client wants unlocked is.
+  /// The state of a path that a client wants to unlock.
   enum State {
     case unlocked
     case locked
@@ -24,7 +24,7 @@ final class LockStates {
   /// Whether a locker is on the screen.
   var isScreenLocked: Bool { delegate.isLockerUp }
 
-  /// Looks at the vault's files again, where it has no database.
+  /// Looks at the vault's files again, if it has no database.
   func lookAgain() { delegate.lookAgain() }
 
   /// Whether there is no vault, as the files are now. Then nothing is stored, and nothing can be missed.
@@ -37,19 +37,19 @@ final class LockStates {
   /// Whether no password creates the vault, because the disk is full.
   var lacksRoom: Bool { vault.lacksRoom }
 
-  /// Whether clients are to see a collection as locked. Behind a locker nobody could answer a prompt, so a collection
-  /// that is merely locked then counts as open, and each item says for itself whether it can be read.
+  /// Whether clients see a collection as locked. Behind a locker nobody could answer a prompt. So a collection that only the
+  /// screen lock locks counts as unlocked, and each item says for itself whether it can be read.
   func isLocked(_ place: CollectionPlace) throws(BusError) -> Bool {
     if place == CollectionTree.firstPlace && vault.hasNoDatabaseYet { return true }
     let (vault, collection) = tree.holder(place)
-    return switch try BusError.vault({ () throws(VaultError) in try vault.state(of: collection) }) {
+    return switch try BusError.vault({ () throws(VaultError) in try vault.collections.state(of: collection) }) {
     case .sealed, .lockedExplicitly, .needsPassphrase: true
     case .locked: !delegate.isLockerUp
     case .unlocked: false
     }
   }
 
-  /// Whether a client may read an item now; one that requires something only after a person answered for that client.
+  /// Whether a client may read an item now. An item with requirements can be read only after a person answered for that client.
   func mayRead(_ item: Int64, _ readability: Readability, for client: String) -> Bool {
     switch readability {
     case .locked: false
@@ -58,10 +58,9 @@ final class LockStates {
     }
   }
 
-  /// Whether a collection or item is unlocked for its client. The path is echoed as it was asked for, so it may be an
-  /// alias's.
+  /// Whether a collection or item is unlocked for its client. The path is the client's own, so it may be an alias's.
   ///
-  /// - Throws: the reason, where it cannot be told what an alias stands for.
+  /// - Throws: the reason, if the target of an alias is unknown.
   func state(of path: String, for client: String) throws(BusError) -> State {
     do throws(BusError) {
       switch ObjectPath(path) {
@@ -72,7 +71,7 @@ final class LockStates {
         if isUnknown(name) { return vault.isMissing && !tree.isFirst(name) ? .absent : .locked }
         let place = try tree.place(name)
         // A client that unlocks a collection wants the items in it.
-        if case .vault(let id) = place, vault.hasLockedItems(in: id) { return .locked }
+        if case .vault(let id) = place, vault.collections.hasLockedItems(in: id) { return .locked }
         return try isLocked(place) ? .locked : .unlocked
       case .item(let name, _):
         if isUnknown(name) { return vault.isMissing ? .absent : .locked }
@@ -87,14 +86,15 @@ final class LockStates {
     }
   }
 
-  /// Whether a name is made of a label, and labels cannot be opened: only the login tells which collection has it.
+  /// Whether a name is made of a label while labels cannot be opened. Only after the login is it known which collection has the
+  /// name.
   func waitsForLabels(_ name: ObjectPath.CollectionName) -> Bool {
     guard case .named = name else { return false }
-    return vault.hasDatabase && !vault.knowsCollectionNames
+    return vault.hasDatabase && !vault.collections.knowsNames
   }
 
-  /// Whether a collection can be neither found nor missed: there is no vault yet, or one that cannot be read. Then it is
-  /// locked, so that its client is not told that it may read, nor that there is nothing.
+  /// Whether a collection can be neither found nor missed: there is no vault yet, or one that cannot be read. Then the
+  /// collection counts as locked, so that its client learns neither that it may read, nor that there is nothing.
   private func isUnknown(_ name: ObjectPath.CollectionName) -> Bool {
     !vault.hasDatabase && name != .session && name != .alias("session")
   }

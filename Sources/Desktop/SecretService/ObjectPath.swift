@@ -4,9 +4,8 @@ import LatchkeyVault
 ///
 /// An item's number is never used again, so its path means the same item for ever: across lock, restart and password change. A
 /// collection has two paths that lead to it: one with its number for ever, and one with the name from its label
-/// (``CollectionName``) for as long as it exists. Answers and signals have the one with the name, where labels can be opened.
-/// Objects that end with the program (sessions, prompts, items of the session collection) have numbers that start at
-/// random.
+/// (``CollectionName``) for as long as it exists. Answers and signals use the path with the name, if labels can be opened.
+/// Objects that end with the program (sessions, prompts, items of the session collection) have numbers that start at random.
 enum ObjectPath: Equatable {
   static let root = "/org/freedesktop/secrets"
   static let collections = root + "/collection"
@@ -78,19 +77,19 @@ enum ObjectPath: Equatable {
     path[..<(path.lastIndex(of: "/") ?? path.startIndex)]
   }
 
-  /// A number as these paths write it: one spelling for each.
+  /// A number in these paths: each has one spelling.
   private static func number(_ text: Substring) -> Int64? {
     guard let value = Int64(text), value > 0, String(value) == text else { return nil }
     return value
   }
 }
 
-/// Where an object really is, after aliases.
+/// The real place of an object, after aliases.
 enum CollectionPlace: Hashable {
   case vault(Int64)
   case session(Int64)
 
-  /// The path with its number, which tells nothing of its label: this one may stand in a log.
+  /// The path with its number, which reveals no label, so it may stand in a log.
   var numberPath: String {
     switch self {
     case .vault(let id): ObjectPath.collections + "/" + CollectionName.ofNumber(id)
@@ -101,5 +100,5 @@ enum CollectionPlace: Hashable {
 
 extension Vault {
   /// The one path by which signals and answers name a collection.
-  func path(ofCollection id: Int64) -> String { ObjectPath.collections + "/" + pathName(ofCollection: id) }
+  func path(ofCollection id: Int64) -> String { ObjectPath.collections + "/" + collections.pathName(of: id) }
 }

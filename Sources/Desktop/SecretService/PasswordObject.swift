@@ -1,8 +1,8 @@
 import LatchkeySystemd
 import LatchkeyVault
 
-/// The interface of gnome-keyring's by which Seahorse has the password of a collection changed, at the service's path.
-/// Latchkey takes no password over the bus, so of its four methods one works.
+/// gnome-keyring's interface by which Seahorse changes the password of a collection, at the service's path. Latchkey takes no
+/// password over the bus, so of its four methods one works.
 final class PasswordObject {
   private static let name = "org.gnome.keyring.InternalUnsupportedGuiltRiddenInterface"
 
@@ -47,7 +47,7 @@ final class PasswordObject {
     }
     guard id != PortalCollection.id(in: vault) else { throw .notSupported(PortalCollection.takesNoPassphrase) }
     if id != Vault.firstCollection {
-      do throws(VaultError) { try vault.checkPassphraseMayChange(ofCollection: id) } catch {
+      do throws(VaultError) { try vault.collections.checkPassphraseMayChange(of: id) } catch {
         // The prompt unlocks a locked item.
         guard error == .isLocked else { throw BusError(error) }
       }

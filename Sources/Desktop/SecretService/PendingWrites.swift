@@ -1,8 +1,8 @@
 import LatchkeySystemd
 import LatchkeyVault
 
-/// Writes that wait for something else than a person, and how much may wait at all: until the whole database was looked at,
-/// or until it is known which fingers are enrolled.
+/// Writes that wait for something other than a person, and the limits of all waiting writes. They wait until the whole database
+/// was verified, or until the enrolled fingers are known.
 final class PendingWrites {
   private let gate: VerificationGate
   private let prompts: PromptTable
@@ -11,10 +11,10 @@ final class PendingWrites {
   private var fingerWaits: [FingerWait] = []
   private var verificationWaits: [VerificationWait] = []
 
-  /// How many wait for one answer of fprintd's.
+  /// How many writes may wait for one answer of fprintd.
   private static let fingerWaitLimit = 64
-  /// How many writes of one client, and of all, may wait for the database. More than may wait for a person: a program that
-  /// starts with the session may bring many at once, and none of them waits for long.
+  /// How many writes of one client, and of all, may wait for the database. This is more than may wait for a person, because a
+  /// program that starts with the session may bring many at once, and none waits for long.
   private static let verificationWaitLimit = (own: 64, all: 256)
   /// How many items of one client, and of all, may wait for a person, and how many bytes they may have with their secrets
   /// and metadata. Each is held for as long as the person thinks, its secret in locked memory.
@@ -29,7 +29,7 @@ final class PendingWrites {
     self.delegate = delegate
   }
 
-  /// Writes when the whole database was looked at: at once, where it was.
+  /// Writes when the whole database was verified; at once, if it was already.
   func whenVerified(
     _ size: Int, _ call: MethodCall, write: @escaping () throws(BusError) -> Void
   ) throws(BusError) {
@@ -49,9 +49,9 @@ final class PendingWrites {
     }
   }
 
-  /// Goes on with `proceed` when it is known which fingers are enrolled; the client hears where that cannot be told.
+  /// Goes on with `proceed` when the enrolled fingers are known. If they stay unknown, the client gets an error.
   ///
-  /// - Parameter size: the bytes of the item that waits; nil where none does.
+  /// - Parameter size: the size of the waiting item in bytes; nil if none waits.
   func whenFingersAreKnown(
     _ size: Int?, _ call: MethodCall, proceed: @escaping (FingerSet) throws(BusError) -> Void
   ) throws(BusError) {
@@ -66,7 +66,7 @@ final class PendingWrites {
       do throws(BusError) {
         let fingers = try BusError.vault { () throws(VaultError) in
           let fingers = try answer.get()
-          // Before a person chooses a passphrase in vain.
+          // Checked first, so that no person chooses a passphrase in vain.
           guard !fingers.isEmpty else { throw .noFingerEnrolled }
           return fingers
         }
@@ -75,21 +75,20 @@ final class PendingWrites {
     }
   }
 
-  /// Refuses an item that would have to wait where too much waits already.
+  /// Refuses an item that would have to wait if too much waits already.
   func checkRoom(for size: Int, of client: String) throws(BusError) {
     var waiting = prompts.withItem
     let held = fingerWaits.compactMap { wait in
       wait.size.map { (bytes: $0, owner: wait.call.sender) }
     }
-    // Their number has a limit of its own.
+    // The number of these has a limit of its own.
     let written = verificationWaits.reduce(size) { $0 + $1.size }
     let own = waiting.count { $0.owner == client } + held.count { $0.owner == client }
     let bytes = {
       waiting.reduce(held.reduce(written) { $0 + $1.bytes }) { $0 + ($1.item?.new.size ?? 0) }
     }
     while waiting.count + held.count >= Self.waitingLimit.all || bytes() > Self.waitingLimit.bytes {
-      // Names on the bus cost nothing, so the client with the most waiting items makes room, with one that nobody was asked
-      // about yet.
+      // Names on the bus cost nothing. So the client with the most waiting items loses one, which nobody was asked about yet.
       let owners = Dictionary(grouping: waiting, by: \.owner)
       guard let most = owners.values.max(by: { $0.count < $1.count }), most.count > own,
         let oldest = most.filter(\.isNew).min(by: { $0.number < $1.number })

@@ -8,8 +8,8 @@ public enum PortalCollection {
   static let label = "Flatpak apps"
 
   /// Its number; nil before the first secret, and while aliases cannot be read.
-  public static func id(in vault: Vault) -> Int64? { try? vault.alias(alias) }
+  public static func id(in vault: Vault) -> Int64? { try? vault.collections.alias(alias) }
 
-  /// Why it gets no passphrase.
+  /// The reason why it cannot have a passphrase.
   public static let takesNoPassphrase = Reason.service(.portalTakesNoPassphrase)
 }

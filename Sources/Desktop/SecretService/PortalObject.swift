@@ -5,8 +5,8 @@ import LatchkeySodium
 import LatchkeySystemd
 import LatchkeyVault
 
-/// The interface `org.freedesktop.impl.portal.Secret`, by which the portals' frontend gets the one secret of each
-/// sandboxed application. The application makes the key of its files from it, so it is the same for ever.
+/// The interface `org.freedesktop.impl.portal.Secret`, by which the portals' frontend gets the one secret of each sandboxed
+/// application. The application derives the key of its files from the secret, so the secret never changes.
 final class PortalObject {
   private let vault: Vault
   private let signals: Signals
@@ -15,18 +15,18 @@ final class PortalObject {
   private let queue: PromptQueue
   private let loop: EventLoop
   private var requests: [PortalRequest.Key: PortalRequest] = [:]
-  /// The applications for which somebody was asked in vain, and when, since keys last came or went.
+  /// The applications for which a person was asked in vain since keys last came or went, and when.
   private var refusals: [String: ContinuousClock.Instant] = [:]
-  /// Which keys were there when applications were served last.
+  /// The keys that were in memory when applications were last served.
   private var keys = (session: false, unlocked: false)
 
   private static let applicationAttribute = "app_id"
   private static let schemaAttribute = "xdg:schema"
   private static let schema = "org.freedesktop.portal.Secret"
   private static let secretSize = 64
-  /// How long an application waits for the vault to be opened, and we for the application to read.
+  /// How long an application waits for the vault to be unlocked, and how long we wait for the application to read.
   private static let timeout = Duration.seconds(60)
-  /// How long an application has nobody asked again for whom somebody was asked in vain.
+  /// How long nobody is asked again for an application after a person was asked in vain.
   private static let silence = Duration.seconds(60)
   /// Each request holds open descriptors, so a sandboxed application must not be able to cause any number of them.
   private static let requestLimit = (each: 8, all: 128)
@@ -58,7 +58,7 @@ final class PortalObject {
       ])
   }
 
-  /// That of each request.
+  /// The interface of each request.
   var requestInterface: ObjectInterface {
     ObjectInterface("org.freedesktop.impl.portal.Request", methods: [.init("Close", handler: close)])
   }
@@ -71,7 +71,7 @@ final class PortalObject {
   private func retrieveSecret(_ call: MethodCall) throws(BusError) {
     let key = PortalRequest.Key(owner: call.sender, handle: try call.message.readObjectPath())
     let application = try call.message.readString()
-    // First of all: a descriptor that is not taken must not be closed before this looked at it.
+    // This comes first: a descriptor that is not accepted must not be closed before this looked at it.
     let outlet: Outlet
     let passed = try call.message.readUnixFD()
     do throws(PosixError) { outlet = try Outlet(FileDescriptor(owning: passed)) } catch {
@@ -106,13 +106,13 @@ final class PortalObject {
     request.ticket = nil
   }
 
-  /// Nobody need be asked for it any more.
+  /// Nobody needs to be asked for the request any more.
   private func drop(_ request: PortalRequest) {
     if let ticket = request.ticket { queue.cancel(ticket) }
     request.ticket = nil
   }
 
-  /// Takes out the requests of a client that is gone, or of all.
+  /// Removes the requests of a client that is gone, or of all.
   ///
   /// - Returns: their places in the queue, which they leave.
   func removeAll(of client: String? = nil) -> [PromptTicket] {
@@ -133,7 +133,7 @@ final class PortalObject {
   }
 
   private func serve(_ request: PortalRequest) {
-    // An index that is damaged could hide the secret that there is.
+    // A damaged index could hide an existing secret.
     gate.whenVerified { [weak self, weak request] in
       guard let self, let request, request.isWaiting else { return }
       do throws(VaultError) {
@@ -150,12 +150,12 @@ final class PortalObject {
     }
   }
 
-  /// The one place where an application begins, or goes on, to wait for keys. ``stateChanged()`` serves it when they
-  /// come; its time limit ends it when they do not, and so does a person who does not want to give the password.
+  /// The one place where an application begins, or continues, to wait for keys. If they come, ``stateChanged()`` serves it.
+  /// Otherwise its time limit ends the wait, or a person who declines to give the password.
   private func wait(_ request: PortalRequest, canBeAsked: Bool) {
     limit(request)
     guard canBeAsked, !request.wasAsked, requests[request.key] === request else { return }
-    // Or an application could have one window after the other shown, until the person gives in.
+    // Otherwise an application could show one window after the other, until the person gives in.
     if let refusal = refusals[request.application], .now - refusal < Self.silence {
       return end(request.key, .cancelled)
     }
@@ -165,7 +165,7 @@ final class PortalObject {
     ) { [weak self, weak request] in
       guard let self, let request else { return }
       request.ticket = nil
-      // Keys may have come without anybody noticing yet.
+      // Keys may have come already, unnoticed so far.
       if vault.hasKey(.afterFirstUnlock) { return serve(request) }
       noteRefusal(request.application)
       end(request.key, .cancelled)
@@ -178,7 +178,7 @@ final class PortalObject {
     refusals[application] = now
   }
 
-  /// Gives the request its time limit, where it has none yet.
+  /// Gives the request its time limit, if it has none yet.
   private func limit(_ request: PortalRequest) {
     let key = request.key
     do throws(SystemdError) {
@@ -198,13 +198,13 @@ final class PortalObject {
 
   // MARK: - secrets
 
-  /// The application's secret, which is made at the first request. One that cannot be read now is never replaced.
+  /// The application's secret, which is made at the first request. A secret that cannot be read now is never replaced.
   ///
-  /// Only an item with the portal's schema counts: any program may store an attribute of this name for itself. The portal stores
-  /// its items with the schema. An import brings those of other providers into any collection, and marks them by the schema. The
-  /// portal's own goes first, else the oldest. One that is stored later never changes what the application gets.
+  /// Only an item with the portal's schema counts: any program may store an attribute of this name for itself. The portal
+  /// stores its items with the schema. An import brings the secrets of other providers into any collection, and gives them the
+  /// schema. The portal's own item comes first, else the oldest. A later item never changes the application's secret.
   private func secret(of application: String) throws(VaultError) -> OpenedSecret {
-    let collection = try vault.alias(PortalCollection.alias)
+    let collection = try vault.collections.alias(PortalCollection.alias)
     let found = try vault.reader.search(
       .attributes([Self.applicationAttribute: application, Self.schemaAttribute: Self.schema])
     ).sorted { $0.id < $1.id }
@@ -216,20 +216,19 @@ final class PortalObject {
     do throws(SodiumError) { secret = try SecureBytes.random(count: Self.secretSize) } catch {
       throw .outOfMemory
     }
+    let metadata = ItemMetadata(
+      label: application.isEmpty ? "Programs outside a sandbox" : application,
+      attributes: [Self.applicationAttribute: application, Self.schemaAttribute: Self.schema],
+      contentType: "application/octet-stream")
     let made = try vault.writer.createItem(
-      in: home,
-      ItemMetadata(
-        label: application.isEmpty ? "Programs outside a sandbox" : application,
-        attributes: [Self.applicationAttribute: application, Self.schemaAttribute: Self.schema],
-        contentType: "application/octet-stream"),
-      secret: secret, accessibility: .afterFirstUnlock, replacing: false)
+      NewItem(metadata, in: home, accessibility: .afterFirstUnlock), secret: secret)
     signals.itemCreated(ItemPlace(collection: .vault(home), id: made.id))
     // The application must get the same secret for ever, so it gets the stored one.
     return try vault.reader.secret(ofItem: made.id)
   }
 
   private func makeCollection() throws(VaultError) -> Int64 {
-    let made = try vault.createCollection(label: PortalCollection.label, alias: PortalCollection.alias)
+    let made = try vault.collections.create(label: PortalCollection.label, alias: PortalCollection.alias)
     signals.collectionAdded(.vault(made))
     return made
   }

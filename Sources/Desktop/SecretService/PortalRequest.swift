@@ -10,13 +10,13 @@ final class PortalRequest {
   /// The object that the frontend calls.
   static let portal = "/org/freedesktop/portal/desktop"
 
-  /// Whether a path can be a request's: any that is no object of this service, wherever the frontend keeps its own.
+  /// Whether a path can be a request's: any path that is no object of this service, wherever the frontend keeps its requests.
   static func isHandle(_ path: String) -> Bool {
     path != ObjectPath.none && path != portal && path != VaultObject.path && path != ObjectPath.root
       && !path.hasPrefix(ObjectPath.root + "/")
   }
 
-  /// The frontend chooses the handle; so may others, without being in the way of its requests.
+  /// The frontend chooses the handle. Other callers may choose the same one, without disturbing its requests.
   struct Key: Hashable {
     /// The unique bus name of the caller.
     let owner: String
@@ -44,7 +44,7 @@ final class PortalRequest {
   private var deadline: EventSource?
   private var room: EventSource?
 
-  /// - Parameter outlet: where the secret goes.
+  /// - Parameter outlet: the way out for the secret.
   init(_ key: Key, application: String, call: MethodCall, outlet: Outlet) {
     self.key = key
     self.application = application
@@ -54,14 +54,14 @@ final class PortalRequest {
 
   deinit { release() }
 
-  /// The loop lets go of the descriptor before that is closed: as its file is the application's too, the kernel would go on
-  /// to report it.
+  /// The loop drops the descriptor before that is closed. Its file belongs to the application too, so otherwise the kernel
+  /// would go on reporting it.
   private func release() {
     (deadline, room) = (nil, nil)
     (outlet, secret) = (nil, nil)
   }
 
-  /// Calls `expired` when that time is over and the request is not. A limit that it has already stays as it is.
+  /// Calls `expired` when that time is over and the request is not. An existing limit stays as it is.
   func limit(to time: Duration, on loop: EventLoop, expired: @escaping () -> Void) throws(SystemdError) {
     if deadline == nil { deadline = try loop.addTimer(after: time, handler: expired) }
   }
@@ -89,7 +89,7 @@ final class PortalRequest {
     return written == secret.secret.count ? .success : nil
   }
 
-  /// - Returns: how many bytes there was room for.
+  /// - Returns: how many bytes were written.
   private static func write(
     _ secret: borrowing SecureBytes, from start: Int, to outlet: Outlet
   ) throws(PosixError) -> Int {
@@ -103,7 +103,7 @@ final class PortalRequest {
     return written
   }
 
-  /// Closes where the secret went, and answers.
+  /// Closes the outlet, and answers.
   func end(_ response: Response) {
     release()
     call.reply { out in
@@ -114,7 +114,7 @@ final class PortalRequest {
   }
 
   /// Whether the text can be an application's id: those of Flatpak and Snap, and what the frontend makes of the units of
-  /// programs outside any sandbox. It is empty for the ones that it cannot tell.
+  /// programs outside any sandbox. The frontend gives an empty id for programs that it cannot identify.
   static func isApplicationID(_ text: String) -> Bool {
     text.utf8.count <= 255 && text.utf8.allSatisfy { (0x21...0x7E).contains($0) && $0 != UInt8(ascii: "/") }
   }

@@ -1,6 +1,6 @@
 import LatchkeySystemd
 
-/// Which objects there are on the bus, for introspection and for calls to those that do not exist.
+/// The objects on the bus, for introspection and for calls to objects that do not exist.
 final class PresentObjects {
   private let tree: CollectionTree
   private let sessions: TransportSessions
@@ -17,7 +17,7 @@ final class PresentObjects {
   /// The paths right below one.
   func children(of path: String) -> [String] {
     let paths = tree.places.map { tree.path(of: $0) } + tree.itemPaths(below: path)
-    // Direct children only: one that is named with its parents in front is no member of the parent's own list.
+    // Direct children only: a path with further parts is not in the parent's own list.
     return (paths + sessions.allPaths + prompts.allPaths).filter { ObjectPath.parent(of: $0) == path }
   }
 
@@ -50,7 +50,7 @@ final class PresentObjects {
     return isObject(path) ? nil : .noSuchObject(path)
   }
 
-  /// Whether there is an object at a path. Where that cannot be told, the call tells why.
+  /// Whether there is an object at a path. If that is unknown, the call tells why.
   private func isObject(_ path: String) -> Bool {
     switch ObjectPath(path) {
     case .collection(let name): return tree.exists(name)

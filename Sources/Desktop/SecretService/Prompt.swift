@@ -3,28 +3,27 @@ import LatchkeyKeybag
 import LatchkeyPrompts
 import LatchkeySystemd
 
-/// Something that a person would have to be asked for, as its client sees it. It belongs to the client that caused it,
-/// is asked once, and is gone when it is completed.
+/// A prompt as its client sees it. It belongs to the client that caused it, is asked once, and is gone when it is completed.
 final class Prompt {
   /// The request behind a prompt.
   enum Purpose {
-    /// These paths, as the client named them.
+    /// To unlock these paths, as the client named them.
     case unlock([String])
-    /// An item that waits for a passphrase.
+    /// To store an item that waits for a passphrase.
     case store(WaitingItem)
-    /// An item that is to require something else.
+    /// To change the requirements of an item.
     case change(AccessChange)
-    /// A collection, before there is a vault.
+    /// To create a collection, before there is a vault.
     case create(WaitingCollection)
-    /// Another passphrase for the collection of this number.
+    /// To give the collection of this number another passphrase.
     case password(Int64)
   }
 
-  /// How far it is.
+  /// The state of the prompt.
   enum Phase {
     /// Its client has not asked yet.
     case new
-    /// It was asked for, at this moment.
+    /// Its client asked, at this moment.
     case asked(at: ContinuousClock.Instant)
     /// The signal is on its way.
     case completing(EventSource?)
@@ -41,7 +40,7 @@ final class Prompt {
   var ticket: PromptTicket?
   /// Ends it if its client never asks, because the requests behind it should not wait for long.
   var unusedEnd: EventSource?
-  /// The item that waits for a passphrase, where it is one.
+  /// The item that waits for a passphrase, if there is one.
   var item: WaitingItem? { if case .store(let item) = purpose { item } else { nil } }
   /// The collection of the waiting request; nil for none.
   var collection: Int64? {
@@ -53,14 +52,14 @@ final class Prompt {
     }
     return if case .vault(let id) = place { id } else { nil }
   }
-  /// Whether something waits in it that no lock may outlast.
+  /// Whether a request waits in it that must not survive a lock.
   var endsAtLock: Bool {
     switch purpose {
     case .unlock, .create, .password: false
     case .store, .change: true
     }
   }
-  /// Whether something waits in it that is about this item of the vault, and that no lock of the item may outlast.
+  /// Whether a request about this item waits in it, which must not survive a lock of the item.
   func waits(forItem id: Int64) -> Bool {
     switch purpose {
     case .unlock, .create, .password: return false
@@ -78,7 +77,7 @@ final class Prompt {
   var tellsOutcome = false
   /// How the last question ended, or why the prompt was taken away.
   var lastEnd: PromptEnd?
-  /// Whether its last question ended as too many answers were wrong, so that nobody is asked for a while.
+  /// Whether its last question ended because too many answers were wrong, so that nobody is asked for a while.
   var isPaused = false
 
   init(path: String, number: UInt64, owner: String, purpose: Purpose) {

@@ -39,10 +39,10 @@ public final class PromptAnswers {
   /// For how many seconds a client's next prompt lets it read; 0 for one use.
   public func reuse(of client: String) -> UInt16 { grants.reuse(of: client) }
 
-  /// Whether a person's answer for that client stands.
+  /// Whether a person's answer for that client is valid.
   public func isGranted(_ item: Int64, for client: String) -> Bool { grants.allow(item, for: client) }
 
-  /// Why no finger opens an item, as was found for the last prompt for it.
+  /// Why no finger opens an item, according to the last prompt for it.
   public var fingerProblems: [Int64: Reason] {
     get { grants.fingerProblems }
     set { grants.fingerProblems = newValue }
@@ -50,8 +50,8 @@ public final class PromptAnswers {
 
   // MARK: - items and changes that wait
 
-  /// The label of the item that a question about a new passphrase, or about another access control, is for; nil where nobody
-  /// waits for it any more.
+  /// The label of the item that a question about a new passphrase, or about another access control, is for; nil if nobody waits
+  /// for it any more.
   public func subject(ofWaiting question: Question) -> String? {
     guard let prompt = waiting(question) else { return nil }
     switch prompt.purpose {
@@ -72,7 +72,7 @@ public final class PromptAnswers {
     return (collection, item.stored?.id, item.new.label, item.new.control.accessibility)
   }
 
-  /// The item that is to require something else, where the question is about one; nil for every other one.
+  /// The item whose requirements change, if the question is about such a change; else nil.
   public func changingItem(_ question: Question) -> Int64? {
     if case .change(let change)? = waiting(question)?.purpose { change.item.id } else { nil }
   }
@@ -111,7 +111,7 @@ public final class PromptAnswers {
     return true
   }
 
-  /// The fingers that an item which waits is to remember; nil where it is to remember none.
+  /// The fingers that a waiting item must remember; nil if it remembers none.
   public func fingers(ofWaiting question: Question) -> FingerSet? {
     switch waiting(question)?.purpose {
     case .store(let item): item.new.fingers

@@ -77,15 +77,15 @@ final class PromptSteps {
     if place == CollectionTree.firstPlace && vault.hasNoDatabaseYet {
       return vault.awaitsPassword ? (.login, nil) : nil
     }
-    guard case .vault(let id) = place, let state = try? vault.state(of: id) else { return nil }
-    let isLockedByItself = item.map(vault.reader.isLockedByItself) ?? vault.hasLockedItems(in: id)
+    guard case .vault(let id) = place, let state = try? vault.collections.state(of: id) else { return nil }
+    let isLockedByItself = item.map(vault.reader.isLockedByItself) ?? vault.collections.hasLockedItems(in: id)
     return switch state {
     case .lockedExplicitly: (.login, id)
     case .sealed, .locked: (.login, isLockedByItself ? id : nil)
     case .unlocked where isLockedByItself: (.login, id)
     case .needsPassphrase: (.collection(id), nil)
     case .unlocked:
-      // An item that is not readable although everything is: one that requires something, another device's, or one that is
+      // An item that is not readable although everything is unlocked: it requires something, belongs to another device, or is
       // not trusted.
       if let item {
         (try? vault.reader.readability(ofItem: item)) == .guarded ? (.item(item, client: client), nil) : nil
@@ -97,17 +97,17 @@ final class PromptSteps {
 
   // MARK: - CreateCollection
 
-  /// Makes a collection that waits, where that can be done now.
+  /// Makes a waiting collection, if that can be done now.
   ///
   /// - Returns: the first question to the person; nil if the collection was made, or cannot be.
   private func make(_ waiting: WaitingCollection) -> Question? {
     guard waiting.made == nil else { return nil }
     if vault.hasNoDatabaseYet { return vault.awaitsPassword ? .login : nil }
     do throws(VaultError) {
-      if !waiting.alias.isEmpty, let present = try vault.alias(waiting.alias) {
+      if !waiting.alias.isEmpty, let present = try vault.collections.alias(waiting.alias) {
         waiting.made = .vault(present)
       } else {
-        let made = try vault.createCollection(
+        let made = try vault.collections.create(
           label: waiting.label, alias: waiting.alias.isEmpty ? nil : waiting.alias)
         waiting.made = .vault(made)
         signals.collectionAdded(.vault(made))
@@ -125,9 +125,9 @@ final class PromptSteps {
   /// The next step before a collection gets another passphrase. For the login's collection, the advice to the person.
   private func nextToChangePassword(of id: Int64, for client: String) -> Step {
     if id == Vault.firstCollection { return .ask(.loginAdvice(client: client)) }
-    // Aliases could not be read before, where the vault was locked.
+    // If the vault was locked, aliases could not be read before.
     if id == PortalCollection.id(in: vault) { return .complete(dismissed: true) }
-    return switch try? vault.state(of: id) {
+    return switch try? vault.collections.state(of: id) {
     case .sealed, .locked: .ask(.login)
     case .lockedExplicitly: .ask(.login, lifting: [id])
     case .needsPassphrase: .ask(.collection(id))

@@ -10,9 +10,9 @@ final class PromptTable {
   private var prompts: [String: Prompt] = [:]
   private var numbers = FreshNumbers()
 
-  /// How long what waits in a prompt is kept for a client that does not ask.
+  /// How long a request in a prompt is kept for a client that does not ask.
   private static let unusedTime = Duration.seconds(60)
-  /// How many prompts one client may have; with one more the oldest goes.
+  /// How many prompts one client may have. With one more, the oldest goes.
   private static let promptLimit = 256
 
   init(loop: EventLoop, queue: PromptQueue, clients: Clients, completion: PromptCompletion) {
@@ -30,10 +30,10 @@ final class PromptTable {
   /// The prompt of this number.
   subscript(number: UInt64) -> Prompt? { prompts[ObjectPath.numbered(number, below: ObjectPath.prompts)] }
 
-  /// Every path.
+  /// The paths of all prompts.
   var allPaths: [String] { Array(prompts.keys) }
 
-  /// Those in which an item waits for its passphrase.
+  /// The prompts in which an item waits for its passphrase.
   var withItem: [Prompt] { prompts.values.filter { $0.item != nil } }
 
   /// The prompt of a call, which must be the caller's.
@@ -43,7 +43,7 @@ final class PromptTable {
     return prompt
   }
 
-  /// The same, which was not asked for yet.
+  /// The same, if its client has not asked yet.
   func new(_ call: MethodCall) throws(BusError) -> Prompt {
     let prompt = try own(call)
     guard prompt.isNew else { throw .alreadyExists("that prompt is being answered already") }
@@ -69,12 +69,12 @@ final class PromptTable {
     return prompt
   }
 
-  /// Takes a prompt out, which is complete.
+  /// Removes a completed prompt.
   ///
-  /// - Returns: whether it was there.
+  /// - Returns: whether it existed.
   func remove(_ prompt: Prompt) -> Bool { prompts.removeValue(forKey: prompt.path) != nil }
 
-  /// Takes a prompt away in any state. Its client hears that it was dismissed, if it has asked.
+  /// Removes a prompt in any state. If its client has asked, it hears that the prompt was dismissed.
   func end(_ prompt: Prompt) {
     guard remove(prompt) else { return }
     if let ticket = prompt.ticket { queue.cancel(ticket) }
@@ -84,7 +84,7 @@ final class PromptTable {
     completion.tell(prompt, dismissed: true)
   }
 
-  /// Takes every prompt away: there is no vault that an answer could open.
+  /// Removes every prompt: there is no vault that an answer could open.
   func endAll() {
     for prompt in Array(prompts.values) { end(prompt) }
   }
@@ -98,7 +98,7 @@ final class PromptTable {
     }
   }
 
-  /// Takes out the prompts of a client that is gone, or of all.
+  /// Removes the prompts of a client that is gone, or of all.
   ///
   /// - Returns: their places in the queue, which they leave.
   func removeAll(of client: String? = nil) -> [PromptTicket] {
@@ -116,7 +116,7 @@ final class PromptTable {
     for prompt in prompts.values where collection == nil || prompt.endsAtLock { prompt.given = nil }
   }
 
-  /// Ends those in which something waits that no lock may outlast, of one collection or of all.
+  /// Ends the prompts whose requests must not survive a lock, of one collection or of all.
   func endWaiting(of collection: Int64?) {
     for prompt in prompts.values where prompt.endsAtLock && (collection == nil || prompt.collection == collection) {
       end(prompt)

@@ -3,10 +3,10 @@ import LatchkeySystemd
 import LatchkeyVault
 
 /// The object tree of `org.freedesktop.secrets` on one bus connection (Secret Service 0.2): puts the parts together, and tells
-/// each of them what happened around the vault.
+/// each of them the events around the vault.
 ///
-/// It answers by the keys that the vault has at the moment. No answer waits for a person: where one would have to be
-/// asked, the client gets a prompt object.
+/// It answers by the keys that the vault has at the moment. No answer waits for a person. If one has to be asked, the client
+/// gets a prompt object.
 public final class SecretService {
   /// The well-known name.
   public static let busName = "org.freedesktop.secrets"
@@ -30,7 +30,7 @@ public final class SecretService {
   private let portal: PortalObject
   private var slots: [BusSlot] = []
 
-  /// Puts the objects on `bus`. The well-known name is the caller's to ask for, afterwards.
+  /// Puts the objects on `bus`. The caller asks for the well-known name afterwards.
   ///
   /// - Parameter delegate: must live as long.
   /// - Throws: ``SystemdError`` when the bus layer cannot take them.
@@ -103,7 +103,7 @@ public final class SecretService {
         return tree.exists(name)
       }
       try export([item.interface, itemAccess.interface], on: bus, below: prefix) { [tree] path in
-        // Whether the item itself is there is found out by the call: asking twice would cost every call a query.
+        // The call itself finds out whether the item exists. A check here would cost every call a second query.
         guard case .item(let name, _) = ObjectPath(path) else { return false }
         return tree.exists(name)
       }
@@ -120,7 +120,7 @@ public final class SecretService {
     for interface in interfaces { slots.append(try bus.export(interface, below: prefix, where: exists)) }
   }
 
-  /// The bus is lost: drops what clients wanted, without replying. This object is of no use then.
+  /// The bus is lost: drops the pending requests without replying. This object is of no use then.
   public func disconnect() {
     slots = []
     sessionObject.disconnect()
@@ -134,7 +134,7 @@ public final class SecretService {
 
   // MARK: - what happened around the vault
 
-  /// Ends what lives as long as the session only: call it when the vault was sealed.
+  /// Ends everything that lives only as long as the session. Call it when the vault was sealed.
   public func sessionEnded() {
     for item in tree.endSession() { signals.itemDeleted(item) }
     stateChanged()
@@ -143,7 +143,7 @@ public final class SecretService {
   /// To be called at every lock, whether it erases keys or not. Neither grants nor waiting requests outlive a lock.
   public func dropGrants() { lockEffects.locked() }
 
-  /// Takes every prompt away: there is no vault that an answer could open.
+  /// Removes every prompt: there is no vault that an answer could open.
   public func endPrompts() { prompts.endAll() }
 
   /// Tells all who wait that nobody is asked any more, as the program ends.
@@ -152,10 +152,10 @@ public final class SecretService {
   /// To be called when the vault's verification has come to its end.
   public func verificationEnded() { gate.ended() }
 
-  /// Tells programs what a restore brought.
+  /// Tells programs which items a restore brought.
   public func restored(_ changes: Restore.Changes) { announcer.restored(changes) }
 
-  /// Tells clients of items that are gone, though no client deleted them.
+  /// Tells clients that items are gone which no client deleted.
   public func deleted(_ items: [FoundItem]) {
     for item in items { signals.itemDeleted(ItemPlace(collection: .vault(item.collection), id: item.id)) }
   }
@@ -189,7 +189,7 @@ extension SecretService: ClientObserver {
     grants.forget(client: client)
     announcer.forget(client: client)
     waits.forget(client: client)
-    // All at once: none of them is to come up because another went.
+    // All are ended at once, so that none of them comes up because another went.
     queue.leave(prompts.removeAll(of: client) + portal.removeAll(of: client))
   }
 }

@@ -5,9 +5,9 @@ import LatchkeyVault
 public protocol SecretServiceDelegate: AnyObject {
   /// Whether a locker is on the screen now, so that nobody can be asked.
   var isLockerUp: Bool { get }
-  /// The class of a new item with such attributes, where its maker names none.
+  /// The class of a new item with such attributes, if its maker names none.
   func defaultClass(for attributes: [String: String]) -> AccessibilityClass
-  /// Looks at the vault's files again, where it has no database.
+  /// Looks at the vault's files again, if it has no database.
   func lookAgain()
   /// Asks which fingers are enrolled now, and calls back later.
   func presentFingers(_ answer: @escaping (Result<FingerSet, VaultError>) -> Void)

@@ -57,7 +57,7 @@ final class ServiceObject {
       ],
       properties: [
         .init(
-          // With its value: libsecret crashes at the next CollectionCreated when it was invalidated.
+          // Sent with its value: if it is only invalidated, libsecret crashes at the next CollectionCreated.
           "Collections", "ao", flags: .emitsChange,
           getter: { [tree] in $1.appendObjectPaths(tree.places.map { tree.path(of: $0) }) })
       ],

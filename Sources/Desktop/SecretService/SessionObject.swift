@@ -63,7 +63,7 @@ final class SessionObject {
     }
     let isPlain = cipher == nil
     let path = ObjectPath.numbered(numbers.take(), below: ObjectPath.sessions)
-    // Some clients open one for each secret and close none: they have forgotten the oldest.
+    // Some clients open a session for each secret and close none, so they have forgotten the oldest.
     sessions.insert(TransportSession(path: path, owner: call.sender, cipher: cipher))
     clients.watch(call.sender)
     call.reply { out in
@@ -76,7 +76,7 @@ final class SessionObject {
     }
   }
 
-  /// The key of an encrypted session that begins now, where one is ready; the next one is drawn in an idle turn.
+  /// The key of an encrypted session that begins now, if one is ready. The next key is drawn in an idle turn.
   private func takeAgreement() -> KeyAgreement? {
     defer { preparation?.resume() }
     return nextAgreement.take()

@@ -29,7 +29,7 @@ final class Signals {
     ) { $0.appendObjectPath(object) }
   }
 
-  /// The list of all collections is another.
+  /// The list of all collections has changed.
   func collectionsChanged() {
     try? bus.emitPropertiesChanged(path: ObjectPath.root, interface: ServiceObject.name, names: ["Collections"])
   }
@@ -43,7 +43,7 @@ final class Signals {
 
   /// Followed by ``collectionsChanged()``, after the reply.
   func collectionDeleted(_ place: CollectionPlace) {
-    // Its name went with it.
+    // Its name is gone with it.
     let path = toldPaths.removeValue(forKey: place) ?? tree.path(of: place)
     emit(ObjectPath.root, ServiceObject.name, "CollectionDeleted", path)
   }
@@ -74,10 +74,10 @@ final class Signals {
 
   func itemDeleted(_ item: ItemPlace) { contentsChanged(item, "ItemDeleted") }
 
-  /// Tells that an item came or went. The list of all items is never sent: clients that keep one are told to ask again.
+  /// Tells that an item came or went. The list of all items is never sent. Clients that keep a list are told to ask again.
   ///
-  /// libsecret 0.20 adds nothing to its list at ItemCreated, but reads the collection anew at CollectionChanged. Told
-  /// that `Items` is invalid, it would crash at the next ItemCreated. Many changes in a row are told once.
+  /// libsecret 0.20 adds nothing to its list at ItemCreated, but reads the collection anew at CollectionChanged. Told that
+  /// `Items` is invalid, it would crash at the next ItemCreated. Many changes in a row are reported once.
   private func contentsChanged(_ item: ItemPlace, _ member: String) {
     let place = item.collection
     emit(tree.path(of: place), CollectionObject.name, member, tree.path(of: item))

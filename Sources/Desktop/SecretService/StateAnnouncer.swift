@@ -1,8 +1,8 @@
 import LatchkeySystemd
 import LatchkeyVault
 
-/// Tells clients what is locked or unlocked, when keys came or went: of every collection, and of the items that they have
-/// read, which may show their labels now.
+/// When keys came or went, tells clients what is locked or unlocked: every collection, and the items that they have read. These
+/// may show their labels now.
 final class StateAnnouncer {
   private let bus: Bus
   private let tree: CollectionTree
@@ -18,12 +18,12 @@ final class StateAnnouncer {
   private var announcement: EventSource?
   private var toldItems = 0
 
-  /// How many items are looked at in one idle turn: a lock waits for no more.
+  /// How many items are checked in one idle turn. A lock waits for no more.
   private static let lookedAtOnce = 16
   /// The most items of one change of state for which `ItemChanged` is sent as well: libsecret answers each by reading the
   /// item again, which `PropertiesChanged` saves it.
   private static let toldTwice = 256
-  /// The most items of a restore that programs hear of each by itself.
+  /// The most items of a restore that are announced one by one.
   private static let toldOneByOne = 256
 
   init(
@@ -45,8 +45,8 @@ final class StateAnnouncer {
 
   // MARK: - collections
 
-  /// Keys came or went. Clients hear of collections at once. Their items are checked again when nothing else is to be done. A
-  /// lock has erased its keys by then.
+  /// Keys came or went. Clients hear of collections at once. Their items are checked again in idle turns. A lock has erased its
+  /// keys by then.
   func stateChanged() {
     signals.pathsChanged()
     for place in tree.places {
@@ -59,7 +59,7 @@ final class StateAnnouncer {
     announcement?.resume()
   }
 
-  /// Tells programs what a restore brought. Of very many items only that there are some.
+  /// Tells programs which items a restore brought. If there are very many, it only tells that there are some.
   func restored(_ changes: Restore.Changes) {
     for id in changes.collections {
       announcedLocks[.vault(id)] = try? locks.isLocked(.vault(id))
@@ -82,7 +82,7 @@ final class StateAnnouncer {
 
   /// A client reads an item's properties.
   func note(_ info: ItemInfo, of item: ItemPlace, isLocked: Bool, by client: String) {
-    // The session's are never locked.
+    // The session's items are never locked.
     guard case .vault = item.collection else { return }
     clients.watch(client)
     known.note(.init(isLocked: isLocked, hasMetadata: info.metadata != nil), of: item.id, by: client)
@@ -97,7 +97,7 @@ final class StateAnnouncer {
     return true
   }
 
-  /// Tells a client before the answer that it gets now: libsecret reads the secrets of items only that it believes unlocked.
+  /// Tells a client before its present answer, because libsecret reads the secrets only of items that it believes unlocked.
   func tell(_ paths: [String], to client: String) {
     for path in paths {
       if case .item(_, let item) = ObjectPath(path) { tell(item, to: client) }
@@ -106,7 +106,7 @@ final class StateAnnouncer {
 
   /// The same for the items that a search found.
   func tell(found: [ItemSearch.Found], to client: String) {
-    // Of very many, in idle turns.
+    // For very many items, in idle turns.
     guard known.hasDoubts(client), found.count <= Self.toldTwice else { return }
     tell(found.map(\.path), to: client)
   }
@@ -124,7 +124,7 @@ final class StateAnnouncer {
     known.note(.init(isLocked: isLocked, hasMetadata: before.hasMetadata || appeared != nil), of: item, by: client)
     let home = vault.path(ofCollection: collection)
     let path = "\(home)/\(item)"
-    // To this client alone: its grants are no other client's.
+    // Sent to this client alone, because its grants are no other client's.
     try? bus.emitSignal(
       path: path, interface: "org.freedesktop.DBus.Properties", member: "PropertiesChanged",
       to: client

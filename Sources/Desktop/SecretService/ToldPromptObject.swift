@@ -4,8 +4,8 @@ import LatchkeySodium
 import LatchkeySystemd
 import LatchkeyVault
 
-/// The interface `org.latchkey.Prompt` of prompts: for a client that says what it wants it for, has the item's passphrase already,
-/// or wants to be told how the prompt ended.
+/// The interface `org.latchkey.Prompt` of prompts, for a client that gives a reason, has the item's passphrase already, or
+/// wants to know how the prompt ended.
 final class ToldPromptObject {
   static let name = "org.latchkey.Prompt"
 

@@ -60,7 +60,7 @@ final class TransportSession {
     return (iv, ciphertext)
   }
 
-  /// Reads what follows the session's path in a structure Secret.
+  /// Reads the fields after the session's path in a structure Secret.
   func read(from message: Message) throws(BusError) -> ReceivedSecret {
     let parameters = try message.withBytes { Array($0) }
     guard let cipher else {
@@ -100,7 +100,7 @@ final class TransportSession {
 
 /// A secret as a client sent it.
 struct ReceivedSecret {
-  /// The owner of the bytes; a class only because closures of the bus layer cannot hand on what is not copyable.
+  /// The owner of the bytes. It is a class only because closures of the bus layer cannot pass on values that are not copyable.
   final class Box {
     let bytes: SecureBytes
     init(_ bytes: consuming SecureBytes) { self.bytes = bytes }

@@ -2,15 +2,14 @@ import LatchkeySystemd
 
 /// The transport sessions of all clients.
 ///
-/// Their number is bounded, because the keys of encrypted ones are in locked memory: where it is reached, the client that has
-/// the most loses its oldest. So one client, or many, can only ever drive out sessions of their own kind: a client that opens
-/// few keeps them.
+/// Their number is bounded, because the keys of encrypted sessions are in locked memory. At the limit, the client with the most
+/// sessions loses its oldest. So a client that opens few sessions keeps them.
 final class TransportSessions {
   private var sessions: [String: TransportSession] = [:]
   /// The paths of each client's sessions, oldest first.
   private var paths: [String: [String]] = [:]
 
-  /// How many one client may have; with one more its oldest goes.
+  /// How many sessions one client may have. With one more, its oldest goes.
   static let limitPerClient = 256
   /// How many there may be of all clients.
   static let limit = 12_288
@@ -18,7 +17,7 @@ final class TransportSessions {
   /// Whether there is a session at a path.
   func contains(_ path: String) -> Bool { sessions[path] != nil }
 
-  /// Every path.
+  /// The paths of all sessions.
   var allPaths: [String] { Array(sessions.keys) }
 
   /// The session at a path, which must be the caller's.
@@ -32,7 +31,7 @@ final class TransportSessions {
     try receiveSecret(call.message, of: call.sender)
   }
 
-  /// The same at the place where a message is read.
+  /// The same at the present place of a message.
   func receiveSecret(_ message: Message, of client: String) throws(BusError) -> ReceivedSecret {
     try message.readStruct("oayays") { [self] (fields: Message) throws(BusError) in
       let session = try session(try fields.readObjectPath(), of: client)
@@ -40,7 +39,7 @@ final class TransportSessions {
     }
   }
 
-  /// Takes in a new session.
+  /// Adds a new session.
   func insert(_ session: TransportSession) {
     if paths[session.owner, default: []].count >= TransportSessions.limitPerClient {
       removeOldest(of: session.owner)

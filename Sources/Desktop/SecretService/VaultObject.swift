@@ -27,7 +27,7 @@ public final class VaultObject {
   private var slot: BusSlot?
   private var announced: Facts
 
-  /// Puts the object on `bus`. `facts` is asked whenever a client asks.
+  /// Puts the object on `bus`. `facts` is called whenever a client asks.
   public init(bus: Bus, facts: @escaping () -> Facts) throws {
     self.bus = bus
     announced = facts()
@@ -48,7 +48,7 @@ public final class VaultObject {
     ) { $0 == Self.path }
   }
 
-  /// Tells clients what is different now.
+  /// Tells clients the changes.
   public func changed(to facts: Facts) {
     guard facts != announced else { return }
     announced = facts

@@ -1,17 +1,17 @@
 import LatchkeyVault
 
-/// Holds back what must not happen before the whole database was looked at: an answer that says that something is missing,
-/// and a write that would add what may be there. Damage could hide it until then.
+/// Holds back two things until the whole database was verified: an answer that something is missing, and a write that would add
+/// something that may exist. Until then damage could hide it.
 final class VerificationGate {
   private let vault: Vault
   private var waiting: [() -> Void] = []
 
   init(_ vault: Vault) { self.vault = vault }
 
-  /// Whether it was looked at.
+  /// Whether it was verified.
   var isVerified: Bool { vault.isVerified }
 
-  /// Runs `action` when the whole database was looked at: at once, where it was.
+  /// Runs `action` when the whole database was verified; at once, if it was already.
   func whenVerified(_ action: @escaping () -> Void) {
     if isVerified { action() } else { waiting.append(action) }
   }

@@ -2,7 +2,7 @@
 final class WaitingCollection {
   let label: String
   let alias: String
-  /// Where it is, once it is made.
+  /// Its path, once it is made.
   var made: CollectionPlace?
 
   init(label: String, alias: String) {

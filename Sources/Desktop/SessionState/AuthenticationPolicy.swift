@@ -10,7 +10,7 @@ public enum AuthenticationPolicy {
     case nothing
     /// Keys are wanted; `mayLift` goes to `SessionMachine.keysArrived` with them.
     case keys(mayLift: Bool)
-    /// Says why, for the log.
+    /// The reason, for the log.
     case refused(Reason)
   }
 
@@ -24,35 +24,58 @@ public enum AuthenticationPolicy {
   /// The service of the command line's own `unlock`.
   public static let commandService = "latchkey-unlock"
 
-  /// Decides by the rules of this file; the machine is only looked at. The terminal that a PAM stack names counts for nothing:
-  /// anybody can set it.
+  /// Decides by the rules of this file, and does not change the machine. The terminal that a PAM stack names does not count,
+  /// because anybody can set it.
   ///
-  /// - Parameter process: the one that brought the `Hello`.
-  public static func decide(_ hello: Hello, from process: PeerProcess, machine: SessionMachine) -> Decision {
+  /// - Parameters:
+  ///   - process: the one that brought the `Hello`.
+  ///   - needs: the reasons to want keys although the state of the session wants none.
+  public static func decide(
+    _ hello: Hello, from process: PeerProcess, machine: SessionMachine, needs: KeyNeeds = KeyNeeds()
+  ) -> Decision {
     // They authenticate a person who is already in, or nobody at all.
     if helper_excludes_service(hello.service) { return .refused(.never(service: hello.service)) }
     if hello.stage == .closeSession { return .nothing }
     let refusal = refusalToLift(hello, from: process, machine: machine)
     switch machine.state {
     case .unlocked:
-      return .nothing
+      return wantsKeys(for: needs, hello, machine: machine) ? .keys(mayLift: false) : .nothing
     // Nobody locked it: the program that brings the password is the first one.
     case .sealed, .locked(.withoutPassword):
       if hello.service == commandService, let refusal { return .refused(refusal) }
       return .keys(mayLift: refusal == nil)
     case .locked:
       // The same login asked before, in its authenticate stage.
-      if hello.stage == .openSession { return .nothing }
+      if hello.stage == .openSession {
+        return wantsKeys(for: needs, hello, machine: machine) ? .keys(mayLift: false) : .nothing
+      }
       if let refusal { return .refused(refusal) }
       return .keys(mayLift: true)
     }
   }
 
+  /// Whether an authentication opens collections and items that were locked by themselves. A login does, and the person who asks
+  /// for it by name; a screen locker does not.
+  public static func liftsOwnLocks(_ hello: Hello) -> Bool {
+    hello.stage == .openSession || hello.service == commandService
+  }
+
+  /// Whether keys are wanted that lift no lock of the session.
+  private static func wantsKeys(for needs: KeyNeeds, _ hello: Hello, machine: SessionMachine) -> Bool {
+    guard liftsOwnLocks(hello) else { return false }
+    if hello.stage == .openSession {
+      // With the login's first password all keys change.
+      if machine.isPasswordless || needs.hasUnprovenPassword { return true }
+    }
+    if needs.needsFormerPassword, hello.service == commandService { return true }
+    return needs.hasSpareEpoch || needs.hasOwnLocks
+  }
+
   /// Why an authentication may not lift a lock; nil if it may.
   private static func refusalToLift(_ hello: Hello, from process: PeerProcess, machine: SessionMachine) -> Reason? {
     if hello.service == commandService {
-      // A person at a terminal asked for it by name, so it may be a remote one. With a locker up the person who sits
-      // at the screen is not known to be the one who types.
+      // A person at a terminal named this command, so the terminal may be remote. While a locker is up, the person at the
+      // screen may not be the one who types.
       return machine.lockerUp ? .session(.unlockScreen) : nil
     }
     if remoteServices.contains(hello.service)
@@ -66,7 +89,8 @@ public enum AuthenticationPolicy {
     case .systemService(startedByRoot: false):
       return .session(.processOfNoSession)
     case .userManager(let uid):
-      // Lockers started by the user's manager belong to the desktop, if there is one. Of several, nothing tells to which.
+      // Lockers started by the user's manager belong to the desktop, if there is one. If there are several, nothing tells which
+      // one.
       return uid == machine.uid && machine.hasGraphicalSession ? nil : .session(.notOfSession)
     case .session(_, _, let sessionClass, _, _) where SessionFacts.isGreeter(sessionClass: sessionClass):
       return nil

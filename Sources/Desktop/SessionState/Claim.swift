@@ -2,13 +2,13 @@ import LatchkeyControl
 
 /// A record of an authentication, from its password until it brings keys. On a slow machine minutes pass between.
 ///
-/// The process that began it may have ended meanwhile, so the record has what was seen then. Later events win over keys that
-/// are on their way: a lock, the end of the session in which the password was given, and the end of the last session.
+/// The process that began it may have ended meanwhile, so the record has the facts of that moment. Later events win over keys
+/// that are on their way: a lock, the end of the session in which the password was given, and the end of the last session.
 ///
 /// The record begins with the hello. Events between the password and the hello are known by their times, and count in the same
 /// way: ``heed(_:)``.
 public struct Claim: Equatable, Sendable {
-  /// Where the process stood that brought it.
+  /// The place of the process that brought it.
   public let process: PeerProcess
   /// When the password was given, in microseconds since the machine started. Never in the future.
   public let given: UInt64
@@ -16,14 +16,14 @@ public struct Claim: Equatable, Sendable {
   private(set) var locks: UInt64
   /// ``SessionMachine/endings`` at that time.
   private(set) var endings: UInt64
-  /// Which of the user's sessions it was given in, as ``SessionMachine/number(of:)`` says; nil for none, as at a login.
+  /// The user's session in which the password was given, by ``SessionMachine/number(of:)``; nil for none, as at a login.
   private(set) var session: UInt64?
   /// Whether its keys may lift a lock.
   public let mayLift: Bool
-  /// Whether more happened since the password than the daemon knows of. Such keys are not wanted.
+  /// Whether the daemon may have missed events since the password. Keys of such a claim are refused.
   public private(set) var isLate = false
 
-  /// Of an authentication that begins now.
+  /// Makes the claim of an authentication that begins now.
   ///
   /// - Parameter given: when its password was given.
   public init(process: PeerProcess, machine: SessionMachine, mayLift: Bool = true, given: UInt64 = 0) {
@@ -35,20 +35,20 @@ public struct Claim: Equatable, Sendable {
     session = machine.number(of: process)
   }
 
-  /// Takes in what was heard of later, and is older.
+  /// Notes an event that was heard of later, but is older.
   mutating func credit(locks: UInt64, endings: UInt64) {
     self.locks &+= locks
     self.endings &+= endings
   }
 
-  /// Takes in which session it was given in, where that was not heard of before.
+  /// Notes the session in which the password was given, if that was unknown before.
   mutating func meet(_ machine: SessionMachine) { session = session ?? machine.number(of: process) }
 
-  /// Counts what came after the password and before this record.
+  /// Counts the events after the password and before this record.
   mutating func heed(_ latest: LatestEvents, of machine: SessionMachine) {
-    // Another number than the present one is enough.
+    // Any number other than the present one will do.
     if isOlder(than: latest.lock) { locks &-= 1 }
-    // Where only PAM reports sessions, the last end may have been reported before its beginning.
+    // If only PAM reports sessions, the last end may have been reported before its beginning.
     let isOver = machine.logind == .absent && machine.pamSessions == 0 && isOlder(than: latest.pamEnd)
     if isOver || isOlder(than: latest.ending) { endings &-= 1 }
   }
@@ -61,14 +61,14 @@ public struct Claim: Equatable, Sendable {
 
   private func isOlder(than event: UInt64?) -> Bool { event.map { $0 >= given } ?? false }
 
-  /// Takes in since when the daemon has known of events.
+  /// Notes since when the daemon has known of events.
   mutating func meet(knownSince moment: UInt64) { isLate = isLong(before: moment) }
 
-  /// Whether the password is so much older than a moment that what came in between must be known.
+  /// Whether the password is so much older than a moment that the events in between must be known.
   func isLong(before moment: UInt64) -> Bool { given < moment && moment - given > Hello.unknownTime }
 }
 
-/// When the last events were that win over keys on their way, in microseconds since the machine started; nil for none.
+/// The times of the last events that win over keys on their way, in microseconds since the machine started; nil for none.
 struct LatestEvents {
   /// As ``SessionMachine/locks`` counts them.
   private(set) var lock: UInt64?
@@ -79,7 +79,7 @@ struct LatestEvents {
   /// When a PAM stack last reported the end of a session.
   var pamEnd: UInt64?
 
-  /// Takes in what an event has changed.
+  /// Notes the changes of an event.
   mutating func note(from before: SessionMachine, to after: SessionMachine, at moment: UInt64) {
     if before.locks != after.locks { lock = moment }
     if before.endings != after.endings { ending = moment }

@@ -10,12 +10,13 @@ public final class LogindWatch {
   public enum Report: Equatable, Sendable {
     /// All sessions, of all users. The first one comes when all of them were read.
     case sessions([SessionFacts])
-    /// There is no logind, or no system bus at all. It is looked for again and again.
+    /// There is no logind, or no system bus at all. The watch tries again and again.
     case absent
-    /// A session of the user was asked to lock; or one so new that nothing is known of it.
+    /// A session of the user was asked to lock, or a session so new that nothing is known of it.
     case lockSignal(session: String)
     case unlockSignal(session: String)
-    /// Going to sleep (true): sleep is held up until the handler returned. Or awake, which is told again and again.
+    /// The machine goes to sleep (true), and sleep is held up until the handler returned; or the machine is awake, which is
+    /// reported again and again.
     case prepareForSleep(Bool)
   }
 
@@ -34,7 +35,7 @@ public final class LogindWatch {
   /// How many calls of ``finishBeforeSleep`` are not over.
   private var finishing = 0
 
-  /// Work that takes a moment after the handler of ``Report/prepareForSleep(_:)`` has returned. Sleep is held up until it
+  /// Work that takes a moment after the handler of ``Report/prepareForSleep(_:)`` has returned. Sleep is held up until the work
   /// calls its argument, once.
   var finishBeforeSleep: (@escaping () -> Void) -> Void = { $0() }
 
@@ -69,7 +70,7 @@ public final class LogindWatch {
     self.handler = handler
   }
 
-  /// Connects, and goes on trying.
+  /// Connects, and tries again until it succeeds.
   public func start() {
     guard bus == nil else { return }
     retry = nil
@@ -78,7 +79,7 @@ public final class LogindWatch {
       self.bus = bus
       try bus.onDisconnect { [weak self] in self?.lostBus() }
       try addMatches(bus)
-      // Without files of logind there is nothing to miss: signals tell all the rest.
+      // Without files of logind nothing is missed: signals report everything else.
       monitor = try? LoginMonitor(loop: loop) { [weak self] in self?.reread() }
     } catch {
       lostBus()
@@ -131,7 +132,8 @@ public final class LogindWatch {
     scheduleRetry { [weak self] in self?.start() }
   }
 
-  /// Tries once more later. Where that is to happen already, it serves this failure too: several questions may fail at once.
+  /// Tries once more later. A retry that is planned already serves this failure too, because several questions may fail at
+  /// once.
   private func scheduleRetry(_ action: @escaping () -> Void) {
     guard retry == nil else { return }
     retry = try? loop.addTimer(after: backOff) { [weak self] in
@@ -155,7 +157,7 @@ public final class LogindWatch {
       // The answers to a connection that was given up come late.
       guard let self, let bus, self.bus === bus else { return }
       missing -= 1
-      // Read only when nothing can be missed any more. A refused rule would leave the watch deaf.
+      // Read only when no signal can be missed any more. A refused rule would leave the watch deaf.
       if error != nil { self.lostBus() } else if missing == 0 { self.ask() }
     }
     slots = [
@@ -262,7 +264,7 @@ public final class LogindWatch {
     var facts = before
     _ = try message.readString()
     try facts.take(message)
-    // Names without values: only asking tells.
+    // The signal has names without values, so logind must be asked.
     if !(try message.readStrings()).isEmpty { reread() }
     guard facts != before else { return }
     table[path] = facts
@@ -272,7 +274,8 @@ public final class LogindWatch {
   // MARK: Sleep
 
   private func sleepStarts() {
-    // Every reading of the sessions says it again: that is no other sleep. But a logind that started meanwhile gave a new lock.
+    // Every reading of the sessions reports this again, which is not another sleep. But a logind that started meanwhile gave a
+    // new delay lock.
     guard !isPreparingForSleep else { return releaseWhenFinished() }
     isPreparingForSleep = true
     // The keys are erased in here; only then may the machine sleep.
@@ -285,7 +288,7 @@ public final class LogindWatch {
   }
 
   private func releaseWhenFinished() {
-    // It may be awake again, and work that began before an earlier sleep may still go on.
+    // The machine may be awake again, and work from before an earlier sleep may still go on.
     if isPreparingForSleep, finishing == 0 { inhibitor.release() }
   }
 

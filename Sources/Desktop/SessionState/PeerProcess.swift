@@ -1,7 +1,7 @@
 import LatchkeySystemd
 
-/// Where a process stands in logind's eyes. Its uid says nothing: a helper that brings keys runs as the user, even if root
-/// started it.
+/// The place of a process according to logind. The uid says nothing, because a helper that brings keys runs as the user, even
+/// if root started it.
 public enum PeerProcess: Equatable, Sendable {
   /// There is no logind to tell.
   case unknown
@@ -13,7 +13,7 @@ public enum PeerProcess: Equatable, Sendable {
   case systemService(startedByRoot: Bool)
   /// A unit of a user's manager, where desktops start their shells and lockers. It is in no session.
   case userManager(uid: UInt32)
-  /// In a login session, of this name of logind's.
+  /// In the login session with this name of logind's.
   case session(id: String = "", uid: UInt32, sessionClass: String, type: String, isRemote: Bool)
 
   /// Whether it is in a session of the user's, one that counts or one that has ended.

@@ -6,9 +6,9 @@ import LatchkeySystemd
 public final class ScreenSaverWatch {
   /// The events that the watch reports.
   public enum Report: Equatable, Sendable {
-    /// By the sender's unique name.
+    /// A saver became active or inactive, by the sender's unique name.
     case active(peer: String, Bool)
-    /// It answered that it is active, and has not said so before.
+    /// A saver answered that it is active, and had not said so before.
     case found(peer: String)
     /// A peer that was active is gone from the bus.
     case vanished(peer: String)
@@ -19,7 +19,7 @@ public final class ScreenSaverWatch {
   private var match: BusSlot?
   private var peers: [String: BusSlot] = [:]
 
-  /// Savers that can be asked, and where their object is.
+  /// Savers that can be asked, and the paths of their objects.
   private static let known = [
     ("org.freedesktop.ScreenSaver", "/org/freedesktop/ScreenSaver"),
     ("org.freedesktop.ScreenSaver", "/ScreenSaver"),
@@ -46,7 +46,7 @@ public final class ScreenSaverWatch {
         else { return }
         self?.changed(sender, active: try message.readBool())
       })
-    // The bus takes the rule before it passes these calls on: no change after the answer is missed.
+    // The bus accepts the rule before it passes on these calls, so no change after the answer is missed.
     askThoseThatAreThere()
   }
 

@@ -8,7 +8,7 @@ public enum SessionEffect: Equatable, Sendable {
   case seal(SealReason)
   /// Erase the keys that were set aside.
   case dropStaged
-  /// Put the keys that arrived where the outcome says, and erase the rest of them.
+  /// Place the arrived keys according to the outcome, and erase the others.
   case install(KeyOutcome)
   /// The A that was set aside becomes live.
   case goLive
@@ -20,13 +20,21 @@ public enum SessionEffect: Equatable, Sendable {
   case cancelSessionTimer
   /// C became live: units that wait for the first unlock may start.
   case firstUnlock
-  /// State, locker or staged keys are others than before.
+  /// State, locker or staged keys have changed.
   case stateChanged
 
-  /// Whether keys are erased by it.
+  /// Whether the effect erases keys.
   public var erases: Bool {
     switch self {
     case .lock, .seal, .dropStaged: true
+    default: false
+    }
+  }
+
+  /// Whether it ends an unlock: keys are erased that were live.
+  var endsUnlock: Bool {
+    switch self {
+    case .lock, .seal: true
     default: false
     }
   }
@@ -40,7 +48,7 @@ public enum KeyOutcome: Equatable, Sendable {
   case staged
   /// C is live, A is erased: a remote login unseals behind a locked screen, or a lock came after the password.
   case firstUnlockOnly
-  /// All was live already.
+  /// Everything was live already.
   case notNeeded
   /// Nothing is kept, for the reason given.
   case refused(Reason)

@@ -1,18 +1,18 @@
 /// An event from outside the machine. Keys arrive by `SessionMachine.keysArrived`.
 public enum SessionEvent: Equatable, Sendable {
-  /// All sessions there are, of all users. Sent whole whenever anything in it changed.
+  /// All sessions of all users. The whole list is sent whenever anything in it changed.
   case sessions([SessionFacts])
   /// There is no logind: sessions are counted by what PAM tells.
   case logindAbsent
   /// logind asks a session to lock. A request, and no proof that a locker is up.
   case lockSignal(session: String)
-  /// logind asks a session to unlock. Takes no password, so it opens nothing.
+  /// logind asks a session to unlock. No password is involved, so this opens nothing.
   case unlockSignal(session: String)
   /// The machine goes to sleep (true), or woke up (false).
   ///
-  /// This is all there is to know up to systemd 252: PrepareForSleep does not tell suspend from hibernation, and the unit
-  /// that would (hibernate.target) is started only after the delay inhibitors are gone. So sleep locks, and hibernation
-  /// leaves C in the image on disk.
+  /// systemd up to 252 tells no more than this: PrepareForSleep does not tell suspend from hibernation, and the unit that would
+  /// (hibernate.target) is started only after the delay inhibitors are gone. So sleep locks, and hibernation leaves C in the
+  /// image on disk.
   case prepareForSleep(Bool)
   /// The machine is known to hibernate. For sources that tell; none is connected yet.
   case hibernate
@@ -34,8 +34,8 @@ public enum SessionEvent: Equatable, Sendable {
   case pamSessionOpened
   /// A PAM stack closed a session of the user.
   case pamSessionClosed
-  /// The time of staged keys is over.
+  /// The time limit of staged keys is over.
   case stagingTimerFired
-  /// The time in which a session had to appear is over.
+  /// The time limit for a session to appear is over.
   case sessionTimerFired
 }

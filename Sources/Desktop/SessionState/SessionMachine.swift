@@ -36,12 +36,12 @@ public struct SessionMachine: Sendable {
   /// Why the vault was sealed last.
   public private(set) var sealReason = SealReason.started
 
-  /// How many locks there were so far, asked for or by a locker, and why the last one was. Keys that were given before one
-  /// do not lift it.
+  /// How many locks there were so far, by request or by a locker, and the reason of the last one. Keys of an earlier password
+  /// do not lift a lock.
   public internal(set) var locks: UInt64 = 0
   private var lastLock = LockReason.command
 
-  /// How often the user's last session ended, or none came in time. Keys that were given before that open nothing.
+  /// How often the user's last session ended, or none came in time. Keys of a password from before that open nothing.
   public internal(set) var endings: UInt64 = 0
 
   /// Whether A was set aside, to go live with the locker.
@@ -62,37 +62,37 @@ public struct SessionMachine: Sendable {
   /// How many sessions there were so far. logind may give a name again.
   private var sessionCount = noSession
 
-  /// The number of no session: the first one has the next.
+  /// This is the number of no session. The first session has the next number.
   static let noSession: UInt64 = 0
 
   /// The unique names of the screen savers that are active.
   private var screenSavers: Set<String> = []
 
-  /// The same, for the message that they cannot be heard any more.
+  /// The same, for savers that can no longer be heard.
   var activeScreenSavers: Set<String> { screenSavers }
 
   /// Whether the machine is about to sleep, or asleep.
   public private(set) var isGoingToSleep = false
 
-  /// Whether keys are there and no session is, so that the session timer runs.
+  /// Whether there are keys but no session, so that the session timer runs.
   private(set) var awaitsSession = false
 
   struct Tracked: Sendable {
-    /// Of all that there were.
+    /// The number of this session among all that there were.
     let number: UInt64
     var facts: SessionFacts
-    /// It lost the foreground to a greeter, and has not had it since.
+    /// The session lost the foreground to a greeter, and did not get it back.
     var isShielded = false
-    /// It started behind a greeter that is still there: its login, which ends with the greeter gone, is no lock.
+    /// The session started behind a greeter that still exists. That is a login, not a lock, and ends when the greeter goes.
     var isStarting = false
-    /// It was asked to lock. Says nothing of a locker.
+    /// Somebody asked the session to lock. That does not mean that a locker is up.
     var wasAskedToLock = false
 
     var isBehindLocker: Bool { facts.lockedHint || isShielded }
     var isLocked: Bool { isBehindLocker || wasAskedToLock }
   }
 
-  /// Sealed, and knowing nothing yet.
+  /// A sealed machine that knows nothing yet.
   public init(uid: UInt32) { self.uid = uid }
 
   // MARK: Facts
@@ -119,22 +119,22 @@ public struct SessionMachine: Sendable {
     return desktops.allSatisfy(\.isRemote) ? Set(desktops.map(\.service)) : []
   }
 
-  /// The user's sessions that count, by logind's names; nil when logind has not told any.
+  /// The user's sessions that count, by logind's names; nil if logind has not reported any.
   public var knownSessions: [String]? { logind == .present ? sessions.keys.sorted() : nil }
 
-  /// Which session of the user's a process is in, by a number that no other one has; nil for none that counts.
+  /// The user's session that a process is in, by a unique number; nil if it is in none that counts.
   func number(of process: PeerProcess) -> UInt64? {
     guard case .session(let id, uid, _, _, _) = process else { return nil }
     return sessions[id]?.number
   }
 
-  /// The numbers of those that count.
+  /// The numbers of the sessions that count.
   var sessionNumbers: Set<UInt64> { Set(sessions.values.map(\.number)) }
 
-  /// Whether keys that are on their way open nothing any more: the session that they were given in has ended, or the last one.
+  /// Whether keys on their way open nothing any more, because the session of their password, or the last session, has ended.
   func hasEnded(_ claim: Claim) -> Bool { hasEnded(since: claim.endings, in: claim.session) }
 
-  /// Why no keys of an authentication would open anything if they came now; nil where they may.
+  /// Why no keys of an authentication would open anything if they came now; nil if they may.
   public func refusal(of claim: Claim) -> Reason? { refusal(since: claim.endings, in: claim.session) }
 
   /// Whether tier key A is in memory, or waits for the locker to go: then the daemon's end would lock the vault.
@@ -146,7 +146,7 @@ public struct SessionMachine: Sendable {
     !hasUnlockedKeys && refusal(of: claim) == nil && claim.locks == locks
   }
 
-  /// Graphical sessions count; without one, all.
+  /// Graphical sessions count. If there are none, all sessions count.
   private var relevant: [Tracked] {
     let graphical = sessions.values.filter { $0.facts.isGraphical }
     return graphical.isEmpty ? Array(sessions.values) : graphical
@@ -172,10 +172,10 @@ public struct SessionMachine: Sendable {
 
   // MARK: Keys
 
-  /// Keys arrived that are the right ones. `mayLift`: whether who brought them may lift a lock; see
-  /// `AuthenticationPolicy`. Ask logind for the state of the sessions first: its signals and the socket that brings
-  /// keys are unordered. `locksBefore`, `endingsBefore`, `session`: what ``locks`` and ``endings`` were when the
-  /// authentication began that brings the keys, and in which session that was.
+  /// The right keys arrived. `mayLift`: whether their sender may lift a lock; see `AuthenticationPolicy`. Ask logind for the
+  /// state of the sessions first: its signals and the socket that brings keys are unordered. `locksBefore`, `endingsBefore`,
+  /// `session`: what ``locks`` and ``endings`` were when the authentication began that brings the keys, and in which session
+  /// that was.
   public mutating func keysArrived(
     mayLift: Bool, locksBefore: UInt64? = nil, endingsBefore: UInt64? = nil, session: UInt64? = nil
   ) -> [SessionEffect] {
@@ -200,7 +200,7 @@ public struct SessionMachine: Sendable {
       effects.append(.firstUnlock)
       awaitSession(&effects)
     case .locked(.withoutPassword) where !lockerUp && !wasLockedMeanwhile:
-      // There is no lock to lift: any login that unseals does this as well.
+      // There is no lock to lift, so any login that unseals the vault does this as well.
       becomeUnlocked(&effects, with: .install(.live))
     case .locked:
       if !mayLift { return [.install(.refused(.session(.liftsNoLock)))] }
@@ -228,7 +228,7 @@ public struct SessionMachine: Sendable {
 
   private func refusal(since endingsBefore: UInt64?, in session: UInt64?) -> Reason? {
     if hasEnded(since: endingsBefore, in: session) { return .session(.sessionEnded) }
-    // Keys that come now would sleep in memory.
+    // Keys that come now would stay in memory during sleep.
     return isGoingToSleep ? .session(.goingToSleep) : nil
   }
 
@@ -253,7 +253,7 @@ public struct SessionMachine: Sendable {
 
   // MARK: Events
 
-  /// Takes in what happened, and tells what to do.
+  /// Processes an event, and returns its effects.
   public mutating func handle(_ event: SessionEvent) -> [SessionEffect] {
     let before = (state, lockerUp, hasStagedKeys, logind, isPasswordless)
     var effects: [SessionEffect] = []
@@ -267,7 +267,7 @@ public struct SessionMachine: Sendable {
       if starts { lock(.sleep, &effects) }
     case .hibernate: seal(.hibernation, &effects)
     case .screenSaver(let peer, active: true):
-      // A saver that says again what it said before is no new lock: keys it let somebody stage stay.
+      // A saver that repeats its report is no new lock, so staged keys stay.
       if screenSavers.insert(peer).inserted { lock(.screenSaver, &effects) }
     case .screenSaverFound(let peer):
       if screenSavers.insert(peer).inserted { lockLiveKeys(.screenSaver, &effects) }
@@ -311,7 +311,7 @@ public struct SessionMachine: Sendable {
     if wasSealed { effects.append(.firstUnlock) }
   }
 
-  /// From now on locks count again, earlier ones as well: keys behind one are erased.
+  /// From now on locks count again, earlier ones too. Keys behind a lock are erased.
   private mutating func becomeProtected(_ effects: inout [SessionEffect]) {
     guard isPasswordless else { return }
     isPasswordless = false
@@ -331,7 +331,7 @@ public struct SessionMachine: Sendable {
     sessionIsNotAwaited(&effects)
   }
 
-  /// Keys are there: where no session is, one has to come soon.
+  /// There are keys, so if there is no session, one has to come soon.
   private mutating func awaitSession(_ effects: inout [SessionEffect]) {
     guard logind == .present, sessions.isEmpty else { return }
     awaitsSession = true
@@ -346,7 +346,8 @@ public struct SessionMachine: Sendable {
 
   private mutating func lockSignal(_ id: String, _ effects: inout [SessionEffect]) {
     guard sessions[id] != nil else {
-      // Of another user, or so new that nothing is known of it; the watch only passes on what may be the user's.
+      // The session is another user's, or so new that nothing is known of it. The watch only passes on sessions that may be the
+      // user's.
       return lock(.lockSignal, &effects)
     }
     sessions[id]?.wasAskedToLock = true
@@ -354,7 +355,7 @@ public struct SessionMachine: Sendable {
     lock(.lockSignal, &effects)
   }
 
-  /// Compares all sessions with what was known, and acts on the difference.
+  /// Compares all sessions with the known ones, and acts on the difference.
   private mutating func update(_ facts: [SessionFacts], _ effects: inout [SessionEffect]) {
     let old = sessions
     let hadGraphical = hasGraphicalSession
@@ -398,7 +399,7 @@ public struct SessionMachine: Sendable {
       if wasKnown { noteLock(sessionLockerReason) }
       dropStaged(&effects)
     }
-    // A screen that is there and open lets staged keys go live; one that ended has let nobody in.
+    // A screen that exists and is unlocked lets staged keys go live. A screen that ended has let nobody in.
     let lockedEnded = old.values.contains { $0.isBehindLocker && sessions[$0.facts.id] == nil }
     if hasGraphicalSession || !(hadGraphical || lockedEnded) {
       releaseStaged(&effects)
@@ -411,7 +412,7 @@ public struct SessionMachine: Sendable {
     if wereKnown { endings &+= 1 }
     guard state != .sealed, !awaitsSession, !isPasswordless else { return }
     if wereKnown { return seal(.sessionsEnded, &effects) }
-    // logind appeared, and knows nothing of a session: as after a login that has none yet.
+    // logind appeared, and knows no session. This is like a login that has no session yet.
     awaitSession(&effects)
   }
 
@@ -434,7 +435,7 @@ public struct SessionMachine: Sendable {
 
   private mutating func lockLiveKeys(_ reason: LockReason, _ effects: inout [SessionEffect]) {
     guard state == .unlocked || state == .locked(.withoutPassword), !isPasswordless else { return }
-    // Also where there is no A to erase: from now on it is a lock, which not every login lifts.
+    // Also if there is no A to erase: from now on this is a lock, and not every login lifts it.
     state = .locked(reason)
     effects.insert(.lock(reason), at: 0)
   }

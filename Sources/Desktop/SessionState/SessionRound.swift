@@ -7,7 +7,7 @@ final class SessionRound {
     case answered
     /// Nobody has the name, and nobody can be started for it.
     case absent
-    /// Too late, or not to be understood.
+    /// The answer came too late, or could not be understood.
     case silent
   }
 
@@ -100,7 +100,7 @@ final class SessionRound {
 }
 
 extension SessionFacts {
-  /// Takes over what an `a{sv}` of the properties of a session tells, and leaves the rest as it is.
+  /// Takes over the properties in an `a{sv}` of a session, and leaves the others as they are.
   mutating func take(_ message: Message) throws(BusError) {
     var new = self
     try message.readDictionary("sv") { (entry) throws(BusError) in

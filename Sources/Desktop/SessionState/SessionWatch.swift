@@ -2,8 +2,8 @@ import LatchkeyControl
 import LatchkeyPosix
 import LatchkeySystemd
 
-/// Does what the machine says. All calls come from the event loop; those that erase keys come first, and must not
-/// wait for anything.
+/// Carries out the machine's effects. All calls come from the event loop. Calls that erase keys come first, and must not wait
+/// for anything.
 public protocol SessionWatchDelegate: AnyObject {
   /// Erase A in every form, staged ones included.
   func eraseUnlockedKeys(_ reason: LockReason)
@@ -11,35 +11,35 @@ public protocol SessionWatchDelegate: AnyObject {
   func eraseAllKeys(_ reason: SealReason)
   /// Erase the A that was set aside.
   func eraseStagedKeys()
-  /// No keys are wanted of some authentications that have begun: end the helpers that work on one. Also where there is
-  /// nothing to erase.
+  /// Some authentications that have begun must bring no keys. End the helpers that work on them, even if there is nothing to
+  /// erase.
   ///
   /// - Parameter gone: to be called once, at once or soon: when they have erased their memory, or take too long.
   func endDerivations(_ which: UnwantedDerivations, gone: @escaping () -> Void)
-  /// It was locked, perhaps once more, with no key left to erase: earlier answers of a person count no more, and requests
-  /// that wait for an answer end.
+  /// It was locked, or a locker came up, with no key left to erase: earlier answers of a person count no more, and requests that
+  /// wait for an answer end. A lock that erases keys is told by that alone.
   func wasLocked()
   /// The A that was set aside becomes live.
   func stagedKeysGoLive()
   /// C became live, for the first time since it was sealed.
   func firstUnlockHappened()
-  /// `machine` is another than before; everything else was done.
+  /// `machine` has changed; all other effects are done.
   func sessionStateChanged()
 }
 
-/// Which authentications bring keys that are not wanted any more.
+/// The authentications whose keys are no longer wanted.
 public enum UnwantedDerivations {
   case all
-  /// Those of which this is true.
+  /// The authentications of which this is true.
   case claimed((Claim) -> Bool)
 }
 
-/// Keys that are there, and wait until logind and their caller are ready for them.
+/// Arrived keys that wait until logind and their caller are ready.
 private final class Arrival {
   /// ``SessionMachine/locks`` when they came.
   let locks: UInt64
   let decide: (inout SessionMachine) -> [SessionEffect]
-  /// Has the keys with it, so it goes as soon as it was called.
+  /// This closure holds the keys, so it is dropped as soon as it was called.
   var completion: ((KeyOutcome) -> Void)?
   var isPrepared = false
   var hasAnswered: Bool?
@@ -96,7 +96,7 @@ public final class SessionWatch {
     self.sessionTime = sessionTime
   }
 
-  /// Begins to watch logind, which is waited for.
+  /// Begins to watch logind, and waits for it.
   public func start() {
     let logind = LogindWatch(uid: machine.uid, loop: loop, address: systemBus) { [weak self] report in
       switch report {
@@ -133,7 +133,7 @@ public final class SessionWatch {
 
   fileprivate static let ended = KeyOutcome.refused(.session(.daemonEnds))
 
-  /// Lets no keys in any more: refuses those that wait, and erases them. Events are followed as before.
+  /// Accepts no keys any more: refuses and erases those that wait. Events are followed as before.
   public func end() {
     hasEnded = true
     let refused = arrivals
@@ -147,8 +147,12 @@ public final class SessionWatch {
   // MARK: Asked by the daemon
 
   /// The answer to a PAM stack, before any key is derived.
-  public func decide(_ hello: Hello, from process: PeerProcess) -> AuthenticationPolicy.Decision {
-    AuthenticationPolicy.decide(hello, from: process, machine: machine)
+  public func decide(
+    _ hello: Hello, from process: PeerProcess, needs: KeyNeeds
+  ) -> AuthenticationPolicy.Decision {
+    // Where no logind tells this daemon of sessions, a process is in none that it could know.
+    let process = machine.logind == .absent ? PeerProcess.unknown : process
+    return AuthenticationPolicy.decide(hello, from: process, machine: machine, needs: needs)
   }
 
   /// Begins an authentication that will bring keys. Events count as later than its password by the time at which they were
@@ -184,13 +188,13 @@ public final class SessionWatch {
     lastReport = (machine.locks &- before.locks, machine.endings &- before.endings)
   }
 
-  /// The right keys arrived. Asks logind for the state of the sessions, then tells what becomes of the keys.
-  /// `completion` is called exactly once; it must put the keys where the outcome says before it returns, and erase the rest.
-  /// Keys that wait meanwhile belong to it, and go with it.
+  /// The right keys arrived. Asks logind for the state of the sessions, then decides about the keys. `completion` is called
+  /// exactly once. Before it returns, it must place the keys according to the outcome, and erase the rest. Keys that wait
+  /// meanwhile belong to `completion`, and go with it.
   ///
   /// - Parameters:
   ///   - claim: of the authentication that brings them. A lock since then is later than the keys.
-  ///   - preparation: is begun at once, and calls what it is given when the caller can take the keys.
+  ///   - preparation: begins at once, and calls its argument when the caller can take the keys.
   public func keysArrived(
     mayLift: Bool, by claim: Claim, after preparation: (@escaping () -> Void) -> Void = { $0() },
     completion: @escaping (KeyOutcome) -> Void
@@ -211,8 +215,8 @@ public final class SessionWatch {
     }
   }
 
-  /// Asks logind, then has the machine decide. A lock does not wait for either: it would find tier key A in memory, and the
-  /// machine would sleep with it.
+  /// Asks logind, then has the machine decide. A lock does not wait for either. Otherwise tier key A would stay in memory, and
+  /// the machine could go to sleep with it.
   private func ask(
     after preparation: (@escaping () -> Void) -> Void, _ completion: @escaping (KeyOutcome) -> Void,
     _ decide: @escaping (inout SessionMachine) -> [SessionEffect]
@@ -285,8 +289,11 @@ public final class SessionWatch {
     let before = machine
     let effects = machine.handle(event)
     latest.note(from: before, to: machine, at: Process.microsecondsSinceBoot)
+    // Before anybody hears of the new state.
+    if !effects.contains(where: \.endsUnlock), machine.locks != before.locks || machine.lockerUp && !before.lockerUp {
+      delegate?.wasLocked()
+    }
     perform(effects) { _ in preconditionFailure("keys are installed only when some arrived") }
-    if machine.locks != before.locks { delegate?.wasLocked() }
     let isUnwanted =
       switch event {
       case .hibernate, .lockCommand: true
@@ -319,7 +326,7 @@ public final class SessionWatch {
     }
   }
 
-  /// Without a timer, its time is over at once.
+  /// Without a timer, the time limit is over at once.
   private func timer(_ time: Duration, _ event: SessionEvent) -> EventSource? {
     do {
       return try loop.addTimer(after: time) { [weak self] in self?.handle(event) }

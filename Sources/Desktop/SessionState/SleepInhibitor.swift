@@ -7,7 +7,7 @@ final class SleepInhibitor {
     case none
     case asked(Int)
     case held(Int32)
-    /// Not asked again before `release()`.
+    /// Whether the lock was requested. It is not requested again before `release()`.
     case refused
   }
 
@@ -20,8 +20,8 @@ final class SleepInhibitor {
     if case .held = state { true } else { false }
   }
 
-  /// Asks logind for the lock, unless it is held or requested already. Refused (where polkit is missing, say), sleep is still
-  /// noticed, but no longer waits.
+  /// Asks logind for the lock, unless it is held or requested already. If the request is refused, for example because polkit is
+  /// missing, sleep is still noticed, but no longer waits.
   func take(_ bus: Bus) {
     guard case .none = state else { return }
     requests += 1
@@ -49,7 +49,7 @@ final class SleepInhibitor {
 
   private func answered(_ request: Int, _ fd: Result<Int32, BusError>) {
     guard case .asked(request) = state else {
-      // Released before it came.
+      // The lock was released before it came.
       if case .success(let fd) = fd { close(fd) }
       return
     }

@@ -2,12 +2,12 @@ import LatchkeyGcrypt
 import LatchkeySecretClient
 import LatchkeySodium
 
-/// gnome-keyring's encrypted file: a header and hashed attributes in the clear, then everything under AES-128-CBC. Key and
-/// IV are SHA-256 of password and salt, some thousand times; MD5 of the content says whether they are right. Numbers are
-/// big-endian.
+/// gnome-keyring's encrypted file: a header and hashed attributes in the clear, then everything under AES-128-CBC. Key and IV
+/// are SHA-256 of password and salt, repeated some thousand times. An MD5 of the content shows whether they are right. Numbers
+/// are big-endian.
 enum BinaryKeyring {
   private static let magic: [UInt8] = Array("GnomeKeyring\n\r\0\n".utf8)
-  /// gnome-keyring chooses 1,000 to 4,096. More rounds than this only makes a person wait.
+  /// gnome-keyring chooses 1,000 to 4,096 rounds. More rounds than this limit only make a person wait.
   private static let roundLimit = 100_000
   private static let saltSize = 8
   private static let checkSize = 16
@@ -16,7 +16,7 @@ enum BinaryKeyring {
     bytes.bytes.withUnsafeBytes { $0.starts(with: magic) }
   }
 
-  /// The label, which is in the clear.
+  /// The keyring's label, which is in the clear.
   static func label(of bytes: borrowing SecureBytes) throws(ForeignFileError) -> String {
     var reader = SecretReader(0..<bytes.count)
     return try label(bytes, &reader)
@@ -62,7 +62,7 @@ enum BinaryKeyring {
     return items
   }
 
-  /// Reads the clear part: one type for each item. Its attributes are hashed there, and say nothing more.
+  /// Reads the clear part: one type for each item. An item's attributes are hashed there, and are of no use.
   private static func itemTypes(
     _ bytes: borrowing SecureBytes, _ reader: inout SecretReader
   ) throws(ForeignFileError) -> [UInt32] {
@@ -70,7 +70,7 @@ enum BinaryKeyring {
     guard count <= KeyringFile.itemLimit else { throw .tooLarge }
     var types: [UInt32] = []
     for _ in 0..<count {
-      // Its number.
+      // The item's number.
       _ = try reader.range(4)
       types.append(try reader.number(bytes))
       _ = try attributes(bytes, &reader)
@@ -88,7 +88,7 @@ enum BinaryKeyring {
       let name = try reader.text(bytes)
       switch try reader.number(bytes) {
       case 0: found[name] = try reader.text(bytes)
-      // A number, which clients are told as text.
+      // A number. Clients see it as text.
       case 1: found[name] = String(try reader.number(bytes))
       default: throw .damaged
       }
@@ -149,7 +149,7 @@ enum BinaryKeyring {
       modified: modified)
   }
 
-  /// Skips the list of programs that may read it, which no program has used since 2010.
+  /// Skips the list of programs that may read the item. No program has used that list since 2010.
   private static func skipAccessList(
     _ content: borrowing SecureBytes, _ reader: inout SecretReader
   ) throws(ForeignFileError) {

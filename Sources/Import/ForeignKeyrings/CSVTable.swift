@@ -1,12 +1,12 @@
 import LatchkeySodium
 
-/// Comma-separated values, by RFC 4180 or with backslashes, in memory for secrets: it knows where each field is.
+/// Comma-separated values, by RFC 4180 or with backslashes, in memory for secrets. The table knows the place of each field.
 struct CSVTable {
   /// How a quote is written within quotes.
   enum Quoting {
     /// Twice.
     case doubled
-    /// With a backslash before it. So is a backslash, and nothing else.
+    /// With a backslash before it. A backslash is escaped in the same way, and nothing else is.
     case backslash
   }
 
@@ -14,18 +14,18 @@ struct CSVTable {
   private static let rowLimit = 100_000
   private static let fieldLimit = 64
 
-  /// One field: where it is without its quotes, and what stands before a quote within it.
+  /// One field: its place without its quotes, and the character that escapes a quote within it.
   struct Field {
     var range: Range<Int>
     /// A quote or a backslash; nil if nothing in the field is escaped.
     fileprivate(set) var escape: UInt8?
-    /// Whether characters within it are written as HTML writes them.
+    /// Whether characters within it are written as HTML entities.
     var isHTML = false
   }
 
   /// One row.
   struct Row {
-    /// Its fields. Those behind the limit are counted only.
+    /// Its fields. Fields beyond the limit are only counted.
     var fields: [Field] = []
     /// How many fields it has.
     fileprivate(set) var count = 0
@@ -43,8 +43,8 @@ struct CSVTable {
     }
   }
 
-  /// A value that begins with a quote and does not end with one. A quote that was meant as a part of the value has the same look
-  /// as one whose end is missing, and each tells another place where the next row begins. So nothing behind it is read.
+  /// A value that begins with a quote and does not end with one. The quote may be a part of the value, or its closing quote may
+  /// be missing. In each case the next row begins elsewhere, so nothing behind the value is read.
   struct Fault {
     /// The row up to that value.
     let row: Row
@@ -55,9 +55,9 @@ struct CSVTable {
   }
 
   private(set) var rows: [Row] = []
-  /// Whether a value has something that is escaped.
+  /// Whether any value has an escaped character.
   var hasEscapes: Bool { rows.contains { $0.fields.contains { $0.escape != nil } } }
-  /// Where the reading ended before the end of the file.
+  /// The place where the reading ended, if that is before the end of the file.
   private(set) var fault: Fault?
 
   /// Finds the fields. A line end within quotes belongs to its field, and so does a quote behind the first character of a field
@@ -129,7 +129,7 @@ struct CSVTable {
     octet == UInt8(ascii: ",") || octet == UInt8(ascii: "\n") || octet == UInt8(ascii: "\r")
   }
 
-  /// The line ends in a part: LF, CR, or both together.
+  /// The line ends in this part: LF, CR, or both together.
   private static func lineEnds(in range: Range<Int>, of bytes: borrowing SecureBytes) -> Int {
     range.count { index in
       switch bytes.octet(index) {
@@ -149,7 +149,7 @@ struct CSVTable {
 }
 
 extension CSVTable.Field {
-  /// As a secret.
+  /// The field as a secret.
   func secret(_ bytes: borrowing SecureBytes) throws(ForeignFileError) -> SecureBytes {
     let value = try unescaped(bytes)
     return isHTML ? try MarkupReader.secret(value, 0..<value.count) : value
@@ -164,7 +164,7 @@ extension CSVTable.Field {
         out.withUnsafeMutableBytes { out in
           var (count, at) = (0, 0)
           while at < part.count {
-            // The next character stands for itself.
+            // The character after an escape stands for itself.
             if part[at] == escape { at += 1 }
             out[count] = part[at]
             (count, at) = (count + 1, at + 1)
@@ -176,7 +176,7 @@ extension CSVTable.Field {
     } catch { throw .noMemory }
   }
 
-  /// As text that is no secret; bytes that are not UTF-8 are replaced.
+  /// The field as text that is not secret; bytes that are not UTF-8 are replaced.
   func text(_ bytes: borrowing SecureBytes) throws(ForeignFileError) -> String {
     let value = try secret(bytes)
     return value.bytes.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }

@@ -16,7 +16,7 @@ public enum CalendarTime {
     }
     let given = (moment.tm_year, moment.tm_mon, moment.tm_mday)
     let seconds = timegm(&moment)
-    // timegm() takes a 31st of February for a day of March.
+    // timegm() turns a 31st of February into a day of March.
     guard seconds >= 0, given == (moment.tm_year, moment.tm_mon, moment.tm_mday) else { return nil }
     return UInt64(seconds)
   }

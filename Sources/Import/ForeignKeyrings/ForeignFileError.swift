@@ -1,13 +1,12 @@
 import LatchkeyGettext
 
-/// Why a file of another program could not be read. No case carries anything of the file's but names of
-/// columns.
+/// Why a file of another program could not be read. No case carries any content of the file except names of columns.
 public enum ForeignFileError: Error, Equatable, Sendable {
   /// Its format is unknown.
   case unknownFormat
   /// It is not text in UTF-8.
   case notText
-  /// It has no column of that name; the second has what there are.
+  /// It has no column of that name. The second value has the columns that exist.
   case noColumn(String, has: [String])
   /// It is a table whose first row has a value that begins with a quote on that line and does not end with one.
   case openQuote(line: Int)
@@ -25,11 +24,11 @@ public enum ForeignFileError: Error, Equatable, Sendable {
   case wrongPassword
   /// It is cut off, or a size in it is impossible.
   case damaged
-  /// It has more of something than a vault would take.
+  /// It has more of something than a vault accepts.
   case tooLarge
-  /// It is a database that costs more memory or time to open than any that a person uses.
+  /// It is a database that needs more memory or time to open than any that a person uses.
   case tooCostly
-  /// There was no locked memory for it, or the system forbids a function that it needs.
+  /// There was no locked memory for it, or the system forbids a function that the file needs.
   case noMemory
 
   /// For a person, behind the file's name.

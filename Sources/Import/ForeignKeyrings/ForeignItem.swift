@@ -1,6 +1,6 @@
 import LatchkeySecretClient
 
-/// One secret of another program, with what that program knows of it.
+/// One secret of another program, with the facts that the program stores about it.
 public struct ForeignItem {
   /// Its label, for people.
   public let label: String
@@ -8,14 +8,15 @@ public struct ForeignItem {
   public let attributes: [String: String]
   /// The secret itself.
   public let secret: Secret
-  /// When it was stored there, in seconds since 1970; 0 where that is unknown.
+  /// When it was stored there, in seconds since 1970; 0 if that is unknown.
   public let created: UInt64
-  /// When it was last changed there; 0 where that is unknown.
+  /// When it was last changed there; 0 if that is unknown.
   public let modified: UInt64
   /// Its protection in the old place.
   public let protection: Protection
 
-  /// When it may be read and what that requires, in the words of the command line; empty where the old place has none.
+  /// When an item may be read, and its requirements, in the words of the command line. A text is empty if the old place has
+  /// none.
   public struct Protection: Equatable, Sendable {
     /// The name of its class.
     public let accessible: String
@@ -39,8 +40,9 @@ public struct ForeignItem {
 }
 
 extension ForeignItem {
-  /// The item, with the schema of the Secret portal if it is an application's secret as other providers keep it. oo7 and old versions
-  /// of gnome-keyring store no schema, or that of any item. Latchkey's portal gives an application only an item with its schema.
+  /// The item, with the schema of the Secret portal if it is an application's secret as other providers keep it. oo7 and old
+  /// versions of gnome-keyring store no schema, or the generic one. Latchkey's portal gives an application only an item with
+  /// its schema.
   public var markedForPortal: ForeignItem {
     let schema = attributes["xdg:schema"]
     guard attributes["app_id"] != nil, attributes.count == (schema == nil ? 1 : 2),
@@ -52,7 +54,7 @@ extension ForeignItem {
       created: created, modified: modified, protection: protection)
   }
 
-  /// How many bytes every backend of the portal gives an application.
+  /// The size of the secret that every backend of the portal gives an application, in bytes.
   private static let portalSize = 64
 }
 
@@ -62,9 +64,9 @@ public struct ForeignCollection {
   public let name: String
   /// Its label, for people.
   public let label: String
-  /// The label that its path there was made of, as far as that is known; nil where the label is all there is.
+  /// The label that its path there was made of, as far as that is known; nil if only the label is known.
   public let firstLabel: String?
-  /// In the order in which they were read.
+  /// Its items, in the order in which they were read.
   public let items: [ForeignItem]
 
   /// Puts it together.

@@ -7,18 +7,18 @@ public struct JSONExport {
   public static let format = "latchkey-export"
   /// The only version of it.
   public static let version: UInt64 = 1
-  /// How large such a file may be. A larger one is not written either.
+  /// How large such a file may be. An export writes no larger one.
   public static let sizeLimit = 256 << 20
 
   /// The collections, in the order of the file.
   public private(set) var collections: [ForeignCollection] = []
-  /// The name of the collection that programs stored in where they named none; nil where the file does not say it.
+  /// The name of the collection for programs that name none; nil if the file does not say it.
   public private(set) var standard: String?
 
   private var reader = JSONReader()
   private var count = 0
 
-  /// Reads all of it. Names that this version does not know are passed over.
+  /// Reads the whole file. Names that this version does not know are skipped.
   public init(_ bytes: borrowing SecureBytes) throws(ForeignFileError) {
     guard Secret.isText(bytes.bytes) else { throw .notText }
     var seen: Set<String> = []

@@ -1,22 +1,23 @@
 import LatchkeySodium
 
-/// Reads JSON (RFC 8259) in memory for secrets: it knows the place, and makes values of its own only for the fields that are
-/// asked for. Never traps: invalid JSON is an error.
+/// Reads JSON (RFC 8259) in memory for secrets. It knows its place in the text, and makes values only for the fields that its
+/// caller wants. It never traps: invalid JSON is an error.
 struct JSONReader {
-  /// How deep values may be within each other.
+  /// How deeply values may be nested.
   private static let depthLimit = 32
 
-  /// A string: where it is without its quotes, and whether anything in it is escaped.
+  /// A string: its place without its quotes, and whether anything in it is escaped.
   struct Text {
     let range: Range<Int>
     let hasEscapes: Bool
   }
 
   private var at = 0
-  /// For each object and array around this place, whether nothing of it was read yet.
+  /// For each object and array around this place, whether it is still unread.
   private var isFresh: [Bool] = []
 
-  private mutating func next(_ bytes: borrowing SecureBytes) -> UInt8? {
+  /// The first byte of what comes next; nil at the end.
+  mutating func next(_ bytes: borrowing SecureBytes) -> UInt8? {
     while at < bytes.count {
       switch bytes.octet(at) {
       case 0x20, 0x09, 0x0a, 0x0d: at += 1
@@ -26,7 +27,8 @@ struct JSONReader {
     return nil
   }
 
-  private mutating func expect(_ character: Unicode.Scalar, _ bytes: borrowing SecureBytes) throws(ForeignFileError) {
+  /// Passes over a character that must come next.
+  mutating func expect(_ character: Unicode.Scalar, _ bytes: borrowing SecureBytes) throws(ForeignFileError) {
     guard next(bytes) == UInt8(ascii: character) else { throw .damaged }
     at += 1
   }
@@ -38,7 +40,7 @@ struct JSONReader {
     isFresh.append(true)
   }
 
-  /// Goes on to the next value, or to what is behind the end.
+  /// Goes on to the next value, or past the end.
   ///
   /// - Parameter end: the character that ends it: `}` or `]`.
   /// - Returns: whether there is one more value.
@@ -53,7 +55,7 @@ struct JSONReader {
     return true
   }
 
-  /// The next name in an object, whose value comes next; nil behind the last one.
+  /// The next name in an object, whose value comes next; nil after the last one.
   mutating func nextName(_ bytes: borrowing SecureBytes) throws(ForeignFileError) -> String? {
     guard try hasNext(until: "}", bytes) else { return nil }
     let name = try plain(bytes)
@@ -88,7 +90,7 @@ struct JSONReader {
     return nil
   }
 
-  /// A string that is no secret, without NULs: no text of an item has any.
+  /// A string that is not secret, without NULs: no text of an item has any.
   mutating func plain(_ bytes: borrowing SecureBytes) throws(ForeignFileError) -> String {
     let value = try Self.secret(try text(bytes), bytes)
     let isText = value.bytes.withUnsafeBytes { !$0.contains(0) }
@@ -113,7 +115,7 @@ struct JSONReader {
     at = end
   }
 
-  /// Passes over a value of any kind.
+  /// Skips a value of any kind.
   mutating func skip(_ bytes: borrowing SecureBytes) throws(ForeignFileError) {
     switch next(bytes) {
     case UInt8(ascii: "{"):
@@ -169,7 +171,7 @@ struct JSONReader {
     return try writer.finish()
   }
 
-  /// The character behind `\u`, which takes a second escape where it has more than 16 bits.
+  /// The character after `\u`. A character of more than 16 bits takes a second escape.
   private static func scalar(
     _ at: inout Int, _ end: Int, _ bytes: borrowing SecureBytes
   ) throws(ForeignFileError) -> Unicode.Scalar {

@@ -6,24 +6,24 @@ import LatchkeySodium
 public struct KeePassExport {
   /// The items that were read.
   public private(set) var items: [ForeignItem] = []
-  /// Entries without any secret, by what people see of them.
+  /// Entries without any secret, by the names that people see.
   public private(set) var empty: [String] = []
-  /// Entries that lie in the recycle bin and were left there, by what people see of them.
+  /// Entries in the recycle bin that were left there, by the names that people see.
   public private(set) var discarded: [String] = []
   /// Values that stay behind, by the labels that their items would have.
   public private(set) var left: [LeftValue] = []
-  /// How many older states of the other entries there are, which were left there.
+  /// How many older states of the other entries were left there.
   public private(set) var older = 0
-  /// Attached files whose content is not in the XML: of a database of version 4, keepassxc-cli writes their names alone.
+  /// Attached files whose content is not in the XML: for a database of version 4, keepassxc-cli writes only their names.
   private var missing: [MissingFile] = []
   /// How many entries have a path.
   private var paths: [String: Int] = [:]
 
   /// A value that stays behind.
   public struct LeftValue: Equatable, Sendable {
-    /// The label of its item, or of the entry whose attribute it is.
+    /// The label of its item, or of the entry that has it as an attribute.
     public let label: String
-    /// The field that it is in.
+    /// The field of the value.
     public let field: String
     /// Why it stays behind.
     public let reason: Reason
@@ -43,7 +43,7 @@ public struct KeePassExport {
     case secretInAttribute
     /// It is encrypted by itself.
     case encrypted
-    /// They are settings of one-time passwords that could not be understood. They came as further fields.
+    /// They are settings of one-time passwords that could not be understood. They were imported as further fields.
     case oneTimePassword
   }
 
@@ -54,7 +54,7 @@ public struct KeePassExport {
   private static let sizeLimit = 256 << 20
 
   private var path: [String] = []
-  /// How large the secrets are that were read.
+  /// The size of the secrets that were read so far.
   private var size = 0
   private var groups: [Group] = []
   private var entry: KeePassEntry?
@@ -62,7 +62,7 @@ public struct KeePassExport {
   private var key = ""
   private var reference = ""
   private var binID: String?
-  /// Attached files: in Base64, and whether they are compressed.
+  /// Attached files in Base64, and whether they are compressed.
   private var files: [String: (range: Range<Int>, isCompressed: Bool)] = [:]
 
   private struct Group {
@@ -81,9 +81,9 @@ public struct KeePassExport {
     let modified: UInt64
   }
 
-  /// Reads all of it.
+  /// Reads the whole export.
   ///
-  /// - Parameter expand: makes of a compressed file (gzip) what it was.
+  /// - Parameter expand: expands a compressed file (gzip).
   public init(
     _ bytes: borrowing SecureBytes, expand: (borrowing SecureBytes) throws -> SecureBytes
   ) throws {
@@ -159,7 +159,7 @@ public struct KeePassExport {
     }
   }
 
-  /// Between the first of January of the year 1, which version 4 counts from, and of 1970.
+  /// The seconds from the first of January of the year 1, from which version 4 counts, to that of 1970.
   private static let secondsTo1970: UInt64 = 62_135_596_800
 
   /// A time in seconds since 1970; 0 if it is invalid. For a database of version 4, keepassxc-cli writes the seconds as eight
@@ -185,7 +185,7 @@ public struct KeePassExport {
     entries.append(entry)
   }
 
-  /// Makes items of an entry.
+  /// Makes items from an entry.
   private mutating func take(
     _ number: Int, _ references: inout KeePassReferences, _ bytes: borrowing SecureBytes,
     _ expand: (borrowing SecureBytes) throws -> SecureBytes
@@ -202,10 +202,10 @@ public struct KeePassExport {
         return isKept ? try entry.text(field, bytes) : ""
       }
     }
-    // A person knows the entry by its title, whatever it has in it.
+    // A person knows the entry by its title, whatever the title contains.
     let title = try text(.title, orAsWritten: true)
     let (url, user) = (try text(.url), try text(.user))
-    // The host may be known where not all of the address is.
+    // The host may be known even if a part of the address is not.
     let server = WebAddress.server(of: url.isEmpty ? try entry.text(.url, bytes) : url)
     let label = [title, server, user, url].first { !$0.isEmpty } ?? "Password"
     if entry.isInBin {
@@ -243,7 +243,7 @@ public struct KeePassExport {
     if items.count + missing.count + left.count == before { empty.append(label) }
   }
 
-  /// The secrets of an entry with what they refer to, by the names of their fields. Those that cannot be had stay behind.
+  /// The secrets of an entry by the names of their fields, with references put in. Secrets that cannot be expanded stay behind.
   private mutating func values(
     of number: Int, _ label: String, _ references: inout KeePassReferences, _ bytes: borrowing SecureBytes
   ) throws(ForeignFileError) -> [String: Secret] {
@@ -253,7 +253,7 @@ public struct KeePassExport {
       do throws(KeePassReferences.Refusal) {
         let use: KeePassReferences.Use = field.key == KeePassEntry.Standard.notes.rawValue ? .notes : .secret
         let value = try references.value(field, of: number, as: use, bytes)
-        // Of a reference to an empty field nothing is left.
+        // A reference to an empty field leaves nothing.
         if value.count > 0 { values[field.key] = Secret(value) }
       } catch {
         left.append(LeftValue(label: label, field: field.key, reason: try Reason(error)))
@@ -293,10 +293,10 @@ public struct KeePassExport {
     items.append(item)
   }
 
-  /// Adds the attached files whose content is not in the XML. One that several entries have is fetched once.
+  /// Adds the attached files whose content is not in the XML. A file of several entries is fetched once.
   ///
-  /// - Parameter fetch: told the path of an entry and the name of a file; answers its content, or nil where it cannot be had.
-  /// - Returns: the labels of those that could not be read. Entries with the same path cannot be told apart.
+  /// - Parameter fetch: gets the path of an entry and the name of a file, and returns the content, or nil.
+  /// - Returns: the labels of files that could not be read. Entries with the same path cannot be told apart.
   public mutating func addFiles(_ fetch: (String, String) throws -> SecureBytes?) throws -> [String] {
     var fetched: [String: Secret] = [:]
     for file in missing where fetched[file.reference] == nil && paths[file.path] == 1 {

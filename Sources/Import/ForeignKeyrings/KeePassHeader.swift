@@ -1,27 +1,27 @@
 import LatchkeySodium
 
-/// The clear part of a .kdbx file, for one question: what it costs to try a password. KeePassXC believes any cost that it
-/// finds there, so that a file from elsewhere could take all memory, or never come to an end.
+/// The clear part of a .kdbx file, for one question: the cost of one guess of the password. KeePassXC believes any cost that it
+/// finds there. So a file from elsewhere could take all memory, or never come to an end.
 public enum KeePassHeader {
   /// How much memory may be asked for. KeePassXC itself proposes 64 MiB.
   static let memoryLimit: UInt64 = 1 << 30
-  /// How much memory may be gone through in all passes, about a minute's work.
+  /// How much memory all passes may cover together, about a minute's work.
   static let workLimit: UInt64 = 64 << 30
   /// How many threads may be asked for.
   static let laneLimit: UInt64 = 256
   /// How many rounds of AES may be asked for, about a minute's work.
   static let roundLimit: UInt64 = 1_000_000_000
 
-  /// Which key derivation it is, with the parameters of all that KeePassXC knows.
+  /// The key derivation, with the parameters of every kind that KeePassXC knows.
   private static let parameters: Set = ["$UUID", "S", "V", "P", "M", "I", "K", "A", "R"]
-  /// Those that set the cost.
+  /// The parameters that set the cost.
   private static let costs: Set = ["M", "I", "P", "R"]
 
   private static let magic: [UInt8] = [0x03, 0xD9, 0xA2, 0x9A, 0x67, 0xFB, 0x4B, 0xB5]
 
-  /// Looks at the cost. Other files pass: KeePassXC reports them.
+  /// Checks the cost. Files of other kinds pass: KeePassXC reports them.
   ///
-  /// - Throws: ``ForeignFileError/tooCostly``, or ``ForeignFileError/damaged`` where the header cannot be followed.
+  /// - Throws: ``ForeignFileError/tooCostly``, or ``ForeignFileError/damaged`` if the header cannot be followed.
   public static func check(_ bytes: borrowing SecureBytes) throws(ForeignFileError) {
     guard bytes.bytes.withUnsafeBytes({ $0.starts(with: magic) }) else { return }
     var reader = SecretReader(0..<bytes.count)
@@ -58,13 +58,13 @@ public enum KeePassHeader {
       if type == 0 { break }
       let name = bytes.text(try reader.range(Int(try reader.littleEndian(4, bytes))))
       let value = try reader.range(Int(try reader.littleEndian(4, bytes)))
-      // KeePassXC ends a name at its first zero and drops a mark of the byte order, so "M\0x" is its "M". It takes the last
-      // one of a name.
+      // KeePassXC ends a name at its first zero and drops a byte order mark, so "M\0x" is its "M". If a name comes twice, it
+      // takes the last value.
       guard let name, name.utf8.allSatisfy({ $0 < 0x80 }), parameters.contains(name), names.insert(name).inserted else {
         throw .damaged
       }
       guard costs.contains(name) else { continue }
-      // KeePassXC would make a number of other types too, such as text.
+      // KeePassXC would also convert other types to a number, such as text.
       guard let size = [0x04: 4, 0x05: 8][type], value.count == size else { throw .damaged }
       var content = SecretReader(value)
       numbers[name] = try content.littleEndian(size, bytes)

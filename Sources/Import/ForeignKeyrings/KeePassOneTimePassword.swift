@@ -1,10 +1,9 @@
 import LatchkeySecretClient
 import LatchkeySodium
 
-/// The key of one-time passwords in the forms in which programs of the KeePass family keep it. It becomes an otpauth URI, which
-/// other programs read.
+/// The key of one-time passwords, in the forms of the KeePass family. It becomes an otpauth URI, which other programs read.
 enum KeePassOneTimePassword {
-  /// A key URI, and the fields that are in it.
+  /// A key URI, and the fields that it was made from.
   struct Found {
     let uri: Secret
     let fields: Set<String>
@@ -14,7 +13,7 @@ enum KeePassOneTimePassword {
   typealias Values = [String: Secret]
 
   private struct Settings {
-    /// In Base32 without padding.
+    /// The key, in Base32 without padding.
     let key: Secret
     var kind = "totp"
     var digits: UInt64 = 6
@@ -27,7 +26,7 @@ enum KeePassOneTimePassword {
 
   /// Reads the fields of an entry.
   ///
-  /// - Returns: nil if there is no key, or one that cannot be understood.
+  /// - Returns: nil if there is no key, or it cannot be understood.
   static func read(_ values: Values, issuer: String, user: String) throws(ForeignFileError) -> Found? {
     guard let settings = try settings(values) else { return nil }
     return Found(uri: try uri(settings, issuer: issuer, user: user), fields: settings.fields)
@@ -101,7 +100,7 @@ enum KeePassOneTimePassword {
     return settings
   }
 
-  /// KeeOtp: key=…&size=6&step=30 in the field that KeePassXC has the URI in.
+  /// KeeOtp: key=…&size=6&step=30, in the field in which KeePassXC keeps the URI.
   private static func query(_ values: Values) throws(ForeignFileError) -> Settings? {
     guard let text = values["otp"], let parts = try parameters(text), let written = parts["key"],
       let key = try base32(written), parts["encoding"].map(word).map({ $0?.uppercased() == "BASE32" }) ?? true,
@@ -125,7 +124,8 @@ enum KeePassOneTimePassword {
 
   // MARK: - keys
 
-  /// The key in one of four encodings, and the name of its field. Nil if there are several, too: which one counts is not known.
+  /// The key in one of four encodings, and the name of its field. Nil also if there are several, because it is unknown which
+  /// one counts.
   private static func key(_ values: Values, prefix: String) throws(ForeignFileError) -> (Secret, String)? {
     let names = ["Secret", "Secret-Hex", "Secret-Base32", "Secret-Base64"].map { prefix + $0 }
     let present = names.filter { values[$0] != nil }
@@ -199,7 +199,7 @@ enum KeePassOneTimePassword {
 
   // MARK: - settings
 
-  /// A setting, which is no secret.
+  /// A setting, which is not secret.
   private static func word(_ value: Secret) -> String? {
     guard value.count <= 64 else { return nil }
     return value.withBytes { bytes in bytes.withUnsafeBytes { String(validating: $0, as: UTF8.self) } }
@@ -252,7 +252,7 @@ enum KeePassOneTimePassword {
     } catch { throw .noMemory }
   }
 
-  /// As a part of a URI.
+  /// The text as a part of a URI.
   private static func escaped(_ text: String) -> String {
     let digits = Array("0123456789ABCDEF".utf8)
     var octets: [UInt8] = []

@@ -1,16 +1,16 @@
 import LatchkeySecretClient
 import LatchkeySodium
 
-/// Puts in what a value of KeePass stands for: `{REF:P@I:…}` is another entry's password, `{TITLE}` the entry's own title. The same
-/// values come out as in KeePassXC, or none.
+/// Expands the values of KeePass: `{REF:P@I:…}` is another entry's password, `{TITLE}` the entry's own title. The same values
+/// come out as in KeePassXC, or none.
 struct KeePassReferences {
   /// Why a value stays behind.
   enum Refusal: Error, Equatable {
-    /// No entry or field is what it refers to.
+    /// It refers to no entry or field that exists.
     case noTarget
-    /// It leads to itself, or over more entries than KeePassXC follows.
+    /// It leads back to itself, or over more entries than KeePassXC follows.
     case endless
-    /// It expands to more than a vault takes.
+    /// It expands to more than a vault accepts.
     case tooLarge
     /// It has a placeholder whose value only KeePass knows, such as the time of day.
     case placeholder(String)
@@ -31,9 +31,9 @@ struct KeePassReferences {
 
   /// How many references may follow each other. KeePassXC follows fewer.
   private static let depthLimit = 10
-  /// How large a value may be that another one refers to, and how much larger a value may become.
+  /// The largest value that another one may refer to, and how much larger a value may become.
   private static let sizeLimit = 1 << 20
-  /// How many placeholders one value may lead to, and all values together.
+  /// How many placeholders one value may lead to, and how many all values together.
   private static let (valueLimit, allLimit) = (1000, 1_000_000)
 
   private let entries: [KeePassEntry]
@@ -44,7 +44,7 @@ struct KeePassReferences {
   private var stepsOfValue = 0
   /// How large the value may become.
   private var limit = 0
-  /// How many values were compared with a text that is looked for.
+  /// How many values were compared with a searched text.
   private var comparisons = 0
 
   init(_ entries: [KeePassEntry]) {
@@ -54,7 +54,7 @@ struct KeePassReferences {
     }
   }
 
-  /// A value with all that it stands for.
+  /// A value in expanded form.
   mutating func value(
     _ field: KeePassEntry.Field, of entry: Int, as use: Use, _ bytes: borrowing SecureBytes
   ) throws(Refusal) -> SecureBytes {
@@ -77,7 +77,7 @@ struct KeePassReferences {
     text.index(of: UInt8(ascii: "{"), in: 0..<text.count) == nil
   }
 
-  /// Whether a further field says which keys to press: its placeholders are no values.
+  /// Whether a further field says which keys to press. Its placeholders are not values.
   private static func isKeySequence(_ field: KeePassEntry.Field, _ text: borrowing SecureBytes) -> Bool {
     guard KeePassEntry.Standard(rawValue: field.key) == nil else { return false }
     var at = 0
@@ -88,7 +88,7 @@ struct KeePassReferences {
     return false
   }
 
-  /// The next text between braces that has no brace within.
+  /// The next text between braces that has no brace inside.
   private static func placeholder(_ text: borrowing SecureBytes, from start: Int) -> Range<Int>? {
     guard var open = text.index(of: UInt8(ascii: "{"), in: start..<text.count) else { return nil }
     for at in (open + 1)..<max(open + 1, text.count) {
@@ -109,7 +109,7 @@ struct KeePassReferences {
     var (written, checked, at) = (0, 0, 0)
     while let place = Self.placeholder(text, from: at) {
       at = place.upperBound + 1
-      // A brace in front of this one has no end of its own. As a reference it would not be understood.
+      // An earlier brace has no end of its own, and would not be understood as a reference.
       try Self.checkRest(text, checked..<(place.lowerBound - 1), use)
       checked = at
       guard let target = try target(text, place, of: entry, as: use, bytes) else { continue }
@@ -139,7 +139,7 @@ struct KeePassReferences {
     try out.append(more)
   }
 
-  /// Refuses a reference that has braces within, or no end.
+  /// Refuses a reference that has braces inside, or no end.
   private static func checkRest(_ text: borrowing SecureBytes, _ range: Range<Int>, _ use: Use) throws(Refusal) {
     var at = range.lowerBound
     while let open = text.index(of: UInt8(ascii: "{"), in: at..<range.upperBound) {
@@ -160,7 +160,7 @@ struct KeePassReferences {
   private static let own: [(name: String, field: KeePassEntry.Standard)] = [
     ("TITLE", .title), ("USERNAME", .user), ("PASSWORD", .password), ("URL", .url), ("NOTES", .notes),
   ]
-  /// Placeholders whose values depend on the moment, on the file's place, or on KeePass itself.
+  /// Placeholders whose values depend on the moment, on the file's path, or on KeePass itself.
   private static let changing = [
     "TOTP", "TIMEOTP", "HMACOTP", "GROUP", "GROUP_PATH", "GROUPPATH", "GROUP_NOTES", "DB_PATH", "DB_DIR", "DB_NAME",
     "DB_BASENAME", "DB_EXT", "APPDIR", "CLIPBOARD", "NEWPASSWORD", "PASSWORD_ENC", "PICKCHARS", "PICKFIELD", "BASE",
@@ -221,7 +221,7 @@ struct KeePassReferences {
     return .field(field.rawValue, of: entry)
   }
 
-  /// The first entry whose field is the text, in the order of the database; the recycle bin counts.
+  /// The first entry whose field equals the text, in the order of the database. The recycle bin counts.
   private mutating func search(
     _ text: borrowing SecureBytes, _ range: Range<Int>, in searched: UInt8, _ bytes: borrowing SecureBytes
   ) throws -> Int? {
@@ -268,12 +268,12 @@ extension SecureBytes {
     return bytes.withUnsafeBytes { own in part.withUnsafeBytes { own.elementsEqual($0) } }
   }
 
-  /// Whether a part is this word in capitals, whatever it is written in.
+  /// Whether a part, in capitals, is this word.
   fileprivate borrowing func equals(_ word: String, _ range: Range<Int>) -> Bool {
     range.count == word.utf8.count && begins(word, range)
   }
 
-  /// Whether a part begins with this word in capitals, whatever it is written in.
+  /// Whether a part, in capitals, begins with this word.
   fileprivate borrowing func begins(_ word: String, _ range: Range<Int>) -> Bool {
     guard range.count >= word.utf8.count else { return false }
     return bytes.withUnsafeBytes { all in

@@ -1,13 +1,13 @@
 import LatchkeySecretClient
 import LatchkeySodium
 
-/// A file of gnome-keyring's or of oo7's, as far as it can be told without a password.
+/// A file of gnome-keyring or oo7, and the facts about it that need no password.
 public enum KeyringFile {
-  /// How large a file may be. gnome-keyring reads and writes the whole file for each item, so that no real one comes near.
+  /// How large a file may be. gnome-keyring reads and writes the whole file for each item, so no real file comes near.
   public static let sizeLimit = 64 << 20
   /// How many items a file may have.
   static let itemLimit = 100_000
-  /// How many attributes an item may have: what a vault takes.
+  /// How many attributes an item may have: as many as a vault accepts.
   static let attributeLimit = 16384
 
   /// Which form a file has.
@@ -20,17 +20,17 @@ public enum KeyringFile {
     case textual
   }
 
-  /// Which form these bytes have.
+  /// The form of these bytes.
   public static func form(of bytes: borrowing SecureBytes) throws(ForeignFileError) -> Form {
     if BinaryKeyring.isOne(bytes) {
-      // The version, behind the text that both begin with.
+      // The version, behind the text with which both forms begin.
       return bytes.count >= 18 && bytes.octet(16) == 1 && bytes.octet(17) == 0 ? .variant : .binary
     }
     if TextualKeyring.isOne(bytes) { return .textual }
     throw .unknownFormat
   }
 
-  /// Reads all of it.
+  /// Reads the whole file.
   ///
   /// - Parameters:
   ///   - bytes: the file.
@@ -57,8 +57,8 @@ public enum KeyringFile {
     }
   }
 
-  /// The schema that gnome-keyring tells its clients for an item that names none, by the item's type. None for the usual type:
-  /// its program stored it without one, and would not find it again to replace it.
+  /// The schema that gnome-keyring shows its clients for an item without one, by the item's type. Nil for the usual type: its
+  /// program stored the item without a schema, and would not find one with a schema in order to replace it.
   static func schema(ofType type: UInt32) -> String? {
     // The upper half has flags.
     switch type & 0xffff {

@@ -1,12 +1,12 @@
 import LatchkeySodium
 import LatchkeyText
 
-/// Reads XML as KeePassXC writes it, in memory for secrets: elements, attributes and text, without types of documents,
-/// without sections, and without entities but the usual ones.
+/// Reads XML as KeePassXC writes it, in memory for secrets: elements, attributes and text. It refuses document types, CDATA
+/// sections, and all but the usual entities.
 struct MarkupReader {
   /// The next part of the document.
   enum Event {
-    /// A tag that opens an element; the second is where its attributes are.
+    /// A tag that opens an element. The second value is the place of its attributes.
     case start(String, Range<Int>)
     /// The text between two tags, with entities as they are.
     case text(Range<Int>)
@@ -14,7 +14,7 @@ struct MarkupReader {
   }
 
   private var at = 0
-  /// The name of an element that was opened and closed by one tag.
+  /// The name of an element that one tag opened and closed.
   private var closed: String?
 
   /// The next event; nil at the end.

@@ -1,11 +1,11 @@
 import LatchkeySecretClient
 import LatchkeySodium
 
-/// A file of pass, decrypted: a password in its first line, and below it its owner's notes.
+/// A decrypted file of pass: a password in its first line, and its owner's notes below it.
 public enum PasswordFile {
-  /// An item for the password, and another for what is below it.
+  /// An item for the password, and another for the notes.
   ///
-  /// - Parameter name: the file's, with its folders and without its ending.
+  /// - Parameter name: the file's name, with its folders and without its ending.
   public static func items(
     _ bytes: borrowing SecureBytes, name: String, modified: UInt64
   ) throws(ForeignFileError) -> [ForeignItem] {

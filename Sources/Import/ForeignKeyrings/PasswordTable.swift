@@ -26,7 +26,7 @@ public enum PasswordTable {
       }
     }
 
-    /// Whether it holds a secret.
+    /// Whether the column holds a secret.
     fileprivate var isSecret: Bool {
       switch self {
       case .password, .notes, .totp, .fields: true
@@ -38,7 +38,7 @@ public enum PasswordTable {
   /// The schema of these items.
   public static let schema = "org.latchkey.Login"
 
-  /// Columns that those programs write and that say nothing of a password.
+  /// Columns of those programs that say nothing about a password.
   private static let ignored: Set<String> = [
     "", "guid", "formactionorigin", "timelastused", "favorite", "type", "reprompt", "collections", "icon",
   ]
@@ -51,11 +51,11 @@ public enum PasswordTable {
     public fileprivate(set) var left: [LeftRow] = []
     /// Columns whose values stay behind, by their names.
     public fileprivate(set) var unread: [String] = []
-    /// How it is written.
+    /// The dialect of the table.
     public fileprivate(set) var dialect = TableDialect.usual
     /// Whether backslashes were taken out of values.
     public fileprivate(set) var hasBackslashes = false
-    /// How many values were read as HTML writes them, and how many could be meant so and are as they stand.
+    /// How many values were read as HTML, and how many may be HTML but were left as they are.
     public fileprivate(set) var (decoded, doubtful) = (0, 0)
     /// How many rows have several addresses.
     public fileprivate(set) var several = 0
@@ -75,9 +75,9 @@ public enum PasswordTable {
   public enum Reason: Equatable, Sendable {
     /// It has no secret.
     case noSecret
-    /// It begins on that line and has more fields than the first row names, so one of its values is in two parts.
+    /// It begins on that line and has more fields than the first row names, so one of its values was split in two.
     case tooManyFields(line: Int)
-    /// The file ends in it.
+    /// The file ends in the middle of it.
     case cutOff
     /// A value that begins on that line has a quote at its start and none at its end. No row behind it was read.
     case openQuote(line: Int)
@@ -86,20 +86,20 @@ public enum PasswordTable {
   /// The first row.
   private struct Header {
     var columns: [Column: Int] = [:]
-    /// How many columns it has, and how many up to the last one that has a name.
+    /// How many columns it has, and how many up to the last named one.
     var count = 0
     var named = 0
-    /// The columns before the first one that can hold a secret, also where values moved to the right.
+    /// The columns before the first one that can hold a secret, even if a value moved to another column.
     var open: [Column: Int] = [:]
   }
 
-  /// Reads all of it.
+  /// Reads the whole table.
   ///
   /// - Parameters:
   ///   - bytes: the file.
-  ///   - named: columns that are called otherwise than those programs call them.
-  /// - Throws: `unknownFormat` where the first row names no password; `noColumn` where it does not name one of `named`;
-  ///   `openQuote` where it has such a value.
+  ///   - named: columns with other names than in those programs.
+  /// - Throws: `unknownFormat` if the first row names no password; `noColumn` if it does not name one of `named`; `openQuote`
+  ///   if it has such a value.
   public static func read(
     _ bytes: borrowing SecureBytes, named: [Column: String] = [:]
   ) throws(ForeignFileError) -> Contents {
@@ -109,8 +109,8 @@ public enum PasswordTable {
     if let first = table.rows.first { contents.dialect = TableDialect(try names(first, bytes)) }
     if contents.dialect == .keePass1 {
       let other = try CSVTable(bytes, quoting: .backslash)
-      // A backslash before something else, or a quote that is doubled, says that another program took the names alone. A file
-      // that is cut off does not say so.
+      // A backslash before something else, or a doubled quote, shows that another program only uses the same names. A file that
+      // is cut off does not show that.
       if other.fault?.isAtEnd ?? true || table.fault != nil {
         (contents.hasBackslashes, table) = (other.hasEscapes, other)
       }
@@ -147,7 +147,7 @@ public enum PasswordTable {
     return names
   }
 
-  /// The columns whose values are read as HTML. Only of LastPass it is known that it writes so.
+  /// The columns whose values are read as HTML. Only LastPass is known to write values in that way.
   private static func escaped(
     _ table: CSVTable, _ header: Header, _ bytes: borrowing SecureBytes, _ contents: inout Contents
   ) -> [Int] {
@@ -198,26 +198,26 @@ public enum PasswordTable {
     return header
   }
 
-  /// Why a row cannot be taken by its columns.
+  /// Why the columns of a row cannot be trusted.
   private static func reason(_ row: CSVTable.Row, _ header: Header) -> Reason? {
     // Spreadsheets leave empty fields off at the end of a row, but not the line end.
     if row.count < header.named, !row.isEnded { return .cutOff }
     if row.filled > header.named { return .tooManyFields(line: row.line) }
-    // Empty fields at the end lose nothing, unless they are the last columns of a row whose values moved to the right. Then a
-    // value stands behind the password.
+    // Empty fields at the end are harmless, unless the row's values moved to the right. In that case a value stands behind the
+    // password.
     if row.count > header.count, let password = header.columns[.password], row.filled > password + 1 {
       return .tooManyFields(line: row.line)
     }
     return nil
   }
 
-  /// The fields of a row that are no secrets.
+  /// The fields of a row that are not secret.
   private struct Login {
     let label: String
     let attributes: [String: String]
     let created: UInt64
     let modified: UInt64
-    /// How many addresses it has.
+    /// How many addresses the row has.
     let addresses: Int
 
     init(_ row: CSVTable.Row, _ columns: [Column: Int], _ bytes: borrowing SecureBytes) throws(ForeignFileError) {
@@ -234,7 +234,7 @@ public enum PasswordTable {
       for (name, value) in [
         ("url", url), ("server", server), ("user", user), ("realm", texts[.realm] ?? ""),
         ("group", texts[.group] ?? ""),
-        // Two entries without an address would be one otherwise.
+        // Otherwise two entries without an address would become one.
         ("name", url.isEmpty ? label : ""),
       ] where !value.isEmpty { attributes[name] = value }
       (self.label, self.attributes) = (label, attributes)

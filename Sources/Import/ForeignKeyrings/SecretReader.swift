@@ -1,12 +1,12 @@
 import LatchkeySodium
 
-/// Reads fields from untrusted bytes that hold secrets: it knows the place, and is lent the bytes for each field. Never
+/// Reads fields from untrusted bytes that hold secrets. It knows its place, and gets the bytes lent for each field. It never
 /// traps: a missing field is an error.
 struct SecretReader {
   private(set) var offset: Int
   private let end: Int
 
-  /// Reads within `range`, which must lie in the bytes that are lent.
+  /// Reads within `range`, which must lie in the lent bytes.
   init(_ range: Range<Int>) {
     (offset, end) = (range.lowerBound, range.upperBound)
   }
@@ -14,7 +14,7 @@ struct SecretReader {
   /// How many bytes are left.
   var remaining: Int { end - offset }
 
-  /// Where the next `count` bytes are.
+  /// The place of the next `count` bytes.
   mutating func range(_ count: Int) throws(ForeignFileError) -> Range<Int> {
     guard count >= 0, count <= remaining else { throw .damaged }
     defer { offset += count }
@@ -43,7 +43,7 @@ struct SecretReader {
     return UInt64(high) << 32 | UInt64(try number(bytes))
   }
 
-  /// Where the next bytes are that have their length in front; nil for a length of all ones, which stands for none.
+  /// The place of the next bytes, which have their length in front; nil for a length of all ones, which stands for none.
   mutating func counted(_ bytes: borrowing SecureBytes) throws(ForeignFileError) -> Range<Int>? {
     let count = try number(bytes)
     return count == .max ? nil : try range(Int(count))
@@ -58,12 +58,12 @@ struct SecretReader {
 }
 
 extension SecureBytes {
-  /// A part that is no secret, as text; nil where it is not UTF-8.
+  /// A part that is not secret, as text; nil if it is not UTF-8.
   borrowing func text(_ range: Range<Int>) -> String? {
     bytes.withUnsafeBytes { String(validating: $0[range], as: UTF8.self) }
   }
 
-  /// A part in a value of its own.
+  /// A copy of a part.
   borrowing func part(_ range: Range<Int>) throws(ForeignFileError) -> SecureBytes {
     do { return try SecureBytes(copying: bytes.extracting(range)) } catch { throw .noMemory }
   }

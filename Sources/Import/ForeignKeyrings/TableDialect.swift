@@ -1,6 +1,6 @@
 import LatchkeySodium
 
-/// How the program that wrote a table names its columns and writes its values, if it does so in a way of its own.
+/// The names of columns and the form of values that the program which wrote a table uses.
 public enum TableDialect: Sendable {
   /// By RFC 4180, with the names of many programs.
   case usual
@@ -29,20 +29,20 @@ public enum TableDialect: Sendable {
     }
   }
 
-  /// Columns that say nothing of a password.
+  /// Columns that say nothing about a password.
   var ignored: Set<String> { self == .lastPass ? ["fav"] : [] }
 }
 
 /// Characters that HTML writes as entities: & as &amp; and so on.
 enum TableEntities {
-  /// The signs in a column's values that tell how they were written.
+  /// The evidence in a column's values of how they were written.
   struct Evidence {
     /// How many values have entities.
     var values = 0
-    /// Whether a value has a character that HTML would have written as an entity. Then no value of the column is HTML.
+    /// Whether a value has a character that HTML would have written as an entity. If so, no value of the column is HTML.
     var isPlain = false
 
-    /// Whether all of the column can be HTML, and something in it must be read so.
+    /// Whether the whole column can be HTML, and some value in it has an entity.
     var isEscaped: Bool { values > 0 && !isPlain }
 
     /// Looks at a value.

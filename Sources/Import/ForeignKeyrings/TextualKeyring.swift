@@ -1,11 +1,11 @@
 import LatchkeySecretClient
 import LatchkeySodium
 
-/// gnome-keyring's file without encryption, in the form of a key file: `[keyring]`, `[5]` for an item, `[5:attribute0]` for
-/// an attribute of it.
+/// gnome-keyring's file without encryption, in the form of a key file: `[keyring]`, `[5]` for an item, `[5:attribute0]` for one
+/// of its attributes.
 ///
-/// gnome-keyring writes a secret as it is, line ends and backslashes too, and then cannot read its own file any more. Here
-/// such a secret goes on until a line that can only be the writer's own. Everything else is escaped.
+/// gnome-keyring writes a secret as it is, with line ends and backslashes, and then cannot read its own file any more. This
+/// parser continues such a secret until a line that only gnome-keyring can have written. Everything else is escaped.
 enum TextualKeyring {
   private static let start: [UInt8] = Array("[keyring]".utf8)
 
@@ -37,18 +37,18 @@ enum TextualKeyring {
     return ForeignCollection(name: name, label: parsed.label, firstLabel: name, items: items)
   }
 
-  /// An item while its groups are read.
+  /// An item whose groups are being read.
   struct Item {
     var label = ""
     var type: UInt32 = 0
-    /// Whether it has a group of its own, and not only attributes.
+    /// Whether the item has a group of its own, and not only attributes.
     var isListed = false
-    /// Where the secret is.
+    /// The place of the secret.
     var secret: Range<Int>?
     var isHexadecimal = false
     var created: UInt64 = 0
     var modified: UInt64 = 0
-    /// By the number of its group.
+    /// The attributes, by the numbers of their groups.
     var attributes: [String: (name: String?, value: String)] = [:]
 
     func finished(_ bytes: borrowing SecureBytes) throws(ForeignFileError) -> ForeignItem {

@@ -7,7 +7,7 @@ struct TextualKeyringParser {
   /// The items in the order of the file.
   private(set) var order: [String] = []
   private var group = Group.other
-  /// The item whose secret may go on, and where it began.
+  /// The item whose secret may continue, and the beginning of the secret.
   private var unfinished: (item: String, start: Int)?
 
   /// The subject of a group.
@@ -30,12 +30,13 @@ struct TextualKeyringParser {
     }
     guard let equals = bytes.index(of: UInt8(ascii: "="), in: line) else { return }
     guard let name = bytes.text(line.lowerBound..<equals), name.utf8.count <= 64 else { return }
-    // A space before the sign says that a person wrote the line, who may have put one behind it as well.
+    // A space before the equals sign shows that a person wrote the line. That person may have put a space behind the sign as
+    // well.
     let isTight = !name.hasSuffix(" ")
     set(name.trimmed, to: (equals + 1)..<line.upperBound, isTight: isTight, bytes)
   }
 
-  /// The secret that may have gone on ends before this place.
+  /// The secret that may have continued ends before this place.
   mutating func endSecret(before end: Int, of bytes: borrowing SecureBytes) {
     guard let (item, start) = unfinished else { return }
     unfinished = nil
@@ -59,7 +60,7 @@ struct TextualKeyringParser {
     }
   }
 
-  /// Attributes may come before their item, or without it.
+  /// Attributes may come before their item, or without an item.
   private func makeRoom(for item: String) throws(ForeignFileError) {
     guard items[item] != nil || items.count < KeyringFile.itemLimit else { throw .tooLarge }
   }
@@ -91,7 +92,7 @@ struct TextualKeyringParser {
     }
   }
 
-  /// The group that a line begins, where it can only be the writer's: a secret may have brackets, too.
+  /// The group that a line begins, if only gnome-keyring can have written the line: a secret may have brackets, too.
   private static func header(_ line: Range<Int>, _ bytes: borrowing SecureBytes) -> Group? {
     guard line.count > 2, line.count <= 64, bytes.octet(line.lowerBound) == UInt8(ascii: "["),
       bytes.octet(line.upperBound - 1) == UInt8(ascii: "]"),
@@ -117,7 +118,7 @@ struct TextualKeyringParser {
     let value = String(text[text.index(after: equals)...]).trimmed
     return switch name {
     case "mtime", "ctime", "item-type": Substring(value).isNumber
-    // By hand, as gnome-keyring writes it first.
+    // A person moved it: gnome-keyring writes it first.
     case "display-name": true
     default: false
     }
@@ -125,12 +126,12 @@ struct TextualKeyringParser {
 }
 
 extension Substring {
-  /// Whether it is digits and nothing else.
+  /// Whether the text consists of digits.
   fileprivate var isNumber: Bool { !isEmpty && utf8.allSatisfy { (0x30...0x39).contains($0) } }
 }
 
 extension String {
-  /// Without spaces around it.
+  /// The part without spaces around it.
   fileprivate var trimmed: String {
     var rest = Substring(self)
     while rest.first == " " { rest.removeFirst() }
@@ -142,19 +143,19 @@ extension String {
 extension SecureBytes {
   borrowing func octet(_ index: Int) -> UInt8 { bytes.unsafeLoad(fromByteOffset: index, as: UInt8.self) }
 
-  /// Where the line ends that begins at `start`: at a line end, or at the end of everything.
+  /// The end of the line that begins at `start`: a line end, or the end of the file.
   borrowing func lineEnd(from start: Int) -> Int { index(of: UInt8(ascii: "\n"), in: start..<count) ?? count }
 
   borrowing func index(of octet: UInt8, in range: Range<Int>) -> Int? {
     bytes.withUnsafeBytes { $0[range].firstIndex(of: octet) }
   }
 
-  /// Text that was written with escapes, and is no secret. Bytes that are not UTF-8 are replaced.
+  /// Text that was written with escapes and is not secret. Bytes that are not UTF-8 are replaced.
   borrowing func unescaped(_ range: Range<Int>) -> String {
     bytes.withUnsafeBytes { all in
       var text: [UInt8] = []
       var rest = all[range]
-      // Spaces behind the sign are a person's; those of a value are escaped.
+      // A person wrote spaces behind the equals sign; spaces of a value are escaped.
       while rest.first == UInt8(ascii: " ") { rest.removeFirst() }
       while let octet = rest.popFirst() {
         guard octet == UInt8(ascii: "\\"), let escaped = rest.first else {

@@ -3,12 +3,12 @@ import LatchkeySecretClient
 import LatchkeySodium
 
 /// A keyring of version 1, as oo7 and libsecret's file backend write it: a GVariant of (uayutua(a{say}ay)), low bytes first.
-/// Each item is by itself under AES-128-CBC, with a HMAC-SHA256 behind it; one key, by PBKDF2, is for both. Attributes are
-/// in front of an item as HMACs, and within it as they are.
+/// Each item is encrypted by itself with AES-128-CBC, and an HMAC-SHA256 follows it. One key from PBKDF2 serves both. In front
+/// of an item its attributes stand as HMACs, and inside it as they are.
 enum VariantKeyring {
-  /// Behind the text that all keyrings begin with: the version.
+  /// The version, behind the text with which all keyrings begin.
   static let headerSize = 18
-  /// oo7 and libsecret choose 100,000. More than this only makes a person wait.
+  /// oo7 and libsecret choose 100,000 rounds. More than this limit only makes a person wait.
   private static let roundLimit = 1_000_000
   private static let contentTypeName = "xdg:content-type"
 
@@ -21,7 +21,7 @@ enum VariantKeyring {
     let salt = try all.part(4, to: saltEnd, endings: 1)
     let rounds = Int(try all.number(at: VariantContainer.aligned(saltEnd, to: 4), 4, of: bytes))
     let fixed = VariantContainer.aligned(saltEnd, to: 4) + 4
-    // When it was changed, and how often.
+    // When the keyring was changed, and how often.
     let start = VariantContainer.aligned(fixed, to: 8) + 8 + 4
     let sealed = try all.rest(from: start, endings: 1).elements(of: bytes, limit: KeyringFile.itemLimit)
     guard (1...roundLimit).contains(rounds), !salt.isEmpty else { throw .damaged }
@@ -48,7 +48,7 @@ enum VariantKeyring {
     } catch { throw .noMemory }
   }
 
-  /// An item: its attributes in front, and what is encrypted.
+  /// An item: its attributes in front, and the encrypted part.
   private static func item(
     _ bytes: borrowing SecureBytes, _ range: Range<Int>, _ key: borrowing SecureBytes
   ) throws(ForeignFileError) -> ForeignItem {
@@ -105,7 +105,7 @@ enum VariantKeyring {
     let created = try all.number(at: times, 8, of: bytes)
     let modified = try all.number(at: times + 8, 8, of: bytes)
     let secret = try bytes.part(try all.rest(from: times + 16, endings: 2).range)
-    // oo7 keeps there what kind of data it is.
+    // oo7 keeps the kind of data there.
     let contentType = attributes.removeValue(forKey: contentTypeName)
     return ForeignItem(
       label: label, attributes: attributes, secret: Secret(secret, contentType: contentType), created: created,
@@ -113,13 +113,13 @@ enum VariantKeyring {
   }
 }
 
-/// Where the parts of a GVariant's container are: those whose size is not fixed say at its end where they end.
+/// The places of the parts of a GVariant container. At its end the container lists where its parts without a fixed size end.
 struct VariantContainer {
   let range: Range<Int>
 
   init(_ range: Range<Int>) { self.range = range }
 
-  /// How many bytes say where a part ends.
+  /// How many bytes one entry of that list has.
   private var endingSize: Int {
     switch range.count {
     case 0: 0
@@ -129,10 +129,10 @@ struct VariantContainer {
     }
   }
 
-  /// The next offset that is a multiple.
+  /// The next offset that is a multiple of the alignment.
   static func aligned(_ offset: Int, to size: Int) -> Int { (offset + size - 1) / size * size }
 
-  /// Where the part ends that is the `index`th of those that say so: the first is the last to say it.
+  /// The end of the part that is number `index` in the list. The list is in reverse order.
   func offset(_ index: Int, of bytes: borrowing SecureBytes) throws(ForeignFileError) -> Int {
     let end = try number(at: range.count - (index + 1) * endingSize, endingSize, of: bytes)
     guard endingSize > 0, end <= range.count else { throw .damaged }
@@ -146,23 +146,23 @@ struct VariantContainer {
     return (0..<size).reversed().reduce(0) { $0 << 8 | UInt64(bytes.octet(start + $1)) }
   }
 
-  /// A part, which must end before the `endings`.
+  /// A part. It must end before the list of `endings`.
   func part(_ start: Int, to end: Int, endings: Int) throws(ForeignFileError) -> Range<Int> {
     guard start >= 0, start <= end, end <= range.count - endings * endingSize else { throw .damaged }
     return (range.lowerBound + start)..<(range.lowerBound + end)
   }
 
-  /// The last part, which ends where the `endings` begin.
+  /// The last part, which ends where the list of `endings` begins.
   func rest(from offset: Int, endings: Int) throws(ForeignFileError) -> VariantContainer {
     VariantContainer(try part(offset, to: range.count - endings * endingSize, endings: endings))
   }
 
-  /// The elements of an array, each of a size of its own and aligned to nothing.
+  /// The elements of an array, which differ in size and have no alignment.
   ///
-  /// - Parameter limit: how many there may be; more are not even listed.
+  /// - Parameter limit: how many elements are allowed; more are not even listed.
   func elements(of bytes: borrowing SecureBytes, limit: Int) throws(ForeignFileError) -> [Range<Int>] {
     if range.isEmpty { return [] }
-    // Where the last one ends, the list of ends begins.
+    // The list of ends begins where the last element ends.
     let listed = try offset(0, of: bytes)
     let size = range.count - listed
     guard size > 0, size.isMultiple(of: endingSize) else { throw .damaged }

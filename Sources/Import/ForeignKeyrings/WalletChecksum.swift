@@ -1,7 +1,7 @@
-/// The checksum of KWallet's files: SHA-1, but with the bytes of each word the other way round, which no library has. It
-/// only says whether a file arrived whole; no secret depends on it.
+/// The checksum of KWallet's files: SHA-1 with the bytes of each word reversed, which no library has. It only shows whether a
+/// file is whole. No secret depends on it.
 enum WalletChecksum {
-  /// The 20 bytes of it.
+  /// The 20 bytes of the checksum.
   static func of(_ bytes: Slice<UnsafeRawBufferPointer>) -> [UInt8] {
     var state: [UInt32] = [0x6745_2301, 0xefcd_ab89, 0x98ba_dcfe, 0x1032_5476, 0xc3d2_e1f0]
     var words = [UInt32](repeating: 0, count: 16)
@@ -20,12 +20,12 @@ enum WalletChecksum {
           } else {
             0
           }
-        // The last word of the block before is pushed out.
+        // The last word of the preceding block is pushed out.
         words[index / 4] = words[index / 4] >> 8 | UInt32(octet) << 24
       }
       mix(&state, &words)
     }
-    // They held parts of the secrets.
+    // These variables held parts of the secrets.
     for index in words.indices { words[index] = 0 }
     return state.flatMap { word in withUnsafeBytes(of: word.littleEndian) { Array($0) } }
   }

@@ -4,11 +4,11 @@ import LatchkeyText
 
 /// KWallet's note about an item that a program stored by the Secret Service.
 public struct ServedEntry {
-  /// As the program gave them.
+  /// The attributes as the program gave them.
   public let attributes: [String: String]
-  /// Nil if it named none.
+  /// The content type; nil if the program named none.
   public let contentType: String?
-  /// In seconds since 1970; 0 where that is unknown.
+  /// When it was stored, in seconds since 1970; 0 if that is unknown.
   public let created: UInt64
   /// When it was last changed.
   public let modified: UInt64
@@ -53,7 +53,7 @@ public enum WalletContent {
     return items
   }
 
-  /// One entry, whose value is written as Qt writes it.
+  /// One entry, with its value in Qt's form.
   public static func item(
     _ bytes: borrowing SecureBytes, _ value: Range<Int>, _ kind: Kind, folder: String, entry: String,
     served: ServedEntry? = nil
@@ -76,7 +76,7 @@ public enum WalletContent {
       secret: Secret(secret, contentType: "text/plain"))
   }
 
-  /// A value as text in UTF-8; nil for a stream, and where it is not what it should be.
+  /// A value as text in UTF-8; nil for a stream, and for a malformed value.
   private static func text(
     _ bytes: borrowing SecureBytes, _ value: Range<Int>, _ kind: Kind
   ) throws(ForeignFileError) -> SecureBytes? {
@@ -87,7 +87,7 @@ public enum WalletContent {
     }
   }
 
-  /// Whether KWallet made these attributes up itself, for an entry that no program of the Secret Service stored.
+  /// Whether KWallet made up these attributes itself, for an entry that no program of the Secret Service stored.
   private static func isKWalletsOwn(_ served: ServedEntry, folder: String, entry: String) -> Bool {
     var rest = served.attributes
     for (name, value) in [("server", folder), ("user", entry)] where rest[name] == value { rest[name] = nil }
@@ -95,7 +95,7 @@ public enum WalletContent {
     return rest.isEmpty
   }
 
-  /// The label that the program gave: KWallet puts a number behind one that it has already.
+  /// The label that the program gave. KWallet adds a number to a label that it has already.
   private static func label(folder: String, entry: String) -> String {
     var name = Substring(entry)
     if name.hasSuffix("_"), let start = name.ranges(ofText: "__").last {
@@ -130,7 +130,7 @@ public enum WalletContent {
     _ bytes: borrowing SecureBytes, _ value: Range<Int>
   ) throws(ForeignFileError) -> SecureBytes? {
     guard let pairs = try? pairs(bytes, value) else { return nil }
-    // A unit of UTF-16 is six bytes at most, and a pair has six more.
+    // A unit of UTF-16 takes six bytes at most, and a pair takes six more.
     var writer = try SecretWriter(capacity: 4 * value.count + 8)
     writer.append("{")
     for (index, pair) in pairs.enumerated() {

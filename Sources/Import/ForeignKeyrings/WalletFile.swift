@@ -2,15 +2,15 @@ import LatchkeyGcrypt
 import LatchkeySecretClient
 import LatchkeySodium
 
-/// A wallet of KWallet's, NAME.kwl: names of folders and entries as MD5 in the clear, then everything under Blowfish. Since
-/// KDE Frameworks 5 the key is PBKDF2 of the password and the salt in NAME.salt; KDE 4 made it with SHA-1 and no salt.
+/// A wallet of KWallet's, NAME.kwl: names of folders and entries as MD5 in the clear, then everything under Blowfish. Since KDE
+/// Frameworks 5 the key is PBKDF2 of the password and the salt in NAME.salt. KDE 4 derived it with SHA-1 and no salt.
 public enum WalletFile {
   private static let magic: [UInt8] = Array("KWALLET\n\r\0\r\n".utf8)
   /// Bytes of NAME.salt.
   static let saltSize = 56
   private static let rounds = 50_000
   private static let checksumSize = 20
-  /// A block of random bytes, and the size of what follows.
+  /// A block of random bytes, and the size of the content.
   private static let headSize = 8 + 4
 
   /// How a wallet is encrypted.
@@ -23,7 +23,7 @@ public enum WalletFile {
     case gpg
   }
 
-  /// Which form these bytes have.
+  /// The form of these bytes.
   public static func form(of bytes: borrowing SecureBytes) throws(ForeignFileError) -> Form {
     guard bytes.count >= magic.count + 4, bytes.bytes.withUnsafeBytes({ $0.starts(with: magic) }) else {
       throw .unknownFormat
@@ -37,7 +37,7 @@ public enum WalletFile {
     }
   }
 
-  /// Reads all of it.
+  /// Reads the whole file.
   ///
   /// - Parameters:
   ///   - bytes: the file.
@@ -52,7 +52,7 @@ public enum WalletFile {
     if form == .gpg { throw .forGPG }
     var reader = SecretReader((magic.count + 4)..<bytes.count)
     for _ in 0..<(try reader.number(bytes)) {
-      // A folder's name, and those of its entries, as MD5.
+      // A folder's name, and the names of its entries, as MD5.
       _ = try reader.range(16)
       let count = Int(try reader.number(bytes))
       guard count <= KeyringFile.itemLimit else { throw .tooLarge }
@@ -99,7 +99,7 @@ public enum WalletFile {
     return key
   }
 
-  /// The key of KDE 4: SHA-1 of each 16 bytes of the password, 2,000 times, and of each digest so much that there are 56
+  /// The key of KDE 4: SHA-1 of each 16 bytes of the password, repeated 2,000 times. The digests are cut so that the key has 56
   /// bytes at most.
   private static func unsaltedKey(_ password: borrowing SecureBytes) throws -> SecureBytes {
     let sizes =
@@ -125,13 +125,13 @@ public enum WalletFile {
     return key
   }
 
-  /// Where the content is, if it was decrypted as it was encrypted.
+  /// The place of the content, if the key was right.
   private static func place(
     _ content: borrowing SecureBytes, _ form: Form
   ) throws(ForeignFileError) -> Range<Int> {
     var reader = SecretReader(8..<content.count)
     let size = Int(try reader.number(content))
-    // A wrong password gives any number.
+    // With a wrong password the size can be any number.
     guard size <= content.count - headSize - checksumSize else { throw .wrongPassword }
     let range = headSize..<(headSize + size)
     let isRight = try checksum(content, range, form) { sum in

@@ -12,8 +12,8 @@ enum WebAddress {
     return ""
   }
 
-  /// The addresses of a text, between blanks, line ends, commas and semicolons. Those can also be within one address, so only the
-  /// first part may lack a scheme.
+  /// The addresses of a text, between blanks, line ends, commas and semicolons. One address can contain such characters too, so
+  /// only the first part may lack a scheme.
   static func addresses(in text: String) -> [Substring] {
     let parts = text.split(whereSeparator: isSeparator)
     return parts.enumerated().filter { $0.offset == 0 || scheme(of: $0.element) != nil }.map(\.element)
@@ -23,7 +23,7 @@ enum WebAddress {
     character.isWhitespace || character == "," || character == ";"
   }
 
-  /// Where the scheme ends, and what is behind it begins.
+  /// The place where the scheme ends and the rest begins.
   private static func scheme(of address: Substring) -> Range<Substring.Index>? {
     guard let mark = address.firstRange(ofText: "://"), mark.lowerBound > address.startIndex else { return nil }
     let isName = address[..<mark.lowerBound].utf8.allSatisfy { isWord($0) || [0x2b, 0x2d, 0x2e].contains($0) }
@@ -35,7 +35,7 @@ enum WebAddress {
     var rest = address
     let scheme = scheme(of: address)
     if let scheme {
-      // KeePass runs a program by such a text.
+      // KeePass runs a program with such a text.
       guard address[..<scheme.lowerBound].lowercased() != "cmd" else { return nil }
       rest = address[scheme.upperBound...]
     } else if rest.hasPrefix("//") {
@@ -59,7 +59,7 @@ enum WebAddress {
       && name.utf8.allSatisfy { isWord($0) || $0 >= 0x80 || [0x2d, 0x2e, 0x5f].contains($0) }
   }
 
-  /// Whether it is a letter or a digit of ASCII.
+  /// Whether the byte is an ASCII letter or digit.
   private static func isWord(_ octet: UInt8) -> Bool {
     switch octet {
     case 0x30...0x39, 0x41...0x5a, 0x61...0x7a: true

@@ -1,13 +1,13 @@
 import LatchkeySodium
 
-/// Text as Qt writes it, UTF-16 with the high byte first. A half of a pair that stands alone is U+FFFD.
+/// Text as Qt writes it, UTF-16 with the high byte first. A lone surrogate becomes U+FFFD.
 struct WideText {
   private let range: Range<Int>
 
   /// Empty for nil.
   init(_ range: Range<Int>?) { self.range = range ?? 0..<0 }
 
-  /// Hands on one scalar after the other.
+  /// Passes on one scalar after the other.
   func scalars(_ bytes: borrowing SecureBytes, _ body: (Unicode.Scalar) -> Void) {
     let end = range.lowerBound + range.count / 2 * 2
     var at = range.lowerBound
@@ -26,7 +26,7 @@ struct WideText {
     }
   }
 
-  /// As text that is no secret.
+  /// The text, if it is not secret.
   func text(_ bytes: borrowing SecureBytes) -> String {
     var text = ""
     scalars(bytes) { text.unicodeScalars.append($0) }
@@ -39,7 +39,7 @@ struct SecretWriter: ~Copyable {
   private var bytes: SecureBytes
   private var count = 0
 
-  /// - Parameter capacity: never less than what is written; the rest is dropped.
+  /// - Parameter capacity: never less than the number of written bytes; the rest is dropped.
   init(capacity: Int) throws(ForeignFileError) {
     do { bytes = try SecureBytes(count: capacity) } catch { throw .noMemory }
   }
@@ -55,7 +55,7 @@ struct SecretWriter: ~Copyable {
     count += 1
   }
 
-  /// As a string of JSON, with the escapes that Qt writes.
+  /// The text as a string of JSON, with the escapes that Qt writes.
   mutating func appendQuoted(_ text: WideText, of source: borrowing SecureBytes) {
     append("\"")
     text.scalars(source) { scalar in

@@ -22,7 +22,7 @@ final class CallThreads: Sendable {
   /// How many there are now. They end when no call waits.
   var count: Int { state.withLock { $0.threads } }
 
-  /// Makes a call on such a thread.
+  /// Runs a call on such a thread.
   ///
   /// - Throws: The error of the call; ``KeychainError/cancelled`` if the task is cancelled already. A call that began is not
   ///   interrupted, because it would then be unknown whether it was carried out.
@@ -46,7 +46,7 @@ final class CallThreads: Sendable {
     if isThreadNeeded { Thread.detachNewThread { self.work() } }
   }
 
-  /// Makes calls until none waits.
+  /// Runs calls until none waits.
   private func work() {
     while let call = next() { call() }
   }

@@ -2,7 +2,7 @@ package import LatchkeySecurity
 
 /// The four functions of the module Security.
 ///
-/// A value, so that tests put the same functions over a vault in memory in their place.
+/// It is a value, so that tests can replace the functions by others over a vault in memory.
 package struct ItemCalls: Sendable {
   package typealias Adding = @Sendable (CFDictionary, UnsafeMutablePointer<CFTypeRef?>?) -> OSStatus
   package typealias Copying = @Sendable (CFDictionary, UnsafeMutablePointer<CFTypeRef?>?) -> OSStatus

@@ -16,7 +16,7 @@ public struct Keychain: Sendable {
   /// The group of the program's that new items go to, and the only one to look in. Nil for the program's first group for
   /// new items, and for all of its groups when looking.
   public let accessGroup: String?
-  /// When new items can be read for which nothing else is said. Items that are there keep what they have.
+  /// When new items can be read, if nothing else is said for them. Existing items keep their accessibility.
   public let accessibility: KeychainItemAccessibility
 
   private let calls: ItemCalls
@@ -110,8 +110,9 @@ public struct Keychain: Sendable {
     var item = query.merging(changes) { $1 }
     if flags.isEmpty { item[kSecAttrAccessible] = (accessibility ?? self.accessibility).attributeValue }
 
-    // Changed first: an item that another program stored under these names is no duplicate of a new one, and would be
-    // found before it. Each further round means that somebody deleted or stored it since the last call.
+    // The update comes first: an item that another program stored under these names is no duplicate of a new one, and searches
+    // would return it before the new one. Each further round means that somebody deleted or stored the item since the last
+    // call.
     for _ in 0..<100 {
       let updated = calls.update(query as CFDictionary, changes as CFDictionary)
       guard updated == errSecItemNotFound else { return try KeychainError.check(updated) }
@@ -173,7 +174,7 @@ public struct Keychain: Sendable {
     query[kSecUseAuthenticationUI] = kSecUseAuthenticationUIFail
     switch calls.copyMatching(query as CFDictionary, nil) {
     case errSecItemNotFound: return false
-    // There is one; only what it has in it cannot be told.
+    // There is an item; only its content cannot be read.
     case errSecInteractionNotAllowed: return true
     case let status:
       try KeychainError.check(status)
@@ -202,7 +203,8 @@ public struct Keychain: Sendable {
     return items.compactMap { item in
       let account = item[kSecAttrAccount as String]
       let text = (account as? String) ?? (account as? Data).flatMap { String(bytes: $0, encoding: .utf8) }
-      // The same account in two groups. By bytes, as the vault compares: to Swift two spellings of a letter are equal.
+      // The same account in two groups. Names are compared by bytes, as the vault does, because Swift treats two spellings of a
+      // letter as equal.
       guard let text, seen.insert(Data(text.utf8)).inserted else { return nil }
       return text
     }

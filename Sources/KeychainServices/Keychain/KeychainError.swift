@@ -46,8 +46,8 @@ extension KeychainError {
   public static let notFound = KeychainError(errSecItemNotFound)
   /// Such an item exists already.
   public static let duplicate = KeychainError(errSecDuplicateItem)
-  /// The item cannot be read or changed now: the vault is locked, or the item requires the person, who was not asked or did
-  /// not answer. ``message`` says which. Only after a lock another try at the next unlock is worthwhile.
+  /// The item cannot be read or changed now: the vault is locked, or the item requires the person, who was not asked or did not
+  /// answer. ``message`` says which. Only if the vault was locked is it worthwhile to try again at the next unlock.
   public static let locked = KeychainError(errSecInteractionNotAllowed)
   /// The person dismissed the prompt, or the task was cancelled before its call began.
   public static let cancelled = KeychainError(errSecUserCanceled)
@@ -60,7 +60,7 @@ extension KeychainError {
   public static let missingEntitlement = KeychainError(errSecMissingEntitlement)
   /// Values that contradict each other, such as flags of an access control.
   public static let invalidParameter = KeychainError(errSecParam)
-  /// Linux has nothing that does this: an access control that only a watch could meet.
+  /// Linux cannot do this: only a watch could meet the access control.
   public static let unsupported = KeychainError(errSecUnimplemented)
   /// The secret is larger than 32 MiB.
   public static let tooLarge = KeychainError(errSecDataTooLarge)

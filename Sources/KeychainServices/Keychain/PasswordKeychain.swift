@@ -3,21 +3,19 @@ import Synchronization
 
 /// Passwords by service and account, with one accessibility for the whole program.
 ///
-/// The shape of older layers over the keychain, for programs that know it. It throws the errors that they reported through a
-/// pointer. The items are the same as those of ``Keychain``, which can do more: a class for each item, access control, a text
+/// The interface of older layers over the keychain, for programs that know it. It throws the errors that they reported through
+/// a pointer. The items are the same as those of ``Keychain``, which can do more: a class for each item, access control, a text
 /// for the person, forms for tasks. The calls here wait on the thread that makes them.
 public enum PasswordKeychain {
   private static let chosen = Mutex<KeychainItemAccessibility?>(nil)
 
-  /// When passwords can be read that are set from now on, in the whole program, on every thread. Those that are there stay as
+  /// When passwords can be read that are set from now on, in the whole program, on every thread. Existing passwords stay as
   /// they are until they are set again.
   ///
-  /// Nil, which it is at the start, says nothing: a new password is ``KeychainItemAccessibility/whenUnlocked`` then, and one
-  /// that is there keeps what it has. Set it early. To have passwords of different classes, change it between them, or use
-  /// ``Keychain``.
+  /// At the start it is nil: then a new password is ``KeychainItemAccessibility/whenUnlocked``, and an existing one keeps its
+  /// accessibility. Set it early. To have passwords of different classes, change it between them, or use ``Keychain``.
   ///
-  /// A password that is set under a class is readable by that class alone: what it asked for beside (access control of a
-  /// ``Keychain``) ends.
+  /// A password that is set with an accessibility has no other requirements any more (the access control of a ``Keychain``).
   public static var accessibilityType: KeychainItemAccessibility? {
     get { chosen.withLock { $0 } }
     set { chosen.withLock { $0 = newValue } }

@@ -2,12 +2,12 @@ import Foundation
 import LatchkeySecurity
 
 extension AccessGroups {
-  /// This program's.
+  /// The access groups of this program.
   static let ofProgram = AccessGroups(ProgramIdentity.current())
 }
 
-/// The identity of a program, which tells it from others. All of it is the program's own word: any program of the same user
-/// can say the same.
+/// The identity of a program, which distinguishes it from others. It is the program's own claim: any program of the same user
+/// can claim the same.
 struct ProgramIdentity: Equatable {
   /// The result of reading a file of entitlements.
   enum Entitlements: Equatable {
@@ -32,7 +32,7 @@ struct ProgramIdentity: Equatable {
   static func current() -> ProgramIdentity {
     let files = FileManager.default
     var path = (try? files.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? CommandLine.arguments.first ?? ""
-    // So says the kernel of a file that was replaced, as by an update.
+    // The kernel adds this if the file was replaced, as by an update.
     let gone = " (deleted)"
     if path.hasSuffix(gone), !files.fileExists(atPath: path) { path.removeLast(gone.count) }
     var identity = ProgramIdentity()
@@ -46,12 +46,12 @@ struct ProgramIdentity: Equatable {
 }
 
 extension ProgramIdentity.Entitlements {
-  /// Reads the file; nil if it does not exist. Any other error leaves open what the file says.
+  /// Reads the file; nil if it does not exist. After any other error its content is unknown.
   init?(path: String) {
     // A pipe of that name must not stop the program.
     let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
     guard file >= 0 else {
-      // No file has a name that is too long for one, as the executable's is with the ending.
+      // With the ending, the executable's name may be too long for a file, so there is none.
       if [ENOENT, ENOTDIR, ENAMETOOLONG].contains(errno) { return nil }
       self = .unreadable(path: path, reason: String(cString: strerror(errno)))
       return
@@ -74,10 +74,10 @@ extension ProgramIdentity.Entitlements {
 }
 
 extension AccessGroups {
-  /// The groups of a program: by the first of these that is there.
+  /// The groups of a program, from the first of these sources that exists.
   ///
-  /// A file of entitlements that cannot be read gives none: a program whose groups were written down wrongly is not to end up
-  /// in others.
+  /// If a file of entitlements cannot be read, the program has no groups. A program with a wrong file must not get into other
+  /// groups.
   init(_ identity: ProgramIdentity) {
     switch identity.entitlements {
     case .contents(let file, let path):

@@ -2,7 +2,7 @@ import Foundation
 import LatchkeySecretClient
 import LatchkeySecurity
 
-/// The vault's items, where a call that found something locked tells why: `errSecInteractionNotAllowed` alone does not.
+/// The vault's items. A call that met something locked also tells why, because `errSecInteractionNotAllowed` alone does not.
 struct ExplainedStore: ItemStore {
   private let store: VaultStore
 
@@ -47,7 +47,7 @@ extension ItemFailure {
 }
 
 extension FailureCause {
-  /// Why something is locked in that state of the vault; nil where the state is not why.
+  /// Why something is locked in that state of the vault; nil if the state is not the cause.
   init?(vaultState: String?, uid: uid_t) {
     switch vaultState {
     case "sealed": self = uid < FailureCause.firstPersonUID ? .systemAccount : .sealed

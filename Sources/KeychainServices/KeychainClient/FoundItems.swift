@@ -6,6 +6,6 @@ struct FoundItems {
   var isScreenLocked = false
   /// The items, most recently changed first.
   var items: [VaultItem] = []
-  /// The secrets of those that could be read, by their paths.
+  /// The secrets of the readable items, by their paths.
   var secrets: [String: Secret] = [:]
 }

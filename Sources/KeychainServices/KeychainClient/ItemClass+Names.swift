@@ -13,11 +13,11 @@ extension ItemClass {
     }
   }
 
-  /// The attribute by which an item of another program is one of this class; nobody comes upon such an item who does not
-  /// name it.
+  /// The attribute by which an item of another program belongs to this class. Only a query that names the attribute returns
+  /// such items.
   var leadingAttribute: AttributeName { self == .genericPassword ? .service : .server }
 
-  /// The schema that others look for.
+  /// The schema that other programs look for.
   var schema: String {
     switch self {
     case .genericPassword: "org.latchkey.GenericPassword"
@@ -35,7 +35,7 @@ enum OwnName {
   static let synchronizable = prefix + "sync"
   /// The hash of the primary key.
   static let key = prefix + "key"
-  /// Where an item's schema stands, by custom.
+  /// The attribute with an item's schema, by custom.
   static let schema = "xdg:schema"
 
   /// The name of an attribute.

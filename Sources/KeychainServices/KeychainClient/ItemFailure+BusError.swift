@@ -11,7 +11,7 @@ extension ItemFailure {
     switch error.name {
     case BusError.lockedName:
       status = errSecInteractionNotAllowed
-      // The vault has one error for this and for locked, and says which by the code.
+      // The vault has one error for this and for a lock. Its code says which.
       if ["vault.notCreated", "vault.notCreatedForRoom"].contains(error.code) { cause = .noVaultYet }
     case "org.latchkey.Error.Duplicate": status = errSecDuplicateItem
     case "org.latchkey.Error.NoPasscode": (status, cause) = (errSecAuthFailed, .noPasscode)
@@ -43,9 +43,9 @@ extension ItemFailure {
     self.init(errSecNotAvailable, cause)
   }
 
-  /// How a prompt ended that did not give what was wanted.
+  /// The failure after an unsuccessful prompt.
   ///
-  /// - Parameter control: The requirements that it was about; nil if they are not known.
+  /// - Parameter control: The requirements that it was about; nil if they are unknown.
   init?(_ outcome: PromptOutcome, for control: AccessControl? = nil) {
     switch outcome {
     case .accepted: return nil
@@ -67,7 +67,7 @@ extension ItemFailure {
 }
 
 extension AccessControl {
-  /// Whether nothing is enough without a finger.
+  /// Whether the requirements cannot be met without a finger.
   fileprivate var requiresFinger: Bool {
     let fingers = conditions.intersection([.biometryAny, .biometryCurrentSet])
     return combination == .all ? !fingers.isEmpty : !fingers.isEmpty && fingers == conditions
@@ -75,8 +75,8 @@ extension AccessControl {
 }
 
 extension BusError {
-  /// Whether the call reached nobody: the vault's unique name is gone, or the bus was before the call.
+  /// Whether the call reached nobody: the vault's unique name is gone, or the bus was gone before the call.
   var isUnsent: Bool { isStandard("ServiceUnknown") || isStandard("NameHasNoOwner") }
-  /// Whether nobody knows what became of the call.
+  /// Whether the result of the call is unknown.
   var isUnanswered: Bool { isStandard("NoReply") || isStandard("Disconnected") || isStandard("Timeout") }
 }

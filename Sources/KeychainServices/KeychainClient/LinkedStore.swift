@@ -1,5 +1,5 @@
 import LatchkeySecurity
 
-/// The store of this program, which the module LatchkeySecurity declares and does not define: it must not import this one.
+/// The store of this program. The module LatchkeySecurity declares it without a body, because it must not import this module.
 @_silgen_name("latchkey_keychain_store")
 package func linkedKeychainStore() -> any ItemStore { ExplainedStore(VaultStore(groups: .ofProgram)) }

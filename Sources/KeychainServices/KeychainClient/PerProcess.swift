@@ -1,10 +1,10 @@
 import Glibc
 import Synchronization
 
-/// A value that one thread at a time has, and that a process does not share with its children. After a fork the child starts
-/// without it, even if other threads of the parent used it at that moment.
+/// A value that one thread at a time can use, and that a process does not share with its children. After a fork the child
+/// starts without it, even if other threads of the parent used it at that moment.
 ///
-/// The lock is of pthread's: `Mutex` remembers the number of a thread, which a fork changes.
+/// The lock is pthread's: `Mutex` remembers the number of a thread, which a fork changes.
 final class PerProcess<Value>: @unchecked Sendable {
   /// The value of one process. A child never frees its copy of its parent's value, because another thread may be on its way
   /// into it.
@@ -31,7 +31,7 @@ final class PerProcess<Value>: @unchecked Sendable {
     Unmanaged<Place>.fromOpaque(pointer).release()
   }
 
-  /// Lends it. The body may make a value that is nil.
+  /// Lends the value. If it is nil, the body may make one.
   func withValue<Result, Failure: Error>(_ body: (inout Value?) throws(Failure) -> Result) throws(Failure) -> Result {
     let place = place()
     pthread_mutex_lock(place.lock)
@@ -50,8 +50,8 @@ final class PerProcess<Value>: @unchecked Sendable {
       made.release()
       return place()
     }
-    // The parent's, of which this process has a copy. Where a thread was in it at the fork, nobody knows what state it is
-    // in, and it is left alone; else it ends here, and with it the copies of its descriptors.
+    // The parent's value, of which this process has a copy. If a thread was using it at the fork, its state is unknown, and it
+    // is left alone. Otherwise the copy ends here, with the copies of its descriptors.
     if let found, pthread_mutex_trylock(found.lock) == 0 { found.value = nil }
     return made.takeUnretainedValue()
   }

@@ -3,7 +3,7 @@ import LatchkeySecretClient
 import LatchkeySecurity
 import LatchkeySystemd
 
-/// The person, as one call of a program's may ask them.
+/// The person, as one call of a program may ask them.
 final class Person {
   private let authentication: Authentication
   private var own: VaultAccess?
@@ -12,10 +12,10 @@ final class Person {
 
   // MARK: - connections
 
-  /// The connection that the program's context keeps, with what the person gave to it; nil where it keeps none.
+  /// The connection that the program's context keeps, with the person's answers on it; nil if it keeps none.
   var keptAccess: VaultAccess? { authentication.context?.companion as? VaultAccess }
 
-  /// The connection to ask on, and to read with what the person gave: this call's own, or the context's, where the program
+  /// The connection for questions, and for reading with the answers. It is this call's own, or the context's if the program
   /// wants to read again with the same answer.
   func access() -> VaultAccess {
     if let own { return own }
@@ -35,17 +35,17 @@ final class Person {
 
   // MARK: - what may be asked
 
-  /// Whether items for which they would have to be asked are left out.
+  /// Whether items are left out if the person would have to be asked.
   var isSkipping: Bool { authentication.interaction == .skipped }
 
-  /// Whether an item can be opened by what the program brings, with nobody asked.
+  /// Whether the program's own passphrase opens an item, without a question.
   func canOpenAlone(_ control: AccessControl) -> Bool {
     control.conditions.isEmpty && (!control.needsPassphrase || hasPassphrase)
   }
 
   private var hasPassphrase: Bool { authentication.context?.withPassphrase { _ in true } ?? false }
 
-  /// Checks that a passphrase for a new item can be had.
+  /// Checks that a passphrase for a new item can be asked for.
   func checkMayChoose() throws(ItemFailure) {
     guard hasPassphrase else { return try checkMayAsk() }
   }
@@ -62,7 +62,7 @@ final class Person {
     }
   }
 
-  /// The words of a prompt, and the answers that it need not ask for.
+  /// The words of a prompt, and the answers that the program gives.
   func words(withPassphrase isWanted: Bool) -> PromptWords {
     let passphrase = isWanted ? authentication.context?.withPassphrase { try? Secret(copying: $0) } ?? nil : nil
     if passphrase != nil { LockFailureNotice.sayIfNeeded(elsewhere: authentication.context?.lockFailures ?? 0) }
@@ -74,13 +74,13 @@ final class Person {
 
   // MARK: - asking
 
-  /// Has the person unlock objects.
+  /// Asks the person to unlock objects.
   func unlock(_ paths: [String], isScreenLocked: Bool) throws(ItemFailure) {
     try checkMayAsk(isScreenLocked: isScreenLocked)
     try ask(paths, nil, words(withPassphrase: false), on: access())
   }
 
-  /// Has the person meet an item's requirements, for this connection.
+  /// Asks the person to meet an item's requirements, for this connection.
   ///
   /// - Parameter control: its requirements; nil for some that this version does not know.
   func open(

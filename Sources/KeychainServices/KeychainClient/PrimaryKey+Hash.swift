@@ -3,8 +3,8 @@ import LatchkeySecurity
 import LatchkeySodium
 
 extension PrimaryKey {
-  /// A hash of it: what no other item that `SecItemAdd` stored may have. Absent values are empty ones, and text is its
-  /// UTF-8.
+  /// A hash of the primary key. No other item that `SecItemAdd` stored may have the same. Absent values count as empty ones,
+  /// and text as its UTF-8.
   var hash: String {
     var form = Data()
     func add(_ kind: String, _ bytes: Data) {

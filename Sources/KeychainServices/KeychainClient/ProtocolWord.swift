@@ -1,6 +1,6 @@
 /// The common names for the values of `kSecAttrProtocol`: mostly the first part of addresses.
 enum ProtocolWord {
-  /// Apple's four letters and the word, where the two are not the same.
+  /// Apple's four letters and the word, if the two differ.
   private static let words: [(code: String, word: String)] = [
     ("afp ", "afp"), ("atlk", "appletalk"), ("ftp ", "ftp"), ("ftpa", "ftp-account"), ("ftpx", "ftp-proxy"),
     ("htps", "https"), ("htpx", "http-proxy"), ("htsx", "https-proxy"), ("imps", "imaps"), ("ipp ", "ipp"),

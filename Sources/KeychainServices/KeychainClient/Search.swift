@@ -8,14 +8,13 @@ struct Matches {
   struct Match {
     /// The vault's description of it.
     let found: VaultItem
-    /// As programs know it; nil where it could not be read.
+    /// The item as programs know it; nil if it could not be read.
     let stored: StoredItem?
-    /// Whether it matches for certain: of an item that could not be read, only the attributes that the search named are
-    /// known.
+    /// Whether it matches for certain. If an item could not be read, only the searched attributes are known.
     let isCertain: Bool
   }
 
-  /// The items, most recently changed first, no more than were wanted.
+  /// The items, most recently changed first, up to the limit.
   var all: [Match] = []
   /// Their secrets, by their paths.
   var secrets: [String: Secret] = [:]
@@ -28,9 +27,9 @@ struct Search {
   /// The purpose of the search.
   enum Purpose: Equatable {
     case copying(secrets: Bool)
-    /// All that match.
+    /// All matches.
     case updating
-    /// All that match, locked or not.
+    /// All matches, locked or not.
     case deleting
   }
 
@@ -49,7 +48,7 @@ struct Search {
   private var wantsSecrets: Bool { purpose == .copying(secrets: true) }
   private var maximum: Int? { if case .copying = purpose { query.limit.maximum } else { nil } }
 
-  /// Finds them, and has the person open what is locked, once.
+  /// Finds the items, and asks the person once to unlock locked ones.
   ///
   /// - Throws: `errSecInteractionNotAllowed` while one is locked.
   func matches(_ person: Person, on access: VaultAccess) throws(ItemFailure) -> Matches {
@@ -62,21 +61,21 @@ struct Search {
     return again
   }
 
-  /// Whether a match has to be opened first.
+  /// Whether a match has to be unlocked first.
   private func isInTheWay(_ match: Matches.Match) -> Bool {
     purpose == .deleting ? !match.isCertain : match.found.state == .locked || match.stored == nil
   }
 
   private func attempt(_ person: Person, on access: VaultAccess) throws(ItemFailure) -> Matches {
     if let reference = query.reference {
-      // One of another vault, as a program's settings may bring along.
+      // The reference belongs to another vault, and came with a program's settings.
       guard reference.identifier.count == VaultItem.identifierSize else { return Matches() }
       let found = try access.with(.reading) { link throws(BusError) in
         try link.read(reference.identifier, secret: wantsSecrets)
       }
       return try select(found, person, on: access)
     }
-    // Some more than are wanted, as not each need match. Only where those were not enough, all are asked for.
+    // Asks for some more than the limit, because not every item matches. All are requested only if those were not enough.
     let limit = maximum.flatMap { UInt32(exactly: $0).map { $0 > UInt32.max - 3 ? 0 : $0 + 3 } } ?? 0
     let found = try find(plan.sets, limit: limit, on: access)
     let selected = try select(found, person, on: access)
@@ -92,7 +91,7 @@ struct Search {
         try link.find(sets, limit: limit, secrets: wantsSecrets)
       }
     } catch {
-      // More than a message carries: the secrets come one by one then.
+      // The secrets are more than a message carries, so they are read one by one.
       guard wantsSecrets, error.status == errSecDataTooLarge else { throw error }
       return try access.with(.reading) { link throws(BusError) in try link.find(sets, limit: limit, secrets: false) }
     }
@@ -126,14 +125,14 @@ struct Search {
     return Matches.Match(found: item, stored: stored, isCertain: true)
   }
 
-  /// Whether an item is left out as the person would have to be asked for it.
+  /// Whether an item is left out because the person would have to be asked.
   private func isSkipped(_ item: VaultItem, by person: Person) -> Bool {
     guard item.state == .asking, person.isSkipping, wantsSecrets || purpose == .updating else { return false }
     return !(item.control.map(person.canOpenAlone) ?? false)
   }
 }
 
-/// The facts about items that could not be read: the vault finds those too, by the sets of a search.
+/// The facts about items that could not be read. The vault returns such items too, by the sets of a search.
 private struct Unknown {
   /// The paths of all that `SecItemAdd` stored, in the groups of the search.
   private let own: Set<String>
@@ -162,9 +161,9 @@ private struct Unknown {
     return Set(found.items.map(\.path))
   }
 
-  /// Whether it may be one of those meant.
+  /// Whether it may match.
   func mayMatch(_ item: VaultItem) -> Bool { own.contains(item.path) || !marked.contains(item.path) }
 
-  /// Whether it is.
+  /// Whether it matches.
   func isCertain(_ item: VaultItem) -> Bool { isExact && own.contains(item.path) }
 }

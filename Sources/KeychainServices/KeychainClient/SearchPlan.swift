@@ -1,20 +1,20 @@
 import Foundation
 import LatchkeySecurity
 
-/// A query as the vault can be asked: sets of attributes, of which an item has all of one. Conditions that attributes cannot
-/// express are checked afterwards, by ``ItemQuery/matches(_:)``.
+/// A query in the form for the vault: sets of attributes. An item matches if it has all attributes of one set. Conditions that
+/// attributes cannot express are checked afterwards, by ``ItemQuery/matches(_:)``.
 struct SearchPlan: Equatable {
-  /// Finds what `SecItemAdd` stored: a set for each access group.
+  /// Finds items of `SecItemAdd`: a set for each access group.
   let own: [[String: String]]
-  /// Finds what other programs stored; nil where the query is not for that.
+  /// Finds items of other programs; nil if the query excludes them.
   let foreign: [String: String]?
-  /// Whether the sets say all that the query does, but for the accessibility. Then every item that is found matches, even if
-  /// its attributes cannot be read.
+  /// Whether the sets express the whole query, except the accessibility. Then every found item matches, even if its attributes
+  /// cannot be read.
   let isExact: Bool
 
   /// Plans a search.
   ///
-  /// - Parameter groups: the program's. To the first belongs what other programs stored.
+  /// - Parameter groups: the program's groups. Items of other programs belong to the first.
   init(_ query: ItemQuery, groups: AccessGroups) {
     let worldNames = query.itemClass.worldNames
     var told: [String: String] = [:]
@@ -26,7 +26,7 @@ struct SearchPlan: Equatable {
       } else if let own = written.own, SearchPlan.isOnlyForm(value), name != .label {
         told[OwnName.of(name)] = own
       } else {
-        // Also of "empty", as absent attributes have no entry.
+        // This includes "empty", because absent attributes have no entry.
         isExact = false
       }
     }

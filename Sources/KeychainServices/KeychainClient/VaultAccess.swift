@@ -3,34 +3,33 @@ import LatchkeySecurity
 import LatchkeySodium
 import LatchkeySystemd
 
-/// A connection to the vault that is made when it is first needed, and made anew when it is gone: after the vault was
-/// started again, and in the child of a fork.
+/// A connection to the vault. It is made when it is first needed, and again after the vault was restarted, and in the child of
+/// a fork.
 final class VaultAccess: Sendable {
   /// The effect of a call, which matters when its answer is lost.
   enum Kind {
-    /// It may be done again.
+    /// The call may be repeated.
     case reading
-    /// It may have been done, and is not done again.
+    /// The call may have been carried out, and is not repeated.
     case writing
-    /// A person may have been asked, and is not asked twice.
+    /// A person may have been asked, and must not be asked twice.
     case asking
   }
 
   private let link = PerProcess<VaultLink>()
-  /// For how many seconds an answer of the person's is for reading again; 0 for one use.
+  /// For how many seconds a person's answer allows reading again; 0 for one use.
   let reuse: UInt32
 
-  /// - Parameter reuse: for how many seconds an answer of the person's is for reading again; 0 for one use.
+  /// - Parameter reuse: for how many seconds a person's answer allows reading again; 0 for one use.
   init(reuse: UInt32 = 0) { self.reuse = reuse }
 
-  /// Calls, and once more where the vault that was there before is gone and it is certain that nothing was done, or nothing
-  /// can be done twice.
+  /// Calls, and repeats the call once if the former vault is gone, and either nothing was done or a repetition is harmless.
   func with<Result>(
     _ kind: Kind, _ body: (VaultLink) throws(BusError) -> Result
   ) throws(ItemFailure) -> Result {
     try link.withValue { (link: inout VaultLink?) throws(ItemFailure) in
       if let present = link {
-        // Nothing was called yet: if this one fails, another can be made.
+        // Nothing was called yet. If this connection fails, another can be made.
         var isLost = true
         do throws(BusError) {
           try present.connection.catchUp()
@@ -56,7 +55,7 @@ final class VaultAccess: Sendable {
 }
 
 extension ItemFailure {
-  /// The code for the result of a call. Where nobody knows whether something was written, it says so.
+  /// The code for the result of a call. A special code says that it is unknown whether something was written.
   fileprivate init(_ error: BusError, of kind: VaultAccess.Kind) {
     if error.isUnanswered, kind == .writing { self.init(errSecIO) } else { self.init(error) }
   }

@@ -40,7 +40,7 @@ struct VaultItem: Equatable {
   /// Its requirements; nil if this version does not know them.
   var control: AccessControl? { try? AccessControl(text: require) }
 
-  /// Its class; nil where it is no password as Apple has them.
+  /// Its class; nil if it is not a password of Apple's kinds.
   var itemClass: ItemClass? {
     if let name = attributes[OwnName.itemClass] { return ItemClass(rawValue: name) }
     if attributes["server"] != nil { return .internetPassword }
@@ -52,7 +52,7 @@ struct VaultItem: Equatable {
     switch attributes[OwnName.of(.label)] {
     case "data": return .data(Data(label.utf8))
     case WrittenItem.noLabel:
-      // A person may have given it one since.
+      // A person may have given the item a label since.
       let made = itemClass.map { WrittenItem.label(of: $0, attributes) }
       return label == made ? nil : .text(label)
     case let written?: return WrittenValue.fromFull(written) ?? .text(label)

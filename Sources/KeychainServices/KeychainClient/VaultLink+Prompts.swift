@@ -2,18 +2,18 @@ import LatchkeyItemProtection
 import LatchkeySecretClient
 import LatchkeySystemd
 
-/// The words of a prompt, and the answers that it need not ask for.
+/// The words of a prompt, and the answers that the program gives.
 struct PromptWords {
   /// The program's reason.
   let reason: String?
-  /// The item's passphrase, where the program has it.
+  /// The item's passphrase, if the program has it.
   let passphrase: Secret?
 }
 
 extension VaultLink {
   private static let prompt = "org.latchkey.Prompt"
 
-  /// Asks that an object is opened for this connection.
+  /// Asks the vault to unlock an object for this connection.
   func unlock(_ paths: [String], _ words: PromptWords) throws(BusError) -> PromptOutcome {
     let prompt = try connection.call(ServiceConnection.root, ServiceConnection.service, "Unlock") {
       $0.appendObjectPaths(paths)
@@ -24,7 +24,7 @@ extension VaultLink {
     return prompt == ServiceConnection.none ? .accepted : try perform(prompt, words)
   }
 
-  /// Waits until a prompt of this connection's is at its end.
+  /// Waits until a prompt of this connection has ended.
   func perform(_ prompt: String, _ words: PromptWords) throws(BusError) -> PromptOutcome {
     var isDismissed: Bool?
     var outcome: String?
@@ -68,7 +68,7 @@ extension VaultLink {
 }
 
 extension String {
-  /// As much as a person reads, and nothing that a message cannot carry; nil for nothing.
+  /// The beginning of a text, as much as a person reads, without characters that a message cannot carry; nil for an empty text.
   fileprivate var fitForPrompt: String? {
     let text = String(String.UnicodeScalarView(unicodeScalars.filter { String($0).canTravel }.prefix(1000)))
     return text.isEmpty ? nil : text

@@ -19,9 +19,9 @@ final class VaultLink {
 
   /// Connects.
   ///
-  /// - Parameter reuse: for how many seconds an answer of the person's is for reading again; 0 for one use.
+  /// - Parameter reuse: for how many seconds a person's answer allows reading again; 0 for one use.
   init(reuse: UInt32 = 0) throws(ConnectionFailure) {
-    // Harmless where the program has done so itself.
+    // This is harmless if the program has done so itself.
     do { try Sodium.initialize() } catch { throw .broken(.failed("libsodium did not start")) }
     connection = try ServiceConnection()
     do throws(BusError) {
@@ -116,13 +116,13 @@ final class VaultLink {
   /// The change of an item.
   struct Change: Equatable {
     let path: String
-    /// Label and attributes; nil where they stay.
+    /// Label and attributes; nil if they stay.
     let item: WrittenItem?
-    /// The class; nil where it stays. It is told among the attributes.
+    /// The class; nil if it stays. It is sent among the attributes.
     let accessible: AccessibilityClass?
   }
 
-  /// Changes items, all or none; with a secret, all get that.
+  /// Changes items, all or none. If there is a secret, all get it.
   func update(_ changes: [Change], secret: Secret?) throws(BusError) {
     // Without a secret, an empty one of that shape is sent.
     let sent: Secret
@@ -162,7 +162,7 @@ final class VaultLink {
 
   /// Deletes items, locked or not.
   ///
-  /// - Returns: how many were there.
+  /// - Returns: how many existed.
   func delete(_ items: ArraySlice<VaultItem>) throws(BusError) -> Int {
     try connection.call(Self.root, Self.interface, "Delete") { out in
       out.appendArray("(oay)", of: items) { out, item in
@@ -193,7 +193,7 @@ extension VaultItem {
     modified = try field.readUInt64()
     accessible = try field.readString()
     require = try field.readString()
-    // A state that only a later vault knows does not allow reading.
+    // An unknown state, from a later vault, does not allow reading.
     state = State(rawValue: try field.readByte()) ?? .locked
     isKnown = try field.readBool()
   }
@@ -230,7 +230,7 @@ extension Secret {
   /// A copy of bytes that are somebody else's.
   convenience init(copying bytes: UnsafeRawBufferPointer) throws(BusError) {
     do {
-      // Somebody else may have been first.
+      // Another thread may have been first.
       try Sodium.initialize()
       var copy = try SecureBytes(count: bytes.count)
       copy.withUnsafeMutableBytes { $0.copyMemory(from: bytes) }
@@ -246,6 +246,6 @@ extension Secret {
     do throws(BusError) { return try copied.get() } catch { throw ItemFailure(error) }
   }
 
-  /// The bytes for the program, whose they are from now on.
+  /// The bytes for the program, which owns them from now on.
   var data: Data { withBytes { bytes in bytes.withUnsafeBytes { Data($0) } } }
 }

@@ -6,7 +6,7 @@ import LatchkeySystemd
 
 /// The items of the user's vault, over the session bus.
 struct VaultStore: ItemStore {
-  /// The program's own connection. Nothing that a person gives is given to it: that is for one call, or one context.
+  /// The program's own connection. A person's answers are never on it: they belong to one call, or one context.
   private let shared: VaultAccess
   private let groups: AccessGroups
 
@@ -42,7 +42,7 @@ struct VaultStore: ItemStore {
       try link.perform(prompt, person.words(for: control))
     }
     if let failure = ItemFailure(end) { throw failure }
-    // A prompt tells no identifier.
+    // A prompt does not return an identifier.
     let made = try access.with(.reading) { link throws(BusError) in
       try link.find([written.unique], limit: 1, secrets: false)
     }
@@ -50,7 +50,7 @@ struct VaultStore: ItemStore {
     return try stored(item, identifier)
   }
 
-  /// The item as it is stored, with dates where they are asked for.
+  /// The item as it is stored, with dates if they are requested.
   private func stored(_ item: NewItem, _ identifier: Data) throws(ItemFailure) -> StoredItem {
     if item.returned.contains(.attributes) {
       let found = try shared.with(.reading) { link throws(BusError) in try link.read(identifier, secret: false) }
@@ -62,19 +62,19 @@ struct VaultStore: ItemStore {
       isSynchronizable: item.isSynchronizable, protection: item.protection, attributes: item.attributes, secret: nil)
   }
 
-  /// Has the person open the place of a new item.
+  /// Asks the person to unlock the place of a new item.
   private func unlock(for item: WrittenItem, _ person: Person) throws(ItemFailure) {
     let found = try shared.with(.reading) { link throws(BusError) in
       try link.find([item.unique], limit: 1, secrets: false)
     }
-    // "Locked" comes before "duplicate", as on Apple's systems; but nobody is asked in vain.
+    // "Locked" comes before "duplicate", as on Apple's systems. But nobody is asked in vain.
     try person.checkMayAsk(isScreenLocked: found.isScreenLocked)
     guard found.items.isEmpty else { throw ItemFailure(errSecDuplicateItem) }
     try person.unlock([Self.vault], isScreenLocked: found.isScreenLocked)
   }
 
-  /// Whether what is stored now under a class could be read now. The vault itself would take more, behind a locked screen; a
-  /// program that counts on Apple's rules would find out when it reads.
+  /// Whether an item that is stored now in a class could be read now. Behind a locked screen the vault itself would accept the
+  /// item, but a program that expects Apple's rules would notice only when it reads.
   private func isUnlocked(for accessible: AccessibilityClass) throws(ItemFailure) -> Bool {
     guard accessible.tier != .device else { return true }
     let state = try vaultState()
@@ -122,7 +122,7 @@ struct VaultStore: ItemStore {
       try link.read(item.identifier, secret: true)
     }
     guard let secret = read.secrets[item.path] else {
-      // Deleted or locked since.
+      // The item was deleted or locked since.
       throw ItemFailure(read.items.isEmpty ? errSecItemNotFound : errSecInteractionNotAllowed)
     }
     return secret.data
@@ -146,7 +146,7 @@ struct VaultStore: ItemStore {
       }
     }
     for change in protected { try person.checkMayChange(change.former.control, to: change.new.control) }
-    // An item that moves to a class is one stored under it.
+    // An item that moves to a class counts as stored in it.
     if let accessible = changes.protection?.accessible,
       matches.all.contains(where: { $0.stored?.protection.accessible != accessible }), try !isUnlocked(for: accessible)
     {
@@ -162,9 +162,9 @@ struct VaultStore: ItemStore {
       }
       protected.removeAll { !$0.former.control.requiresAnything }
     }
-    // Not the context's: a grant for reading again does not allow writing.
+    // Not the context's connection: a grant for reading again does not allow writing.
     let access = asking.isEmpty ? shared : VaultAccess()
-    // One after the other: each has its own passphrase and its own question.
+    // One item after the other, because each has its own passphrase and its own question.
     for item in asking {
       try person.open(item.path, item.control, on: access, isScreenLocked: matches.isScreenLocked)
     }
@@ -175,7 +175,7 @@ struct VaultStore: ItemStore {
     return matches.all.count
   }
 
-  /// One item that is to ask for something else.
+  /// One item whose requirements change.
   private struct ProtectionChange {
     let path: String
     let former: Protection

@@ -44,7 +44,8 @@ struct WrittenItem: Equatable {
     self.init(label: own.label, attributes: attributes)
   }
 
-  /// Whether an item is just so already: byte by byte, as two spellings of an accent are one text to Swift.
+  /// Whether an item is in this state already. Compared byte by byte, because Swift treats two spellings of an accent as one
+  /// text.
   func isSame(as item: VaultItem) -> Bool {
     func same(_ one: String, _ other: String?) -> Bool { other.map { one.utf8.elementsEqual($0.utf8) } ?? false }
     return same(label, item.label) && attributes.count == item.attributes.count
@@ -73,7 +74,7 @@ struct WrittenItem: Equatable {
     self.attributes = attributes
   }
 
-  /// The label for a value of `kSecAttrLabel`, and what it does not say.
+  /// The label for a value of `kSecAttrLabel`, and the rest that a label cannot express.
   private static func label(for value: AttributeValue?, otherwise made: String) -> (String, own: String?) {
     switch value {
     case nil: return (made, noLabel)

@@ -1,21 +1,21 @@
 import Foundation
 import LatchkeySecurity
 
-/// The value of an attribute as it stands among an item's attributes, which are text: under the name by which the world
-/// knows it, and under one of our own, which says what the world's form cannot.
+/// The value of an attribute as it is stored among an item's attributes, which are text. It stands under the common name, and
+/// under a name of our own, which has what the common form cannot express.
 ///
-/// Both together read back as exactly the value that was given. Values are compared by the world's form: a search by that
-/// form finds no other value, and misses none.
+/// Both together give back exactly the stored value. Values are compared by the common form, so a search by that form returns
+/// exactly the items with this value.
 struct WrittenValue: Equatable {
-  /// The world's form; nil where the value has none, or is empty.
+  /// The common form; nil if the value has none, or is empty.
   let world: String?
-  /// Our own: "data" where the world's form was given as data; else the value in full, after its type: as it is behind
-  /// "=", in Base64 behind ":". Nil where the world's form says all.
+  /// Our own form: "data" if the common form was given as data; else the whole value after its type, unchanged after "=", in
+  /// Base64 after ":". Nil if the common form expresses everything.
   let own: String?
 
   /// Writes a value.
   ///
-  /// - Parameter hasWorldName: whether the world has a name for this attribute.
+  /// - Parameter hasWorldName: whether there is a common name for this attribute.
   init(_ value: AttributeValue, of name: AttributeName, hasWorldName: Bool) {
     if hasWorldName {
       if value == name.absentValue {
@@ -71,7 +71,7 @@ struct WrittenValue: Equatable {
     case .text(let text): text.canTravel ? "text=" + text : "text:" + Data(text.utf8).base64EncodedString()
     case .data(let data): "data:" + data.base64EncodedString()
     case .number(let number): "number=" + String(number)
-    // The vault's own, and set by nobody.
+    // The vault sets it, and no program.
     case .date: nil
     }
   }
@@ -94,7 +94,7 @@ extension String {
   }
 
   fileprivate func after(_ start: String) -> Substring? {
-    // By bytes: a combining mark behind "=" would make one character with it.
+    // Compared by bytes: a combining mark after "=" would join it to one character.
     utf8.starts(with: start.utf8) ? self[utf8.index(utf8.startIndex, offsetBy: start.utf8.count)...] : nil
   }
 }

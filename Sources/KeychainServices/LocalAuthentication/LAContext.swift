@@ -2,9 +2,9 @@
 @_exported public import LatchkeySecurity
 import Synchronization
 
-/// How the person is asked for an item, and what the program brings itself: the value of `kSecUseAuthenticationContext`.
+/// How the person is asked for an item, and the answers that the program brings: the value of `kSecUseAuthenticationContext`.
 ///
-/// On Linux it does what items need and no more. Whether a finger or a password is asked for, and how, is decided by the
+/// On Linux it has only the functions that items need. Whether a finger or a password is asked for, and how, is decided by the
 /// item's access control and the vault; a context asks nobody by itself.
 open class LAContext: NSObject, @unchecked Sendable {
   private struct State {
@@ -43,14 +43,14 @@ open class LAContext: NSObject, @unchecked Sendable {
     set { state.withLock { $0.localizedFallbackTitle = newValue } }
   }
 
-  /// Whether the person must not be asked. Where it would be necessary, calls are `errSecInteractionNotAllowed`.
+  /// Whether the person must not be asked. If it would be necessary, calls are `errSecInteractionNotAllowed`.
   open var interactionNotAllowed: Bool {
     get { state.withLock { $0.interactionNotAllowed } }
     set { state.withLock { $0.interactionNotAllowed = newValue } }
   }
 
-  /// For how many seconds the person's answer for an item lets this context read that item again; 0, the default, for one
-  /// read. More than ``LATouchIDAuthenticationMaximumAllowableReuseDuration`` is no more than that.
+  /// For how many seconds the person's answer for an item lets this context read that item again; 0, the default, for one read.
+  /// Larger values count as ``LATouchIDAuthenticationMaximumAllowableReuseDuration``.
   ///
   /// On Linux any answer counts, a password too, and the seconds begin with it. A lock ends them. Whether the person unlocked
   /// the screen with a finger is not known here. An item of `biometryCurrentSet` asks each time.
@@ -61,9 +61,9 @@ open class LAContext: NSObject, @unchecked Sendable {
 
   /// Gives the passphrase of items with `applicationPassword`, so that the person is not asked for it.
   ///
-  /// It is kept in locked memory until it is replaced or taken away, or the context is invalidated or ends; then it is
-  /// erased. Where the program's limit on locked memory is used up, it is kept all the same, and its first use says so on
-  /// standard error. The program's own copy is the program's to erase.
+  /// It is kept in locked memory until it is replaced or taken away, or the context is invalidated or ends; then it is erased.
+  /// If the program's limit on locked memory is used up, the passphrase is kept all the same, and its first use says so on
+  /// standard error. The program has to erase its own copy.
   ///
   /// - Parameters:
   ///   - credential: The passphrase; nil takes it away.
@@ -92,10 +92,9 @@ open class LAContext: NSObject, @unchecked Sendable {
     type == .applicationPassword && state.withLock { $0.passphrase != nil }
   }
 
-  /// Ends the context: its passphrase is erased, the person's answers are worth nothing any more, and later calls with it are
-  /// `errSecAuthFailed`.
+  /// Ends the context: its passphrase is erased, the person's answers are void, and later calls with it are `errSecAuthFailed`.
   open func invalidate() {
-    // It ends outside of the lock, because that may take long.
+    // The connection is released outside of the lock, because that may take long.
     let companion = state.withLock { state in
       state.isInvalidated = true
       state.passphrase = nil
@@ -129,7 +128,7 @@ extension LAContext: AuthenticationContext {
   package var lockFailures: UInt64 { LockedBytes.lockFailures.load(ordering: .relaxed) }
 
   package func withPassphrase<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result? {
-    // Not under the lock: the borrower may take long, and may ask the context for something else.
+    // Not under the lock: the borrower may take long, and may call the context again.
     guard let passphrase = state.withLock({ $0.passphrase }) else { return nil }
     return withExtendedLifetime(passphrase) { body(passphrase.bytes) }
   }

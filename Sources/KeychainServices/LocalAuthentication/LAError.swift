@@ -5,8 +5,8 @@ public let LAErrorDomain = "com.apple.LocalAuthentication"
 
 /// Why an authentication failed. The numbers are Apple's.
 ///
-/// On Linux no call of a context fails with one: the `SecItem` functions say it with a code. The type is there for programs
-/// that tell their own callers so.
+/// On Linux no call of a context fails with one: the `SecItem` functions say it with a code. The type exists for programs that
+/// report such errors to their own callers.
 public struct LAError: CustomNSError, Hashable, Sendable {
   /// The reasons.
   public enum Code: Int, Sendable {
@@ -16,7 +16,7 @@ public struct LAError: CustomNSError, Hashable, Sendable {
     case userCancel = -2
     /// The person chose another way.
     case userFallback = -3
-    /// The system took the question away.
+    /// The system withdrew the question.
     case systemCancel = -4
     /// The login has no password.
     case passcodeNotSet = -5
@@ -26,7 +26,7 @@ public struct LAError: CustomNSError, Hashable, Sendable {
     case biometryNotEnrolled = -7
     /// Too many wrong fingers.
     case biometryLockout = -8
-    /// The program took the question away.
+    /// The program withdrew the question.
     case appCancel = -9
     /// The context is invalidated.
     case invalidContext = -10

@@ -4,8 +4,8 @@ import Synchronization
 /// A secret's bytes in pages of their own: locked where the kernel allows it, left out of core dumps, and erased at the
 /// end.
 ///
-/// The vault has `SecureBytes` for this, over libsodium. A module of C is what this library must not import.
-final class LockedBytes: @unchecked Sendable {  // nobody writes to the pages after the start
+/// The vault has `SecureBytes` for this, over libsodium. This library must not import a module of C.
+final class LockedBytes: @unchecked Sendable {  // Nobody writes to the pages after the start.
   private let pages: UnsafeMutableRawPointer
   private let size: Int
   private let count: Int
@@ -21,7 +21,7 @@ final class LockedBytes: @unchecked Sendable {  // nobody writes to the pages af
     let flags = MAP_PRIVATE | MAP_ANONYMOUS
     guard let mapped = mmap(nil, size, PROT_READ | PROT_WRITE, flags, -1, 0), mapped != MAP_FAILED else { return nil }
     pages = mapped
-    // Refused where the limit on locked memory is used up: the pages can be swapped out then, as everybody's can.
+    // The kernel refuses if the limit on locked memory is used up. The pages can then be swapped out like ordinary memory.
     if mlock(pages, size) != 0 { Self.lockFailures.add(1, ordering: .relaxed) }
     madvise(pages, size, MADV_DONTDUMP)
     data.withUnsafeBytes { if let start = $0.baseAddress { pages.copyMemory(from: start, byteCount: $0.count) } }

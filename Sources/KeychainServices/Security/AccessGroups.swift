@@ -2,7 +2,7 @@
 package struct AccessGroups: Hashable, Sendable {
   /// Their names, in order.
   package let names: [String]
-  /// Why there are none, where there are none.
+  /// Why there are no groups, if there are none.
   private let absence: FailureCause
 
   package init(_ names: [String], absence: FailureCause = .noGroup) {

@@ -1,6 +1,6 @@
 /// The attributes that are only kept, searched and returned. The raw values are Apple's keys.
 ///
-/// Those that mean something to the vault are not among them: the access group, whether the item is synchronizable, and its
+/// Attributes with a meaning for the vault are not among them: the access group, whether the item is synchronizable, and its
 /// accessibility are members of the types that have them.
 package enum AttributeName: String, CaseIterable, Sendable {
   case account = "acct"
@@ -26,7 +26,7 @@ package enum AttributeName: String, CaseIterable, Sendable {
   enum Kind: Sendable {
     /// Text, data or a number, kept as it came.
     case any
-    /// A number; yes and no are 1 and 0, and text with nothing but a number in it is that number. Other text stays text.
+    /// A number; yes and no are 1 and 0. Text that is a number counts as that number. Other text stays text.
     case number
     /// A date.
     case date
@@ -52,7 +52,7 @@ package enum AttributeName: String, CaseIterable, Sendable {
     }
   }
 
-  /// The value of an item that was stored without one: for attributes that tell items apart, "absent" is the same as "empty".
+  /// The value of an item that was stored without this attribute. For primary attributes, "absent" is the same as "empty".
   package var absentValue: AttributeValue? {
     switch self {
     case .account, .service, .securityDomain, .server, .authenticationType, .path: .text("")
@@ -61,6 +61,6 @@ package enum AttributeName: String, CaseIterable, Sendable {
     }
   }
 
-  /// Whether the vault sets it by itself: in what a program gives it is left out.
+  /// Whether the vault sets the attribute by itself. A program's value is ignored.
   var isSetByVault: Bool { kind == .date }
 }

@@ -34,7 +34,7 @@ package struct Authentication: Sendable {
       default: throw .parameter
       }
     case "u_NoAuthUI":
-      // Said twice, the key of today counts: it can also say that items are left out.
+      // If both keys are given, the newer one counts: it can also say that items are left out.
       if try Bool(term: value), interaction == .allowed { interaction = .forbidden }
     case "u_OpPrompt":
       guard let text = value as? String else { throw .parameter }

@@ -1,8 +1,8 @@
-/// Why a call did not do what it was asked for: its result code.
+/// Why a call failed: its result code.
 package struct ItemFailure: Error, Hashable, Sendable {
   /// The code; never `errSecSuccess`.
   package let status: OSStatus
-  /// The cause that the code does not tell; nil if the code is enough.
+  /// The cause, if the code does not show it; else nil.
   package let cause: FailureCause?
 
   package init(_ status: OSStatus, _ cause: FailureCause? = nil) {
@@ -10,7 +10,7 @@ package struct ItemFailure: Error, Hashable, Sendable {
     self.cause = cause
   }
 
-  /// Something that does not belong there, or contradicts something else.
+  /// A key or value that is not allowed there, or contradicts another one.
   package static let parameter = ItemFailure(errSecParam)
 
   /// The same failure, with the key whose value caused it if no other cause is known.

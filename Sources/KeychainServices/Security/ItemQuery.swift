@@ -8,13 +8,13 @@ package struct ItemQuery: Sendable {
     case copying
     /// Updates act on all that match: they take no limit.
     case updating
-    /// So do deletions. They accept the limit that says just this, as code for a Mac passes it.
+    /// Deletions also act on all matches. They accept the limit that means all, because code for a Mac passes it.
     case deleting
   }
 
   /// The class.
   package let itemClass: ItemClass
-  /// The one item, where the program named it. There are no attributes then, and ``isSynchronizable`` is nil.
+  /// The one item, if the program named it by reference. Then there are no attributes, and ``isSynchronizable`` is nil.
   package let reference: ItemReference?
   /// The groups to look in.
   package let accessGroups: [String]
@@ -24,7 +24,7 @@ package struct ItemQuery: Sendable {
   package let accessible: AccessibilityClass?
   /// Attributes that an item must have, with these values.
   package let attributes: [AttributeName: AttributeValue]
-  /// How many.
+  /// How many items.
   package let limit: MatchLimit
   /// How the person may be asked.
   package let authentication: Authentication
@@ -70,7 +70,7 @@ package struct ItemQuery: Sendable {
     accessGroups = try groups().groupsForSearch(named: terms.accessGroup)
   }
 
-  /// Whether an item is one of those meant.
+  /// Whether an item matches.
   package func matches(_ item: StoredItem) -> Bool {
     guard item.reference.itemClass == itemClass, accessGroups.contains(item.accessGroup) else { return false }
     if let reference { return item.reference == reference }

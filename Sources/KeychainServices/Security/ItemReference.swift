@@ -14,7 +14,7 @@ package struct ItemReference: Hashable, Sendable {
     self.identifier = identifier
   }
 
-  /// As a program keeps it.
+  /// The form in which a program keeps it.
   package var data: Data { Data(itemClass.rawValue.utf8) + identifier }
 
   /// Reads the value of `kSecValuePersistentRef`.
@@ -24,7 +24,7 @@ package struct ItemReference: Hashable, Sendable {
     guard let data = term as? Data, (5...68).contains(data.count),
       let name = String(bytes: data.prefix(4), encoding: .utf8)
     else { throw .parameter }
-    // Data of another origin that starts with some other class is no reference of ours either.
+    // Data that starts with another class is not a reference of ours either.
     guard let itemClass = ItemClass(rawValue: name) else { throw .parameter }
     self.init(itemClass: itemClass, identifier: Data(data.dropFirst(4)))
   }

@@ -19,7 +19,7 @@ package struct ItemService: Sendable {
     status { () throws(ItemFailure) in
       let item = try NewItem(dictionary, groups: try store.accessGroups)
       let stored = try store.add(item)
-      // The secret is at hand: reading it back could ask the person for what they have just typed.
+      // The secret is known already. To read it back could ask the person again.
       result?.deliver(ItemResult.object(for: [stored.with(secret: item.secret)], kinds: item.returned, limit: .one))
     }
   }
@@ -37,7 +37,7 @@ package struct ItemService: Sendable {
   /// `SecItemUpdate`.
   package func update(_ dictionary: NSDictionary, _ changes: NSDictionary) -> OSStatus {
     status { () throws(ItemFailure) in
-      // Both are read before the groups are asked for, and the changes need only the class.
+      // Both dictionaries are read before the groups, and the changes need only the class.
       let changes = try ItemChanges(changes, of: ItemTerms(dictionary, for: .search).itemClass)
       let query = try ItemQuery(dictionary, for: .updating, groups: try store.accessGroups)
       try changes.check(against: store.accessGroups)

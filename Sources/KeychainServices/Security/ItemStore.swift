@@ -1,21 +1,21 @@
-/// Where items are.
+/// The place where items are stored.
 package protocol ItemStore: Sendable {
-  /// The groups of this program. An unavailable store throws here already.
+  /// The groups of this program. An unavailable store already throws here.
   var accessGroups: AccessGroups { get throws(ItemFailure) }
 
   /// Stores an item.
   ///
   /// - Returns: The item as it is stored; its secret is not needed.
-  /// - Throws: `errSecDuplicateItem` where one with the same ``NewItem/primaryKey`` is there.
+  /// - Throws: `errSecDuplicateItem` if one with the same ``NewItem/primaryKey`` exists.
   func add(_ item: NewItem) throws(ItemFailure) -> StoredItem
 
-  /// The items that match, no more than the query's limit; with secrets where ``ItemQuery/returned`` says so.
+  /// The items that match, no more than the query's limit; with secrets if ``ItemQuery/returned`` says so.
   func items(matching query: ItemQuery) throws(ItemFailure) -> [StoredItem]
 
   /// Changes all items that match, or none.
   ///
   /// - Returns: How many matched.
-  /// - Throws: `errSecDuplicateItem` where two would have the same primary key.
+  /// - Throws: `errSecDuplicateItem` if two would have the same primary key.
   func update(_ query: ItemQuery, with changes: ItemChanges) throws(ItemFailure) -> Int
 
   /// Deletes all items that match.

@@ -52,7 +52,7 @@ struct ItemTerms {
     case .newItem, .search: (itemClass, reference) = try ItemTerms.subject(of: &terms, absence: purpose.absence)
     case .changes(let known): itemClass = known
     }
-    // In one order, so that of several mistakes the same one is reported each time.
+    // Read in a fixed order, so that the same one of several mistakes is reported each time.
     for (key, value) in terms.sorted(by: { $0.key < $1.key }) {
       do throws(ItemFailure) { try take(value, for: key, purpose) } catch { throw error.naming(key) }
     }
@@ -122,7 +122,7 @@ struct ItemTerms {
     case "v_Data":
       guard let data = value as? Data else { throw .parameter }
       secret = data
-    case "nleg": break  // which of a Mac's two keychains
+    case "nleg": break  // Chooses one of a Mac's two keychains.
     default: return false
     }
     return true

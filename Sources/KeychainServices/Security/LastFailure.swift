@@ -1,10 +1,10 @@
 import Foundation
 
-/// The last call on each thread, where it failed: its code alone does not tell why.
+/// The failure of the last call on each thread, because its code alone does not tell the cause.
 enum LastFailure {
   private static let key = "org.latchkey.Security.LastFailure"
 
-  /// That of this thread; nil where its last call worked.
+  /// The failure of this thread; nil if its last call succeeded.
   static var ofThread: ItemFailure? {
     get { Thread.current.threadDictionary[key] as? ItemFailure }
     set { Thread.current.threadDictionary[key] = newValue }

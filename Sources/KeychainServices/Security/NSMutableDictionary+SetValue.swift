@@ -1,7 +1,7 @@
 public import Foundation
 
 extension NSMutableDictionary {
-  /// Sets the value of a key, or takes the key away with nil.
+  /// Sets the value of a key, or removes the key with nil.
   ///
   /// Apple's Foundation has this from key-value coding, which Linux's has not, and queries are built with it.
   public func setValue(_ value: Any?, forKey key: String) {

@@ -2,7 +2,7 @@ package import LatchkeyItemProtection
 
 /// An item's class and requirements, as the vault keeps them of `kSecAttrAccessible` and `kSecAttrAccessControl`.
 package struct Protection: Hashable, Sendable {
-  /// When.
+  /// The accessibility.
   package let accessible: AccessibilityClass
   /// The requirements.
   package let control: AccessControl
@@ -15,7 +15,7 @@ package struct Protection: Hashable, Sendable {
     self.control = control
   }
 
-  /// Takes what the vault can keep.
+  /// Takes the part that the vault can keep.
   ///
   /// Flags may be valid and yet of no use for a password here. `or` and `and` without a condition combine nothing and are
   /// left out; so is a watch beside another condition with `or`, as that other one is enough.

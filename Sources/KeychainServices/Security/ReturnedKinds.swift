@@ -13,7 +13,7 @@ package struct ReturnedKinds: OptionSet, Hashable, Sendable {
   /// A persistent reference.
   package static let persistentReference = ReturnedKinds(rawValue: 8)
 
-  /// The kind that a key asks for; nil for a key that asks for none.
+  /// The kind that a key requests; nil for a key that requests none.
   init?(key: String) {
     switch key {
     case "r_Data": self = .data
@@ -24,15 +24,15 @@ package struct ReturnedKinds: OptionSet, Hashable, Sendable {
     }
   }
 
-  /// The keys that ask for these kinds.
+  /// The keys that request these kinds.
   var keys: [String] {
     ["r_Data", "r_Attributes", "r_Ref", "r_PersistentRef"].filter { ReturnedKinds(key: $0).map(contains) ?? false }
   }
 
-  /// Sees to it that a password has something of what is asked for. A reference beside something else adds nothing, but the
-  /// result is a dictionary then, as of any two kinds.
+  /// Checks that a password has at least one requested kind. A reference beside another kind adds nothing, but then the result
+  /// is a dictionary, as for any two kinds.
   ///
-  /// - Throws: `errSecUnimplemented` where a reference object alone was asked for.
+  /// - Throws: `errSecUnimplemented` if only a reference object was requested.
   func ofPasswords() throws(ItemFailure) -> ReturnedKinds {
     guard self != .reference else { throw ItemFailure(errSecUnimplemented) }
     return self

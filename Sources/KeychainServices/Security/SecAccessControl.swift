@@ -1,11 +1,11 @@
 public import Foundation
 package import LatchkeyItemProtection
 
-/// When an item can be read, and what is asked for each time: the value of ``kSecAttrAccessControl``.
+/// When an item can be read, and its requirements for each read: the value of ``kSecAttrAccessControl``.
 ///
 /// Made by ``SecAccessControlCreateWithFlags(_:_:_:_:)``; it does not change. Two with the same meaning are equal.
 public final class SecAccessControl: NSObject, Sendable {
-  /// When.
+  /// The accessibility.
   package let accessible: AccessibilityClass
   /// The requirements.
   package let flags: SecAccessControlCreateFlags

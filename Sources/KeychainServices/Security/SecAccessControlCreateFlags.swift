@@ -6,20 +6,21 @@ public struct SecAccessControlCreateFlags: OptionSet, Hashable, Sendable {
   /// Takes bits as they are.
   public init(rawValue: CFOptionFlags) { self.rawValue = rawValue }
 
-  /// Biometry or the login's password, whatever there is. Goes with ``applicationPassword`` and ``privateKeyUsage`` only.
+  /// Biometry or the login's password. Goes with ``applicationPassword`` and ``privateKeyUsage`` only.
   public static let userPresence = SecAccessControlCreateFlags(rawValue: 1 << 0)
   /// Any enrolled finger.
   public static let biometryAny = SecAccessControlCreateFlags(rawValue: 1 << 1)
   /// Older name of ``biometryAny``.
   public static let touchIDAny = biometryAny
   /// A finger of the set that was enrolled when the item was stored. With another set the item cannot be read
-  /// (`errSecAuthFailed`) until there is just that one again. On Apple's systems it is gone for good (`errSecItemNotFound`).
+  /// (`errSecAuthFailed`) until exactly the former set is enrolled again. On Apple's systems it is gone for good
+  /// (`errSecItemNotFound`).
   public static let biometryCurrentSet = SecAccessControlCreateFlags(rawValue: 1 << 3)
   /// Older name of ``biometryCurrentSet``.
   public static let touchIDCurrentSet = biometryCurrentSet
   /// The login's password.
   public static let devicePasscode = SecAccessControlCreateFlags(rawValue: 1 << 4)
-  /// A watch. On Linux nothing shows one: an item can have it only with ``or`` and another condition.
+  /// A watch. Linux has none, so an item can have this flag only with ``or`` and another condition.
   public static let watch = SecAccessControlCreateFlags(rawValue: 1 << 5)
   /// Newer name of ``watch``.
   public static let companion = watch
@@ -27,7 +28,7 @@ public struct SecAccessControlCreateFlags: OptionSet, Hashable, Sendable {
   public static let or = SecAccessControlCreateFlags(rawValue: 1 << 14)
   /// All conditions must be met, as they must without this flag.
   public static let and = SecAccessControlCreateFlags(rawValue: 1 << 15)
-  /// For keys: only its private operations ask. A password cannot have it.
+  /// For keys: only operations with the private key prompt. Passwords cannot use this flag.
   public static let privateKeyUsage = SecAccessControlCreateFlags(rawValue: 1 << 30)
   /// The secret is encrypted with a passphrase of its own as well. The person is asked for it after the other requirements:
   /// with ``devicePasscode``, first for the login password, then for the passphrase.

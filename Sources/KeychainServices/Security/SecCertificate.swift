@@ -2,8 +2,8 @@ public import Foundation
 
 /// A certificate in DER.
 ///
-/// On Linux a container and no more: nothing in it is checked but that it is one DER value of the right length. It is here
-/// because modules of one build see each other: a package that asks `canImport(Security)` expects it.
+/// On Linux this is only a container. Its only check is that the data is one DER value of the right length. It exists because
+/// modules of one build see each other: a package that asks `canImport(Security)` expects it.
 public final class SecCertificate: NSObject, @unchecked Sendable {
   let der: NSData
 
@@ -12,7 +12,7 @@ public final class SecCertificate: NSObject, @unchecked Sendable {
     self.der = copy
   }
 
-  /// Whether bytes are a single SEQUENCE whose length, in as few bytes as DER wants, is that of the rest.
+  /// Whether bytes are a single SEQUENCE whose length field, in DER's shortest form, is the length of the rest.
   static func isOneSequence(_ bytes: Data) -> Bool {
     var rest = bytes[...]
     guard rest.popFirst() == 0x30, let first = rest.popFirst() else { return false }
@@ -31,7 +31,7 @@ public final class SecCertificate: NSObject, @unchecked Sendable {
 /// - Parameters:
 ///   - allocator: Nil.
 ///   - data: The certificate in DER.
-/// - Returns: Nil for what cannot be a certificate.
+/// - Returns: Nil for data that cannot be a certificate.
 public func SecCertificateCreateWithData(_ allocator: CFAllocator?, _ data: CFData) -> SecCertificate? {
   SecCertificate(der: data)
 }

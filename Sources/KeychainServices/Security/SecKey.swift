@@ -6,7 +6,8 @@ public final class SecKey: NSObject, Sendable {
 }
 
 // swift-format-ignore: AlwaysUseLowerCamelCase
-/// Makes no key: Linux has no place for it. Take swift-crypto, and keep the key's bytes as the data of a generic password.
+/// Makes no key, because Linux has no place for it. Use swift-crypto, and keep the key's bytes as the data of a generic
+/// password.
 ///
 /// - Parameters:
 ///   - parameters: Of no use.

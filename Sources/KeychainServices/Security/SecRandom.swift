@@ -7,7 +7,7 @@ public nonisolated(unsafe) let kSecRandomDefault: SecRandomRef? = nil
 // swift-format-ignore: AlwaysUseLowerCamelCase
 /// Fills memory with random bytes from the kernel's generator.
 ///
-/// Where the kernel has no randomness the process ends: memory is never left as it was with success reported.
+/// If the kernel has no randomness, the process ends. So success is never reported for unfilled memory.
 ///
 /// - Parameters:
 ///   - generator: ``kSecRandomDefault``.
@@ -19,7 +19,7 @@ public func SecRandomCopyBytes(
 ) -> Int32 {
   guard generator == kSecRandomDefault, count >= 0 else { return errSecParam }
   var source = SystemRandomNumberGenerator()
-  // In words, straight to where they go: the bytes may become a key, and no copy of them stays behind.
+  // The bytes are written in words directly to their place, so that no copy stays behind. They may become a key.
   let words = count / MemoryLayout<UInt64>.size
   for word in 0..<words {
     bytes.storeBytes(of: source.next(), toByteOffset: word * MemoryLayout<UInt64>.size, as: UInt64.self)

@@ -12,7 +12,7 @@ package struct StoredItem: Hashable, Sendable {
   package let protection: Protection
   /// Its attributes, dates among them.
   package let attributes: [AttributeName: AttributeValue]
-  /// Its secret; nil where it has none, or none was asked for.
+  /// Its secret; nil if it has none, or none was requested.
   package let secret: Data?
 
   package init(

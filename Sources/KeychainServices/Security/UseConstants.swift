@@ -11,10 +11,10 @@ public nonisolated(unsafe) let kSecUseAuthenticationUI: CFString = "u_AuthUI"
 /// The person may be asked.
 public nonisolated(unsafe) let kSecUseAuthenticationUIAllow: CFString = "u_AuthUIA"
 
-/// The person is not asked: where it would be necessary, the call is `errSecInteractionNotAllowed`.
+/// The person is not asked. If that would be necessary, the call is `errSecInteractionNotAllowed`.
 public nonisolated(unsafe) let kSecUseAuthenticationUIFail: CFString = "u_AuthUIF"
 
-/// The person is not asked: items for which it would be necessary are left out of a search.
+/// The person is not asked. A search leaves out items for which that would be necessary.
 public nonisolated(unsafe) let kSecUseAuthenticationUISkip: CFString = "u_AuthUIS"
 
 /// Older form of ``kSecUseAuthenticationUIFail``: true forbids to ask.

@@ -6,7 +6,7 @@ import CLatchkeyPAMModule
 /// The PAM handle keeps the rest of the time as the pointer itself (plus one, as NULL means "nothing kept"): no memory to
 /// allocate, nothing to clean up.
 struct Budget {
-  /// Milliseconds for what a person typed at a prompt, from that moment: on a slow machine, or a busy one, Argon2id takes a
+  /// Milliseconds for the derivation after a person typed an answer at a prompt. On a slow or busy machine Argon2id takes a
   /// minute, and there may be several passwords to try.
   static let prompt: Int64 = 90_000
   /// Milliseconds for a change of the password: each password that is tried costs its time.
@@ -18,15 +18,15 @@ struct Budget {
   private let total: Int64
   private let key: Literal
 
-  /// authenticate and open_session together.
+  /// For authenticate and open_session together.
   static var login: Budget { Budget(total: 3000, key: "latchkey-budget") }
-  /// close_session, which is nobody's login any more.
+  /// For close_session, which no login waits for.
   static var logout: Budget { Budget(total: 1000, key: "latchkey-budget-logout") }
 
   /// Takes all that is left, in milliseconds. Until `giveBack`, the handle has nothing.
   ///
-  /// Taken before it is spent, because libpam allocates when a name is new: if that fails, no time is spent at all,
-  /// rather than a full budget at each call. nil then.
+  /// The budget is taken before it is spent, because libpam allocates memory for a new name. If that fails, the result is nil,
+  /// and no time is spent at all, rather than a full budget at each call.
   func take(from handle: OpaquePointer) -> Int64? {
     var data: UnsafeRawPointer?
     var left = total
@@ -36,12 +36,12 @@ struct Budget {
     return keep(0, in: handle) ? (left < total ? left : total) : nil
   }
 
-  /// Puts back what was not used; the name exists by now, so this cannot fail.
+  /// Puts back the time that was not used. The name exists by now, so this cannot fail.
   func giveBack(_ milliseconds: Int64, to handle: OpaquePointer) {
     _ = keep(milliseconds, in: handle)
   }
 
-  /// All of it again, where some was taken.
+  /// Restores the whole budget if some of it was taken.
   func renew(in handle: OpaquePointer) {
     var data: UnsafeRawPointer?
     if pam_get_data(handle, key.cString, &data) == PAM_SUCCESS, data != nil { _ = keep(total, in: handle) }

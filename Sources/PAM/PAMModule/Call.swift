@@ -4,19 +4,19 @@ import CLatchkeyPAMModule
 /// One call of libpam, from the entry point to the log line.
 ///
 /// The caller is login, sshd or a screen locker, and a locker that dies leaves the screen unlocked. So nothing here can trap:
-/// arithmetic wraps (`&+`), no arrays, no force unwraps, no conversion that checks its range, memory is reached through
-/// pointers with lengths checked before. The tests look for trap instructions in the built object.
+/// arithmetic wraps (`&+`), no arrays, no force unwraps, no conversion that checks its range. Memory is reached through
+/// pointers, after their lengths were checked. The tests look for trap instructions in the built object.
 struct Call {
   let handle: OpaquePointer
   let service: Service
   let options: Options
-  /// When libpam called: a token was given by then. At open_session this counts, and not when the token was given: the stack
-  /// has just accepted the login, however long that took, as with a second factor.
+  /// When libpam called: a token was given by then. At open_session this moment counts, and not the one at which the token was
+  /// given. The stack has only now accepted the login, and a second factor may have taken long.
   private let begun = Moment.now
 
   /// nil when there is nothing to do: no handle, a service that is left alone, an option that cannot be followed.
   ///
-  /// - Parameter isForToken: whether a password is changed, which services do that begin no session.
+  /// - Parameter isForToken: whether a password is changed. Services that begin no session do that too.
   init?(
     handle: OpaquePointer?, count: Int32, arguments: UnsafeMutablePointer<UnsafePointer<CChar>?>?,
     isForToken: Bool = false
@@ -49,15 +49,16 @@ struct Call {
     guard service.isUnlock else {
       return runWithinBudget(.authenticate, token: Token.kept(of: user, in: handle))
     }
-    // Its application is there for nothing else, and asks a person: a login's or a locker's is not to be surprised.
+    // The application of `latchkey-unlock` serves no other purpose, and expects that a person is asked. The application of a
+    // login or a locker does not.
     let outcome = run(
       .authenticate, prompt: Variable.promptNumber(of: handle), token: Token.kept(of: user, in: handle),
       until: Deadline(after: Budget.prompt), mayGoOn: false)
     if case .wrongPassword = outcome { askFormer() }
   }
 
-  /// The login password was changed without Latchkey: asks for the former one, or the recovery code, with which the vault
-  /// opens from now on by the present one.
+  /// The login password was changed without Latchkey. Asks for the former password or the recovery code, so that the present
+  /// password opens the vault from now on.
   private func askFormer() {
     // With `no_create` the token may be something else than a login password, such as a code. It must not become the vault's
     // password.
@@ -69,7 +70,7 @@ struct Call {
     var triesLeft = 3
     while triesLeft > 0 {
       triesLeft = triesLeft &- 1
-      // Put together before the person is asked: a conversation may change what libpam holds.
+      // The request is put together before the person is asked, because a conversation may change libpam's items.
       guard var request = beginRequest(.rewrap, prompt: Variable.promptNumber(of: handle)) else { return }
       let token = Token.kept(of: Item.user.text(of: handle), in: handle)
       guard !token.isEmpty else { return }
@@ -86,7 +87,7 @@ struct Call {
     }
   }
 
-  /// The whole stack of `latchkey-unlock` accepted the password, and its application knows of no vault: creates it.
+  /// Creates the vault: the whole stack of `latchkey-unlock` accepted the password, and its application knows of no vault.
   func createVault() {
     guard service.isUnlock else { return }
     defer { Token.forget(in: handle) }
@@ -100,15 +101,16 @@ struct Call {
     log(outcome.creationPriority, outcome.creationText)
   }
 
-  /// Tells that a session opened, with the token if authenticate was called in this process, for the same user.
+  /// Tells the helper that a session opened. Adds the token if authenticate was called in this process for the same user.
   func openSession() {
-    // Another session on the same handle has another end.
+    // Another session on the same handle ends separately, with a budget of its own.
     Budget.logout.renew(in: handle)
     let user = Item.user.text(of: handle)
     var token = Token.kept(of: user, in: handle)
     let before = Token.keptBefore(of: user, in: handle)
     var mayCreate = !Token.isFormer(in: handle)
-    // The home folder that has the vault may be there only now. Where it still takes nothing, the former one opens it.
+    // The home folder with the vault may be mounted only now. If the new password still cannot be added, the former one opens
+    // the vault.
     if !before.isEmpty, !(change(to: token, from: before)?.takesNewPassword ?? false) {
       (token, mayCreate) = (before, false)
     }
@@ -119,7 +121,7 @@ struct Call {
     runWithinBudget(.closeSession, token: .empty, of: .logout)
   }
 
-  /// The modules before this one took a new password. Where it is an empty one, the login has none any more.
+  /// The modules before this one took a new password. If the new password is empty, the login has no password any more.
   func changeToken() {
     guard let string = Item.token.string(of: handle) else { return }
     let old = Item.oldToken.text(of: handle, limit: Token.limit)
@@ -130,11 +132,11 @@ struct Call {
     let user = Item.user.text(of: handle)
     let kept = Token.kept(of: user, in: handle)
     let new = Text(string, limit: Token.limit)
-    // A login whose password has expired began with the former one, which not every module passes on.
+    // A login with an expired password began with the former password, which not every module passes on.
     let before = former.isEmpty ? kept : former
     let outcome = change(to: new, from: before)
     guard !kept.isEmpty else { return }
-    // The session opens with the one that the vault knows, and only the new one creates any.
+    // The session opens with the password that the vault knows. Only the new password creates a vault.
     guard let outcome, outcome.takesNewPassword || outcome.mayBeOtherLater else {
       return Token.becomesFormer(in: handle)
     }
@@ -144,7 +146,7 @@ struct Call {
     }
   }
 
-  /// Lets the vault open with a new password as well; nil where nothing was answered.
+  /// Lets the vault open with a new password as well; nil without an answer.
   private func change(to new: Text, from former: Text) -> Outcome? {
     guard new.count <= Token.limit else {
       logTooLong()
@@ -183,7 +185,7 @@ struct Call {
       return PAM_AUTHINFO_UNAVAIL
     }
     guard let conversation = Conversation(of: handle) else { return PAM_CONV_ERR }
-    // All but the answer is put together before the person is asked: a conversation may change what libpam holds.
+    // All but the answer is put together before the person is asked, because a conversation may change libpam's items.
     guard var request = beginRequest(.passphrase, prompt: prompt) else { return PAM_AUTHINFO_UNAVAIL }
     let answer = PassphrasePrompt.withText(
       label: Variable.label.string(of: handle), caller: Variable.caller.string(of: handle)
@@ -223,7 +225,7 @@ struct Call {
     let deadline = Deadline(after: left &- reserve)
     _ = run(
       operation, prompt: .empty, token: token, mayCreate: mayCreate, until: deadline,
-      // Nobody may set a password meanwhile.
+      // A removal must not go on behind the caller's back: somebody may set a password meanwhile.
       mayGoOn: operation != .removePassword)
     budget.giveBack(deadline.left &+ reserve, to: handle)
   }
@@ -246,7 +248,8 @@ struct Call {
     let user = Item.user.text(of: handle)
     guard !user.isEmpty else { return nil }
     // Nothing that the login does next needs the vault, and latchkeyd holds the programs of the session until the keys are
-    // there. A locker waits: no session starts behind it. So does a prompt, whose person wants to see the result.
+    // there. A locker waits, because no session starts behind it. A prompt waits too, because the person wants to see the
+    // result.
     let flags = options.flags(mayCreate: mayCreate, isBeside: operation == .openSession)
     guard var request = Request(operation, flags: flags, given: given(by: begun)) else {
       Log.write(LOG_ERR, "latchkey-derive cannot be given a request: ", error: latchkey_errno(), to: handle)

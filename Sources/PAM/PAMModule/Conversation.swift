@@ -13,7 +13,7 @@ struct Conversation {
 
   private let item: pam_conv
 
-  /// nil when the application has none.
+  /// nil if the application has no conversation.
   init?(of handle: OpaquePointer) {
     var value: UnsafeRawPointer?
     guard pam_get_item(handle, PAM_CONV, &value) == PAM_SUCCESS, let value else { return nil }
@@ -53,7 +53,7 @@ struct Conversation {
       var messages: UnsafePointer<pam_message>? = pointer
       return function(1, &messages, &responses, item.appdata_ptr)
     }
-    // Leftovers of a failed conversation are not touched: they may be freed already.
+    // After a failed conversation the answers are not touched: the application may have freed them.
     guard result == PAM_SUCCESS, let responses else { return .failed }
     defer { Conversation.release(responses) }
     guard let text = responses.pointee.resp else { return .failed }

@@ -13,7 +13,7 @@ public typealias Arguments = UnsafeMutablePointer<UnsafePointer<CChar>?>
 /// token opens nothing, it may ask for a former password.
 @c(pam_sm_authenticate)
 public func authenticate(_ handle: OpaquePointer?, _ flags: Int32, _ count: Int32, _ arguments: Arguments?) -> Int32 {
-  // A locker may authenticate again and again on one handle: an earlier token does not outlive the next attempt.
+  // A locker may authenticate again and again on one handle: an earlier token must not outlive the next attempt.
   if let handle { Token.forget(in: handle) }
   let call = Call(handle: handle, count: count, arguments: arguments)
   if Options.asksPassphrase(count: count, arguments: arguments) { return call?.passphrase() ?? PAM_AUTHINFO_UNAVAIL }
@@ -40,11 +40,11 @@ public func closeSession(_ handle: OpaquePointer?, _ flags: Int32, _ count: Int3
   return PAM_IGNORE
 }
 
-/// Creates the vault in `latchkey-unlock`, where its application says by this call that the whole stack accepted the password
-/// and that there is no vault. Elsewhere there is nothing to do.
+/// Creates the vault in `latchkey-unlock`. By this call its application says that the whole stack accepted the password, and
+/// that there is no vault. Other services have nothing to do here.
 ///
-/// A passphrase line says that it is done. libpam counts an ignored call of a line whose authenticate answered as no
-/// answer, and pam_setcred of a stack of only this line would fail. One that authenticate refused fails all the same.
+/// A passphrase line answers success. If a line's authenticate answered and its setcred is ignored, libpam counts that as no
+/// answer, and pam_setcred of a stack with only this line would fail. A line whose authenticate refused fails all the same.
 @c(pam_sm_setcred)
 public func setCredentials(_ handle: OpaquePointer?, _ flags: Int32, _ count: Int32, _ arguments: Arguments?) -> Int32 {
   if Options.asksPassphrase(count: count, arguments: arguments) { return PAM_SUCCESS }
@@ -60,10 +60,10 @@ public func manageAccount(_ handle: OpaquePointer?, _ flags: Int32, _ count: Int
   PAM_IGNORE
 }
 
-/// Lets the vault open with the new password as well, or tells the helper that the password is removed.
+/// Lets the vault open with the new password as well, or tells the helper that the password was removed.
 @c(pam_sm_chauthtok)
 public func changeToken(_ handle: OpaquePointer?, _ flags: Int32, _ count: Int32, _ arguments: Arguments?) -> Int32 {
-  // The first of the two calls only asks whether it could be done.
+  // libpam calls twice. The first call only asks whether the change could be made.
   if flags & PAM_UPDATE_AUTHTOK != 0, !Options.asksPassphrase(count: count, arguments: arguments) {
     Call(handle: handle, count: count, arguments: arguments, isForToken: true)?.changeToken()
   }

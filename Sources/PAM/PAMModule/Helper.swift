@@ -1,7 +1,8 @@
 import CLatchkeyHelper
 import CLatchkeyPAMModule
 
-/// latchkey-derive, started for one request. It does all that could fail: this side only spawns, polls and reaps.
+/// latchkey-derive, started for one request. The helper does everything that could fail. This side only spawns, polls and
+/// reaps.
 ///
 /// posix_spawn and never fork: a caller with threads may hold any lock, also malloc's, at the moment of a fork.
 struct Helper: ~Copyable {
@@ -12,7 +13,7 @@ struct Helper: ~Copyable {
     case garbled
     /// No answer, and dead by this signal.
     case killed(signal: Int32)
-    /// No answer, and gone; how is not known where the caller reaps all children by itself.
+    /// The helper ended without an answer. How it ended is unknown if the caller reaps all children by itself.
     case silent
     case timedOut
     case notStarted(error: Int32)
@@ -23,7 +24,8 @@ struct Helper: ~Copyable {
 
   deinit { _ = close(socket) }
 
-  /// How long before the deadline it is told, in milliseconds: it answers that, and only then leaves this process's children.
+  /// How long before the deadline the helper is told to go on alone, in milliseconds. The helper answers that, and only then
+  /// stops being a child of this process.
   private static let goOnTime: Int64 = 250
 
   /// Gives one request to a new helper and waits for its answer, at most until the deadline.
@@ -35,14 +37,15 @@ struct Helper: ~Copyable {
   ) -> Ending {
     var error: Int32 = 0
     guard let helper = Helper(path: path, error: &error) else { return .notStarted(error: error) }
-    // A helper that went away early is no failure here: it may have answered. One that was given nothing has nothing to go on with.
+    // A helper that went away early is no failure here: it may have answered. A helper that got no request has nothing to go on
+    // with.
     let isSent = helper_send_memory(helper.socket, request.descriptor) == 0
     guard mayGoOn, isSent else {
       _ = shutdown(helper.socket, Int32(truncatingIfNeeded: SHUT_WR))
       return helper.receive(until: deadline)
     }
     if helper.waitForInput(until: deadline.sooner(by: goOnTime)) { return helper.receive(until: deadline) }
-    // Behind the request, where its supervisor finds it, also when this process has not waited for that.
+    // The byte stands behind the request, so the helper's supervisor finds it even if this process did not wait for that.
     _ = withUnsafePointer(to: UInt8(truncatingIfNeeded: HELPER_GO_ON)) {
       CLatchkeyPAMModule.send(helper.socket, $0, 1, Int32(truncatingIfNeeded: MSG_NOSIGNAL | MSG_DONTWAIT))
     }
@@ -59,7 +62,7 @@ struct Helper: ~Copyable {
     }
     var child: pid_t = 0
     error = Helper.spawn(path, input: ends.theirs, &child)
-    _ = close(ends.theirs)  // or the end of the helper would not be seen
+    _ = close(ends.theirs)  // Otherwise this process would not see the helper's end.
     guard error == 0 else {
       _ = close(ends.ours)
       return nil
@@ -92,7 +95,7 @@ struct Helper: ~Copyable {
     return true
   }
 
-  /// Moves a descriptor above 2. False with errno where that fails, and then it is as it was.
+  /// Moves a descriptor above 2. If that fails, returns false with errno, and the descriptor stays as it was.
   static func lift(_ descriptor: inout Int32) -> Bool {
     if descriptor > 2 { return true }
     let higher = latchkey_duplicate_above(descriptor, 3)
@@ -152,7 +155,7 @@ struct Helper: ~Copyable {
 
   private func receive(until deadline: Deadline) -> Ending {
     while waitForInput(until: deadline) {
-      var answer: (UInt8, UInt8) = (0, 0)  // one more than a right answer has
+      var answer: (UInt8, UInt8) = (0, 0)  // A right answer has one byte less.
       let count = withUnsafeMutableBytes(of: &answer) {
         recv(socket, $0.baseAddress, 2, Int32(truncatingIfNeeded: MSG_DONTWAIT))
       }
@@ -183,16 +186,16 @@ struct Helper: ~Copyable {
 
   /// Collects the helper, killing it when the grace is over; returns the signal it died by, or 0.
   ///
-  /// Never waits for long: a process stuck on a dead mount does not even die of SIGKILL. It is left to the caller then.
-  /// The kill cannot hit a stranger: waitpid answers 0 only while the process is there and is this one's child. Where
-  /// SIGCHLD is ignored or the caller has collected it already, the answer is ECHILD, and all is done.
+  /// Never waits for long: a process stuck on a dead mount does not even die of SIGKILL. It is left to the caller then. The
+  /// kill cannot hit a stranger: waitpid answers 0 only while the process exists and is a child of this one. If SIGCHLD is
+  /// ignored, or the caller has collected the helper already, waitpid answers ECHILD, and nothing is left to do.
   private func reap(grace: Deadline) -> Int32 {
     var wasKilled = false
     var timeout = 20
     while true {
       var status: Int32 = 0
       let found = waitpid(process, &status, WNOHANG)
-      // A death by this kill is no news: what was before it is reported.
+      // A death by this kill is not reported. The outcome before it is.
       if found == process { return wasKilled ? 0 : latchkey_terminating_signal(status) }
       if found < 0 && latchkey_errno() != EINTR { return 0 }
       if wasKilled {

@@ -1,6 +1,6 @@
 import CLatchkeyPAMModule
 
-/// Pages of their own for a secret: not swapped, not in a core dump, erased before they are given back.
+/// Memory pages for one secret: not swapped, not in a core dump, and erased before they are unmapped.
 ///
 /// Not malloc: freed blocks keep their contents, and a lock or MADV_DONTDUMP works on whole pages only.
 struct LockedPages: ~Copyable {
@@ -35,6 +35,6 @@ struct LockedPages: ~Copyable {
   deinit {
     guard isOwned else { return }
     explicit_bzero(base, size)
-    _ = munmap(base, size)  // unlocks as well
+    _ = munmap(base, size)  // This unlocks the pages as well.
   }
 }

@@ -10,7 +10,7 @@ enum Log {
   }
 
   static func write(_ priority: Int32, _ text: Literal, error: Int32, to handle: OpaquePointer) {
-    // Constant strings of libc, unlike strerror's buffer, which another thread may be writing.
+    // These are constant strings of libc. Another thread may be writing strerror's buffer.
     write(priority, text, quoting: strerrordesc_np(error), to: handle)
   }
 

@@ -2,7 +2,8 @@ import CLatchkeyPAMModule
 
 /// Moments that the daemon compares with those of its locks.
 enum Moment {
-  /// Microseconds since the machine started. The time that it slept counts: a password from before is older than the sleep.
+  /// Microseconds since the machine started. The time that it slept counts, so a password from before the sleep is older than
+  /// the sleep.
   static var now: UInt64 {
     var time = timespec()
     _ = clock_gettime(CLOCK_BOOTTIME, &time)  // cannot fail for this clock

@@ -19,8 +19,8 @@ struct Options {
   private(set) var device = Text.empty
   private(set) var helper: UnsafePointer<CChar> = latchkey_default_helper()
 
-  /// nil when a path is not absolute. Falling back to the normal place would reach the person's real vault from a
-  /// test's service file with a slip in it; so the module does nothing at all then.
+  /// nil when a path is not absolute. The module then does nothing at all. If it fell back to the normal place, a mistyped path
+  /// in a test's service file would lead to the person's real vault.
   init?(
     count: Int32, arguments: UnsafeMutablePointer<UnsafePointer<CChar>?>?, handle: OpaquePointer
   ) {
@@ -63,8 +63,8 @@ struct Options {
     }
   }
 
-  /// Whether the line asks for a collection's passphrase. Answered apart from all else that an option can be wrong in: such a
-  /// line is never ignored, because a stack that goes on without it would let people in unasked.
+  /// Whether the line asks for a collection's passphrase. This is answered before any error in the other options: such a line
+  /// is never ignored, because a stack that goes on without it would let people in unasked.
   static func asksPassphrase(count: Int32, arguments: UnsafeMutablePointer<UnsafePointer<CChar>?>?) -> Bool {
     guard let arguments else { return false }
     var index = 0

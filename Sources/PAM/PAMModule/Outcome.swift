@@ -1,8 +1,8 @@
 import CLatchkeyHelper
 import CLatchkeyPAMModule
 
-/// The one byte by which the helper answers. At a login it changes nothing for the caller and is only worth a log line;
-/// a line that asks for a passphrase answers by it.
+/// The one byte by which the helper answers. At a login this byte changes nothing for the caller, and only chooses a log line.
+/// A line that asks for a passphrase answers by it.
 typealias Outcome = HelperResult
 
 extension HelperResult {
@@ -48,7 +48,7 @@ extension HelperResult {
     }
   }
 
-  /// Whether a vault opens with the password that was chosen, or none is there that could.
+  /// Whether the vault opens with the chosen password, or there is no vault.
   var takesNewPassword: Bool {
     switch self {
     case .unlocked, .nothingNeeded, .noVault: true
@@ -56,7 +56,7 @@ extension HelperResult {
     }
   }
 
-  /// Whether the vault may be another thing when the session opens: its home is mounted then, or there is room again.
+  /// Whether the result may differ when the session opens, because the home is mounted then, or the disk has room again.
   var mayBeOtherLater: Bool {
     switch self {
     case .noVault, .homeUnavailable: true

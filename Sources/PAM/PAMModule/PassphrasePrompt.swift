@@ -1,9 +1,9 @@
 import CLatchkeyPAMModule
 
-/// The line that a person is asked by: "Passphrase for 'Work', wanted by mail: ".
+/// The line that asks a person: "Passphrase for 'Work', wanted by mail: ".
 ///
-/// Label and caller are strangers' words on the person's terminal: they are cut, and nothing in them moves the cursor or
-/// turns the direction of the text, so that the line cannot be made to read as another.
+/// Label and caller are strangers' words on the person's terminal. They are cut, and nothing in them moves the cursor or turns
+/// the direction of the text. So nobody can make the line read as another one.
 struct PassphrasePrompt {
   /// The longest label or caller, in bytes.
   private static let textLimit = 128
@@ -47,14 +47,14 @@ struct PassphrasePrompt {
     count = count &+ size
   }
 
-  /// The beginning of a text, with "?" for every character that is not one to be shown.
+  /// The beginning of a text, with "?" for every character that must not be shown.
   private mutating func append(shown string: UnsafePointer<CChar>) {
     let bytes = UnsafeRawPointer(string)
     let length = strnlen(string, PassphrasePrompt.textLimit)
     var position = 0
     while position < length {
       let character = ShownCharacter(bytes + position, room: length &- position)
-      // Cut in the middle of a character: the whole of it is left out.
+      // If the cut is in the middle of a character, the whole character is left out.
       if character.isCut && length == PassphrasePrompt.textLimit { return }
       if character.isShown { append(bytes + position, character.size) } else { append("?") }
       position = position &+ character.size

@@ -1,7 +1,7 @@
 import CLatchkeyHelper
 import CLatchkeyPAMModule
 
-/// The message to the helper, built in the pages that the helper reads it from: it carries the token.
+/// The message to the helper. It is built in the pages that the helper reads, because it contains the token.
 ///
 /// All integers are little-endian:
 ///
@@ -34,7 +34,7 @@ struct Request: ~Copyable {
     self.given(at: given)
   }
 
-  /// Takes in when a person gave a secret that was asked for meanwhile.
+  /// Notes when a person gave a secret that was asked for meanwhile.
   func given(at moment: UInt64) {
     pages.base.storeBytes(of: moment.littleEndian, toByteOffset: Request.givenOffset, as: UInt64.self)
   }
@@ -42,11 +42,12 @@ struct Request: ~Copyable {
   /// The descriptor for the helper.
   var descriptor: Int32 { pages.descriptor }
 
-  /// Leaves it to the helper to erase the request: a starved one may read it after this process has gone on.
+  /// Leaves it to the helper to erase the request. A helper that got no processor time may read it after this process has gone
+  /// on.
   mutating func leaveToHelper() { pages.isErased = false }
 
   mutating func append(field: Text) {
-    // Compared by subtraction from the limit: a sum could not overflow here, but then there is nothing to show.
+    // Compared by subtraction from the limit, so that no sum has to be shown not to overflow.
     guard !isTooLong, field.count <= Request.limit, 2 <= room, field.count <= room &- 2 else {
       isTooLong = true
       return

@@ -11,8 +11,8 @@ struct Service {
   /// The service by which a prompt asks for the login password: the only one whose authentication answers a prompt.
   var isUnlock: Bool { isNamed("latchkey-unlock") }
 
-  /// The services of prompts for a passphrase. No other one asks for any, whatever its line says: a greeter or a locker would
-  /// ask for it as for the login password.
+  /// The services of prompts for a passphrase. No other service asks for a passphrase, whatever its line says, because a
+  /// greeter or a locker would show that question as one for the login password.
   var mayAskPassphrase: Bool { isNamed("latchkey-collection") || isNamed("latchkey-item") }
 
   private func isNamed(_ other: Literal) -> Bool { strcmp(name, other.cString) == 0 }

@@ -1,15 +1,16 @@
 import CLatchkeyHelper
 import CLatchkeyPAMModule
 
-/// The memory that the helper is given: it reads a secret where it lies, and the secret crosses no socket.
+/// The memory that is shared with the helper. The helper reads the secret in place, so the secret crosses no socket.
 ///
-/// The helper overwrites it as soon as it has read it. This process does so as well, unless it left that to the helper.
+/// The helper overwrites this memory as soon as it has read the request. This process does so as well, unless it left that to
+/// the helper.
 struct SharedPages: ~Copyable {
   static let size = Int(HELPER_MEMORY_SIZE)
 
   let base: UnsafeMutableRawPointer
   let descriptor: Int32
-  /// False where a helper may not have read it yet, and goes on.
+  /// False if a helper may not have read the request yet, and goes on.
   var isErased = true
 
   /// Zeroed pages; nil with errno when there are none. A refused mlock is accepted, as it is by `LockedPages`.
@@ -28,7 +29,7 @@ struct SharedPages: ~Copyable {
 
   deinit {
     if isErased { explicit_bzero(base, SharedPages.size) }
-    _ = munmap(base, SharedPages.size)  // unlocks as well
+    _ = munmap(base, SharedPages.size)  // This unlocks the pages as well.
     _ = close(descriptor)
   }
 }

@@ -1,6 +1,6 @@
 /// One character of a text in UTF-8 from somewhere else, and whether a person may be shown it.
 struct ShownCharacter {
-  /// Bytes, at least 1; each byte that is not UTF-8 is a character of its own.
+  /// How many bytes it has, at least 1. Each byte that is not UTF-8 counts as a character.
   let size: Int
   let isShown: Bool
   /// Its first byte announces more bytes than there are.
@@ -39,13 +39,13 @@ struct ShownCharacter {
   }
 
   private static func isShown(_ scalar: UInt32, size: Int) -> Bool {
-    // Longer than it need be, half of a pair, or beyond the last one: no UTF-8.
+    // An overlong form, a surrogate, or a number beyond Unicode: not UTF-8.
     let lowest: UInt32 = size == 2 ? 0x80 : size == 3 ? 0x800 : 0x10000
     guard lowest <= scalar, scalar <= 0x10FFFF, !(0xD800 <= scalar && scalar <= 0xDFFF) else { return false }
     switch scalar {
-    case 0x80...0x9F: return false  // control characters, which some terminals follow
-    case 0x061C, 0x200E, 0x200F, 0x202A...0x202E, 0x2066...0x2069: return false  // direction of the text
-    case 0x2028, 0x2029: return false  // line and paragraph
+    case 0x80...0x9F: return false  // Control characters, which some terminals obey.
+    case 0x061C, 0x200E, 0x200F, 0x202A...0x202E, 0x2066...0x2069: return false  // The direction of the text.
+    case 0x2028, 0x2029: return false  // Separators of lines and paragraphs.
     default: return true
     }
   }

@@ -14,7 +14,7 @@ struct Text {
     self.count = start == nil ? 0 : count
   }
 
-  /// At most `limit` + 1 bytes of a C string: one more than the limit is how "too long" is seen, without reading on.
+  /// At most `limit` + 1 bytes of a C string. One byte more than the limit shows that the text is too long, without reading on.
   init(_ string: UnsafePointer<CChar>?, limit: Int) {
     guard let string else {
       self = .empty

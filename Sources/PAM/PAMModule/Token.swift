@@ -9,25 +9,25 @@ import CLatchkeyPAMModule
 /// A process that authenticates in a child (sshd with keyboard-interactive) loses it, as PAM data does not come back
 /// from a child: the vault then stays sealed until the person is asked.
 ///
-/// Where an expired password is changed on the way, the new one takes its place, or it is marked as a former one. While no
-/// vault was to be created, as in a home folder that is mounted later, the former one stays beside the new one.
+/// If an expired password is changed on the way, the new password replaces it, or it is noted as a former one. If no vault
+/// could be created yet, as in a home folder that is mounted later, the former password stays beside the new one.
 ///
-/// It is kept with the name of its user. Programs that let one person act as another (doas) authenticate the one and
-/// open a session of the other, whose vault this password must neither open nor create.
+/// The token is kept with the name of its user. Programs that let one person act as another (doas) authenticate one user and
+/// open a session of the other. The password of the first must neither open nor create the vault of the second.
 enum Token {
   /// The longest token in bytes. A longer one is not a password: it is left alone.
   static let limit = Int(HELPER_TOKEN_LIMIT)
-  /// A length of 4 bytes and the token, then at `userOffset` the same of the user, then a byte, then at `beforeOffset` the
-  /// same of the token before it, in whole pages.
+  /// A length of 4 bytes and the token, then at `userOffset` the same of the user, then a byte, then at `beforeOffset` the same
+  /// of the former token, in whole pages.
   private static let mappedSize = 28672
   private static let userOffset = 4 + limit
   private static let formerOffset = userOffset + 4 + Request.limit
   private static let beforeOffset = formerOffset + 4
   private static var key: Literal { "latchkey-token" }
 
-  /// Copies the token and hands the copy to the PAM handle, which erases it at pam_end at the latest.
-  /// False when there is no memory; nothing is left behind then. `token` holds 1 to `limit` bytes, `before` at most as many:
-  /// what the vault may still need to take the token.
+  /// Copies the token and hands the copy to the PAM handle, which erases it at pam_end at the latest. False when there is no
+  /// memory; nothing is left behind then. `token` has 1 to `limit` bytes. `before` has at most as many: the former password,
+  /// which the vault may need to accept the new one.
   static func keep(_ token: Text, before: Text = .empty, of user: Text, in handle: OpaquePointer) -> Bool {
     guard let start = token.start, token.count <= limit, before.count <= limit, user.count <= Request.limit,
       let pages = LockedPages(size: mappedSize)
@@ -55,7 +55,7 @@ enum Token {
   /// The kept token, valid until `forget`; empty when there is none, or it is another user's.
   static func kept(of user: Text, in handle: OpaquePointer) -> Text { text(at: 0, of: user, in: handle) }
 
-  /// The token before it, in the same way.
+  /// The former token, in the same way.
   static func keptBefore(of user: Text, in handle: OpaquePointer) -> Text {
     text(at: beforeOffset, of: user, in: handle)
   }
@@ -93,6 +93,6 @@ enum Token {
   }
 
   private static func erase(_ base: UnsafeMutableRawPointer) {
-    _ = LockedPages(adopting: base, size: mappedSize)  // its deinit erases and unmaps
+    _ = LockedPages(adopting: base, size: mappedSize)  // The deinit erases and unmaps it.
   }
 }

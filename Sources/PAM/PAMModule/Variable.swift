@@ -6,7 +6,7 @@ import CLatchkeyPAMModule
 enum Variable {
   /// The number of the prompt of latchkeyd's that is being answered.
   case prompt
-  /// The collection's name and the program that wants it open: for a person to read, and the application's word only.
+  /// The collection's name, and the program that wants to open it. A person reads them; only the application vouches for them.
   case label, caller
   /// "no": nobody is to be asked for a former password.
   case former
@@ -37,7 +37,7 @@ enum Variable {
   /// The prompt's number as digits; empty without one.
   static func promptNumber(of handle: OpaquePointer) -> Text { Variable.prompt.digits(of: handle) }
 
-  /// When the person gave the last answer; 0 where it is not told.
+  /// When the person gave the last answer; 0 if the application does not tell.
   static func given(of handle: OpaquePointer) -> UInt64 {
     let digits = Variable.given.digits(of: handle)
     guard let start = digits.start else { return 0 }
@@ -61,7 +61,7 @@ enum Variable {
       guard (index == 0 ? 0x31 : 0x30) <= byte, byte <= 0x39 else { return .empty }
       index = index &+ 1
     }
-    // Of as many digits, the smaller number is the one that sorts first.
+    // Of numbers with as many digits, the smaller one sorts first.
     guard digits.count < largest.count || memcmp(start, largest.cString, largest.count) <= 0 else { return .empty }
     return digits
   }

@@ -3,14 +3,14 @@ import Glibc
 import LatchkeyPosix
 
 /// The PAM services whose logins without a password unlock the items that are readable behind the locked screen. The
-/// administrator names them in a file, one name a line, # before a comment. Without the file there are none.
+/// administrator names the services in a file, one name a line, # before a comment. Without the file there are none.
 struct AdmittedServices {
   static let path = "/etc/latchkey/services"
   private static let sizeLimit = 65536
 
   private let names: Set<[UInt8]>
 
-  /// The file is there, but somebody else than root could have written it, or it is no such file.
+  /// The file exists, but somebody other than root could have written it, or it is not a regular file.
   struct Unbelieved: Error {}
 
   /// Reads the file at `path`.
@@ -29,7 +29,7 @@ struct AdmittedServices {
     }
   }
 
-  /// A user who could rename files there could put any file of root's in the place.
+  /// A user who could rename files there could put any file of root's in its place.
   private static func checkFolder(of path: String) throws(PosixError) {
     let name = path[..<(path.lastIndex(of: "/") ?? path.startIndex)]
     let folder = try FileDescriptor.open(name.isEmpty ? "/" : String(name), flags: O_RDONLY | O_DIRECTORY)
@@ -52,7 +52,7 @@ struct AdmittedServices {
     return names
   }
 
-  /// Whether a service is one of them. Never one in which nobody logs in, even if the file names it.
+  /// Whether a service is one of them. A service in which nobody logs in never is, even if the file names it.
   func contain(_ service: String) -> Bool {
     !helper_excludes_service(service) && names.contains(Array(service.utf8))
   }

@@ -3,7 +3,7 @@ import Glibc
 import LatchkeyPosix
 import LatchkeySodium
 
-/// A request of the PAM module or the command line: fixed fields (FORMAT.md, "Module and helper"), in memory whose descriptor
+/// A request of the PAM module or the command line: fixed fields (docs/developer/protocols.md), in memory whose descriptor
 /// comes through descriptor 0. It carries the password, so it never leaves locked memory.
 struct DeriveRequest: ~Copyable {
   let operation: HelperOperation
@@ -13,7 +13,7 @@ struct DeriveRequest: ~Copyable {
   let mayWriteAnywhere: Bool
   /// Whether the keys may come after the answer.
   let isBeside: Bool
-  /// When a person gave its secrets, or the session began: on the clock of `Process.microsecondsSinceBoot`.
+  /// When a person gave the secrets, or the session began, on the clock of `Process.microsecondsSinceBoot`.
   let given: UInt64
   let user: String
   let service: String
@@ -31,21 +31,21 @@ struct DeriveRequest: ~Copyable {
   let services: String
   /// In the place of the device key service's socket; empty for that.
   let device: String
-  /// The password, the passphrase that the prompt is about, or a recovery code; empty for a login without one, and
-  /// before the password is removed the one until now. Where it is changed, the new one.
+  /// The password, the passphrase for the prompt, or a recovery code; empty for a login without a password. If the password is
+  /// removed, it is the present one. If it is changed, it is the new one.
   let token: SecureBytes
-  /// With `recover` the login password that is to open the vault from now on; with `changePassword` the former one, and
-  /// with `rewrap` that or a recovery code; else empty.
+  /// With `recover` the login password that will open the vault from now on; with `changePassword` the former one; with
+  /// `rewrap` the former one or a recovery code; else empty.
   let second: SecureBytes
 
-  /// Whether a prompt for the login password, or `latchkey unlock`, asked for it.
+  /// Whether the request comes from a prompt for the login password, or from `latchkey unlock`.
   var isUnlock: Bool { operation == .authenticate && service == "latchkey-unlock" }
 
   private static let tokenLimit = Int(HELPER_TOKEN_LIMIT)
 
   /// Reads one request; nil for anything that the module would not send.
   static func receive(from input: borrowing FileDescriptor) -> DeriveRequest? {
-    // From here on there may be a password.
+    // From here on the memory may have a password.
     Sodium.eraseWhenEnded()
     guard let memory = RequestMemory.receive(from: input), let body = memory.take() else { return nil }
     return DeriveRequest(decoding: body.bytes)
@@ -67,7 +67,7 @@ struct DeriveRequest: ~Copyable {
       position = end
     }
     func text(_ field: HelperField) -> String { texts[Int(field.rawValue)] }
-    // A relative path would be below `/`, and no one's.
+    // A relative path would be below `/`, and belong to nobody.
     for field in [HelperField.home, .runtime, .shadow, .services, .device] {
       guard text(field).isEmpty || text(field).hasPrefix("/") else { return nil }
     }
@@ -103,7 +103,7 @@ struct DeriveRequest: ~Copyable {
     return number
   }
 
-  /// Where a field that begins at `position` with its length as 16 bits ends; nil where it does not fit.
+  /// The end of a field that begins at `position` with its length as 16 bits; nil if it does not fit.
   private static func fieldEnd(_ bytes: RawSpan, _ position: Int) -> Int? {
     guard position + 2 <= bytes.byteCount else { return nil }
     let length = Int(UInt16(littleEndian: bytes.unsafeLoadUnaligned(fromByteOffset: position, as: UInt16.self)))
@@ -113,8 +113,8 @@ struct DeriveRequest: ~Copyable {
 }
 
 extension HelperOperation {
-  /// Whether it needs a token. Nobody authenticates with an empty password here. A change of keys of a vault without a
-  /// password has no token.
+  /// Whether the operation needs a token. Nobody authenticates with an empty password here. For a vault without a password, a
+  /// change of keys has no token.
   var needsToken: Bool {
     switch self {
     case .authenticate, .passphrase, .checkRecoveryCode, .recover, .changePassword, .rewrap, .createVault: true
@@ -127,6 +127,6 @@ extension HelperOperation {
   /// Whether a second secret comes behind the token.
   var hasSecond: Bool { self == .recover || self == .changePassword || self == .rewrap }
 
-  /// Whether it matters if the login has a password. Others do not look into the system's file of them.
+  /// Whether the operation depends on whether the login has a password. Other operations do not read the shadow file.
   var asksForLogin: Bool { self == .openSession || self == .removePassword }
 }

@@ -1,17 +1,17 @@
 import CLatchkeyHelper
 import Glibc
 
-/// A line for the system log about a result that no caller waited for. The module writes the same for those that it hears of.
+/// A line for the system log about a result that no caller waited for. For other results the module writes the same lines.
 enum LateResult {
   static func log(_ answer: UInt8) {
     guard helper_has_result(answer), let result = DeriveResult(rawValue: answer), let (priority, text) = line(result)
     else { return }
     openlog("latchkey-derive", LOG_PID, LOG_AUTHPRIV)
-    // Never as the format.
+    // The text is an argument, never the format.
     withVaList([text.utf8Start]) { vsyslog(priority, "%s", $0) }
   }
 
-  /// nil for what is no trouble, and for the end of a session or a lock meanwhile.
+  /// nil for a result without a problem, and if the session ended or was locked meanwhile.
   private static func line(_ result: DeriveResult) -> (Int32, StaticString)? {
     switch result {
     case .wrongPassword: (LOG_NOTICE, "the login password does not open the vault")

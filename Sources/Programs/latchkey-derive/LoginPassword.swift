@@ -4,20 +4,20 @@ import LatchkeySodium
 
 /// Whether an account has a login password, as far as it is known.
 enum LoginPassword {
-  /// It has none: its field in the local shadow file is exactly empty.
+  /// The account has none: its field in the local shadow file is exactly empty.
   case none
   /// The field is not empty, even if no password fits it.
   case some
-  /// The account is not in that file, its password is elsewhere, or only root could read it.
+  /// It is unknown: the account is not in that file, its password is elsewhere, or only root could read the file.
   case unknown
 
   static let shadow = "/etc/shadow"
   private static let chunk = 4096
 
-  /// Looks in the shadow file (shadow(5)) for the account's line, the first one that there is.
+  /// Looks in the shadow file (shadow(5)) for the first line of the account.
   ///
-  /// No library's reader: those keep what they read, other users' lines as well, in memory that is not erased, and the name
-  /// service would ask other sources of accounts.
+  /// This uses no library's reader. Those keep the lines that they read, even other users', in memory that is not erased, and
+  /// the name service would ask other sources of accounts.
   init(of account: Account, in path: String) {
     self = .unknown
     let name = Array(account.name.utf8)
@@ -51,9 +51,9 @@ enum LoginPassword {
     }
   }
 
-  /// Where in a line the reader is.
+  /// The reader's place in a line.
   private enum Place {
-    /// In the name, of which so many bytes were the right ones.
+    /// In the name, of which so many bytes fitted.
     case name(Int)
     /// At the first byte of the password field of the right line.
     case field

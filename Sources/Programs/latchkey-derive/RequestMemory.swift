@@ -3,7 +3,7 @@ import Glibc
 import LatchkeyPosix
 import LatchkeySodium
 
-/// The memory in which the caller wrote its request. It is read once, and overwritten at the end of this value.
+/// The memory in which the caller wrote its request. The memory is read once, and overwritten at the end of this value.
 struct RequestMemory: ~Copyable {
   private let file: FileDescriptor
 
@@ -14,7 +14,7 @@ struct RequestMemory: ~Copyable {
 
   deinit { erase() }
 
-  /// Waits for it; nil where the caller sent anything else.
+  /// Waits for the memory; nil if the caller sent anything else.
   static func receive(from channel: borrowing FileDescriptor) -> RequestMemory? { receive(from: channel.number) }
 
   /// Overwrites a request that is still in the channel, because its reader has ended. Waits for nothing.
@@ -28,14 +28,14 @@ struct RequestMemory: ~Copyable {
     let number = helper_receive_memory(channel)
     guard number >= 0 else { return nil }
     let file = FileDescriptor(owning: number)
-    // A file with a name would be somebody's, and is not overwritten.
+    // A file with a name would belong to somebody, and is not overwritten.
     guard let status = try? file.status(), status.st_mode & S_IFMT == S_IFREG, status.st_nlink == 0,
       status.st_size == size
     else { return nil }
     return RequestMemory(file)
   }
 
-  /// The request without its length; nil where its length is invalid.
+  /// The request without its length; nil if its length is invalid.
   consuming func take() -> SecureBytes? {
     guard let length = read(RequestMemory.lengthSize, at: 0) else { return nil }
     let count = Int(UInt32(littleEndian: length.bytes.unsafeLoad(as: UInt32.self)))
@@ -46,7 +46,7 @@ struct RequestMemory: ~Copyable {
   private borrowing func read(_ count: Int, at offset: Int) -> SecureBytes? {
     guard var bytes = try? SecureBytes(count: count) else { return nil }
     let number = file.number
-    // All of it is in memory: nothing interrupts this, and it does not come in parts.
+    // The whole file is in memory, so the read is not interrupted and does not come in parts.
     let got = bytes.withUnsafeMutableBytes { pread(number, $0.baseAddress, $0.count, off_t(offset)) }
     guard got == count else { return nil }
     return bytes

@@ -4,16 +4,16 @@ import LatchkeyKeybag
 import LatchkeyPosix
 import LatchkeySodium
 
-/// Whether a login in which nobody gave a password may have the session's key from the device key service. Found out while
-/// this process is root, before it has looked at anything of the user's.
+/// Whether a login in which nobody gave a password may have the session's key from the device key service. This is decided
+/// while the process is root, before it reads any file of the user's.
 enum SessionAdmission: ~Copyable {
-  /// It may not: the password was given, or the login has none, or the administrator did not name the service.
+  /// No: somebody gave the password, or the login has none, or the administrator did not name the service.
   case none
-  /// The administrator's list cannot be believed.
+  /// No: the administrator's list cannot be believed.
   case unbelieved
-  /// The device key service did not let the login in.
+  /// No: the device key service did not let the login in.
   case unavailable
-  /// It may.
+  /// Yes.
   case granted(LoginConnection)
 
   /// How long the service may take, in milliseconds: it may have to be started first.
@@ -44,7 +44,7 @@ enum SessionAdmission: ~Copyable {
     } catch { self = .unavailable }
   }
 
-  /// Whether there is anything to ask for, if only to hear why it is not given.
+  /// Whether there is anything to ask for, if only the reason of a refusal.
   var mayAsk: Bool {
     switch self {
     case .none: false

@@ -5,22 +5,22 @@ import LatchkeyPosix
 /// Three processes for one request: the *starter*, which the caller started and collects; the *worker*, which does the work;
 /// and between them the *supervisor*.
 ///
-/// The caller waits for the worker, but not for ever. When it has waited long enough it says so (`HELPER_GO_ON`); then the
-/// supervisor answers for the worker, the starter ends, and the worker goes on without them. It is no child of the caller's:
-/// login(1) takes the end of any child for the end of its session, and a process that waits for a dead disk does not even die
-/// of SIGKILL. Without that word the worker ends with the caller. Starter and supervisor never have a secret, and no file;
-/// where a worker ends before it has read its request, the supervisor overwrites that unread.
+/// The caller waits for the worker, but not for ever. When the caller has waited long enough it says so (`HELPER_GO_ON`). Then
+/// the supervisor answers for the worker, the starter ends, and the worker goes on without them. The worker is no child of the
+/// caller: login(1) takes the end of any child for the end of its session, and a process that waits for a dead disk does not
+/// even die of SIGKILL. Without that word the worker ends with the caller. Starter and supervisor never have a secret or a
+/// file. If a worker ends before it has read its request, the supervisor overwrites the request unread.
 enum Supervisor {
-  /// How long a worker may take in all, in milliseconds, the time that the machine slept counted. On a slow machine, or a
-  /// busy one, Argon2id takes a minute.
+  /// How long a worker may take in all, in milliseconds. The time that the machine slept counts. On a slow machine, or a busy
+  /// one, Argon2id takes a minute.
   static let limit = 300_000
-  /// How long it may wait for its request, in milliseconds. A starved one may take a while to read what is there.
+  /// How long it may wait for its request, in milliseconds. A worker on a busy machine may take a while to read it.
   private static let requestLimit = 8000
-  /// How long is waited without a look at the clock, in milliseconds: a wait does not count the time that the machine slept.
+  /// The longest wait between two looks at the clock, in milliseconds: a wait does not count the time that the machine slept.
   private static let turn = 1000
   /// How long it may take to erase its memory when it is told to end, in milliseconds.
   private static let endLimit = 2000
-  /// The worker's word that it has the request. Only after that are bytes on the channel for the supervisor.
+  /// The worker's word that it has the request. Only after that do bytes on the channel belong to the supervisor.
   private static let hasRequest: UInt8 = 255
   /// The worker's word that it must go on even if the caller ends.
   private static let outlives: UInt8 = 254
@@ -41,7 +41,7 @@ enum Supervisor {
     /// The work must be done even if the caller ends.
     borrowing func tellOutlives() { tell(Supervisor.outlives) }
 
-    /// Has the caller go on, to be called once the work is certain to be expected elsewhere.
+    /// Lets the caller go on. Call it once it is certain that somebody else expects the result.
     var callerRelease: () -> Void {
       let pipe = pipe.number
       return {
@@ -58,7 +58,7 @@ enum Supervisor {
     }
   }
 
-  /// Starts the others, and returns in the worker. For a process of one thread that has no secret yet.
+  /// Starts the other processes, and returns in the worker. The process must have one thread, and no secret yet.
   static func start(_ channel: borrowing FileDescriptor) throws(PosixError) -> Outlet {
     signal(SIGCHLD, SIG_DFL)
     signal(SIGPIPE, SIG_IGN)
@@ -76,7 +76,7 @@ enum Supervisor {
       ending.closeWriting()
       result.closeReading()
       try Process.endWithParent()
-      // It may have ended before that.
+      // The parent may have ended before that.
       guard getppid() == supervisor else { _exit(0) }
       return Outlet(pipe: FileDescriptor(owning: result.writing), supervisor: supervisor)
     }
@@ -181,7 +181,7 @@ enum Supervisor {
       return true
     }
 
-    /// A starved worker may not have read its request when the caller gave up.
+    /// On a busy machine the worker may not have read its request when the caller gave up.
     private mutating func waitForRequest() {
       var entry = pollfd(fd: result, events: Int16(POLLIN), revents: 0)
       guard poll(&entry, 1, Int32(Supervisor.endLimit)) > 0 else { return }
@@ -194,7 +194,7 @@ enum Supervisor {
       if count == 1, byte == UInt8(HELPER_GO_ON) {
         release(.goesOn)
       } else if count >= 0 || (errno != EAGAIN && errno != EINTR) {
-        // Nothing more comes: the caller waits until it is done.
+        // The caller sends nothing more, and waits until the work is done.
         mayReadChannel = false
       }
     }
@@ -230,7 +230,7 @@ enum Supervisor {
       _exit(0)
     }
 
-    /// Lets it erase its memory first.
+    /// Lets the worker erase its memory first.
     private func endWorker() -> Never {
       kill(worker, SIGTERM)
       if collect(until: Process.now + Supervisor.endLimit) == nil { kill(worker, SIGKILL) }
@@ -244,7 +244,7 @@ enum Supervisor {
       if !hasRequest { RequestMemory.eraseUnread(in: channel) }
     }
 
-    /// How it ended; nil where it did not in time.
+    /// How the worker ended; nil if it did not end in time.
     private func collect(until deadline: Int) -> Int32? {
       var status: Int32 = 0
       while true {

@@ -4,7 +4,7 @@ import Glibc
 import LatchkeyPosix
 import LatchkeySodium
 
-/// Where the supervisor does not end the worker in time, it ends by itself.
+/// If the supervisor does not end the worker in time, the worker ends by itself.
 private func limitTime() -> Bool {
   var limit = itimerval(it_interval: timeval(), it_value: timeval(tv_sec: Supervisor.limit / 1000 + 5, tv_usec: 0))
   return setitimer(__itimer_which_t(ITIMER_REAL.rawValue), &limit, nil) == 0
@@ -19,7 +19,7 @@ private func start(_ channel: borrowing FileDescriptor) throws -> Supervisor.Out
 private func work(
   _ channel: borrowing FileDescriptor, _ outlet: borrowing Supervisor.Outlet, begun: Int
 ) -> DeriveResult {
-  // Once: from then on a handler erases the content of a request.
+  // Called once: from then on a handler erases the content of a request.
   signal(SIGALRM, SIG_DFL)
   guard limitTime() else { return .internalError }
   do { try Sodium.initialize() } catch { return .internalError }
@@ -31,34 +31,34 @@ private func work(
   guard let nothing = try? FileDescriptor.open("/dev/null", flags: O_RDONLY), dup2(nothing.number, channel.number) >= 0
   else { return .internalError }
   guard let account = Account(name: request.user) else { return .internalError }
-  // Another name of root's number is no reason to touch root's vault.
+  // An account with root's number and another name must not reach root's vault.
   guard account.uid != 0 || request.user == "root" else { return .noVault }
-  // While this is still root, who alone may read it.
+  // Read while this process is still root, who alone may read the file.
   let password =
     request.operation.asksForLogin
     ? LoginPassword(of: account, in: request.shadow.isEmpty ? LoginPassword.shadow : request.shadow) : .unknown
-  // So is this: from here on the connection is that of this login, and root is not needed for it any more.
+  // This also takes root. From here on the connection belongs to this login, and needs root no more.
   let admission = SessionAdmission(request, account: account, login: password)
   do {
     try Process.become(account)
-    // Changing the user takes both back.
+    // A change of the user resets both.
     try Process.forbidInspection()
-    // The system may have the new password already: it must open the vault, even if the program that changed it ends.
+    // The system may have the new password already. So it must open the vault, even if the program that changed it ends.
     if request.operation == .changePassword { outlet.tellOutlives() }
     try Process.endWithParent()
   } catch { return .internalError }
   // It may have ended before that.
   guard outlet.isSupervised else { return .internalError }
-  return Derivation(
+  return Run(
     request, account: account, login: password, admission: admission, begun: begun, letCallerGo: outlet.callerRelease
-  ).run()
+  ).perform()
 }
 
-/// Before anything can take long.
+/// Done before any step that can take long.
 private let begun = Process.sinceBoot
 private let channel = FileDescriptor(owning: STDIN_FILENO)
 guard let kind = try? channel.status().st_mode & S_IFMT, kind == S_IFSOCK else {
-  // Started by a person, who would type a password where it is shown.
+  // A person started this program, and would type a password visibly.
   exit(64)
 }
 guard let outlet = try? start(channel) else { exit(70) }

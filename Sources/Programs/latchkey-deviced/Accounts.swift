@@ -1,14 +1,14 @@
 import Glibc
 import LatchkeyPosix
 
-/// Which user numbers have an account. A look-up may reach a directory service and take long. So it is waited for a moment
-/// only, answers are kept for a while, the negative ones too, and only so much time goes into look-ups.
+/// Which user numbers have an account. A look-up may reach a directory service and take long. So the service waits for a
+/// look-up a moment only, keeps answers for a while, negative ones too, and limits the time for look-ups.
 final class Accounts {
   private struct Answer {
     let hasAccount: Bool
     let end: ContinuousClock.Instant
   }
-  /// A look-up that took longer than anybody waited for it.
+  /// A look-up that took longer than the wait for it.
   private final class Slow {
     let user: uid_t
     let lookUp: AccountLookUp
@@ -25,17 +25,17 @@ final class Accounts {
 
   /// How long an answer is kept: an administrator who just made an account should not have to wonder.
   private static let answerTime = Duration.seconds(10)
-  /// More are not kept.
+  /// The most answers that are kept.
   private static let answerLimit = 1024
-  /// How long one look-up is waited for, in milliseconds. Nobody else is served meanwhile.
+  /// How long to wait for one look-up, in milliseconds. Nobody else is served meanwhile.
   private static let timeout: Int32 = 100
-  /// While so many take longer, nobody is looked up.
+  /// While so many look-ups take longer, no other user is looked up.
   private static let slowLimit = 4
 
-  /// Whether there is time left for a look-up that nobody needs to have an answer for.
+  /// Whether there is time left for a look-up whose answer nobody needs at once.
   var mayLookUp: Bool { share.pause(at: clock.now) == .zero }
 
-  /// Whether a number has an account; nil where that is not known yet.
+  /// Whether a number has an account; nil if that is unknown yet.
   func contains(_ user: uid_t) -> Bool? {
     takeAnswers()
     let start = clock.now
@@ -49,7 +49,7 @@ final class Accounts {
     return hasAccount
   }
 
-  /// Takes in what came since.
+  /// Notes the answers that came since.
   private func takeAnswers() {
     slow.removeAll { slow in
       guard let hasAccount = slow.lookUp.answer(within: 0) else { return false }

@@ -9,11 +9,11 @@ import LatchkeySystemd
 /// One connection. Its user decides which requests it may make; for root, also the login that it announced.
 final class DevicePeer {
   let user: uid_t
-  /// As whose the connection counts.
+  /// The user for whom the connection counts.
   let owner: DeviceUser
   private let socket: LocalSocket
   private let store: DeviceStore
-  /// Whether one more login of a user's may be there.
+  /// Whether a user may have one more login connection.
   private let hasRoom: (uid_t) -> Bool
   private let ended: () -> Void
   private var source: EventSource?
@@ -27,7 +27,7 @@ final class DevicePeer {
   private static let silenceLimit = Duration.seconds(5)
   /// After so many requests the connection ends.
   private static let requestLimit = 64
-  /// The extra cost of a request that writes a line into the journal, beside its time.
+  /// The extra cost of a request that writes a line into the journal, on top of its time.
   private static let lineCost = Duration.milliseconds(100)
 
   init?(
@@ -61,7 +61,7 @@ final class DevicePeer {
 
   /// Takes one packet and answers it.
   ///
-  /// - Returns: the cost beside its time.
+  /// - Returns: the cost on top of its time.
   func serve() -> Duration {
     guard source != nil else { return .zero }
     var cost = Duration.zero
@@ -98,7 +98,7 @@ final class DevicePeer {
       case .wrap(let share, let kind, let context):
         return try DeviceReply.wrapped(try store.wrap(share, kind, context: context, of: user))
       case .unwrap(let wrapped, let kind, let context):
-        // It would be worth no more than a file of the user's.
+        // Such a share would protect no better than a file of the user's.
         guard kind != .session else { return try DeviceReply.refused(.device(.onlyAtLogin)) }
         return try DeviceReply.unwrapped(try store.unwrap(wrapped, kind, context: context, of: user))
       case .eraseErasable(let other):
@@ -106,7 +106,7 @@ final class DevicePeer {
           return try DeviceReply.refused(.device(.onlyRootErases))
         }
         guard try store.eraseErasable(of: other) else {
-          // A vault erases its own, whether there is one or not. Root is told.
+          // A vault erases its own secret, whether one exists or not. Root is told whether one did.
           if other != user { return try DeviceReply.failed(.otherDevice) }
           break
         }

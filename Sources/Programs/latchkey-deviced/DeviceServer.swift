@@ -3,7 +3,7 @@ import LatchkeyDeviceStore
 import LatchkeyPosix
 import LatchkeySystemd
 
-/// The service's socket. Every user may connect; the user number that the kernel tells decides the answers.
+/// The service's socket. Every user may connect. The user number that the kernel tells decides the answers.
 ///
 /// No user can hold up another one. Each has a few connections, and one request of each is served in turn (``DeviceTurns``).
 /// A turn of the loop accepts a bounded number of connections before it serves the existing ones.
@@ -21,10 +21,10 @@ final class DeviceServer {
   private var idle: EventSource?
   private let idleTime: Duration
 
-  /// More connections than this, of all users, are dropped.
+  /// The most connections of all users together. Further ones are dropped.
   private static let connectionLimit = 256
-  /// More of one user are dropped, and so many more may be logins of that user, which root begins. All user numbers without
-  /// an account count as one: a person may have 65,536 numbers for containers.
+  /// The most connections of one user. Root may begin as many more for logins of that user. All user numbers without an account
+  /// count as one user, because a person may have 65,536 numbers for containers.
   private static let userLimit = 8
   /// How many connections one turn of the loop accepts.
   private static let acceptLimit = 64
@@ -50,10 +50,10 @@ final class DeviceServer {
   private func acceptSome() {
     for _ in 0..<DeviceServer.acceptLimit {
       guard let socket = try? listener.accept() else { return }
-      // A user may have put descriptors into each of a thousand of them, and closing these waits in the kernel.
+      // A user may have put descriptors into each of a thousand connections, and closing those waits in the kernel.
       loop.close(admit(socket))
     }
-    // There may be more. Those who were let in have their turn first.
+    // There may be more. Connections that were let in have their turn first.
     source?.pause()
     turns.afterNext { [unowned self] in source?.resume() }
   }
@@ -64,9 +64,9 @@ final class DeviceServer {
     loop.close(consume closing)
   }
 
-  /// Lets a connection in. One that is to be dropped costs no look-up of names.
+  /// Lets a connection in. A connection that must be dropped costs no look-up of names.
   ///
-  /// - Returns: the connection if it is to be dropped.
+  /// - Returns: the connection if it must be dropped.
   private func admit(_ socket: consuming LocalSocket) -> LocalSocket? {
     // A peer that is gone already needs no place.
     guard peers.count < DeviceServer.connectionLimit, let user = try? socket.peer().uid,
@@ -89,7 +89,7 @@ final class DeviceServer {
     return nil
   }
 
-  /// Whether one more connection may be there that counts as this user's.
+  /// Whether this user may have one more connection.
   private func hasRoom(_ owner: DeviceUser) -> Bool {
     let same = peers.values.count { peer in
       guard peer.login == nil else { return false }
@@ -99,7 +99,7 @@ final class DeviceServer {
     return same < DeviceServer.userLimit
   }
 
-  /// Whether a user has keys here, or an account. Where looking up names takes too much time, only the former counts.
+  /// Whether a user has keys here, or an account. If look-ups of names take too much time, only the keys count.
   private func isKnown(_ user: uid_t) -> Bool {
     store.hasKeys(of: user) || (accounts.mayLookUp && accounts.contains(user) == true)
   }

@@ -1,7 +1,7 @@
 import Glibc
 import LatchkeySystemd
 
-/// As whose a connection counts.
+/// The user for whom a connection counts.
 enum DeviceUser: Hashable {
   /// A user who has keys here or an account.
   case account(uid_t)
@@ -31,7 +31,7 @@ final class DeviceTurns {
     round = try loop.addIdle { [unowned self] in serveRound() }
   }
 
-  /// A connection has something to read.
+  /// Notes that a connection has something to read.
   func add(_ peer: DevicePeer) {
     waiting[peer.turn, default: []].append(peer)
     round?.resume()
@@ -43,7 +43,7 @@ final class DeviceTurns {
     round?.resume()
   }
 
-  /// - Returns: whether another round is to follow at once.
+  /// - Returns: whether another round must follow at once.
   private func serveRound() -> Bool {
     var delay: Duration?
     for user in Array(waiting.keys) {
@@ -79,7 +79,7 @@ final class DeviceTurns {
   }
 
   private func share(of user: DeviceUser) -> TimeShare {
-    // For a user without an account, it is unknown how long a look-up takes.
+    // For a user without an account, the time of a look-up is unknown.
     shares[user] ?? TimeShare(longestPause: user == .stranger ? .seconds(30) : .seconds(1), at: clock.now)
   }
 }

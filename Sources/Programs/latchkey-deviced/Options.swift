@@ -5,11 +5,11 @@ import LatchkeyDeviceService
 struct Options {
   /// The folder of the service's state.
   var state = "/var/lib/latchkey"
-  /// Where it listens, when no service manager does that for it.
+  /// Where it listens, if no service manager does that for it.
   var socket = ServiceDeviceKey.path
   /// How the TPM is reached; nil for none.
   var tcti: String? = access("/dev/tpmrm0", F_OK) == 0 ? "device:/dev/tpmrm0" : nil
-  /// For how many seconds a TPM may be silent.
+  /// How many seconds a TPM may be silent.
   var timeout: UInt32 = 30
   /// After how many seconds without a peer it ends; 0 for never.
   var idle = 60

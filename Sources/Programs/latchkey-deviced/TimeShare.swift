@@ -17,16 +17,16 @@ struct TimeShare {
     min(TimeShare.most, left + since.duration(to: now) / TimeShare.part)
   }
 
-  /// How long to wait until there is some time again; zero where there is.
+  /// How long to wait until there is time again; zero if there is some now.
   func pause(at now: ContinuousClock.Instant) -> Duration {
     let left = left(at: now)
     return left >= .zero ? .zero : (.zero - left) * TimeShare.part
   }
 
-  /// Whether nothing of it was used lately.
+  /// Whether none of the share was used lately.
   func isWhole(at now: ContinuousClock.Instant) -> Bool { left(at: now) == TimeShare.most }
 
-  /// Uses some of it up.
+  /// Uses up some of the share.
   mutating func take(_ time: Duration, at now: ContinuousClock.Instant) {
     left = max(least, left(at: now) - time)
     since = now

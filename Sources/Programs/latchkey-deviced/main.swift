@@ -1,5 +1,5 @@
-import Glibc
 // latchkey-deviced: the device key service. Arguments and wiring; see DeviceStore and DeviceServer.
+import Glibc
 import LatchkeyDeviceStore
 import LatchkeyPosix
 import LatchkeySodium
@@ -10,9 +10,43 @@ private func deviceSocket(_ options: Options) throws -> LocalSocket {
   if let passed = try ServiceManager.listenDescriptors().first {
     return try LocalSocket(owning: FileDescriptor(owning: passed.fd))
   }
-  let socket = try LocalSocket.listen(at: options.socket, backlog: 1024)
+  let socket: LocalSocket
+  do throws(PosixError) { socket = try LocalSocket.listen(at: options.socket, backlog: 1024) } catch {
+    guard error.code == EADDRINUSE else { throw error }
+    var file = stat()
+    let isOther = lstat(options.socket, &file) == 0 && file.st_mode & S_IFMT != S_IFSOCK
+    throw isOther ? StartFailure.isOtherFile(path: options.socket) : .isServed(path: options.socket)
+  }
   guard chmod(options.socket, 0o666) == 0 else { throw PosixError("chmod") }
   return socket
+}
+
+/// Why this service cannot start beside what is there.
+private enum StartFailure: Error, CustomStringConvertible {
+  /// Another service has the socket or the state, or the service manager waits to start one.
+  case isServed(path: String)
+  /// A file is in the place of the socket.
+  case isOtherFile(path: String)
+
+  var description: String {
+    switch self {
+    case .isServed(let path):
+      "another latchkey-deviced runs, or the service manager starts one: \(path) is in use. Only one can serve a machine. To run "
+        + "latchkey-deviced here instead, end the other one first: systemctl stop latchkey-deviced.socket latchkey-deviced.service"
+    case .isOtherFile(let path): "\(path) is no socket. Move that file away, and start latchkey-deviced again"
+    }
+  }
+}
+
+/// Opens the state. Another service that runs has locked it.
+private func deviceStore(_ options: Options, _ seals: [any DeviceSeal], _ accounts: Accounts) throws -> DeviceStore {
+  do throws(PosixError) {
+    return try DeviceStore(path: options.state, seals: seals, hasAccount: { accounts.contains($0) }) {
+      Journal.log(.notice, $0)
+    }
+  } catch {
+    throw error.code == EWOULDBLOCK ? StartFailure.isServed(path: options.state) : error
+  }
 }
 
 private func serve(_ options: Options) throws -> Int32 {
@@ -28,9 +62,7 @@ private func serve(_ options: Options) throws -> Int32 {
   var seals: [any DeviceSeal] = [HostSeal()]
   if let tcti = options.tcti { seals.insert(TPMSeal(tcti: tcti, timeout: options.timeout), at: 0) }
   let accounts = Accounts()
-  let store = try DeviceStore(path: options.state, seals: seals, hasAccount: { accounts.contains($0) }) {
-    Journal.log(.notice, $0)
-  }
+  let store = try deviceStore(options, seals, accounts)
   let server = try DeviceServer(
     try deviceSocket(options), loop: loop, store: store, accounts: accounts, idle: options.idle)
   let signals = try [SIGTERM, SIGINT].map { try loop.addSignal($0) { loop.exit() } }

@@ -22,16 +22,16 @@ private func authenticate(
   _ request: PromptRequest, _ given: GivenPassphrase?, _ options: Options, _ prompter: PrompterChoice,
   _ deadline: PromptDeadline
 ) -> PromptEnd {
-  let script = RunningScript.name(of: request.interpreter)
+  let script = RunningScript.ask(about: request.interpreter, until: deadline)
   if request.purpose == .loginAdvice {
     let conversation = PromptConversation(
       prompter: prompter, wording: PromptWording(request, at: .unlock, script: script))
     return conversation.advise() ? .granted : conversation.end ?? .unavailable
   }
   let steps = PromptStep.steps(of: request)
-  // Nothing to ask is nothing that anybody agreed to.
+  // If nothing is asked, nobody has agreed to anything.
   guard !steps.isEmpty else { return .unavailable }
-  // A person who gave a passphrase wanted it used: if nothing else is asked, there is nothing to agree to.
+  // A person who gave a passphrase agreed by that, so no further question is needed.
   var wasSeen =
     !request.purpose.needsAgreement || (given != nil && steps.allSatisfy { $0.services == [.item] })
   for step in steps {
@@ -53,7 +53,7 @@ private func authenticate(
   return conversation.confirm() ? .granted : conversation.end ?? .unavailable
 }
 
-/// Runs one PAM service until it accepts, or there is no more answer.
+/// Runs one PAM service until it accepts, or no more answer comes.
 private func authenticate(
   _ service: PromptStep.Service, _ conversation: PromptConversation, _ wording: PromptWording, _ request: PromptRequest,
   _ options: Options, _ deadline: PromptDeadline, attempts: Int
@@ -72,7 +72,7 @@ private func authenticate(
     switch outcome {
     case .refused where conversation.hasAnswer:
       if attempt < attempts { conversation.retry() }
-    // Refused without a question, as an account is that is locked: another try would end in the same way.
+    // PAM refused without a question, as for a locked account. Another try would end in the same way.
     case .refused(let text, _):
       Journal.log(.warning, "PAM asks nobody: \(text)")
       return .unavailable
@@ -99,19 +99,19 @@ private func serve(_ options: Options) throws {
   let client = try ControlClient(runtime: options.runtime, uid: options.account.uid)
   let request = try client.ask(ShowPrompt(options.number), until: Process.now + daemonLimit)
   let given = request.hasPassphrase ? try client.takePassphrase(until: Process.now + daemonLimit) : nil
-  // The daemon says nothing more on this connection but its end, which withdraws the prompt.
+  // The daemon sends nothing more on this connection. Its end withdraws the prompt.
   let end = try loop.addIO(fd: client.number, events: .readable) { _ in deadline.giveUp() }
   let prompter = PrompterChoice(
     desktop: Desktop { getenv($0).map { String(cString: $0) } }, terminal: request.terminal, windowID: request.window,
     deadline: deadline
   ) { place in
-    // An answer that does not come is the daemon's end.
+    // If no answer comes, the daemon has ended.
     do { let _: Done = try client.ask(PlacePrompt(place), until: Process.now + daemonLimit) } catch {
       deadline.giveUp()
     }
   }
   var outcome = withExtendedLifetime((signals, end)) { authenticate(request, given, options, prompter, deadline) }
-  // Nobody closed it.
+  // Nobody closed the connection.
   if outcome == .dismissed, deadline.isExpired { outcome = .expired }
   if deadline.isOver, outcome != .granted { prompter.tellWithdrawn() }
   prompter.end()
@@ -120,6 +120,8 @@ private func serve(_ options: Options) throws {
   try? client.tell(EndPrompt(outcome))
 }
 
+// Started by this program itself.
+if RunningScript.answer(to: CommandLine.arguments) { exit(0) }
 do {
   try serve(try Options(CommandLine.arguments))
 } catch Options.Failure.help {

@@ -7,7 +7,7 @@ import LatchkeyPAMClient
 import LatchkeyPosix
 import LatchkeySodium
 
-/// Asking for the passphrase of a backup, by PAM: latchkey-derive makes a key of it, and hands that to the daemon.
+/// Asks for the passphrase of a backup, by PAM. latchkey-derive derives a key from it, and gives the key to the daemon.
 struct ArchivePassphrase: ParsableArguments {
   @Flag(help: .translated("Take the passphrase from a line of standard input instead of the terminal."))
   var passphraseStdin = false
@@ -26,7 +26,7 @@ struct ArchivePassphrase: ParsableArguments {
 
   /// Asks for the passphrase of the backup `name`, for the daemon's prompt of that number.
   ///
-  /// - Parameter cost: the cost of one try; nil for a new passphrase.
+  /// - Parameter cost: the cost of one guess; nil for a new passphrase.
   func ask(_ terminal: TerminalConversation, prompt: UInt64, name: String, cost: PasswordCost?) throws {
     guard let account = Account(uid: getuid()) else { throw Failure.unavailable(translated("you have no account")) }
     let shown = TerminalText.printable(name)

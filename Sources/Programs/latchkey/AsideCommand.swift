@@ -23,7 +23,7 @@ struct AsideCommand: ParsableCommand {
     for folder in folders { print(TerminalText.printable(folder)) }
   }
 
-  /// Where the daemon has its vault; without one, where it would have it.
+  /// The folder of the daemon's vault; without a daemon, the folder that it would use.
   private var share: String {
     let told = (try? place.status().vaultPath).flatMap(KeybagFile.home(ofFolder:))
     return KeybagFile.sharePath(home: told ?? Account(uid: getuid())?.home ?? "")

@@ -78,6 +78,6 @@ extension BackupCommand {
 enum ArchiveLimits {
   /// For one answer.
   static var answer: Int { LatchkeyPosix.Process.now + 30_000 }
-  /// For writing a whole restore.
+  /// For the step that writes a whole restore.
   static var writing: Int { LatchkeyPosix.Process.now + 600_000 }
 }

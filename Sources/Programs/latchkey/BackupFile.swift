@@ -14,15 +14,15 @@ final class BackupFile {
 
   /// The first bytes.
   let header: [UInt8]
-  /// The cost of one try of its passphrase.
+  /// The cost of one guess of its passphrase.
   let cost: PasswordCost
 
   /// A chunk without its length.
   struct Chunk {
     let bytes: [UInt8]
-    /// Counted from 1.
+    /// Its number, counted from 1.
     let number: Int
-    /// Where it begins in the file, its length included.
+    /// The place in the file where it begins, its length included.
     let offset: Int
   }
 
@@ -41,7 +41,7 @@ final class BackupFile {
           : translated("\(path) cannot be read: \(String(cString: strerror(error.code)))"))
     }
     offset = header.count
-    // Cut within the header. The message says so, even if the file is not a backup at all.
+    // The file is cut within the header. The message says so, even if the file is not a backup at all.
     do throws(BackupError) { cost = try BackupHeader(decoding: header).derivation.cost } catch {
       throw Failure.backup(error.reason.told)
     }

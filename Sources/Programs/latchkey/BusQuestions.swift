@@ -4,9 +4,10 @@ import LatchkeyGettext
 import LatchkeyPosix
 import LatchkeySystemd
 
-/// Questions to one bus, each of which waits for its answer, for five seconds at most.
+/// Questions to one bus. Each waits for its answer, five seconds at most.
 ///
-/// A `ServiceConnection` is to one program that keeps secrets: it verifies who that is, and waits for as long as it runs.
+/// A `ServiceConnection` leads to one program that keeps secrets. It verifies who that program is, and waits as long as the
+/// program runs.
 final class BusQuestions {
   private let loop: EventLoop
   private let bus: Bus
@@ -18,7 +19,7 @@ final class BusQuestions {
     loop = try EventLoop()
     bus = try Bus(address, loop: loop)
     try bus.onDisconnect { [unowned self] in isLost = true }
-    // A socket that nobody serves is no bus.
+    // A socket without a server is not a bus.
     _ = try ask("ListNames") { (answer: Message) throws(BusError) in try answer.readStrings() }
   }
 
@@ -35,7 +36,7 @@ final class BusQuestions {
   struct Holder: Equatable {
     /// The connection's own name.
     let connection: String
-    /// 0 where the bus cannot tell.
+    /// Its process; 0 if the bus cannot tell.
     let process: Int32
   }
 
@@ -52,7 +53,7 @@ final class BusQuestions {
       if error.isStandard("NameHasNoOwner") { return .known([]) }
       return .unknown(translated("the bus does not say who waits for \(name): \(error.message)"))
     }
-    // One that is gone meanwhile waits no longer.
+    // A connection that has gone meanwhile waits no longer.
     return .known(
       connections.compactMap { connection in
         let peer = try? wait { done throws(BusError) in

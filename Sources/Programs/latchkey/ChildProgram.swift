@@ -5,16 +5,16 @@ import LatchkeyPosix
 import LatchkeySodium
 import LatchkeyText
 
-/// Another program that reads what no library reads for us: GPG, KeePassXC, gzip. Secrets go by sockets and pipes only,
+/// Another program that reads files for which we have no library: GPG, KeePassXC, gzip. Secrets go by sockets and pipes only,
 /// never by arguments, the environment or files.
 struct ChildProgram {
   /// Its name, for the search path.
   let name: String
   let arguments: [String]
-  /// Its limits; nil for those of every program.
+  /// Its limits; nil for the usual limits of a program.
   var limits: Limits?
 
-  /// Limits for a program that expands a file from elsewhere without limits of its own.
+  /// Limits for a program that expands a foreign file and has no limits of its own.
   struct Limits {
     /// Bytes of address space.
     let memory: UInt64
@@ -26,31 +26,31 @@ struct ChildProgram {
   struct Outcome: ~Copyable {
     let output: SecureBytes
     let isDone: Bool
-    /// The signal that ended it, as a limit may; 0 for none.
+    /// The signal that ended it, for example because of a limit; 0 for none.
     let signal: Int32
     /// The lines of its standard error.
     let complaints: [String]
 
-    /// The same, with another name for a file in what it wrote for a person.
+    /// The same outcome, with another name for a file in the text for a person.
     consuming func naming(_ file: String, for name: String) -> Outcome {
       let complaints = complaints.map { $0.replacing(text: name, with: file) }
       return Outcome(output: output, isDone: isDone, signal: signal, complaints: complaints)
     }
 
-    /// The last line of that, for a person.
+    /// The last line of its standard error, for a person.
     var message: String { complaints.last ?? "" }
   }
 
-  /// How much it may write.
+  /// How many bytes it may write.
   private static let limit = 256 << 20
 
   /// Runs it to its end.
   ///
   /// - Parameter input: its standard input.
-  /// - Throws: a failure where there is no such program, or no memory for what it writes.
+  /// - Throws: a failure if there is no such program, or no memory for its output.
   func run(_ input: borrowing SecureBytes) throws -> Outcome { try run(input, document: try SecureBytes(count: 0)) }
 
-  /// The path by which a program reads the document that it is given.
+  /// The path by which a program reads its document.
   static let documentPath = "/dev/fd/3"
 
   /// Runs it to its end.
@@ -77,18 +77,18 @@ struct ChildProgram {
     let documentReader = FileDescriptor(owning: documents[0])
     let documentWriter = FileDescriptor(owning: documents[1])
     _ = fcntl(documentWriter.number, F_SETFL, O_NONBLOCK)
-    // A program that ends early is no reason to end as well.
+    // If the program ends early, this command must not end as well.
     let former = signal(SIGPIPE, SIG_IGN)
     defer { signal(SIGPIPE, former) }
     let child = try spawn(
       theirs.number, written.number, complained.number, document: document.count > 0 ? documentReader.number : nil)
-    // Ours end only when the child's do.
+    // Our ends of the pipes close only when the child's do.
     close(theirs.release())
     close(written.release())
     close(complained.release())
     close(documentReader.release())
     var reader = Reader()
-    // Before it has its input: no limit may come late.
+    // Set before the program has its input, so that no limit comes late.
     let isLimited = limits.map { limit(child, to: $0) } ?? true
     defer { while waitpid(child, nil, WNOHANG) == 0 && kill(child, SIGKILL) == 0 {} }
     guard isLimited else { throw cannotStart(errno) }
@@ -110,7 +110,7 @@ struct ChildProgram {
         pollfd(fd: isSending ? sender : -1, events: Int16(POLLOUT), revents: 0),
         pollfd(fd: writer, events: Int16(POLLOUT), revents: 0),
       ]
-      // Not for ever: a signal that is only noted may have come just before.
+      // Does not wait for ever: a signal that is only noted may have come just before.
       guard poll(&waiting, 4, 1000) >= 0 || errno == EINTR else { throw cannotStart(errno) }
       if Interruption.hasArrived { kill(child, SIGKILL) }
       if waiting[2].revents != 0 {
@@ -120,7 +120,7 @@ struct ChildProgram {
             Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))
         }
         if count >= 0 { sent += count }
-        // It may have ended without reading all of it.
+        // The program may have ended without reading all input.
         if sent == input.count || count < 0 && errno != EAGAIN && errno != EINTR {
           shutdown(sender, Int32(SHUT_WR))
           isSending = false
@@ -186,7 +186,7 @@ struct ChildProgram {
     return child
   }
 
-  /// Takes what it writes.
+  /// Takes the program's output.
   private struct Reader: ~Copyable {
     private var bytes: SecureBytes?
     private var count = 0

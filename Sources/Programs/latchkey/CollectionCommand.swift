@@ -177,7 +177,7 @@ struct CollectionCommand: ParsableCommand {
       } catch ControlError.declined(let reason) { throw Failure.declined(reason.told) }
     }
 
-    /// Names the way without the passphrase where the collection stayed locked, though the vault is unlocked.
+    /// Names the way without the passphrase, if the collection stayed locked although the vault is unlocked.
     private func advised(_ failure: Failure, _ collection: ListedCollection) throws -> Failure {
       guard case .stillLocked(let text) = failure, try place.status().state == .unlocked else { return failure }
       return .stillLocked(
@@ -207,7 +207,7 @@ struct CollectionCommand: ParsableCommand {
     guard !label.isEmpty else { throw ValidationError(translated("A collection needs a label.")) }
   }
 
-  /// Two collections of one label could not be told apart by it.
+  /// Two collections with one label could not be distinguished.
   private static func checkIsFree(_ label: String, on connection: VaultConnection) throws {
     guard try !ListedCollection.all(from: connection).contains(where: { $0.label == label }) else {
       throw Failure.declined(translated("there is a collection with that label already. Nothing was changed."))

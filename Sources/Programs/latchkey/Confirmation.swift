@@ -1,16 +1,16 @@
 import Glibc
 import LatchkeyGettext
 
-/// The question before a command that takes away what nothing brings back.
+/// The question before a command that removes something for good.
 enum Confirmation {
-  /// Refuses where nobody can be asked.
+  /// Refuses if nobody can be asked.
   static func requireTerminal() throws {
     guard isatty(STDIN_FILENO) == 1 else {
       throw Failure.declined(translated("there is no terminal to ask for confirmation. Give --yes to confirm it."))
     }
   }
 
-  /// Goes on only after a `yes`, which no language translates.
+  /// Goes on only after `yes`, which is the same in every language.
   static func ask() throws {
     StandardStream.output.show(translated("Type 'yes' to go on: "))
     guard readLine()?.split(whereSeparator: \.isWhitespace).map({ $0.lowercased() }) == ["yes"] else {

@@ -9,13 +9,13 @@ import LatchkeySodium
 struct DeriveProgram {
   let path: String
   let account: Account
-  /// The home folder that has the vault; empty for the account's.
+  /// The home folder with the vault; empty for the account's.
   let home: String
   let runtime: String
-  /// Where the device key service listens; empty for its usual place.
+  /// The socket of the device key service; empty for the usual one.
   let device: String
 
-  /// Beside this program as `make install` lays it, or in the folder that it was built into.
+  /// The program as `make install` places it, relative to this one, or in the folder in which both were built.
   static func find(_ given: String?) throws -> String {
     let folder = LatchkeyPosix.Process.folder
     let places = given.map { [$0] } ?? [folder + "/../libexec/latchkey-derive", folder + "/latchkey-derive"]
@@ -25,12 +25,12 @@ struct DeriveProgram {
     return found
   }
 
-  /// Asks it. The request is erased when it was read.
+  /// Runs it for one request. The request is erased once it was read.
   ///
   /// - Parameters:
   ///   - given: when a person gave the last secret, on the clock of `Process.microsecondsSinceBoot`.
   ///   - output: where it writes a recovery code; it gets no other terminal.
-  ///   - anywhere: whether that may be something else than a terminal.
+  ///   - anywhere: whether the output may be something else than a terminal.
   func run(
     _ operation: HelperOperation, token: borrowing SecureBytes, password: borrowing SecureBytes,
     given: UInt64 = LatchkeyPosix.Process.microsecondsSinceBoot, output: Int32? = nil, anywhere: Bool = false

@@ -20,7 +20,7 @@ struct DeviceCommand: ParsableCommand {
     defaultSubcommand: DeviceShowCommand.self)
 }
 
-/// Where the service is.
+/// The socket of the service.
 struct DevicePlace: ParsableArguments {
   @Option(help: ArgumentHelp(translated("Where the device key service listens."), valueName: "path"))
   var socket = ServiceDeviceKey.path
@@ -34,7 +34,7 @@ struct DevicePlace: ParsableArguments {
     }
   }
 
-  /// Runs a command that erases something of a user's, and says so where the service has nothing of that user.
+  /// Runs a command that erases data of a user, and says so if the service has none of that user.
   func run(_ command: ServiceDeviceKey.Command, of user: UInt32) throws {
     let isKnown = try telling { () throws(DeviceKeyError) in
       do throws(DeviceKeyError) {
@@ -116,7 +116,7 @@ struct DeviceEraseCommand: ParsableCommand {
   }
 
   func run() throws {
-    // The user's own vault, where it is at work, lets go of them at once.
+    // If the user's own vault is running, it drops the items at once.
     guard user == nil, place.socket == ServiceDeviceKey.path, let daemon = try? vault.connect() else {
       return try place.run(.eraseErasable(user ?? geteuid()), of: user ?? geteuid())
     }

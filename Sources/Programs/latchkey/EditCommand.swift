@@ -80,7 +80,7 @@ struct EditCommand: ParsableCommand {
       try Sodium.initialize()
       let connection = try VaultConnection(place)
       let item = try ItemSelector(item).item(from: connection)
-      // The changes that may be refused come first, so that an item is rarely changed by half.
+      // Changes that may be refused come first, so that an item is rarely changed by half.
       var changed: [String] = []
       var wasCut = false
       do {
@@ -133,7 +133,7 @@ struct EditCommand: ParsableCommand {
     of item: ListedItem, with className: String?, on connection: VaultConnection
   ) throws -> [String] {
     let asking = !prompts.isForbidden
-    // The attributes that are not named stay, so they have to be read. Another class has the secret written anew.
+    // Attributes that are not named stay, so they have to be read. For another class the secret is written anew.
     let current = try connection.opening(item.path, asking: asking) {
       let now = try ListedItem(item.path, from: connection)
       guard let attributes = now.attributes, className == nil || !now.isLocked else {
@@ -162,7 +162,8 @@ struct EditCommand: ParsableCommand {
     }
     let sent = className.map { next.merging([ItemAttributes.className: $0]) { _, named in named } } ?? next
     do {
-      // The keys of another class may be away while the item can be read: its collection has to be opened for them.
+      // The keys of the other class may be missing although the item can be read. Then the collection has to be unlocked for
+      // them.
       try connection.opening(className == nil ? item.path : item.collectionPath, asking: asking) {
         try connection.set("Attributes", of: item.path, "a{ss}") { $0.appendStringDictionary(sent) }
       }

@@ -11,7 +11,7 @@ struct EndingGenerations {
     count = (try? place.status().history.count) ?? 0
   }
 
-  /// Says what a new passphrase ends, before a person gives it.
+  /// Says which generations a new passphrase ends, before a person gives it.
   func announceForPassphrase() {
     tell(
       translated(
@@ -24,7 +24,7 @@ struct EndingGenerations {
           """))
   }
 
-  /// Says what new keys end, before a person gives the password.
+  /// Says which generations new keys end, before a person gives the password.
   func announceForKeys() {
     tell(
       translated(
@@ -37,12 +37,12 @@ struct EndingGenerations {
           """))
   }
 
-  /// Says that they were removed.
+  /// Says that the generations were removed.
   func report() {
     tell(translated(count, one: "1 generation was removed.", other: "\(count) generations were removed."))
   }
 
-  /// Says that they are removed when the vault has made one with the new keys.
+  /// Says that the generations will be removed when the vault has made one with the new keys.
   func reportForKeys() {
     tell(
       translated(
@@ -50,6 +50,6 @@ struct EndingGenerations {
         other: "\(count) generations from before are removed as soon as a new one is made."))
   }
 
-  /// Says it only where there are any.
+  /// Says something only if there are any.
   private func tell(_ text: String) { if count > 0 { print(text) } }
 }

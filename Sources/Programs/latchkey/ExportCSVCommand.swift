@@ -64,7 +64,7 @@ private struct CSVForm: PlainForm {
           entry, entry.label, entry.secrets[.password], entry.secrets[.notes], entry.secrets[.totp],
           entry.secrets[.fields])
       }
-      // A secret without a column has a row of its own.
+      // A secret without a column gets a row of its own.
       for other in others { try row(entry, "\(entry.label) (\(other.name))", other.secret) }
     }
   }
@@ -101,7 +101,7 @@ private struct CSVForm: PlainForm {
     try output.write("\"")
   }
 
-  /// With each quote twice.
+  /// The text with each quote twice.
   private static func doubled(_ text: RawSpan) throws(SodiumError) -> SecureBytes {
     let quote = UInt8(ascii: "\"")
     let quotes = text.withUnsafeBytes { $0.count { $0 == quote } }

@@ -26,24 +26,24 @@ struct ExportChoice: ParsableArguments {
   /// Whether the person may be asked for something.
   var isAsking: Bool { !prompts.isForbidden }
 
-  /// Makes ready for secrets, which are in this process for a moment.
+  /// Prepares the process for secrets, which are in it for a moment.
   func prepare() throws {
     try LatchkeyPosix.Process.forbidInspection()
     try Sodium.initialize()
   }
 
-  /// Asks for the person, so that nobody at a screen that was left unlocked takes all secrets at once. It keeps no
-  /// program of the person's out: each of those can read the same items one by one.
+  /// Asks whether the person is there, so that nobody takes all secrets at a screen that was left unlocked. This keeps no
+  /// program of the person's out, because each can read the same items one by one.
   ///
   /// A locked vault has to be unlocked before, which asks as well. That answer does not count here: the screen may have been
   /// unlocked meanwhile, and other programs share the prompt.
   ///
-  /// - Returns: where more can be asked; nil where nobody was asked.
+  /// - Returns: the terminal for further questions; nil if nobody was asked.
   @discardableResult
   func askForPresence() throws -> TerminalConversation? {
     let status = try place.status()
     guard !status.passwordless else { return nil }
-    // First of all: where nobody can be asked, the vault is not unlocked either.
+    // This comes first: if nobody can be asked, the vault is not unlocked either.
     let terminal = try asking.conversation()
     if status.state != .unlocked, isAsking, !asking.stdin {
       let connection = try VaultConnection(place)
@@ -66,7 +66,7 @@ struct ExportChoice: ParsableArguments {
     self.collection.isEmpty || self.collection.contains { $0 == collection.label || $0 == collection.name }
   }
 
-  /// Why an item is left out unless an option says otherwise; nil where it is not.
+  /// Why an item is left out unless an option says otherwise; nil if it is exported.
   func objection(to item: ListedItem) -> String? {
     if let accessibility = item.accessibility, !accessibility.migrates, !withThisDeviceOnly {
       return translated("its class, \(accessibility.name), keeps it on this device; --with-this-device-only exports it")

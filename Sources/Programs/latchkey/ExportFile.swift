@@ -19,7 +19,7 @@ struct ExportFile: ParsableArguments {
 
   private var folder: String { FilePath.folder(of: file) }
 
-  /// Refuses a place where others would see the secrets, before anybody is asked for anything.
+  /// Refuses a place where others would see the secrets, before anybody is asked a question.
   func check() throws {
     if isOutput {
       guard !StandardStream.output.isTerminal || show else {
@@ -40,7 +40,7 @@ struct ExportFile: ParsableArguments {
     }
   }
 
-  /// Has the person agree to a file that anybody who gets it can read.
+  /// Has the person agree to a file that everybody who gets it can read.
   func confirm(_ choice: ExportChoice) throws {
     guard !isOutput, !plain else { return }
     guard !choice.asking.stdin, isatty(STDIN_FILENO) == 1 else {
@@ -62,7 +62,7 @@ struct ExportFile: ParsableArguments {
     }
   }
 
-  /// Exports in a form that is written piece by piece, and prints the outcome of everything.
+  /// Exports in a form that is written piece by piece, and prints the outcome for every item.
   func write<Form: PlainForm>(_ kind: Form.Type, _ choice: ExportChoice) throws {
     let report = try Failure.telling {
       try check()
@@ -105,7 +105,7 @@ struct ExportFile: ParsableArguments {
     return ExportOutput(new, path: file)
   }
 
-  /// Prints the outcome of everything, away from the secrets.
+  /// Prints the outcome for every item, apart from the secrets.
   private func finish(_ report: ExportReport, json: Bool) throws {
     let text = json ? try JSONText.of(report) : report.text
     if isOutput, !report.dry_run { StandardStream.error.show(text + "\n") } else { print(text) }
@@ -120,12 +120,12 @@ protocol PlainForm: ExportForm {
   static var warning: String { get }
 }
 
-/// A file or standard output, piece by piece. A file appears under its name only when all of it is there.
+/// A file or standard output, piece by piece. A file appears under its name only when it is complete.
 final class ExportOutput {
   private let file: NewFile?
   private let path: String
   private(set) var size = 0
-  /// Whether a person sees it at once.
+  /// Whether a person sees the output at once.
   let isTerminal: Bool
 
   init(_ file: NewFile?, path: String) {
@@ -149,7 +149,7 @@ final class ExportOutput {
 
 /// Access to a folder.
 enum FolderAccess {
-  /// Whether users beside the owner and the group can list it or write to it, and get there at all.
+  /// Whether users other than the owner and the group can list the folder or write to it, and can reach it.
   static func isPublic(_ path: String) -> Bool {
     guard let real = realpath(path, nil) else { return false }
     defer { free(real) }
@@ -158,7 +158,7 @@ enum FolderAccess {
     while folder != "/" {
       folder = folder.lastIndex(of: "/").map { String(folder[..<$0]) } ?? ""
       if folder.isEmpty { folder = "/" }
-      // Nobody else gets through this one.
+      // Nobody else can pass this folder.
       if let mode = self.mode(of: folder), mode & S_IXOTH == 0 { return false }
     }
     return true
@@ -171,12 +171,12 @@ enum FolderAccess {
 }
 
 extension Failure {
-  /// Does something with a file that is written; why that failed is for a person.
+  /// Runs a step on the file that is written. The error of a failure is for a person.
   static func writing<Result>(_ file: String, _ body: () throws(PosixError) -> Result) throws -> Result {
     do throws(PosixError) { return try body() } catch { throw writing(file, error) }
   }
 
-  /// Finds out whether a new file can be written, before anybody is asked for anything.
+  /// Finds out whether a new file can be written, before anybody is asked a question.
   static func checkNew(_ file: String, replacing: Bool) throws {
     try writing(file) { () throws(PosixError) in
       try NewFile.check(FilePath.name(of: file), in: FilePath.folder(of: file), replacing: replacing)

@@ -62,7 +62,7 @@ private struct JSONForm: PlainForm {
       require: item.require ?? "", created: item.created, modified: item.modified, content_type: secret.contentType)
     let known = try JSONText.line(of: metadata).dropLast()
     let value = try JSONText.value(of: secret)
-    // Base64 takes a third more, and a file that is too large could not be read again.
+    // Base64 takes a third more space. An import could not read a file that is too large.
     guard output.size + known.utf8.count + value.count + 4096 <= JSONExport.sizeLimit else {
       return (
         .left, translated("the file would be larger than \(JSONExport.sizeLimit >> 20) MiB; export it by --collection")

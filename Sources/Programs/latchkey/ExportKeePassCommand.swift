@@ -42,7 +42,7 @@ struct ExportKeePassCommand: ParsableCommand {
     if !report.isWhole { throw ExitCode(4) }
   }
 
-  /// The new password, twice in lines, as keepassxc-cli reads it.
+  /// The new password in two lines, as keepassxc-cli reads it.
   private func asked() throws -> SecureBytes {
     let terminal = try choice.askForPresence() ?? choice.asking.conversation()
     var given: SecureBytes?
@@ -90,7 +90,8 @@ struct ExportKeePassCommand: ParsableCommand {
     return source.report
   }
 
-  /// Has keepassxc-cli encrypt it, in a folder of its own: it writes to a name only, and not at once.
+  /// Has keepassxc-cli encrypt the document in a folder of its own, because it can write only to a named file, and not in one
+  /// step.
   private func database(of xml: consuming SecureBytes, _ password: borrowing SecureBytes) throws -> [UInt8] {
     let folder = try PrivateFolder(in: choice.place.folder, for: "export", file: "new.kdbx")
     let program = ChildProgram(

@@ -4,13 +4,13 @@ import LatchkeyGettext
 struct ExportReport: Encodable {
   /// The outcome for one item.
   enum Outcome: String, Encodable {
-    /// It is at the other place now.
+    /// The item is at the other place now.
     case exported
-    /// It was there already, with the same secret.
+    /// The item was there already, with the same secret.
     case same
-    /// The other place has another secret for it, which stays.
+    /// The other place has another secret for the item, which stays.
     case conflict
-    /// It was left out; the reason says why.
+    /// The item was left out; the reason says why.
     case left
   }
 
@@ -19,9 +19,9 @@ struct ExportReport: Encodable {
     let outcome: Outcome
     let collection: String
     let label: String
-    /// Where it is in the vault.
+    /// The item's place in the vault.
     let path: String
-    /// Why it has that outcome; empty where that goes without saying.
+    /// Why it has that outcome; empty if that is obvious.
     var reason = ""
 
     fileprivate var text: String {
@@ -54,7 +54,7 @@ struct ExportReport: Encodable {
     }
   }
 
-  /// Whether all of it is at the other place.
+  /// Whether every item is at the other place.
   var isWhole: Bool { conflicts == 0 && left == 0 }
 
   private enum CodingKeys: String, CodingKey {

@@ -65,13 +65,14 @@ private struct ProviderForm: ExportForm {
   private let channel: SecretChannel
   private let standard: String
   private var title = ""
-  /// Where the items of a collection go; nil until there is one to store.
+  /// The collection to which the items go; nil until there is an item to store.
   private var home: String?
   private var labels: [String: String] = [:]
-  /// Items there that have one of the vault's by now: each stands for one, as several can have the same attributes.
+  /// Items there that already correspond to an item of the vault. Each corresponds to one item only, because several can have
+  /// the same attributes.
   private var taken: Set<String> = []
 
-  /// The labels of collections there that stayed locked.
+  /// The labels of the collections there that stayed locked.
   private(set) var locked: [String] = []
 
   init(_ other: VaultConnection, _ vault: VaultConnection, _ choice: ExportChoice) throws {
@@ -143,8 +144,8 @@ private struct ProviderForm: ExportForm {
     return path
   }
 
-  /// The items there that have just these attributes; gnome-keyring adds a schema to those that have none, and KeePassXC what
-  /// its entries have.
+  /// The items there that have exactly these attributes. gnome-keyring adds a schema to items that have none, and KeePassXC
+  /// adds the fields of its entries.
   private func present(_ attributes: [String: String], label: String, in home: String) throws -> [String] {
     let prefix = home + "/"
     return try other.search(attributes).filter { path in

@@ -11,7 +11,7 @@ protocol ExportForm {
   mutating func finish() throws
 }
 
-/// The vault's items on their way out: one at a time, each with its secret, or with the reason why it is left out.
+/// The vault's items for an export, one at a time, each with its secret, or with the reason why it is left out.
 struct ExportSource {
   let vault: VaultConnection
   private let choice: ExportChoice
@@ -29,7 +29,7 @@ struct ExportSource {
   mutating func note(_ text: String) { report.notices.append(text) }
   mutating func wrote(_ file: String?) { report.file = file }
 
-  /// The collections that were asked for. Items in "session" end with the session.
+  /// The chosen collections. Items in "session" end with the session.
   func collections() throws -> [ListedCollection] {
     let all = try ListedCollection.all(from: vault).filter { $0.name != "session" }
     let found = all.filter(choice.takes)
@@ -41,9 +41,9 @@ struct ExportSource {
     return found
   }
 
-  /// Hands every item that may leave over to `form`; to none where it only says what would be done.
+  /// Passes every item that may leave to `form`, or to no form in a rehearsal.
   ///
-  /// - Returns: whether all of it was done, and no signal came meanwhile.
+  /// - Returns: whether everything was done, and no signal came meanwhile.
   mutating func pour<Form: ExportForm>(into form: inout Form?) throws -> Bool {
     Interruption.hold()
     defer { progress.end() }

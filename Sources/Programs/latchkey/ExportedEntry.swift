@@ -3,7 +3,7 @@ import LatchkeySecretClient
 
 /// One entry as password managers have them: the items of one login together, or any other item alone.
 struct ExportedEntry {
-  /// A secret of the entry, by what an import calls its field.
+  /// A secret of the entry, by the field's name in an import.
   enum Field: Hashable {
     case password, notes, totp, fields
     /// A field that a person added.
@@ -36,7 +36,7 @@ struct ExportedEntry {
   }
 
   private(set) var label: String
-  /// The attributes that all of its items have. Of an import's own attributes only those that the entry has no place for.
+  /// The attributes that all of its items have. Of the attributes that an import adds, only those without a place in the entry.
   let attributes: [String: String]
   let isLogin: Bool
   private(set) var created: UInt64
@@ -56,7 +56,7 @@ struct ExportedEntry {
     secrets[field ?? .password] = secret
   }
 
-  /// Takes the secrets of another one, where it is of the same login and has no secret for the same field.
+  /// Takes the secrets of another entry, if that belongs to the same login and has no secret for the same field.
   ///
   /// - Returns: whether it was taken.
   mutating func join(_ other: ExportedEntry) -> Bool {
@@ -67,7 +67,7 @@ struct ExportedEntry {
     return true
   }
 
-  /// The first of these attributes that says anything; programs call the same thing by many names.
+  /// The first of these attributes that is not empty. Programs call the same thing by many names.
   private func first(_ names: [String]) -> String {
     names.lazy.compactMap { attributes[$0] }.first { !$0.isEmpty } ?? ""
   }
@@ -98,7 +98,7 @@ struct ExportedEntry {
 /// The entries of one collection.
 struct ExportedEntries {
   private(set) var all: [ExportedEntry] = []
-  /// Where the entries of a login are, by what its items have in common.
+  /// The places of the entries of a login, by the attributes that its items have in common.
   private var logins: [[String: String]: [Int]] = [:]
 
   /// Adds an item: to the entry of the same login, if there is one.

@@ -15,7 +15,7 @@ enum Failure: Error {
   case otherVersion
   case noTerminal
   case cancelled
-  /// Without a text, there is no more to say than that the answer was wrong.
+  /// Without a text, the only message is that the answer was wrong.
   case refused(String?, createsVault: Bool = false)
   case unavailable(String)
   case stillLocked(String)
@@ -114,15 +114,15 @@ enum Failure: Error {
     }
   }
 
-  /// A second line where there is no vault, and the account has no password that could create one.
+  /// A second line, if there is no vault and the account has no password that could create one.
   private static func withoutVault(_ error: BusError) -> String {
     guard error.reason?.isLackOfVault == true, let ways = StatusCommand.waysWithoutPassword
     else { return "" }
     return "\n\(ways)"
   }
 
-  /// A user manager that ran before the installation does not start the socket, and stays while one process of a former
-  /// session does, so another login may not help.
+  /// A user manager that ran before the installation does not start the socket. It stays while one process of a former session
+  /// stays, so another login may not help.
   private static var start: String {
     translated(
       """
@@ -131,9 +131,9 @@ enum Failure: Error {
       """)
   }
 
-  /// Says that systemd may not start the vault, as after 'latchkey switch --back'; nil where it may.
+  /// Says that systemd may not start the vault, as after 'latchkey switch --back'; nil if it may.
   private static var masked: String? {
-    // An administrator's mask comes first: while it is there, the person's own command does nothing.
+    // An administrator's mask comes first: while it exists, the person's own command has no effect.
     if let masked = maskedForAll { return masked }
     guard let home = Account(uid: getuid())?.home,
       let path = UnitFiles(root: SystemRoot(), home: home).mask("latchkeyd.socket")
@@ -204,14 +204,14 @@ enum Failure: Error {
     }
   }
 
-  /// Says it on standard error, and ends the program.
+  /// Prints the message on standard error, and ends the program.
   func end() -> Never {
     let lines = explanation.split(separator: "\n").map { TerminalText.printable(String($0)) }
     StandardStream.error.show("latchkey: \(lines.joined(separator: "\n"))\n")
     Glibc.exit(status)
   }
 
-  /// Runs a command, whose failures are told to a person.
+  /// Runs a command, and shows its failures to a person.
   static func telling<Result: ~Copyable>(_ body: () throws -> Result) throws -> Result {
     do { return try body() } catch let failure as Failure { failure.end() } catch let error as BusError {
       Failure(error).end()

@@ -2,7 +2,7 @@ import Glibc
 
 /// The parts of a path.
 enum FilePath {
-  /// The path that holds in every folder.
+  /// The absolute path.
   static func absolute(_ path: String) -> String {
     guard !path.hasPrefix("/"), let folder = getcwd(nil, 0) else { return path }
     defer { free(folder) }
@@ -10,7 +10,7 @@ enum FilePath {
     return current + (current == "/" ? "" : "/") + path
   }
 
-  /// The folder that it is in.
+  /// The folder that contains it.
   static func folder(of path: String) -> String {
     let whole = trimmed(absolute(path))
     guard let slash = whole.lastIndex(of: "/"), slash > whole.startIndex else { return "/" }

@@ -43,7 +43,7 @@ struct FindCommand: ParsableCommand {
   }
 
   private var attributes: [String] { words.filter { $0.contains("=") } }
-  /// In small letters, as labels are compared.
+  /// In small letters, because labels are compared in that way.
   private var labels: [String] { words.filter { !$0.contains("=") }.map { $0.lowercased() } }
 
   private var isForAll: Bool { words.isEmpty && className == nil && collection == nil }

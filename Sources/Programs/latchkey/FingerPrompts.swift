@@ -8,14 +8,14 @@ import LatchkeySystemd
 enum FingerPrompts {
   /// Warns on standard error about an item that nobody can read, because it requires a finger.
   ///
-  /// - Parameter require: the item's requirements; nil where they are not changed.
+  /// - Parameter require: the item's requirements; nil if they are not changed.
   static func warn(_ require: String?) {
     guard let require, let problem = problem(for: require) else { return }
     let text = translated("Warning: nobody can read the item now. \(problem)")
     StandardStream.error.show("latchkey: \(TerminalText.printable(text))\n")
   }
 
-  /// Why nobody can read an item with these requirements, and what helps; nil if somebody can, and where nobody knows.
+  /// Why nobody can read an item with these requirements, and the remedy; nil if somebody can, or if that is unknown.
   static func problem(for require: String) -> String? {
     guard let control = try? AccessControl(text: require), !control.conditions.isEmpty,
       !SystemRoot().hasOwnFingerService

@@ -3,17 +3,17 @@ import LatchkeyForeignKeyrings
 import LatchkeyGettext
 import LatchkeyPosix
 
-/// The files of another program that are to be read.
+/// The files of another program to read.
 struct ForeignFiles {
   /// The files.
   private(set) var paths: [String] = []
   private let ending: String
-  /// The folders that were looked through, and the names of their files.
+  /// The folders that were searched, and the names of their files.
   private(set) var folders: [(path: String, names: [String])] = []
 
   /// - Parameters:
   ///   - given: files, and folders of them.
-  ///   - folder: where the program has them, for nothing given.
+  ///   - folder: the program's own folder, used if nothing is given.
   ///   - ending: of such files.
   ///   - what: the kind of file, for a person.
   init(_ given: [String], folder: String, ending: String, what: String) throws {
@@ -37,7 +37,7 @@ struct ForeignFiles {
     }
   }
 
-  /// The names of what is in a folder.
+  /// The names of the entries of a folder.
   static func names(in folder: String) throws(PosixError) -> [String] {
     try FileDescriptor.open(folder, flags: O_RDONLY | O_DIRECTORY).names()
   }
@@ -49,7 +49,7 @@ struct ForeignFiles {
   /// The person's home.
   static var home: String { LatchkeyPosix.Process.environment["HOME"] ?? Account(uid: getuid())?.home ?? "" }
 
-  /// Names what the folders have beside the files of this kind: one that has another ending may be all that somebody has of it.
+  /// Names the other files of the folders: a file with another ending may be somebody's only copy.
   ///
   /// - Parameter isKnown: tells the program's own files by their names, and files that another notice names.
   func nameOthers(_ importer: inout Importer, isKnown: (String) -> Bool) {
@@ -64,7 +64,7 @@ struct ForeignFiles {
     return home + standard
   }
 
-  /// Opens a file. Of several, one that cannot be opened stays behind, such as a link that leads to itself.
+  /// Opens a file. If there are several, one that cannot be opened stays behind, such as a link that leads to itself.
   private func opened(_ path: String, _ importer: inout Importer) throws -> ForeignFile? {
     do { return try ForeignFile(path) } catch Failure.file(let reason) where paths.count > 1 {
       importer.leave(ForeignFile.name(path), translated("all of its items"), reason)
@@ -72,15 +72,15 @@ struct ForeignFiles {
     }
   }
 
-  /// Reads each file that is wanted. If a single named file cannot be read, the command fails; of several, the others are
+  /// Reads each chosen file. If a single named file cannot be read, the command fails. If there are several, the others are
   /// read.
   ///
   /// - Parameters:
-  ///   - choice: which collections are wanted. The files of others are not opened, so their passwords do not matter.
+  ///   - choice: the chosen collections. Files of other collections are not opened, so their passwords do not matter.
   ///   - beside: the paths of other files that belong to a file, and are deleted with it.
-  ///   - listing: tells the name and the label of the collection in a file without opening it.
-  ///   - open: makes a collection of a file.
-  /// - Returns: the collections; those of files that were not opened have no items.
+  ///   - listing: returns the name and the label of the collection in a file without opening it.
+  ///   - open: makes a collection from a file.
+  /// - Returns: the collections; those of unopened files have no items.
   func read(
     _ importer: inout Importer, what: String, _ choice: ImportChoice, beside: (String) -> [String] = { _ in [] },
     listing: (borrowing ForeignFile) throws(ForeignFileError) -> ForeignCollection,

@@ -40,8 +40,8 @@ struct HistoryDiffCommand: ParsableCommand {
 }
 
 extension ControlClient {
-  /// Goes through all of the work that was begun, and shows its progress. A signal ends the program, and the work with the
-  /// connection.
+  /// Runs the work that was begun to its end, and shows its progress. A signal ends the program, and with the connection the
+  /// work.
   ///
   /// - Parameter countsGenerations: whether generations are counted, and not items.
   borrowing func goThroughGeneration(countsGenerations: Bool = false) throws {

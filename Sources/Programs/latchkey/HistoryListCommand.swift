@@ -33,7 +33,7 @@ struct ListedHistory: Encodable {
 
     private enum CodingKeys: String, CodingKey { case number, time, size, items, problem, problem_code }
 
-    /// With the same keys for every one.
+    /// With the same keys for every generation.
     func encode(to encoder: any Encoder) throws {
       var out = encoder.container(keyedBy: CodingKeys.self)
       try out.encode(number, forKey: .number)
@@ -102,7 +102,7 @@ struct ListedHistory: Encodable {
       var line = ""
       for column in 0..<4 {
         let cell = row[column]
-        // Numbers stand at the right.
+        // Numbers are aligned at the right.
         line +=
           column == 1
           ? cell.filling(column: widths[1]) : String(repeating: " ", count: widths[column] - cell.count) + cell
@@ -123,7 +123,7 @@ struct ListedHistory: Encodable {
 enum HistoryLimits {
   /// For one answer.
   static let answer = 30_000
-  /// For a generation, or for writing what comes back.
+  /// For a generation, or for writing the restored items.
   static let writing = 600_000
 }
 

@@ -35,10 +35,11 @@ struct HistoryMakeCommand: ParsableCommand {
 }
 
 extension Place {
-  /// Makes a generation after many items came: one of them that is deleted within the next hour can come back. If none can be
-  /// made, as where generations are off, the items are in the vault all the same.
+  /// Makes a generation after many items came, so that an item which is deleted within the next hour can come back. If no
+  /// generation can be made, for example because they are off, the items are in the vault all the same.
   ///
-  /// Of one hour only the last generation stays. One that has items may have what was deleted or replaced since, so it stays.
+  /// Only the last generation of each hour stays. A generation with items may have some that were deleted or replaced since, so
+  /// it is not superseded here.
   func makeGeneration() {
     guard let client = try? connect(),
       let page = try? client.ask(

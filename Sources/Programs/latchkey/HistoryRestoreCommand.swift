@@ -65,7 +65,7 @@ struct HistoryRestoreCommand: ParsableCommand {
     if isShort || report.left > 0 || report.conflicts > 0 || (report.items == 0 && !everything) { throw ExitCode(4) }
   }
 
-  /// Whether the generation does not have each item that was named. That is told.
+  /// Whether the generation lacks an item that was named. The command says so.
   private func lacks(_ report: ArchiveReport) throws -> Bool {
     guard case .items(let numbers) = try selection(), Set(numbers).count > report.items else { return false }
     StandardStream.error.show(
@@ -82,7 +82,7 @@ struct HistoryRestoreCommand: ParsableCommand {
       until: LatchkeyPosix.Process.now + HistoryLimits.answer)
     try client.goThroughGeneration()
     let report = try client.finishRestore(until: LatchkeyPosix.Process.now + HistoryLimits.writing)
-    // Without items it may have lines of collections that wait for the password.
+    // A report without items may have lines about collections that wait for the password.
     guard report.items > 0 || everything || !report.lines.isEmpty else {
       throw Failure.noItem(
         collection == nil

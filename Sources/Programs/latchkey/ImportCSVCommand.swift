@@ -52,7 +52,7 @@ struct ImportCSVCommand: ParsableCommand {
       try choice.prepare()
       let table = try read()
       var importer = try choice.importer(into: VaultConnection(choice.place), from: "csv", [file])
-      // "login" is the collection that everything comes into where --into names no other.
+      // "login" is the collection for everything if --into names no other.
       let read = [ForeignCollection(name: "login", label: "", items: table.items)]
       try choice.checkNames(among: read)
       try importer.take(read, standard: nil)

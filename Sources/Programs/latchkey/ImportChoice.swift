@@ -7,7 +7,7 @@ import LatchkeySodium
 
 /// The options of every import.
 struct ImportChoice: ParsableArguments {
-  /// Which secret stays where two items have the same attributes.
+  /// Which secret stays if two items have the same attributes.
   enum Preference: String, ExpressibleByArgument, CaseIterable {
     case here, there, newer
   }
@@ -50,17 +50,17 @@ struct ImportChoice: ParsableArguments {
   /// Whether the person may be asked for something.
   var isAsking: Bool { !prompts.isForbidden }
 
-  /// Makes ready for secrets, which are in this process for a moment.
+  /// Prepares the process for secrets, which are in it for a moment.
   func prepare() throws {
     try LatchkeyPosix.Process.forbidInspection()
     try Sodium.initialize()
   }
 
   /// - Parameters:
-  ///   - kind: the name of the command, with the names that tell one other program from another.
-  ///   - paths: the files and folders that the person gave; empty for the program's own place.
+  ///   - kind: the name of the command, with names that distinguish several programs.
+  ///   - paths: the files and folders that the person gave; empty for the program's own folder.
   func importer(into vault: VaultConnection, from kind: String, _ paths: [String] = []) throws -> Importer {
-    // Before anybody is asked for a password.
+    // Checked before anybody is asked for a password.
     if let status = try? place.status(), place.lacksVault(status) || dryRun && place.awaitsDatabase(status) {
       throw Failure.declined(SessionQuestions.lackOfVault)
     }
@@ -74,19 +74,19 @@ struct ImportChoice: ParsableArguments {
     return String(cString: real)
   }
 
-  /// Refuses a collection that was asked for by a name that none has.
+  /// Refuses a chosen collection if no collection has that name.
   func checkNames(among collections: [ForeignCollection]) throws {
     guard !collection.isEmpty, !collections.contains(where: takes) else { return }
     let names = collections.map { $0.label.isEmpty ? $0.name : $0.label }.joined(separator: ", ")
     throw Failure.file(translated("none of the collections has that name. There are: \(names). Nothing was imported."))
   }
 
-  /// Whether a collection was asked for.
+  /// Whether a collection was chosen.
   func takes(_ collection: ForeignCollection) -> Bool {
     self.collection.isEmpty || self.collection.contains { $0 == collection.label || $0 == collection.name }
   }
 
-  /// Whether an item was asked for.
+  /// Whether an item was chosen.
   func takes(_ item: ForeignItem) -> Bool {
     guard let first = since.flatMap(CalendarTime.seconds) else { return true }
     return item.modified == 0 || item.modified >= first

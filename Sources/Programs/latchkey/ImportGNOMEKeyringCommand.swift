@@ -38,7 +38,7 @@ struct ImportGNOMEKeyringCommand: ParsableCommand {
         importer.note(translated("\(path)/user.keystore has keys and certificates, not passwords. It was left alone."))
       }
       files.nameOthers(&importer) { ["user.keystore", "default"].contains($0) }
-      // One that could not be read may be the one that was named.
+      // A keyring that could not be read may be the one that was named.
       if importer.report.isWhole { try choice.checkNames(among: read) }
       try importer.take(read, standard: standard(files))
       return importer
@@ -46,7 +46,7 @@ struct ImportGNOMEKeyringCommand: ParsableCommand {
     try importer.finish()
   }
 
-  /// The name of the default keyring, which a file beside the keyrings has.
+  /// The name of the default keyring. A file beside the keyrings contains it.
   private func standard(_ files: ForeignFiles) -> String? {
     guard let folder = files.folders.last(where: { $0.names.contains("default") }),
       let file = try? ForeignFile("\(folder.path)/default"), file.bytes.count <= 4096

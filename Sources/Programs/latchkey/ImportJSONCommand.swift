@@ -25,7 +25,7 @@ struct ImportJSONCommand: ParsableCommand {
       let export = try read()
       try choice.checkNames(among: export.collections)
       var importer = try choice.importer(into: VaultConnection(choice.place), from: "json", [file])
-      // Each collection by its own name: the default one here may be another than there.
+      // Each collection keeps its own name, because the default collection here may differ from the one there.
       try importer.take(export.collections.map(Self.named), standard: nil, areOurs: true)
       if let standard = export.collections.first(where: { $0.name == export.standard }) {
         try importer.makeStandard(standard)
@@ -36,7 +36,7 @@ struct ImportJSONCommand: ParsableCommand {
     try importer.finish()
   }
 
-  /// With the label that its path was made of.
+  /// With the label from which its path was made.
   private static func named(_ one: ForeignCollection) -> ForeignCollection {
     ForeignCollection(
       name: one.name, label: one.label, firstLabel: ListedCollection.label(ofName: one.name), items: one.items)

@@ -54,7 +54,7 @@ struct ImportKWalletCommand: ParsableCommand {
   /// The usual name of the default wallet.
   private static let usualStandard = "kdewallet"
 
-  /// Has KDE's programs find the default wallet.
+  /// Makes sure that KDE's programs find the default wallet.
   private func place(
     _ wallets: [ForeignCollection], standard: String, in importer: inout Importer
   ) throws {
@@ -72,7 +72,7 @@ struct ImportKWalletCommand: ParsableCommand {
     for folder in [ForeignFiles.settingsFolder] + folders {
       guard let file = try? ForeignFile("\(folder)/kwalletrc", limit: 64 << 10) else { continue }
       let text = SettingsText(file.bytes.bytes.withUnsafeBytes { String(decoding: $0, as: UTF8.self) })
-      // A setting that the administrator fixed has a mark.
+      // KDE marks a setting that the administrator fixed.
       for section in ["Wallet", "Wallet][$i"] {
         for key in ["Default Wallet", "Default Wallet[$i]"] {
           if let name = text.value(key, in: section), !name.isEmpty { return name }
@@ -139,7 +139,7 @@ struct ImportKWalletCommand: ParsableCommand {
     } catch { throw .noMemory }
   }
 
-  /// A wallet's name: in that of its file, some characters are in hexadecimal behind a semicolon.
+  /// A wallet's name. In the name of its file, some characters are written in hexadecimal behind a semicolon.
   static func decoded(_ name: String) -> String {
     var octets: [UInt8] = []
     var rest = Array(name.utf8)[...]
@@ -167,7 +167,7 @@ struct ImportKWalletCommand: ParsableCommand {
 
   /// KWallet's notes beside a wallet about the items that programs stored by the Secret Service; nil if they cannot be read.
   private static func served(of stem: String) -> [String: ServedEntry]? {
-    /// As KWallet writes it; beside the entries are two times.
+    /// KWallet's format: beside the entries stand two times.
     enum Note: Decodable {
       case entry(ServedEntry)
       case other

@@ -35,7 +35,7 @@ struct ImportKeePassCommand: ParsableCommand {
   func run() throws {
     let importer = try Failure.telling {
       try choice.prepare()
-      // KeePassXC is given a file that can be read, so that its messages are about the content.
+      // KeePassXC gets a readable file, so that its messages are about the content.
       let opened = try ForeignFile(file)
       do throws(ForeignFileError) { try KeePassHeader.check(opened.bytes) } catch {
         throw Failure.file(translated("\(file) \(error.explanation). Nothing was imported."))
@@ -56,7 +56,7 @@ struct ImportKeePassCommand: ParsableCommand {
       if read.older > 0 {
         importer.keep(translated("Older states of entries, which were left there: \(read.older)."))
       }
-      // "login" is the collection that everything comes into where --into names no other.
+      // "login" is the collection for everything if --into names no other.
       try importer.take([ForeignCollection(name: "login", label: "", items: read.items)], standard: nil)
       importer.read(file)
       return importer
@@ -79,8 +79,8 @@ struct ImportKeePassCommand: ParsableCommand {
     }
   }
 
-  /// The limits of keepassxc-cli. The cost that a header may name is far below, but an XML file in the database may be small
-  /// in its compressed form alone.
+  /// The limits of keepassxc-cli. The cost that a header may name is far below these. But the XML in a database may be small
+  /// only while it is compressed.
   private static let limits = ChildProgram.Limits(memory: 4 << 30, time: 600)
 
   /// A copy of the database that was checked, for keepassxc-cli: the file may have changed since.
@@ -127,7 +127,7 @@ struct ImportKeePassCommand: ParsableCommand {
         if Interruption.hasArrived { throw Failure.cancelled }
         count += 1
         progress.show(translated("\(count) attached files read"))
-        // With --stdout, version 2.7.4 changes what is no text.
+        // With --stdout, version 2.7.4 changes files that are not text.
         let attached = try run("attachment-export", ["--quiet"], [entry, name, "/dev/stdout"], on: copy, line)
         guard attached.isDone else { return nil }
         let content = attached.output
@@ -147,7 +147,7 @@ struct ImportKeePassCommand: ParsableCommand {
     var words = [command] + options
     if noPassword { words.append("--no-password") }
     if let keyFile { words += ["--key-file", keyFile] }
-    // A name that begins with a dash is no option.
+    // A name that begins with a dash must not become an option.
     words += ["--", copy.file] + arguments
     let outcome = try ChildProgram(name: "keepassxc-cli", arguments: words, limits: Self.limits).run(password)
     return outcome.naming(file, for: copy.file)

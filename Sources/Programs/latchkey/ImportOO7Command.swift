@@ -55,7 +55,7 @@ struct ImportOO7Command: ParsableCommand {
     try importer.finish()
   }
 
-  /// The password for the files: a person's, or the secret that the portal gave an application.
+  /// The password for the files: from a person, or the secret that the portal gave an application.
   private func password(_ vault: VaultConnection) throws -> ImportPassword {
     guard let app else { return try ImportPassword() }
     let found = try vault.search(["app_id": app])

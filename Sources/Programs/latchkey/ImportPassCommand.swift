@@ -42,7 +42,7 @@ struct ImportPassCommand: ParsableCommand {
       var importer = try choice.importer(into: VaultConnection(choice.place), from: "pass", [folder])
       for one in store.unread { importer.leave(one.name, translated("all of it"), one.reason) }
       let items = try read(store, &importer)
-      // "login" is the collection that everything comes into where --into names no other.
+      // "login" is the collection for everything if --into names no other.
       try importer.take([ForeignCollection(name: "login", label: "", items: items)], standard: nil)
       note(store, in: &importer)
       if importer.report.isWhole { importer.read(folder) }
@@ -51,7 +51,7 @@ struct ImportPassCommand: ParsableCommand {
     try importer.finish()
   }
 
-  /// Names what is no item.
+  /// Names the files that are not items.
   private func note(_ store: PasswordStore, in importer: inout Importer) {
     if !store.others.isEmpty {
       let list = store.others.joined(separator: ", ")
@@ -80,10 +80,10 @@ struct ImportPassCommand: ParsableCommand {
         importer.leave(name, translated("all of it"), reason)
         continue
       }
-      // By a pipe: what is no file any more must not hold gpg up.
+      // Passed by a pipe: an entry that stopped being a file must not make gpg wait.
       let outcome = try ChildProgram(name: "gpg", arguments: ["--quiet", "--decrypt"]).run(file.bytes)
       guard outcome.isDone else {
-        // Most of them have the same key. A person who does not give its passphrase is not asked a hundred times.
+        // Most files have the same key. A person who does not give its passphrase is not asked a hundred times.
         if items.isEmpty {
           throw Failure.file(translated("\(path) was not decrypted, so nothing was imported: \(outcome.message)"))
         }

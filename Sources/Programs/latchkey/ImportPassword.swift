@@ -4,15 +4,15 @@ import LatchkeyGettext
 import LatchkeyPAMClient
 import LatchkeySodium
 
-/// The password of the files that are imported, which is asked for when the first file needs it.
+/// The password of the imported files. The person is asked when the first file needs it.
 final class ImportPassword {
   private let empty: SecureBytes
   private var given: SecureBytes
   private var isAsked = false
 
-  /// A password that a person has.
+  /// A password that a person knows.
   init() throws {
-    // Both at once: neither may be there alone when the other fails.
+    // Both are opened at once, so that neither exists alone if the other fails.
     let first = try SecureBytes(count: 0)
     let second = try SecureBytes(count: 0)
     empty = first
@@ -26,10 +26,10 @@ final class ImportPassword {
     isAsked = true
   }
 
-  /// Opens a file: first without a password, as some have none, then with the one that is asked for.
+  /// Opens a file, first without a password, because some have none, then with the person's password.
   ///
   /// - Parameters:
-  ///   - path: the file's.
+  ///   - path: the file's path.
   ///   - hasOthers: whether the password is tried for other files as well.
   func open(
     _ path: String, hasOthers: Bool,

@@ -7,32 +7,32 @@ import LatchkeyText
 struct ImportReport: Encodable {
   /// The outcome for one item.
   enum Outcome: String, Encodable {
-    /// It comes into the vault.
+    /// The item comes into the vault.
     case new
-    /// It is there already, with the same secret.
+    /// The vault has the item already, with the same secret.
     case same
-    /// It was changed later than the vault's, and takes its place.
+    /// The item at the old place was changed later than the vault's, and replaces it.
     case newerThere = "newer_there"
-    /// The vault's was changed later, and stays.
+    /// The vault's item was changed later, and stays.
     case newerHere = "newer_here"
-    /// It takes the place of another secret, as --prefer says.
+    /// The item replaces another secret, as --prefer says.
     case replaced
-    /// The vault has another secret for it, which stays.
+    /// The vault has another secret for the item, which stays.
     case conflict
-    /// It stays behind; the reason says why.
+    /// The item stays behind; the reason says why.
     case left
 
-    /// Whether the vault's item becomes the other one.
+    /// Whether the other item replaces the vault's.
     var takesTheirs: Bool { self == .newerThere || self == .replaced }
   }
 
   /// Why an item is in conflict.
   enum Conflict {
-    /// An option, --prefer, decides.
+    /// The option --prefer can decide it.
     case undecided
-    /// No --prefer decides; the reason says why.
+    /// No --prefer can decide it; the reason says why.
     case settled
-    /// The vault's item requires something of the person each time, so nothing was compared.
+    /// The vault's item requires something for each read, so nothing was compared.
     case notCompared
   }
 
@@ -41,9 +41,9 @@ struct ImportReport: Encodable {
     let outcome: Outcome
     let collection: String
     let label: String
-    /// Its class, where the import decides it.
+    /// Its class, if the import decides it.
     var `class`: String?
-    /// Why it has that outcome or class; empty where that goes without saying.
+    /// Why it has that outcome or class; empty if that is obvious.
     var reason = ""
     /// The kind of its conflict. JSON does not have it.
     var conflict = Conflict.undecided
@@ -68,9 +68,9 @@ struct ImportReport: Encodable {
   private(set) var lines: [Line] = []
   /// Notices for the person beside the items.
   var notices: [String] = []
-  /// Whether something of the old place was not looked at.
+  /// Whether a part of the old place was not read.
   var still_needed = false
-  /// The files that were read, and stay where they are.
+  /// The files that were read. They stay in their place.
   var files: [String] = []
 
   init(isDry: Bool) { dry_run = isDry }
@@ -89,9 +89,9 @@ struct ImportReport: Encodable {
     }
   }
 
-  /// Whether the vault has anything now that it did not have before.
+  /// Whether the vault got anything new.
   var hasChanged: Bool { added > 0 || newer_there > 0 || replaced > 0 }
-  /// Whether all of it is in the vault now.
+  /// Whether everything is in the vault now.
   var isWhole: Bool { newer_here == 0 && conflicts == 0 && left == 0 }
 
   private func section(_ outcome: Outcome, of conflict: Conflict = .undecided, _ title: String) -> [String] {

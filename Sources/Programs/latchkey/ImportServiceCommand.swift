@@ -67,7 +67,7 @@ struct ForeignService {
     var isKeePassXC = false
   }
 
-  /// Reads what was asked for.
+  /// Reads the chosen items.
   ///
   /// - Parameter leave: gets the labels of the collection and the item, and the reason, for each item that could not be read.
   func collections(_ choice: ImportChoice, leave: (String, String, String) -> Void) throws -> Contents {
@@ -112,7 +112,7 @@ struct ForeignService {
     return contents
   }
 
-  /// An item, or what stays behind of it and why.
+  /// An item, or its name and the reason why it stays behind.
   private func item(
     _ path: String, _ channel: SecretChannel
   ) throws(BusError) -> (item: ForeignItem?, reason: String?, isOfKeePassXC: Bool) {
@@ -130,7 +130,7 @@ struct ForeignService {
       }
     }
     if isKWallet, attributes.isEmpty {
-      // Of those it tells neither folder nor kind, and a map's value comes as Qt writes it.
+      // KWallet reveals neither folder nor kind of these entries, and gives a map's value in Qt's form.
       return (
         nil, translated("'\(label)' is an entry of KDE's programs; 'latchkey import kwallet --running' imports it"),
         false

@@ -7,8 +7,8 @@ import LatchkeyKeybag
 import LatchkeySecretClient
 import LatchkeySystemd
 
-/// Stores items that were read elsewhere, one by one, and reports the outcome of each. Every item is stored as any program
-/// does it: after each one the vault is whole.
+/// Stores items that were read elsewhere, one by one, and reports the outcome of each. Every item is stored as by any other
+/// program, so the vault is whole after each item.
 struct Importer {
   private let vault: VaultConnection
   private let channel: SecretChannel
@@ -17,12 +17,12 @@ struct Importer {
   private let progress = Progress()
   private(set) var report: ImportReport
   private var record: ImportRecord
-  /// Items that took the place of the vault's.
+  /// Items that replaced those of the vault.
   private var replaced: [(path: String, item: ForeignItem)] = []
   private var done = 0
   private var count = 0
 
-  /// - Parameter source: the old place, as the record tells it from others.
+  /// - Parameter source: the name of the old place in the record.
   init(_ vault: VaultConnection, rules: [RulesFile], choice: ImportChoice, source: String) throws {
     (self.vault, self.rules, self.choice) = (vault, rules, choice)
     record = ImportRecord.read(source: source)
@@ -30,11 +30,11 @@ struct Importer {
     report = ImportReport(isDry: choice.dryRun)
   }
 
-  /// Stores all of it.
+  /// Stores everything.
   ///
   /// - Parameters:
-  ///   - standard: the name of the collection that programs store in where they name none.
-  ///   - areOurs: whether Latchkey wrote them. Its portal's secrets have their schema, and no other item gets it.
+  ///   - standard: the name of the collection for programs that name none.
+  ///   - areOurs: whether Latchkey wrote the items. Then the portal's secrets have their schema, and no other item gets it.
   mutating func take(_ collections: [ForeignCollection], standard: String?, areOurs: Bool = false) throws {
     let wanted = collections.filter(choice.takes).map { one in
       let items = one.items.filter(choice.takes)
@@ -61,7 +61,7 @@ struct Importer {
     Interruption.forget()
   }
 
-  /// Ends the program by the signal that came, and says how far it is.
+  /// Ends the program by the signal that came, and says how far the import is.
   private func stop() {
     progress.end()
     StandardStream.error.show(
@@ -72,7 +72,7 @@ struct Importer {
     Interruption.release()
   }
 
-  /// Keeps what the next import has to know. Without it that one only has the vault's items stay.
+  /// Saves the facts for the next import. Without them the next import leaves the vault's items as they are.
   private mutating func keepRecord() {
     guard !choice.dryRun else { return }
     noteReplaced()
@@ -83,8 +83,8 @@ struct Importer {
     }
   }
 
-  /// Notes items that were replaced, in the second after that: an item that somebody changed in the same second is another by then,
-  /// and has the same time.
+  /// Notes the replaced items in the second after the replacement. If somebody changed such an item in the same second, its
+  /// time would not show it.
   private mutating func noteReplaced() {
     guard !replaced.isEmpty, !Interruption.hasArrived else { return }
     let last = time(nil)
@@ -99,12 +99,12 @@ struct Importer {
   }
 
   mutating func note(_ text: String) { report.notices.append(text) }
-  /// Notes that something stays behind, so that the old place is still needed.
+  /// Notes that something stays behind, so the old place is still needed.
   mutating func keep(_ text: String) {
     note(text)
     report.still_needed = true
   }
-  /// Notes a file that was read, by a path that holds in every folder.
+  /// Notes a file that was read, by its absolute path.
   mutating func read(_ file: String) {
     guard file != ForeignFile.input else { return }
     report.files.append(FilePath.absolute(file))
@@ -119,11 +119,11 @@ struct Importer {
   private struct Home {
     let title: String
     var path: String?
-    /// The label that it begins with where it has to be made: its path is made of that.
+    /// Its first label if it has to be made. Its path is made from that label.
     var firstLabel: String?
   }
 
-  /// KDE's default wallet and where it goes, where that is not the collection of its name.
+  /// KDE's default wallet and its collection, if that does not have the wallet's name.
   private var wallet: (name: String, home: Home)?
 
   private func home(of collection: ForeignCollection, isStandard: Bool) throws -> Home {
@@ -136,7 +136,7 @@ struct Importer {
     return home
   }
 
-  /// Has programs that name no collection store where they did at the old place, unless somebody chose that here already.
+  /// Makes the default collection of the old place the default here, unless somebody chose one here already.
   mutating func makeStandard(_ collection: ForeignCollection) throws {
     guard choice.into == nil, !choice.dryRun, choice.takes(collection) else { return }
     guard try ListedCollection.named(nil, from: vault).name == "login", collection.name != "login" else { return }
@@ -149,9 +149,9 @@ struct Importer {
     note(translated("Programs that name no collection store in '\(collection.label)' now, as the file says."))
   }
 
-  /// Has KDE's programs find what is in their default wallet. Those of Frameworks 6.14 to 6.28 look for a collection with the
-  /// wallet's label, and make an empty one where there is none; later ones look in the default collection. It is both where
-  /// nobody gave the default collection another label yet.
+  /// Makes sure that KDE's programs find the items of their default wallet. Programs of Frameworks 6.14 to 6.28 look for a
+  /// collection with the wallet's label, and make an empty one if there is none. Later ones look in the default collection. One
+  /// collection serves both if nobody gave the default collection another label yet.
   mutating func place(defaultWallet wallet: ForeignCollection) throws {
     guard choice.into == nil, choice.takes(wallet), wallet.items.contains(where: choice.takes) else { return }
     let standard = try ListedCollection.named(nil, from: vault)
@@ -185,7 +185,7 @@ struct Importer {
         """))
   }
 
-  /// Puts what was KDE's default wallet into the default collection, where KDE's settings name that one instead.
+  /// Puts the items of KDE's default wallet into the default collection, if KDE's settings name that collection instead.
   mutating func place(formerDefaultWallet wallet: ForeignCollection, standard label: String) throws {
     let standard = try ListedCollection.named(nil, from: vault)
     if standard.label == label { self.wallet = (wallet.name, existing(standard)) }
@@ -209,7 +209,7 @@ struct Importer {
     }
     home.path = path
     if label != home.title {
-      // Programs look for it by the path that it had there, whatever its label became.
+      // Programs look for the collection by its path at the old place, whatever its label became.
       try vault.set("Label", of: path, on: VaultConnection.collection, "s") { $0.appendString(home.title) }
     }
     return path
@@ -217,8 +217,8 @@ struct Importer {
 
   // MARK: - items
 
-  /// Items that differ in nothing but their secrets: those with the same attributes, an implied schema included, or, without
-  /// attributes, with the same label.
+  /// Items that differ only in their secrets. They have the same attributes, with an implied schema, or no attributes and the
+  /// same label.
   private static func groups(_ items: [ForeignItem]) -> [[ForeignItem]] {
     var order: [[String: String]] = []
     var found: [[String: String]: [ForeignItem]] = [:]
@@ -231,7 +231,7 @@ struct Importer {
     return order.compactMap { found[$0] }
   }
 
-  /// An item of the vault, and its secret where it may be read without a question.
+  /// An item of the vault, and its secret if it can be read without a question.
   private struct Present {
     let item: ListedItem
     let secret: Secret?
@@ -254,7 +254,7 @@ struct Importer {
     }
   }
 
-  /// Pairs those that are the same, then takes what is left of both for each other.
+  /// Pairs equal items first, then the remaining ones of both sides.
   private mutating func take(_ group: [ForeignItem], into home: inout Home) throws {
     guard let first = group.first else { return }
     if first.attributes.keys.contains(where: { $0.hasPrefix(ClassRule.reservedPrefix) }) {
@@ -272,7 +272,7 @@ struct Importer {
     }
     var others: [ForeignItem] = []
     var relabelled: [(ForeignItem, Present)] = []
-    // Those that also have the same label first: each of the others has another label for certain.
+    // Items that also have the same label come first, because the others certainly differ in the label.
     for item in group {
       if let index = present.firstIndex(where: { $0.item.label == item.label && $0.has(item.secret) }) {
         addSame(item, present.remove(at: index), home)
@@ -287,7 +287,7 @@ struct Importer {
     }
     for (item, mine) in relabelled { try relabel(item, mine, home) }
     if let mine = present.first, others.count > 1 || present.count > 1 && !others.isEmpty {
-      // Which of them takes the place of which is not known.
+      // It is unknown which of them replaces which.
       let reason =
         translated(
           """
@@ -328,9 +328,9 @@ struct Importer {
     add(.new, item, home, accessibility, reason: reason)
   }
 
-  /// Has the vault store it. An item with a passphrase of its own gets a new one, which a prompt asks for.
+  /// Has the vault store the item. An item with a passphrase of its own gets a new one from a prompt.
   ///
-  /// - Returns: where it is.
+  /// - Returns: its place.
   private func send(_ item: ForeignItem, to path: String) throws -> String {
     var attributes = item.attributes
     let protection = item.protection
@@ -349,7 +349,7 @@ struct Importer {
     return made
   }
 
-  /// The decision about an item that has another secret or label there, with the reason.
+  /// The decision about an item that has another secret or label at the old place, with the reason.
   private func decision(
     _ item: ForeignItem, _ present: ListedItem
   ) -> (outcome: ImportReport.Outcome, reason: String) {
@@ -400,7 +400,7 @@ struct Importer {
     try replace(present, with: item, secret: item.secret, home, outcome, reason: reason)
   }
 
-  /// Gives the vault's item what the other one has, label and secret in one step.
+  /// Gives the vault's item the label and the secret of the other one, in one step.
   private mutating func replace(
     _ present: Present, with item: ForeignItem, secret: Secret?, _ home: Home, _ outcome: ImportReport.Outcome,
     reason: String
@@ -427,7 +427,7 @@ struct Importer {
   /// The bus's errors when the vault's service has ended.
   private static let endings = ["Disconnected", "NoReply", "ServiceUnknown", "NameHasNoOwner"]
 
-  /// Why the vault did not take one item; an error that concerns all of them is thrown.
+  /// Why the vault refused one item. An error that concerns all items is thrown.
   private func refusal(_ body: () throws -> Void) throws -> String? {
     do {
       try body()
@@ -451,7 +451,7 @@ struct Importer {
         conflict: conflict))
   }
 
-  /// Keeps what came in a generation of the vault too, and prints the outcome of everything.
+  /// Makes a generation with the new items, and prints the outcome for every item.
   func finish() throws {
     if !choice.dryRun, report.hasChanged { choice.place.makeGeneration() }
     print(choice.json ? try JSONText.of(report) : report.text)

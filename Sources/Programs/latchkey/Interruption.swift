@@ -7,21 +7,21 @@ enum Interruption {
   private static let arrived = Atomic<Int32>(0)
   private static let signals = [SIGINT, SIGTERM, SIGHUP, SIGQUIT]
 
-  /// Only notes them from now on.
+  /// From now on, only notes these signals.
   static func hold() {
     for number in signals { signal(number) { Interruption.arrived.store($0, ordering: .relaxed) } }
   }
 
-  /// Whether one came.
+  /// Whether a signal came.
   static var hasArrived: Bool { arrived.load(ordering: .relaxed) != 0 }
 
-  /// Lets signals act as usual again, but for one that came too late: the work that it would have ended is done.
+  /// Lets signals act as usual again, and drops one that came too late, because the work is done.
   static func forget() {
     arrived.store(0, ordering: .relaxed)
     release()
   }
 
-  /// Lets signals act as usual again; one that came acts now.
+  /// Lets signals act as usual again. A signal that came acts now.
   static func release() {
     for number in signals { signal(number, SIG_DFL) }
     Sodium.eraseWhenEnded()

@@ -35,7 +35,7 @@ struct ItemAttributes {
     }
   }
 
-  /// Refuses names that are not an item's to choose.
+  /// Refuses names that a person cannot choose for an item.
   static func check(_ name: String) throws {
     guard !name.hasPrefix(ClassRule.reservedPrefix) else {
       throw ValidationError(

@@ -3,7 +3,7 @@ import LatchkeyGettext
 import LatchkeySecretClient
 import LatchkeySystemd
 
-/// Which items are meant: those with some attributes, or the ones at these places.
+/// The chosen items: those with some attributes, or the ones at these places.
 enum ItemSelector {
   case attributes([String: String])
   case paths([String])
@@ -26,7 +26,7 @@ enum ItemSelector {
     }
   }
 
-  /// From the short form for people (login/5), or from an object path.
+  /// Makes a path from the short form for people (login/5), or from an object path.
   private static func path(_ word: String) throws -> String {
     let rest = word.hasPrefix(ListedCollection.folder) ? word.dropFirst(ListedCollection.folder.count) : word[...]
     let parts = rest.split(separator: "/", omittingEmptySubsequences: false)
@@ -50,7 +50,7 @@ enum ItemSelector {
     return (0x30...0x39).contains(byte) || (0x61...0x7a).contains(letter) || byte == UInt8(ascii: "_")
   }
 
-  /// The items; may be none. Of a search, the most recently changed one first.
+  /// The items; may be none. A search returns the most recently changed one first.
   func items(from connection: VaultConnection) throws -> [ListedItem] {
     switch self {
     case .paths(let paths):
@@ -61,20 +61,20 @@ enum ItemSelector {
     }
   }
 
-  /// Those that there are, also where a place has none any more.
+  /// The items that exist; a place without an item is skipped.
   func presentItems(from connection: VaultConnection) throws -> [ListedItem] {
     guard case .paths(let paths) = self else { return try items(from: connection) }
     return try Self.items(Array(Set(paths)), from: connection)
   }
 
-  /// The items that have these attributes, most recently changed first, and of the same second the higher number first.
+  /// The items that have these attributes, most recently changed first, and the higher number first within one second.
   static func found(_ attributes: [String: String], from connection: VaultConnection) throws -> [ListedItem] {
-    // Sorted again: the vault tells those that can be read first.
+    // Sorted again, because the vault lists the readable items first.
     try items(try connection.search(attributes), from: connection).reversed()
   }
 
-  /// The items at these paths that were not deleted meanwhile, most recently changed last: who stores them again in this order
-  /// finds them in the same one.
+  /// The items at these paths that were not deleted meanwhile, most recently changed last. Stored again in this order, searches
+  /// return them in the same order.
   static func items(_ paths: [String], from connection: VaultConnection) throws -> [ListedItem] {
     let found = try paths.compactMap { path in
       do throws(BusError) { return try ListedItem(path, from: connection) } catch {

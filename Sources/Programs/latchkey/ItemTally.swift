@@ -2,7 +2,7 @@ import LatchkeyGettext
 
 /// The outcomes of items, in reports of imports and exports.
 enum ItemTally {
-  /// The sentence that counts them: how many were found, and of each kind that there is, how many.
+  /// The sentence with the counts: how many items were found, and how many of each kind.
   static func summary(_ items: Int, _ kinds: [(count: Int, text: String)]) -> String {
     let parts = kinds.filter { $0.count > 0 }.map { "\($0.count) \($0.text)" }.joined(separator: ", ")
     return parts.isEmpty

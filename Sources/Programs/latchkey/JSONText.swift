@@ -14,7 +14,7 @@ enum JSONText {
     try JSONValue(value).text(isPretty: false)
   }
 
-  /// An item with its secret: as text where it is any, else in Base64. Only the metadata is ever a `String`.
+  /// An item with its secret, as text if it is text, else in Base64. Only the metadata is ever a `String`.
   static func write(_ item: ListedItem, _ secret: Secret) throws {
     struct ContentType: Encodable { let content_type: String }
     let type = try of(ContentType(content_type: secret.contentType)).dropFirst(2).dropLast(2)
@@ -30,7 +30,7 @@ enum JSONText {
     }
   }
 
-  /// A secret as a string: as it is where it is text, else in Base64.
+  /// A secret as a string: unchanged if it is text, else in Base64.
   static func value(of secret: Secret) throws -> SecureBytes {
     if secret.isText { return try secret.withBytes { try quoted($0) } }
     let encoded = try secret.withBytes { try Base64.encode(secret: $0) }

@@ -22,7 +22,7 @@ struct KeePassDocument: ExportForm {
   mutating func end() {}
   mutating func finish() {}
 
-  /// All of it.
+  /// The whole document.
   mutating func xml() throws -> SecureBytes {
     // Attached files come before the entries that they belong to, so the entries are written first.
     var groups = try SecretText()
@@ -67,7 +67,7 @@ struct KeePassDocument: ExportForm {
     for (name, text) in [("Title", entry.label), ("UserName", entry.user), ("URL", entry.url)] {
       try field(name, text, to: &out)
     }
-    // The attributes by which it is found; an import from KeePass has these in the fields above.
+    // The attributes by which a search finds it. Those that an import from KeePass added are in the fields above.
     if !entry.isLogin {
       for (name, text) in entry.attributes.sorted(by: { $0.key < $1.key }) where !Self.standardFields.contains(name) {
         try field(name, text, to: &out)
@@ -113,7 +113,7 @@ struct KeePassDocument: ExportForm {
 
   private static func uuid() -> String { Base64.encode(Sodium.randomBytes(16)) }
 
-  /// Text that is not secret; a character that XML cannot hold becomes a question mark.
+  /// Text that is not secret. A character that XML cannot hold becomes a question mark.
   private static func escaped(_ text: String) -> String {
     var out = ""
     for scalar in text.unicodeScalars {
@@ -139,7 +139,7 @@ enum KeePassMarkup {
         bytes.withUnsafeBytes { bytes in
           bytes.indices.allSatisfy { at in
             switch bytes[at] {
-            // KeePassXC loses what else there is, a carriage return too.
+            // KeePassXC loses other characters, even a carriage return.
             case 0x09, 0x0a: true
             case 0..<0x20: false
             // U+FFFE and U+FFFF.
@@ -151,7 +151,7 @@ enum KeePassMarkup {
       }
   }
 
-  /// As text of an element. Line ends and tabulators are escaped, as a reader could change them.
+  /// The text of an element. Line ends and tabulators are escaped, because a reader could change them.
   static func escaped(_ text: RawSpan) throws(SodiumError) -> SecureBytes {
     var out = try SecureBytes(count: text.byteCount * 5)
     let count = out.withUnsafeMutableBytes { out in

@@ -1,19 +1,19 @@
-/// An entry of KeePassXC as its Secret Service tells it: the attributes that a program stored, and beside them the entry's own.
+/// An entry of KeePassXC as its Secret Service shows it: the attributes that a program stored, and the entry's own.
 struct KeePassXCEntry {
   /// The attributes that it adds to each entry, and the type of a secret that is not text.
   static let names = ["Title", "UserName", "URL", "Notes", "TOTP", "Uuid", "Path", "FDO_SECRETS_CONTENT_TYPE"]
-  /// Those that may be secrets.
+  /// The attributes that may be secrets.
   private static let secretNames = ["Notes", "TOTP"]
 
-  /// The attributes as the program stored them. An entry that no program stored is told apart by what it has itself.
+  /// The attributes as the program stored them. An entry that no program stored keeps its own attributes, which distinguish it.
   let attributes: [String: String]
-  /// Whether something of the entry is in no attribute any more.
+  /// Whether a part of the entry is in no attribute any more.
   let isPart: Bool
 
   /// - Parameters:
-  ///   - attributes: all that the service tells.
-  ///   - path: where the item is.
-  /// - Returns: nil where it is no such entry.
+  ///   - attributes: all attributes that the service shows.
+  ///   - path: the item's path.
+  /// - Returns: nil if it is no such entry.
   init?(_ attributes: [String: String], at path: String) {
     guard let uuid = attributes["Uuid"], attributes["Path"] != nil, path.hasSuffix("/" + uuid) else { return nil }
     let stored = attributes.filter { !Self.names.contains($0.key) }

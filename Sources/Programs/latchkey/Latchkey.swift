@@ -32,18 +32,19 @@ struct Latchkey: ParsableCommand {
       RestoreCommand.self,
       HistoryCommand.self, ImportCommand.self, ExportCommand.self,
       RotateCommand.self, RecoveryCommand.self, ProtectorCommand.self, RulesCommand.self, DeviceCommand.self,
-      LogCommand.self, StartEmptyCommand.self, AsideCommand.self, DoctorCommand.self,
+      RunCommand.self,
+      LogCommand.self, SSHCommand.self, StartEmptyCommand.self, AsideCommand.self, DoctorCommand.self,
       SwitchCommand.self,
     ])
 
   @OptionGroup var place: Place
 
-  /// As ArgumentParser's own, but a message about wrong usage does not repeat the arguments of a command that takes secrets:
-  /// one may be a secret, in the wrong place.
+  /// Like ArgumentParser's own, except that a message about wrong usage does not repeat the arguments of a command that takes
+  /// secrets. An argument may be a secret in the wrong place.
   static func main() {
-    // A person may end it while it has a secret or a passphrase.
+    // A person may end the command while it has a secret or a passphrase.
     Sodium.eraseWhenEnded(and: Gcrypt.eraseAll)
-    // JSON and completions are for programs: the same in every language.
+    // JSON and completions are for programs, so they are the same in every language.
     let isForPrograms = CommandLine.arguments.contains { $0 == "--json" || $0 == "--generate-completion-script" }
     if !isForPrograms { Language.begin() }
     do {
@@ -67,7 +68,7 @@ struct Latchkey: ParsableCommand {
   }
 }
 
-/// Where the daemon is.
+/// The place of the daemon's socket.
 struct Place: ParsableArguments {
   @Option(
     help: ArgumentHelp(
@@ -82,24 +83,24 @@ struct Place: ParsableArguments {
     return ControlSocket.runtimeFolder(uid: getuid())
   }
 
-  /// How things are.
+  /// The vault's status.
   func status() throws -> Status {
     try connect().ask(GetStatus(), until: LatchkeyPosix.Process.now + StatusCommand.answerLimit)
   }
 
-  /// Whether that status is of a place where no vault was created yet. A damaged one has files.
+  /// Whether that status shows a place where no vault was created yet. A damaged vault has files.
   func lacksVault(_ status: Status) -> Bool {
     status.generation == 0 && access("\(status.vaultPath)/keybag", F_OK) != 0
   }
 
-  /// Whether a keybag waits there for its database, which the next password creates.
+  /// Whether a keybag waits for its database, which the next password creates.
   func awaitsDatabase(_ status: Status) -> Bool {
     guard let folder = try? Folder(path: status.vaultPath, owner: getuid()), KeybagFile.awaitsDatabase(in: folder)
     else { return false }
     return (try? KeybagFile.load(from: folder))?.awaitsDatabase ?? false
   }
 
-  /// Connects, or ends the program with what to do about it.
+  /// Connects, or ends the program with advice.
   func connect() throws -> ControlClient {
     do {
       return try ControlClient(runtime: folder, uid: getuid())

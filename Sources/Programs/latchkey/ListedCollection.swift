@@ -2,19 +2,19 @@ import LatchkeyGettext
 import LatchkeySecretClient
 import LatchkeySystemd
 
-/// A collection as the vault tells it.
+/// A collection as the vault shows it.
 struct ListedCollection {
   static let folder = VaultConnection.root + "/collection/"
-  /// How many names the path of a collection has. That of an item has one more.
+  /// How many parts the path of a collection has. The path of an item has one more.
   static let depth = 5
   /// The label of the default collection of a new vault.
   static let firstLabel = "Login"
 
   let path: String
-  /// Empty where it cannot be told.
+  /// The label; empty if it is unknown.
   var label = ""
   var isLocked = false
-  /// Its number, which leads to it for ever; 0 of other programs' collections, and of the session's.
+  /// Its number, which leads to it for ever; 0 for other programs' collections, and for the session's.
   private(set) var number: UInt64 = 0
 
   /// A name for persons, beside its label.
@@ -53,12 +53,12 @@ struct ListedCollection {
     return number
   }
 
-  /// Where an item is, in the words of the command line.
+  /// The place of an item, in the words of the command line.
   static func place(ofItem item: UInt64, in collection: UInt64) -> String {
     (collection == 1 ? "login" : "c\(collection)") + "/\(item)"
   }
 
-  /// The label that a program gave a collection whose path ends so; nil for a number.
+  /// The first label of a collection whose path ends in this name; nil for a number.
   static func label(ofName name: String) -> String? {
     guard name.utf8.first != UInt8(ascii: "c") || UInt64(name.dropFirst()) == nil else { return nil }
     var bytes: [UInt8] = []
@@ -98,7 +98,7 @@ struct ListedCollection {
     return collections
   }
 
-  /// The one that a person means: by the last part of its path, or by its label. The default one where none is named.
+  /// The collection that a person names: by the last part of its path, or by its label. The default one if none is named.
   static func named(_ name: String?, from connection: VaultConnection) throws -> ListedCollection {
     guard let name else { return try standard(from: connection) }
     let all = try all(from: connection)
@@ -115,7 +115,7 @@ struct ListedCollection {
     return first
   }
 
-  /// The message that no collection has the name that a person gave, with the collections that there are.
+  /// The message that no collection has the given name, with the existing collections.
   static func unknown(among all: [ListedCollection]) -> String {
     let titles = all.filter { $0.name != "session" }.map { "'\($0.title)' (\($0.name))" }.joined(separator: ", ")
     return TerminalText.printable(

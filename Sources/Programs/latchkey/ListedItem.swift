@@ -4,23 +4,23 @@ import LatchkeyKeybag
 import LatchkeySecretClient
 import LatchkeySystemd
 
-/// An item as the vault tells it: everything but the secret.
+/// An item as the vault shows it: everything but the secret.
 struct ListedItem: Encodable {
   let path: String
-  /// Nil where it cannot be told now, together with the attributes.
+  /// The label; nil if it cannot be read now. The attributes are nil too then.
   private(set) var label: String?
   private(set) var attributes: [String: String]?
   private(set) var isLocked = false
   private(set) var created: UInt64 = 0
   private(set) var modified: UInt64 = 0
   private(set) var accessibility: AccessibilityClass?
-  /// Its requirements, in the words of --require; empty for none, nil together with the label.
+  /// Its requirements, in the words of --require; empty for none, nil if the label is nil.
   private(set) var require: String?
   private(set) var collection: ListedCollection?
-  /// Why it is locked.
+  /// Why the item is locked.
   private(set) var reason: String?
 
-  /// Where it is, in the words of the command line.
+  /// Its place, in the words of the command line.
   var place: String { String(path.dropFirst(ListedCollection.folder.count)) }
 
   /// Its number, which grows with each item.
@@ -36,7 +36,7 @@ struct ListedItem: Encodable {
     var isLocked = false
     var (accessible, require) = ("", "")
     var times: [UInt64] = [0, 0]
-    // Of every interface that it has.
+    // The properties of every interface that it has.
     try connection.properties(of: path, "") { (name, entry) throws(BusError) in
       switch name {
       case "Label": label = try entry.readVariant("s") { (value) throws(BusError) in try value.readString() }
@@ -50,7 +50,7 @@ struct ListedItem: Encodable {
       default: try entry.skip()
       }
     }
-    // Programs learn nothing about values that cannot be read.
+    // Programs get nothing for values that cannot be read.
     if !isLocked || !label.isEmpty || !attributes.isEmpty || !require.isEmpty {
       (self.label, self.attributes, self.require) = (label, attributes, require)
     }
@@ -59,7 +59,7 @@ struct ListedItem: Encodable {
     (created, modified) = (times[0], times[1])
   }
 
-  /// Items with class, collection, and why they are locked, as far as that can be told.
+  /// Items with class, collection, and the reason why they are locked, as far as these are known.
   static func described(_ items: [ListedItem], from connection: VaultConnection) throws(BusError) -> [ListedItem] {
     if items.isEmpty { return [] }
     var collections: [String: ListedCollection] = [:]
@@ -102,10 +102,10 @@ struct ListedItem: Encodable {
     try out.encode(modified, forKey: .modified)
   }
 
-  /// One line: where it is, and its label.
+  /// One line: its place, and its label.
   var title: String { TerminalText.printable("\(place)  \(label ?? translated("(its label cannot be read now)"))") }
 
-  /// Everything, for a person.
+  /// All facts, for a person.
   var text: String {
     var lines = [title]
     if let attributes, !attributes.isEmpty {

@@ -2,7 +2,7 @@ import Glibc
 import LatchkeyControl
 import LatchkeyGettext
 
-/// A way into the vault, as it is told to a person or a program.
+/// A protector of the vault, as a person or a program sees it.
 struct ListedProtector: Encodable {
   let kind: String
   let state: String

@@ -61,7 +61,7 @@ struct LogCommand: ParsableCommand {
 struct LoggedAccess: Encodable {
   let line: AccessLogEntry
 
-  /// Where the item is, in the words of the command line; nil for none.
+  /// The item's place, in the words of the command line; nil for none.
   private var item: String? {
     guard let event = line.event, event.action != .log, event.item > 0, event.collection > 0 else { return nil }
     return ListedCollection.place(ofItem: event.item, in: event.collection)
@@ -114,7 +114,7 @@ struct LoggedAccess: Encodable {
 
   private var subject: String {
     guard let event = line.event, event.action != .log else { return "" }
-    // Another program chose it: nothing in it is to look like the next column, or command the terminal.
+    // Another program chose this text. Nothing in it may look like the next column, or control the terminal.
     let label = Self.plain(event.label)
     let name = label.isEmpty ? translated("(label not kept)") : "\"\(label)\""
     return item.map { "\($0) \(name)" } ?? translated("(new) \(name)")

@@ -2,19 +2,20 @@ import Glibc
 import LatchkeyPAMClient
 import LatchkeyPosix
 
-/// This program's terminal, on which latchkey-prompt may ask. It is as it was afterwards, also where that was killed.
+/// This program's terminal, on which latchkey-prompt may ask. Afterwards the terminal is restored, even if latchkey-prompt was
+/// killed.
 final class OwnTerminal {
   private let device: FileDescriptor
   private var before = termios()
 
-  /// Nil if there is none.
+  /// Nil if there is no terminal.
   init?() {
     guard let device = try? FileDescriptor.open("/dev/tty", flags: O_RDWR | O_NOCTTY) else { return nil }
     self.device = device
     guard tcgetattr(self.device.number, &before) == 0 else { return nil }
   }
 
-  /// Only in the foreground: another program there has the terminal as it wants it.
+  /// Restored only in the foreground: another program in the foreground has its own settings.
   func restore() {
     var now = termios()
     var settings = before

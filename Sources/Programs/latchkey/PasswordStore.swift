@@ -5,7 +5,7 @@ import LatchkeyPosix
 
 /// The files of a password store of pass. Links to folders are followed, as pass follows them.
 struct PasswordStore {
-  /// Something that is not read.
+  /// Something that is not imported.
   struct Unread {
     let name: String
     let reason: String
@@ -14,9 +14,9 @@ struct PasswordStore {
   private let folder: String
   /// The entries, without the ending of their files.
   private(set) var entries: [String] = []
-  /// Files and folders that cannot be read, and may be or have entries.
+  /// Files and folders that cannot be read, and may be entries or contain some.
   private(set) var unread: [Unread] = []
-  /// Files that are neither entries nor pass's and Git's own.
+  /// Files that are not entries, and do not belong to pass or Git.
   private(set) var others: [String] = []
   /// Links to other folders.
   private(set) var links: [String] = []
@@ -27,10 +27,10 @@ struct PasswordStore {
   private static let ending = ".gpg"
   private static let own: Set = [".gpg-id", ".gpg-id.sig", ".gitattributes", ".gitignore", ".gitmodules"]
   private static let depthLimit = 64
-  /// How many files and folders there may be. Links to folders can make many of a few.
+  /// How many files and folders there may be. Links can make many folders out of a few.
   private static let countLimit = 100_000
 
-  /// A folder, wherever a link shows it.
+  /// The identity of a folder, whichever link leads to it.
   private struct Place: Hashable {
     let device: dev_t
     let number: ino_t
@@ -38,9 +38,9 @@ struct PasswordStore {
     init(_ status: stat) { (device, number) = (status.st_dev, status.st_ino) }
   }
 
-  /// Looks through it.
+  /// Searches the store.
   ///
-  /// - Throws: a failure if the folder cannot be read, or has more than a vault takes.
+  /// - Throws: a failure if the folder cannot be read, or has more than a vault accepts.
   init(_ folder: String) throws {
     self.folder = folder
     var status = stat()

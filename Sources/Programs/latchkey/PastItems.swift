@@ -3,7 +3,7 @@ import LatchkeyGettext
 import LatchkeyHistoryControl
 import LatchkeyPosix
 
-/// Items that are to go from every generation: those that the vault has, and those that only generations have.
+/// Items to remove from every generation: those that the vault has, and those that only generations have.
 struct PastItems {
   private let place: Place
   private let found: [FoundItemsPage.Line]
@@ -11,7 +11,8 @@ struct PastItems {
   /// The items that only generations have, in words for a person.
   let titles: [String]
 
-  /// Finds them. Before anything is deleted: afterwards nobody knows what an item was called in the generations.
+  /// Finds the items. Call this before anything is deleted: afterwards nobody knows the names that items had in the
+  /// generations.
   init(_ selector: ItemSelector, present: [ListedItem], _ place: Place) throws {
     self.place = place
     let selection = selector.selection
@@ -33,7 +34,7 @@ struct PastItems {
     }
   }
 
-  /// Takes them out of every generation. The vault must not have them any more.
+  /// Removes the items from every generation. The vault must not have them any more.
   func forget() throws -> Forgetting {
     guard !found.isEmpty else { return Forgetting(changed: 0, unreadable: []) }
     return try Failure.history {

@@ -4,7 +4,7 @@ import LatchkeyGettext
 import LatchkeyPAMClient
 import LatchkeyPosix
 
-/// Asking whether it is the person who is there, as items that require the person do: by the PAM service of their prompts.
+/// Asks whether the person is there, by the PAM service that items with this requirement use.
 struct PresenceAsking: ParsableArguments {
   @Flag(help: .translated("Take what is asked for from lines of standard input instead of the terminal."))
   var stdin = false
@@ -16,7 +16,7 @@ struct PresenceAsking: ParsableArguments {
 
   func conversation() throws -> TerminalConversation { try TerminalConversation.asking(standardInput: stdin) }
 
-  /// Has PAM find out, by its own questions.
+  /// Has PAM find out by its own questions.
   func check(_ terminal: TerminalConversation) throws {
     guard let account = Account(uid: getuid()) else { throw Failure.unavailable(translated("you have no account")) }
     let outcome = Authentication.run(

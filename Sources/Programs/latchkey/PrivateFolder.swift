@@ -2,15 +2,15 @@ import Glibc
 import LatchkeyGettext
 import LatchkeyPosix
 
-/// A new folder of the user's own for a program that reads or writes files by their names only. It goes with the value, and
-/// with it the file that it was made for.
+/// A new folder of the user's own, for a program that reads or writes files by their names only. The folder and its file are
+/// removed with the value.
 struct PrivateFolder: ~Copyable {
   private let folder: String
-  /// Where the file is, or is to be.
+  /// The path of the file.
   let file: String
 
   /// - Parameters:
-  ///   - runtime: the folder that it is made in.
+  ///   - runtime: the folder in which it is made.
   ///   - purpose: a part of its name.
   init(in runtime: String, for purpose: String, file name: String) throws {
     var template = Array("\(runtime)/latchkey-\(purpose)-XXXXXX".utf8CString)

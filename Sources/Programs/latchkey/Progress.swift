@@ -1,12 +1,12 @@
 import Glibc
 
-/// A line on the terminal that says how far a command is; nothing where standard error is no terminal.
+/// A line on the terminal that says how far a command is; nothing if standard error is no terminal.
 final class Progress {
   private let isShown: Bool
   private var last = ContinuousClock.now - .seconds(1)
   private var hasShown = false
 
-  /// - Parameter isWanted: false where the command writes to the same terminal meanwhile.
+  /// - Parameter isWanted: false if the command writes to the same terminal meanwhile.
   init(isWanted: Bool = true) { isShown = isWanted && StandardStream.error.isTerminal }
 
   /// Shows the line, ten times a second at most.
@@ -14,11 +14,11 @@ final class Progress {
     guard isShown, ContinuousClock.now - last >= .milliseconds(100) else { return }
     last = .now
     hasShown = true
-    // Labels in it could command the terminal.
+    // Labels in it could control the terminal.
     StandardStream.error.show("\r\u{1B}[K\(TerminalText.printable(text()))")
   }
 
-  /// Takes the line away.
+  /// Removes the line.
   func end() {
     if hasShown { StandardStream.error.show("\r\u{1B}[K") }
     hasShown = false

@@ -5,9 +5,9 @@ extension PromptOutcome {
   /// The reason why a right password creates no vault, as the rest of a sentence.
   static var fullDisk: String { translated("the disk is too full to create the vault") }
 
-  /// How a prompt ended that did not give what was wanted, as the rest of a sentence.
+  /// How an unsuccessful prompt ended, as the rest of a sentence.
   ///
-  /// - Parameter outcome: nil where it is not known.
+  /// - Parameter outcome: nil if it is unknown.
   static func words(_ outcome: PromptOutcome?) -> String {
     switch outcome {
     case .dismissed: translated("you cancelled the prompt")

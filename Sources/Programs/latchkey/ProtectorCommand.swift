@@ -79,7 +79,7 @@ struct ProtectorCommand: ParsableCommand {
         guard status.state == .unlocked else {
           throw Failure.declined(translated("the vault is locked. Run 'latchkey unlock' first."))
         }
-        // With a device key in the user's own file, everybody who reads that file could unwrap the secret.
+        // If the device key is in the user's own file, everybody who reads that file could unwrap the secret.
         guard status.deviceKey == "host" || status.deviceKey == "tpm" else {
           throw Failure.declined(
             translated(

@@ -77,7 +77,7 @@ struct RecoveryCommand: ParsableCommand {
     func run() throws {
       try Failure.telling {
         try RootKeyAsking.prepare()
-        // The keybag can be looked at without the daemon.
+        // The keybag can be read without the daemon.
         let program = try asking.program(place, vault: try? place.status().vaultPath)
         let code = try asking.code(try asking.conversation())
         let answer = try program.run(.checkRecoveryCode, token: code, password: try SecureBytes(count: 0))
@@ -149,7 +149,7 @@ private func requireUnlocked(_ status: LatchkeyControl.Status) throws {
 }
 
 extension UnlockCommand {
-  /// Opens the vault with its recovery code, and lets the present login password open it from now on.
+  /// Opens the vault with its recovery code. From then on the present login password opens it.
   static func recover(_ asking: RootKeyAsking, at place: Place) throws {
     try RootKeyAsking.prepare()
     let program = try asking.program(place, vault: try place.status().vaultPath)

@@ -40,7 +40,7 @@ struct RemoveCommand: ParsableCommand {
   private struct Report: Encodable {
     let dry_run: Bool
     let removed: [ListedItem]
-    /// Without --everywhere nothing is said of generations.
+    /// Without --everywhere, generations are not mentioned.
     let generations: Generations
 
     struct Generations: Encodable {
@@ -64,7 +64,7 @@ struct RemoveCommand: ParsableCommand {
           found.map(\.title) + pastTitles,
           advice: translated("Nothing was deleted. Name one by where it is, or use --all."))
       }
-      // Told before it goes: afterwards nobody knows its class.
+      // Described before it is deleted: afterwards nobody knows its class.
       let told = json ? try ListedItem.described(found, from: connection) : found
       if !json && dryRun {
         return print((found.map(\.title) + pastTitles).map { translated("Would delete \($0)") }.joined(separator: "\n"))
@@ -80,7 +80,7 @@ struct RemoveCommand: ParsableCommand {
     }
   }
 
-  /// Generations are read with all keys of the vault, so a person is asked first.
+  /// All keys of the vault are needed to read generations, so a person is asked first.
   private func unlock(_ connection: VaultConnection) throws {
     guard everywhere, !prompts.isForbidden, try place.status().state != .unlocked else { return }
     try connection.unlock("/org/freedesktop/secrets/aliases/default")
@@ -107,7 +107,7 @@ struct RemoveCommand: ParsableCommand {
     throw ExitCode(4)
   }
 
-  /// Whether the item was still there.
+  /// Whether the item still existed.
   private func delete(_ item: ListedItem, on connection: VaultConnection) throws -> Bool {
     do {
       try connection.opening(item.path, asking: !prompts.isForbidden) {

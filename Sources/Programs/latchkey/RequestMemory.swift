@@ -3,7 +3,7 @@ import Glibc
 import LatchkeyPosix
 import LatchkeySodium
 
-/// The memory in which latchkey-derive is given a request. Its secrets cross no socket. Erased by both.
+/// The memory in which latchkey-derive gets a request, so that its secrets cross no socket. Both programs erase it.
 struct RequestMemory: ~Copyable {
   private let file: FileDescriptor
   private let start: UnsafeMutableRawPointer
@@ -24,7 +24,7 @@ struct RequestMemory: ~Copyable {
     self.start = start
   }
 
-  /// Gives it to the helper at the other end of `channel`; one that has ended already needs none.
+  /// Gives it to the helper at the other end of `channel`. A helper that has ended already needs no request.
   borrowing func give(over channel: borrowing FileDescriptor) { _ = helper_send_memory(channel.number, file.number) }
 
   deinit {

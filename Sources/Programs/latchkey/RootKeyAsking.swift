@@ -39,9 +39,9 @@ struct RootKeyAsking: ParsableArguments {
       device: deviceSocket ?? "")
   }
 
-  /// Asks for the login password by PAM, which must accept it.
+  /// Asks for the login password by PAM, which must accept the password.
   ///
-  /// - Returns: the answers: the password, and others that the stack asked for, as a second factor.
+  /// - Returns: the answers: the password, and others for which the stack asked, such as a second factor.
   func passwords(_ terminal: TerminalConversation) throws -> [GivenSecret] {
     guard let account = Account(uid: getuid()) else { throw Failure.unavailable(translated("you have no account")) }
     let conversation = KeepingConversation(terminal)
@@ -78,7 +78,7 @@ struct RootKeyAsking: ParsableArguments {
     return answer
   }
 
-  /// Asks for a recovery code until one is typed without a mistake; on standard input, once.
+  /// Asks for a recovery code until one is typed without a mistake. Standard input is read once.
   func code(_ terminal: TerminalConversation) throws -> SecureBytes {
     var typed = HeldAnswer()
     while true {
@@ -100,7 +100,7 @@ struct RootKeyAsking: ParsableArguments {
   }
 }
 
-/// One secret that a conversation was answered with.
+/// One secret that was an answer in a conversation.
 private struct HeldAnswer: ~Copyable {
   private var answer: SecureBytes?
 
@@ -112,7 +112,7 @@ private struct HeldAnswer: ~Copyable {
 /// A secret that a person gave; erased with the last reference.
 final class GivenSecret {
   let bytes: SecureBytes
-  /// When that was, on the clock of `Process.microsecondsSinceBoot`.
+  /// When the person gave it, on the clock of `Process.microsecondsSinceBoot`.
   let given = LatchkeyPosix.Process.microsecondsSinceBoot
 
   init(copying other: borrowing SecureBytes) throws(SodiumError) { bytes = try SecureBytes(copying: other.bytes) }
@@ -138,7 +138,7 @@ private final class KeepingConversation: Conversation {
 }
 
 extension HelperResult? {
-  /// The message for the person if it was not done.
+  /// The message for the person after a failure.
   ///
   /// - Parameter wrong: the message for a wrong password or code.
   func failure(wrong: String) -> Failure {

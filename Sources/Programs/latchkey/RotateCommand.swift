@@ -23,9 +23,9 @@ struct RotateCommand: ParsableCommand {
   var json = false
 
   private static let stepTime: UInt32 = 100_000
-  /// After that long without a step nobody waits any more, as with a full disk: the vault goes on by itself.
+  /// How long to wait without a step. Then the command ends, for example with a full disk, and the vault goes on by itself.
   private static let standstill = Duration.seconds(30)
-  /// How long nothing may follow while something is wrong with the vault, which may be why, or may have no part in it.
+  /// How long to wait without a step while the vault has a problem, which may or may not be the cause.
   private static let timeout = Duration.seconds(10)
 
   private struct Report: Encodable {
@@ -92,7 +92,7 @@ struct RotateCommand: ParsableCommand {
     try place.connect().ask(GetStatus(), until: LatchkeyPosix.Process.now + StatusCommand.answerLimit)
   }
 
-  /// Shows how item keys are wrapped anew. The vault does it by itself, also when nobody watches.
+  /// Shows how item keys are wrapped anew. The vault does that by itself, even if nobody watches.
   private func follow() throws {
     let isShown = !json && isatty(STDOUT_FILENO) == 1
     var status = try status()

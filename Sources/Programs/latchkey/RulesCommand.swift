@@ -18,7 +18,7 @@ struct RulesCommand: ParsableCommand {
     subcommands: [RulesTestCommand.self, RulesCheckCommand.self])
 }
 
-/// Where the files of rules are.
+/// The paths of the files of rules.
 struct RulesPlace: ParsableArguments {
   @Option(
     help: ArgumentHelp(
@@ -43,7 +43,7 @@ struct RulesPlace: ParsableArguments {
     }
   }
 
-  /// As `make install` lays both: PREFIX/bin/latchkey, PREFIX/share/latchkey/rules.yaml.
+  /// As `make install` places both: PREFIX/bin/latchkey, PREFIX/share/latchkey/rules.yaml.
   private static var installed: String {
     let prefix = FilePath.folder(of: LatchkeyPosix.Process.folder)
     return (prefix == "/" ? "" : prefix) + "/share/latchkey/rules.yaml"
@@ -62,7 +62,7 @@ struct RulesPlace: ParsableArguments {
     }
   }
 
-  /// The files that are there, the user's first; ends the program where one has an error.
+  /// The files that exist, the user's first; ends the program if one has an error.
   func files() throws -> [RulesFile] {
     let loaded = try load()
     let errors = loaded.compactMap { if case .failure(let error) = $0.outcome { error.reason.told } else { nil } }

@@ -1,19 +1,20 @@
+import LatchkeyDoctor
 import LatchkeyForeignKeyrings
 import LatchkeyGettext
 import LatchkeySecretClient
 import LatchkeySodium
 import LatchkeySystemd
 
-/// The KWallet that runs, by its own interface: the only way to wallets that it encrypts with GPG.
+/// The running KWallet, by its own interface. This is the only way to wallets that it encrypts with GPG.
 struct RunningKWallet {
   private static let interface = "org.kde.KWallet"
-  /// By which name it asks the person about us.
+  /// The name under which KWallet asks the person about us.
   private static let ownName = "latchkey"
 
   private let connection: ServiceConnection
   private let path: String
 
-  /// Connects, and has the bus start it where it does not run.
+  /// Connects, and has the bus start KWallet if it does not run.
   init(on address: String?) throws {
     var found: (ServiceConnection, String)?
     for version in ["6", "5"] where found == nil {
@@ -37,12 +38,21 @@ struct RunningKWallet {
         translated("KWallet does not run, and could not be started. Start it, then run this again."))
     }
     (connection, path) = found
+    if let process = connection.ownerProcess, RunningProcess(process, in: SystemRoot())?.name == KWalletFront.process {
+      throw Failure.noService(
+        translated(
+          """
+          latchkey-kwallet answers in KWallet's place, and has no wallets of its own. Leave --running out to read KWallet's files. For \
+          a wallet that is encrypted with GPG, remove the package latchkey-kwallet for a while, log in again, then run this again.
+          """))
+    }
   }
 
-  /// Reads the wallets that were asked for. KWallet asks the person to open each.
+  /// Reads the chosen wallets. KWallet asks the person to open each.
   ///
   /// - Parameters:
-  ///   - notes: KWallet's notes about a wallet's items of the Secret Service: it tells no program their attributes.
+  ///   - notes: KWallet's notes about a wallet's items of the Secret Service, because KWallet shows no program their
+  ///     attributes.
   ///   - leave: gets the names of the wallet and the entry, and the reason, for each entry that could not be read.
   func collections(
     _ choice: ImportChoice, notes: (String) -> [String: ServedEntry], leave: (String, String, String) -> Void
@@ -100,7 +110,7 @@ struct RunningKWallet {
     do throws(BusError) {
       return try connection.call(path, Self.interface, member, timeout: timeout, build: build, read: read)
     } catch {
-      // Not the vault's silence.
+      // This error is not about the vault.
       guard !error.isStandard("NoReply") else {
         throw .noService(translated("KWallet does not answer, or has ended. Start it again, then run this again."))
       }
@@ -109,10 +119,10 @@ struct RunningKWallet {
   }
 
   private func open(_ wallet: String) throws(Failure) -> Int32 {
-    // A person may look for a password, or for a smart card, for long.
+    // A person may take long to find a password or a smart card.
     try call("open", timeout: .seconds(24 * 60 * 60)) { out in
       out.appendString(wallet)
-      // No window.
+      // 0 stands for no window.
       out.appendInt64(0)
       out.appendString(Self.ownName)
     } read: { (answer: Message) throws(BusError) in
@@ -139,7 +149,7 @@ struct RunningKWallet {
     }
   }
 
-  /// The values of a folder's entries, as Qt writes them; nil where there was no memory for one.
+  /// The values of a folder's entries, in Qt's form; nil if there was no memory for one.
   private func entries(_ handle: Int32, _ folder: String) throws(Failure) -> [(name: String, value: Secret?)] {
     try call("entriesList") { out in
       out.appendInt32(handle)

@@ -5,7 +5,7 @@ import LatchkeyPAMClient
 import LatchkeySecretClient
 import LatchkeySodium
 
-/// Where a new secret comes from: standard input, or a person at the terminal. Never an argument, which others can see.
+/// The source of a new secret: standard input, or a person at the terminal. It is never an argument, which others can see.
 struct SecretInput: ParsableArguments {
   /// The treatment of a line end behind the secret.
   enum Newline: String, ExpressibleByArgument, CaseIterable {
@@ -22,10 +22,10 @@ struct SecretInput: ParsableArguments {
   @Option(help: .translated("The line end behind the secret: auto (as above), keep, or strip."))
   var newline = Newline.auto
 
-  /// As much as a vault keeps.
+  /// The limit of a vault.
   private static let limit = 32 << 20
 
-  /// Reads it, from input or a person, and tells whether a line end was taken from it.
+  /// Reads the secret from input or a person, and tells whether a line end was removed.
   ///
   /// - Parameter contentType: nil to guess it from the bytes.
   func read(contentType: String?) throws -> (secret: Secret, wasCut: Bool) {

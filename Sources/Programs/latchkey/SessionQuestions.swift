@@ -23,6 +23,7 @@ struct SessionQuestions {
     if let path = environment["PATH"] { facts.searchPath = path.split(separator: ":").map(String.init) }
     facts.hasDisplay = ["WAYLAND_DISPLAY", "DISPLAY"].contains { environment[$0]?.isEmpty == false }
     facts.terminal = Self.terminal
+    facts.agentSocket = environment["SSH_AUTH_SOCK"] ?? ""
     do {
       let bus = try BusQuestions(.session)
       facts.secretsOwner = bus.owner(of: Self.secrets)

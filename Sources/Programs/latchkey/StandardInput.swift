@@ -2,7 +2,7 @@ import Glibc
 import LatchkeyGettext
 import LatchkeySodium
 
-/// Standard input, which brings secrets: read into locked memory.
+/// Standard input with secrets, which are read into locked memory.
 enum StandardInput {
   /// Reads it to its end.
   ///

@@ -1,13 +1,13 @@
 import Glibc
 import LatchkeyGettext
 
-/// Standard output and standard error: for bytes that never become a `String`, and for text that must be seen at once, as
+/// Standard output and standard error. For bytes that never become a `String`, and for text that must be visible at once:
 /// `print` waits until its buffer is full.
 enum StandardStream: Int32 {
   case output = 1
   case error = 2
 
-  /// Whether a person would see what is written.
+  /// Whether a person would see the output.
   var isTerminal: Bool { isatty(rawValue) == 1 }
 
   func write(_ bytes: RawSpan) throws {
@@ -27,11 +27,11 @@ enum StandardStream: Int32 {
 
   func write(_ text: some StringProtocol) throws { try write(Array(text.utf8).span.bytes) }
 
-  /// Writes text that is dropped where nobody can read it any more.
+  /// Writes text. It is dropped if nobody can read it any more.
   func show(_ text: String) { try? write(text) }
 
-  /// After a call that failed: waits where it was only too early, as others who have the same pipe may have made it one
-  /// that does not block.
+  /// Handles a failed call: waits if the pipe was only full. Another program that shares the pipe may have made it
+  /// non-blocking.
   ///
   /// - Returns: whether to try again.
   static func waits(for descriptor: Int32, _ events: Int16) -> Bool {

@@ -38,7 +38,7 @@ struct StartEmptyCommand: ParsableCommand {
     }
   }
 
-  /// It moves what it has in the log to its place first.
+  /// The vault first moves the entries of its log into the database.
   private static let answerLimit = 30_000
 
   /// Has the person type the folder's name, as nobody does by mistake.

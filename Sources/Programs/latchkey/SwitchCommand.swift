@@ -13,8 +13,8 @@ struct SwitchCommand: ParsableCommand {
     discussion: translated(
       """
       With --to latchkey: keeps gnome-keyring, KWallet, KeePassXC, oo7 and pass-secret-service from offering secrets to \
-      other programs, and has them leave the session. The rest of what they do goes on, gnome-keyring's ssh agent too. It \
-      moves no secret: 'latchkey import' does.
+      other programs, and has them leave the session. The rest of what they do goes on, gnome-keyring's ssh agent too, unless \
+      you add --ssh-agent. It moves no secret: 'latchkey import' does.
 
       With --back: puts every file back as it was, byte for byte, and has Latchkey step aside. Your vault stays on the disk. \
       A file that was changed since is not overwritten; you are told what to change in it.
@@ -35,7 +35,7 @@ struct SwitchCommand: ParsableCommand {
         sudo latchkey switch --to latchkey --all-users
       """))
 
-  /// The provider that is to keep the secrets.
+  /// The provider that will keep the secrets.
   enum Target: String, ExpressibleByArgument, CaseIterable {
     case latchkey
   }
@@ -49,6 +49,9 @@ struct SwitchCommand: ParsableCommand {
   var dryRun = false
   @Flag(help: .translated("Leave the Secret portal of sandboxed applications as it is."))
   var keepPortal = false
+  @Flag(
+    help: .translated("Keep the ssh agents of gnome-keyring and gcr from starting, too: Latchkey's takes their place."))
+  var sshAgent = false
   @Flag(help: .translated("Do it for all users of this machine. Needs root."))
   var allUsers = false
   @Flag(help: .translated("As JSON, with the same keys in every version."))
@@ -103,12 +106,13 @@ struct SwitchCommand: ParsableCommand {
     if let path = environment["PATH"] { person.searchPath = path.split(separator: ":").map(String.init) }
     person.configHome = environment["XDG_CONFIG_HOME"].flatMap { $0.isEmpty ? nil : $0 }
     person.keepsPortal = keepPortal
+    person.takesAgent = sshAgent
     let change = ProviderSwitch(root: SystemRoot(root), person: person)
     guard !dryRun else { return try perform(change, scope, &report, progress) }
     try change.alone { () throws(SwitchError) in try perform(change, scope, &report, progress) }
   }
 
-  /// A note about gnome-keyring's agent for ssh, where there is one: it is the part that goes on.
+  /// A note about gnome-keyring's agent for ssh, if there is one: this part goes on.
   private func agentNotes() -> [String] {
     guard
       SystemRoot(root).contains("/etc/xdg/autostart/gnome-keyring-ssh.desktop")
@@ -136,13 +140,13 @@ struct SwitchCommand: ParsableCommand {
     ]
   }
 
-  /// Whether this person has no vault yet. The daemon knows, if it runs.
+  /// Whether this person has no vault yet. The daemon knows that, if it runs.
   private func lacksVault(_ home: String) -> Bool {
     if let status = try? place.status() { return place.lacksVault(status) }
     return access("\(home)/.local/share/latchkey/keybag", F_OK) != 0
   }
 
-  /// The users of the switch; nil, with a refusal, if that cannot be.
+  /// The users of the switch; nil, with a refusal, if the choice is impossible.
   private func scope(_ report: inout SwitchReport) -> SwitchScope? {
     let command = "latchkey switch \(back ? "--back" : "--to latchkey")"
     if allUsers {
@@ -189,10 +193,11 @@ struct SwitchCommand: ParsableCommand {
       if isSteppingAside { session?.stopLatchkey() }
       report.isBegun = true
       do throws(SwitchError) { report.left += SwitchReport.words(left: try change.perform(plan)) } catch {
-        // Nobody else takes its place.
+        // No other program replaces it.
         if isSteppingAside { session?.startLatchkey() }
         throw error
       }
+      if !plan.puttingBack.isEmpty { session?.endKWalletFront(starting: isSteppingAside) }
       if isSteppingAside { report.left += session?.handBack(former: change.formerProviders) ?? [] }
     }
     report.isDone = true

@@ -1,7 +1,7 @@
 import LatchkeyGettext
 import LatchkeyProviderSwitch
 
-/// The report of `latchkey switch`: what it does or would do, why it does not, and what is left to the person.
+/// The report of `latchkey switch`: its changes, the reasons of a refusal, and the steps that are left to the person.
 struct SwitchReport: Encodable {
   let side: FileChange.Side
   /// Whether it is for all users of the machine.
@@ -12,7 +12,7 @@ struct SwitchReport: Encodable {
   var refused: [String] = []
   var left: [String] = []
   var owners: [String] = []
-  /// Whether files were about to be changed, or were.
+  /// Whether files were changed, or were about to be.
   var isBegun = false
   /// Whether there is no vault: an import needs one, and without one nothing has to be exported.
   var lacksVault = false
@@ -74,7 +74,7 @@ struct SwitchReport: Encodable {
       lines.append(translated("Left to you:"))
       lines += left.map { "  - \($0)" }
     }
-    // Nothing says which secrets were exported before.
+    // It is unknown which secrets were exported before.
     if side == .back, refused.isEmpty, !changes.isEmpty, !lacksVault {
       lines.append(
         translated(

@@ -10,7 +10,7 @@ struct SwitchSession {
   let runtime: String
   let home: String
   let bus: BusQuestions
-  /// Where a person sees what is waited for.
+  /// Shows a person what the command waits for.
   let progress: Progress
 
   static let name = "org.freedesktop.secrets"
@@ -27,7 +27,7 @@ struct SwitchSession {
     let process: Int32
     let program: String
     let provider: Provider?
-    /// The unit that started it, where it is one of its provider's.
+    /// The unit that started it, if that is one of its provider's.
     let unit: String?
     /// Whether its process is gone, and the service manager keeps its connection.
     let hasEnded: Bool
@@ -78,7 +78,7 @@ struct SwitchSession {
     }
   }
 
-  /// Why a program cannot be ended now; nil where it can.
+  /// Why a program cannot be ended now; nil if it can.
   private func whyItStays(_ holder: Holder) -> String? {
     guard let provider = holder.provider else {
       return translated("latchkey does not know this program. Turn its Secret Service off, and end it")
@@ -87,14 +87,14 @@ struct SwitchSession {
     return agent.whyItStays(root: Self.root, home: home)
   }
 
-  /// Has everybody else leave the name, and Latchkey take it.
+  /// Makes everybody else leave the name, and Latchkey take it.
   ///
   /// - Returns: the steps that are left to the person.
   func takeOver() -> [String] {
     reloadManager()
     reloadBus()
     var left: [String] = []
-    // The parts of gnome-keyring that ran, to start those again that have nothing to do with secrets.
+    // The parts of gnome-keyring that ran. Those that have nothing to do with secrets are started again.
     let hadAgent = agent.isRunning
     let hadModules = access("\(runtime)/keyring/pkcs11", F_OK) == 0
     var seen: Set<String> = []
@@ -107,13 +107,14 @@ struct SwitchSession {
         ended.append(keyring)
       }
     }
-    // While nobody has the name, the bus may start another program for it.
+    // While nobody owns the name, the bus may start another program for it.
     startLatchkey()
-    // After the last one has ended, which would otherwise be waited for until the agent of a new one ends.
+    exchangeKWallet()
+    // Done after the last one has ended. Otherwise this would wait until the agent of a new one ends.
     if !ended.isEmpty { startOtherParts(of: ended, hadAgent: hadAgent, hadModules: hadModules) }
     guard left.isEmpty else { return left }
     let isDone = waitUntil(translated("Waiting until latchkeyd has the name...")) {
-      // One that was started meanwhile.
+      // A gnome-keyring that was started meanwhile.
       if let holder = holders().first(where: { !$0.isLatchkey && $0.provider != nil && !seen.contains($0.connection) }),
         whyItStays(holder) == nil
       {
@@ -133,14 +134,14 @@ struct SwitchSession {
 
   /// A gnome-keyring that has left the name.
   private struct EndedKeyring {
-    /// Its process, where no unit starts it again.
+    /// Its process, if no unit starts it again.
     let process: LatchkeyPosix.RunningProcess?
     let hasUnit: Bool
   }
 
-  /// Has a program leave the name.
+  /// Makes a program leave the name.
   ///
-  /// - Returns: the gnome-keyring that left it; nil for other programs, and if it stayed.
+  /// - Returns: the gnome-keyring that left the name; nil for other programs, and if it stayed.
   private func end(_ holder: Holder) -> EndedKeyring? {
     let process = holder.unit == nil ? RunningProcess(pid: holder.process) : nil
     let step = translated("Ending \(holder.title)...")
@@ -162,7 +163,8 @@ struct SwitchSession {
     let parts = (hadAgent ? ["ssh"] : []) + (needsModules ? ["pkcs11"] : [])
     guard !parts.isEmpty else { return }
     let step = translated("Starting gnome-keyring again...")
-    // Its successor would find the sockets in use, or lose them to its last acts. gnome-keyring 42 then turns in circles.
+    // Its successor would find the sockets in use, or the ending program would remove them. gnome-keyring 42 then loops without
+    // end.
     _ = waitUntil(step) { ended.allSatisfy { $0.process?.hasEnded != false } }
     if hadAgent {
       agent.endInner()
@@ -193,11 +195,11 @@ struct SwitchSession {
     let step = translated("Stopping latchkeyd...")
     progress.show(step)
     for unit in Self.own { manage("StopUnit", unit) }
-    // The service manager closes the connection that it kept for a next daemon a moment after this one has ended.
+    // The service manager closes the connection that it kept for the next daemon a moment after this daemon has ended.
     _ = waitUntil(step) { !holders().contains { $0.isLatchkey || $0.hasEnded } }
   }
 
-  /// Has another provider take the name again.
+  /// Makes another provider take the name again.
   ///
   /// - Returns: the steps that are left to the person.
   func handBack(former: [Provider]) -> [String] {
@@ -211,10 +213,10 @@ struct SwitchSession {
       // It runs without its interface for secrets, and reads its settings when it starts.
       for process in provider.processes where provider.ending != nil { restart(process, of: provider) }
     }
-    // A daemon that runs takes its part for secrets up again, and keeps its other ones.
+    // A running daemon starts its part for secrets again, and keeps its other parts.
     if holders().isEmpty, former.contains(where: { $0.id == "gnome-keyring" }) { startKeyring(["secrets"]) }
     if holders().isEmpty { activate(Self.name) }
-    // Only the person starts it, who has to open the database anyway.
+    // Only the person starts KeePassXC, because the person has to open the database anyway.
     if holders().isEmpty, !former.isEmpty, former.allSatisfy({ $0.id == "keepassxc" }) {
       return [
         translated("KeePassXC offers secrets from its next start on. If it runs, end it; then start KeePassXC again.")
@@ -238,6 +240,38 @@ struct SwitchSession {
     activate(name)
   }
 
+  /// Ends a KWallet that still answers KDE's programs, where the bus starts latchkey-kwallet for them from now on.
+  private func exchangeKWallet() {
+    guard let front = KWalletFront(root: Self.root), front.isStarted(home: home) else { return }
+    for name in KWalletFront.names {
+      for holder in bus.queue(for: name).value ?? [] {
+        guard let process = RunningProcess(holder.process, in: Self.root), process.name != KWalletFront.process,
+          let provider = Provider.of(process: process.name), let ending = provider.ending
+        else { continue }
+        try? bus.call(ending.path, ending.interface, ending.member, of: holder.connection) { _ in }
+        _ = waitUntil(translated("Ending \(provider.title)...")) {
+          RunningProcess(holder.process, in: Self.root) == nil
+        }
+      }
+    }
+  }
+
+  /// Ends latchkey-kwallet, so that the next of KDE's programs starts KWallet.
+  ///
+  /// - Parameter starting: whether KWallet is started at once, in its place.
+  func endKWalletFront(starting: Bool) {
+    reloadBus()
+    let program = "latchkey-kwallet"
+    let holders = KWalletFront.names.flatMap { bus.queue(for: $0).value ?? [] }
+    for process in Set(holders.map(\.process))
+    where RunningProcess(process, in: Self.root)?.name == KWalletFront.process {
+      kill(process, SIGTERM)
+      _ = waitUntil(translated("Ending \(program)...")) { RunningProcess(process, in: Self.root) == nil }
+      // A name without a file of the bus is an error, and nothing is started.
+      if starting { for name in KWalletFront.names { activate(name) } }
+    }
+  }
+
   private func activate(_ name: String) {
     try? bus.ask("StartServiceByName") { out in
       out.appendString(name)
@@ -248,7 +282,8 @@ struct SwitchSession {
 
   // MARK: The bus and the user manager
 
-  /// Has the bus read its service files again. It does not watch all of their folders, and keeps to a file that it once chose.
+  /// Has the bus read its service files again. The bus does not watch all of their folders, and keeps a file that it once
+  /// chose.
   private func reloadBus() { try? bus.ask("ReloadConfig") { _ in } }
 
   private func reloadManager() {

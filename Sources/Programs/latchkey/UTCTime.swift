@@ -4,7 +4,7 @@ import Glibc
 enum UTCTime {
   /// As in "2026-11-22T17:44:05Z".
   ///
-  /// - Parameter seconds: since 1970. A file can say anything, so a time beyond any calendar is cut.
+  /// - Parameter seconds: since 1970. A file can have any number, so a time beyond any calendar is cut.
   static func text(_ seconds: UInt64) -> String {
     var (moment, parts) = (time_t(min(seconds, 1 << 40)), tm())
     gmtime_r(&moment, &parts)

@@ -80,7 +80,7 @@ struct UnlockCommand: ParsableCommand {
         return print(creates ? translated("The vault is created, and unlocked.") : translated("The vault is unlocked."))
       }
       switch outcome {
-      // Where there are no more lines, it is said what was asked for behind them.
+      // If there are no more lines, the message says what PAM still asked for.
       case _ where conversation.wasCancelled && !(asking.stdin && after.needsFormerPassword): throw Failure.cancelled
       case .refused(let text, let isPlain): throw Failure.refused(isPlain ? nil : text, createsVault: creates)
       case .unavailable(let phrase): throw Failure.unavailable(phrase.translated)
@@ -101,7 +101,7 @@ struct UnlockCommand: ParsableCommand {
     try place.connect().ask(GetStatus(), until: LatchkeyPosix.Process.now + StatusCommand.answerLimit)
   }
 
-  /// How often a person may answer on a terminal, as at su and sudo.
+  /// How often a person may answer on a terminal, as with su and sudo.
   static let tryCount = 3
 
   private static func isDone(_ status: Status) -> Bool {
@@ -125,7 +125,7 @@ struct UnlockCommand: ParsableCommand {
 
   /// - Parameter formerCount: how many times the person gave something as the former password or the recovery code.
   private static func reason(_ status: Status, formerCount: Int = 0) -> String {
-    // Each of them was wrong, and the problem's text would tell the person to do what was just done.
+    // Each answer was wrong, and the problem's text would advise the step that the person just took.
     if status.needsFormerPassword, formerCount > 0 {
       return
         (formerCount == 1

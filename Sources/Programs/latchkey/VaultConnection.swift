@@ -209,14 +209,18 @@ final class VaultConnection {
   ///
   /// - Returns: whether a person was needed for it.
   @discardableResult
-  func unlock(_ path: String) throws -> Bool {
+  func unlock(_ path: String) throws -> Bool { try unlock([path]) }
+
+  /// The same for several, with one prompt. `reason` is what it shows as the reason.
+  @discardableResult
+  func unlock(_ paths: [String], reason: String? = nil) throws -> Bool {
     let prompt = try call(Self.root, Self.service, "Unlock") {
-      $0.appendObjectPaths([path])
+      $0.appendObjectPaths(paths)
     } read: { (answer: Message) throws(BusError) in
       _ = try answer.readObjectPaths()
       return try answer.readObjectPath()
     }
-    if prompt != Self.none { try perform(prompt) }
+    if prompt != Self.none { try perform(prompt, reason: reason) }
     return prompt != Self.none
   }
 
@@ -224,7 +228,7 @@ final class VaultConnection {
   ///
   /// - Returns: the path of the new object, if the prompt was for that; nil for everything else, and if the person declined.
   @discardableResult
-  func perform(_ prompt: String) throws -> String? {
+  func perform(_ prompt: String, reason: String? = nil) throws -> String? {
     var isCompleted = false
     var made: String?
     var isGone = false
@@ -258,7 +262,13 @@ final class VaultConnection {
         }
       } else {
         try call(prompt, Self.toldPrompt, "Prompt") {
-          $0.appendDictionary("sv") { _ in }
+          $0.appendDictionary("sv") { all in
+            guard let reason else { return }
+            all.appendEntry("sv") { entry in
+              entry.appendString("reason")
+              entry.appendVariant("s") { $0.appendString(reason) }
+            }
+          }
         } read: { _ in
         }
       }

@@ -11,7 +11,8 @@ import LatchkeySodium
 import LatchkeySystemd
 import LatchkeyVault
 
-/// By this the machine's identity, mixed into the device key, is another one than for other programs (machine-id(5)).
+/// The application id that makes the machine's identity, which is mixed into the device key, differ from that of other programs
+/// (machine-id(5)).
 private let applicationID: [UInt8] = [
   0x2e, 0x7c, 0x61, 0x90, 0x4f, 0x0d, 0x4b, 0x3f, 0x9a, 0x58, 0xd1, 0x33, 0x6c, 0xe8, 0x17, 0xb4,
 ]
@@ -37,9 +38,9 @@ private func words(_ failure: ControlSocket.Failure) -> String {
 }
 
 private func serve(_ options: Options) throws -> Int32 {
-  // A device key may take a minute to be opened at first.
+  // The first opening of a device key may take a minute.
   let begun = Process.microsecondsSinceBoot
-  // Before the descriptors are taken, which takes this out of the environment as well.
+  // Done before the descriptors are taken, because that removes this variable from the environment as well.
   let isManaged = getenv("NOTIFY_SOCKET") != nil || getenv("LISTEN_FDS") != nil
   try Process.forbidInspection()
   Process.overwriteFreedMemory()

@@ -1,8 +1,8 @@
 import CLatchkeyLinux
 import LatchkeySodium
 
-/// libc's `mmap`, for all libraries that this program loads: the system call, but for the memory that Argon2id works in.
-/// That is locked where the limit allows, and never part of a dump.
+/// libc's `mmap`, for all libraries that this program loads. It is the plain system call, except for the memory that Argon2id
+/// works in. That memory is locked if the limit allows, and never part of a dump.
 ///
 /// Libraries find it because the linker exports it: a library that is linked refers to the name. libc's own calls do not.
 @_cdecl("mmap")
@@ -19,7 +19,7 @@ public func mapMemory(
   return mapping
 }
 
-/// libc's `munmap`, the same way: Argon2id's memory is erased first.
+/// libc's `munmap`, replaced in the same way: Argon2id's memory is erased first.
 @_cdecl("munmap")
 public func unmapMemory(_ address: UnsafeMutableRawPointer?, _ size: Int) -> Int32 {
   WorkingMemory.willUnmap(address)

@@ -1,7 +1,7 @@
 import CLatchkeyGcrypt
 
-/// The hash functions of other programs' files. Nothing of Latchkey's own depends on MD5 or SHA-1: digests of that
-/// kind only say whether a file was decrypted as its writer encrypted it, and make KDE 4's keys of passwords.
+/// The hash functions of other programs' files. Nothing of Latchkey's own depends on MD5 or SHA-1. They only check whether a
+/// file was decrypted with the right key, and derive KDE 4's keys from passwords.
 public enum Digest: Sendable {
   case sha512
   case sha256
@@ -27,8 +27,8 @@ public enum Digest: Sendable {
     }
   }
 
-  /// Hashes `first` and `second` as one message, and then the digest again, so that it was hashed `rounds` times. All
-  /// state is in secure memory.
+  /// Hashes `first` and `second` as one message, and then the digest again and again, `rounds` times in all. All state is in
+  /// secure memory.
   ///
   /// - Parameters:
   ///   - rounds: at least 1.

@@ -6,9 +6,9 @@ public enum GcryptError: Error, Equatable, Sendable {
   case outOfSecureMemory
   /// The peer's public key is empty, longer than the prime and one byte, or not in the range 2 … p − 2.
   case badPublicKey
-  /// A caller's buffer has not the size that the operation names.
+  /// A caller's buffer does not have the size that the operation requires.
   case badBufferSize
-  /// The ciphertext did not decrypt: wrong length, IV, key or padding. Which of them is not told.
+  /// The ciphertext did not decrypt: wrong length, IV, key or padding. The error does not tell which.
   case undecryptable
   /// libgcrypt refused, with its own error code (without the source part).
   case library(code: UInt32)

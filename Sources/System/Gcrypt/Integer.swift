@@ -5,8 +5,8 @@ struct Integer: ~Copyable {
   /// libgcrypt's number, owned. Not nil: libgcrypt ends the process rather than return none.
   private let number: gcry_mpi_t
 
-  /// Reads an unsigned big-endian number of any length; leading zeros are allowed, empty is zero. Bytes that lie in
-  /// secure memory make a number that does so too.
+  /// Reads an unsigned big-endian number of any length; leading zeros are allowed, empty is zero. A number made of bytes in
+  /// secure memory is in secure memory too.
   init(bigEndian bytes: UnsafeRawBufferPointer) throws(GcryptError) {
     try Gcrypt.initialize()
     var scanned: gcry_mpi_t?
@@ -19,7 +19,7 @@ struct Integer: ~Copyable {
   init(randomBits bits: UInt32) throws(GcryptError) {
     try self.init(secretWithCapacity: bits)
     gcry_mpi_randomize(number, bits, GCRY_STRONG_RANDOM)
-    // The drawn value has whole bytes.
+    // The drawn value has whole bytes, so the bits above are cut off.
     gcry_mpi_clear_highbit(number, bits)
   }
 
@@ -53,7 +53,7 @@ struct Integer: ~Copyable {
     let length = Int(gcry_mpi_get_nbits(number) + 7) / 8
     let memory = try SecureMemory(count: byteCount)
     try memory.withMutableBytes { (bytes) throws(GcryptError) in
-      // The memory is zero already; a number that is too long makes the room nothing, and libgcrypt refuse.
+      // The memory is zero already. If the number is too long, no room is left, and libgcrypt refuses.
       let room = UnsafeMutableRawBufferPointer(rebasing: bytes[max(0, byteCount - length)...])
       try Gcrypt.check(gcry_mpi_print(GCRYMPI_FMT_USG, room.baseAddress, room.count, nil, number))
     }

@@ -1,8 +1,8 @@
 /// One side of a Diffie-Hellman agreement as the Secret Service's encrypted sessions and the system prompter use it: an
-/// ephemeral key used once, and a cipher with the key that HKDF-SHA256 makes of the shared secret.
+/// ephemeral key used once, and a cipher with the key that HKDF-SHA256 derives from the shared secret.
 public struct KeyAgreement: ~Copyable {
-  /// How often a key is drawn again before giving up. Each draw fails once in 128 at most, so the limit is only
-  /// reached where the random number generator is broken.
+  /// How often a key is drawn again before giving up. At most one draw in 128 fails, so only a broken random number generator
+  /// reaches the limit.
   private static let attempts = 64
 
   private let privateKey: Integer
@@ -26,7 +26,7 @@ public struct KeyAgreement: ~Copyable {
     throw .unusableLibrary
   }
 
-  /// The key pair of a given private exponent, also where its public key has leading zeros.
+  /// The key pair of a given private exponent, even if its public key has leading zeros.
   init(privateKey: consuming Integer, group: ModularGroup = .secretService) throws(GcryptError) {
     let number = try Integer(
       power: group.generator(), exponent: privateKey, modulus: group.prime(), bits: group.bitCount)
@@ -43,20 +43,20 @@ public struct KeyAgreement: ~Copyable {
   ///
   /// - Parameter peerPublicKey: unsigned big-endian, from one byte to one more than the prime has, leading zeros
   ///   allowed.
-  /// - Returns: nil if the shared secret has leading zeros, once in 256. Servers disagree whether these belong to the
-  ///   input of HKDF (kwalletd's strips them), so the client agrees once more, with a new key.
-  /// - Throws: `badPublicKey` where it is 0, 1, p − 1 or larger, or of a wrong length; otherwise as `init`.
+  /// - Returns: nil if the shared secret has leading zeros, once in 256. Servers disagree whether these zeros belong to the
+  ///   input of HKDF (kwalletd strips them). So the client agrees once more, with a new key.
+  /// - Throws: `badPublicKey` if it is 0, 1, p − 1 or larger, or of a wrong length; otherwise as `init`.
   public consuming func agree(peerPublicKey: UnsafeRawBufferPointer) throws(GcryptError) -> SessionCipher? {
     let secret = try sharedSecret(with: try Self.readPublicKey(peerPublicKey, group))
     return try Self.isFull(secret) ? SessionCipher(key: SessionKey(deriving: secret)) : nil
   }
 
-  /// The server's side in one step: a key used for nothing else, and the cipher agreed on with the owner of `peerPublicKey`.
+  /// The server's side in one step: a key that is used for nothing else, and the cipher that it agrees on with the owner of
+  /// `peerPublicKey`.
   ///
-  /// The key is drawn again until the shared secret needs all bytes as well. Clients disagree whether its leading
-  /// zeros belong to the input of HKDF (libgcrypt's do, GnuTLS's do not); without leading zeros nobody can. A peer
-  /// cannot keep this going: every key that is accepted has an order of at least (p − 1) / 2, so each draw gives
-  /// it a new secret at random.
+  /// The key is drawn again until the shared secret needs all bytes as well. Clients disagree whether its leading zeros belong
+  /// to the input of HKDF (libgcrypt's do, GnuTLS's do not); if there are none, nobody can disagree. A peer cannot keep this
+  /// loop going: every key that is accepted has an order of at least (p − 1) / 2, so each draw gives it a new secret at random.
   ///
   /// - Parameters:
   ///   - peerPublicKey: as for `agree(peerPublicKey:)`.
@@ -98,7 +98,7 @@ public struct KeyAgreement: ~Copyable {
     throw .unusableLibrary
   }
 
-  /// A peer's public key, checked. One byte more is for those who send the sign byte of a signed number.
+  /// A peer's public key, checked. It may have one byte more, because some peers send the sign byte of a signed number.
   static func readPublicKey(
     _ bytes: UnsafeRawBufferPointer, _ group: ModularGroup
   ) throws(GcryptError) -> Integer {

@@ -13,9 +13,9 @@ public struct ModularGroup: Sendable {
   public var byteCount: Int { primeBytes.count }
   var bitCount: UInt32 { UInt32(byteCount) * 8 }
 
-  /// A private exponent is drawn from 2 ..< 2^256. An attacker's work on a short exponent is the square root of its
-  /// range, 2^128: far more than the logarithm in a group of 1024 or 1536 bits takes, whatever the exponent. The prime is
-  /// safe, so no small subgroup tells parts of it (RFC 7919, 5.2, asks for 200 bits in a group of 2048).
+  /// A private exponent is drawn from 2 ..< 2^256. An attacker's work on a short exponent is the square root of its range,
+  /// 2^128. A logarithm in a group of 1024 or 1536 bits takes far less, whatever the exponent. The prime is safe, so no small
+  /// subgroup reveals parts of the exponent (RFC 7919, 5.2, asks for 200 bits in a group of 2048).
   static let exponentBits: UInt32 = 256
 
   func prime() throws(GcryptError) -> Integer { try Self.integer(primeBytes) }
@@ -31,7 +31,7 @@ public struct ModularGroup: Sendable {
   func generator() throws(GcryptError) -> Integer { try Self.integer([2]) }
 
   private static func integer(_ bytes: [UInt8]) throws(GcryptError) -> Integer {
-    // The array's own withUnsafeBytes cannot return what is not copyable.
+    // The array's own withUnsafeBytes cannot return a value that is not copyable.
     try bytes.span.bytes.withUnsafeBytes { (bytes) throws(GcryptError) in try Integer(bigEndian: bytes) }
   }
 

@@ -1,6 +1,6 @@
 import CLatchkeyGcrypt
 
-/// PBKDF2 (RFC 8018), by which other programs make keys of passwords. Latchkey's own keys are Argon2id's.
+/// PBKDF2 (RFC 8018), by which other programs derive keys from passwords. Latchkey's own keys are derived by Argon2id.
 public enum PasswordKey {
   /// Derives a key.
   ///
@@ -17,7 +17,7 @@ public enum PasswordKey {
   ) throws(GcryptError) {
     guard rounds >= 1, !salt.isEmpty, !key.isEmpty else { throw .badBufferSize }
     try Gcrypt.initialize()
-    // libgcrypt takes no address for no password.
+    // libgcrypt refuses a null address, even for an empty password.
     let result = withUnsafeBytes(of: UInt8(0)) { nothing in
       gcry_kdf_derive(
         password.baseAddress ?? nothing.baseAddress, password.count, Int32(GCRY_KDF_PBKDF2.rawValue),

@@ -2,14 +2,14 @@ import CLatchkeyGcrypt
 
 /// A piece of libgcrypt's secure memory: locked where the system allows, erased at the end of its life.
 ///
-/// Its address is only handed out to closures: a property would let it outlive a temporary.
+/// Only closures get its address: a property would let the address outlive a temporary value.
 struct SecureMemory: ~Copyable {
   private let address: UnsafeMutableRawPointer
   let count: Int
 
   /// `count` zero bytes; `count` is positive.
   ///
-  /// - Throws: `outOfSecureMemory`. It is never taken from ordinary memory instead.
+  /// - Throws: `outOfSecureMemory`. Ordinary memory is never used instead.
   init(count: Int) throws(GcryptError) {
     try Gcrypt.initialize()
     guard let address = gcry_calloc_secure(1, count) else { throw .outOfSecureMemory }
@@ -24,7 +24,7 @@ struct SecureMemory: ~Copyable {
     self = memory
   }
 
-  // gcry_free() erases secure memory itself: no second way to do it here.
+  // gcry_free() erases secure memory by itself.
   deinit { gcry_free(address) }
 
   func withBytes<Result: ~Copyable>(

@@ -12,7 +12,7 @@ public final class SessionCipher {
 
   init(key: consuming SessionKey) { self.key = key }
 
-  /// With a key of 16 bytes that is known: the files of libsecret and oo7 have the same form as a session's secrets.
+  /// A cipher with a known key of 16 bytes: the files of libsecret and oo7 have the same form as a session's secrets.
   ///
   /// - Throws: `badBufferSize`, `outOfSecureMemory`.
   public convenience init(copying key: UnsafeRawBufferPointer) throws(GcryptError) {
@@ -28,18 +28,18 @@ public final class SessionCipher {
   ///   - plaintext: any length, also none; not erased here. It must not overlap `ciphertext`.
   ///   - iv: 16 bytes, filled with the IV.
   ///   - ciphertext: exactly `ciphertextLength(plaintext:)` bytes, filled.
-  /// - Throws: `badBufferSize`, `outOfSecureMemory`, `library`. The buffers then hold nothing of use.
+  /// - Throws: `badBufferSize`, `outOfSecureMemory`, `library`. After an error the buffers hold nothing of use.
   public func encrypt(
     _ plaintext: UnsafeRawBufferPointer, iv: UnsafeMutableRawBufferPointer,
     into ciphertext: UnsafeMutableRawBufferPointer
   ) throws(GcryptError) {
     guard iv.count == Self.blockSize else { throw .badBufferSize }
-    // CBC needs an IV that nobody can foretell, not only one that is new.
+    // CBC needs an IV that nobody can predict. A new one is not enough.
     gcry_randomize(iv.baseAddress, iv.count, GCRY_STRONG_RANDOM)
     try encrypt(plaintext, underIV: UnsafeRawBufferPointer(iv), into: ciphertext)
   }
 
-  /// As above with an IV that is given, which only a test with a known answer may do.
+  /// As above, with a given IV. Only a test with a known answer may give one.
   func encrypt(
     _ plaintext: UnsafeRawBufferPointer, underIV iv: UnsafeRawBufferPointer,
     into ciphertext: UnsafeMutableRawBufferPointer
@@ -97,14 +97,14 @@ public final class SessionCipher {
     return length
   }
 
-  /// Strict PKCS#7: the last byte n is 1 … 16 and the last n bytes all are n. Always looks at all 16 bytes and
-  /// branches only on the verdict, which the peer learns anyway.
+  /// Strict PKCS#7: the last byte n is 1 … 16 and the last n bytes all are n. This always looks at all 16 bytes, and branches
+  /// only on the verdict, which the peer learns anyway.
   private static func paddingLength(_ output: UnsafeRawBufferPointer) -> Int? {
     let last = output[output.count - 1]
     // Zero for 1 … 16 only.
     var wrong = (last &- 1) & 0xF0
     for index in 0..<UInt8(blockSize) {
-      // All ones where the byte belongs to the padding (index < last), else zero.
+      // All ones if the byte belongs to the padding (index < last), else zero.
       let within = UInt8(truncatingIfNeeded: (Int16(index) - Int16(last)) >> 15)
       wrong |= within & (output[output.count - 1 - Int(index)] ^ last)
     }
@@ -116,8 +116,8 @@ public final class SessionCipher {
   }
 }
 
-/// One run of AES-128-CBC; its key schedule is in secure memory and goes with it. A session keeps only its key, so
-/// that a thousand idle sessions need 64 KiB.
+/// One run of AES-128-CBC. Its key schedule is in secure memory, and is erased with it. A session keeps only its key, so that a
+/// thousand idle sessions need 64 KiB.
 struct BlockChain: ~Copyable {
   private let handle: gcry_cipher_hd_t
 
@@ -142,7 +142,7 @@ struct BlockChain: ~Copyable {
 
   deinit { gcry_cipher_close(handle) }
 
-  /// Whole blocks; goes on where the call before ended.
+  /// Takes whole blocks, and goes on where the call before ended.
   func encrypt(
     _ plaintext: UnsafeRawBufferPointer, into ciphertext: UnsafeMutableRawBufferPointer
   ) throws(GcryptError) {

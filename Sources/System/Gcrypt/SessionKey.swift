@@ -8,9 +8,8 @@ struct SessionKey: ~Copyable {
 
   /// HKDF-SHA256 (RFC 5869) without salt and info, 16 bytes out.
   ///
-  /// libgcrypt has HKDF as an algorithm of `gcry_kdf_open` only from 1.11 on; Debian 12 ships 1.10. So it is put
-  /// together here from libgcrypt's HMAC as the RFC says, which for 16 bytes is two calls: extract, and the first
-  /// block of expand.
+  /// libgcrypt has HKDF as an algorithm of `gcry_kdf_open` only from 1.11 on; Debian 12 ships 1.10. So this builds HKDF from
+  /// libgcrypt's HMAC as the RFC says. For 16 bytes that takes two calls: extract, and the first block of expand.
   ///
   /// - Parameter sharedSecret: as long as the group's prime, zeros on the left.
   init(deriving sharedSecret: borrowing SecureMemory) throws(GcryptError) {

@@ -1,12 +1,13 @@
 import CLatchkeyGcrypt
 
-/// The ciphers of other programs' files, without padding. Their own check says whether the key was right.
+/// The ciphers of other programs' files, without padding. The files have checks of their own that say whether the key was
+/// right.
 public enum UnpaddedCipher: Sendable {
   /// AES-128-CBC: gnome-keyring.
   case aes
   /// Blowfish-CBC: KWallet. Its key may have up to 56 bytes.
   case blowfish
-  /// Blowfish, each block by itself and with the bytes of each half the other way round: KWallet of KDE 4.
+  /// Blowfish in ECB mode, with the bytes of each half of a block reversed: KWallet of KDE 4.
   case swappedBlowfish
 
   /// Bytes of a block, and of an IV.
@@ -25,7 +26,7 @@ public enum UnpaddedCipher: Sendable {
   /// - Parameters:
   ///   - ciphertext: a multiple of the block's size.
   ///   - key: 16 bytes for AES, 1 to 56 for Blowfish.
-  ///   - iv: a block; nothing stands for zeros, and for blocks that are each by themselves.
+  ///   - iv: a block; empty for zeros, and in ECB mode.
   ///   - plaintext: as many bytes as `ciphertext`, not overlapping it. The caller owns and erases them.
   /// - Throws: `badBufferSize`, `outOfSecureMemory`, `library`.
   public func decrypt(
@@ -42,7 +43,7 @@ public enum UnpaddedCipher: Sendable {
     guard let opened else { throw .outOfSecureMemory }
     defer { gcry_cipher_close(opened) }
     try Gcrypt.check(gcry_cipher_setkey(opened, key.baseAddress, key.count))
-    // libgcrypt starts from zeros where it is given no IV.
+    // Without an IV, libgcrypt starts from zeros.
     if !iv.isEmpty { try Gcrypt.check(gcry_cipher_setiv(opened, iv.baseAddress, iv.count)) }
     plaintext.copyMemory(from: ciphertext)
     if self == .swappedBlowfish { Self.swap(plaintext) }
@@ -50,7 +51,7 @@ public enum UnpaddedCipher: Sendable {
     if self == .swappedBlowfish { Self.swap(plaintext) }
   }
 
-  /// Turns the bytes of each half of a block round.
+  /// Reverses the bytes of each half of a block.
   private static func swap(_ bytes: UnsafeMutableRawBufferPointer) {
     for start in stride(from: 0, to: bytes.count, by: 4) {
       bytes.swapAt(start, start + 3)

@@ -1,20 +1,20 @@
 import CLatchkeyGettext
 import Glibc
 
-/// The language in which this program speaks to a person. English until ``begin()``, and where the system has no such locale
-/// or there is no catalogue for it.
+/// The language in which this program speaks to a person. It is English until ``begin()``, and if the system has no such
+/// locale, or there is no catalogue for it.
 ///
-/// Only the texts that ``translated(_:)`` gets change with it. The process stays in the locale "C": numbers, times, system
-/// errors and what other libraries say are the same in every language.
+/// Only the texts of ``translated(_:)`` change with it. The process stays in the locale "C": numbers, times, system errors and
+/// the texts of other libraries are the same in every language.
 package enum Language {
-  // Programs choose it before they start threads; the daemon, which changes it later, has one thread.
+  // Programs choose the language before they start threads. The daemon changes it later, but has one thread only.
   nonisolated(unsafe) private static var locale: locale_t?
 
   /// Takes the language of this process's environment.
   package static func begin() { use { name in getenv(name).map { String(cString: $0) } } }
 
-  /// Takes the language of an environment; `variable` gives the value of a variable. One that names a path is not taken:
-  /// catalogues come from where Latchkey is installed, and from nowhere else.
+  /// Takes the language of an environment; `variable` gives the value of a variable. A language that names a path is refused:
+  /// catalogues come only from the folder in which Latchkey is installed.
   package static func use(_ variable: (String) -> String?) {
     end()
     let name = ["LC_ALL", "LC_MESSAGES", "LANG"].compactMap { variable($0) }.first { !$0.isEmpty } ?? "C"
@@ -22,7 +22,7 @@ package enum Language {
     guard name != "C", name != "POSIX", !(name + list).utf8.contains(UInt8(ascii: "/")), let folder = catalogues else {
       return
     }
-    // gettext reads it there.
+    // gettext reads the language there.
     if list.isEmpty { unsetenv("LANGUAGE") } else { setenv("LANGUAGE", list, 1) }
     guard let found = gettext_language(name), gettext_open(folder) == 0 else { return }
     locale = found
@@ -37,7 +37,7 @@ package enum Language {
   /// Whether texts may be other than English.
   static var isChosen: Bool { locale != nil }
 
-  /// Below the folder that `make install` has laid this program into, a few levels up: PREFIX/share/locale.
+  /// PREFIX/share/locale, found from the folder of this program, as `make install` places it.
   private static var catalogues: String? {
     var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
     let count = readlink("/proc/self/exe", &buffer, buffer.count)

@@ -1,13 +1,13 @@
 import LatchkeyText
 
-/// A text that a file has in English, as a note of what was done. It is a literal with the places of its values, so that
-/// ``Templates`` finds the text and its values again. `po/extract` finds the literals of `Template("…")`.
+/// A text in English from a file, such as a note of what was done. The template is a literal with the places of its values, so
+/// that ``Templates`` recognises the text and finds its values. `po/extract` finds the literals of `Template("…")`.
 package struct Template: ExpressibleByStringInterpolation, Sendable {
   /// The kind of a place.
   package enum Place: Sendable {
     /// A name, a path, a number: the same in every language.
     case value
-    /// Another such text.
+    /// Another text that has a template.
     case text
   }
 
@@ -22,7 +22,7 @@ package struct Template: ExpressibleByStringInterpolation, Sendable {
   /// The English text with these values.
   package func filled(_ values: String...) -> String { Phrase(pieces: pieces, values: values).text }
 
-  /// Takes a literal with places apart.
+  /// Splits a literal with places into its parts.
   package struct StringInterpolation: StringInterpolationProtocol {
     fileprivate var pieces = [""]
     fileprivate var places: [Place] = []
@@ -37,7 +37,7 @@ package struct Template: ExpressibleByStringInterpolation, Sendable {
     }
   }
 
-  /// The values in a text; nil where it is another text.
+  /// The values in a text; nil if the template does not fit the text.
   func values(in text: String) -> [String]? {
     var rest = Array(text.utf8)[...]
     let first = Array(pieces[0].utf8)
@@ -46,7 +46,7 @@ package struct Template: ExpressibleByStringInterpolation, Sendable {
     var values: [String] = []
     for (number, piece) in pieces.enumerated().dropFirst() {
       let piece = Array(piece.utf8)
-      // A value ends where the next piece begins first. The last piece is the end of the text.
+      // A value ends where the next piece first begins. The last piece must be the end of the text.
       let isLast = number == pieces.count - 1
       guard let start = isLast ? Self.end(of: rest, piece) : Self.start(of: piece, in: rest), start > rest.startIndex
       else { return nil }
@@ -66,7 +66,7 @@ package struct Template: ExpressibleByStringInterpolation, Sendable {
   }
 }
 
-/// All texts of one source, with which a person reads in their language what a file has in English.
+/// All texts of one source. They translate what a file has in English into the person's language.
 package struct Templates: Sendable {
   private let plain: Set<String>
   private let filled: [Template]
@@ -77,7 +77,7 @@ package struct Templates: Sendable {
     filled = templates.filter { !$0.places.isEmpty }
   }
 
-  /// A text in the person's language. One that is not known stays as it is.
+  /// A text in the person's language. An unknown text stays as it is.
   package func translation(of text: String) -> String { Language.isChosen ? translation(of: text, depth: 0) : text }
 
   private func translation(of text: String, depth: Int) -> String {

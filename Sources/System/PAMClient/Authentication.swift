@@ -20,14 +20,14 @@ public enum Authentication {
   ///
   /// - Parameters:
   ///   - folder: where the service file is, in the place of `/etc/pam.d` (`pam_start_confdir(3)`).
-  ///   - environment: variables for the modules (`pam_putenv(3)`), not of this process. Nothing secret.
+  ///   - environment: variables for the modules (`pam_putenv(3)`), not this process's environment. No secrets.
   ///   - createsVault: whether the modules hear that the whole stack has accepted the user (`pam_setcred(3)`): Latchkey's own
   ///     module then creates the vault if it is missing.
-  ///   - again: whether the person may try once more, after the stack refused an answer (`PAM_AUTH_ERR`). It is the same
-  ///     transaction then, as at login(1) and sudo(8), so modules that count failures see one for each try.
+  ///   - again: whether the person may try once more, after the stack refused an answer (`PAM_AUTH_ERR`). The next try then
+  ///     belongs to the same transaction, as in login(1) and sudo(8), so modules that count failures see one for each try.
   ///
-  /// libpam wipes the password that it was given when the stack ends. A service without a file of its own is unavailable,
-  /// because libpam would take another stack in its place.
+  /// libpam erases the given password when the stack ends. A service without a file of its own is unavailable, because libpam
+  /// would take another stack in its place.
   package static func run(
     service: String, user: String, terminal: String?, folder: String? = nil, environment: [String: String] = [:],
     createsVault: Bool = false, conversation: any Conversation, again: () -> Bool = { false }
@@ -72,7 +72,7 @@ public enum Authentication {
 /// The object that PAM hands back to us with each message.
 private final class ConversationBox {
   let conversation: any Conversation
-  /// Of libpam, while it may ask.
+  /// libpam's buffers, while libpam may ask.
   var handle: OpaquePointer?
 
   init(_ conversation: any Conversation) {
@@ -86,7 +86,7 @@ private typealias Converse =
     UnsafeMutablePointer<UnsafeMutablePointer<pam_response>?>?, UnsafeMutableRawPointer?
   ) -> Int32
 
-/// libpam's way to the conversation. The answers are memory that libpam frees, after erasing it.
+/// The function by which libpam reaches the conversation. libpam erases and frees the memory of the answers.
 private let converse: Converse =
   { count, messages, responses, data in
     guard count > 0, count <= PAM_MAX_NUM_MSG, let messages, let responses, let data,
@@ -125,7 +125,7 @@ private let converse: Converse =
     }
     responses.pointee = answers
     if (0..<Int(count)).contains(where: { answers[$0].resp != nil }) {
-      // Before the modules check it, which may take long: Latchkey's own one says when it was given.
+      // Noted before the modules check the answer, which may take long. Latchkey's own module hands the moment on.
       if let handle = box.handle { _ = pam_putenv(handle, "LATCHKEY_GIVEN=\(Process.microsecondsSinceBoot)") }
       conversation.check()
     }

@@ -2,8 +2,7 @@ import CLatchkeyLinux
 import Glibc
 import LatchkeyPosix
 
-/// Signals that are kept from this thread for a moment. None is lost: each does what it always does when they are
-/// released.
+/// Signals that are kept from this thread for a moment. None is lost: on release each has its usual effect.
 final class HeldSignals {
   private let waiting: FileDescriptor
   private var mask = sigset_t()
@@ -28,11 +27,11 @@ final class HeldSignals {
     while poll(&items, 2, -1) < 0 {
       guard errno == EINTR else { throw PosixError("poll") }
     }
-    // The signal itself stays where it is, for release().
+    // The signal itself stays pending, for release().
     return items[0].revents == 0
   }
 
-  /// Lets them come. One that ends the program does so before this returns.
+  /// Lets the signals come. A signal that ends the program does so before this returns.
   func release() {
     pthread_sigmask(SIG_SETMASK, &mask, nil)
   }

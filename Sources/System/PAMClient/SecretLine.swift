@@ -5,16 +5,16 @@ import LatchkeySodium
 public enum SecretLine {
   /// There is no line: the input ended, Ctrl-C was typed, or the line is too long.
   public struct Cancelled: Error {
-    /// Makes it.
+    /// Makes the error.
     public init() {}
   }
 
   /// PAM limits an answer to this many bytes (`PAM_MAX_RESP_SIZE`).
   private static let limit = 512
 
-  /// Reads from `input`, also a descriptor that does not block.
+  /// Reads from `input`. The descriptor may be one that does not block.
   ///
-  /// - Parameter ready: waits for the next byte; reading ends with what it throws.
+  /// - Parameter ready: waits for the next byte; reading ends with the error that it throws.
   /// - Returns: the line without its end.
   /// - Throws: ``Cancelled``, `SodiumError`.
   public static func read(from input: Int32, _ ready: () throws -> Void) throws -> SecureBytes {

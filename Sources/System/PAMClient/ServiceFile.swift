@@ -4,15 +4,15 @@ import LatchkeyText
 
 /// The file of a PAM service, looked at before libpam is asked.
 ///
-/// For a service that has no file, or none with a line for `auth`, libpam takes that of the service `other`, which on Debian
-/// asks for the login password. That would then pass for a finger, or for a passphrase.
+/// If a service has no file, or no line for `auth`, libpam takes the file of the service `other`, which on Debian asks for the
+/// login password. The login password would then pass for a finger, or for a passphrase.
 struct ServiceFile {
   let service: String
-  /// Where it can be.
+  /// The folders that may have the file.
   let folders: [String]
 
-  /// Where libpam looks, in its order. One that is built for other places as well is not known here: a service that is there
-  /// and nowhere else is refused.
+  /// The folders where libpam looks, in its order. A libpam may be built for other folders as well. A service whose file is
+  /// only there is refused.
   private static let usualFolders = ["/etc/pam.d", "/usr/lib/pam.d"]
   private static let sizeLimit = 1 << 20
 
@@ -22,7 +22,7 @@ struct ServiceFile {
     folders = folder.map { [$0] } ?? ServiceFile.usualFolders
   }
 
-  /// Why the service's stack would not be its own; nil where it is.
+  /// Why libpam would run another stack than the service's own; nil if it would not.
   var complaint: Phrase? {
     for folder in folders {
       guard let content = ServiceFile.read(folder + "/" + service) else { continue }
@@ -33,7 +33,7 @@ struct ServiceFile {
     return Phrase("there is no file \(paths)")
   }
 
-  /// The file's bytes; nil where libpam would look further.
+  /// The file's bytes; nil if libpam would look further.
   private static func read(_ path: String) -> [UInt8]? {
     guard let file = try? FileDescriptor.open(path, flags: O_RDONLY | O_NONBLOCK),
       let kind = try? file.status().st_mode & S_IFMT, kind == S_IFREG
@@ -41,7 +41,7 @@ struct ServiceFile {
     return try? file.readAll(limit: sizeLimit)
   }
 
-  /// Whether a line is for `auth`, or takes in another file, which is taken to have one.
+  /// Whether a line is for `auth`, or includes another file. An included file is assumed to have such a line.
   private static func hasAuthentication(_ content: [UInt8]) -> Bool {
     content.split(separator: UInt8(ascii: "\n")).contains { line in
       let words = line.split { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }

@@ -3,10 +3,10 @@ import LatchkeyGettext
 import LatchkeyPosix
 import LatchkeySodium
 
-/// A conversation on the terminal of the process: secrets are asked for without echo, and the terminal is as it was
-/// before, also when Ctrl-C, Ctrl-Z or a signal comes first.
+/// A conversation on the terminal of the process: secrets are asked for without echo. Afterwards the terminal is as before,
+/// even if Ctrl-C, Ctrl-Z or a signal comes first.
 public final class TerminalConversation: Conversation {
-  /// Thrown instead of a person's answer: standard input is no terminal, and nobody asked for it to be read.
+  /// Thrown instead of a person's answer: standard input is no terminal, and no option says to read it.
   public struct NoTerminal: Error {}
 
   private let input: FileDescriptor
@@ -51,14 +51,14 @@ public final class TerminalConversation: Conversation {
     }
   }
 
-  /// Says so, where somebody sees it.
+  /// Shows that the answer is being checked, if somebody can see it.
   public func check() {
     guard isTerminal else { return }
     say(Self.checking)
     isChecking = true
   }
 
-  /// Takes the sign away, so that it does not stand above what the command says.
+  /// Removes the sign, so that it does not stand above the command's output.
   public func endCheck() {
     guard isChecking else { return }
     isChecking = false
@@ -73,7 +73,7 @@ public final class TerminalConversation: Conversation {
       guard isTerminal else { return take(try SecretLine.read(from: input.number, waitForInput), body) }
       while true {
         do { return take(try askTerminal(question, silently: silently), body) } catch is Interrupted {
-          // Not ended by the signal but stopped, and now in the foreground again.
+          // The signal did not end the process but stopped it, and it is now in the foreground again.
         }
       }
     } catch {
@@ -87,7 +87,7 @@ public final class TerminalConversation: Conversation {
   }
 
   private func askTerminal(_ question: String, silently: Bool) throws -> SecureBytes {
-    // A signal that comes meanwhile ends the program only when the terminal is as it was before.
+    // A signal that comes meanwhile ends the program only after the terminal is restored.
     let signals = try HeldSignals([SIGINT, SIGTERM, SIGQUIT, SIGTSTP, SIGHUP])
     defer { signals.release() }
     let echo = try TerminalEcho(of: input.number, isOn: !silently)

@@ -1,7 +1,7 @@
 import Glibc
 import LatchkeyPosix
 
-/// Whether a terminal shows what is typed, for a moment.
+/// Turns off, for a moment, that a terminal shows the typed text.
 public final class TerminalEcho {
   private let terminal: Int32
   private var before = termios()
@@ -12,8 +12,8 @@ public final class TerminalEcho {
   ///
   /// - Parameters:
   ///   - terminal: stays the caller's, and open.
-  ///   - interrupt: when false, Ctrl-C is no signal but ends the line, as its last byte; nor do other keys send signals. For
-  ///     a terminal whose foreground program is another one: it would be stopped or ended, not this one.
+  ///   - interrupt: when false, Ctrl-C sends no signal but ends the line, as its last byte. Other keys send no signals either.
+  ///     This is for a terminal whose foreground program is another one: a signal would stop or end that program, not this one.
   public init(of terminal: Int32, isOn: Bool, interrupt: Bool = true) throws(PosixError) {
     self.terminal = terminal
     isCallers = !interrupt
@@ -23,12 +23,12 @@ public final class TerminalEcho {
     if !interrupt {
       now.c_lflag &= ~tcflag_t(ISIG)
       withUnsafeMutableBytes(of: &now.c_cc) { keys in
-        // A program with a screen of its own switches the signals on, but leaves the keys.
+        // A program with a screen of its own switches the signals on, but does not set the keys.
         for key in [VINTR, VQUIT, VSUSP] { keys[Int(key)] = TerminalEcho.noKey }
         keys[Int(VEOL)] = TerminalEcho.interruptKey
       }
     }
-    // Input from before the question is no answer to it.
+    // Text that was typed before the question is not the answer.
     guard tcsetattr(terminal, TCSAFLUSH, &now) == 0, tcgetattr(terminal, &own) == 0 else {
       throw PosixError("tcsetattr")
     }
@@ -39,10 +39,10 @@ public final class TerminalEcho {
   /// `_POSIX_VDISABLE`, which is a cast in C.
   private static let noKey: UInt8 = 0
 
-  /// The terminal as it was. Where its foreground program is another one, which is gone, a shell may have taken it back and
-  /// edits a line there. Settings that others have made since stay.
+  /// Restores the terminal. If another program was in the foreground and is gone, a shell may have taken the terminal back, and
+  /// edits a line there. Settings that other programs have made since stay.
   ///
-  /// - Parameter other: the settings of a program that was started to ask on it, and was ended.
+  /// - Parameter other: the settings of a program that was started to ask on this terminal, and was ended.
   public func restore(from other: termios? = nil) {
     var now = termios()
     guard !isCallers || tcgetattr(terminal, &now) == 0 && (now.isSame(as: own) || other.map(now.isSame) ?? false) else {
@@ -53,7 +53,7 @@ public final class TerminalEcho {
 }
 
 extension termios {
-  /// Whether a terminal works alike.
+  /// Whether two settings have the same effect.
   public func isSame(as other: termios) -> Bool {
     c_iflag == other.c_iflag && c_oflag == other.c_oflag && c_cflag == other.c_cflag && c_lflag == other.c_lflag
       && withUnsafeBytes(of: c_cc) { own in withUnsafeBytes(of: other.c_cc) { own.elementsEqual($0) } }

@@ -10,8 +10,8 @@ public struct Account: Sendable {
   public let name: String
   /// The home folder.
   public let home: String
-  /// Whether the password is in the shadow file, as `x` in the password database says: with anything else there, that file
-  /// decides nothing.
+  /// Whether the password is in the shadow file, as `x` in the password database says. With any other value there, the shadow
+  /// file decides nothing.
   public let isShadowed: Bool
 
   /// The account of a login name; nil when there is none.
@@ -52,7 +52,7 @@ public struct Account: Sendable {
     self.isShadowed = isShadowed
   }
 
-  /// The lowest number of a person's account: UID_MIN of `login.defs`, 1000 where it says nothing.
+  /// The lowest number of a person's account: UID_MIN of `login.defs`, or 1000 if the file has none.
   public static var firstPersonUID: uid_t {
     guard let file = try? FileDescriptor.open("/etc/login.defs", flags: O_RDONLY | O_NONBLOCK),
       let bytes = try? file.readAll(limit: 65536)

@@ -1,8 +1,8 @@
 import Glibc
 
-/// A look-up of an account by its number that nobody has to wait for. A directory service may answer it, and take minutes.
+/// Looks an account up by its number without making anybody wait. A directory service may answer, and take minutes.
 ///
-/// It is done by a thread of its own, which shares nothing with others but a pipe, and is left alone where it takes too long.
+/// A thread of its own does it. The thread shares nothing but a pipe with others, and nobody waits for it if it takes too long.
 public struct AccountLookUp: ~Copyable {
   private let answered: FileDescriptor
 
@@ -14,7 +14,7 @@ public struct AccountLookUp: ~Copyable {
     init(uid: uid_t, pipe: Int32) { (self.uid, self.pipe) = (uid, pipe) }
   }
 
-  /// Begins.
+  /// Begins the look-up.
   public init(uid: uid_t) throws(PosixError) {
     var ends: [Int32] = [-1, -1]
     guard pipe(&ends) == 0 else { throw PosixError("pipe") }
@@ -43,7 +43,7 @@ public struct AccountLookUp: ~Copyable {
     return nil
   }
 
-  /// Whether there is such an account; nil where that is not known within so many milliseconds.
+  /// Whether there is such an account; nil if the answer does not come within so many milliseconds.
   public borrowing func answer(within limit: Int32) -> Bool? {
     var item = pollfd(fd: answered.number, events: Int16(POLLIN), revents: 0)
     guard poll(&item, 1, limit) > 0 else { return nil }

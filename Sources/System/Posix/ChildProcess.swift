@@ -8,14 +8,24 @@ public final class ChildProcess {
   private let end: FileDescriptor
 
   /// Starts `program` with a clean descriptor table, default signals and this process's environment.
-  public init(_ program: String, _ arguments: [String]) throws(PosixError) {
+  ///
+  /// - Parameters:
+  ///   - input: its standard input, lent; nil for none.
+  ///   - output: where its standard output goes; nil for this process's standard error.
+  public init(
+    _ program: String, _ arguments: [String], input: Int32? = nil, output: Int32? = nil
+  ) throws(PosixError) {
     var actions = posix_spawn_file_actions_t()
     posix_spawn_file_actions_init(&actions)
     defer { posix_spawn_file_actions_destroy(&actions) }
-    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDWR, 0)
+    if let input {
+      posix_spawn_file_actions_adddup2(&actions, input, 0)
+    } else {
+      posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDWR, 0)
+    }
     // Its output goes to the daemon's own standard error.
     posix_spawn_file_actions_adddup2(&actions, 2, 2)
-    posix_spawn_file_actions_adddup2(&actions, 2, 1)
+    posix_spawn_file_actions_adddup2(&actions, output ?? 2, 1)
     posix_spawn_file_actions_addclosefrom_np(&actions, 3)
     var attributes = posix_spawnattr_t()
     posix_spawnattr_init(&attributes)
@@ -45,6 +55,13 @@ public final class ChildProcess {
   /// Readable when the program has ended.
   public var descriptor: Int32 { end.number }
 
-  /// Lets the kernel forget it. Only after its end.
-  public func reap() { waitpid(pid, nil, WNOHANG) }
+  /// Collects the ended process. Call it only after its end.
+  ///
+  /// - Returns: its exit status; -1 where a signal ended it.
+  @discardableResult
+  public func reap() -> Int32 {
+    var status: Int32 = 0
+    guard waitpid(pid, &status, WNOHANG) == pid, status & 0x7f == 0 else { return -1 }
+    return status >> 8 & 0xff
+  }
 }

@@ -5,7 +5,7 @@ public enum ControllingTerminal {
   /// The folder in which the kernel shows every character device by its number.
   static let devices = "/sys/dev/char"
 
-  /// The path of a device's file, as "/dev/pts/3" or "/dev/ttyS0"; nil for none, or for one that does not belong to `owner`.
+  /// The path of a device's file, as "/dev/pts/3" or "/dev/ttyS0"; nil if there is no file, or it does not belong to `owner`.
   ///
   /// - Parameter number: as in `/proc/PID/stat`; 0 for none.
   public static func path(ofDevice number: UInt32, owner: uid_t = getuid()) -> String? {
@@ -23,7 +23,7 @@ public enum ControllingTerminal {
     return path
   }
 
-  /// How a person may know a device, whoever owns it: its path, else its number as "4:64".
+  /// A name by which a person may recognise a device, whoever owns it: its path, else its number as "4:64".
   public static func label(ofDevice number: UInt32) -> String {
     name(ofDevice: number, devices: devices).map { "/dev/\($0)" } ?? "\(major(number)):\(minor(number))"
   }
@@ -39,12 +39,12 @@ public enum ControllingTerminal {
     return UInt32(bitPattern: number)
   }
 
-  /// Opens the device of a terminal that belongs to the user and that every program uses for lines only, for questions to the
-  /// person. Other uses are an editor's screen, or a shell that waits for a command while another program runs in the
+  /// Opens the device of a terminal, for questions to the person. The terminal must belong to the user, and be in line mode. It
+  /// is not in line mode while an editor has its screen, or while a shell waits for a command beside a program in the
   /// background.
   public static func openForQuestions(_ path: String) -> FileDescriptor? {
     guard path.hasPrefix("/dev/"), path != "/dev/tty",
-      // Not waiting: for a modem, or where its output is stopped.
+      // Without waiting for a modem, or for output that is stopped.
       let device = try? FileDescriptor.open(path, flags: O_RDWR | O_NOCTTY | O_NONBLOCK | O_NOFOLLOW),
       let status = try? device.status(), status.st_mode & S_IFMT == S_IFCHR, status.st_uid == getuid()
     else { return nil }
@@ -57,8 +57,8 @@ public enum ControllingTerminal {
 
   private static func minor(_ number: UInt32) -> UInt32 { (number & 0xFF) | ((number >> 12) & 0xFFF00) }
 
-  /// The name below `/dev`. The kernel shows pseudo-terminals nowhere else; every other terminal is a device of its own, be it a
-  /// screen, a serial line or a hypervisor's console.
+  /// The name below `/dev`. `/sys` does not list pseudo-terminals. It lists every other terminal as a device of its own, be it
+  /// a screen, a serial line or a hypervisor's console.
   static func name(ofDevice number: UInt32, devices: String) -> String? {
     let (major, minor) = (major(number), minor(number))
     if (136...143).contains(major) { return "pts/\((major - 136) << 20 | minor)" }

@@ -1,20 +1,19 @@
 import Glibc
 
-/// Until when a call waits.
+/// The moment until which a call waits.
 public struct Deadline: Sendable {
-  /// On the clock of ``Process/now``, in milliseconds.
+  /// The moment, on the clock of ``Process/now``, in milliseconds.
   public let time: Int
-  /// A descriptor that is readable when something else has to be done, and from when on the call does not wait any longer
-  /// then.
+  /// A descriptor that is readable when something else has to be done, and the moment from which on the call ends for that.
   private let interruption: (descriptor: Int32, from: Int)?
 
-  /// The call waits until then in any case.
+  /// The call waits until this moment in any case.
   public init(_ time: Int) {
     self.time = time
     interruption = nil
   }
 
-  /// The call waits until then, and from `from` on only until `descriptor` is readable.
+  /// The call waits until `moment`, and from `from` on only until `descriptor` is readable.
   public init(_ time: Int, from: Int, unlessReadable descriptor: Int32) {
     self.time = time
     interruption = (descriptor, from)

@@ -1,13 +1,13 @@
 import Glibc
 
-/// Pipes whose content is to be gone once it was read. The kernel frees a page of a pipe as it is. But it keeps the last one of
-/// each pipe for what is written next, and so zeros overwrite what was in it.
+/// Pipes whose content must be gone once it was read. The kernel frees a page of a pipe as it is. But it keeps the last page of
+/// each pipe for the next write, so zeros that are written overwrite that page.
 extension FileDescriptor {
-  // <fcntl.h> has them for _GNU_SOURCE alone.
+  // <fcntl.h> defines them only with _GNU_SOURCE.
   private static let (setPipeSize, getPipeSize): (Int32, Int32) = (1031, 1032)
   private static var pageSize: Int { sysconf(Int32(_SC_PAGESIZE)) }
 
-  /// A pipe with room for one page: it never has another one. Nothing waits at this, its reading end.
+  /// A pipe with room for one page, so it never has another page. Reading from this end never waits.
   ///
   /// - Parameter body: gets the writing end, which is closed when it returns.
   public static func pipeOfOnePage(
@@ -24,7 +24,7 @@ extension FileDescriptor {
     return reading
   }
 
-  /// Overwrites what was read from the pipe of this reading end, which is empty now. Anything but a pipe stays as it is.
+  /// Overwrites the bytes that were read from this pipe, which is empty now. Does nothing if the descriptor is not a pipe.
   public borrowing func overwritePipe() {
     let size = Int(fcntl(number, Self.getPipeSize))
     // The other end may be another program's, or closed. Two pages, as newer kernels keep two.
@@ -41,7 +41,7 @@ extension FileDescriptor {
         guard count > 0 else { break }
         left -= count
       }
-      // Another writer may have come between, and then this has what it wrote.
+      // If another writer came in between, this reads that writer's bytes.
       if let start = bytes.baseAddress { explicit_bzero(start, bytes.count) }
     }
   }

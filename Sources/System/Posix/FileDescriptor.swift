@@ -20,7 +20,7 @@ public struct FileDescriptor: ~Copyable {
     return number
   }
 
-  /// Opens `path` (relative to `folder`, where one is given), close-on-exec.
+  /// Opens `path` (relative to `folder`, if one is given), close-on-exec.
   public static func open(
     _ path: String, at folder: Int32 = AT_FDCWD, flags: Int32, mode: mode_t = 0
   ) throws(PosixError) -> FileDescriptor {
@@ -39,7 +39,7 @@ public struct FileDescriptor: ~Copyable {
   ///
   /// - Throws: ``PosixError`` with `EFBIG` when there is more than `limit`.
   public borrowing func readAll(limit: Int) throws(PosixError) -> [UInt8] {
-    // Limits are large and most files are small: only what is read costs memory.
+    // Limits are large and most files are small, so memory grows with the bytes that were read.
     var bytes = [UInt8](repeating: 0, count: min(limit, FileDescriptor.firstRead) + 1)
     var filled = 0
     while true {
@@ -76,7 +76,7 @@ public struct FileDescriptor: ~Copyable {
     try passAll(bytes, "write") { number, rest in Glibc.write(number, rest.baseAddress, rest.count) }
   }
 
-  /// Hands all of `bytes` to a call that may take a part of them at a time.
+  /// Hands all of `bytes` to a call that may take only a part of them at a time.
   borrowing func passAll(
     _ bytes: RawSpan, _ call: StaticString, _ body: (Int32, UnsafeRawBufferPointer) -> Int
   ) throws(PosixError) {
@@ -89,13 +89,13 @@ public struct FileDescriptor: ~Copyable {
     }
   }
 
-  /// Has the system begin to write to the disk what was written, and does not wait for it.
+  /// Has the system begin to write the file to the disk, and does not wait for it.
   public borrowing func beginWriting() {
-    // A file system that does not know how does it when it is synchronised.
+    // A file system that cannot do so writes the file when it is synchronised.
     _ = linux_begin_writing(number)
   }
 
-  /// Waits until what was written is on the disk.
+  /// Waits until all that was written to the file is on the disk.
   public borrowing func synchronize() throws(PosixError) {
     let number = self.number
     _ = try retrying("fsync") { fsync(number) }

@@ -20,12 +20,12 @@ extension Folder {
   }
 
   /// Copies as ``copy(_:to:)`` does, with zeros for each block that the disk cannot read. A disk may try for seconds before it
-  /// says so: after a while, each failure costs what lies behind it as well, and the copy has zeros there.
+  /// reports a failure. So after a while, each failure also skips some blocks behind it, and the copy has zeros there.
   ///
   /// - Parameters:
   ///   - time: for how long every block is tried, in milliseconds of failures.
   ///   - read: reads as `pread` does.
-  /// - Returns: whether all of it could be read.
+  /// - Returns: whether the whole file could be read.
   public borrowing func copyReadable(
     _ path: String, to name: String, failingFor time: Int = 2000,
     read: (Int32, UnsafeMutableRawPointer?, Int, off_t) -> Int = pread
@@ -81,7 +81,7 @@ extension Folder {
     return (try? owns(status)) ?? false
   }
 
-  /// Gives the file `name` one more name, where it has not that one already.
+  /// Gives the file `name` one more name, unless it has that name already.
   public borrowing func link(_ name: String, to other: String) throws(PosixError) {
     let folder = number
     do throws(PosixError) { _ = try retrying("link") { linkat(folder, name, folder, other, 0) } } catch {
@@ -89,7 +89,7 @@ extension Folder {
     }
   }
 
-  /// Whether two names are of one file.
+  /// Whether two names belong to one file.
   public borrowing func areSame(_ name: String, _ other: String) -> Bool {
     var (one, two) = (stat(), stat())
     let folder = number
@@ -98,7 +98,7 @@ extension Folder {
     return one.st_dev == two.st_dev && one.st_ino == two.st_ino
   }
 
-  /// Whether two names are of one file, or of two regular files of the folder's owner with the same bytes.
+  /// Whether two names belong to one file, or to two regular files of the folder's owner with the same bytes.
   public borrowing func haveSameContent(_ name: String, _ other: String) -> Bool {
     if areSame(name, other) { return true }
     guard hasOwnFile(name), hasOwnFile(other) else { return false }

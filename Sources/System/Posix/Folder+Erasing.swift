@@ -1,14 +1,14 @@
 import Glibc
 
-/// Files whose content is to be gone: overwritten where they lie, before their name goes. On disks and file systems that
+/// Files whose content must be gone: they are overwritten in place, before their name goes. On disks and file systems that
 /// write elsewhere (SSDs, snapshots, copy on write) the old blocks may stay all the same.
 extension Folder {
   private static let suffix = ".erased"
 
-  /// Takes the file `name` away for good: renamed, overwritten, removed, each of which is on the disk before the next. A
+  /// Removes the file `name` for good. It is renamed, overwritten and removed, and each step is on the disk before the next. A
   /// missing file is no error.
   ///
-  /// After an interruption either `name` is there as it was, or ``finishErasing(_:)`` does the rest.
+  /// After an interruption either `name` exists unchanged, or ``finishErasing(_:)`` does the rest.
   ///
   /// - Parameter size: how many of its first bytes are overwritten.
   public borrowing func erase(_ name: String, first size: Int = .max) throws(PosixError) {
@@ -52,7 +52,7 @@ extension Folder {
     try synchronize()
   }
 
-  /// Removes the files of these names, those that are there, and waits until that is on the disk.
+  /// Removes the files of these names that exist, and waits until that is on the disk.
   public borrowing func remove(_ names: [String]) throws(PosixError) {
     let folder = number
     for name in names {
@@ -60,11 +60,11 @@ extension Folder {
         guard error.code == ENOENT else { throw error }
       }
     }
-    // One that is gone already may have been removed by a process that was killed before it waited.
+    // If a file is gone already, a process may have removed it and been killed before it waited.
     try synchronize()
   }
 
-  /// Takes the file `name` away, overwritten where that can be done.
+  /// Overwrites the file `name` if it can, and removes it.
   ///
   /// - Parameter size: how many of its first bytes are overwritten.
   public borrowing func discard(_ name: String, first size: Int = .max) {
@@ -74,7 +74,7 @@ extension Folder {
     }
   }
 
-  /// Waits until names that were given or taken are on the disk.
+  /// Waits until new and removed names are on the disk.
   public borrowing func synchronize() throws(PosixError) {
     let folder = number
     _ = try retrying("fsync") { fsync(folder) }
@@ -82,7 +82,7 @@ extension Folder {
 }
 
 extension FileDescriptor {
-  /// Overwrites some of what the file has on the disk. A part without blocks, as most of a huge file may be, is left out.
+  /// Overwrites some of the file's blocks on the disk. Parts without blocks, as in a sparse file, are left out.
   ///
   /// - Parameters:
   ///   - position: where to begin to look.

@@ -1,7 +1,7 @@
 import Glibc
 
 extension Folder {
-  /// The names of everything in it, in no order.
+  /// The names of everything in the folder, in no order.
   public borrowing func names() throws(PosixError) -> [String] {
     try FileDescriptor.open(".", at: number, flags: O_RDONLY | O_DIRECTORY).names()
   }

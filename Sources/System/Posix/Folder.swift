@@ -19,8 +19,8 @@ public struct Folder: ~Copyable {
     self.owner = owner
   }
 
-  /// Opens the folder `path` below the one at `top`, by no link and on the same file system: a disk or a server that is gone, and
-  /// that somebody put in its place, is not waited for.
+  /// Opens the folder `path` below the folder at `top`, without following a link and on the same file system. So nothing waits
+  /// for a disk or a server that somebody mounted there and that is gone.
   ///
   /// - Throws: ``PosixError``: `ENOENT`, `ELOOP` for a link, `EXDEV` for another file system, `EPERM` for another owner's.
   public static func local(_ path: String, below top: String, owner: uid_t) throws(PosixError) -> Folder {
@@ -32,12 +32,12 @@ public struct Folder: ~Copyable {
     return Folder(descriptor: descriptor, owner: owner)
   }
 
-  /// Which folder is at a path now. Another one is there when something is mounted over it, or that ends.
+  /// Which folder is at a path now. A mount over it, or the end of a mount, puts another folder there.
   public struct Identity: Equatable, Sendable {
     private let device: dev_t
     private let number: ino_t
 
-    /// Nil if there is none.
+    /// Nil if there is no folder.
     public init?(path: String) {
       var file = stat()
       guard stat(path, &file) == 0 else { return nil }
@@ -50,8 +50,8 @@ public struct Folder: ~Copyable {
     self.owner = owner
   }
 
-  /// Opens the folder `names` below `path`, making with mode 0700 what is missing of it. `path` must exist and belong
-  /// to `owner`; the rest of the way may be links, as people move their data folders.
+  /// Opens the folder `names` below `path`, and makes missing folders with mode 0700. `path` must exist and belong to `owner`.
+  /// The rest of the way may be links, as people move their data folders.
   public static func create(
     _ names: [String], below path: String, owner: uid_t
   ) throws(PosixError) -> Folder {
@@ -74,7 +74,7 @@ public struct Folder: ~Copyable {
   /// The number of the open folder, for calls that take one.
   public var number: Int32 { descriptor.number }
 
-  /// Whether anything of that name is there.
+  /// Whether anything has that name.
   public borrowing func contains(_ name: String) -> Bool {
     faccessat(descriptor.number, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0
   }
@@ -103,14 +103,14 @@ public struct Folder: ~Copyable {
     return file
   }
 
-  /// Puts `bytes` in the place of the file `name`: a temporary file, synchronised, renamed over it, and the folder
-  /// synchronised. At every moment the file has the old or the new content, whole.
+  /// Replaces the file `name` by `bytes`. A temporary file is synchronised and renamed over `name`, then the folder is
+  /// synchronised. At every moment the file has the whole old or the whole new content.
   ///
   /// - Parameter replacing: when false, an existing file is left alone and `EEXIST` thrown.
   public borrowing func write(_ name: String, _ bytes: RawSpan, replacing: Bool) throws(PosixError) {
     let temporary = name + ".new"
     let folder = descriptor.number
-    // Left behind by a process that was killed. Every writer holds the lock, so nobody is using it.
+    // A process that was killed left this file. Every writer holds the lock, so nobody is using it.
     unlinkat(folder, temporary, 0)
     do {
       let file = try FileDescriptor.open(
@@ -143,14 +143,14 @@ public struct Folder: ~Copyable {
     _ = try retrying("rename") { renameat2(folder, name, folder, other, 1 /* RENAME_NOREPLACE */) }
   }
 
-  /// Puts the file `other` in the place of the file `name`, which goes, and waits until that is on the disk.
+  /// Replaces the file `name` by the file `other`, and waits until that is on the disk.
   public borrowing func replace(_ name: String, by other: String) throws(PosixError) {
     let folder = descriptor.number
     _ = try retrying("rename") { renameat(folder, other, folder, name) }
     try descriptor.synchronize()
   }
 
-  /// Removes the file `name`, where it is there.
+  /// Removes the file `name`, if it exists.
   public borrowing func remove(_ name: String) {
     unlinkat(descriptor.number, name, 0)
   }

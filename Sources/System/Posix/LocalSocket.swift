@@ -67,9 +67,9 @@ public struct LocalSocket: ~Copyable {
     }
   }
 
-  /// Connects to the socket at `path`. A local connection is there at once or not at all, so nothing waits.
+  /// Connects to the socket at `path`. A local connection is made at once or not at all, so nothing waits.
   ///
-  /// - Throws: ``PosixError``: `ENOENT` and `ECONNREFUSED` where nobody listens, `EAGAIN` where too many wait.
+  /// - Throws: ``PosixError``: `ENOENT` and `ECONNREFUSED` if nobody listens, `EAGAIN` if too many wait.
   public static func connect(to path: String) throws(PosixError) -> LocalSocket {
     let descriptor = try unconnected()
     let number = descriptor.number
@@ -80,12 +80,12 @@ public struct LocalSocket: ~Copyable {
 
   /// Connects to the socket at `path`, and waits while too many others do.
   ///
-  /// - Throws: ``PosixError``: `ENOENT` and `ECONNREFUSED` where nobody listens, `ETIMEDOUT`, `ECANCELED`.
+  /// - Throws: ``PosixError``: `ENOENT` and `ECONNREFUSED` if nobody listens, `ETIMEDOUT`, `ECANCELED`.
   public static func connect(to path: String, until deadline: Deadline) throws(PosixError) -> LocalSocket {
     let descriptor = try unconnected()
     let number = descriptor.number
     let flags = try retrying("fcntl") { fcntl(number, F_GETFL) }
-    // The kernel lets those in first that wait longest. A caller that does not wait has no place in that line.
+    // The kernel first accepts the callers that have waited longest. A caller that does not wait has no place in that line.
     _ = try retrying("fcntl") { fcntl(number, F_SETFL, flags & ~O_NONBLOCK) }
     while true {
       var slice = timeval(tv_sec: 0, tv_usec: 1000 * min(try deadline.rest("connect"), 20))
@@ -115,7 +115,7 @@ public struct LocalSocket: ~Copyable {
     return LocalSocket(new: descriptor)
   }
 
-  /// Whether a socket is there that nobody listens on.
+  /// Whether `path` is a socket that nobody listens on.
   private static func isAbandoned(_ path: String) -> Bool {
     var file = stat()
     guard lstat(path, &file) == 0, file.st_mode & S_IFMT == S_IFSOCK else { return false }
@@ -123,7 +123,7 @@ public struct LocalSocket: ~Copyable {
     return false
   }
 
-  /// The next connection; nil when there is none now.
+  /// The next connection; nil if none waits.
   public borrowing func accept() throws(PosixError) -> LocalSocket? {
     let number = linux_accept(descriptor.number)
     guard number >= 0 else {
@@ -136,13 +136,14 @@ public struct LocalSocket: ~Copyable {
   /// The process at the other end.
   public borrowing func peer() throws(PosixError) -> Peer { try descriptor.peer() }
 
-  /// Keeps the connection until this process ends, even without this value, so that the other end hears of the process's end.
+  /// Keeps the connection until this process ends, even after this value is gone. So the other end notices the end of the
+  /// process.
   public borrowing func keepUntilProcessEnds() { _ = fcntl(descriptor.number, F_DUPFD_CLOEXEC, 0) }
 
-  /// Has this process get SIGTERM from now on when something comes, or the other end goes; or no more. For one socket of a
-  /// process.
+  /// From now on, sends this process SIGTERM when something arrives or the other end closes, or ends that. Only one socket of a
+  /// process can do so.
   ///
-  /// - Returns: whether the other end is there and nothing has come yet.
+  /// - Returns: whether the other end is still open and nothing has arrived yet.
   public borrowing func endProcessOnInput(_ isOn: Bool) -> Bool {
     if isOn {
       LocalSocket.watched = descriptor.number
@@ -158,9 +159,8 @@ public struct LocalSocket: ~Copyable {
   /// The socket for which ``endProcessOnInput(_:)`` was called.
   nonisolated(unsafe) private static var watched: Int32 = -1
 
-  /// Handles the kernel's signal, which proves nothing: it queues a packet, wakes the reader, and sends the signal last. A
-  /// reader that is quick enough, or a sender whose processor is taken from it just then, gets the signal for a packet that was
-  /// read before anybody asked for signals.
+  /// Handles the kernel's signal, which proves nothing. The kernel queues a packet, wakes the reader, and sends the signal
+  /// last. So the signal may belong to a packet that a quick reader took before anybody asked for signals.
   private static func endProcessIfAnythingCame() {
     let kept = errno
     let isNothing = recv(watched, nil, 0, Int32(MSG_PEEK | MSG_DONTWAIT)) < 0 && (errno == EAGAIN || errno == EINTR)
@@ -175,7 +175,7 @@ public struct LocalSocket: ~Copyable {
     guard sent == packet.byteCount else { throw PosixError("send", code: sent < 0 ? errno : EMSGSIZE) }
   }
 
-  /// The size of the next packet, which stays where it is; 0 when the other end is gone, nil when there is none now.
+  /// The size of the next packet, which stays in the socket; 0 if the other end is gone, nil if no packet waits.
   public borrowing func pendingSize() throws(PosixError) -> Int? {
     let count = recv(descriptor.number, nil, 0, Int32(MSG_PEEK | MSG_TRUNC))
     if count < 0 {
@@ -187,7 +187,7 @@ public struct LocalSocket: ~Copyable {
 
   /// Takes one packet into the caller's memory.
   ///
-  /// - Returns: its size; 0 when the other end is gone; nil when there is none now.
+  /// - Returns: its size; 0 if the other end is gone; nil if no packet waits.
   /// - Throws: ``PosixError`` with `EMSGSIZE` for a packet that is larger than the memory; it is lost.
   public borrowing func receive(into buffer: UnsafeMutableRawBufferPointer) throws(PosixError) -> Int? {
     let count = recv(descriptor.number, buffer.baseAddress, buffer.count, Int32(MSG_TRUNC))

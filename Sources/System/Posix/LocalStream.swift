@@ -5,7 +5,7 @@ extension FileDescriptor {
   /// Connects to a local socket that is a stream of bytes, as an agent for ssh has it. Neither reading nor writing waits longer
   /// than `seconds` for the other end.
   ///
-  /// - Throws: ``PosixError``: `ENOENT` and `ECONNREFUSED` where nobody listens.
+  /// - Throws: ``PosixError``: `ENOENT` and `ECONNREFUSED` if nobody listens.
   public static func connect(stream path: String, seconds: Int) throws(PosixError) -> FileDescriptor {
     let type = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
     let descriptor = FileDescriptor(owning: try retrying("socket") { socket(AF_UNIX, type, 0) })
@@ -20,6 +20,35 @@ extension FileDescriptor {
     return descriptor
   }
 
+  /// Listens at `path` for streams of bytes. Only the owner may reach it. A socket that a dead process left there is replaced.
+  ///
+  /// - Throws: ``PosixError`` with `EADDRINUSE` when somebody listens there, or what is there is no socket.
+  public static func listen(stream path: String, backlog: Int32 = 128) throws(PosixError) -> FileDescriptor {
+    let type = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue)
+    let descriptor = FileDescriptor(owning: try retrying("socket") { socket(AF_UNIX, type, 0) })
+    let number = descriptor.number
+    var file = stat()
+    if lstat(path, &file) == 0, file.st_mode & S_IFMT == S_IFSOCK {
+      do { _ = try connect(stream: path, seconds: 1) } catch  where error.code == ECONNREFUSED { unlink(path) } catch {}
+    }
+    // Linux gives the file the mode of the socket, less the umask.
+    _ = try retrying("fchmod") { fchmod(number, 0o600) }
+    let status = try LocalSocket.withAddress(path) { address, size in bind(number, address, size) }
+    guard status == 0 else { throw PosixError("bind") }
+    _ = try retrying("listen") { Glibc.listen(number, backlog) }
+    return descriptor
+  }
+
+  /// The next connection of a socket that listens, close-on-exec and not blocking; nil when there is none now.
+  public borrowing func acceptStream() throws(PosixError) -> FileDescriptor? {
+    let number = linux_accept(self.number)
+    guard number >= 0 else {
+      if errno == EAGAIN || errno == EINTR || errno == ECONNABORTED { return nil }
+      throw PosixError("accept")
+    }
+    return FileDescriptor(owning: number)
+  }
+
   /// The process at the other end of a local socket, as it was when the connection was made or that process began to listen.
   public borrowing func peer() throws(PosixError) -> LocalSocket.Peer {
     var pid: pid_t = 0
@@ -28,16 +57,16 @@ extension FileDescriptor {
     return LocalSocket.Peer(pid: pid, uid: uid)
   }
 
-  /// Writes all of `bytes` to a socket. An end of the other side is an error, and no signal.
+  /// Writes all of `bytes` to a socket. If the other end closed, that is an error and raises no signal.
   ///
-  /// - Throws: ``PosixError`` with `EPIPE` where nobody reads any more.
+  /// - Throws: ``PosixError`` with `EPIPE` if nobody reads any more.
   public borrowing func sendAll(_ bytes: RawSpan) throws(PosixError) {
     try passAll(bytes, "send") { number, rest in send(number, rest.baseAddress, rest.count, Int32(MSG_NOSIGNAL)) }
   }
 
   /// The next `count` bytes. Not for secrets.
   ///
-  /// - Throws: ``PosixError`` with `EPIPE` where there are fewer.
+  /// - Throws: ``PosixError`` with `EPIPE` if fewer bytes come.
   public borrowing func read(count: Int) throws(PosixError) -> [UInt8] {
     var bytes = [UInt8](repeating: 0, count: count)
     let filled = try bytes.withUnsafeMutableBufferPointer { buffer throws(PosixError) in

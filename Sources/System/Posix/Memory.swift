@@ -7,7 +7,7 @@ public enum Memory {
     UInt64(max(sysconf(Int32(_SC_PHYS_PAGES)), 0)) * UInt64(max(sysconf(Int32(_SC_PAGESIZE)), 0))
   }
 
-  /// Bytes that could be had now: the kernel's estimate, and what the control group still allows, whichever is less.
+  /// Bytes that are available now: the kernel's estimate, or the rest that the control group allows, whichever is less.
   public static var available: UInt64 {
     min(meminfo("MemAvailable:") ?? total, groupAllowance ?? .max)
   }
@@ -31,8 +31,8 @@ public enum Memory {
     while true {
       let folder = "/sys/fs/cgroup" + path
       if let limit = number(folder + "/memory.max"), let used = number(folder + "/memory.current") {
-        // File pages that nobody used lately are dropped before anything is refused: a group that merely read much is
-        // not short of memory.
+        // The kernel drops file pages that nobody used lately before it refuses memory. So a group that merely read many files
+        // is not short of memory.
         let idle = field("inactive_file", of: folder + "/memory.stat") ?? 0
         let held = used > idle ? used - idle : 0
         least = min(least ?? .max, limit > held ? limit - held : 0)

@@ -2,8 +2,8 @@ import CLatchkeyLinux
 import Glibc
 
 /// A file that appears whole under its name, or not at all. It has no name while it is written, so that nothing of it stays
-/// when the process is killed. A file system that has no such files gets a name beside it instead. The file is for its owner
-/// only.
+/// when the process is killed. If a file system has no such files, a temporary name beside it is used instead. The file is for
+/// its owner only.
 public final class NewFile {
   private let folder: FileDescriptor
   private let file: FileDescriptor
@@ -12,7 +12,7 @@ public final class NewFile {
   private let replacing: Bool
   /// Whether the file has its temporary name.
   private var isTemporary: Bool
-  /// By which its process names the file where nobody else can.
+  /// The path by which its process, and nobody else, can name the file.
   private var ownPath: String { Self.ownPath(of: file) }
 
   /// Begins the file `name` in the folder at `path`. Leftovers of an earlier one that was killed are removed.
@@ -23,7 +23,7 @@ public final class NewFile {
     try self.init(name, in: path, replacing: replacing, isNamed: false)
   }
 
-  /// - Parameter isNamed: whether the file is to have a name while it is written, as on a file system that knows no other.
+  /// - Parameter isNamed: whether the file has a name while it is written, as on a file system that requires one.
   init(_ name: String, in path: String, replacing: Bool, isNamed: Bool) throws(PosixError) {
     let folder = try FileDescriptor.open(path, flags: O_RDONLY | O_DIRECTORY)
     try NewFile.check(name, in: folder.number, replacing: replacing)
@@ -43,7 +43,7 @@ public final class NewFile {
 
   deinit { if isTemporary, isOurs { unlinkat(folder.number, temporary, 0) } }
 
-  /// A file without a name; nil where the file system has none, or where the name could not be given later.
+  /// A file without a name; nil if the file system has no such files, or could not give it a name later.
   private static func unnamed(in folder: Int32) -> FileDescriptor? {
     let number = linux_open_unnamed(folder, 0o600)
     guard number >= 0 else { return nil }
@@ -53,7 +53,7 @@ public final class NewFile {
 
   private static func ownPath(of file: borrowing FileDescriptor) -> String { "/proc/self/fd/\(file.number)" }
 
-  /// Whether the other name is this file's still: somebody who writes the same file at the same time took it over.
+  /// Whether the temporary name still belongs to this file. Another writer of the same file may have taken it over.
   private var isOurs: Bool {
     var named = stat()
     guard let own = try? file.status(), fstatat(folder.number, temporary, &named, AT_SYMLINK_NOFOLLOW) == 0 else {
@@ -62,7 +62,7 @@ public final class NewFile {
     return own.st_dev == named.st_dev && own.st_ino == named.st_ino
   }
 
-  /// Throws what a beginning would throw because of what has that name, or because of the folder.
+  /// Throws the errors of a beginning that come from the present owner of the name, or from the folder.
   public static func check(_ name: String, in path: String, replacing: Bool) throws(PosixError) {
     let folder = try FileDescriptor.open(path, flags: O_RDONLY | O_DIRECTORY)
     try check(name, in: folder.number, replacing: replacing)
@@ -81,15 +81,15 @@ public final class NewFile {
     guard replacing else { throw PosixError("open", code: EEXIST) }
   }
 
-  /// Adds to its end.
+  /// Adds bytes at the end.
   public func append(_ bytes: [UInt8]) throws(PosixError) { try append(bytes.span.bytes) }
 
   /// Adds bytes that may be lent from memory for secrets.
   public func append(_ bytes: RawSpan) throws(PosixError) { try file.writeAll(bytes) }
 
-  /// Gives it its name, when all of it is on the disk.
+  /// Gives the file its name, once all of it is on the disk.
   ///
-  /// - Throws: ``PosixError``: `EBUSY` where somebody else writes the same file.
+  /// - Throws: ``PosixError``: `EBUSY` if somebody else writes the same file.
   public func finish() throws(PosixError) {
     try file.synchronize()
     let isFinal = isTemporary ? false : try link()
@@ -101,7 +101,8 @@ public final class NewFile {
     try folder.synchronize()
   }
 
-  /// Gives a file without a name the final one, or the temporary one where it replaces another: a link replaces nothing.
+  /// Gives a file without a name its final name. If it replaces another file, it gets the temporary name first, because a link
+  /// replaces nothing.
   ///
   /// - Returns: whether it has the final name.
   private func link() throws(PosixError) -> Bool {
@@ -129,7 +130,7 @@ public final class NewFile {
         _ = try retrying("rename") { renameat2(number, temporary, number, name, 1 /* RENAME_NOREPLACE */) }
         return
       } catch {
-        // File systems of removable disks do not know how.
+        // File systems of removable disks cannot do this.
         guard error.code == EINVAL || error.code == ENOSYS else { throw error }
       }
       try NewFile.check(name, in: number, replacing: false)

@@ -1,8 +1,8 @@
 import CLatchkeyLinux
 import Glibc
 
-/// A pipe or socket that another process passed, written to without ever waiting: when it takes something, and whether
-/// it ever does, is up to that process. Closed when the last reference ends.
+/// A pipe or socket that another process passed. Writing never waits, because that process decides when it reads, and if it
+/// ever does. Closed when the last reference ends.
 ///
 /// For programs that called ``Process/ignoreBrokenPipes()``.
 public final class Outlet {
@@ -26,8 +26,8 @@ public final class Outlet {
       let number = passed.number
       let flags = try retrying("fcntl") { fcntl(number, F_GETFL) }
       guard flags & O_ACCMODE != O_RDONLY else { throw PosixError("write", code: EBADF) }
-      // Its flags are shared with the sender, who could take O_NONBLOCK away again in the middle of a write, and may not
-      // expect it on the sender's own end. So it is opened once more.
+      // The sender shares the descriptor's flags. The sender could take O_NONBLOCK away in the middle of a write, and may not
+      // expect the flag on its own end. So the file is opened once more.
       descriptor = try FileDescriptor.open("/proc/self/fd/\(number)", flags: O_WRONLY | O_NONBLOCK)
       isSocket = false
     default: throw PosixError("write", code: EINVAL)
@@ -42,7 +42,7 @@ public final class Outlet {
   }
 
   /// Closing a connection of TCP can wait for its peer as long as its maker wishes (SO_LINGER), even if it does not block
-  /// otherwise. And ours may be the last end of it. Those of this machine never do.
+  /// otherwise. Our end may be the last one. Connections of this machine never wait.
   private static func dontLinger(_ socket: Int32) {
     var none = linger(l_onoff: 0, l_linger: 0)
     setsockopt(socket, SOL_SOCKET, SO_LINGER, &none, socklen_t(MemoryLayout<linger>.size))
@@ -53,7 +53,7 @@ public final class Outlet {
 
   /// Writes as much as there is room for now.
   ///
-  /// - Returns: how many bytes; 0 for none now.
+  /// - Returns: how many bytes; 0 if there is no room now.
   /// - Throws: ``PosixError`` with `EPIPE` when nobody reads any more.
   public func write(_ bytes: RawSpan) throws(PosixError) -> Int {
     let number = descriptor.number

@@ -1,6 +1,6 @@
 import Glibc
 
-/// A system call that failed: what was attempted, and the kernel's number for why.
+/// A system call that failed: the operation, and the kernel's error number.
 public struct PosixError: Error, Equatable, Sendable, CustomStringConvertible {
   /// The operation that failed, without any secret: "open", "rename".
   public let operation: StaticString

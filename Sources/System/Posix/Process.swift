@@ -10,21 +10,21 @@ public enum Process {
     guard linux_set_dumpable(0) == 0 else { throw PosixError("prctl") }
   }
 
-  /// Overwrites freed memory from now on, but for small pieces that a thread keeps for itself.
+  /// Overwrites freed memory from now on, except for small pieces that a thread keeps for itself.
   ///
-  /// For libraries whose buffers grow: they erase the last one, while realloc leaves the ones before as they were. The
-  /// daemon's unit says the same with GLIBC_TUNABLES, for small pieces too; this holds without the unit.
+  /// This is for libraries whose buffers grow. They erase the last buffer, but realloc leaves the former ones as they were. The
+  /// daemon's unit sets the same with GLIBC_TUNABLES, for small pieces too. This call works without the unit.
   public static func overwriteFreedMemory() {
-    // A failure leaves things as they were; glibc has none.
+    // A failure changes nothing; glibc's call never fails.
     _ = linux_overwrite_freed(0xAA)
   }
 
-  /// Dies when the process that started this one does. Call again after ``become(_:)``, which resets it.
+  /// This process dies with the process that started it. Call again after ``become(_:)``, which resets it.
   public static func dieWithParent() throws(PosixError) {
     guard linux_set_death_signal(SIGKILL) == 0 else { throw PosixError("prctl") }
   }
 
-  /// Gets SIGTERM when the process that started this one ends, which leaves time to erase what is in memory. Call again
+  /// This process gets SIGTERM when the process that started it ends. That leaves time to erase secrets in memory. Call again
   /// after ``become(_:)``, which resets it.
   public static func endWithParent() throws(PosixError) {
     guard linux_set_death_signal(SIGTERM) == 0 else { throw PosixError("prctl") }
@@ -32,7 +32,7 @@ public enum Process {
 
   /// Becomes `account` for good: supplementary groups, group, user, each verified.
   ///
-  /// As any other user than root this only verifies that the process already is that account.
+  /// A process that is not root only verifies that it already is that account.
   ///
   /// - Throws: ``PosixError`` with `EPERM` when the process is not, and cannot become, the account.
   public static func become(_ account: Account) throws(PosixError) {
@@ -41,7 +41,7 @@ public enum Process {
       guard initgroups(account.name, account.gid) == 0 else { throw PosixError("initgroups") }
       guard setresgid(account.gid, account.gid, account.gid) == 0 else { throw PosixError("setresgid") }
       guard setresuid(account.uid, account.uid, account.uid) == 0 else { throw PosixError("setresuid") }
-      // A change of user puts back fs.suid_dumpable, which lets root's core handler have the secrets.
+      // A change of user resets the process to fs.suid_dumpable, which lets root's core handler read the secrets.
       if !inspectable { try forbidInspection() }
     }
     var real: uid_t = 0
@@ -99,7 +99,7 @@ public enum Process {
     return time.tv_sec * 1000 + time.tv_nsec / 1_000_000
   }
 
-  /// Milliseconds since the machine started. The time that it slept counts, other than with ``now``.
+  /// Milliseconds since the machine started. The time that it slept counts; with ``now`` it does not.
   public static var sinceBoot: Int {
     var time = timespec()
     clock_gettime(CLOCK_BOOTTIME, &time)

@@ -5,14 +5,14 @@ import Glibc
 public final class RunningProcess {
   private let descriptor: FileDescriptor
 
-  /// nil where there is no such process.
+  /// nil if there is no such process.
   public init?(pid: pid_t) {
     let number = linux_pidfd_open(pid)
     guard number >= 0 else { return nil }
     descriptor = FileDescriptor(owning: number)
   }
 
-  /// Whether it has ended, be it that nobody has collected it yet.
+  /// Whether it has ended, even if nobody has collected it yet.
   public var hasEnded: Bool {
     var item = pollfd(fd: descriptor.number, events: Int16(POLLIN), revents: 0)
     return poll(&item, 1, 0) > 0

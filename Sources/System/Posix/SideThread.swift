@@ -1,6 +1,7 @@
 import Glibc
 
-/// A thread beside one that waits and serves nothing meanwhile. It is told to end, and waited for, when this object ends.
+/// A helper thread, for a thread that waits and serves nothing meanwhile. When this object ends, it tells the thread to end and
+/// waits for that.
 public final class SideThread {
   private final class Work: Sendable {
     let body: @Sendable (Int32) -> Void
@@ -16,7 +17,7 @@ public final class SideThread {
   private let ending: FileDescriptor
   private var thread = pthread_t()
 
-  /// Starts it; nil where the system has no thread left.
+  /// Starts it; nil if the system has no thread left.
   ///
   /// - Parameter body: gets a descriptor that becomes readable, and stays so, when the thread is to end.
   public init?(_ body: @escaping @Sendable (Int32) -> Void) {

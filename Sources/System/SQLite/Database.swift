@@ -7,26 +7,26 @@ import Glibc
 /// file meanwhile (exclusive mode); deleted content is overwritten with zeros.
 public final class Database {
   let handle: OpaquePointer
-  /// How many ``workPiece``s of its virtual machine's operations the present statement took.
-  private var work: Int64 = 0
-  /// By where their text lies: a literal's does not move.
+  /// How much work the present statement took so far, in ``workPiece``s of SQLite's virtual machine.
+  private(set) var work: Int64 = 0
+  /// Prepared statements by the address of their text: a literal does not move.
   private var statements: [UnsafePointer<UInt8>: Statement] = [:]
 
   /// How a database is opened.
   public enum Mode: Sendable {
-    /// The file must be there.
+    /// The file must exist.
     case existing
     /// The file is made if it is missing.
     case creating
     /// In memory only; gone with the connection.
     case memory
-    /// The file must be there, and nobody changes it: neither this connection, which makes no log beside it, nor another.
+    /// The file must exist, and nobody changes it. This connection does not either, and makes no log beside the file.
     case unchanging
   }
 
   /// Opens the database at `path`.
   ///
-  /// - Throws: ``SQLiteError``, of kind `busy` when another process has it, `damaged` when it is no database.
+  /// - Throws: ``SQLiteError``, of kind `busy` if another process has it open, `damaged` if it is no database.
   public init(path: String, mode: Mode) throws(SQLiteError) {
     var opened: OpaquePointer?
     let flags =
@@ -49,7 +49,7 @@ public final class Database {
     handle = opened
     _ = sqlite_defensive(handle)
     _ = sqlite_distrust_schema(handle)
-    // No program of ours has any, but a file can.
+    // No program of ours makes any, but a file can have some.
     _ = sqlite_run_no_triggers(handle)
     _ = sqlite_ask_no_views(handle)
     leaveAlone()
@@ -74,18 +74,26 @@ public final class Database {
     }
   }
 
-  private static let workPiece: Int64 = 4096
-  /// The operations that any statement may take, those for each byte of the file, and the bytes of a file that count: a file can
-  /// claim any size without having it.
-  private static let workLimit: (base: Int64, perByte: Int64, bytes: Int64) = (1 << 24, 16, 1 << 28)
+  static let workPiece: Int64 = 4096
 
-  /// Whether the present statement takes more than a database of this size can need. In a tree whose pages lead to the same page
-  /// many times, a few pages have more rows than any statement comes to the end of. SQLite then says that it was interrupted.
+  /// How many operations a statement may take in a file of this size. Our largest statements take 0.2 for each byte of a whole file.
+  ///
+  /// The size bounds them only in an honest file: a sparse one claims any size, in its head too, and has a few pages on the disk. So
+  /// there is a ceiling, which takes SQLite some ten seconds and a whole database of 2.5 GB does not reach. Blocks on the disk are no
+  /// measure: some file systems count what was just written only later.
+  static func workLimit(ofSize bytes: Int64) -> Int64 {
+    let (base, ceiling): (Int64, Int64) = (1 << 24, 1 << 29)
+    return base + min(max(bytes, 0), ceiling - base)
+  }
+
+  /// Whether the present statement takes more than a database of this size can need. In a tree whose pages lead to the same
+  /// page many times, a few pages have more rows than any statement comes to the end of. SQLite then reports an interruption.
   private var isEndless: Bool {
     work += 1
-    let (base, perByte, bytes) = Database.workLimit
-    guard work * Database.workPiece > base, let size = fileSize else { return false }
-    return work * Database.workPiece > base + perByte * min(size, bytes)
+    let done = work * Database.workPiece
+    guard done > Database.workLimit(ofSize: 0) else { return false }
+    // A size that cannot be asked for bounds nothing.
+    return done > Database.workLimit(ofSize: fileSize ?? .max)
   }
 
   deinit {
@@ -94,7 +102,7 @@ public final class Database {
     sqlite3_close_v2(handle)
   }
 
-  /// Whether the file is no longer where it was opened: what is written into it then is lost with the last descriptor.
+  /// Whether the file was moved or removed since it was opened. Later writes would then be lost with the last descriptor.
   public var hasMoved: Bool {
     var moved: Int32 = 0
     return sqlite3_file_control(handle, "main", SQLITE_FCNTL_HAS_MOVED, &moved) == SQLITE_OK && moved != 0
@@ -180,7 +188,7 @@ public final class Database {
     }
   }
 
-  /// The number that a pragma without rows of its own holds, as `user_version`.
+  /// The number of a pragma such as `user_version`.
   public func pragma(_ sql: StaticString) throws(SQLiteError) -> Int64 {
     let statement = try statement(sql)
     defer { statement.reset() }
@@ -190,13 +198,13 @@ public final class Database {
 }
 
 extension Database {
-  /// Leaves the file as it is when the connection ends, and the log beside it: what holds from the opening until
-  /// ``trust()``, and again for a database that was found damaged.
+  /// From now on the end of the connection leaves the file and its log as they are. That holds from the opening until
+  /// ``trust()``, and again after damage was found.
   public func leaveAlone() {
     _ = sqlite_keep_log(handle, 1)
   }
 
-  /// Lets the end of the connection move the log into the database: it was looked at and is whole.
+  /// From now on the end of the connection moves the log into the database, because the database was verified as whole.
   public func trust() {
     _ = sqlite_keep_log(handle, 0)
   }

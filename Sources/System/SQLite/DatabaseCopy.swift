@@ -11,7 +11,7 @@ public final class DatabaseCopy {
 
   /// Begins. Between two steps nothing of the source is locked.
   ///
-  /// - Parameter path: the copy's file, which must be there and empty.
+  /// - Parameter path: the copy's file, which must exist and be empty.
   public init(of source: Database, to path: String) throws(SQLiteError) {
     var opened: OpaquePointer?
     let status = sqlite3_open_v2(
@@ -44,7 +44,7 @@ public final class DatabaseCopy {
   /// Copies up to `pages` more.
   ///
   /// - Returns: whether there are more.
-  /// - Throws: ``SQLiteError``. There is no copy then, and none to go on with.
+  /// - Throws: ``SQLiteError``. The copy is then of no use, and cannot go on.
   public func step(pages: Int32) throws(SQLiteError) -> Bool {
     switch sqlite3_backup_step(backup, pages) {
     case SQLITE_OK: return true

@@ -26,11 +26,11 @@ public struct SQLiteError: Error, Equatable, Sendable {
   /// The kind of the error, by what a caller does about it.
   public var kind: Kind {
     switch code & 0xff {
-    // SQLite reads an overflow page past its cache, and says this of a file that ends before it.
+    // SQLite reads an overflow page past its cache, and gives this code if the file ends before that page.
     case SQLITE_IOERR where code == Int32(sqlite_short_read): .damaged
     case SQLITE_BUSY, SQLITE_LOCKED: .busy
     case SQLITE_FULL: .full
-    // A statement of ours is only interrupted where it has no end (``Database``).
+    // A statement of ours is only interrupted if it would not end (``Database``).
     case SQLITE_CORRUPT, SQLITE_NOTADB, SQLITE_INTERRUPT: .damaged
     case SQLITE_CONSTRAINT: .constraint
     case SQLITE_CANTOPEN, SQLITE_IOERR, SQLITE_READONLY, SQLITE_PERM: .inaccessible

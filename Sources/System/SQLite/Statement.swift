@@ -12,7 +12,7 @@ public final class Statement {
 
   deinit { sqlite3_finalize(handle) }
 
-  /// Whether rows of it are being read.
+  /// Whether its rows are being read.
   var isBusy: Bool { sqlite3_stmt_busy(handle) != 0 }
 
   /// Binds a number to parameter `index`, counted from 1.

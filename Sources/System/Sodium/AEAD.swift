@@ -26,7 +26,7 @@ public enum AEAD {
         }
       }
     }
-    // libsodium 1.0.18 leaves the stream's key on the stack, where a later call may pass it by (measured).
+    // libsodium 1.0.18 leaves the stream's key on the stack, and later calls may not overwrite it (measured).
     sodium_stackzero(stackToErase)
     return out
   }

@@ -1,6 +1,6 @@
 import CLatchkeySodium
 
-/// Base64 (RFC 4648 section 4, with padding), for values that other programs want as text.
+/// Base64 (RFC 4648 section 4, with padding), for values that other programs expect as text.
 public enum Base64 {
   /// The bytes as text. Not for secrets.
   public static func encode(_ bytes: [UInt8]) -> String {
@@ -25,7 +25,7 @@ public enum Base64 {
     return try text.prefix(length)
   }
 
-  /// The bytes that a secret text stands for; nil where it is not Base64 throughout.
+  /// The bytes that a secret text stands for; nil if any part is not Base64.
   public static func decode(secret: RawSpan) throws(SodiumError) -> SecureBytes? {
     var bytes = try SecureBytes(count: secret.byteCount / 4 * 3 + 3)
     var count = 0
@@ -41,7 +41,7 @@ public enum Base64 {
     return isRight ? try bytes.prefix(count) : nil
   }
 
-  /// The text's bytes; nil where it is not Base64 throughout.
+  /// The text's bytes; nil if any part is not Base64.
   public static func decode(_ text: some StringProtocol) -> [UInt8]? {
     let characters = text.utf8.map { CChar(bitPattern: $0) }
     var bytes = [UInt8](repeating: 0, count: characters.count / 4 * 3 + 3)

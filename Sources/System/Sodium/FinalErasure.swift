@@ -1,42 +1,42 @@
 import Glibc
 import Synchronization
 
-/// Erases secrets before a signal ends the process: no `deinit` runs then, and the kernel keeps what is in freed pages.
+/// Erases secrets before a signal ends the process. No `deinit` runs then, and the kernel does not clear freed pages.
 ///
-/// SIGKILL and a power cut leave no time for it. Only the thread that gets the signal stops for it: the programs that have this use
-/// secrets on one thread.
+/// SIGKILL and a power cut leave no time for that. Only the thread that gets the signal stops meanwhile. That is enough,
+/// because programs with this handler use secrets on one thread.
 enum FinalErasure {
   private static let signals = [
     SIGHUP, SIGINT, SIGPIPE, SIGTERM, SIGALRM, SIGXCPU, SIGUSR1, SIGUSR2, SIGSYS, SIGXFSZ, SIGIO, SIGPROF, SIGVTALRM,
     SIGPWR, SIGSTKFLT,
   ]
-  /// The signals of a fault, and SIGQUIT. Swift's runtime may handle these: it then has another process read this one's memory
-  /// for a list of callers, and erases nothing.
+  /// The signals of a fault, and SIGQUIT. Swift's runtime may handle these. It then has another process read this one's memory
+  /// for a backtrace, and erases nothing.
   private static let faults = [SIGQUIT, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGTRAP]
 
   /// A function of C's that erases the secrets of other libraries, or 0.
   private static let others = Atomic<UInt>(0)
   private static let isBegun = Atomic<Bool>(false)
 
-  /// Enough for the handler. A recursion without end leaves no room on the usual stack.
+  /// The size of the handler's stack. An endless recursion leaves no room on the usual stack.
   private static let stackSize = 65536
 
   private static let endAfterErasing: @convention(c) (Int32) -> Void = { signal in
-    // SIGKILL may follow: first what is small, and is the password and the keys.
+    // SIGKILL may follow, so the small values come first: the password and the keys.
     SecureMemory.eraseAll()
     WorkingMemory.erase()
     let function = FinalErasure.others.load(ordering: .relaxed)
     if function != 0 { unsafeBitCast(function, to: (@convention(c) () -> Void).self)() }
-    // The signal is blocked here, and ends the process when this returns.
+    // The signal is blocked here. It ends the process when this handler returns.
     Glibc.signal(signal, SIG_DFL)
     raise(signal)
   }
 
-  /// Has every signal that ends the process as things are, and that nobody handles, erase first.
+  /// Installs the handler for every signal that would end the process and that nobody handles.
   ///
-  /// - Parameter others: erases what other libraries have of secrets. It runs in a signal handler.
+  /// - Parameter others: erases the secrets of other libraries. It runs in a signal handler.
   static func begin(and others: (@convention(c) () -> Void)?) {
-    // Initialized here, and not in a handler, which may have interrupted that.
+    // Initialised here, because a handler could interrupt the initialisation.
     SecureMemory.prepareErasure()
     WorkingMemory.prepareErasure()
     if let others { FinalErasure.others.store(unsafeBitCast(others, to: UInt.self), ordering: .relaxed) }
@@ -51,7 +51,8 @@ enum FinalErasure {
     guard sigaction(signal, nil, &present) == 0 else { return }
     let handler = unsafeBitCast(present.__sigaction_handler.sa_handler, to: Int.self)
     let isHandled = present.sa_flags & SA_SIGINFO != 0 || handler != 0  // SIG_DFL
-    let isIgnored = present.sa_flags & SA_SIGINFO == 0 && handler == 1  // SIG_IGN: the process does not end
+    // SIG_IGN: such a signal does not end the process.
+    let isIgnored = present.sa_flags & SA_SIGINFO == 0 && handler == 1
     guard !isIgnored, evenHandled || !isHandled else { return }
     var erasing = sigaction()
     erasing.__sigaction_handler.sa_handler = endAfterErasing

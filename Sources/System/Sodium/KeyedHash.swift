@@ -29,7 +29,7 @@ public struct KeyedHash: ~Copyable {
     crypto_generichash_init(pointer, nil, 0, length)
   }
 
-  /// libsodium's state, in memory that ``SecureMemory`` aligns to the 64 bytes it asks for.
+  /// libsodium's state. ``SecureMemory`` aligns it to 64 bytes, as libsodium requires.
   private var pointer: OpaquePointer { OpaquePointer(state.start) }
 
   private mutating func absorb(_ bytes: RawSpan) {

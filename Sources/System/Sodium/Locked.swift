@@ -1,6 +1,6 @@
 import Glibc
 
-/// A value that one thread at a time has.
+/// A value that one thread at a time can use.
 final class Locked<Value>: @unchecked Sendable {
   private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
   private var value: Value

@@ -7,7 +7,7 @@ public enum PasswordHash {
   /// The size of a salt, in bytes.
   public static let saltSize = 16
 
-  /// The most memory that one derivation may ask for, in bytes: what libsodium takes.
+  /// The most memory that libsodium accepts for one derivation, in bytes.
   static let memoryLimit: UInt64 = 4 << 30
   /// How far below the caller Argon2id's frames reach, in bytes, with a wide margin.
   private static let stackToErase = 32768
@@ -31,7 +31,8 @@ public enum PasswordHash {
             let status = crypto_pwhash(
               buffer, UInt64(size), text, UInt64(count), salt, UInt64(passes), Int(memory),
               crypto_pwhash_ALG_ARGON2ID13)
-            // From the frame that called it: functions called in between write over less, and may end higher up.
+            // Erased from the caller's frame down, because functions that are called in between overwrite less, and may end
+            // higher up.
             sodium_stackzero(stackToErase / 2)
             return status
           }

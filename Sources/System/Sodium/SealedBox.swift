@@ -27,7 +27,7 @@ public enum SealedBox {
     guard publicKey.count == publicKeySize else { throw .badArgument }
     var out = [UInt8](repeating: 0, count: plaintext.byteCount + overhead)
     let status = plaintext.withOctets { crypto_box_seal(&out, $0, UInt64($1), publicKey) }
-    // The cipher's frames have had the key and the beginning of the plaintext.
+    // The cipher's frames had the key and the beginning of the plaintext.
     sodium_stackzero(stackToErase)
     guard status == 0 else { throw .badArgument }
     return out

@@ -63,7 +63,7 @@ public enum SecretStream {
     /// Opens the next chunk into the caller's memory, which must have room for its plaintext.
     ///
     /// - Returns: how many bytes the plaintext has.
-    /// - Throws: ``SodiumError/decryptionFailed`` for anything but just this chunk of just this stream.
+    /// - Throws: ``SodiumError/decryptionFailed`` for anything but this very chunk of this very stream.
     public mutating func open(
       _ chunk: RawSpan, associated: [UInt8], into plaintext: inout SecureBytes
     ) throws(SodiumError) -> Int {

@@ -1,8 +1,8 @@
 import CLatchkeySodium
 
-/// The one owner of a secret's bytes: locked memory that is left out of core dumps and erased when the value ends.
+/// The only owner of a secret's bytes: locked memory that is left out of core dumps and erased when the value ends.
 ///
-/// It cannot be copied, only lent (``bytes``) or moved. Nothing here turns a secret into `String` or `[UInt8]`.
+/// A value cannot be copied, only lent (``bytes``) or moved. Nothing here turns a secret into `String` or `[UInt8]`.
 public struct SecureBytes: ~Copyable {
   let start: UnsafeMutableRawPointer
   /// How many bytes it holds; may be 0.
@@ -76,9 +76,9 @@ public struct SecureBytes: ~Copyable {
     return try SecureBytes(copying: bytes.extracting(first: newCount))
   }
 
-  /// How many allocations for secrets the kernel refused to lock, since this process started: those could be swapped out.
+  /// How many allocations for secrets the kernel refused to lock since this process started. Such memory can be swapped out.
   public static var lockFailures: UInt64 { SecureMemory.refusals.load(ordering: .relaxed) }
 
-  /// Whether the kernel locks this process's secrets in memory; without, they could be swapped out.
+  /// Whether the kernel locks this process's secrets in memory. If it does not, they can be swapped out.
   public static var memoryIsLocked: Bool { SecureMemory.canLock() }
 }

@@ -4,20 +4,21 @@ import Synchronization
 
 /// Locked, non-dumped memory for secrets.
 ///
-/// `sodium_malloc` gives each allocation guard pages and locked pages of its own: four mappings, of which the kernel allows
-/// 65,530, and 4 KiB for a key of 32 bytes. So small secrets share such allocations, cut into slots (``SecureSlabs``); a
+/// `sodium_malloc` gives each allocation guard pages and locked pages of its own. That costs four mappings, of which the kernel
+/// allows 65,530, and 4 KiB for a key of 32 bytes. So small secrets share such allocations, cut into slots (``SecureSlabs``); a
 /// larger one gets an allocation of its own. A slot is erased before it is handed back.
 enum SecureMemory {
-  /// The slabs, made at first use. The pointers in it are touched under the lock only.
+  /// The slabs, made at first use. Their pointers are used under the lock only.
   ///
-  /// Programs that use the client library may fork while another thread is in here, and the child goes on with both. So the
-  /// lock is held over a fork. It is pthread's, because `Mutex` remembers the number of a thread, which a fork changes.
+  /// A program that uses the client library may fork while another thread holds the lock, and the child then has the slabs and
+  /// the lock. So fork takes the lock first. The lock is pthread's, because `Mutex` remembers the number of a thread, which a
+  /// fork changes.
   private static let slabs: Locked<SecureSlabs> = {
     pthread_atfork({ SecureMemory.slabs.lock() }, { SecureMemory.slabs.unlock() }, { SecureMemory.slabs.unlock() })
     return Locked(SecureSlabs())
   }()
 
-  /// Zeroed memory of at least `count` bytes, aligned to 64. Nil when there is none.
+  /// Zeroed memory of at least `count` bytes, aligned to 64. Nil if there is no memory.
   static func allocate(_ count: Int) -> UnsafeMutableRawPointer? {
     let slot = slabs.withLock { state in state.take(count).map(Address.init) }
     if let slot { return slot.pointer }
@@ -26,7 +27,7 @@ enum SecureMemory {
     return noted((max(count, 1) + 63) & ~63)
   }
 
-  /// Erases and gives back what ``allocate(_:)`` gave.
+  /// Erases and frees memory of ``allocate(_:)``.
   static func release(_ pointer: UnsafeMutableRawPointer) {
     let address = Address(pointer: pointer)
     guard !slabs.withLock({ state in state.giveBack(address.pointer) }) else { return }
@@ -46,14 +47,14 @@ enum SecureMemory {
     return own
   }
 
-  /// Erases and unmaps one.
+  /// Erases and unmaps one allocation.
   static func free(_ pointer: UnsafeMutableRawPointer) {
     forget(pointer)
     sodium_free(pointer)
   }
 
-  /// An allocation of libsodium. It goes on silently where the kernel refuses to lock it, so that is asked for once more:
-  /// pages that are locked already cost nothing then.
+  /// An allocation of libsodium. libsodium silently continues if the kernel refuses to lock it. So this locks it once more, to
+  /// see the error; pages that are locked already cost nothing.
   private static func pages(_ size: Int) -> UnsafeMutableRawPointer? {
     guard let pages = sodium_malloc(size) else { return nil }
     if sodium_mlock(pages, size) != 0 { refusals.add(1, ordering: .relaxed) }
@@ -70,13 +71,13 @@ enum SecureMemory {
     let size = Atomic<Int>(0)
   }
 
-  /// A piece of the list of all allocations. Pieces are added where all before them are full, and stay.
+  /// A piece of the list of all allocations. A piece is added when all others are full, and stays.
   private struct Places: ~Copyable {
     let places = InlineArray<64, Place> { _ in Place() }
     /// The next piece, or 0.
     let next = Atomic<UInt>(0)
 
-    /// The next piece; nil behind the last one.
+    /// The next piece; nil after the last one.
     var following: UnsafeMutablePointer<Places>? {
       UnsafeMutablePointer(bitPattern: next.load(ordering: .sequentiallyConsistent))
     }
@@ -113,7 +114,7 @@ enum SecureMemory {
     return false
   }
 
-  /// Adds a piece, unless another thread just did.
+  /// Adds a piece, unless another thread has just added one.
   private static func add(behind piece: UnsafeMutablePointer<Places>) -> UnsafeMutablePointer<Places> {
     let new = UnsafeMutablePointer<Places>.allocate(capacity: 1)
     new.initialize(to: Places())
@@ -125,7 +126,7 @@ enum SecureMemory {
     return present
   }
 
-  /// Erases what was noted, so that no moment is left in which a signal finds neither.
+  /// Erases the noted allocation before its note is removed, so that a signal finds one or the other at every moment.
   private static func forget(_ base: UnsafeMutableRawPointer) {
     var piece: UnsafeMutablePointer<Places>? = first.pointer
     while let known = piece {
@@ -156,7 +157,8 @@ enum SecureMemory {
     }
   }
 
-  /// Whether the kernel really locks memory for this process. `sodium_malloc` goes on without when it does not.
+  /// Whether the kernel really locks memory for this process. `sodium_malloc` returns memory even if the kernel did not lock
+  /// it.
   static func canLock() -> Bool {
     let page = 4096
     guard let probe = sodium_malloc(page) else { return false }

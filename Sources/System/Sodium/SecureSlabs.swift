@@ -1,15 +1,15 @@
 import CLatchkeySodium
 
-/// Allocations of libsodium that small secrets share: each is cut into equal slots. The first of each size is kept; another
-/// is made when all slots of its size are taken, and unmapped when nothing is in it any more.
+/// Allocations of libsodium that small secrets share: each is cut into equal slots. The first slab of each size is kept.
+/// Another one is made when all slots of its size are taken, and is unmapped when it is empty.
 struct SecureSlabs: @unchecked Sendable {
-  /// Slot sizes in bytes, smallest first: keys, hash states, ordinary secrets. How many slots the first slab of each has,
-  /// and how many each further one: 100,000 secrets of any of these sizes need 25,000 mappings at most.
+  /// Slot sizes in bytes, smallest first: keys, hash states, ordinary secrets. Then how many slots the first slab of each size
+  /// has, and how many each further one: 100,000 secrets of any of these sizes need 25,000 mappings at most.
   private static let shape: [(size: Int, count: Int, more: Int)] = [(64, 256, 256), (512, 24, 64), (4096, 6, 16)]
 
   private struct Slab {
     let base: UnsafeMutableRawPointer
-    /// Where its size is in the ``shape``.
+    /// The index of its size in ``shape``.
     let kind: Int
     let slots: Int
     let isKept: Bool
@@ -23,12 +23,12 @@ struct SecureSlabs: @unchecked Sendable {
     }
   }
 
-  /// In the order of their addresses.
+  /// All slabs, in the order of their addresses.
   private var slabs: [Slab] = []
-  /// Those with a free slot, for each size.
+  /// The slabs with a free slot, for each size.
   private var vacant: [[UnsafeMutableRawPointer]] = shape.map { _ in [] }
 
-  /// A zeroed slot of at least `count` bytes; nil where that is too much for a slot, or no memory is left.
+  /// A zeroed slot of at least `count` bytes; nil if that is too much for a slot, or no memory is left.
   mutating func take(_ count: Int) -> UnsafeMutableRawPointer? {
     if slabs.isEmpty { for kind in Self.shape.indices { add(kind, isKept: true) } }
     guard let kind = Self.shape.firstIndex(where: { $0.size >= count }) else { return nil }
@@ -48,7 +48,7 @@ struct SecureSlabs: @unchecked Sendable {
   /// - Returns: whether the pointer is one of a slot.
   mutating func giveBack(_ pointer: UnsafeMutableRawPointer) -> Bool {
     guard let index = index(of: pointer) else { return false }
-    // No copy of the slab, with which the list of free slots would be copied as well.
+    // The slab is changed in place: a copy would copy its list of free slots as well.
     let (base, kind, size) = (slabs[index].base, slabs[index].kind, slabs[index].slotSize)
     sodium_memzero(pointer, size)
     if slabs[index].free.isEmpty { vacant[kind].append(base) }
@@ -80,7 +80,7 @@ struct SecureSlabs: @unchecked Sendable {
     return low
   }
 
-  /// The slab that an address is in.
+  /// The slab that contains an address.
   private func index(of pointer: UnsafeMutableRawPointer) -> Int? {
     let index = place(of: pointer) - 1
     return index >= 0 && slabs[index].contains(pointer) ? index : nil

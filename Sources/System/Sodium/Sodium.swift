@@ -17,11 +17,11 @@ public enum Sodium {
     guard sodium_init() >= 0 else { throw .unavailable }
   }
 
-  /// From now on a signal that ends this process erases its secrets first. Signals that are ignored or handled stay so, but for
+  /// From now on a signal that ends this process erases its secrets first. Signals that are ignored or handled stay so, except
   /// those of faults at the first call: Swift's runtime may handle these.
   ///
-  /// Every program of ours that has passwords or keys at any moment calls it. A program of somebody else's decides by itself what
-  /// its signals do. ``PasswordHash`` calls it.
+  /// Every program of ours that has passwords or keys at any moment calls it. Other people's programs decide by themselves what
+  /// their signals do. ``PasswordHash`` calls it.
   ///
   /// - Parameter others: erases the secrets of another library. It runs in a signal handler.
   public static func eraseWhenEnded(and others: (@convention(c) () -> Void)? = nil) { FinalErasure.begin(and: others) }

@@ -2,7 +2,7 @@
 public enum SodiumError: Error, Equatable, Sendable {
   /// libsodium could not be initialised (no source of randomness).
   case unavailable
-  /// Memory for a secret, or for Argon2id, could not be had.
+  /// Memory for a secret, or for Argon2id, was not available.
   case outOfMemory
   /// The ciphertext was not made by this key with this associated data, or it was altered.
   case decryptionFailed

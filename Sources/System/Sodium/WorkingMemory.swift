@@ -4,11 +4,11 @@ import Synchronization
 
 /// The memory that Argon2id works in: in no dump, and erased before it goes back to the kernel.
 ///
-/// libsodium maps this memory, and unmaps it as it is. One hash of its last block is the derived key, and most kernels
-/// keep what is in freed pages until they are used again. A program that derives keys therefore links `ErasedMappings`,
-/// whose `mmap` and `munmap` stand before libc's for libsodium, and tell this type of the mapping.
+/// libsodium maps this memory, and unmaps it without erasing it. One hash of its last block is the derived key, and most
+/// kernels keep what is in freed pages until they are used again. A program that derives keys therefore links `ErasedMappings`,
+/// whose `mmap` and `munmap` replace libc's for libsodium, and report the mapping to this type.
 public enum WorkingMemory {
-  /// The thread that derives a key now, as pthread numbers it, or 0.
+  /// The thread that derives a key now, by pthread's number, or 0.
   private static let thread = Atomic<UInt>(0)
   /// The size of the mapping that the thread is about to make, in bytes.
   private static let wanted = Atomic<Int>(0)
@@ -16,23 +16,23 @@ public enum WorkingMemory {
   private static let start = Atomic<UInt>(0)
   private static let size = Atomic<Int>(0)
 
-  /// The signals that the thread blocks otherwise, while ``willUnmap(_:)`` has it block all. Only that thread touches it.
+  /// The signals that the thread usually blocks, while ``willUnmap(_:)`` makes it block all. Only that thread touches it.
   nonisolated(unsafe) private static var usualMask: sigset_t?
 
   /// How many mappings were erased.
   static let erasures = Atomic<Int>(0)
 
-  /// How many derivations ended whose memory nobody erased: libsodium got it from elsewhere than `ErasedMappings`.
+  /// How many derivations ended without erased memory, because libsodium got its memory from elsewhere than `ErasedMappings`.
   private static let left = Atomic<Int>(0)
 
   /// Whether a derivation of this process left its memory as it was.
   public static var wasLeft: Bool { left.load(ordering: .relaxed) > 0 }
 
-  /// One derivation at a time: one mapping has to be known, and the process never needs the memory twice.
+  /// One derivation runs at a time: this type knows one mapping, and the process never needs the memory twice.
   private static let turn = Locked(())
 
-  /// Runs `body`, which maps `count` bytes or a little more and unmaps them, where `succeeded` says so of its result. No copy
-  /// of the key is to be left when it returns: until then, signals wait from the moment in which the memory is unmapped.
+  /// Runs `body`, which maps `count` bytes or a little more and unmaps them, if `succeeded` says so of its result. `body`
+  /// leaves no copy of the key when it returns. From the moment in which the memory is unmapped until then, signals wait.
   static func expect<Result, Failure: Error>(
     _ count: Int, succeeded: (Result) -> Bool = { _ in true }, _ body: () throws(Failure) -> Result
   ) throws(Failure) -> Result {
@@ -66,7 +66,7 @@ public enum WorkingMemory {
   public static func willUnmap(_ mapping: UnsafeMutableRawPointer?) {
     let known = start.load(ordering: .relaxed)
     guard known != 0, known == UInt(bitPattern: mapping) else { return }
-    // libsodium has the key on its heap and its stack by now. Erasing takes long enough for a signal to come.
+    // libsodium has the key on its heap and its stack by now, and a signal could come while the memory is erased.
     holdSignals()
     erase()
     erasures.add(1, ordering: .relaxed)

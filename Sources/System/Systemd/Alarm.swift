@@ -1,17 +1,17 @@
 import Glibc
 
-/// A signal that comes while a turn of the event loop takes longer than a moment, and again until it ends. The signal ends a
-/// wait of the turn in the kernel.
+/// A signal that comes when a turn of the event loop takes longer than a moment, and then again and again until the turn ends.
+/// The signal ends a wait of the turn in the kernel.
 ///
 /// A sender can put descriptors into a message, and close its own. The last end of a network connection is then ours, and
-/// closing it waits for the connection's peer as long as the sender wished (SO_LINGER). This also holds if it lies unread in
-/// a local socket, and if nobody asked for a descriptor.
+/// closing it waits for the connection's peer as long as the sender wished (SO_LINGER). This also happens if the descriptor
+/// lies unread in a local socket, and if nobody asked for a descriptor.
 enum Alarm {
   private static let interval = 100_000
-  /// While nothing but such a wait is expected: others may queue thousands of them.
+  /// The interval while only such waits are expected: others may queue thousands of them.
   private static let shortInterval = 200
 
-  /// Has the signal do nothing but come. Calls that read or write go on by themselves.
+  /// Installs a handler that does nothing. Calls that read or write are restarted by themselves.
   private static let isReady: Bool = {
     var action = sigaction()
     action.__sigaction_handler.sa_handler = { _ in }
@@ -28,7 +28,7 @@ enum Alarm {
     every(interval)
   }
 
-  /// From now on the turn only closes what others may have filled.
+  /// From now on the turn only closes descriptors that others may have filled.
   static func hurry() {
     guard isReady else { return }
     every(shortInterval)

@@ -11,7 +11,7 @@ public final class Bus {
   public enum Address: Equatable, Sendable {
     /// `DBUS_SESSION_BUS_ADDRESS`, or else `bus` in `XDG_RUNTIME_DIR`.
     case session
-    /// `bus` in the given runtime folder, regardless of the environment.
+    /// `bus` in the given runtime folder, whatever the environment says.
     case user(runtime: String)
     /// `DBUS_SYSTEM_BUS_ADDRESS`, or else the well-known system bus.
     case system
@@ -27,8 +27,8 @@ public final class Bus {
 
   private var local: [BusSlot] = []
 
-  /// Starts connecting. Throws when the bus is known at once not to be there (no socket, connection refused);
-  /// everything later is told by `onDisconnect`.
+  /// Starts connecting. Throws if it is clear at once that there is no bus (no socket, connection refused). `onDisconnect`
+  /// reports every later failure.
   ///
   /// Calls, signals, matches and exports may be made at once: they wait in the queue behind Hello.
   public init(_ address: Address, loop: EventLoop, priority: Int32 = 0) throws(SystemdError) {
@@ -84,10 +84,10 @@ public final class Bus {
 
   // MARK: The connection
 
-  /// Whether the bus answered Hello, so that calls go out at once.
+  /// Whether the bus answered Hello. From then on calls go out at once.
   public var isReady: Bool { sd_bus_is_ready(pointer) > 0 }
 
-  /// Whether the connection stands or is being made.
+  /// Whether the connection exists or is being made.
   public var isOpen: Bool { sd_bus_is_open(pointer) > 0 }
 
   /// The connection's socket, for as long as it is open; -1 after that.
@@ -102,8 +102,8 @@ public final class Bus {
     return String(cString: name)
   }
 
-  /// Calls `handler` once the connection is lost or refused. Calls without an answer have got an error before.
-  /// A later call replaces an earlier handler; the object cannot connect again, a new `Bus` can.
+  /// Calls `handler` once the connection is lost or refused. Calls without an answer have got an error before. A later call
+  /// replaces an earlier handler. This object cannot connect again; make a new `Bus`.
   public func onDisconnect(_ handler: @escaping () -> Void) throws(SystemdError) {
     let slot = try matchSignal(
       sender: Self.localName, path: "/org/freedesktop/DBus/Local", interface: Self.localName, member: "Disconnected"
@@ -121,7 +121,7 @@ public final class Bus {
     try SystemdError.check(sd_bus_attach_event(pointer, loop.pointer, priority), "attach the bus to the event loop")
   }
 
-  /// Closes the connection at once; messages that were not sent yet are dropped. `onDisconnect` is not told.
+  /// Closes the connection at once; messages that were not sent yet are dropped. `onDisconnect` is not called.
   public func close() { sd_bus_close(pointer) }
 
   /// Waits until everything queued is sent. This blocks: only for the end of a program.
@@ -241,7 +241,7 @@ public final class Bus {
 }
 
 extension Result where Success == Message, Failure == BusError {
-  /// The outcome of reading a reply: its error, or that of a reply of another shape than expected.
+  /// The outcome of reading a reply: its error, or an error if the reply has an unexpected shape.
   public func reading<Value>(_ read: (Message) throws(BusError) -> Value) -> Result<Value, BusError> {
     switch self {
     case .failure(let error): return .failure(error)

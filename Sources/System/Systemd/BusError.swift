@@ -1,7 +1,7 @@
 import CLatchkeySystemd
 import Glibc
 
-/// An error as it travels over D-Bus: what a handler throws, and what a call that failed returns.
+/// An error as it travels over D-Bus. A handler throws it, and a failed call returns it.
 public struct BusError: Error, Equatable, CustomStringConvertible {
   /// A D-Bus error name, such as `org.freedesktop.DBus.Error.Failed`.
   public let name: String
@@ -51,7 +51,7 @@ public struct BusError: Error, Equatable, CustomStringConvertible {
     BusError(name: prefix + suffix, message: message)
   }
 
-  /// Hands the error to sd-bus and gives the result its callbacks must return.
+  /// Hands the error to sd-bus and returns the result that sd-bus's callbacks must return.
   func store(in target: UnsafeMutablePointer<sd_bus_error>?) -> Int32 {
     let result = sd_bus_error_set(target, name, message)
     return result < 0 ? result : -EIO

@@ -5,17 +5,17 @@ extension Bus {
   /// Calls `handler` for each signal that fits; an argument that is nil fits anything. A signal whose content is of another
   /// shape than the handler reads is dropped by throwing.
   ///
-  /// Signals that come before the bus took the rule are not heard: ask for a state after `installed`, not before.
+  /// Signals that come before the bus accepted the rule are lost: ask for a state after `installed`, not before.
   ///
-  /// A peer can send a signal straight to this connection, past all match rules. So `sender` is compared here once
-  /// more, for unique names and for the bus driver. Another well-known name cannot be: give the unique name of its
-  /// owner wherever it matters who speaks.
+  /// A peer can send a signal straight to this connection, past all match rules. So `sender` is compared here once more, for
+  /// unique names and for the bus driver. Another well-known name cannot be compared: give the unique name of its owner
+  /// wherever it matters who speaks.
   ///
   /// - Parameters:
   ///   - arg0: only signals whose first argument is this string.
   ///   - arg0Namespace: only signals whose first argument is this name, or begins with it and a dot.
-  ///   - installed: told once when the bus took the rule (nil) or refused it. Without it, a refused rule closes the
-  ///     connection: signals that are relied upon do not go missing silently.
+  ///   - installed: called once when the bus accepted the rule (nil) or refused it. Without it, a refused rule closes the
+  ///     connection, so that expected signals are not lost silently.
   public func matchSignal(
     sender: String? = nil, path: String? = nil, interface: String? = nil, member: String? = nil, arg0: String? = nil,
     arg0Namespace: String? = nil, installed: ((BusError?) -> Void)? = nil,
@@ -33,7 +33,7 @@ extension Bus {
       }
       rule += ",\(key)='\(value)'"
     }
-    // sd-bus takes any unique name for a well-known one in a rule, as it cannot resolve it.
+    // In a rule, sd-bus lets any unique name pass as a well-known one, as it cannot resolve the name.
     let exact = sender.flatMap { $0.hasPrefix(":") || $0 == Self.driverName || $0 == Self.localName ? $0 : nil }
     let box = MatchBox(sender: exact, handler: handler, installed: installed)
     return try BusSlot(box: box, "match signals") { slot, userdata in
@@ -58,7 +58,7 @@ extension Bus {
     return slot
   }
 
-  /// Asks the bus who stands behind a unique or well-known name.
+  /// Asks the bus which process is behind a unique or well-known name.
   public func peerCredentials(
     of name: String, completion: @escaping (Result<PeerCredentials, BusError>) -> Void
   ) throws(BusError) {
@@ -100,9 +100,9 @@ public struct PeerCredentials: Equatable, Sendable {
   public let name: String
   /// The user it runs as.
   public let uid: UInt32
-  /// Nil where the bus cannot tell. A process id may be reused: proof of nothing after the peer is gone.
+  /// Nil if the bus cannot tell. A process id may be reused, so it proves nothing after the peer is gone.
   public let pid: Int32?
-  /// The process itself, where the bus passes it on (D-Bus 1.15.8 and later).
+  /// The process itself, if the bus passes it on (D-Bus 1.15.8 and later).
   public let process: PassedDescriptor?
 
   init(name: String, from message: Message) throws(BusError) {
@@ -137,7 +137,7 @@ public final class PassedDescriptor: Equatable, Sendable {
 
   deinit { close(number) }
 
-  /// Whether they are one and the same.
+  /// Whether both are the same process.
   public static func == (left: PassedDescriptor, right: PassedDescriptor) -> Bool { left === right }
 }
 
@@ -176,7 +176,7 @@ private final class MatchBox {
   }
 }
 
-/// Waits for a peer to be gone, which it may have been before the bus took the match rule.
+/// Waits for a peer to be gone. It may have gone before the bus accepted the match rule.
 private final class PeerWatch {
   private let name: String
   private weak var bus: Bus?

@@ -1,11 +1,11 @@
 import CLatchkeySystemd
 
-/// Something registered at a bus: a match, an exported interface, a node enumerator, a watch. Owned: dropping it,
-/// also from within its own handler, takes it back.
+/// Something registered at a bus: a match, an exported interface, a node enumerator, a watch. Its owner takes it back by
+/// dropping it, even from within its own handler.
 public final class BusSlot {
   private var slot: OpaquePointer?
 
-  /// Other registrations that have to live, and end, with this one.
+  /// Other registrations that live and end with this one.
   private var companions: [BusSlot]
 
   /// Registers with `add`, which gets the place for the C slot and the userdata to give. sd-bus owns a reference to
@@ -29,7 +29,7 @@ public final class BusSlot {
     sd_bus_slot_unref(slot)
   }
 
-  /// Registers something that lasts until it happened once, such as the reply to a call, and that nobody owns.
+  /// Registers something that happens once, such as the reply to a call, and that nobody owns.
   static func float(
     box: AnyObject, _ operation: String, add: (inout OpaquePointer?, UnsafeMutableRawPointer) -> Int32
   ) throws(SystemdError) {

@@ -1,8 +1,8 @@
 import CLatchkeySystemd
 import Glibc
 
-/// A timer, descriptor, signal or piece of idle work that an event loop watches. Owned: dropping it, also from
-/// within its own handler, removes it from the loop.
+/// A timer, descriptor, signal or piece of idle work that an event loop watches. Its owner removes it from the loop by dropping
+/// it, even from within its own handler.
 public final class EventSource {
   enum Kind {
     case timer(delay: Duration, repeating: Bool)
@@ -37,7 +37,7 @@ public final class EventSource {
     sd_event_source_disable_unref(source)
   }
 
-  /// Whether the source may call its handler. Pausing descriptors is how backpressure is made.
+  /// Whether the source may call its handler. Pausing a descriptor makes backpressure.
   public var isEnabled: Bool {
     get {
       var enabled: Int32 = 0
@@ -58,7 +58,7 @@ public final class EventSource {
   /// Calls the handler again.
   public func resume() { isEnabled = true }
 
-  /// Starts a timer anew, also one that already fired. Nothing happens to sources of other kinds.
+  /// Starts a timer anew, even one that already fired. Does nothing to sources of other kinds.
   public func rearm(after delay: Duration) {
     guard let source, case .timer = box.kind else { return }
     sd_event_source_set_time_relative(source, delay.microseconds)
@@ -116,8 +116,8 @@ public final class EventSource {
 
   static let idleTurn: sd_event_handler_t = { source, userdata in
     guard let box = box(userdata), case .idle(let work) = box.kind else { return 0 }
-    // A handler may drop its source. Its result does not count then. Without this reference, the source that is switched off
-    // below would be in no loop any more, at which sd-event aborts.
+    // A handler may drop its source, and its result then does not count. Without this reference, the source that is switched
+    // off below would belong to no loop any more, and sd-event aborts at that.
     sd_event_source_ref(source)
     defer { sd_event_source_unref(source) }
     sd_event_source_set_enabled(source, Int32(SD_EVENT_ON))

@@ -1,7 +1,7 @@
 import CLatchkeySystemd
 import Glibc
 
-/// Log lines. With a journal behind standard error they go to it with their priority, otherwise to standard error.
+/// Log lines. If standard error leads to the journal, lines go there with their priority, otherwise to standard error.
 public enum Journal {
   /// The priorities of syslog.
   public enum Priority: Int32, Sendable {
@@ -19,7 +19,7 @@ public enum Journal {
     if standardErrorIsJournal {
       _ = latchkey_journal_print(priority.rawValue, line)
     } else {
-      // One write: lines of several processes on one terminal stay whole.
+      // One write, so that lines of several processes on one terminal stay whole.
       var bytes = Array("\(program): \(line)\n".utf8)
       _ = write(STDERR_FILENO, &bytes, bytes.count)
     }

@@ -1,12 +1,12 @@
 import CLatchkeySystemd
 
-/// Watches the files logind keeps of its sessions (sd-login's monitor, an inotify watch). It tells changes that
-/// logind sends no signal for, such as a session that begins to close.
+/// Watches the files logind keeps of its sessions (sd-login's monitor, an inotify watch). It reports changes for which logind
+/// sends no signal, such as a session that begins to close.
 public final class LoginMonitor {
   private let monitor: OpaquePointer
   private var source: EventSource?
 
-  /// Calls `handler` after any session changed; many changes may make one call. Throws where logind keeps no files.
+  /// Calls `handler` after any session changed; many changes may make one call. Throws if logind keeps no files.
   public init(loop: EventLoop, handler: @escaping () -> Void) throws(SystemdError) {
     var monitor: OpaquePointer?
     try SystemdError.check(sd_login_monitor_new("session", &monitor), "watch login sessions")

@@ -1,8 +1,8 @@
 import CLatchkeySystemd
 import Glibc
 
-/// A login session as logind wrote it down under /run/systemd: read from files, without asking anybody, and so not
-/// for facts that change in an instant.
+/// A login session as logind's files under /run/systemd describe it. Reading files asks nobody, so do not use this for facts
+/// that change in an instant.
 public struct LoginSession: Equatable, Sendable {
   /// logind's name of the session, such as `3` or `c1`.
   public let id: String
@@ -15,13 +15,14 @@ public struct LoginSession: Equatable, Sendable {
     text { sd_pid_get_session(pid, $0) }.map { LoginSession(id: $0) }
   }
 
-  /// The user whose session or user manager a process runs under; nil for system services. Not the uid it runs as.
+  /// The user whose session or user manager a process runs under; nil for system services. Not the uid that the process runs
+  /// as.
   public static func ownerOfProcess(_ pid: Int32) -> UInt32? {
     var uid: uid_t = 0
     return sd_pid_get_owner_uid(pid, &uid) >= 0 ? uid : nil
   }
 
-  /// The user that the parent of a process runs as; nil where it cannot be told.
+  /// The user that the parent of a process runs as; nil if that is unknown.
   public static func parentUID(ofProcess pid: Int32) -> UInt32? {
     // Behind the name, which is in parentheses and may hold anything: state, parent (proc(5)).
     guard let stat = contents("/proc/\(pid)/stat"), let end = stat.lastIndex(of: ")"),
@@ -44,7 +45,7 @@ public struct LoginSession: Equatable, Sendable {
     return String(decoding: bytes.prefix(count), as: UTF8.self)
   }
 
-  /// Whether logind is there, by the folder it keeps.
+  /// Whether logind runs, by the folder that it keeps.
   public static var isLogindRunning: Bool { access("/run/systemd/seats/", F_OK) >= 0 }
 
   /// `user`, `greeter`, `lock-screen`, `background`, `manager` …; nil once the session is gone.
@@ -59,7 +60,7 @@ public struct LoginSession: Equatable, Sendable {
     return sd_session_get_uid(id, &uid) >= 0 ? uid : nil
   }
 
-  /// Whether it came over the network.
+  /// Whether the session came over the network.
   public var isRemote: Bool { sd_session_is_remote(id) > 0 }
 
   private static func text(_ get: (UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>) -> Int32) -> String? {

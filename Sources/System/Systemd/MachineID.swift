@@ -1,9 +1,9 @@
 import CLatchkeySystemd
 
-/// The machine id of /etc/machine-id. It is not for showing around, so only values derived from it are offered.
+/// The machine id of /etc/machine-id. The machine id must not be revealed, so only values derived from it are offered.
 public enum MachineID {
-  /// 16 bytes derived from the machine id and an application's own 16 bytes (HMAC-SHA256, cut); nil where the
-  /// machine has no id yet, or `application` is not 16 bytes.
+  /// 16 bytes derived from the machine id and an application's own 16 bytes (HMAC-SHA256, cut); nil if the machine has no id
+  /// yet, or `application` is not 16 bytes.
   public static func appSpecific(_ application: [UInt8]) -> [UInt8]? {
     var id = sd_id128()
     guard application.count == 16 else { return nil }

@@ -56,6 +56,18 @@ public final class Message {
 
   /// An `s`. Bytes that are not UTF-8 are replaced.
   public func readString() throws(BusError) -> String { try readText("s", "string") }
+
+  /// Lends the text of an `s` that is a secret, in UTF-8 as the bus verified it. It is valid inside `body` only.
+  public func withText<R>(_ body: (UnsafeRawBufferPointer) throws(BusError) -> R) throws(BusError) -> R {
+    var text: UnsafePointer<CChar>?
+    let result = sd_bus_message_read_basic(pointer, Self.code("s"), &text)
+    guard result > 0, let text else { throw unreadable(result, "string") }
+    // The bytes are the message's: it must live until the body returned.
+    return try withExtendedLifetime(self) { () throws(BusError) in
+      try body(UnsafeRawBufferPointer(start: text, count: strlen(text)))
+    }
+  }
+
   /// An `o`, valid as a path.
   public func readObjectPath() throws(BusError) -> String { try readText("o", "object path") }
   /// A `b`.
@@ -66,6 +78,8 @@ public final class Message {
   public func readUInt32() throws(BusError) -> UInt32 { try readBasic("u", "32-bit number", 0) }
   /// An `i`.
   public func readInt32() throws(BusError) -> Int32 { try readBasic("i", "signed 32-bit number", 0) }
+  /// An `x`.
+  public func readInt64() throws(BusError) -> Int64 { try readBasic("x", "signed 64-bit number", 0) }
   /// A `t`.
   public func readUInt64() throws(BusError) -> UInt64 { try readBasic("t", "64-bit number", 0) }
   /// A file descriptor of the caller's own (close-on-exec), for the caller to close.
@@ -78,7 +92,7 @@ public final class Message {
 
   // MARK: Containers
 
-  /// The most elements of an array that are taken. Each may cost its reader a look into a database, and nobody else is
+  /// The most elements of an array that are accepted. Each may cost its reader a look into a database, and nobody else is
   /// served meanwhile.
   private static let elementLimit = 1 << 17
 
@@ -110,7 +124,7 @@ public final class Message {
   /// Reads an array: `element` is called once for each, and must read (or skip) it. `contents` is the signature of
   /// one element.
   ///
-  /// Throws `LimitsExceeded` where it has more than 131,072, as every reader of arrays but that of bytes does.
+  /// Throws `LimitsExceeded` if it has more than 131,072 elements, as every reader of arrays except byte arrays does.
   public func readArray<Element>(
     _ contents: String, _ element: (Message) throws(BusError) -> Element
   ) throws(BusError) -> [Element] {
@@ -153,12 +167,12 @@ public final class Message {
     try container("v", contents, "variant", body)
   }
 
-  /// `a{ss}`; throws where two keys are equal.
+  /// `a{ss}`; throws if two keys are equal.
   public func readStringDictionary() throws(BusError) -> [String: String] {
     var result: [String: String] = [:]
     try readDictionary("ss") { (entry: Message) throws(BusError) in
       let key = try entry.readString()
-      // Names that only differ in how their accents are composed are one name to Swift: one of the two would be lost.
+      // Swift treats names that only differ in how their accents are composed as one name. One of the two would be lost.
       guard result.updateValue(try entry.readString(), forKey: key) == nil else {
         throw BusError.invalidArguments("two entries have the same name")
       }
@@ -182,7 +196,7 @@ public final class Message {
     let entered = sd_bus_message_enter_container(pointer, Self.code(type), contents)
     if entered <= 0 { throw unreadable(entered, "\(name) of \(contents)") }
     let value = try body(self)
-    // Fields nobody asked for do not make the rest unreadable.
+    // Unknown fields do not make the rest unreadable.
     while !isAtEnd { try skip() }
     let left = sd_bus_message_exit_container(pointer)
     if left < 0 { throw unreadable(left, "end of \(name)") }
@@ -205,7 +219,7 @@ public final class Message {
     return value
   }
 
-  /// Never quotes what was found instead: it may be a secret.
+  /// Never quotes the value that was read instead: it may be a secret.
   private func unreadable(_ result: Int32, _ expected: String) -> BusError {
     switch -result {
     case ENOMEM: .failed("no memory to read a message")

@@ -3,14 +3,14 @@ import Glibc
 
 /// Appends to a message that is being built. Exists only inside the closure that builds it.
 ///
-/// It remembers its first error, as sd-bus does of a message that ran out of memory: from then on it appends nothing and
-/// calls no closure. The caller that builds the message throws that error instead of sending. A loop that does more than
-/// append looks at ``failure`` in each turn.
+/// The writer remembers its first error, as sd-bus does for a message that ran out of memory. From then on it appends nothing
+/// and calls no closure, and the builder of the message throws that error instead of sending. A loop that does more than append
+/// checks ``failure`` in each turn.
 public struct MessageWriter: ~Copyable {
   private let pointer: OpaquePointer
-  /// How much was appended, rather too high than too low.
+  /// An estimate of how much was appended, never too low.
   private var size = 0
-  /// The first error; nil while all was appended.
+  /// The first error; nil if everything was appended.
   public private(set) var failure: BusError?
 
   /// The most that is appended to one message, in bytes. D-Bus allows an array of this size at most, and a bus closes the
@@ -21,7 +21,7 @@ public struct MessageWriter: ~Copyable {
 
   private init(_ pointer: OpaquePointer) { self.pointer = pointer }
 
-  /// Has `build` write a message. Throws the first error, the writer's or that of `build`: then the message is not to be sent.
+  /// Has `build` write a message. Throws the first error of the writer or of `build`. Then do not send the message.
   static func write(
     _ message: OpaquePointer, _ build: (inout MessageWriter) throws(BusError) -> Void
   ) throws(BusError) {
@@ -33,7 +33,7 @@ public struct MessageWriter: ~Copyable {
   /// The receiver: for an answer, the unique name of the call's sender; nil for a message to all.
   public var recipient: String? { sd_bus_message_get_destination(pointer).map { String(cString: $0) } }
 
-  /// Counts what is to be appended. Says no after an error, and where the message would become larger than a message may be.
+  /// Counts the bytes that follow. Returns false after an error, and if the message would become too large.
   private mutating func count(_ bytes: Int) -> Bool {
     guard failure == nil else { return false }
     guard bytes >= 0, bytes <= Self.sizeLimit - Self.overhead - size else {
@@ -44,7 +44,7 @@ public struct MessageWriter: ~Copyable {
     return true
   }
 
-  /// Remembers what went wrong in sd-bus.
+  /// Remembers sd-bus's error.
   private mutating func check(_ result: Int32, writing what: @autoclosure () -> String) {
     do throws(BusError) { try BusError.check(result, writing: what()) } catch { failure = error }
   }
@@ -69,6 +69,17 @@ public struct MessageWriter: ~Copyable {
   public mutating func appendInt64(_ value: Int64) { appendBasic("x", value) }
   /// A `t`.
   public mutating func appendUInt64(_ value: UInt64) { appendBasic("t", value) }
+
+  /// An `s` with a copy of a text that is a secret. Fails where it is not UTF-8, or holds a NUL, which D-Bus cannot carry.
+  public mutating func appendText(_ text: UnsafeRawBufferPointer) {
+    guard count(text.count) else { return }
+    let isText = (try? UTF8Span(validating: text.bindMemory(to: UInt8.self).span)) != nil && !text.contains(0)
+    guard isText else { return failure = .invalidArguments("a secret is no text") }
+    var start: UnsafeMutablePointer<CChar>?
+    check(sd_bus_message_append_string_space(pointer, text.count, &start), writing: "a text")
+    guard failure == nil, let start, let from = text.baseAddress else { return }
+    UnsafeMutableRawPointer(start).copyMemory(from: from, byteCount: text.count)
+  }
 
   // MARK: Bytes
 
@@ -158,7 +169,7 @@ public struct MessageWriter: ~Copyable {
     appendArray("s", of: strings) { $0.appendString($1) }
   }
 
-  /// Opens a container, for code where closures are in the way. Each `open` needs its `close`.
+  /// Opens a container, for code that cannot use closures. Each `open` needs its `close`.
   public mutating func open(_ type: Unicode.Scalar, _ contents: String) {
     guard count(0) else { return }
     check(

@@ -1,7 +1,7 @@
 import CLatchkeySystemd
 
-/// A method call that waits for its answer. It may be kept and answered later, exactly once: later answers are ignored.
-/// Dropped without an answer, it fails with `org.freedesktop.DBus.Error.Failed`, so that no caller waits for nothing.
+/// A method call that waits for its answer. It may be kept and answered later, exactly once: later answers are ignored. If it
+/// is dropped without an answer, the call fails with `org.freedesktop.DBus.Error.Failed`, so that no caller waits for nothing.
 public final class MethodCall {
   /// The call's arguments, and who sent it.
   public let message: Message
@@ -18,7 +18,7 @@ public final class MethodCall {
   /// The unique name of the caller.
   public var sender: String { message.sender ?? "" }
 
-  /// The object the call went to.
+  /// The object that the call went to.
   public var path: String { message.path ?? "" }
 
   /// Answers with what `build` writes; if it throws, with that error. The answer to a sensitive call is sensitive.

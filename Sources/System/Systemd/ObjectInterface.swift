@@ -1,6 +1,6 @@
 import CLatchkeySystemd
 
-/// A D-Bus interface as a service offers it: what introspection tells, and what happens at a call.
+/// A D-Bus interface as a service offers it: its description for introspection, and its handlers.
 public struct ObjectInterface {
   /// Its D-Bus name.
   public let name: String
@@ -41,11 +41,11 @@ public struct ObjectInterface {
 
     /// Told by introspection.
     public static let deprecated = MemberFlags(rawValue: 1)
-    /// Not shown by introspection.
+    /// Introspection does not show it.
     public static let hidden = MemberFlags(rawValue: 2)
     /// The memory of call and answer is erased when freed.
     public static let sensitive = MemberFlags(rawValue: 4)
-    /// No answer is expected by anybody.
+    /// No caller expects an answer.
     public static let noReply = MemberFlags(rawValue: 8)
   }
 

@@ -3,13 +3,13 @@ import Glibc
 
 /// The service manager that started this program, if one did.
 public enum ServiceManager {
-  /// Tells it a state, such as `READY=1` or `STATUS=…`, one assignment per line. Nothing happens without a manager.
+  /// Tells the manager a state, such as `READY=1` or `STATUS=…`, one assignment per line. Nothing happens without a manager.
   public static func notify(_ state: String) { sd_notify(0, state) }
 
-  /// Whether there is one that is told.
+  /// Whether there is a manager to tell.
   public static var isPresent: Bool { getenv("NOTIFY_SOCKET") != nil }
 
-  /// Has it keep a copy of an open descriptor, and pass that when it starts this program again (`FDSTORE=1`).
+  /// Has the manager keep a copy of an open descriptor, and pass it when it starts this program again (`FDSTORE=1`).
   ///
   /// - Returns: whether it was asked. It does not answer.
   public static func keep(_ descriptor: Int32, as name: String) -> Bool {
@@ -18,7 +18,7 @@ public enum ServiceManager {
     }
   }
 
-  /// Has it close what it keeps under a name.
+  /// Has the manager close the descriptors that it keeps under a name.
   public static func drop(_ name: String) { notify("FDSTOREREMOVE=1\nFDNAME=\(name)") }
 
   /// A socket that the service manager opened before it started this program.
@@ -29,8 +29,8 @@ public enum ServiceManager {
     public let name: String
   }
 
-  /// The sockets that were handed over, in the order of the unit's lines, and then what it kept. Empty when none were, or not to this
-  /// process. Takes them out of the environment: a second call finds none.
+  /// The sockets that the manager passed, in the order of the unit's lines, and then the descriptors that it kept. Empty if it
+  /// passed none to this process. Takes them out of the environment, so a second call returns none.
   public static func listenDescriptors() throws(SystemdError) -> [ListenDescriptor] {
     var names: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
     let count = try SystemdError.check(sd_listen_fds_with_names(1, &names), "take the sockets of the service manager")

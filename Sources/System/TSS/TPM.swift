@@ -11,7 +11,7 @@ public final class TPM {
   /// How the chip is reached, as tpm2-tss names it.
   private let tcti: String
 
-  /// - Throws: ``TPMError/noLibrary``. Whether there is a chip shows with its first use.
+  /// - Throws: ``TPMError/noLibrary``. The first use shows whether there is a chip.
   public init(tcti: String) throws(TPMError) {
     tss = try TSSLibrary()
     self.tcti = tcti
@@ -47,7 +47,7 @@ public final class TPM {
 
   /// Unseals what ``seal(_:)`` made.
   ///
-  /// - Throws: ``TPMError/otherChip`` when the chip was cleared, or is another one.
+  /// - Throws: ``TPMError/otherChip`` if the chip was cleared, or is another one.
   public func unseal(_ sealed: [UInt8]) throws(TPMError) -> Key {
     var privatePart = TPM2B_PRIVATE()
     var publicPart = TPM2B_PUBLIC()

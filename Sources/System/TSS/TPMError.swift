@@ -1,4 +1,4 @@
-/// Why the chip did not do what it was asked. No case carries a secret.
+/// Why a call of the chip failed. No case carries a secret.
 public enum TPMError: Error, Equatable, Sendable {
   /// A request to the chip.
   public enum Step: Sendable {
@@ -9,10 +9,10 @@ public enum TPMError: Error, Equatable, Sendable {
   case noLibrary
   /// A step failed with the library's number.
   case failed(Step, UInt32)
-  /// The chip's seed is another one than when that was sealed.
+  /// The chip's seed is not the one under which the data was sealed.
   case otherChip
   /// This program did not seal the data.
   case malformed
-  /// Memory could not be had.
+  /// There was not enough memory.
   case outOfMemory
 }

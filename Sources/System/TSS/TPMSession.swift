@@ -1,14 +1,14 @@
 import CLatchkeyTSS
 import LatchkeySodium
 
-/// A connection to the chip, with its storage key and a session that encrypts. All of it is given back at the end.
+/// A connection to the chip, with its storage key and a session that encrypts. Everything is released at the end.
 final class TPMSession {
   private let tss: TSSLibrary
   private var tcti: OpaquePointer?
   private var connection: OpaquePointer?
   private(set) var primary = latchkey_tss_none()
   private(set) var handle = latchkey_tss_none()
-  /// A hash of the storage key's public part: another one means another seed.
+  /// A hash of the storage key's public part. If the hash differs, the seed differs.
   private(set) var chip: [UInt8] = []
 
   var context: OpaquePointer? { connection }

@@ -3,7 +3,7 @@ extension JSONValue {
   public init(_ value: some Encodable) throws { self = try ValueBox(value).value }
 }
 
-/// A value that is being written, by the containers that its type asks for.
+/// A value that is being written, through the containers that its type requests.
 private final class ValueBox {
   private enum Content {
     case single(JSONValue)

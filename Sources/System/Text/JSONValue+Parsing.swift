@@ -1,8 +1,8 @@
 /// Why a text cannot be read as JSON.
 public enum JSONError: Error, Equatable {
-  /// It is not of the form of RFC 8259, not in UTF-8, or names a key of an object twice.
+  /// The text does not follow RFC 8259, is not UTF-8, or names a key of an object twice.
   case malformed
-  /// Its values are too deep within each other.
+  /// Its values are nested too deeply.
   case tooDeep
 }
 
@@ -35,7 +35,7 @@ private struct JSONParser {
     return nil
   }
 
-  /// Takes the next byte that is no white space where it is this one.
+  /// Takes the next byte that is not white space, if it is this one.
   private mutating func takes(_ character: Unicode.Scalar) -> Bool {
     guard next() == UInt8(ascii: character) else { return false }
     at += 1

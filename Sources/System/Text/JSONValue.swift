@@ -2,13 +2,13 @@
 public indirect enum JSONValue: Equatable, Sendable {
   case null
   case bool(Bool)
-  /// As it is written.
+  /// A number as it is written.
   case number(String)
   case string(String)
   case array([JSONValue])
   case object([String: JSONValue])
 
-  /// The value as text, with the keys of each object sorted. No control character is in it, so it commands no terminal.
+  /// The value as text, with the keys of each object sorted. It has no control character, so it cannot control a terminal.
   ///
   /// - Parameter isPretty: whether each value has a line of its own.
   public func text(isPretty: Bool) -> String {

@@ -1,4 +1,4 @@
-/// A text for a person, with values in it: a string literal as any other. Its catalogue entry has "%1$s", "%2$s" in the
+/// A text for a person, with values in it. It is written as a string literal. Its catalogue entry has "%1$s", "%2$s" in the
 /// place of the values, so that a translation can put them in another order.
 package struct Phrase: ExpressibleByStringInterpolation, Hashable, Sendable {
   /// A value in a text.
@@ -39,7 +39,7 @@ package struct Phrase: ExpressibleByStringInterpolation, Hashable, Sendable {
     return text
   }
 
-  /// Under which the catalogue has it. Without values, "%" is a letter as any other.
+  /// The key in the catalogue. Without values, "%" is an ordinary character.
   package var key: String {
     guard !values.isEmpty else { return pieces[0] }
     var key = Phrase.escaped(pieces[0])
@@ -55,8 +55,9 @@ package struct Phrase: ExpressibleByStringInterpolation, Hashable, Sendable {
 
   /// A translation with values in it.
   ///
-  /// - Parameter count: how many of the values, from the first on, it must have. The others it may have.
-  /// - Returns: nil where it lacks one, which may be what the person is asked about, or has a placeholder of no value.
+  /// - Parameter count: how many of the values, from the first on, the translation must have. It may have the others.
+  /// - Returns: nil if it lacks a value, which may be the name that the person is asked about, or has a placeholder without a
+  ///   value.
   package static func filled(_ translation: String, with values: [String], atLeast count: Int) -> String? {
     guard !values.isEmpty else { return translation }
     var filled = ""
@@ -81,7 +82,7 @@ package struct Phrase: ExpressibleByStringInterpolation, Hashable, Sendable {
     return filled + rest
   }
 
-  /// Takes a literal with values apart.
+  /// Splits a literal with values into its parts.
   package struct StringInterpolation: StringInterpolationProtocol {
     fileprivate var pieces = [""]
     fileprivate var values: [Value] = []

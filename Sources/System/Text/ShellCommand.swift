@@ -1,9 +1,8 @@
-/// A command line for a person's shell. A value that is put into its text is one word of the line, quoted where a shell would read
-/// anything else.
+/// A command line for a person's shell. A value in its text is one word of the line, quoted if a shell would read it otherwise.
 ///
 ///     let command: ShellCommand = "chmod 700 \(path)"
 public struct ShellCommand: Equatable, Sendable, ExpressibleByStringInterpolation {
-  /// The line as it is typed.
+  /// The line as a person types it.
   public let line: String
 
   /// A line in which everything is quoted already.

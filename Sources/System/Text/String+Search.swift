@@ -1,12 +1,12 @@
-/// Searches for a text by its bytes. The standard library's are in `_StringProcessing`, which is 1.3 MB of a program because
-/// regular expressions come with it. The labels are other ones, so that no call takes those by mistake.
+/// Searches for a text by its bytes. The standard library's searches are in `_StringProcessing`, which adds 1.3 MB to a program
+/// because it contains regular expressions. The argument labels differ, so that no call uses the library's by mistake.
 extension StringProtocol {
-  /// Where the text is first; nil where it is nowhere.
+  /// The first place of the text; nil if it does not occur.
   public func firstRange(ofText text: some StringProtocol) -> Range<Index>? {
     range(ofText: text, from: startIndex)
   }
 
-  /// Where the text is, from the front, without overlaps.
+  /// All places of the text, from the front, without overlaps.
   public func ranges(ofText text: some StringProtocol) -> [Range<Index>] {
     var ranges: [Range<Index>] = []
     while let range = range(ofText: text, from: ranges.last?.upperBound ?? startIndex), !range.isEmpty {
@@ -18,7 +18,7 @@ extension StringProtocol {
   /// Whether the text is anywhere in it.
   public func contains(text: some StringProtocol) -> Bool { firstRange(ofText: text) != nil }
 
-  /// The same with another text in each place of this one.
+  /// A copy in which another text replaces each occurrence of this one.
   public func replacing(text: some StringProtocol, with other: some StringProtocol) -> String {
     var result = ""
     var start = startIndex
@@ -30,7 +30,7 @@ extension StringProtocol {
     return result + self[start...]
   }
 
-  /// The parts between the places of a text; as with `split`, none is empty.
+  /// The parts between the occurrences of a text; as with `split`, none is empty.
   public func split(text: some StringProtocol) -> [SubSequence] {
     var parts: [SubSequence] = []
     var start = startIndex

@@ -1,4 +1,4 @@
-/// Why a text is no document that is taken here, and where.
+/// Why a text is not an accepted document, and the place of the error.
 public struct YAMLError: Error, Equatable, Sendable {
   /// The error.
   public enum Problem: Equatable, Sendable {

@@ -5,13 +5,13 @@ public struct YAMLNode: Equatable, Sendable {
   /// The content.
   public let content: Content
 
-  /// The three kinds of pieces. Nothing is made of a scalar's text: `yes`, `12` and `~` are text as well.
+  /// The three kinds of pieces. The text of a scalar is not interpreted: `yes`, `12` and `~` are text as well.
   public indirect enum Content: Equatable, Sendable {
     /// Text.
     case scalar(String)
     /// A list.
     case sequence([YAMLNode])
-    /// Names and what belongs to them, in the order of the text; no name comes twice.
+    /// Names and their values, in the order of the text; no name comes twice.
     case mapping([Entry])
   }
 
@@ -19,7 +19,7 @@ public struct YAMLNode: Equatable, Sendable {
   public struct Entry: Equatable, Sendable {
     /// The name.
     public let key: String
-    /// Where the name stands.
+    /// The place of the name.
     public let line: Int
     /// The value of the key.
     public let value: YAMLNode

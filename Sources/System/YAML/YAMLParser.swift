@@ -1,14 +1,14 @@
 import CLatchkeyYAML
 
 extension YAMLNode {
-  /// The largest text that is looked at, in bytes.
+  /// The largest text that is read, in bytes.
   public static let sizeLimit = 65536
-  /// How deep lists and mappings may be in each other.
+  /// How deeply lists and mappings may be nested.
   public static let depthLimit = 16
 
   /// Reads the one document of `text`, which is YAML without anchors, aliases and tags, so that its text hides nothing.
   ///
-  /// - Returns: the document; nil where there is nothing but comments.
+  /// - Returns: the document; nil if there are only comments.
   /// - Throws: ``YAMLError`` for anything else, with its line.
   public static func document(_ text: [UInt8]) throws(YAMLError) -> YAMLNode? {
     guard text.count <= sizeLimit else {
@@ -141,7 +141,7 @@ private struct YAMLParser: ~Copyable {
     case YAML_MEMORY_ERROR: return YAMLError(1, .noMemory)
     case YAML_READER_ERROR: return YAMLError(state.mark.line + 1, .notUTF8(Self.text(state.problem)))
     default:
-      // The scanner speaks of where it is, as "while scanning a simple key, could not find expected ':'".
+      // The scanner also says what it was doing, as "while scanning a simple key, could not find expected ':'".
       let context = state.context == nil ? "" : Self.text(state.context) + ", "
       let line = state.problem_mark.line + 1
       return YAMLError(line, .malformed(context + Self.text(state.problem)))

@@ -5,7 +5,7 @@ import LatchkeyItemProtection
 public struct AccessEvent: Hashable, Sendable {
   /// The program's request.
   public enum Action: UInt8, CaseIterable, Sendable {
-    /// An item that is there: to read it, or to change it.
+    /// An existing item: to read it, or to change it.
     case open = 1
     /// A new item, or one in the place of another, with a passphrase that a person chooses.
     case store = 2
@@ -17,9 +17,9 @@ public struct AccessEvent: Hashable, Sendable {
 
   /// The outcome of a request.
   public enum Outcome: Hashable, Sendable {
-    /// The prompt ended; with ``Action/store``, ``PromptEnd/granted`` is that a passphrase was chosen.
+    /// The prompt ended. With ``Action/store``, ``PromptEnd/granted`` means that a passphrase was chosen.
     case ended(PromptEnd)
-    /// The program made use of that.
+    /// The program used the answer.
     case used
     /// So many entries were lost before they could be written.
     case lost
@@ -36,7 +36,7 @@ public struct AccessEvent: Hashable, Sendable {
       }
     }
 
-    /// All there are.
+    /// All outcomes.
     public static let all = [Outcome.used, .lost, .cleared] + PromptEnd.allCases.map { .ended($0) }
 
     /// nil for a number that no outcome has.
@@ -59,7 +59,7 @@ public struct AccessEvent: Hashable, Sendable {
   public var collection: UInt64
   /// The number of the item; 0 for one that does not exist yet.
   public var item: UInt64
-  /// The item's label at that time. Empty where more than the login protects that.
+  /// The item's label at that time. Empty if more than the login protects the label.
   public var label: String
   /// The program, as far as the system can tell. A hint, no proof.
   public var caller: String

@@ -1,10 +1,10 @@
 /// An entry of the access log, as it is read.
 public struct AccessLogEntry: Equatable, Sendable {
-  /// Its place in the log.
+  /// The entry's place in the log.
   public let number: UInt64
   /// When it happened, in seconds since 1970.
   public let created: UInt64
-  /// Nil for one that is damaged: altered, moved, or not this vault's.
+  /// The event; nil for a damaged entry, which was altered, moved, or is not this vault's.
   public let event: AccessEvent?
   /// The number of entries before it that are missing, though older ones exist.
   public let missing: UInt64

@@ -5,15 +5,15 @@ import LatchkeyReasons
 public struct ArchiveReport: Equatable, Sendable {
   /// The outcome for one thing.
   public enum Outcome: UInt8, Sendable {
-    /// It comes into the vault.
+    /// The item comes into the vault.
     case added = 1
-    /// It takes the place of an item with the same attributes.
+    /// The item replaces one with the same attributes.
     case replaced = 2
-    /// An item with the same attributes and another secret is there, and stays.
+    /// The vault has an item with the same attributes and another secret, which stays.
     case conflict = 3
-    /// It stays behind; the reason says why.
+    /// The item stays behind; the reason says why.
     case left = 4
-    /// Its class is in no backup.
+    /// The item's class is in no backup.
     case excluded = 5
     /// Something beside the items.
     case notice = 6
@@ -25,11 +25,11 @@ public struct ArchiveReport: Equatable, Sendable {
     public let outcome: Outcome
     /// The label of its collection; may be empty.
     public let collection: String
-    /// Its label; empty where it cannot be read, and for a collection.
+    /// Its label; empty if it cannot be read, and for a collection.
     public let label: String
     /// Its class; nil for a collection.
     public let accessibility: AccessibilityClass?
-    /// Why; nil where that goes without saying.
+    /// The reason; nil if it is obvious.
     public let reason: Reason?
 
     /// Puts them together.
@@ -43,7 +43,7 @@ public struct ArchiveReport: Equatable, Sendable {
 
     private static let textLimit = 255
 
-    /// As much of a text as a line has, cut between characters (Unicode scalars).
+    /// The part of a text that fits a line, cut between characters (Unicode scalars).
     public static func cut(_ text: String) -> String {
       let bytes = text.utf8
       guard bytes.count > textLimit else { return text }
@@ -57,11 +57,11 @@ public struct ArchiveReport: Equatable, Sendable {
   public var items: UInt64 = 0
   /// Items by outcome.
   public var added: UInt64 = 0
-  /// Items that were there already, the same.
+  /// Items that the vault had already, unchanged.
   public var same: UInt64 = 0
-  /// Items that took another's place.
+  /// Items that replaced others.
   public var replaced: UInt64 = 0
-  /// Items that were not restored, as another one stays.
+  /// Items that were not restored, because another one stays.
   public var conflicts: UInt64 = 0
   /// Items that stay behind.
   public var left: UInt64 = 0
@@ -86,7 +86,7 @@ public struct ArchiveReport: Equatable, Sendable {
     }
   }
 
-  /// Turns what was decided into a conflict: it does not hold any more.
+  /// Turns a decision that no longer holds into a conflict.
   public mutating func turnIntoConflict(_ index: Int, reason: Reason) {
     let line = lines[index]
     switch line.outcome {

@@ -9,13 +9,13 @@ public enum BackupError: Error, Equatable, Sendable {
   case newer(UInt32)
   /// The first bytes of the file are damaged.
   case damagedHeader
-  /// A try of the passphrase would cost more than any file of this program does.
+  /// One guess of the passphrase would cost more than in any file of this program.
   case unreasonable
   /// The key is not that of the backup's passphrase.
   case wrongPassphrase
-  /// This chunk, counted from 1, is not what was written there.
+  /// This chunk, counted from 1, is not the one that was written there.
   case damagedChunk(Int)
-  /// Every chunk is as it was written, but their content is not a vault's; the reason says what is wrong.
+  /// Every chunk is as it was written, but the content is not a vault's; the reason says what is wrong.
   case malformed(Reason)
   /// Memory for a secret could not be had.
   case outOfMemory

@@ -2,8 +2,8 @@ import LatchkeyBytes
 import LatchkeyKeybag
 import LatchkeySodium
 
-/// The first bytes of a backup: how the passphrase becomes a key, and the commitment that tells the right one. All of it is
-/// bound to every chunk that follows.
+/// The first bytes of a backup: how the passphrase becomes a key, and the commitment by which the right key is known. The whole
+/// header is bound to every chunk that follows.
 public struct BackupHeader: Equatable, Sendable {
   private static let magic = Array("LATCHBAK".utf8)
   private static let version: UInt32 = 1
@@ -18,7 +18,7 @@ public struct BackupHeader: Equatable, Sendable {
   public let created: UInt64
   /// How the passphrase becomes a key.
   public let derivation: PassphraseDerivation
-  /// All of it.
+  /// The whole header.
   public let bytes: [UInt8]
   private let commitment: [UInt8]
   /// The stream's own header.
@@ -52,7 +52,7 @@ public struct BackupHeader: Equatable, Sendable {
     return out.bytes
   }
 
-  /// Reads a header. Only a check sum is computed. The cost of a try of a passphrase is bounded here.
+  /// Reads a header. Only a check sum is computed. The cost of one guess of a passphrase is checked here.
   public init(decoding bytes: [UInt8]) throws(BackupError) {
     var input = ByteReader(bytes)
     do {
@@ -71,7 +71,7 @@ public struct BackupHeader: Equatable, Sendable {
     guard derivation.cost.isReasonable else { throw .unreasonable }
   }
 
-  /// Whether `key` is what the backup's passphrase gives. The cipher alone does not commit to its key.
+  /// Whether `key` is the key of the backup's passphrase. The cipher alone does not commit to its key.
   public func recognises(_ key: borrowing Key) throws(SodiumError) -> Bool {
     Sodium.equal(try key.tag(.backupCommitment, [Array(bytes.prefix(BackupHeader.headSize))]), commitment)
   }

@@ -2,8 +2,8 @@ import LatchkeyBytes
 import LatchkeyKeybag
 import LatchkeySodium
 
-/// Reads a backup chunk by chunk. The records come from an author who knew the passphrase, in order and without gaps. Nothing
-/// is missing at the end if it ``isWhole``.
+/// Reads a backup chunk by chunk. The records come from an author who knew the passphrase, in order and without gaps. If the
+/// reader ``isWhole`` at the end, nothing is missing.
 public struct BackupReader: ~Copyable {
   /// The longest chunk in the file, without its length in front, in bytes.
   public static let chunkLimit = BackupWriter.chunkLimit + SecretStream.overhead
@@ -52,7 +52,7 @@ public struct BackupReader: ~Copyable {
   /// Whether the last chunk was read, and every record in it.
   public var isWhole: Bool { opener.isOver && hasEnded && position == available }
 
-  /// Takes the next chunk, without its length in front. Only after ``next()`` gave nil.
+  /// Takes the next chunk, without its length in front. Call it only after ``next()`` returned nil.
   public mutating func take(_ chunk: RawSpan) throws(BackupError) {
     chunks += 1
     guard chunk.byteCount <= BackupReader.chunkLimit, !opener.isOver else { throw .damagedChunk(chunks) }
@@ -62,7 +62,7 @@ public struct BackupReader: ~Copyable {
     position = 0
   }
 
-  /// The next record; nil until the next chunk is there, or after the last one.
+  /// The next record; nil until the next chunk was taken, or after the last one.
   public mutating func next() throws(BackupError) -> BackupRecord? {
     guard try readPrefix(), readHead(), readSecret() else {
       guard !opener.isOver || (hasEnded && prefix.isEmpty) else { throw .malformed(.backup(.endsWithinRecord)) }
@@ -91,7 +91,7 @@ public struct BackupReader: ~Copyable {
     return true
   }
 
-  /// Up to `count` bytes of what is there, for what is no secret.
+  /// Up to `count` of the present bytes, for parts that are not secret.
   private mutating func plain(_ count: Int) -> [UInt8] {
     let size = min(count, available - position)
     defer { position += size }

@@ -2,16 +2,15 @@ import LatchkeyBytes
 import LatchkeyKeybag
 import LatchkeySodium
 
-/// One thing that a backup tells, in this order: its beginning; collections, each before the first item in it; items;
-/// its end.
+/// One record of a backup, in this order: its beginning; collections, each before the first item in it; items; its end.
 public enum BackupRecord: ~Copyable {
-  /// Which vault and which device it was made of.
+  /// The vault and the device of the backup.
   case beginning(BackupBeginning)
   /// A collection.
   case collection(BackupCollection)
   /// An item.
   case item(BackupItem)
-  /// How many there were.
+  /// The counts.
   case end(items: UInt64, collections: UInt32)
 
   enum Kind: UInt8 {
@@ -22,11 +21,11 @@ public enum BackupRecord: ~Copyable {
   }
 }
 
-/// Which vault and which device a backup was made of.
+/// The vault and the device that a backup was made of.
 public struct BackupBeginning: Equatable, Sendable {
   /// The vault's id: 16 bytes.
   public let vault: [UInt8]
-  /// Nil where no device's items are in it.
+  /// Nil if it has no items of a device.
   public let device: BackupDevice?
 
   /// Puts them together.
@@ -53,11 +52,11 @@ public struct BackupBeginning: Equatable, Sendable {
 
 /// The part of a backup that only its device can read: the key of its ThisDeviceOnly items, wrapped in two ways.
 public struct BackupDevice: Equatable, Sendable {
-  /// The device key's: 16 bytes.
+  /// The device key's identity: 16 bytes.
   public let identity: [UInt8]
-  /// Wrapped by the device key: opens when the vault is lost, but the device key is not.
+  /// The key, wrapped by the device key. This opens if the vault is lost but the device key is not.
   public let byKey: [UInt8]
-  /// Wrapped under the device's share of the vault: opens when the device key has moved, but the vault is there.
+  /// The key, wrapped under the device's share of the vault. This opens if the device key has moved but the vault exists.
   public let byShare: [UInt8]
 
   /// Puts them together.
@@ -77,18 +76,18 @@ public struct BackupCollection: Equatable, Sendable {
   public struct Aliases: OptionSet, Sendable {
     /// Bits.
     public let rawValue: UInt8
-    /// From bits.
+    /// Makes the value from bits.
     public init(rawValue: UInt8) { self.rawValue = rawValue }
-    /// Where programs store that name none.
+    /// The collection for programs that name none.
     public static let standard = Aliases(rawValue: 1)
-    /// The login's.
+    /// The login's collection.
     public static let login = Aliases(rawValue: 2)
-    /// That of sandboxed applications.
+    /// The collection of sandboxed applications.
     public static let portal = Aliases(rawValue: 4)
     static let all: Aliases = [.standard, .login, .portal]
   }
 
-  /// 16 bytes, by which it is known again.
+  /// 16 bytes, by which the collection is recognised.
   public let uuid: [UInt8]
   /// For a person.
   public let label: String
@@ -98,7 +97,7 @@ public struct BackupCollection: Equatable, Sendable {
   public let hadPassphrase: Bool
   /// In seconds since 1970.
   public let created: UInt64
-  /// The last part of its object path; nil where that was not kept.
+  /// The last part of its object path; nil if that was not kept.
   public let name: String?
 
   /// Puts them together.
@@ -148,7 +147,7 @@ public struct BackupItem: ~Copyable {
 
   /// The part of a class's items that is sealed for their device.
   public enum Sealing: UInt8, Sendable {
-    /// Nothing: it is restored everywhere.
+    /// Nothing: the item can be restored everywhere.
     case none = 0
     /// The secret.
     case secret = 1
@@ -169,7 +168,7 @@ public struct BackupItem: ~Copyable {
   /// The part that is sealed for the device.
   public var sealing: Sealing { accessibility.backupSealing ?? .everything }
 
-  /// Gives the secret on to another owner.
+  /// Gives the secret to another owner.
   public consuming func takeSecret() -> SecureBytes { secret }
 
   var head: [UInt8] {
@@ -196,8 +195,8 @@ public struct BackupItem: ~Copyable {
 }
 
 extension AccessibilityClass {
-  /// The part of such an item that a backup seals for its device; nil for a class that no backup has. Labels and attributes
-  /// travel where the vault's do: they depend on the device for one class only.
+  /// The part of such an item that a backup seals for its device; nil for a class that no backup has. Labels and attributes are
+  /// sealed for the device only if they depend on the device in the vault too. That is so for one class.
   public var backupSealing: BackupItem.Sealing? {
     switch self {
     case .whenUnlocked, .afterFirstUnlock, .always: BackupItem.Sealing.none

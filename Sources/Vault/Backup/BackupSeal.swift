@@ -16,7 +16,7 @@ public final class BackupSeal {
     self.id = id
   }
 
-  /// An item's place: nothing can be moved from one to another.
+  /// An item's place. So no value can be moved from one item to another.
   private func associated(
     _ column: String, _ accessibility: AccessibilityClass, number: UInt64, metadata: [UInt8]? = nil
   ) -> [UInt8] {
@@ -38,7 +38,7 @@ public final class BackupSeal {
     return try SecureBytes(copying: sealed.span.bytes)
   }
 
-  /// Opens what ``seal(secret:_:number:metadata:)`` made.
+  /// Opens a value of ``seal(secret:_:number:metadata:)``.
   public func open(
     secret: borrowing SecureBytes, _ accessibility: AccessibilityClass, number: UInt64, metadata: [UInt8]
   ) throws(SodiumError) -> SecureBytes {
@@ -51,7 +51,7 @@ public final class BackupSeal {
     AEAD.seal(metadata.span.bytes, key: key, associated: associated("metadata", accessibility, number: number))
   }
 
-  /// Opens what ``seal(metadata:_:number:)`` made.
+  /// Opens a value of ``seal(metadata:_:number:)``.
   public func open(
     metadata: [UInt8], _ accessibility: AccessibilityClass, number: UInt64
   ) throws(SodiumError) -> [UInt8] {

@@ -5,7 +5,7 @@ import LatchkeySodium
 /// Makes the bytes of a backup: a header, then chunks of bounded size, for records of any size. It holds one chunk and one
 /// record at a time.
 public struct BackupWriter: ~Copyable {
-  /// The most plaintext in a chunk, in bytes: sealed, it fits a packet of the control socket.
+  /// The most plaintext in a chunk, in bytes. The sealed chunk fits a packet of the control socket.
   public static let chunkLimit = 32_000
 
   /// The first bytes of the file.
@@ -43,7 +43,7 @@ public struct BackupWriter: ~Copyable {
   /// Whether all of the last record is in chunks already, or in the one that is being filled.
   public var wantsRecord: Bool { headWritten == head.count && secretWritten == secret.count && !isComplete }
 
-  /// Puts the next record in. Only when it ``wantsRecord``.
+  /// Adds the next record. Call it only if the writer ``wantsRecord``.
   public mutating func put(_ record: consuming BackupRecord) {
     switch consume record {
     case .beginning(let beginning): begin(.beginning, beginning.head, 0)
@@ -64,7 +64,7 @@ public struct BackupWriter: ~Copyable {
     }
   }
 
-  /// Puts the last record in: the counts.
+  /// Adds the last record: the counts.
   public mutating func finish() { put(.end(items: items, collections: collections)) }
 
   private mutating func begin(_ kind: BackupRecord.Kind, _ content: [UInt8], _ secretSize: Int) {
@@ -77,8 +77,8 @@ public struct BackupWriter: ~Copyable {
     headWritten = 0
   }
 
-  /// The next chunk as it stands in the file, its length in front. It is full, unless the end was put in or `flushing` is
-  /// set. Nil while more is needed for a full one.
+  /// The next chunk as it stands in the file, its length in front. It is full, unless the end was added or `flushing` is set.
+  /// Nil while more is needed to fill it.
   public mutating func chunk(flushing: Bool = false) -> [UInt8]? {
     guard !isOver else { return nil }
     fill()

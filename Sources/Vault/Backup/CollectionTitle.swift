@@ -2,7 +2,7 @@
 public struct CollectionTitle: Equatable, Sendable {
   /// For a person.
   public let label: String
-  /// The last part of its object path; nil where none was kept with the label.
+  /// The last part of its object path; nil if none was kept with the label.
   public let name: String?
 
   /// Puts them together.
@@ -11,7 +11,7 @@ public struct CollectionTitle: Equatable, Sendable {
   /// No text of D-Bus has a NUL, so no label has this.
   private static let separator: [UInt8] = [0, UInt8(ascii: "/")]
 
-  /// The bytes that are sealed. Without a name they are the label's.
+  /// The bytes to seal. Without a name they are the label alone.
   public var encoded: [UInt8] {
     guard let name else { return Array(label.utf8) }
     return Array(label.utf8) + Self.separator + Array(name.utf8)

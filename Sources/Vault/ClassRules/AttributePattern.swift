@@ -8,7 +8,7 @@ struct AttributePattern: Equatable, Sendable {
   func fits(_ value: String) -> Bool {
     let value = Array(value.utf8)
     var (at, place) = (0, 0)
-    // Where the last star is, and up to where it reaches for now.
+    // The place of the last star, and the end of the text that it matches for now.
     var star: (at: Int, place: Int)?
     while place < value.count {
       if at < pattern.count, pattern[at] == UInt8(ascii: "*") {

@@ -7,14 +7,14 @@ public struct ClassRule: Equatable, Sendable {
   public let name: String
   /// The class.
   public let accessibility: AccessibilityClass
-  /// Where the rule begins, counted from 1.
+  /// The line on which the rule begins, counted from 1.
   public let line: Int
   private let patterns: [String: AttributePattern]
 
-  /// Names that begin so are Latchkey's own, and are no attributes of the item.
+  /// Names with this prefix are Latchkey's own, and not attributes of the item.
   public static let reservedPrefix = "latchkey:"
 
-  /// Names with a character that stands for others in values only.
+  /// Names with such a character are refused: wildcards stand in values only.
   public var literalNames: [String] { patterns.keys.filter { $0.contains { "*?".contains($0) } }.sorted() }
 
   /// Whether the attributes have every name of the rule, each with a value that fits.

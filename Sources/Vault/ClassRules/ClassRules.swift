@@ -27,8 +27,8 @@ public final class ClassRules {
     refresh()
   }
 
-  /// Looks whether the files are what was read, and reads those that are not. A file that cannot be read any more
-  /// changes nothing: its rules stay as they were.
+  /// Reads the files that changed since they were last read. A file that cannot be read any more changes nothing: its rules
+  /// stay as they were.
   public func refresh() {
     for index in files.indices where files[index].refresh() {
       if let problem = files[index].problem { warn(problem) }
@@ -38,7 +38,7 @@ public final class ClassRules {
   /// The problems of the files.
   public var problems: [Reason] { files.compactMap(\.problem) }
 
-  /// The first rule that fits, by the files as they are now; nil where none does.
+  /// The first rule that fits, by the files as they are now; nil if none fits.
   public func decision(for attributes: [String: String]) -> Decision? {
     refresh()
     return Self.decision(for: attributes, in: files.compactMap(\.file))

@@ -1,8 +1,8 @@
 /// libsecret's schema for items that have no schema of their own.
 ///
-/// An item without the attribute `xdg:schema` counts as one of this schema, as it does with gnome-keyring: some clients store and
-/// search without a schema, others with this one, and both mean the same item. The schema is implied wherever items are compared
-/// with attributes. It is never stored, so that the attributes of an item stay as its program gave them.
+/// An item without the attribute `xdg:schema` counts as one of this schema, as with gnome-keyring. Some clients store and
+/// search without a schema, others with this one, and both mean the same item. The schema is implied wherever items are
+/// compared with attributes. It is never stored, so that the attributes of an item stay as its program gave them.
 public enum GenericSchema {
   /// The attribute that names an item's schema.
   public static let attribute = "xdg:schema"
@@ -25,7 +25,7 @@ public enum GenericSchema {
     leftOut(of: one) == leftOut(of: other)
   }
 
-  /// Every set that means the same as `attributes`: the one without a schema first, if there are two. A set with no other
+  /// Every set that means the same as `attributes`. If there are two, the set without a schema comes first. A set with no other
   /// attribute means nothing but itself: many items have none, and they have nothing to do with each other.
   public static func spellings(of attributes: [String: String]) -> [[String: String]] {
     let rest = leftOut(of: attributes)

@@ -5,7 +5,7 @@ import LatchkeyYAML
 public struct RulesError: Error, Equatable, Sendable, CustomStringConvertible {
   /// The file.
   public let path: String
-  /// The line, counted from 1; nil where the file could not be read at all.
+  /// The line, counted from 1; nil if the file could not be read at all.
   public let line: Int?
   /// The error and its remedy, without the place.
   public let mistake: Reason
@@ -26,7 +26,7 @@ public struct RulesError: Error, Equatable, Sendable, CustomStringConvertible {
   /// The same in English.
   public var description: String { reason.text }
 
-  /// Somebody else's words in a message: short, and without anything that could command a terminal.
+  /// Somebody else's words in a message: short, and without control characters for a terminal.
   static func quote(_ text: String) -> String {
     let short = text.unicodeScalars.prefix(64)
     let cut = short.count < text.unicodeScalars.count ? "…" : ""

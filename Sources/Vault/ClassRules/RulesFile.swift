@@ -4,7 +4,7 @@ import LatchkeyYAML
 
 /// The contents of a file of rules.
 public struct RulesFile: Equatable, Sendable {
-  /// Where it is.
+  /// The path of the file.
   public let path: String
   /// Its rules, in the order in which they are asked.
   public let rules: [ClassRule]
@@ -32,16 +32,16 @@ public struct RulesFile: Equatable, Sendable {
     self.rules = rules
   }
 
-  /// Reads the file at `path`. It must be a regular file of `owner`'s or root's that nobody else can write; a link in
-  /// its place is not followed.
+  /// Reads the file at `path`. It must be a regular file of `owner`'s or root's that nobody else can write; a link is not
+  /// followed.
   ///
-  /// - Returns: nil where there is no such file.
+  /// - Returns: nil if there is no such file.
   public static func load(_ path: String, owner: uid_t) throws(RulesError) -> RulesFile? {
     guard let text = try text(of: path, owner: owner) else { return nil }
     return try RulesFile(path: path, text: text)
   }
 
-  /// The text of a file in YAML that decides something for the user; see ``load(_:owner:)``.
+  /// The text of a YAML file with settings of the user; see ``load(_:owner:)``.
   public static func text(of path: String, owner: uid_t) throws(RulesError) -> [UInt8]? {
     do {
       let file = try FileDescriptor.open(path, flags: O_RDONLY | O_NOFOLLOW | O_NONBLOCK)

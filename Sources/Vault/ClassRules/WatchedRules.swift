@@ -1,7 +1,7 @@
 import Glibc
 import LatchkeyReasons
 
-/// One file of rules, and what was last read from it.
+/// One file of rules, with the rules that were last read from it.
 struct WatchedRules {
   private let path: String
   private let owner: uid_t
@@ -19,7 +19,7 @@ struct WatchedRules {
     self.mustExist = mustExist
   }
 
-  /// Reads the file where it is not what was read last. Costs one system call where it is.
+  /// Reads the file if it changed since the last reading. If it did not, this costs one system call.
   ///
   /// - Returns: whether it was read.
   mutating func refresh() -> Bool {
@@ -38,14 +38,14 @@ struct WatchedRules {
   }
 }
 
-/// Tells a changed file from an unchanged one; nil instead stands for a missing file.
+/// Tells a changed file from an unchanged one. Nil stands for a missing file.
 private struct Stamp: Equatable {
   private let numbers: [Int]
 
   init?(_ path: String) {
     var status = stat()
     guard lstat(path, &status) == 0 else { return nil }
-    // The time of the last change of anything, mode and owner included; no program can set it back.
+    // The time of the last change of content, mode or owner. No program can set it back.
     numbers = [
       Int(bitPattern: UInt(status.st_dev)), Int(bitPattern: UInt(status.st_ino)), Int(status.st_size),
       status.st_mtim.tv_sec, status.st_mtim.tv_nsec, status.st_ctim.tv_sec, status.st_ctim.tv_nsec,

@@ -10,11 +10,11 @@ public protocol DeviceSeal: AnyObject {
   var backend: DeviceKeyBackend { get }
   /// The secret as it may be written to the state file.
   func seal(_ secret: borrowing Key) throws(DeviceKeyError) -> SecureBytes
-  /// The secret that ``seal(_:)`` was given.
+  /// The secret that was given to ``seal(_:)``.
   func open(_ sealed: RawSpan) throws(DeviceKeyError) -> Key
 }
 
-/// Nothing but the file's mode: only the service's own user reads it.
+/// No seal but the file's mode: only the service's own user reads the file.
 public final class HostSeal: DeviceSeal {
   /// Always ``DeviceKeyBackend/host``.
   public let backend = DeviceKeyBackend.host
@@ -34,7 +34,7 @@ public final class HostSeal: DeviceSeal {
   }
 }
 
-/// The machine's TPM 2.0: without that chip, and its present seed, the file is worth nothing.
+/// The machine's TPM 2.0: without that chip and its present seed, the file is worthless.
 public final class TPMSeal: DeviceSeal {
   /// Always ``DeviceKeyBackend/tpm``.
   public let backend = DeviceKeyBackend.tpm
@@ -43,14 +43,14 @@ public final class TPMSeal: DeviceSeal {
 
   /// - Parameters:
   ///   - tcti: how tpm2-tss reaches the chip: "device:/dev/tpmrm0".
-  ///   - timeout: for how many seconds. A chip that does not answer would hold up everybody: the process ends then
+  ///   - timeout: how many seconds to wait. A chip that does not answer would hold up everybody. So the process then ends
   ///     (SIGALRM), and the next request starts another one.
   public init(tcti: String, timeout: UInt32) {
     self.tcti = tcti
     self.timeout = timeout
   }
 
-  /// Begins the time limit. The event loop's own signals, which end nothing, do not come within it: it is the same timer.
+  /// Begins the time limit. The event loop's own signals do not come within it, because both use the same timer.
   private func begin() -> sigaction {
     var deadly = sigaction()
     deadly.__sigaction_handler.sa_handler = SIG_DFL

@@ -12,9 +12,9 @@ import LatchkeySodium
 public final class DeviceStore {
   private let folder: Folder
   private let users: Folder
-  /// Held, so that no second service works on the same state.
+  /// The lock, held so that no second service works on the same state.
   private let lock: FileDescriptor
-  /// Strongest first.
+  /// The seals, strongest first.
   private let seals: [any DeviceSeal]
   private let hasAccount: (uid_t) -> Bool?
   private let log: (String) -> Void
@@ -24,16 +24,16 @@ public final class DeviceStore {
     let seal: any DeviceSeal
   }
   private var secret: Secret?
-  /// A failure is not tried again at once, because any user could keep the chip busy.
+  /// After a failure, nothing is tried again at once, because any user could keep the chip busy.
   private var failure: (error: DeviceKeyError, until: Int)?
   private static let retryTime = 2000
 
-  /// Opens the state, and finishes what was interrupted.
+  /// Opens the state, and finishes interrupted work.
   ///
   /// - Parameters:
   ///   - seals: how the device secret may be kept, the best first.
-  ///   - hasAccount: whether a user may have keys here. Otherwise a user with many user numbers, as for containers, could
-  ///     fill the disk. nil if it is not known yet.
+  ///   - hasAccount: whether a user may have keys here; nil if that is not known yet. Without this check, a user with many user
+  ///     numbers, as for containers, could fill the disk.
   ///   - log: gets the lines for the administrator.
   public init(
     path: String, seals: [any DeviceSeal], hasAccount: @escaping (uid_t) -> Bool?, log: @escaping (String) -> Void
@@ -73,7 +73,7 @@ public final class DeviceStore {
         throw error
       }
     }
-    // Taken out for the call, as a value that cannot be copied must be.
+    // The value is taken out for the call, because it cannot be copied.
     guard let held = secret.take() else { throw .unavailable(.device(.noMemory)) }
     let seal = held.seal
     do throws(DeviceKeyError) {
@@ -142,7 +142,7 @@ public final class DeviceStore {
   private static func sealed(_ key: borrowing Key, _ seal: any DeviceSeal) throws(DeviceKeyError) -> SecureBytes {
     let sealed = try seal.seal(key)
     let again = try seal.open(sealed.bytes)
-    // Nothing depends on what cannot be read back.
+    // No key may depend on a secret that cannot be read back.
     guard Sodium.equal(again.bytes, key.bytes) else {
       throw .unavailable(.device(.readBackOther))
     }
@@ -154,7 +154,7 @@ public final class DeviceStore {
     } catch { throw .unavailable(.device(.noMemory)) }
   }
 
-  /// Keeps the secret elsewhere; it stays the same, and every user's keys with it.
+  /// Moves the secret to another place. The secret and every user's keys stay the same.
   public func move(to backend: DeviceKeyBackend) throws(DeviceKeyError) {
     let target = try seal(backend)
     let moved = try withSecret { key, present throws(DeviceKeyError) in
@@ -223,14 +223,14 @@ public final class DeviceStore {
   }
 
   private func madeUserKey(_ user: uid_t) throws(DeviceKeyError) -> Key {
-    // The machine's own secret first: without it nothing is made.
+    // The machine's own secret comes first: without it nothing is made.
     try withSecret { _, _ in }
     let file = StateFile.salt(user)
     guard let salt = try read(file, of: user) else { return try userKey(user, try make(file, of: user)) }
     return try userKey(user, salt)
   }
 
-  /// The key that wraps shares of a kind; nil where the erasable secret is gone.
+  /// The key that wraps shares of a kind; nil if the erasable secret is gone.
   private func wrapKey(
     _ user: borrowing Key, _ kind: DeviceShareKind, of number: uid_t, mayCreate: Bool
   ) throws(DeviceKeyError) -> Key? {
@@ -289,16 +289,16 @@ public final class DeviceStore {
   public func eraseErasable(of user: uid_t) throws(DeviceKeyError) -> Bool {
     let file = StateFile.erasable(user)
     let hasFile = users.contains(file.name)
-    // Also if it is missing: an interrupted erasure may have left a part.
+    // Done even if the file is missing: an interrupted erasure may have left a part.
     try erase(file)
     return hasFile
   }
 
-  /// Erases everything that is kept of a user: to all vaults of that user this is another device from now on.
+  /// Erases everything that the service keeps of a user. For all vaults of that user this is another device from now on.
   ///
   /// - Returns: whether there was anything.
   public func forget(_ user: uid_t) throws(DeviceKeyError) -> Bool {
-    // The salt is last: without it nothing of the user's is asked for again.
+    // The salt goes last. Without it, nobody asks for the user's other files again.
     let files = [StateFile.erasable(user), StateFile.vaults(user), StateFile.salt(user)]
     let hasAny = files.contains { users.contains($0.name) }
     for file in files { try erase(file) }

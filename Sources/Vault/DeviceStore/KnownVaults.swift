@@ -1,9 +1,9 @@
 import LatchkeyBytes
 import LatchkeyKeybag
 
-/// How far a user's vaults are: the ones used last, that one at the end. FORMAT.md has it byte by byte.
+/// The generations of a user's vaults. Only those used last are kept, the latest at the end. FORMAT.md has it byte by byte.
 struct KnownVaults {
-  /// More are not remembered, so that a user who makes vaults without end cannot fill the disk.
+  /// The limit, so that a user who makes vaults without end cannot fill the disk.
   static let limit = 8
   private static let vaultSize = 16
   private static let entrySize = vaultSize + 8 + 8
@@ -40,7 +40,7 @@ struct KnownVaults {
 
   subscript(vault: [UInt8]) -> VaultGenerations? { entries.first { $0.vault == vault }?.generations }
 
-  /// - Returns: whether anything changed, so that it is to be written.
+  /// - Returns: whether anything changed and must be written.
   mutating func note(_ generations: VaultGenerations, of vault: [UInt8], isBeginning: Bool) -> Bool {
     var next = generations
     if let before = self[vault] {

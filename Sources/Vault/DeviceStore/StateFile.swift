@@ -9,7 +9,7 @@ struct StateFile {
   let name: String
   let magic: StaticString
 
-  /// The device secret, as its seal has it.
+  /// The device secret, as its seal keeps it.
   static let device = StateFile(name: "device", magic: "LATCHDVS")
   /// The folder of the users' files.
   static let users = "users"
@@ -32,7 +32,7 @@ struct StateFile {
     .unavailable(.stateDamaged(file: name))
   }
 
-  /// The content; nil where there is no file.
+  /// The content; nil if there is no file.
   func read(_ folder: borrowing Folder) throws(DeviceKeyError) -> SecureBytes? {
     do {
       var file = try SecureBytes(count: StateFile.limit)
@@ -60,7 +60,7 @@ struct StateFile {
 
   private var magicBytes: [UInt8] { Array(magic.description.utf8) }
 
-  /// Writes it, whole or not at all.
+  /// Writes the file, whole or not at all.
   func write(_ content: RawSpan, in folder: borrowing Folder, replacing: Bool) throws(DeviceKeyError) {
     var head = ByteWriter()
     head.put(magicBytes)

@@ -1,7 +1,7 @@
-/// The requirements of an item before its secret is released, on top of its class: `SecAccessControlCreateFlags`.
+/// The requirements of an item on top of its class, before its secret is released: `SecAccessControlCreateFlags`.
 ///
-/// Conditions are policy: the daemon checks them before it opens. The passphrase is cryptography: without it the secret
-/// does not open.
+/// Conditions are policy: the daemon checks them before it opens the secret. The passphrase is cryptography: without it the
+/// secret does not open.
 public struct AccessControl: Hashable, Sendable {
   /// Something that the person shows.
   public enum Condition: UInt32, CaseIterable, Sendable {
@@ -10,13 +10,13 @@ public struct AccessControl: Hashable, Sendable {
     /// Any enrolled finger (`biometryAny`).
     case biometryAny = 0x2
     /// A finger of the set that was enrolled when the item was stored (`biometryCurrentSet`). With another set the item is
-    /// locked until there is just that one again.
+    /// locked until exactly the former set is enrolled again.
     case biometryCurrentSet = 0x8
     /// The login's password (`devicePasscode`).
     case devicePasscode = 0x10
   }
 
-  /// How many of several conditions are to be met.
+  /// How many of several conditions must be met.
   public enum Combination: Sendable {
     /// All of them.
     case all
@@ -30,7 +30,7 @@ public struct AccessControl: Hashable, Sendable {
   public let combination: Combination
   /// Whether the secret needs a passphrase of its own (`applicationPassword`).
   public let needsPassphrase: Bool
-  /// Apple's bits, as they are stored: `and` is remembered where it was named.
+  /// Apple's bits, as they are stored. They remember whether `and` was named.
   public let rawValue: UInt32
 
   /// An item that requires nothing.

@@ -12,8 +12,8 @@ public enum AccessibilityClass: UInt8, CaseIterable, Sendable {
   case afterFirstUnlockThisDeviceOnly = 10
   /// `kSecAttrAccessibleAlwaysThisDeviceOnly` (dku). Deprecated.
   case alwaysThisDeviceOnly = 11
-  /// `kSecAttrAccessibleWhenPasscodeSetThisDeviceOnly` (akpu): while unlocked, and only where the login has a
-  /// password; destroyed with it.
+  /// `kSecAttrAccessibleWhenPasscodeSetThisDeviceOnly` (akpu): while unlocked, and only if the login has a password. It is
+  /// destroyed with the password.
   case whenPasscodeSetThisDeviceOnly = 12
 
   /// The key above a class key, and with it the time in which the class can be read.
@@ -35,8 +35,8 @@ public enum AccessibilityClass: UInt8, CaseIterable, Sendable {
     }
   }
 
-  /// Which tier key the labels and attributes depend on: searches must work behind the locked screen, so for most
-  /// classes one that is there longer than the secret's.
+  /// Which tier key the labels and attributes depend on. Searches must work behind the locked screen, so for most classes this
+  /// key stays longer than the key of the secret.
   public var metadataTier: Tier {
     self == .whenPasscodeSetThisDeviceOnly ? .unlocked : tier == .device ? .device : .session
   }
@@ -51,7 +51,7 @@ public enum AccessibilityClass: UInt8, CaseIterable, Sendable {
     }
   }
 
-  /// Whether no password protects it at all: kept for programs that ask for it, and warned of.
+  /// Whether no password protects the class at all. Such a class is kept for programs that name it, with a warning.
   public var isDeprecated: Bool { tier == .device }
 
   /// Whether its secrets leave this device, in a backup at least.

@@ -2,19 +2,19 @@
 public enum PromptOutcome: String, CaseIterable, Sendable {
   /// The program has what it wanted.
   case accepted
-  /// The person wanted none of it.
+  /// The person declined.
   case dismissed
   /// The person's answers were wrong, as often as allowed.
   case refused
-  /// The same so often, over all prompts, that nobody is asked for a while.
+  /// The answers were wrong so often, over all prompts, that nobody is asked for a while.
   case paused
   /// Nobody could be asked.
   case unavailable
   /// Nobody answered in time.
   case expired
-  /// Other fingers are enrolled than the item requires, or nobody says which ones are.
+  /// Other fingers are enrolled than the item requires, or the enrolled fingers are unknown.
   case fingers
-  /// The vault took the prompt away, as at a lock.
+  /// The vault withdrew the prompt, as at a lock.
   case withdrawn
   /// The person's password was right, but the disk is too full for the vault that it would create.
   case full

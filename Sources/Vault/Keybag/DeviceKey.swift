@@ -13,17 +13,17 @@ public protocol DeviceKey: AnyObject {
   func wrap(_ share: borrowing Key, _ kind: DeviceShareKind, context: [UInt8]) throws(DeviceKeyError) -> [UInt8]
   /// Unwraps what ``wrap(_:_:context:)`` made on this device.
   func unwrap(_ wrapped: [UInt8], _ kind: DeviceShareKind, context: [UInt8]) throws(DeviceKeyError) -> Key
-  /// Erases the secret of ``DeviceShareKind/erasable`` for good: no share of that kind that was wrapped before can be
-  /// unwrapped any more. Later ones can.
+  /// Erases the secret of ``DeviceShareKind/erasable`` for good. Shares of that kind that were wrapped before can no longer be
+  /// unwrapped. Later ones can.
   ///
-  /// - Parameter folder: the vault's, for a key that is kept there.
+  /// - Parameter folder: the vault's folder, for a key that is kept there.
   func eraseErasable(in folder: borrowing Folder) throws(DeviceKeyError)
   /// The memory of the vault's generations beside the key; nil if there is none.
   var memory: (any GenerationMemory)? { get }
 }
 
 extension DeviceKey {
-  /// A key in the vault's own folder goes back with it.
+  /// A key in the vault's own folder would be restored together with the vault, so it remembers nothing.
   public var memory: (any GenerationMemory)? { nil }
 }
 
@@ -54,7 +54,7 @@ public enum DeviceShareKind: UInt8, Sendable {
 
 /// Why the device key could not serve.
 public enum DeviceKeyError: Error, Equatable, Sendable {
-  /// This device did not wrap that.
+  /// This device did not wrap that value.
   case otherDevice
   /// The key's file or service cannot be used; the reason says why.
   case unavailable(Reason)
@@ -65,6 +65,6 @@ public enum DeviceKeyError: Error, Equatable, Sendable {
 }
 
 extension Reason {
-  /// Whether it only says that the device key service is asked again in a moment: ``DeviceKeyError/brokenOff``.
+  /// Whether it says no more than that the device key service is asked again in a moment: ``DeviceKeyError/brokenOff``.
   public var isBrokenOff: Bool { contains(.device(.brokenOff)) }
 }

@@ -1,16 +1,16 @@
 import LatchkeySodium
 
-/// The key of a protector that depends on the device key, of a vault without a password or of a session: 32 random bytes that only
-/// the device key gives back.
+/// The key of a protector that depends on the device key, of a vault without a password or of a session: 32 random bytes that
+/// only the device key unwraps.
 public struct DeviceSecret: ~Copyable {
   /// The name of its protector: 16 random bytes.
   public let protector: [UInt8]
-  /// How the device key has wrapped it.
+  /// The secret, wrapped by the device key.
   public let wrapping: Wrapping
   /// The secret itself.
   public let key: Key
 
-  /// A secret as the device key has wrapped it. This is no secret itself.
+  /// A secret that the device key has wrapped. The wrapped form is not secret.
   public struct Wrapping: Equatable, Sendable {
     /// The device key's identity: 16 bytes.
     public let identity: [UInt8]
@@ -27,7 +27,7 @@ public struct DeviceSecret: ~Copyable {
     }
   }
 
-  /// Puts together what the device key has wrapped for the protector of that name.
+  /// Makes the value from the bytes that the device key has wrapped for the protector of that name.
   public init(protector: [UInt8], wrapping: Wrapping, key: consuming Key) {
     self.protector = protector
     self.wrapping = wrapping

@@ -12,11 +12,11 @@ public final class FileDeviceKey: DeviceKey {
   public static let name = "device.key"
   private static let magic = Array("LATCHDEV".utf8)
   private static let version: UInt32 = 1
-  // magic, version, whether a machine identity is mixed in, device secret, erasable secret, check sum
+  // The fields: magic, version, whether a machine identity is mixed in, device secret, erasable secret, check sum.
   private static let headSize = 8 + 4 + 1
   private static let size = headSize + 2 * Key.size + 32
 
-  /// 16 bytes by which a vault recognises this device; another machine with the same file has others.
+  /// 16 bytes by which a vault recognises this device. On another machine the same file gives other bytes.
   public let identity: [UInt8]
   /// Always ``DeviceKeyBackend/file``.
   public let backend = DeviceKeyBackend.file
@@ -28,8 +28,8 @@ public final class FileDeviceKey: DeviceKey {
   /// Reads the device key in `folder`, or makes it if it is missing.
   ///
   /// - Parameters:
-  ///   - machine: 16 bytes that are this machine's, or nil where it has no identity.
-  ///   - mayCreate: false where a vault already exists, whose device key should be there too.
+  ///   - machine: 16 bytes that identify this machine, or nil if it has no identity.
+  ///   - mayCreate: false if a vault already exists, whose device key should exist too.
   /// - Throws: ``DeviceKeyError/unavailable(_:)`` with what is wrong with the file; it is not touched.
   public init(folder: borrowing Folder, machine: [UInt8]?, mayCreate: Bool) throws(DeviceKeyError) {
     do {
@@ -41,7 +41,7 @@ public final class FileDeviceKey: DeviceKey {
       guard Sodium.equal(sum.span.bytes, bytes.extracting((FileDeviceKey.size - 32)..<FileDeviceKey.size)),
         Sodium.equal(bytes.extracting(first: 8), FileDeviceKey.magic.span.bytes)
       else { throw DeviceKeyError.unavailable(.device(.fileDamaged)) }
-      // Not called damage: a person might put away the only copy of a good key for it.
+      // This is not called damage: a person might then put away the only copy of a good key.
       let flag = bytes.unsafeLoad(fromByteOffset: 12, as: UInt8.self)
       guard
         UInt32(littleEndian: bytes.unsafeLoadUnaligned(fromByteOffset: 8, as: UInt32.self)) == FileDeviceKey.version,
@@ -67,10 +67,10 @@ public final class FileDeviceKey: DeviceKey {
     }
   }
 
-  /// Writes the file anew with another erasable secret. Where a file system keeps what a file was before, so it keeps the
-  /// old one: only the system service can do better.
+  /// Writes the file anew with another erasable secret. A file system that keeps former contents of files also keeps the old
+  /// secret. Only the system service can do better.
   ///
-  /// - Throws: ``DeviceKeyError/unavailable(_:)``; the old secret is still there then.
+  /// - Throws: ``DeviceKeyError/unavailable(_:)``; the old secret is then unchanged.
   public func eraseErasable(in folder: borrowing Folder) throws(DeviceKeyError) {
     do {
       let next = try Key.random()

@@ -1,2 +1,2 @@
-// A module that imports keys also needs what they protect. The client library needs the latter alone.
+// A module that imports keys also needs the types of protected items. The client library needs those types alone.
 @_exported import LatchkeyItemProtection

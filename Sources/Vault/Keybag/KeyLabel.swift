@@ -1,7 +1,7 @@
 import LatchkeySodium
 
-/// Every purpose that a key of the hierarchy is used for. The label is the first input of the derivation, so that no
-/// two purposes ever share a key. FORMAT.md lists what each one's other inputs are.
+/// Every purpose that a key of the hierarchy is used for. The label is the first input of the derivation, so that no two
+/// purposes ever share a key. FORMAT.md lists the other inputs of each.
 public enum KeyLabel: CaseIterable, Sendable {
   /// Argon2id output -> the key that wraps the root key in a protector.
   case protectorWrap
@@ -11,11 +11,11 @@ public enum KeyLabel: CaseIterable, Sendable {
   case recoveryPrivate
   /// Recovery code and salt -> the key under which a root key is proven to be this code's.
   case recoveryAttest
-  /// Root key -> the key that wraps that one, for when there is another root key and no code at hand.
+  /// Root key -> the key that wraps the proving key, for a change of the root key without the code.
   case recoveryHold
-  /// That one -> the proof of a root key.
+  /// Proving key -> the proof of a root key.
   case recoveryProof
-  /// Recovery code -> the bits in it that tell a typing mistake.
+  /// Recovery code -> the bits in the code that show a typing mistake.
   case recoveryCheck
   /// Secret of a session's protector -> the key that wraps tier key C there.
   case sessionWrap
@@ -37,11 +37,11 @@ public enum KeyLabel: CaseIterable, Sendable {
   case collectionLabel
   /// Argon2id output of a collection's passphrase -> the key that wraps the collection's secret.
   case passphraseWrap
-  /// The same -> a check value that tells whether the passphrase is right.
+  /// Argon2id output of a collection's passphrase -> a check value that tells whether the passphrase is right.
   case passphraseCommitment
   /// Collection's tier key, device share, erasable share, passphrase's secret -> the key that wraps a class key.
   case classWrap
-  /// The same for the key of labels and attributes.
+  /// The same inputs -> the key that wraps the key of labels and attributes.
   case metadataWrap
   /// Collection's tier key C -> the tag over a class's public key.
   case publicKeyTag

@@ -1,15 +1,15 @@
 import LatchkeyPosix
 import LatchkeySodium
 
-// A login password that becomes another one. Which of the two the system accepts in the end is not known when it is
-// changed: a later PAM module may refuse, or the process may be killed. So both open the vault until a login shows it.
+// A login password that becomes another one. At the moment of the change nobody knows which of the two the system accepts in
+// the end: a later PAM module may refuse, or the process may be killed. So both open the vault until a login shows it.
 extension Keybag {
   /// The most passwords that open a keybag at one time.
   public static let passwordLimit = 4
-  /// How long a password that no login used yet stands at least, in seconds: a week.
+  /// How long a password that no login used yet stays at least, in seconds: a week.
   static let unprovenTime: UInt64 = 7 * 86400
 
-  /// How many passwords open it.
+  /// How many passwords open the keybag.
   public var passwordCount: Int { protectors.count { $0.kind == .password } }
 
   /// Whether an unlock with the password changes nothing in the file: no password waits to be proven, no keys to be dropped.
@@ -18,9 +18,9 @@ extension Keybag {
       && protectors.allSatisfy { $0.kind != .password || $0.state != .unproven }
   }
 
-  /// The protectors that are left when a login was accepted that the one at `index` opened. Of passwords the newest stands
-  /// first. One that is proven now ends those before it. One that nobody has used ends when its time is over and an older
-  /// one was accepted: the change that brought it never came about.
+  /// The protectors that stay after a login that the protector at `index` opened was accepted. The newest password stands
+  /// first. A password that is now proven ends all older ones. A password that nobody has used ends when its time is over and
+  /// an older one was accepted, because its change never took effect.
   func protectors(provenBy index: Int, now: UInt64) -> [Protector] {
     let present = protectors[index]
     var left: [Protector] = []
@@ -40,23 +40,23 @@ extension Keybag {
 }
 
 extension Keybag.Opened {
-  /// How old an unproven password is before it may end others where no login or screen locker took it, in seconds.
+  /// How old an unproven password must be, in seconds, before it may end others without a login or screen locker.
   private static let youth: UInt64 = 86_400
 
-  /// Whether the password that opened the keybag may end others, although it was only the answer to a question. A new one
-  /// that no login has used may be a code of another factor, which PAM left in its place.
+  /// Whether the password that opened the keybag may end others, although it was only the answer to a question. A new password
+  /// that no login has used may be a code of another factor, which PAM left in the password's place.
   public func mayEndOthers(now: UInt64 = Process.time) -> Bool {
     let opener = keybag.protectors[protector]
     return opener.state != .unproven || keybag.passwordCount < 2
       || (now >= opener.created && now - opener.created >= Self.youth)
   }
 
-  /// The keybag that `password` opens as well, unproven and in front, one generation later; nil where one that is proven
-  /// has it already. Where it was chosen before and never used, its time begins again.
+  /// The keybag with `password` added in front, unproven, one generation later; nil if a proven protector has this password
+  /// already. If the password was chosen before and never used, its time begins again.
   ///
   /// - Parameters:
   ///   - password: not the one that opened.
-  ///   - opensNothing: whether it is known already that no protector has it, so that none costs its time.
+  ///   - opensNothing: whether it is known already that no protector has this password, so that no Argon2id is needed.
   public borrowing func addingPassword(
     _ password: RawSpan, opensNothing: Bool = false, cost: PasswordCost, now: UInt64 = Process.time
   ) throws(KeybagError) -> Keybag? {
@@ -74,8 +74,8 @@ extension Keybag.Opened {
     return try adding(made)
   }
 
-  /// The keybag with the password that opened in front, and its time begun again, one generation later; nil where that
-  /// has no end: it is proven, or it created the vault.
+  /// The keybag with the password that opened in front, and its time begun again, one generation later; nil if that password
+  /// has no end, because it is proven or created the vault.
   public borrowing func renewing(now: UInt64 = Process.time) throws(KeybagError) -> Keybag? {
     let opener = keybag.protectors[protector]
     guard opener.state == .unproven, opener.retireAfter != 0 else { return nil }
@@ -85,14 +85,14 @@ extension Keybag.Opened {
   /// The keybag with a password's protector in front, one generation later. Costs no Argon2id.
   ///
   /// - Parameters:
-  ///   - made: of this root key; where it is in the keybag already, it is moved.
+  ///   - made: a protector of this root key; if it is in the keybag already, it is moved.
   ///   - isAwaitingDatabase: as of ``next(isAwaitingDatabase:_:)``.
   public borrowing func adding(_ made: Protector, isAwaitingDatabase: Bool = false) throws(KeybagError) -> Keybag {
     var protectors = keybag.protectors
     let opener = protectors[protector].id
     protectors.removeAll { $0.id == made.id }
     while protectors.count(where: { $0.kind == .password }) >= Keybag.passwordLimit {
-      // The one that opened is perhaps what the system goes on accepting.
+      // The system may go on accepting the password that opened.
       let others = protectors.indices.filter { protectors[$0].kind == .password && protectors[$0].id != opener }
       guard let oldest = others.last(where: { protectors[$0].state == .unproven }) ?? others.last else { break }
       protectors.remove(at: oldest)

@@ -10,7 +10,7 @@ import LatchkeySodium
 /// A check sum finds damage without any password; a tag under the root key authenticates every byte. The root key lives
 /// only inside ``Opened``, which the helper drops as soon as it has the tier keys.
 public struct Keybag: Equatable, Sendable {
-  /// The format that this program writes, and the newest it reads.
+  /// The format that this program writes, and the newest that it reads.
   public static let version: UInt32 = 1
   /// The largest keybag, in bytes.
   public static let sizeLimit = 65536
@@ -30,33 +30,33 @@ public struct Keybag: Equatable, Sendable {
   public let created: UInt64
   /// The ways to the root key: 1...16.
   public internal(set) var protectors: [Protector]
-  /// The tier keys, wrapped: the newest key epoch last, and before it those that something still depends on.
+  /// The wrapped tier keys. The newest key epoch is last; before it stand the epochs that something still depends on.
   public private(set) var epochs: [TierEpoch]
   private var tag: [UInt8]
 
   /// The key epoch that new collections use.
   public var epoch: TierEpoch { epochs[epochs.count - 1] }
 
-  /// Whether no database was made for it yet, as far as the keybag knows.
+  /// Whether no database was made for this keybag yet, as far as the keybag knows.
   public var awaitsDatabase: Bool { generation == 1 }
 
   /// When the recovery code was made, in seconds since 1970; nil without one.
   public var recoveryCodeCreated: UInt64? { protectors.first { $0.kind == .recoveryCode }?.created }
 
-  /// Whether the device key alone opens it: the login has no password, and the vault counts as always unlocked.
+  /// Whether the device key alone opens the keybag: the login has no password, and the vault counts as always unlocked.
   public var isPasswordless: Bool { deviceProtector != nil }
 
   /// The protector that depends on the device key alone; nil without one.
   public var deviceProtector: Protector? { protectors.first { $0.kind == .device } }
 
-  /// A keybag that was opened: the only place where the root key is.
+  /// A keybag that was opened: the only place of the root key.
   public struct Opened: ~Copyable {
     /// The keybag that was opened.
     public let keybag: Keybag
     let root: Key
     /// Which protector opened, by its place in ``Keybag/protectors``.
     public let protector: Int
-    /// How long the password took to check, in microseconds that this thread computed; 0 where none was checked.
+    /// How long this thread computed to check the password, in microseconds; 0 if none was checked.
     let time: Int
 
     init(keybag: Keybag, root: consuming Key, protector: Int, time: Int = 0) {
@@ -66,8 +66,8 @@ public struct Keybag: Equatable, Sendable {
       self.time = time
     }
 
-    /// How long the password took to check, in milliseconds, where this machine is too slow for what that costs, and a new
-    /// protector would cost less; nil elsewhere.
+    /// How long the check of the password took, in milliseconds, if this machine is too slow for its cost and a new protector
+    /// would cost less; else nil.
     public var slowness: Int? {
       keybag.protectors[protector].cost.isTooMuch(taking: time) ? time / 1000 : nil
     }
@@ -80,13 +80,13 @@ public struct Keybag: Equatable, Sendable {
       }
     }
 
-    /// The same keybag, one generation later: there is a database now, and a missing one will be a loss.
+    /// The same keybag, one generation later. From then on there is a database, and a missing one is a loss.
     public borrowing func confirming() throws(KeybagError) -> Keybag {
       try next { _ in }
     }
 
-    /// The keybag with the protector that opened marked as proven, and without those that end by that, one generation
-    /// later. One that is retiring stays so.
+    /// The keybag one generation later, in which the protector that opened is proven, and the protectors that this ends are
+    /// gone. A retiring protector stays retiring.
     public borrowing func proving(now: UInt64 = Process.time) throws(KeybagError) -> Keybag {
       let protectors = keybag.protectors(provenBy: protector, now: now)
       return try next { $0.protectors = protectors }
@@ -108,9 +108,9 @@ public struct Keybag: Equatable, Sendable {
     }
 
     /// New keys throughout, one generation later: another root key, a newest key epoch, and `password` as the only password.
-    /// The former tier keys stay until nothing depends on them; the recovery code stays, as the new root key can be sealed to
-    /// it. With the first password only the code stays that opened: any other may be from a person who came by while the
-    /// vault was unlocked.
+    /// The former tier keys stay until nothing depends on them. The recovery code stays, because the new root key can be sealed
+    /// to it. With the first password, only a code that opened the keybag stays: any other code may be from a stranger who used
+    /// the unlocked vault.
     ///
     /// - Parameter isAwaitingDatabase: as of ``next(isAwaitingDatabase:_:)``.
     /// - Throws: ``KeybagError/tooManyEpochs``, ``KeybagError/noMemory``.
@@ -119,7 +119,7 @@ public struct Keybag: Equatable, Sendable {
     ) throws(KeybagError) -> Opened {
       let vault = keybag.vault
       let present = keybag.protectors[protector]
-      // A password that opened nothing yet may be one of a login that uses it once.
+      // A password that opened nothing yet may be a one-time password.
       let state: Protector.State = present.kind == .password && present.state != .unproven ? .proven : .unproven
       let fresh = try KeybagError.sodium { () throws(SodiumError) in try Key.random() }
       let mine = try Protector.make(password: password, root: fresh, vault: vault, state: state, cost: cost)
@@ -162,9 +162,9 @@ public struct Keybag: Equatable, Sendable {
       return Opened(keybag: next, root: fresh, protector: 0)
     }
 
-    /// The keybag without the key epochs before `oldest`, one generation later; nil where it has none.
+    /// The keybag without the key epochs before `oldest`, one generation later; nil if it has none.
     ///
-    /// - Parameter proving: whether the protector that opened is marked as proven as well, and others end by that.
+    /// - Parameter proving: whether the protector that opened also becomes proven, which ends others.
     public borrowing func dropping(
       epochsBefore oldest: UInt32, proving: Bool, now: UInt64 = Process.time
     ) throws(KeybagError) -> Keybag? {
@@ -190,7 +190,7 @@ public struct Keybag: Equatable, Sendable {
       }
     }
 
-    /// The keybag without a recovery code, one generation later; nil where it has none.
+    /// The keybag without a recovery code, one generation later; nil if it has none.
     public borrowing func removingRecoveryCode() throws(KeybagError) -> Keybag? {
       guard keybag.recoveryCodeCreated != nil else { return nil }
       return try next { keybag in keybag.protectors.removeAll { $0.kind == .recoveryCode } }
@@ -220,7 +220,7 @@ public struct Keybag: Equatable, Sendable {
       return keybag.protectors.filter { $0.kind == .recoveryCode && (!isFirst || $0.id == mine) }
     }
 
-    /// The keybag with `password` as its only password, one generation later. It stands on the device key no more.
+    /// The keybag with `password` as its only password, one generation later. It no longer depends on the device key.
     ///
     /// - Parameter isAwaitingDatabase: as of ``next(isAwaitingDatabase:_:)``.
     public borrowing func settingPassword(
@@ -240,8 +240,8 @@ public struct Keybag: Equatable, Sendable {
 
     /// The keybag after a change, one generation later.
     ///
-    /// - Parameter isAwaitingDatabase: whether the folder has no database yet, nor a former state of one. The generation then
-    ///   stays 1 where it is: in the second one, a missing database is a loss.
+    /// - Parameter isAwaitingDatabase: whether the folder has no database yet, nor a former state of one. A generation of 1
+    ///   then stays 1, because from generation 2 on a missing database is a loss.
     borrowing func next(
       isAwaitingDatabase: Bool = false, _ change: (inout Keybag) -> Void
     ) throws(KeybagError) -> Keybag {
@@ -273,7 +273,7 @@ public struct Keybag: Equatable, Sendable {
 
   /// The keybag of a new vault that the device key alone opens.
   ///
-  /// - Parameter vault: its 16 random bytes, which the secret is bound to.
+  /// - Parameter vault: the vault's 16 random bytes, to which the secret is bound.
   /// - Throws: ``KeybagError/noMemory``.
   public static func create(
     vault: [UInt8], device secret: borrowing DeviceSecret
@@ -307,11 +307,11 @@ public struct Keybag: Equatable, Sendable {
     tag = []
   }
 
-  /// Tries `password` on each protector, on those first that a login has proven, so that a password that was chosen and then
-  /// refused does not cost every login its time.
+  /// Tries `password` on each protector, proven ones first. So a password that was chosen and then refused does not cost every
+  /// login time.
   ///
-  /// - Throws: ``KeybagError/wrongPassword`` when none opens; ``KeybagError/damaged`` when one does but the keybag is
-  ///   not what was signed with its root key; ``KeybagError/noMemory``.
+  /// - Throws: ``KeybagError/wrongPassword`` if none opens; ``KeybagError/damaged`` if one opens but its root key did not sign
+  ///   this keybag; ``KeybagError/noMemory``.
   public func open(password: RawSpan) throws(KeybagError) -> Opened {
     let proven = protectors.indices.filter { protectors[$0].state != .unproven }
     let others = protectors.indices.filter { protectors[$0].state == .unproven }
@@ -325,7 +325,7 @@ public struct Keybag: Equatable, Sendable {
 
   /// Tries a recovery code.
   ///
-  /// - Throws: ``KeybagError/wrongPassword`` when it is another vault's or an old one; ``KeybagError/damaged``.
+  /// - Throws: ``KeybagError/wrongPassword`` if the code is another vault's or an old one; ``KeybagError/damaged``.
   public func open(code: borrowing RecoveryCode) throws(KeybagError) -> Opened {
     for (index, protector) in protectors.enumerated() {
       guard let root = try protector.open(code: code, vault: vault) else { continue }
@@ -334,9 +334,9 @@ public struct Keybag: Equatable, Sendable {
     throw .wrongPassword
   }
 
-  /// Opens with what the device key gave back of the secret that the protector without a password has.
+  /// Opens with the secret of the protector without a password, which the device key unwrapped.
   ///
-  /// - Throws: ``KeybagError/wrongPassword`` when it is no protector's; ``KeybagError/damaged``.
+  /// - Throws: ``KeybagError/wrongPassword`` if no protector has this secret; ``KeybagError/damaged``.
   public func open(deviceSecret secret: borrowing Key) throws(KeybagError) -> Opened {
     for (index, protector) in protectors.enumerated() {
       guard let root = try protector.open(deviceSecret: secret, vault: vault) else { continue }
@@ -345,13 +345,13 @@ public struct Keybag: Equatable, Sendable {
     throw .wrongPassword
   }
 
-  /// Opens with the root key, which must be the one that this was signed with.
+  /// Opens with the root key, which must have signed this keybag.
   func opened(_ root: consuming Key, by protector: Int, time: Int = 0) throws(KeybagError) -> Opened {
     guard try isSigned(by: root) else { throw .damaged }
     return Opened(keybag: self, root: root, protector: protector, time: time)
   }
 
-  /// Whether it is what was signed with that root key.
+  /// Whether that root key signed this keybag.
   func isSigned(by root: borrowing Key) throws(KeybagError) -> Bool {
     let expected: [UInt8]
     do { expected = try root.tag(.keybagTag, [body]) } catch { throw .noMemory }
@@ -406,21 +406,21 @@ public struct Keybag: Equatable, Sendable {
       var input = ByteReader(bytes)
       _ = try input.take(Keybag.magic.count)
       let version: UInt32 = try input.number()
-      // The check sum first: a flipped byte is damage, not a newer format.
+      // The check sum comes first: a flipped byte is damage, not a newer format.
       let intact = Keybag.checksumFits(bytes)
       guard version <= Keybag.version || !intact else { throw KeybagError.newerFormat(version) }
       guard intact else { throw input.remaining < 128 ? KeybagError.truncated : KeybagError.damaged }
       guard version == Keybag.version else { throw KeybagError.unreasonable }
       vault = try input.take(16)
       generation = try input.number()
-      // The next generation must exist: a file is not to be able to stop the program that counts on.
+      // There must be a next generation: no file may stop the program that counts on from it.
       guard (1..<UInt64.max).contains(generation) else { throw KeybagError.unreasonable }
       created = try input.number()
       let protectorCount: UInt8 = try input.number()
       guard (1...Keybag.protectorLimit).contains(Int(protectorCount)) else { throw KeybagError.unreasonable }
       var protectors: [Protector] = []
       for _ in 0..<protectorCount { protectors.append(try Protector(decoding: &input)) }
-      // Each of them costs Argon2id at a wrong password.
+      // Each protector costs one Argon2id at a wrong password.
       guard protectors.count(where: { $0.kind == .password }) <= Keybag.passwordLimit else {
         throw KeybagError.unreasonable
       }

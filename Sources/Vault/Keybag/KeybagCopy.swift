@@ -2,10 +2,10 @@ import Glibc
 import LatchkeyPosix
 import LatchkeyReasons
 
-/// The copy of the keybag, which takes its place where it is damaged or missing.
+/// The copy of the keybag, which replaces a damaged or missing keybag.
 ///
-/// The copy has the bytes of the newest keybag, or is missing: it is deleted before another keybag is written, and made again
-/// after that. So no password, code or key that ended comes back by it. After a power cut, one of the two is whole.
+/// The copy has the bytes of the newest keybag, or is missing. It is deleted before another keybag is written, and made again
+/// after that. So the copy never brings back a password, code or key that ended. After a power cut, one of the two is whole.
 extension KeybagFile {
   /// The copy's name in the vault's folder.
   public static let copyName = "keybag.copy"
@@ -13,7 +13,7 @@ extension KeybagFile {
   public static let generations = "generations"
   /// The prefix of a damaged keybag's name after it was put aside. The rest is the time.
   public static let damagedPrefix = name + ".damaged-"
-  /// The same of another vault's keybag, which may be the only one of that vault.
+  /// The prefix for another vault's keybag, which may be the only one of that vault.
   public static let foreignPrefix = name + ".other-"
   /// How many keybags are put aside at most. A disk that reads badly would fill the folder otherwise.
   static let asideLimit = 8
@@ -23,20 +23,20 @@ extension KeybagFile {
     try load(copyName, from: folder)
   }
 
-  /// Takes the copy away, before the keybag becomes another one.
+  /// Removes the copy, before the keybag changes.
   static func removeCopy(_ folder: borrowing Folder) throws(PosixError) {
     try folder.remove([copyName, copyName + ".new"])
   }
 
-  /// Makes the copy of a keybag that was written just now. Where that fails, as on a full disk, the next login makes it.
+  /// Makes the copy of a keybag that was just written. If that fails, as on a full disk, the next login makes it.
   static func makeCopy(of keybag: Keybag, _ folder: borrowing Folder) {
     try? folder.write(copyName, keybag.encoded.span.bytes, replacing: true)
   }
 
   /// Makes the copy of a keybag that was opened, unless the same copy exists.
   ///
-  /// A copy of a later generation, or of the same one with other bytes, stays until the keybag is written again. Somebody put an
-  /// older keybag in the place of the newest, of which the copy is left.
+  /// A copy of a later generation, or of the same one with other bytes, stays until the keybag is written again. In that case
+  /// somebody replaced the newest keybag by an older one, and the copy is all that is left of the newest.
   ///
   /// - Parameter deadline: how long another process that writes is waited for, in milliseconds.
   public static func keepCopy(of keybag: Keybag, in folder: borrowing Folder, deadline: Int = lockDeadline) {
@@ -48,7 +48,8 @@ extension KeybagFile {
     makeCopy(of: keybag, folder)
   }
 
-  /// Whether the keybag is missing, and its copy can take its place: it is whole, and there is a database, or a former state of one.
+  /// Whether the keybag is missing and its copy can replace it: the copy is whole, and there is a database, or a former state
+  /// of one.
   public static func isMissing(butCopiedIn folder: borrowing Folder) -> Bool {
     guard !folder.contains(name), (try? copy(in: folder)) != nil else { return false }
     return !awaitsDatabase(in: folder)
@@ -63,14 +64,15 @@ extension KeybagFile {
     return names.contains { $0.hasSuffix(".db") }
   }
 
-  /// Puts the copy in the place of a keybag that is damaged or missing. The former file stays, under another name.
+  /// Replaces a damaged or missing keybag by the copy. The former file stays, under another name.
   ///
-  /// Whenever this is interrupted, the copy is whole and the next call does the rest. It proves nothing: a copy is believed as a
-  /// keybag is, by its tag, and is an older one by its generation.
+  /// Whenever this is interrupted, the copy is whole and the next call does the rest. A healing proves nothing. A copy is
+  /// believed as any keybag, by its tag, and its generation shows whether it is an older one.
   ///
   /// - Parameters:
   ///   - deadline: how long another process that writes is waited for, in milliseconds.
-  ///   - isForeign: whether a keybag that can be read is not of this folder's database, and the other one is.
+  ///   - isForeign: whether a readable keybag belongs to another vault than this folder's database, and the copy belongs to the
+  ///     database's vault.
   /// - Returns: the healing; nil if nothing was done.
   public static func heal(
     in folder: borrowing Folder, deadline: Int = lockDeadline,
@@ -96,7 +98,7 @@ extension KeybagFile {
       aside = free
     }
     do throws(PosixError) { try folder.write(name, copy.encoded.span.bytes, replacing: false) } catch {
-      // A full disk has no room for another one, but has this one.
+      // A full disk has no room for another copy, but this copy exists.
       guard (try? folder.rename(copyName, to: name)) != nil else { return nil }
     }
     return KeybagHealing(loss: loss, aside: aside)
@@ -111,14 +113,14 @@ extension KeybagFile {
         try folder.rename(name, to: free)
         return free
       } catch {
-        // One more within the same second.
+        // A number, if one more is put aside within the same second.
         guard error.code == EEXIST else { return nil }
       }
     }
     return nil
   }
 
-  /// Whether an error is the file's own fault, not its reader's or the moment's.
+  /// Whether an error comes from the file itself, not from its reader or a passing condition.
   private static func isDamage(_ error: KeybagError, _ folder: borrowing Folder) -> Bool {
     switch error {
     case .missing: isMissing(butCopiedIn: folder)
@@ -129,7 +131,7 @@ extension KeybagFile {
     }
   }
 
-  /// Erases the damaged keybags that were put aside, before a password, a code or a key ends that one of them may have.
+  /// Erases the damaged keybags that were put aside. Called before a password, a code or a key ends that one of them may have.
   static func eraseDamaged(_ folder: borrowing Folder, unless next: Keybag, hasAllOf present: Keybag) {
     let protectors = Set(next.protectors.map(\.id))
     let epochs = Set(next.epochs.map(\.number))
@@ -143,11 +145,11 @@ extension KeybagFile {
   }
 }
 
-/// The healing of a keybag that was damaged, missing or another vault's. Its copy is in its place.
+/// The healing of a keybag that was damaged, missing or another vault's. Its copy has replaced it.
 public struct KeybagHealing: Equatable, Sendable {
   /// The damage, for a person.
   public let loss: Reason
-  /// The name of the former file now, in the vault's folder; nil where there was none.
+  /// The present name of the former file in the vault's folder; nil if there was none.
   public let aside: String?
 
   /// The damage and the healing, in one line.

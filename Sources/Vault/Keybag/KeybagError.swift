@@ -6,7 +6,7 @@ import LatchkeySodium
 public enum KeybagError: Error, Equatable, Sendable {
   /// The keybag is missing.
   case missing
-  /// A keybag or a database is there already.
+  /// A keybag or a database exists already.
   case alreadyThere
   /// Another process has written the keybag since it was read.
   case overtaken
@@ -24,7 +24,7 @@ public enum KeybagError: Error, Equatable, Sendable {
   case wrongPassword
   /// Something in the vault depends on each of as many key epochs as a keybag can have.
   case tooManyEpochs
-  /// Argon2id's memory could not be had. Never tried again with less.
+  /// There was not enough memory for Argon2id. Never tried again with less.
   case noMemory
   /// A file could not be read or written.
   case file(PosixError)

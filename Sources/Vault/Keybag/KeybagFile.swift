@@ -11,10 +11,10 @@ public enum KeybagFile {
   /// How long a second process waits for the first, in milliseconds.
   public static let lockDeadline = 1000
 
-  /// The room in bytes that a disk needs. With less, a login creates no vault, and a vault stores little more.
+  /// The free space in bytes that a disk needs. With less, a login creates no vault, and a vault can store little more.
   public static let leastRoom = 4 << 20
 
-  /// Whether the disk of the home folder has less; false where the folder cannot be opened.
+  /// Whether the disk of the home folder has less free space; false if the folder cannot be opened.
   public static func lacksRoom(home: String, owner: uid_t) -> Bool {
     guard let folder = try? Folder(path: home, owner: owner) else { return false }
     return folder.freeSpace < leastRoom
@@ -29,13 +29,13 @@ public enum KeybagFile {
     ([home] + folderNames).joined(separator: "/")
   }
 
-  /// The home folder of a vault's folder, the reverse of ``folderPath(home:)``; nil where it is no such path.
+  /// The home folder of a vault's folder, the reverse of ``folderPath(home:)``; nil for any other path.
   public static func home(ofFolder path: String) -> String? {
     let suffix = folderPath(home: "")
     return path.hasSuffix(suffix) ? String(path.dropLast(suffix.count)) : nil
   }
 
-  /// The path of the folder that the vault's own is in, and those that were put aside.
+  /// The path of the folder that contains the vault's folder, and those that were put aside.
   public static func sharePath(home: String) -> String {
     ([home] + folderNames.dropLast()).joined(separator: "/")
   }
@@ -43,16 +43,16 @@ public enum KeybagFile {
   /// The prefix of a vault's folder after it was put aside.
   public static let asidePrefix = folderNames[folderNames.count - 1] + "-aside-"
 
-  /// Opens the folder of a vault that should be there.
+  /// Opens the folder of a vault that should exist.
   ///
-  /// - Throws: ``KeybagError/missing`` when it is not.
+  /// - Throws: ``KeybagError/missing`` if it does not.
   public static func folder(home: String, owner: uid_t) throws(KeybagError) -> Folder {
     do { return try Folder(path: folderPath(home: home), owner: owner) } catch {
       throw error.code == ENOENT ? .missing : .file(error)
     }
   }
 
-  /// Takes the lock for writing a file of the vault's keys.
+  /// Takes the lock for writing a file with the vault's keys.
   public static func lock(
     _ folder: borrowing Folder, deadline: Int = lockDeadline
   ) throws(PosixError) -> FileDescriptor {
@@ -81,8 +81,7 @@ public enum KeybagFile {
   /// Two logins at once create one vault: the second finds the first one's.
   ///
   /// - Parameter make: makes the keybag; called only when it will be written.
-  /// - Throws: ``KeybagError/alreadyThere``; ``KeybagError/file(_:)`` when nothing could be written: then nothing is
-  ///   left behind.
+  /// - Throws: ``KeybagError/alreadyThere``; ``KeybagError/file(_:)`` if nothing could be written. Nothing is left behind then.
   public static func create(
     home: String, owner: uid_t, _ make: () throws(KeybagError) -> Keybag.Opened
   ) throws(KeybagError) -> Keybag.Opened {
@@ -101,17 +100,18 @@ public enum KeybagFile {
     return opened
   }
 
-  /// Opens the folder of a vault, which is made where it is missing.
+  /// Opens the folder of a vault, and makes a missing one.
   public static func makeFolder(home: String, owner: uid_t) throws(KeybagError) -> Folder {
     try KeybagError.file { () throws(PosixError) in try Folder.create(folderNames, below: home, owner: owner) }
   }
 
   /// Gives the vault's folder another name, beside the one that it has. Nothing in it is changed.
   ///
-  /// - Throws: ``KeybagError/missing``; ``KeybagError/alreadyThere`` where something has that name.
+  /// - Throws: ``KeybagError/missing``; ``KeybagError/alreadyThere`` if something has that name.
   public static func setAside(home: String, owner: uid_t, as name: String) throws(KeybagError) {
     let folder = try folder(home: home, owner: owner)
-    // A process that writes a keybag may finish. If the lock cannot be made, as on a full disk, the work goes on without it.
+    // The lock lets a process that writes a keybag finish. If the lock cannot be made, as on a full disk, the work goes on
+    // without it.
     var held: FileDescriptor?
     do { held = try lock(folder) } catch { guard error.code != EWOULDBLOCK else { throw .file(error) } }
     defer { extendLifetime(held) }
@@ -125,7 +125,7 @@ public enum KeybagFile {
     !folder.contains(database) && !hasGenerations(folder)
   }
 
-  /// Puts `next` in the place of the keybag `base`, which it was made of.
+  /// Replaces the keybag `base` by `next`, which was made from it.
   ///
   /// - Throws: ``KeybagError/overtaken`` if another process was faster: it wrote another keybag, or made the database that
   ///   `next` does not know of. Nothing is overwritten then.

@@ -1,7 +1,7 @@
 import LatchkeyBytes
 import LatchkeySodium
 
-/// How a passphrase that is not the login's becomes a key: a salt of its own, and the cost of a try (RFC 9106, Argon2id).
+/// How a passphrase other than the login's becomes a key: a salt of its own, and the cost of one guess (RFC 9106, Argon2id).
 public struct PassphraseDerivation: Equatable, Sendable {
   /// The encoded size, in bytes.
   public static let size = PasswordHash.saltSize + 4 + 8
@@ -21,7 +21,7 @@ public struct PassphraseDerivation: Equatable, Sendable {
     self.cost = cost
   }
 
-  /// The key that `passphrase` gives.
+  /// The key of `passphrase`.
   ///
   /// - Throws: ``KeybagError/unreasonable`` and ``KeybagError/noMemory``, before any work is done.
   public func key(_ passphrase: RawSpan) throws(KeybagError) -> Key {

@@ -8,7 +8,7 @@ public struct Protector: Equatable, Sendable {
   public enum Kind: UInt8, Sendable {
     /// The login password.
     case password = 1
-    /// A recovery code: the root key is sealed to a public key, so that a new one can be without the code.
+    /// A recovery code: the root key is sealed to a public key, so that a new root key can be sealed without the code.
     case recoveryCode = 2
     /// A login in which nobody gave a password: it reaches tier key C only, and no root key (`latchkey protector`).
     case restricted = 3
@@ -16,35 +16,36 @@ public struct Protector: Equatable, Sendable {
     case device = 4
   }
 
-  /// How far a protector is to be believed.
+  /// How far a protector is trusted.
   public enum State: UInt8, Sendable {
     /// Made at creation, or by a change of the password; no login has shown yet that the password stays.
     case unproven = 0
     /// A later login opened it.
     case proven = 1
-    /// As proven; not written by this version.
+    /// Counts as proven; not written by this version.
     case retiring = 2
   }
 
   /// The way to open it.
   public let kind: Kind
-  /// How far it is to be believed.
+  /// How far it is trusted.
   public var state: State
   /// 16 random bytes, its name.
   public let id: [UInt8]
   /// When it was made, in seconds since 1970.
   public let created: UInt64
-  /// When it may end that no login used it, in seconds since 1970; 0 for never.
+  /// When it may end if no login has used it, in seconds since 1970; 0 for never.
   public private(set) var retireAfter: UInt64
-  /// 16 random bytes for Argon2id, of this protector only. Of the device key, and of a session: the device key's identity.
+  /// 16 random bytes for Argon2id, of this protector only. For the device key and for a session: the device key's identity.
   public let salt: [UInt8]
-  /// The cost of a try.
+  /// The cost of one guess.
   public let cost: PasswordCost
   /// 32 bytes that tell whether a password is this protector's: the cipher alone does not commit to its key.
   public let commitment: [UInt8]
-  /// The root key, wrapped: 72 bytes. Of a recovery code: its public key, what is sealed to it, the key of the proof, and
-  /// the proof, 216 bytes. Of the device key: the secret as that wrapped it, and the root key under the secret, 144 bytes.
-  /// Of a session: the secret in the same way, an epoch, and its tier key C under the secret, 148 bytes.
+  /// The wrapped root key. For a password: 72 bytes. For a recovery code: its public key, the root key sealed to it, the key of
+  /// the proof, and the proof, 216 bytes. For the device key: the secret wrapped by the device key, and the root key under the
+  /// secret, 144 bytes. For a session: the secret wrapped in the same way, an epoch, and its tier key C under the secret, 148
+  /// bytes.
   public private(set) var sealed: [UInt8]
 
   /// A new protector for `password`.
@@ -74,23 +75,23 @@ public struct Protector: Equatable, Sendable {
         root.bytes, key: wrap, associated: associated(.password, vault: vault, id: id, salt: salt, cost: cost)))
   }
 
-  /// A login was accepted that this opened.
+  /// The same protector after a login that it opened was accepted.
   mutating func prove() {
     guard state == .unproven else { return }
     (state, retireAfter) = (.proven, 0)
   }
 
-  /// The same, to be used until another time.
+  /// The same protector with another time until which it must be used.
   func renewed(until time: UInt64) -> Protector {
     var other = self
     other.retireAfter = time
     return other
   }
 
-  /// Whether no login used it, and its time to be used is over.
+  /// Whether its time is over and no login used it.
   func isOutdated(at now: UInt64) -> Bool { state == .unproven && retireAfter != 0 && now >= retireAfter }
 
-  /// The root key, where `password` is this protector's; nil where it is not.
+  /// The root key if `password` is this protector's, else nil.
   func open(password: RawSpan, vault: [UInt8]) throws(KeybagError) -> Key? {
     guard kind == .password else { return nil }
     guard cost.isReasonable else { throw .unreasonable }
@@ -135,14 +136,14 @@ public struct Protector: Equatable, Sendable {
           root.bytes, key: wrap, associated: associated(.device, vault: vault, id: id, salt: salt, cost: keyCost)))
   }
 
-  /// How the device key has wrapped this protector's secret; nil for a kind that has none.
+  /// This protector's secret, wrapped by the device key; nil for a kind that has none.
   public var deviceWrapping: DeviceSecret.Wrapping? {
     guard kind == .device || kind == .restricted else { return nil }
     return DeviceSecret.Wrapping(
       identity: salt, wrapped: Array(sealed.prefix(DeviceSecret.Wrapping.wrappedSize)))
   }
 
-  /// The root key, where `secret` is what the device key gave back of this protector's; nil where it is not.
+  /// The root key if `secret` is this protector's secret, which the device key unwrapped, else nil.
   func open(deviceSecret secret: borrowing Key, vault: [UInt8]) throws(KeybagError) -> Key? {
     guard kind == .device else { return nil }
     return try KeybagError.sodium { () throws(SodiumError) -> Key? in
@@ -175,8 +176,8 @@ public struct Protector: Equatable, Sendable {
   }
 
   /// Every reader of the keybag can seal to the public key, and the keybag's own tag depends on the root key. So a stranger
-  /// could put another vault in the place of this one, and the code would open it. Therefore there is a proof of the root
-  /// key, which takes the code or an earlier root key.
+  /// could replace this vault by another one that the code would open. Therefore there is a proof of the root key, and only the
+  /// code or an earlier root key can make it.
   private mutating func seal(
     _ root: borrowing Key, to publicKey: [UInt8], attest: borrowing Key, vault: [UInt8]
   ) throws(SodiumError) {
@@ -196,7 +197,7 @@ public struct Protector: Equatable, Sendable {
     return hash.tag()
   }
 
-  /// The root key, where `code` is this protector's; nil where it is not.
+  /// The root key if `code` is this protector's, else nil.
   ///
   /// - Throws: ``KeybagError/damaged`` also for a root key that somebody else sealed to it.
   func open(code: borrowing RecoveryCode, vault: [UInt8]) throws(KeybagError) -> Key? {
@@ -270,7 +271,7 @@ public struct Protector: Equatable, Sendable {
       retireAfter = try input.number()
       salt = try input.take(PasswordHash.saltSize)
       cost = PasswordCost(passes: try input.number(), memory: try input.number())
-      // Before any work is done on it.
+      // Checked before any work is done.
       guard kind == .password ? cost.isReasonable : cost == Protector.keyCost else { throw KeybagError.unreasonable }
       commitment = try input.take(32)
       sealed = try input.short()

@@ -11,13 +11,13 @@ import LatchkeyText
 public struct RecoveryCode: ~Copyable {
   /// A mistake in the typed code.
   public enum Mistake: Error, Equatable, Sendable {
-    /// Characters are missing, or there are too many; how many there are.
+    /// There are too few characters or too many; the number is how many there are.
     case length(Int)
-    /// A character that is in no code, in this group (1...7).
+    /// This group (1...7) has a character that no code has.
     case character(group: Int)
     /// This group (1...7) has a typing mistake.
     case group(Int)
-    /// Each group could be right, but not all of them together.
+    /// Each group could be right by itself, but not all of them together.
     case whole
     /// Memory for the secret could not be had.
     case outOfMemory
@@ -42,7 +42,7 @@ public struct RecoveryCode: ~Copyable {
     RecoveryCode(secret: try .random(count: secretSize))
   }
 
-  /// The key that the code is with a protector's salt.
+  /// The key made of the code and a protector's salt.
   func key(salt: [UInt8]) throws(SodiumError) -> Key { try RecoveryCode.key(secret, salt) }
 
   private static func key(_ secret: borrowing SecureBytes, _ salt: [UInt8]) throws(SodiumError) -> Key {
@@ -52,7 +52,7 @@ public struct RecoveryCode: ~Copyable {
     return try Key(bytes)
   }
 
-  /// The bits that stand for the code as a whole, in the upper ones of two bytes.
+  /// The bits that check the code as a whole, in the upper bits of two bytes.
   private static func check(_ secret: borrowing SecureBytes) throws(SodiumError) -> [UInt8] {
     let key = try key(secret, [UInt8](repeating: 0, count: secretSize))
     let tag = try key.tag(.recoveryCheck, length: 16)
@@ -155,7 +155,7 @@ public struct RecoveryCode: ~Copyable {
     var sum: UInt8 = 0
     for offset in 0..<typed.byteCount {
       let byte = typed.unsafeLoad(fromByteOffset: offset, as: UInt8.self)
-      // Behind the first byte of a character that is not ASCII there are no more characters.
+      // The other bytes of a character that is not ASCII count as no characters.
       if byte == UInt8(ascii: "-") || byte == UInt8(ascii: " ") || byte == 9 || byte & 0xC0 == 0x80 { continue }
       defer { count += 1 }
       let (group, place) = (count / groupSize, count % groupSize)
@@ -172,7 +172,7 @@ public struct RecoveryCode: ~Copyable {
         wrong = .group(group + 1)
       }
     }
-    // Of a character too few or too many, the groups behind it know nothing.
+    // If a character is missing or too many, the groups behind it cannot be checked.
     if case .character = wrong { throw wrong ?? .whole }
     guard count == groupCount * groupSize else { throw .length(count) }
     if let wrong { throw wrong }

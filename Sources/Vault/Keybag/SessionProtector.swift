@@ -16,11 +16,11 @@ public struct SessionKey: ~Copyable {
   }
 }
 
-/// The protector of a session: the device key gives its secret back at a login of a service that the administrator named,
-/// and tier key C of the newest key epoch depends on that. Neither tier key A nor the root key does.
+/// The protector of a session. The device key unwraps its secret at a login of a service that the administrator named. Tier key
+/// C of the newest key epoch depends on that secret. Neither tier key A nor the root key does.
 ///
-/// So this way cannot check the keybag's tag. The sealed secret is bound to everything that counts here instead: vault,
-/// protector, key epoch, and that epoch's commitment to C. With another one of these it does not open.
+/// So this protector cannot check the keybag's tag. Instead, the sealed secret is bound to everything that counts here: vault,
+/// protector, key epoch, and that epoch's commitment to C. If one of these differs, the secret does not open.
 extension Protector {
   private static let sessionEpochOffset = DeviceSecret.Wrapping.wrappedSize
   private static let sessionKeyOffset = sessionEpochOffset + 4
@@ -52,9 +52,9 @@ extension Protector {
     )
   }
 
-  /// Tier key C of `epoch`, where `secret` is what the device key gave back of this protector's; nil where it is not.
+  /// Tier key C of `epoch` if `secret` is this protector's secret, which the device key unwrapped, else nil.
   ///
-  /// - Throws: ``KeybagError/damaged`` for one that was made for another key epoch, or other keys.
+  /// - Throws: ``KeybagError/damaged`` if the protector was made for another key epoch, or other keys.
   func open(sessionSecret secret: borrowing Key, epoch: TierEpoch, vault: [UInt8]) throws(KeybagError) -> SessionKey? {
     guard let number = sessionEpoch else { return nil }
     return try KeybagError.sodium { () throws(SodiumError) -> SessionKey? in
@@ -94,12 +94,12 @@ extension Keybag {
   /// The protector that opens tier key C at a login without a password; nil without one.
   public var sessionProtector: Protector? { protectors.first { $0.kind == .restricted } }
 
-  /// Opens with what the device key gave back of the secret of a session's protector. Only tier key C of the newest key
-  /// epoch: items that depend on former ones wait for a password.
+  /// Opens with the secret of a session's protector, which the device key unwrapped. Gives only tier key C of the newest key
+  /// epoch: items that depend on former epochs wait for a password.
   ///
-  /// The keybag's tag is not looked at, as only the root key could: nothing else in this keybag is to be believed for it.
+  /// The keybag's tag is not checked, because that takes the root key. So do not believe anything else in this keybag.
   ///
-  /// - Throws: ``KeybagError/damaged``, also when it is no protector's: the device key gave it back as this keybag's.
+  /// - Throws: ``KeybagError/damaged``, even if no protector has this secret: the device key unwrapped it as this keybag's.
   public func open(sessionSecret secret: borrowing Key) throws(KeybagError) -> SessionKey {
     for protector in protectors {
       if let opened = try protector.open(sessionSecret: secret, epoch: epoch, vault: vault) { return opened }
@@ -118,8 +118,8 @@ extension Keybag {
 extension Keybag.Opened {
   /// The keybag with this as its only protector of a session, one generation later.
   ///
-  /// - Throws: ``KeybagError/unreasonable`` where there is no place for one more, or the login has no password: then there
-  ///   is nothing that it would open sooner.
+  /// - Throws: ``KeybagError/unreasonable`` if there is no place for one more, or the login has no password: such a vault is
+  ///   unlocked anyway.
   public borrowing func settingSession(_ secret: borrowing DeviceSecret) throws(KeybagError) -> Keybag {
     let made = try newSession(secret)
     return try next { keybag in
@@ -128,13 +128,13 @@ extension Keybag.Opened {
     }
   }
 
-  /// The keybag without a protector of a session, one generation later; nil where it has none.
+  /// The keybag without a protector of a session, one generation later; nil if it has none.
   public borrowing func removingSession() throws(KeybagError) -> Keybag? {
     guard keybag.sessionProtector != nil else { return nil }
     return try next { keybag in keybag.protectors.removeAll { $0.kind == .restricted } }
   }
 
-  /// The same keybag, which is not in a file yet, with such a protector: new keys came with a new secret.
+  /// The same keybag, not yet in a file, with such a protector. Used when new keys came with a new secret.
   public borrowing func carryingSession(_ secret: borrowing DeviceSecret) throws(KeybagError) -> Keybag.Opened {
     let made = try newSession(secret)
     var next = keybag

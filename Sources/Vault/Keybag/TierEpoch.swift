@@ -1,9 +1,10 @@
 import LatchkeyBytes
 import LatchkeySodium
 
-/// A key epoch: one set of tier keys. A keybag has one, and each former one for as long as something still depends on it.
+/// A key epoch: one set of tier keys. A keybag has the newest epoch, and each former one for as long as something still depends
+/// on it.
 public struct TierEpoch: Equatable, Sendable {
-  /// Which key epoch; collections in the database name the oldest that they need.
+  /// The number of the key epoch. Collections in the database name the oldest one that they need.
   public let number: UInt32
   let sealedUnlocked: [UInt8]
   let sealedSession: [UInt8]
@@ -40,7 +41,7 @@ public struct TierEpoch: Equatable, Sendable {
       && Sodium.equal(session, sessionCommitment)
   }
 
-  /// Whether both stand for the same keys. The wrapped keys differ where the root key was changed.
+  /// Whether both stand for the same keys. The wrapped keys differ if the root key was changed.
   func hasSameKeys(as other: TierEpoch) -> Bool {
     number == other.number && Sodium.equal(unlockedCommitment, other.unlockedCommitment)
       && Sodium.equal(sessionCommitment, other.sessionCommitment)

@@ -1,4 +1,4 @@
-/// How often the files of a vault were written anew, by which older copies of them are told from the newest.
+/// How often the files of a vault were written anew. These numbers distinguish older copies from the newest files.
 public struct VaultGenerations: Equatable, Sendable {
   /// The keybag's generation.
   public var keybag: UInt64
@@ -14,7 +14,7 @@ public struct VaultGenerations: Equatable, Sendable {
 
 /// Remembers the generations of vaults where the vault's own files cannot reach.
 public protocol GenerationMemory: AnyObject {
-  /// Notes how far a vault's files are; they must be on the disk by then.
+  /// Notes the generations of a vault's files, which must be on the disk by then.
   ///
   /// - Parameters:
   ///   - vault: the vault's id.

@@ -1,6 +1,7 @@
 import LatchkeyBytes
 
-/// A ``Reason`` on its way to another program: a code, and its values in the order of the sentence. FORMAT.md has it byte by byte.
+/// A ``Reason`` on its way to another program: a code, and its values in the order of the sentence. docs/developer/protocols.md
+/// has it byte by byte.
 package struct CodedReason: Hashable, Sendable {
   /// One value.
   package enum Value: Hashable, Sendable {

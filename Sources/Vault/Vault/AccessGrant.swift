@@ -4,7 +4,8 @@ import LatchkeySodium
 /// The result of a person's answers for one item: its conditions are met, and the key of its passphrase is known. The holder
 /// decides how long it lives. It is erased with the last reference.
 ///
-/// It is for the item as it was. A later write of the secret, the passphrase or the requirements makes it worthless.
+/// The grant is for the item as it was. A later write of the secret, the passphrase or the requirements makes the grant
+/// worthless.
 public final class AccessGrant {
   /// The item.
   public let item: Int64
@@ -22,12 +23,12 @@ public final class AccessGrant {
   }
 }
 
-/// A passphrase that a new item gets, or one that gets another.
+/// A passphrase for a new item, or a new passphrase for an item.
 public struct NewItemPassphrase: ~Copyable {
   let derivation: PassphraseDerivation
   let key: Key
 
-  /// Puts together what ``PassphraseDerivation/key(_:)`` gave, and how.
+  /// Puts together the key of ``PassphraseDerivation/key(_:)`` and its derivation.
   public init(_ derivation: PassphraseDerivation, key: consuming Key) {
     self.derivation = derivation
     self.key = key

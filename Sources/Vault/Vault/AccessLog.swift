@@ -4,17 +4,17 @@ import LatchkeyPosix
 import LatchkeySQLite
 import LatchkeySodium
 
-/// The access log: the outcomes of requests for items that require something. It depends on tier key C, so that it is written
-/// behind the locked screen too, and nothing else of the vault depends on it.
+/// The access log: the outcomes of requests for items that require something. The log depends on tier key C, so that it is
+/// written behind the locked screen too. Nothing else in the vault depends on the log.
 public final class AccessLog {
   private let database: VaultDatabase
   private let keys: VaultKeys
   private let reader: ItemReader
-  /// The newest key epoch's, then those of former epochs that entries may depend on. Empty before the first unlock.
+  /// The keys: the newest epoch's, then those of former epochs that entries may depend on. Empty before the first unlock.
   private(set) var held: [(epoch: UInt32, key: HeldKey)] = []
   /// The oldest epoch of tier keys that an entry depends on.
   private(set) var epoch: UInt32 = 1
-  /// The entries that are still to be written.
+  /// The entries that are not written yet.
   private(set) var unwritten = UnwrittenAccessLog()
 
   init(_ database: VaultDatabase, _ keys: VaultKeys, _ reader: ItemReader) {
@@ -45,19 +45,20 @@ public final class AccessLog {
     return accessibility.metadataTier == .session || accessibility == .always
   }
 
-  /// Notes what happened, in memory: ``write()`` writes it, later. While it cannot be written a few entries are kept, then
-  /// they are only counted.
+  /// Notes an event in memory; ``write()`` writes it later. While it cannot write, a few entries are kept, and further ones are
+  /// only counted.
   public func add(_ event: AccessEvent) {
-    // Many at once, as when a client goes that asked for many items: none is lost for that alone.
+    // Notes many events at once, for example when a client ends that asked for many items. No event is lost only because there
+    // are many.
     if unwritten.isFull { write() }
     unwritten.add(event, at: Process.time)
   }
 
-  /// Writes what was noted, if there is a key for it, and room on the disk. Else it stays in memory.
+  /// Writes the noted entries if there is a key for them, and room on the disk. Otherwise they stay in memory.
   public func write() {
     let new = unwritten.all
     guard !new.isEmpty, let key = held.first?.key, database.store != nil, !database.isDamaged else { return }
-    // Nobody waits for this, and nobody is to hear that it failed: it is tried again.
+    // Nobody waits for this, and a failure is not reported: it is tried again.
     do throws(VaultError) {
       try database.writing { store throws(VaultError) in
         var id = try store.lastAccessLogID()
@@ -72,10 +73,10 @@ public final class AccessLog {
     } catch {}
   }
 
-  /// Removes every entry. The first of the later entries says that this was done, and by whom.
+  /// Removes every entry. The next entry says that the log was cleared, and by whom.
   ///
   /// - Returns: how many there were.
-  /// - Throws: ``VaultError/isLocked``, and what keeps it from being written.
+  /// - Throws: ``VaultError/isLocked``, and errors that prevent writing.
   @discardableResult
   public func clear(for caller: String) throws(VaultError) -> UInt64 {
     guard keys.isUnlocked, let key = held.first?.key else { throw .isLocked }
@@ -110,7 +111,7 @@ public final class AccessLog {
       let rows = try store.accessLog(below: number == 0 ? .max : Int64(clamping: number), limit: limit + 1)
       let entries = rows.indices.prefix(limit).map { index in
         let (id, row) = rows[index]
-        // The oldest ones go by themselves, so nothing is said of what was before the first.
+        // The oldest entries go by themselves, so a gap before the first entry is not reported.
         let before = rows.indices.contains(index + 1) ? rows[index + 1].id : id
         return AccessLogEntry(
           number: UInt64(bitPattern: id), created: row?.created ?? 0, event: row.flatMap { open($0, in: store) },
@@ -129,8 +130,8 @@ public final class AccessLog {
 
   // MARK: - keys
 
-  /// Takes the log's keys over, and seals anew what depends on those of a former epoch. Without those of every former
-  /// epoch, that waits for an unlock that brings them.
+  /// Takes over the log's keys, and seals the entries of former epochs anew. If keys of a former epoch are missing, that waits
+  /// for an unlock that brings them.
   ///
   /// - Parameters:
   ///   - tier: tier key C of the epoch `newest`.
@@ -148,12 +149,12 @@ public final class AccessLog {
         held.append((one.number, HeldKey(try one.tiers.session.derive(.accessLog, [vault]))))
       }
     } catch { throw .outOfMemory }
-    // An entry that cannot be written, or read, is no reason not to unlock what is there.
+    // An entry that cannot be written or read must not prevent the unlock.
     do throws(VaultError) { try reseal() } catch {}
   }
 
   private func reseal() throws(VaultError) {
-    // Until it is known better: nothing is to be let go of.
+    // Assumed until it is known better, so that no key is dropped.
     epoch = held.map(\.epoch).min() ?? epoch
     guard let newest = held.first, held.count > 1 else { return }
     var oldest = newest.epoch

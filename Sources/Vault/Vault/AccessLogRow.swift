@@ -8,7 +8,7 @@ import LatchkeySodium
 struct AccessLogRow: CheckedRow {
   let id: Int64
   let created: UInt64
-  /// An ``AccessLogSeal``'s.
+  /// The entry, sealed by ``AccessLogSeal``.
   var entry: [UInt8]
 
   var content: [UInt8] {
@@ -28,7 +28,7 @@ struct AccessLogSeal {
 
   /// An entry is padded to multiples of this many bytes.
   private static let padding = 64
-  /// How many bytes stand before an event. Earlier programs wrote a hash of the entry before there; it is not read.
+  /// How many bytes stand before an event. Earlier programs wrote a hash of the preceding entry there. It is not read.
   static let reservedSize = 16
 
   private func associated(_ id: Int64, _ created: UInt64) -> [UInt8] {
@@ -55,7 +55,7 @@ struct AccessLogSeal {
     return AccessLogRow(id: id, created: created, entry: sealed)
   }
 
-  /// Opens a row; nil for one that this key does not open, or that holds something else.
+  /// Opens a row; nil if this key does not open it, or its content is something else.
   func open(_ row: AccessLogRow) -> AccessEvent? {
     guard
       let plain = try? AEAD.open(row.entry.span.bytes, key: key.key, associated: associated(row.id, row.created))
@@ -63,7 +63,7 @@ struct AccessLogSeal {
     return AccessLogSeal.read(plain.bytes.withUnsafeBytes { Array($0) })
   }
 
-  /// Reads what was sealed; nil for anything else.
+  /// Reads the sealed bytes; nil for anything else.
   static func read(_ plain: [UInt8]) -> AccessEvent? {
     var input = ByteReader(plain)
     guard plain.count % padding == 0, (try? input.take(reservedSize)) != nil,
@@ -74,7 +74,7 @@ struct AccessLogSeal {
   }
 }
 
-/// The table `access_log`. A row that is damaged is no error: it is nil, and the rest of the vault does not depend on it.
+/// The table `access_log`. A damaged row is no error but nil, because the rest of the vault does not depend on it.
 extension Store {
   /// The log's bounds. The oldest entries go first.
   static let accessLogLimit = (entries: 1000, bytes: 256 << 10)
@@ -96,7 +96,7 @@ extension Store {
       while try statement.step() { found.append(Store.row(statement)) }
       return found
     }
-    // Otherwise who asks for the next ones below the last would never come to the end.
+    // Otherwise a reader that asks for the entries below the last one would never reach the end.
     var last = id
     for row in found {
       guard row.id < last else { throw .damaged(.of(.database, .rowDamaged(table: "access_log"))) }
@@ -105,9 +105,9 @@ extension Store {
     return found
   }
 
-  /// The highest number that a row of the log has, or had as far as SQLite's counter tells.
+  /// The highest number that a row of the log has, or ever had according to SQLite's counter.
   ///
-  /// - Throws: ``VaultError/unavailable(_:)`` at ``accessLogEnd``, where no number is left to go on with.
+  /// - Throws: ``VaultError/unavailable(_:)`` at ``accessLogEnd``, because no number is left.
   func lastAccessLogID() throws(VaultError) -> Int64 {
     let last = try VaultError.store { () throws(SQLiteError) -> Int64 in
       let statement = try database.statement(
@@ -159,7 +159,7 @@ extension Store {
   /// - Returns: how many there were.
   func clearAccessLog() throws(VaultError) -> Int64 {
     try VaultError.store { () throws(SQLiteError) in
-      // With a bound, SQLite counts row by row. Without one it counts in one step, which no limit of work interrupts.
+      // With a condition, SQLite counts row by row. Without one it counts in one step, which no limit of work interrupts.
       let statement = try database.statement("SELECT count(*) FROM access_log WHERE id > ?")
       defer { statement.reset() }
       try statement.bind(1, Int64.min)
@@ -173,6 +173,6 @@ extension Store {
     }
   }
 
-  /// No log of ours ever gets that far.
+  /// No log of ours ever reaches that number.
   static let accessLogEnd: Int64 = 1 << 62
 }

@@ -4,9 +4,9 @@ import LatchkeySodium
 
 /// The keyed index by which items are found without opening them.
 ///
-/// Each attribute becomes a token, a keyed hash of its name and value; a search is for rows that have all of its
-/// tokens. One more token stands for the whole set, so that the item with exactly these attributes is found at once.
-/// The index key is wrapped by the device key, so that items can be found, locked, before the first login.
+/// Each attribute becomes a token, a keyed hash of its name and value. A search looks for rows that have all of its tokens. One
+/// more token stands for the whole set, so that an item with exactly these attributes is found at once. The index key is
+/// wrapped by the device key, so that items can be found, locked, before the first login.
 struct AttributeIndex {
   private let held: HeldKey
   /// The size of a token, in bytes.
@@ -76,7 +76,7 @@ struct AttributeIndex {
     }
   }
 
-  /// The key that seals the labels of collections: there whenever the index is.
+  /// The key that seals the labels of collections. It exists whenever the index does.
   func collectionLabelKey() throws(VaultError) -> Key {
     do { return try held.key.derive(.collectionLabel) } catch { throw .outOfMemory }
   }

@@ -9,14 +9,14 @@ final class ClassKey {
   private(set) var secretKey: HeldKey?
   /// Seals labels and attributes.
   private(set) var metadataKey: HeldKey?
-  /// Opens what was stored while the class was locked. Nil while it is.
+  /// Opens items that were stored while the class was locked. Nil while the class is locked.
   private(set) var privateKey: HeldKey?
   /// Whether the public key in the row was made by a program with tier key C, and with the secret of the collection's
-  /// passphrase if there is one. Kept while those are.
+  /// passphrase if there is one. Kept as long as those keys are.
   private(set) var publicKeyIsGenuine = false
-  /// The oldest key epoch that something of it opened by; 0 while nothing did, or it depends on none.
+  /// The oldest key epoch by which a part of this class opened; 0 while no part did, or if the class depends on no epoch.
   private(set) var epoch: UInt32 = 0
-  /// Whether a key came from a copy under tier key C, as on another device than the class's.
+  /// Whether a key came from a copy under tier key C. That is so on a device other than the class's own.
   private var cameFromSession = false
 
   init(_ row: ClassKeyRow) {
@@ -31,7 +31,7 @@ final class ClassKey {
     let unlocked: HeldKey?
     /// The collection's own tier key C; nil while sealed.
     let session: HeldKey?
-    /// Nil on another device than the class's.
+    /// Nil on a device other than the class's own.
     let share: DeviceShare?
     /// The secret behind the collection's own passphrase; nil without one.
     let passphrase: HeldKey?
@@ -44,7 +44,7 @@ final class ClassKey {
       }
     }
 
-    /// The key that wraps the class key (or, for `label` metadataWrap, the metadata key); nil while a part of it is missing.
+    /// The key that wraps the class key (or, for `label` metadataWrap, the metadata key); nil while an input is missing.
     fileprivate func wrapKey(
       _ label: KeyLabel, _ accessibility: AccessibilityClass, context: [[UInt8]]
     ) throws(SodiumError) -> Key? {
@@ -94,16 +94,16 @@ final class ClassKey {
     [vault, collection, [accessibility.rawValue], uuid]
   }
 
-  /// Unwraps the keys of the class that the keys above it allow. Keys in memory stay.
+  /// Unwraps those keys of the class for which the keys above it are in memory. Keys in memory stay.
   ///
-  /// - Parameter all: the keys above it of each key epoch that it may depend on, newest first.
+  /// - Parameter all: the keys above the class, of each key epoch that it may depend on, newest first.
   func open(vault: [UInt8], collection: [UInt8], above all: [Above]) throws(VaultError) {
     let context = ClassKey.context(
       vault: vault, collection: collection, accessibility: row.accessibility, uuid: row.uuid)
     let associated = context.flatMap { $0 }
     let accessibility = row.accessibility
     try VaultError.sodium(.vault(.classKey)) { () throws(SodiumError) in
-      /// Opens `sealed` by the newest keys that do: of a key epoch that does not exist any more, nothing is left.
+      /// Opens `sealed` by the newest keys that open it. Nothing is left of an epoch that no longer exists.
       func unwrap(_ sealed: [UInt8], _ wrap: (Above) throws(SodiumError) -> Key?) throws(SodiumError) -> HeldKey? {
         var wasTried = false
         for above in all {
@@ -120,7 +120,7 @@ final class ClassKey {
         if wasTried { throw .decryptionFailed }
         return nil
       }
-      /// By the keys that the class really depends on, or by its copy.
+      /// Opens it by the keys that the class really depends on, or by its copy.
       func unwrap(_ sealed: [UInt8], copy: [UInt8]?, _ label: KeyLabel) throws(SodiumError) -> HeldKey? {
         let key = try unwrap(sealed) { above throws(SodiumError) in
           let usable = row.device == nil || row.device == above.share?.row
@@ -143,14 +143,15 @@ final class ClassKey {
         secretKey = try unwrap(row.classKey, copy: row.classKeySession, .classWrap)
         if let secretKey, let sealed = row.privateKey {
           let opened = HeldKey(try Key(try AEAD.open(sealed.span.bytes, key: secretKey.key, associated: associated)))
-          // Its tag alone proves too little: anybody who found tier key C in memory could make it.
+          // The tag alone proves too little: anybody who took tier key C from memory could make it.
           guard SealedBox.publicKey(of: opened.key) == row.publicKey else { throw .decryptionFailed }
           privateKey = opened
         }
       }
       if let publicKey = row.publicKey, let tag = row.publicTag {
         var tags: [[UInt8]] = []
-        // Of the same key epoch as the rest: with a former one, anybody who had its keys could put in another public key.
+        // The tag must be of the same key epoch as the rest. Otherwise anybody who had keys of a former epoch could put in
+        // another public key.
         for above in all where above.epoch == epoch {
           if let expected = try above.publicKeyTag(publicKey, context: context) { tags.append(expected) }
         }
@@ -160,7 +161,7 @@ final class ClassKey {
     }
   }
 
-  /// Makes a class's keys; everything above them must be there.
+  /// Makes a class's keys. Every key above them must be in memory.
   static func make(
     id: Int64, vault: [UInt8], collection: CollectionRow, accessibility: AccessibilityClass, above: Above
   ) throws(VaultError) -> ClassKeyRow? {
@@ -199,7 +200,7 @@ final class ClassKey {
     }
   }
 
-  /// The row with its keys wrapped under other keys above; nil unless all that wraps them is there.
+  /// The row with its keys wrapped under other keys above; nil unless all of those are in memory.
   func rewrapped(vault: [UInt8], collection: [UInt8], above: Above) throws(VaultError) -> ClassKeyRow? {
     guard let secretKey, let metadataKey, row.device == nil || row.device == above.share?.row else { return nil }
     let context = ClassKey.context(
@@ -237,7 +238,7 @@ final class ClassKey {
 
   /// Wraps the copies under tier key C anew.
   ///
-  /// - Returns: whether that is there; if not, nothing was changed.
+  /// - Returns: whether there are copies; if not, nothing was changed.
   private func copy(
     _ secretKey: HeldKey, _ metadataKey: HeldKey, into next: inout ClassKeyRow, context: [[UInt8]], above: Above
   ) throws(SodiumError) -> Bool {
@@ -254,19 +255,19 @@ final class ClassKey {
     AEAD.seal(key.bytes, key: wrap, associated: associated)
   }
 
-  /// Takes over a row that is on the disk now, wrapped by the key epoch `epoch`.
+  /// Takes over a row that was written to the disk, wrapped by the key epoch `epoch`.
   func adopt(_ next: ClassKeyRow, epoch: UInt32) {
     row = next
     if row.accessibility.tier != .device { self.epoch = epoch }
   }
 
-  /// Erases what a locked session must not have: for a class of tier A its key and private key.
+  /// Erases the keys that a locked session must not have: for a class of tier A its key and private key.
   func lock() {
     if row.accessibility.tier == .unlocked { (secretKey, privateKey) = (nil, nil) }
     if row.accessibility.metadataTier == .unlocked { metadataKey = nil }
   }
 
-  /// Erases what nobody may have before the first login: everything but the device's own classes.
+  /// Erases the keys that nobody may have before the first login: everything but the device's own classes.
   func seal() {
     lock()
     if row.accessibility.tier == .session { secretKey = nil }
@@ -278,7 +279,7 @@ final class ClassKey {
   /// Why the class cannot be read while its key is not in memory.
   func absence(on share: DeviceShare?) -> VaultError {
     guard let device = row.device, device != share?.row, row.classKeySession == nil else { return .isLocked }
-    // Without its own share nobody knows which device this is.
+    // Without this device's share nobody knows which device this is.
     return share == nil ? .deviceMissing : .otherDevice
   }
 

@@ -1,8 +1,8 @@
 /// The last part of a collection's object path.
 ///
-/// Programs look for a collection by a path that they make of its label. So the name is made of the label that the collection had
-/// first, in the way of gnome-keyring, and stays for the collection's life. A number is the name while labels cannot be opened, and
-/// leads to the collection for ever.
+/// Programs look for a collection by a path that they make of its label. So the name is made of the label that the collection
+/// had first, in the way of gnome-keyring, and stays for the collection's life. While labels cannot be opened, a number is the
+/// name. The number leads to the collection for ever.
 public enum CollectionName {
   /// The name of the collection that every vault begins with.
   public static let first = "login"
@@ -13,13 +13,13 @@ public enum CollectionName {
   /// The longest name, in bytes.
   private static let longest = 255
 
-  /// The name that a number gives.
+  /// The name made of a number.
   public static func ofNumber(_ id: Int64) -> String { id == Vault.firstCollection ? first : "c\(id)" }
 
-  /// The number that a name gives; nil for another kind of name. Each number has one spelling.
+  /// The number in such a name; nil for another kind of name. Each number has one spelling.
   public static func number(of name: String) -> Int64? {
     if name == first { return Vault.firstCollection }
-    // Not by characters: a mark that combines with the letter would go with it.
+    // Not cut by characters: a combining mark would go with its letter.
     guard name.utf8.first == UInt8(ascii: "c"), let number = Int64(Substring(name.utf8.dropFirst())), number > 0,
       ofNumber(number).utf8.elementsEqual(name.utf8)
     else { return nil }
@@ -31,7 +31,7 @@ public enum CollectionName {
     (1...longest).contains(name.utf8.count) && name.utf8.allSatisfy { isPlain($0) || $0 == UInt8(ascii: "_") }
   }
 
-  /// Whether a collection can have the name from its label: other names have a meaning of their own.
+  /// Whether a label can become this name: some names have a meaning of their own.
   static func isFree(_ name: String, besides taken: Set<String>) -> Bool {
     isPossible(name) && name != session && number(of: name) == nil && !taken.contains(name)
   }
@@ -56,7 +56,7 @@ public enum CollectionName {
     }
   }
 
-  /// The label without characters that files' names do not have there.
+  /// The label without the characters that gnome-keyring does not allow in file names.
   private static func identifier(_ label: String) -> String {
     guard !label.isEmpty else { return "unnamed" }
     var identifier = String.UnicodeScalarView()

@@ -2,8 +2,8 @@ import LatchkeyBytes
 import LatchkeyKeybag
 import LatchkeySodium
 
-/// The part of a collection's row for the collection's own passphrase. It says how the passphrase becomes a key. Under that
-/// key it has a random secret, which every class key of the collection needs as well. So a change of the passphrase gives no
+/// The part of a collection's row for the collection's own passphrase. It says how the passphrase becomes a key. Under that key
+/// a random secret is wrapped, which every class key of the collection needs as well. So a change of the passphrase gives no
 /// item a new key, and the login's keys alone open nothing of the collection.
 struct CollectionPassphrase {
   private static let version: UInt8 = 1
@@ -26,7 +26,7 @@ struct CollectionPassphrase {
       associated: CollectionPassphrase.associated(derivation, vault, collection))
   }
 
-  /// The secret, where `key` is this passphrase's; nil where it is not.
+  /// The secret if `key` is this passphrase's, else nil.
   func open(_ key: borrowing Key, vault: [UInt8], collection: [UInt8]) throws(VaultError) -> HeldKey? {
     try VaultError.sodium(.vault(.collectionPassphrase)) { () throws(SodiumError) -> HeldKey? in
       guard Sodium.equal(try key.tag(.passphraseCommitment, [vault, collection]), commitment) else { return nil }

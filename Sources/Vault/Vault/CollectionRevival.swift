@@ -1,14 +1,14 @@
 import LatchkeyKeybag
 import LatchkeySodium
 
-/// A deleted collection that comes back from a generation: with its uuid, to which everything in it is bound, and with its
-/// class keys.
+/// A deleted collection that comes back from a generation. It keeps its uuid, to which everything in it is bound, and its class
+/// keys.
 ///
 /// It gets a new place in the chain of collection keys, as another collection may have its former one by now. So its class
 /// keys are wrapped anew.
 struct CollectionRevival {
   private let row: CollectionRow
-  /// With their numbers in the generation, in the order of those.
+  /// The class keys with their numbers in the generation, in that order.
   private let classes: [ClassKeyRow]
   private let aliases: [[UInt8]]
   private let keys: DeletedCollections.Keys
@@ -21,7 +21,7 @@ struct CollectionRevival {
   ///   - aliases: their tokens.
   /// - Throws: ``VaultError/isLocked``, ``VaultError/tooLarge``.
   init(
-    _ past: OpenCollection, aliases: [[UInt8]], of vault: Vault, chains: inout (unlocked: KeyChain?, session: KeyChain?)
+    _ past: OpenCollection, aliases: [[UInt8]], of vault: Vault, chains: inout TierChains
   ) throws(VaultError) {
     guard var unlocked = chains.unlocked, var session = chains.session, unlocked.ordinal == session.ordinal else {
       throw .isLocked
@@ -30,18 +30,19 @@ struct CollectionRevival {
     let (id, uuid, ordinal) = (try vault.database.ready().vault, past.row.uuid, session.ordinal)
     do {
       keys = DeletedCollections.Keys(
-        unlocked: try unlocked.next(uuid: uuid), session: try session.next(uuid: uuid), epoch: vault.epoch)
+        unlocked: try unlocked.next(uuid: uuid), session: try session.next(uuid: uuid), epoch: vault.rotation.epoch)
     } catch { throw .outOfMemory }
-    chains = (unlocked, session)
+    chains = .unlocked(unlocked, session: session)
     (share, self.aliases) = (vault.keys.share, aliases)
     row = CollectionRow(
-      id: past.row.id, uuid: uuid, ordinal: ordinal, epoch: UInt64(vault.epoch), label: past.row.label, locked: false,
+      id: past.row.id, uuid: uuid, ordinal: ordinal, epoch: UInt64(vault.rotation.epoch), label: past.row.label,
+      locked: false,
       passphrase: nil, defaultClass: nil, created: past.row.created, modified: past.row.modified)
     let above = ClassKey.Above(
       epoch: keys.epoch, unlocked: keys.unlocked, session: keys.session, share: share, passphrase: nil)
     var classes: [ClassKeyRow] = []
     for key in past.classes {
-      // Another device's are left behind with their items, but for those that have a copy for every device.
+      // Class keys of another device stay behind with their items, except those that have a copy for every device.
       if let next = try key.rewrapped(vault: id, collection: uuid, above: above) {
         classes.append(next)
       } else if let next = try key.recopied(vault: id, collection: uuid, above: above) {
@@ -51,14 +52,15 @@ struct CollectionRevival {
     self.classes = classes.sorted { $0.id < $1.id }
   }
 
-  /// The rows that are on the disk when the transaction ends.
+  /// The rows that will be on the disk when the transaction ends.
   struct Written {
     let collection: OpenCollection
     /// The numbers of its class keys, by those in the generation.
     let classKeys: [Int64: Int64]
   }
 
-  /// Writes its rows. It has its former number where that is free: no object path ever leads to another collection than before.
+  /// Writes the rows. The collection gets its former number if that is free, so no object path ever leads to another collection
+  /// than before.
   func write(into store: Store) throws(VaultError) -> Written {
     var row = row
     let next = try store.nextID(.collection)

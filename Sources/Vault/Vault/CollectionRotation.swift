@@ -1,8 +1,8 @@
 import LatchkeyKeybag
 import LatchkeySodium
 
-/// The changes in one collection after a rotation of the tier keys. Every class gets new keys. The keys that its former ones
-/// depend on are wrapped under the newest tier keys, so that only other devices' classes need the former tier keys.
+/// The changes in one collection after a rotation of the tier keys. Every class gets new keys. The former class keys are
+/// wrapped under the newest tier keys, so that only classes of other devices need the former tier keys.
 struct CollectionRotation {
   let collection: OpenCollection
   fileprivate let rewrapped: [(key: ClassKey, row: ClassKeyRow)]
@@ -11,8 +11,8 @@ struct CollectionRotation {
 }
 
 extension OpenCollection {
-  /// Class keys with a lower number are those before the last change of keys: whenUnlocked's are made first, and only
-  /// with the collection and at such a change.
+  /// Class keys with a lower number are from before the last change of keys. The whenUnlocked key is made first, and only with
+  /// the collection and at such a change.
   private var newestGeneration: Int64 {
     classes.last { $0.row.accessibility == .whenUnlocked }?.row.id ?? 0
   }
@@ -22,7 +22,7 @@ extension OpenCollection {
 
   /// Whether its class keys are still those before the newest tier keys.
   ///
-  /// A single old one counts as well. No rotation leaves one, but anybody who had the former tier keys could have put it
+  /// A single old class key counts as well. No rotation leaves one, but anybody who had the former tier keys could have put it
   /// there.
   var isBehind: Bool {
     guard unlocked != nil else { return false }
@@ -31,8 +31,8 @@ extension OpenCollection {
     }
   }
 
-  /// Classes of this device that have their new keys already, as they were changed on another one, but are themselves
-  /// still wrapped under former tier keys.
+  /// Classes of this device that are still wrapped under former tier keys, although newer keys exist because another device
+  /// changed them.
   func keysUnderFormer(_ share: DeviceShare?) -> [ClassKey] {
     guard !isBehind, unlocked != nil else { return [] }
     return classes.filter {
@@ -40,7 +40,7 @@ extension OpenCollection {
     }
   }
 
-  /// Whether the class needs what only another device has.
+  /// Whether the class needs a share that only another device has.
   func isForeign(_ key: ClassKey, _ share: DeviceShare?) -> Bool {
     key.row.device != nil && key.row.device != share?.row
   }
@@ -60,7 +60,7 @@ extension OpenCollection {
   ///
   /// - Parameters:
   ///   - share: the device's present share.
-  ///   - next: the one that takes its place.
+  ///   - next: the share that replaces it.
   func rotate(
     share: DeviceShare?, next: DeviceShare?, in store: Store
   ) throws(VaultError) -> CollectionRotation {
@@ -77,7 +77,7 @@ extension OpenCollection {
         isForeign(key, share)
         ? try key.recopied(vault: store.vault, collection: row.uuid, above: above)
         : try key.rewrapped(vault: store.vault, collection: row.uuid, above: above)
-      // Without its keys, as another device's or where the erasable share is gone, it stays as it is.
+      // A class whose keys are missing stays as it is: another device's, or one whose erasable share is gone.
       guard let changed else { continue }
       try store.update(changed)
       rewrapped.append((key, changed))
@@ -96,7 +96,7 @@ extension OpenCollection {
     return CollectionRotation(collection: self, rewrapped: rewrapped, removed: removed, made: made)
   }
 
-  /// Wraps what ``keysUnderFormer(_:)`` tells under the newest tier keys; for ``adopt(_:)`` as well.
+  /// Wraps the keys of ``keysUnderFormer(_:)`` under the newest tier keys. The caller gives the result to ``adopt(_:)`` too.
   func rewrapUnderNewest(share: DeviceShare?, in store: Store) throws(VaultError) -> CollectionRotation {
     let above = above(share)
     var rewrapped: [(key: ClassKey, row: ClassKeyRow)] = []
@@ -119,7 +119,7 @@ extension OpenCollection {
     return removed
   }
 
-  /// Takes over what is on the disk now.
+  /// Takes over the rows that were written to the disk.
   func adopt(_ rotation: CollectionRotation) {
     for (key, row) in rotation.rewrapped { key.adopt(row, epoch: epoch) }
     drop(rotation.removed)

@@ -2,8 +2,8 @@ import Glibc
 import LatchkeyKeybag
 import LatchkeyPosix
 
-/// How a healed database takes the place of `vault.db`, and the damaged one goes aside. Files alone: it needs no key, and reads
-/// no row.
+/// How a healed database replaces `vault.db`, and the damaged one goes aside. This works on files alone: it needs no key, and
+/// reads no row.
 ///
 /// Whenever it is interrupted, ``hasBegun(_:)`` says whether it must go on. Its caller has the lock of the vault's files.
 struct DatabaseExchange {
@@ -14,46 +14,46 @@ struct DatabaseExchange {
 
   /// The name of the healed database.
   let healed: String
-  /// The name that the damaged one gets.
+  /// The name that the damaged database gets.
   let aside: String
 
   private init(_ healed: String, _ aside: String) { (self.healed, self.aside) = (healed, aside) }
 
-  /// A new one.
+  /// A new exchange.
   init(stamp: String) { self.init(Self.healedPrefix + stamp, Self.damagedPrefix + stamp) }
 
-  /// Whether a file has such a name: others are a person's, as copies of such a file.
+  /// Whether a file has such a name. Files with other names belong to a person, for example copies.
   static func isHealed(_ name: String) -> Bool {
     let time = name.dropFirst(healedPrefix.count)
     return name.hasPrefix(healedPrefix) && time.utf8.count == 15
       && time.utf8.allSatisfy { $0 == UInt8(ascii: "-") || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
   }
 
-  /// Those of a healed database: one for each name that the damaged one may get.
+  /// The exchanges of a healed database: one for each name that the damaged database may get.
   private static func all(_ healed: String) -> [DatabaseExchange] {
     let name = damagedPrefix + healed.dropFirst(healedPrefix.count)
     return ([name] + (2...9).map { "\(name)-\($0)" }).map { DatabaseExchange(healed, $0) }
   }
 
-  /// The one that has begun; nil where none has.
+  /// The exchange that has begun; nil if none has.
   static func begun(_ healed: String, _ folder: borrowing Folder) -> DatabaseExchange? {
     all(healed).last { $0.hasBegun(folder) }
   }
 
-  /// The one to run: with the first name that no other file has, nor that of its log.
+  /// The exchange to run: the first whose name, and whose log's name, no other file has.
   static func next(_ healed: String, _ folder: borrowing Folder) -> DatabaseExchange {
     let all = all(healed)
     return all.first { !$0.isTaken(folder) } ?? all[0]
   }
 
-  /// Lets a draft be the database from now on, even after an interruption.
+  /// Decides that a draft is the database from now on, even after an interruption.
   func publish(_ draft: String, _ folder: borrowing Folder) throws(PosixError) {
     try FileDescriptor.open(draft, at: folder.number, flags: O_RDWR | O_NOFOLLOW).synchronize()
     try folder.synchronize()
     try folder.rename(draft, to: healed)
   }
 
-  /// Takes the healed database away. Else a later opening of the vault would take it for a newer one than `vault.db`.
+  /// Removes the healed database. Otherwise a later opening of the vault would take it for a newer one than `vault.db`.
   func withdraw(_ folder: borrowing Folder) {
     folder.remove(healed)
     try? folder.synchronize()
@@ -66,8 +66,8 @@ struct DatabaseExchange {
     }
   }
 
-  /// Whether it has begun: `vault.db` may lack its log, or be missing. In a copy of the folder, its two names may have become two
-  /// files. After a power cut, the log alone may have gone aside.
+  /// Whether the exchange has begun. `vault.db` may then lack its log, or be missing. In a copy of the folder, the two names of
+  /// one file may have become two files. After a power cut, the log alone may have gone aside.
   func hasBegun(_ folder: borrowing Folder) -> Bool {
     guard folder.contains(KeybagFile.database) else { return folder.hasOwnFile(aside) }
     return folder.contains(aside)
@@ -75,13 +75,13 @@ struct DatabaseExchange {
       : folder.hasOwnFile(aside + "-wal") && !folder.contains(KeybagFile.database + "-wal")
   }
 
-  /// Puts the healed database in the place of the damaged one, which goes aside.
+  /// Replaces the damaged database by the healed one. The damaged one goes aside.
   ///
-  /// - Throws: where it could not be done; then the damaged one is where it was, or ``hasBegun(_:)`` says that it is not.
+  /// - Throws: if it failed. Then the damaged database is in its place, or ``hasBegun(_:)`` says that it is not.
   func run(_ folder: borrowing Folder) throws(PosixError) {
     guard !isTaken(folder) else { throw PosixError("link", code: EEXIST) }
     do throws(PosixError) {
-      // No other one is to take this one's place later.
+      // No other healed database may replace this one later.
       let others = try folder.names().filter { Self.isHealed($0) && $0 != healed && folder.hasOwnFile($0) }
       if !others.isEmpty { try folder.remove(others) }
       for suffix in ["", "-wal"] where folder.contains(KeybagFile.database + suffix) {
@@ -109,12 +109,12 @@ struct DatabaseExchange {
     try folder.synchronize()
   }
 
-  /// Gives a file one more name; where the file system has no second names, another one.
+  /// Gives a file one more name. If the file system has no second names, it renames the file.
   private func keep(_ name: String, as other: String, _ folder: borrowing Folder) throws(PosixError) {
     var hasLink = true
     do throws(PosixError) { try folder.link(name, to: other) } catch { hasLink = false }
     if hasLink {
-      // Another file of that name is not what is to be kept.
+      // Another file of that name is not the one to keep.
       guard folder.haveSameContent(name, other) else { throw PosixError("link", code: EEXIST) }
     } else {
       try folder.move(name, to: other)

@@ -5,14 +5,14 @@ import LatchkeyReasons
 enum DeletedCollection {
   /// It had a passphrase of its own.
   case protected
-  /// Its keys are not in memory: the password gives them.
+  /// Its keys are not in memory: they come with the password.
   case waiting
   /// Its class keys are not those of the present key epoch.
   case gone
-  /// Its rows, with those classes that open.
+  /// Its rows, with the classes that open.
   case open(OpenCollection)
 
-  /// Why nothing of it can be brought back now; nil where something can.
+  /// Why nothing of it can be brought back now; nil if something can.
   var obstacle: Reason? {
     switch self {
     case .protected: .item(.collectionDeletedProtected)
@@ -30,7 +30,7 @@ enum DeletedCollection {
       self = .protected
       return
     }
-    guard let keys = vault.keys.deleted.keys(of: row, epoch: vault.epoch) else {
+    guard let keys = vault.keys.deleted.keys(of: row, epoch: vault.rotation.epoch) else {
       self = .waiting
       return
     }
@@ -47,14 +47,14 @@ enum DeletedCollection {
     }
     let collection = try OpenCollection(row, classes: usable)
     try collection.take(keys, share: vault.keys.share, vault: id)
-    // By its number later keys of a class are told from former ones.
+    // Its number distinguishes later keys of a class from former ones.
     let isOpen = collection.classes.contains { $0.row.accessibility == .whenUnlocked && $0.secretKey != nil }
     self = isOpen ? .open(collection) : .gone
   }
 }
 
 extension OpenCollection {
-  /// Takes over the keys of a collection that was deleted.
+  /// Takes over the keys of a deleted collection.
   func take(
     _ keys: DeletedCollections.Keys, share: DeviceShare?, vault: [UInt8]
   ) throws(VaultError) {

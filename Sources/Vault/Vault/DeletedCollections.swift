@@ -3,13 +3,13 @@ import LatchkeySodium
 
 /// Collections that were deleted and are to come back from a generation.
 ///
-/// Nothing in memory gives their keys again (see ``KeyChain``): these come with the next tier keys, and go with the next lock.
+/// Their keys cannot be derived from memory (see ``KeyChain``). They come with the next tier keys, and go with the next lock.
 struct DeletedCollections {
   /// A collection's own tier keys.
   struct Keys {
     let unlocked: HeldKey
     let session: HeldKey
-    /// The key epoch that they are of.
+    /// The key epoch of these keys.
     let epoch: UInt32
   }
 
@@ -24,21 +24,21 @@ struct DeletedCollections {
   private var wanted: Set<Place> = []
   private var open: [Place: Keys] = [:]
 
-  /// Whether keys of any are wanted.
+  /// Whether keys of any collection are wanted.
   var isWaiting: Bool { !wanted.isEmpty }
 
-  /// The keys of one; nil where those of this epoch are not in memory.
+  /// The keys of a collection; nil if those of this epoch are not in memory.
   func keys(of row: CollectionRow, epoch: UInt32) -> Keys? { open[Place(row)].flatMap { $0.epoch == epoch ? $0 : nil } }
 
-  /// Has the next tier keys give the keys of one.
+  /// Notes that the next tier keys must give the keys of this collection.
   mutating func want(_ row: CollectionRow) {
-    guard wanted.count < Vault.collectionLimit else { return }
+    guard wanted.count < VaultCollections.limit else { return }
     wanted.insert(Place(row))
   }
 
   /// Derives the keys that are wanted, and no others.
   ///
-  /// - Parameters: the beginnings of both chains, and the key epoch that they are of.
+  /// - Parameters: the beginnings of both chains, and their key epoch.
   mutating func open(unlocked: KeyChain, session: KeyChain, epoch: UInt32) throws(SodiumError) {
     var (unlocked, session) = (unlocked, session)
     open = [:]
@@ -62,16 +62,4 @@ struct DeletedCollections {
 
   /// Erases the keys, and forgets the collections that are wanted: a password after a lock is given for something else.
   mutating func forget() { (wanted, open) = ([], [:]) }
-}
-
-extension Vault {
-  /// Whether a collection that was deleted waits for the password, to come back from a generation.
-  public var hasWaitingCollections: Bool { keys.deleted.isWaiting }
-
-  /// Derives the keys of deleted collections that are to come back.
-  func openDeletedCollections(_ tiers: borrowing TierKeys) throws(VaultError) {
-    guard keys.deleted.isWaiting else { return }
-    let (unlocked, session) = (try chain(tiers.unlocked), try chain(tiers.session))
-    do { try keys.deleted.open(unlocked: unlocked, session: session, epoch: epoch) } catch { throw .outOfMemory }
-  }
 }

@@ -18,7 +18,7 @@ struct DeviceShare {
     do throws(DeviceKeyError) {
       erasable = HeldKey(try device.unwrap(row.erasable, .erasable, context: vault))
     } catch {
-      // Only a device that answers can say that it is gone.
+      // Only a device that answers can say that the share is gone.
       guard error == .otherDevice else { throw error }
       erasable = nil
     }
@@ -57,12 +57,12 @@ struct DeviceShare {
     var next = row
     next.identity = device.identity
     next.share = try device.wrap(bound.key, .bound, context: vault)
-    // One that was erased opens nowhere, and stays so.
+    // A share that was erased opens nowhere, and stays erased.
     if let erasable { next.erasable = try device.wrap(erasable.key, .erasable, context: vault) }
     return next
   }
 
-  /// Whether what depends on the login's password was destroyed, and no password was seen since.
+  /// Whether the items that depend on the login's password were destroyed, and no password was seen since.
   var isErased: Bool { erasable == nil }
 
   /// The share without its erasable secret.

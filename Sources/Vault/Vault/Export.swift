@@ -4,8 +4,8 @@ import LatchkeyPosix
 import LatchkeyReasons
 import LatchkeySodium
 
-/// A walk through an unlocked vault that gives its content as records of a backup, one at a time. Programs may change the
-/// vault meanwhile: each item is as it was at one moment.
+/// A walk through an unlocked vault that gives its content as records of a backup, one at a time. Programs may change the vault
+/// meanwhile. Each item is exported as it was at one moment.
 public final class Export {
   private enum Stage {
     case beginning
@@ -27,7 +27,7 @@ public final class Export {
   private var position: Int64 = 0
   private var batch: ArraySlice<Int64> = []
 
-  /// The items that were left out, and counts of the rest.
+  /// The omitted items, and counts of the rest.
   public private(set) var report = ArchiveReport()
   /// How many items were looked at.
   public private(set) var done: UInt64 = 0
@@ -43,7 +43,7 @@ public final class Export {
     self.vault = vault
     self.id = id
     total = UInt64(try vault.reader.itemCount())
-    (device, seal) = try vault.makeBackupSeal(id: id)
+    (device, seal) = try vault.device.makeBackupSeal(id: id)
     for collection in vault.keys.collections {
       if collection.isLockedByItself { try leaveOut(collection) } else { waiting.append(collection.row.id) }
     }
@@ -59,9 +59,9 @@ public final class Export {
       .init(.left, collection: label, reason: .both(.item(reason), .hasItems(count))))
   }
 
-  /// A collection's label; nil where it is damaged.
+  /// A collection's label; nil if it is damaged.
   private func label(of collection: OpenCollection) throws(VaultError) -> String? {
-    do throws(VaultError) { return try vault.info(of: collection.row.id).label } catch {
+    do throws(VaultError) { return try vault.collections.info(of: collection.row.id).label } catch {
       guard case .damaged = error else { throw error }
       return nil
     }
@@ -69,18 +69,17 @@ public final class Export {
 
   private func fallback(_ collection: OpenCollection) -> String { "collection \(collection.row.id)" }
 
-  /// Whether `name` names the collection. Where damage keeps that from being known, it does not: what else there is of
-  /// the vault must get into a backup just then.
+  /// Whether `name` names the collection; false if damage prevents an answer. A damaged vault must still get into a backup.
   private func isNamed(_ name: String, _ collection: OpenCollection) throws(VaultError) -> Bool {
-    do throws(VaultError) { return try vault.alias(name) == collection.row.id } catch {
+    do throws(VaultError) { return try vault.collections.alias(name) == collection.row.id } catch {
       guard case .damaged = error else { throw error }
       return false
     }
   }
 
-  /// The next record; nil when there is no other, and the end is to be written.
+  /// The next record; nil if there is no other one, so that the end follows.
   ///
-  /// - Throws: ``VaultError`` when the walk cannot go on. Errors of single items are in the report.
+  /// - Throws: ``VaultError`` if the walk cannot go on. Errors of single items are in the report.
   public func next() throws(VaultError) -> BackupRecord? {
     guard vault.isUnlocked else { throw .isLocked }
     while true {
@@ -117,7 +116,7 @@ public final class Export {
     let id = collection.row.id
     numbers[id] = UInt32(numbers.count)
     var aliases: BackupCollection.Aliases = []
-    for (name, alias) in Vault.backupAliases where try isNamed(name, collection) { aliases.insert(alias) }
+    for (name, alias) in BackupCollection.Aliases.names where try isNamed(name, collection) { aliases.insert(alias) }
     let label = try label(of: collection)
     if label == nil {
       report.lines.append(.init(.left, collection: fallback(collection), reason: .item(.labelDamaged)))
@@ -128,9 +127,9 @@ public final class Export {
         hadPassphrase: collection.passphrase != nil, created: collection.row.created, name: collection.name))
   }
 
-  /// The item's record; nil where it is left out. One of a collection that was made meanwhile has it in front.
+  /// The item's record; nil if the item is left out. If its collection was made meanwhile, the collection's record comes first.
   private func item(_ id: Int64) throws(VaultError) -> BackupRecord? {
-    // Deleted meanwhile, or counted already.
+    // The item was deleted meanwhile, or counted already.
     guard let place = try vault.database.reading({ store throws(VaultError) in try store.place(ofItem: id) }),
       !leftOut.contains(place.collection ?? 0)
     else { return nil }
@@ -156,11 +155,11 @@ public final class Export {
         report.add(line(.excluded, id, collection))
         return nil
       }
-      // An item that somebody else put there is not read.
+      // An item that somebody else put into the vault is not read.
       guard item.row.form != .quarantined else { throw VaultError.foreignItem(id) }
       // A reader of the backup would not have to meet its requirements.
       guard item.row.access == nil else { throw VaultError.needsGrant }
-      let record = try sealed(try vault.exported(item), item, number, sealing)
+      let record = try sealed(try vault.reader.exported(item), item, number, sealing)
       report.items += 1
       return .item(record)
     } catch {
@@ -200,7 +199,7 @@ public final class Export {
   ) -> ArchiveReport.Line {
     let info = try? vault.reader.info(ofItem: id)
     return ArchiveReport.Line(
-      outcome, collection: (try? vault.info(of: collection.row.id).label) ?? fallback(collection),
+      outcome, collection: (try? vault.collections.info(of: collection.row.id).label) ?? fallback(collection),
       label: info?.metadata?.label ?? "item \(id)", accessibility: info?.accessibility, reason: reason)
   }
 }
@@ -218,49 +217,17 @@ struct ExportedItem: ~Copyable {
   consuming func takeSecret() -> SecureBytes { secret }
 }
 
-extension Vault {
-  /// The names of collections that a backup knows. Of others the vault has only a keyed hash.
-  static let backupAliases: [(String, BackupCollection.Aliases)] = [
-    ("default", .standard), ("login", .login), ("portal", .portal),
-  ]
-
+extension ItemReader {
   /// Label, attributes and secret of an item.
   func exported(_ item: SealedItem) throws(VaultError) -> ExportedItem {
-    guard let opened = try reader.metadata(item) else { throw item.absence }
-    return ExportedItem(opened.metadata, try reader.openSecret(item, opened))
+    guard let opened = try metadata(item) else { throw item.absence }
+    return ExportedItem(opened.metadata, try openSecret(item, opened))
   }
+}
 
-  /// A new key for what a backup has of this device's items, and the same wrapped by the device; none where there is no
-  /// device key.
-  func makeBackupSeal(id: [UInt8]) throws(VaultError) -> (BackupDevice?, BackupSeal?) {
-    guard let device, let share = keys.share else { return (nil, nil) }
-    let context = BackupDevice.context(id: id)
-    do {
-      let key = try Key.random()
-      let wrapped = BackupDevice(
-        identity: device.identity, byKey: try device.wrap(key, .bound, context: context),
-        byShare: AEAD.seal(key.bytes, key: try share.bound.key.derive(.backupDeviceWrap, [id]), associated: context))
-      return (wrapped, BackupSeal(try key.duplicate(), id: id))
-    } catch { throw .outOfMemory }
-  }
-
-  /// The key that ``makeBackupSeal(id:)`` made on this device; nil for another device's.
-  func openBackupSeal(_ wrapped: BackupDevice, id: [UInt8]) throws(VaultError) -> BackupSeal? {
-    let context = BackupDevice.context(id: id)
-    if let share = keys.share {
-      do throws(SodiumError) {
-        let wrap = try share.bound.key.derive(.backupDeviceWrap, [id])
-        return BackupSeal(try Key(try AEAD.open(wrapped.byShare.span.bytes, key: wrap, associated: context)), id: id)
-      } catch {
-        if error == .outOfMemory { throw .outOfMemory }
-      }
-    }
-    guard let device else { return nil }
-    do throws(DeviceKeyError) {
-      return BackupSeal(try device.unwrap(wrapped.byKey, .bound, context: context), id: id)
-    } catch {
-      guard case .unavailable(let reason) = error else { return nil }
-      throw .unavailable(.of(.deviceKey, reason))
-    }
-  }
+extension BackupCollection.Aliases {
+  /// The names of collections that a backup knows. Of others the vault has only a keyed hash.
+  static let names: [(String, BackupCollection.Aliases)] = [
+    ("default", .standard), ("login", .login), ("portal", .portal),
+  ]
 }

@@ -3,19 +3,19 @@ import LatchkeyReasons
 import LatchkeySodium
 
 /// Which fingers were enrolled at some moment, as an item remembers it (`biometryCurrentSet`): a hash of the readers' names,
-/// and one of the fingers' names. Nothing reveals which prints belong to the names.
+/// and one of the fingers' names. Nothing says which prints belong to the names.
 public struct FingerSet: Hashable, Sendable {
-  /// The readers that there were.
+  /// The hash of the readers.
   let readers: [UInt8]
-  /// The fingers of each.
+  /// The hash of the fingers of each reader.
   let fingers: [UInt8]
   /// Whether no finger is enrolled.
   public let isEmpty: Bool
 
-  /// How many bytes it has in an item.
+  /// How many bytes a set takes in an item.
   static let size = 64
 
-  /// Takes what readers are called, and which fingers each of them knows. In what order they came makes no difference.
+  /// Makes the set from the names of readers and the fingers that each of them knows. Their order makes no difference.
   ///
   /// - Throws: ``VaultError/outOfMemory``.
   public init(_ all: [(name: String, fingers: [String])]) throws(VaultError) {
@@ -45,7 +45,7 @@ public struct FingerSet: Hashable, Sendable {
 
   private static func precedes(_ one: [UInt8], _ other: [UInt8]) -> Bool { one.lexicographicallyPrecedes(other) }
 
-  /// Reads what an item remembers. Of no fingers none is made.
+  /// Reads the set that an item remembers. There is no set without fingers.
   init(decoding input: inout ByteReader) throws(ByteReader.Truncated) {
     readers = try input.take(32)
     fingers = try input.take(32)
@@ -54,13 +54,13 @@ public struct FingerSet: Hashable, Sendable {
 
   var encoded: [UInt8] { readers + fingers }
 
-  /// How a set that is there now stands to one that an item remembers.
+  /// How the present set differs from the set that an item remembers.
   public enum Change: Equatable, Sendable {
-    /// It is the same.
+    /// Both are the same.
     case none
-    /// There are other readers, so that nothing can be said of the fingers.
+    /// The readers differ, so nothing can be said of the fingers.
     case otherReaders
-    /// The same readers have no finger. fprintd says so as well where it cannot read what it stored.
+    /// The same readers have no finger. fprintd also says so if it cannot read its files.
     case noFingers
     /// The same readers have other fingers.
     case otherFingers
@@ -75,7 +75,7 @@ public struct FingerSet: Hashable, Sendable {
 }
 
 extension FingerSet.Change {
-  /// Why an item is locked, and what to do; nil where it is not.
+  /// Why an item is locked, and what to do; nil if it is not locked.
   public var reason: Reason? {
     switch self {
     case .none: nil

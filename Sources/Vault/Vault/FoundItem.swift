@@ -9,7 +9,7 @@ public struct FoundItem: Equatable, Sendable {
   /// When it was last changed, in seconds since 1970.
   public let modified: UInt64
 
-  /// The order in which a search returns items: most recently changed first, and of the same second the higher number first.
+  /// The order in which a search returns items: the most recently changed first, and the higher number first within one second.
   public static func comesFirst(_ one: FoundItem, _ other: FoundItem) -> Bool {
     (one.modified, one.id) > (other.modified, other.id)
   }

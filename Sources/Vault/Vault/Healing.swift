@@ -7,34 +7,36 @@ public struct Healing: Equatable, Sendable {
 
   /// The damage.
   public let loss: Loss
-  /// The generation that it was made from; number 0 where ``wasFinished``.
+  /// The generation from which it was made; number 0 if ``wasFinished``.
   public let generation: PastGeneration
-  /// Whether a process that ended had made it, and only the exchange of the files was left: nobody knows what became of the items.
+  /// Whether a former process had made the new database, and only the exchange of the files was left. Then nobody knows the
+  /// outcome for the items.
   public private(set) var wasFinished = false
   /// How many items came from the damaged file, as they are newer there.
   public internal(set) var newer = 0
-  /// The labels of the items that are as the generation has them, as the damaged file's could not be read; empty for those whose
-  /// label cannot be read now. They may have been changed or deleted since.
+  /// The labels of the items that were taken from the generation, because the damaged file's rows could not be read. A label
+  /// that cannot be read now is empty. These items may have been changed or deleted since.
   public internal(set) var older: [String] = []
-  /// The numbers of the items that only the generation has, and that the damaged file shows as deleted since: they are not in the
-  /// new database.
+  /// The numbers of the items that only the generation has and that the damaged file shows as deleted since. They are not in
+  /// the new database.
   public internal(set) var dropped: [Int64] = []
-  /// The numbers of the collections of which the same holds.
+  /// The numbers of the collections for which the same holds.
   public internal(set) var droppedCollections: [Int64] = []
-  /// Their numbers.
+  /// The numbers of the items that were taken from the generation.
   public internal(set) var olderNumbers: [Int64] = []
-  /// The numbers of the items that are gone, as far as anything names them.
+  /// The numbers of the lost items, as far as anything names them.
   public internal(set) var lostNumbers: [Int64] = []
-  /// How many items are gone.
+  /// How many items are lost.
   public var lost: Int64 { Int64(lostNumbers.count) }
-  /// Whether that is known. Where not, items that were stored since the generation may be missing, and deleted ones may be back.
+  /// Whether the count is exact. If not, items that were stored since the generation may be missing, and deleted ones may be
+  /// back.
   public internal(set) var isCounted = true
-  /// Where the damaged file is now; nil where there was none.
+  /// The present name of the damaged file; nil if there was none.
   public internal(set) var aside: String?
 
   init(loss: Loss, generation: PastGeneration) { (self.loss, self.generation) = (loss, generation) }
 
-  /// The end of what a process began that ended.
+  /// The end of an exchange that a former process began.
   init(finishing loss: Loss, aside: String?) {
     self.init(loss: loss, generation: PastGeneration(number: 0, time: 0, epoch: 0, size: 0))
     (wasFinished, isCounted, self.aside) = (true, false, aside)
@@ -59,7 +61,7 @@ public struct Healing: Equatable, Sendable {
   /// The same in English, for the log.
   public var explanation: String { reason.text }
 
-  /// How many, and which: the generation still has them.
+  /// How many and which items; the generation still has them.
   private static func list(_ numbers: [Int64]) -> Reason {
     let shown = numbers.prefix(20).map { "\($0)" }.joined(separator: ", ")
     return .numbers(numbers.count, numbers.count > 20 ? "\(shown), …" : shown)

@@ -1,4 +1,5 @@
-/// Puts what can be read of a damaged database into a copy of a generation, which has everything that was not changed since.
+/// Merges the readable rows of a damaged database into a copy of a generation. The copy has everything that was not changed
+/// since.
 struct HealingMerge {
   private let draft: Store
   private let salvage: Salvage
@@ -7,23 +8,23 @@ struct HealingMerge {
   struct Outcome {
     /// Items whose rows came from the damaged database.
     var taken: [Int64] = []
-    /// Items that are as the generation has them, as their rows in the damaged database cannot be read.
+    /// Items that were taken from the generation, because their rows in the damaged database cannot be read.
     var older: [Int64] = []
-    /// The items that nothing is left of.
+    /// The items of which nothing is left.
     var lost: [Int64] = []
     /// The items that only the generation has, and that were deleted since.
     var dropped: [Int64] = []
-    /// The collections of which the same holds.
+    /// The collections for which the same holds.
     var droppedCollections: [Int64] = []
   }
 
-  /// How the damaged database and the generation follow each other, as far as their counters and sealed numbers say.
+  /// Which of the damaged database and the generation is newer, as far as their counters and sealed numbers say.
   enum Order {
-    /// The damaged one shows a moment before the generation's.
+    /// The damaged database is older than the generation.
     case older
-    /// Nobody knows.
+    /// The order is unknown.
     case unknown
-    /// The damaged one shows the generation's moment or a later one: rows that it lacks were deleted.
+    /// The damaged database is as new as the generation or newer. Rows that it lacks were deleted.
     case notOlder
   }
 
@@ -31,10 +32,10 @@ struct HealingMerge {
   /// The outcome so far.
   private(set) var outcome = Outcome()
 
-  /// How many numbers of items are tried where the table does not say which it has.
+  /// How many numbers of items are tried if the table does not say which it has.
   private static let guesses: Int64 = 100_000
-  /// How many numbers are left out where it is not known which were used. Drawn each time: another healing from the same
-  /// generation must not go on where the first one did.
+  /// How many numbers are skipped if the used ones are unknown. Drawn each time, because another healing from the same
+  /// generation must not give the same numbers again.
   private static var gap: Int64 { .random(in: 1 << 20..<1 << 21) }
   init(into draft: Store, from salvage: Salvage, order: Order) {
     (self.draft, self.salvage, self.order) = (draft, salvage, order)
@@ -43,7 +44,7 @@ struct HealingMerge {
   /// Compares the counters, and the numbers that are sealed with the index keys.
   ///
   /// - Parameters:
-  ///   - generations: that of the damaged database, nil where it does not open; and that of the generation.
+  ///   - generations: the sealed number of the damaged database, nil if it does not open; and that of the generation.
   static func order(
     of salvage: Salvage, and base: Store, generations: (damaged: UInt64?, base: UInt64)
   ) throws(VaultError) -> Order {
@@ -53,7 +54,7 @@ struct HealingMerge {
     } else {
       order = .unknown
     }
-    for table in Store.Numbered.allCases {
+    for table in NumberedTable.allCases {
       let last = try base.nextID(table) - 1
       guard let theirs = salvage.last(table) else {
         order = .unknown
@@ -66,14 +67,14 @@ struct HealingMerge {
 
   /// Merges, in one transaction.
   ///
-  /// - Parameter keys: whether what collections and classes are comes from the damaged database, too.
+  /// - Parameter keys: whether the rows of collections and class keys come from the damaged database, too.
   mutating func run(keys: Bool) throws(VaultError) {
     var merge = self
     try draft.transaction { () throws(VaultError) in
       if keys { try merge.mergeKeys() }
       try merge.mergeItems()
       if keys { try merge.dropKeys() }
-      for table in Store.Numbered.allCases {
+      for table in NumberedTable.allCases {
         // The counter of a former moment may be behind.
         if merge.order == .notOlder, let last = merge.salvage.last(table) {
           try merge.draft.goOn(table, after: last)
@@ -81,7 +82,8 @@ struct HealingMerge {
           try Self.leaveGap(in: merge.draft, table)
         }
       }
-      // An index can name more than the counter does. Beyond the limit it is noise, after which no number would be left.
+      // An index can name higher numbers than the counter. A number beyond the limit is noise, after which no number would be
+      // left.
       if let lost = merge.outcome.lost.filter({ $0 < Store.numberLimit }).max() {
         try merge.draft.goOn(.item, after: lost)
       }
@@ -89,16 +91,16 @@ struct HealingMerge {
     self = merge
   }
 
-  /// Leaves out numbers that may have been used: in a database that is made again from a generation alone.
+  /// Skips numbers that may have been used. Needed if a database is made again from a generation alone.
   static func leaveGaps(in draft: Store) throws(VaultError) {
     try draft.transaction { () throws(VaultError) in
-      for table in Store.Numbered.allCases { try leaveGap(in: draft, table) }
+      for table in NumberedTable.allCases { try leaveGap(in: draft, table) }
     }
   }
 
-  private static func leaveGap(in draft: Store, _ table: Store.Numbered) throws(VaultError) {
+  private static func leaveGap(in draft: Store, _ table: NumberedTable) throws(VaultError) {
     let next = try draft.nextID(table)
-    // One near its end leaves no room for a gap.
+    // A counter near its end leaves no room for a gap.
     let last = next + gap
     if last < Store.numberLimit { try draft.goOn(table, after: last) }
   }
@@ -138,7 +140,7 @@ struct HealingMerge {
     try mergeAliases()
   }
 
-  /// Drops the collections and class keys of the generation that were deleted since. Where anything still refers to one, it stays.
+  /// Drops the collections and class keys of the generation that were deleted since. One that anything still refers to stays.
   private mutating func dropKeys() throws(VaultError) {
     guard order == .notOlder, salvage.agrees else { return }
     let theirs = salvage.references()
@@ -187,7 +189,7 @@ struct HealingMerge {
     let classes = Dictionary(try draft.classKeys().map { ($0.id, $0.collection) }) { first, _ in first }
     let last = try draft.nextID(.item) - 1
     var candidates = salvage.named.union(try draft.items(after: 0, limit: .max))
-    // Those that no index names: between the newest item of the generation and the newest that ever was.
+    // The numbers that no index names, between the newest item of the generation and the newest item that ever existed.
     if !salvage.hasAllItems, last < Store.numberLimit {
       let end = min(salvage.last(.item) ?? last + 1000, last + Self.guesses)
       if end > last { candidates.formUnion(last + 1...end) }
@@ -216,10 +218,10 @@ struct HealingMerge {
       return
     }
     guard ours.checksum != row.checksum else { return }
-    // A page that went back to what it was shows versions before the generation's.
+    // A page that was put back to a former state shows versions from before the generation.
     guard ours.uuid == row.uuid, ours.modified <= row.modified else {
       outcome.older.append(row.id)
-      // Two items of one number: a copy from before was used for a while.
+      // If two items have one number, an older copy of the database was used for a while.
       if ours.uuid != row.uuid { outcome.lost.append(row.id) }
       return
     }

@@ -7,18 +7,18 @@ import LatchkeySQLite
 /// The generations of a vault: copies of its database in a folder beside it, made while no request waits, thinned, and
 /// erased.
 ///
-/// A generation is a file under its own name only when all of it is on the disk and its rows were looked at. The vault goes
-/// on if one fails: ``problem`` says why.
+/// A generation gets its own file name only when all of it is on the disk and its rows were verified. If a generation fails,
+/// the vault goes on, and ``problem`` says why.
 public final class History: TighteningObserver {
   /// The folder's name in the vault's own.
   public static let folderName = KeybagFile.generations
-  /// How much time lies between two generations, in milliseconds.
+  /// The least time between two generations, in milliseconds.
   static let interval = 3600 * 1000
-  /// How much room a generation leaves on the disk beside as much as the database has, in bytes.
+  /// How much free space must stay on the disk after a generation, beside as much as the database takes, in bytes.
   static let usualSpareRoom = 32 << 20
-  /// How much room it leaves to take items out of a generation: these are to go soon.
+  /// How much free space must stay when items are taken out of a generation. This is less, because the items must go soon.
   static let leastRoom = 4 << 20
-  /// How long nothing is tried again after items could not be taken out, in milliseconds.
+  /// How long to wait after items could not be taken out, in milliseconds.
   static let pause = 600 * 1000
   /// How long a step takes, in milliseconds.
   static let stepTime = 10
@@ -32,34 +32,36 @@ public final class History: TighteningObserver {
   public var policy = HistoryPolicy()
   /// See ``usualSpareRoom``.
   var spareRoom = History.usualSpareRoom
-  /// For how long a step copies, in milliseconds.
+  /// How long one step copies, in milliseconds.
   var copyTime = History.stepTime
-  /// Why the last generation was not made, for a person; nil where it was.
+  /// Why the last generation was not made; nil if it was made.
   public private(set) var problem: Reason?
   private var stage = Stage.resting
-  /// When it was last looked whether a generation is to be made, by ``Process.sinceBoot``; nil for not at all.
+  /// When the last look was whether to make a generation, by ``Process.sinceBoot``; nil if there was none.
   private var lookedAt: Int?
-  /// How many changes the database had then.
+  /// How many changes the database had at that look.
   private var changesSeen: Int?
-  /// When a generation last went for its age alone, by the same clock.
+  /// When a generation was last removed for its age alone, by the same clock.
   private var expiredAt: Int?
   private var erasure: HistoryErasure?
-  /// Whether one was asked for, however old the last one is.
+  /// Whether somebody asked for a generation, however old the last one is.
   public private(set) var isWanted = false
-  /// Items that are better protected now than generations have them: these are to lose them, and none comes back before.
+  /// Items that are better protected now than in the generations. The generations must lose them, and no such item comes back
+  /// before.
   private var tightened: Set<[UInt8]> = []
-  /// Takes these out, and only those that there were when it began.
+  /// Takes such items out: those that were known when it began.
   private var loosening: (forgetting: HistoryForgetting, items: Set<[UInt8]>)?
-  /// When taking these out last failed, by ``Process.sinceBoot``.
+  /// When that last failed, by ``Process.sinceBoot``.
   private var failedToLoosenAt: Int?
-  /// The removal that a user asked for and that is under way. Two at once would undo each other: this one waits for the other.
+  /// The removal that a user asked for and that is under way. Two removals at once would undo each other, so this one waits for
+  /// the other.
   private weak var asked: HistoryForgetting?
-  /// Whether the files are gone that a process left when it ended in the middle.
+  /// Whether the files of a process that ended in the middle are gone.
   private var isTidy = false
-  /// Looks which items a process that ended left in generations; nil when that is done.
+  /// Looks for items that a former process left in generations; nil once that is done.
   private var protectionWalk: HistoryProtection?
   private var isProtectionKnown = false
-  /// Whether a generation that cannot be read keeps some of them.
+  /// Whether a generation that cannot be read keeps some of these items.
   private var isStuck = false
   /// The time: in seconds since 1970, and in milliseconds since the machine started.
   var clock: () -> (time: UInt64, uptime: Int) = { (Process.time, Process.sinceBoot) }
@@ -68,7 +70,7 @@ public final class History: TighteningObserver {
     case resting
     case comparing(HistoryDifference)
     case copying(HistoryDraft)
-    /// A draft that is whole, and the newest key epoch at the moment that it shows.
+    /// A finished draft, and the newest key epoch at its moment.
     case checking(HistoryDraft, Verification, epoch: UInt32)
   }
 
@@ -83,7 +85,7 @@ public final class History: TighteningObserver {
   /// Opens the folder.
   func folder() throws(PosixError) -> Folder { try Folder(path: path, owner: owner) }
 
-  /// The generations that there are, the newest first. Whether they can be read is not looked at.
+  /// The existing generations, the newest first, readable or not.
   public var generations: [PastGeneration] {
     guard !home.isEmpty, let folder = try? folder() else { return [] }
     return generations(in: folder)
@@ -106,15 +108,15 @@ public final class History: TighteningObserver {
     try Store(path: path + "/" + generation.name, vault: vault, mode: .unchanging)
   }
 
-  /// Takes a generation away: at once under its name, and for good when ``step(epoch:mayMake:)`` has overwritten it.
+  /// Removes a generation. Its name goes at once, its content when ``step(epoch:mayMake:)`` has overwritten the file.
   ///
   /// Does not wait until that is on the disk.
   private func remove(_ generation: PastGeneration, in folder: borrowing Folder) throws(PosixError) {
     try folder.move(generation.name, to: HistoryErasure.freeName(for: generation.name, in: folder))
   }
 
-  /// Takes all generations away, because their items open with less than the vault requires from now on. The next one is made
-  /// as soon as one may be.
+  /// Removes all generations, because their items open with less than the vault requires from now on. The next generation is
+  /// made as soon as that is allowed.
   func removeAll() throws(VaultError) {
     rest()
     loosening = nil
@@ -122,7 +124,8 @@ public final class History: TighteningObserver {
     (lookedAt, changesSeen) = (nil, nil)
   }
 
-  /// Removes all generations from before a key epoch, or all, and the copies of such that items are taken out of.
+  /// Removes the generations from before a key epoch, or all of them, and also the copies of them that are made without some
+  /// items.
   private func removeGenerations(before epoch: UInt32?) throws(VaultError) {
     var failure: VaultError?
     do throws(VaultError) { try dropForgetting(before: epoch) } catch { failure = error }
@@ -130,7 +133,7 @@ public final class History: TighteningObserver {
     if let failure { throw failure }
   }
 
-  /// Drops the copy that is being made of such a generation. A process that ended may have left one.
+  /// Drops the copy of such a generation that is under way. A former process may have left one.
   private func dropForgetting(before epoch: UInt32?) throws(VaultError) {
     for one in [loosening?.forgetting, asked] { one?.drop(before: epoch) }
     let isInUse = [loosening?.forgetting, asked].contains { $0?.hasDraft ?? false }
@@ -142,7 +145,7 @@ public final class History: TighteningObserver {
 
   // MARK: - items that are better protected now
 
-  /// Has an item taken out of all generations. From now on it does not come back from any.
+  /// Has an item taken out of all generations. From now on no generation brings it back.
   func tighten(_ uuid: [UInt8]) {
     guard !home.isEmpty else { return }
     // The copy under way may have the item as it was.
@@ -151,7 +154,7 @@ public final class History: TighteningObserver {
     isStuck = false
   }
 
-  /// Whether an item is better protected, or was when it was deleted, than generations have it.
+  /// Whether an item is, or was when it was deleted, better protected than in the generations.
   func isTightened(_ uuid: [UInt8]) -> Bool { tightened.contains(uuid) }
 
   /// A small piece of the work on such items.
@@ -178,23 +181,25 @@ public final class History: TighteningObserver {
       throw error
     }
     loosening = nil
-    // One that cannot be read may have them, and may be read another time: until this process ends they stay refused.
+    // A generation that cannot be read may have such items, and may become readable. So they stay refused until this process
+    // ends.
     if forgetting.unreadable.isEmpty { tightened.subtract(items) } else { isStuck = true }
     return !tightened.isEmpty && !isStuck
   }
 
-  /// A small piece of the work on items that are better protected now, before what a user has taken out: no client can hold that up.
+  /// A small piece of the work on items that are better protected now. It comes before removals that a user asked for, so no
+  /// client can hold it up.
   ///
   /// - Returns: whether there is more to do first.
   func loosenFirst(for one: HistoryForgetting) -> Bool {
     guard asked === one, mustLoosen, let store = database.store else { return false }
-    // After a failure it waits, and what the user asked for goes on.
+    // After a failure this work waits, and the user's removal goes on.
     do throws(VaultError) { return try loosen(store) } catch { return false }
   }
 
-  /// Begins to take items away from every generation, by their uuids.
+  /// Begins to take items out of every generation, by their uuids.
   public func forgetEverywhere(_ items: [[UInt8]]) throws(VaultError) -> HistoryForgetting {
-    // The copy under way may have them.
+    // The copy under way may have these items.
     rest()
     asked?.drop()
     let forgetting = HistoryForgetting(self, vault: try database.ready().vault, items: items)
@@ -212,13 +217,14 @@ public final class History: TighteningObserver {
     (isWanted, changesSeen, problem) = (true, nil, nil)
   }
 
-  /// Asks for none any more.
+  /// Withdraws that request.
   public func wantNone() { isWanted = false }
 
-  /// Ends the work under way: when the database is closed, and where the copy may not become a generation.
+  /// Ends the work under way. Called when the database is closed, and if the copy may not become a generation.
   func rest() {
     guard case .resting = stage else {
-      // The look was noted when the copy was whole. If it stayed, the next copy would wait for an hour and for another change.
+      // The look was noted when the copy was whole. If the note stayed, the next copy would wait for an hour and for another
+      // change.
       if case .checking = stage { (lookedAt, changesSeen) = (nil, nil) }
       stage = .resting
       if let folder = try? folder() { HistoryDraft.remove(HistoryDraft.newName, in: folder) }
@@ -226,7 +232,7 @@ public final class History: TighteningObserver {
     }
   }
 
-  /// Forgets what it saw of the database, too.
+  /// Also forgets its observations of the database.
   func forget() {
     rest()
     (lookedAt, changesSeen, problem, erasure, isWanted) = (nil, nil, nil, nil, false)
@@ -239,7 +245,7 @@ public final class History: TighteningObserver {
   ///
   /// - Parameters:
   ///   - epoch: the newest key epoch.
-  ///   - mayMake: whether the vault is in a state that is worth keeping.
+  ///   - mayMake: whether the vault's present state is worth keeping.
   func hasWork(epoch: UInt32, mayMake: Bool) -> Bool {
     guard !home.isEmpty, let store = database.store else { return false }
     if case .resting = stage {} else { return true }
@@ -260,11 +266,11 @@ public final class History: TighteningObserver {
     return names.contains { $0.hasSuffix(HistoryErasure.suffix) || !isTidy && $0.hasSuffix(HistoryDraft.suffix) }
   }
 
-  /// Removes what a process left that ended in the middle.
+  /// Removes the files of a process that ended in the middle.
   private func tidy() {
     guard let folder = try? folder() else { return }
     HistoryDraft.remove(HistoryDraft.newName, in: folder)
-    // The file that the user has taken out now may be in use.
+    // The removal that is under way for the user may be using its file.
     guard loosening == nil, asked == nil else { return }
     HistoryDraft.remove(HistoryForgetting.draftName, in: folder)
     isTidy = true
@@ -302,7 +308,7 @@ public final class History: TighteningObserver {
       noteLook()
       isWanted = false
       problem = error.reason
-      // Those that may not stay go all the same.
+      // Generations that must go, go all the same.
       if mayMake { try? removeFormer(epoch: epoch) }
       return false
     }
@@ -316,7 +322,7 @@ public final class History: TighteningObserver {
     case .resting: return try begin(store, epoch: epoch, mayMake: mayMake)
     case .comparing(var walk):
       let isDifferent: Bool?
-      // A generation that cannot be read is no reason to have none.
+      // If one generation cannot be read, others are made all the same.
       do throws(VaultError) { isDifferent = try walk.step() } catch { isDifferent = true }
       switch isDifferent {
       case nil: stage = .comparing(walk)
@@ -349,7 +355,7 @@ public final class History: TighteningObserver {
       if !erasure.step() { self.erasure = nil }
       return true
     }
-    // Before anything that takes room.
+    // This comes before any work that takes space.
     if let folder = try? folder(), let next = HistoryErasure.next(in: folder) {
       erasure = next
       return true
@@ -369,7 +375,7 @@ public final class History: TighteningObserver {
     }
     let present = generations
     if mayMake, policy.isOn, present.contains(where: { $0.epoch < epoch }) {
-      // There is one already where the former ones could not be removed.
+      // If the former generations could not be removed, there is one already.
       let hasNewer = present.first.map { $0.epoch >= epoch } ?? false
       if hasNewer { try removeFormer(epoch: epoch) } else { try beginCopy(store) }
       return true
@@ -409,11 +415,11 @@ public final class History: TighteningObserver {
     try draft.finish(as: made.name, in: folder, replacing: false)
     (stage, problem, isWanted) = (.resting, nil, false)
     try removeFormer(epoch: epoch)
-    // Somebody else gave them such numbers, behind which this one would never be the newest.
+    // Somebody else gave them such numbers, after which a new generation would never be the newest.
     try remove(present.filter { $0.number >= History.numberLimit })
   }
 
-  /// Removes those from before the last change of keys.
+  /// Removes the generations from before the last change of keys.
   private func removeFormer(epoch: UInt32) throws(VaultError) {
     try removeGenerations(before: epoch)
   }

@@ -7,31 +7,31 @@ import LatchkeyReasons
 public final class HistoryComparison {
   /// The change of an item since the generation.
   public enum Change: UInt8, Sendable {
-    /// It is not in the vault any more.
+    /// The item is not in the vault any more.
     case deleted = 1
-    /// It has another secret, label, attribute or requirement now.
+    /// The item has another secret, label, attribute or requirement now.
     case changed = 2
-    /// The generation does not have it yet.
+    /// The generation does not have the item yet.
     case new = 3
   }
 
-  /// An item that is not in both in the same way.
+  /// An item that differs between the vault and the generation.
   public struct Line: Equatable, Sendable {
     /// The item's change.
     public let change: Change
-    /// By this it is named to ``HistoryRestore``: 16 bytes.
+    /// The uuid that names the item to ``HistoryRestore``: 16 bytes.
     public let uuid: [UInt8]
-    /// Its number; for a deleted one the number that it had.
+    /// Its number; for a deleted item the number that it had.
     public let item: Int64
     /// The number of its collection, likewise.
     public let home: Int64
     /// The label of its collection; empty where it cannot be read now.
     public let collection: String
-    /// Its label, now or in the generation; empty where it cannot be read now.
+    /// Its label, now or in the generation; empty if it cannot be read now.
     public let label: String
     /// Its class.
     public let accessibility: AccessibilityClass?
-    /// Why it cannot be brought back now; nil where it can, and for a new one.
+    /// Why the item cannot be brought back now; nil if it can, and for a new item.
     public let obstacle: Reason?
   }
 
@@ -57,7 +57,7 @@ public final class HistoryComparison {
 
   /// Begins.
   ///
-  /// - Throws: where there is no such generation, or it cannot be read.
+  /// - Throws: if there is no such generation, or it cannot be read.
   public init(_ vault: Vault, with number: UInt32) throws(VaultError) {
     self.vault = vault
     past = try OpenedGeneration(vault, number: number)
@@ -124,13 +124,13 @@ public final class HistoryComparison {
     lines.append(
       Line(
         change: .new, uuid: row.uuid, item: id, home: row.collection,
-        collection: (try? vault.info(of: row.collection).label) ?? "",
+        collection: (try? vault.collections.info(of: row.collection).label) ?? "",
         label: ArchiveReport.Line.cut(info.metadata?.label ?? ""), accessibility: info.accessibility, obstacle: nil))
   }
 }
 
 extension ItemRow {
-  /// Whether it shows the same version of an item, however its key is kept.
+  /// Whether both rows are the same version of an item, however its key is kept.
   func hasContent(of other: ItemRow) -> Bool {
     secret == other.secret && metadata == other.metadata && access == other.access && tokens == other.tokens
   }

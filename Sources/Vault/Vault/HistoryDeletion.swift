@@ -39,7 +39,7 @@ final class HistoryDeletion {
       do throws(VaultError) { try delete(&items, from: store) } catch {
         guard case .damaged = error, !areIndexesNew else { throw error }
         areIndexesNew = true
-        stage = .indexing(try store.indexNames(), items: items)
+        stage = .indexing(try Self.indexNames(of: store), items: items)
         return true
       }
       stage = .deleting(items)
@@ -51,7 +51,7 @@ final class HistoryDeletion {
         return false
       }
     case .indexing(var names, let items):
-      if let name = names.popLast() { try store.makeAgain(index: name) }
+      if let name = names.popLast() { try Self.makeAgain(index: name, of: store) }
       stage = names.isEmpty ? .deleting(items) : .indexing(names, items: items)
     }
     return true
@@ -68,13 +68,11 @@ final class HistoryDeletion {
     }
     items = left
   }
-}
 
-extension Store {
   /// The names of all indexes.
-  fileprivate func indexNames() throws(VaultError) -> [String] {
+  private static func indexNames(of store: Store) throws(VaultError) -> [String] {
     try VaultError.store { () throws(SQLiteError) in
-      let statement = try database.statement("SELECT name FROM sqlite_schema WHERE type = 'index'")
+      let statement = try store.database.statement("SELECT name FROM sqlite_schema WHERE type = 'index'")
       defer { statement.reset() }
       var found: [String] = []
       while try statement.step() { found.append(statement.text(0)) }
@@ -85,9 +83,9 @@ extension Store {
   /// Makes an index again from the rows of its table.
   ///
   /// - Parameter name: one of the schema, which was held against the one that is known.
-  fileprivate func makeAgain(index name: String) throws(VaultError) {
-    try transaction { () throws(VaultError) in
-      try VaultError.store { () throws(SQLiteError) in try database.execute("REINDEX \"\(name)\"") }
+  private static func makeAgain(index name: String, of store: Store) throws(VaultError) {
+    try store.transaction { () throws(VaultError) in
+      try VaultError.store { () throws(SQLiteError) in try store.database.execute("REINDEX \"\(name)\"") }
     }
   }
 }

@@ -11,7 +11,7 @@ struct HistoryDifference {
 
   /// One step.
   ///
-  /// - Returns: whether they differ; nil while that is not known.
+  /// - Returns: whether they differ; nil while that is unknown.
   mutating func step() throws(VaultError) -> Bool? {
     guard isBegun else {
       isBegun = true
@@ -24,7 +24,8 @@ struct HistoryDifference {
     return nil
   }
 
-  /// The content beside items. The access log and the database's own generation are no reason for a new generation.
+  /// The content other than items. Changes of the access log and of the database's own generation number are no reason for a
+  /// new generation.
   private func content(_ store: Store) throws(VaultError) -> [[UInt8]] {
     try store.collections().map(\.content) + store.classKeys().map(\.content) + store.aliases().map(\.content)
   }

@@ -7,7 +7,7 @@ import LatchkeySQLite
 final class HistoryDraft {
   /// The suffix of a file that is not whole yet.
   static let suffix = ".new"
-  /// The name of a new generation's.
+  /// The name of the draft of a new generation.
   static let newName = "generation" + suffix
   /// How many pages are copied before the clock is looked at.
   private static let batch: Int32 = 16
@@ -33,7 +33,7 @@ final class HistoryDraft {
     do throws(VaultError) {
       copy = try VaultError.store { () throws(SQLiteError) in try DatabaseCopy(of: source, to: path) }
     } catch {
-      // It has nothing yet.
+      // The copy is empty so far.
       folder.remove(name)
       throw error
     }
@@ -55,12 +55,12 @@ final class HistoryDraft {
     return self.copy != nil
   }
 
-  /// Has the disk begin with what ``finish(as:in:replacing:)`` waits for.
+  /// Has the disk begin with the writes for which ``finish(as:in:replacing:)`` waits.
   func beginWriting() { file.beginWriting() }
 
   /// Gives the finished copy the name of a generation, when all of it is on the disk.
   ///
-  /// - Parameter replacing: whether a file of that name is there.
+  /// - Parameter replacing: whether a file of that name exists.
   func finish(as other: String, in folder: borrowing Folder, replacing: Bool) throws(VaultError) {
     do throws(PosixError) {
       try file.synchronize()
@@ -68,7 +68,8 @@ final class HistoryDraft {
     } catch { throw VaultError(error, .generation) }
   }
 
-  /// Removes one that is not to be finished. It may have items that are deleted by now, so it is overwritten as a generation is.
+  /// Removes a draft that is no longer wanted. It may have items that were deleted since, so it is overwritten like a
+  /// generation.
   static func remove(_ name: String, in folder: borrowing Folder) {
     if folder.contains(name) { try? folder.rename(name, to: HistoryErasure.freeName(for: name, in: folder)) }
     for suffix in ["", "-wal", "-shm", "-journal"] { folder.remove(name + suffix) }

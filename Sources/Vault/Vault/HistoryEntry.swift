@@ -1,32 +1,32 @@
 import LatchkeyPosix
 import LatchkeyReasons
 
-/// A generation, and what is known of it without any key.
+/// A generation, and the facts about it that need no key.
 public struct HistoryEntry: Equatable, Sendable {
   /// The generation.
   public let generation: PastGeneration
-  /// How many items it has; nil where it cannot be read.
+  /// How many items it has; nil if it cannot be read.
   public let items: Int64?
-  /// Why it cannot be read; nil where it can.
+  /// Why it cannot be read; nil if it can.
   public let problem: Reason?
 }
 
-extension Vault {
+extension History {
   /// The generations below a number, the newest first. As each is opened, they are so many at most, and end when a moment is over.
   ///
   /// - Parameter time: how long a moment is, in milliseconds; nil for as long as it takes.
   /// - Returns: these, and whether there are older ones.
-  public func historyEntries(
+  public func entries(
     below number: UInt32 = .max, limit: Int = .max, for time: Int? = nil
   ) throws(VaultError) -> (entries: [HistoryEntry], hasMore: Bool) {
     let vault = try database.ready().vault
     let end = time.map { Process.now + $0 }
-    let wanted = history.generations.filter { $0.number < number }
+    let wanted = generations.filter { $0.number < number }
     var entries: [HistoryEntry] = []
     for generation in wanted.prefix(limit) {
       if let end, !entries.isEmpty, Process.now >= end { break }
       do throws(VaultError) {
-        let items = try history.open(generation, vault: vault).itemCount()
+        let items = try open(generation, vault: vault).itemCount()
         entries.append(HistoryEntry(generation: generation, items: items, problem: nil))
       } catch {
         entries.append(

@@ -1,7 +1,7 @@
 import Glibc
 import LatchkeyPosix
 
-/// A file of a generation that is to be gone: overwritten a piece at a time, then removed.
+/// A file of a generation that must go: it is overwritten a piece at a time, then removed.
 final class HistoryErasure {
   /// The suffix of such a file.
   static let suffix = ".erased"
@@ -10,7 +10,7 @@ final class HistoryErasure {
   private let folder: Folder
   private let name: String
   private let file: FileDescriptor
-  /// Where to go on; nil where nothing is to be overwritten any more.
+  /// Where to go on; nil if nothing is left to overwrite.
   private var position: Int?
 
   private init(_ folder: consuming Folder, _ name: String, _ file: consuming FileDescriptor, isToBeOverwritten: Bool) {
@@ -20,7 +20,7 @@ final class HistoryErasure {
     position = isToBeOverwritten ? 0 : nil
   }
 
-  /// A free name for a file that is to be erased.
+  /// A free name for a file that must be erased.
   static func freeName(for name: String, in folder: borrowing Folder) -> String {
     var (free, number) = (name + suffix, 1)
     while folder.contains(free) {
@@ -37,7 +37,7 @@ final class HistoryErasure {
         let file = try FileDescriptor.open(name, at: folder.number, flags: O_WRONLY | O_NOFOLLOW | O_NONBLOCK)
         let status = try file.status()
         if status.st_mode & S_IFMT == S_IFREG {
-          // A file that still has another name must not be overwritten: only this name goes.
+          // A file that has another name too must not be overwritten. Then only this name goes.
           return HistoryErasure(folder, name, file, isToBeOverwritten: status.st_nlink == 1)
         }
       } catch {}
@@ -48,11 +48,11 @@ final class HistoryErasure {
 
   /// Overwrites for a moment.
   ///
-  /// - Returns: whether there is more of this file. Where not, its name is gone.
+  /// - Returns: whether there is more of this file. If not, its name is gone.
   func step() -> Bool {
     let end = Process.now + History.stepTime
     while let place = position {
-      // A disk that cannot be written to keeps no name from going.
+      // If the disk cannot be written to, the name goes all the same.
       position = (try? file.overwriteBlocks(from: place, with: Self.piece)) ?? nil
       if position != nil, Process.now >= end {
         file.beginWriting()

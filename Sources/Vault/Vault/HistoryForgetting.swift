@@ -1,11 +1,11 @@
 import Glibc
 import LatchkeyPosix
 
-/// The end of some items in every generation. Each generation that has one of them is copied without it, and the copy takes its
-/// place in one step; then the former file is overwritten. After an interruption a generation is as it was, or without them.
+/// The end of some items in every generation. Each generation that has one of them is copied without it, and the copy replaces
+/// it in one step. Then the former file is overwritten. After an interruption a generation is as it was, or without these
+/// items.
 ///
-/// There is room for one more generation on the disk at any time, and no more is needed: the former file is gone before the next
-/// copy begins.
+/// This needs free space for one more generation and no more, because the former file is gone before the next copy begins.
 public final class HistoryForgetting {
   static let draftName = "forgetting" + HistoryDraft.suffix
 
@@ -15,7 +15,7 @@ public final class HistoryForgetting {
     case copying(PastGeneration, HistoryDraft)
     case deleting(PastGeneration, HistoryDraft, HistoryDeletion)
 
-    /// The generation that is worked on.
+    /// The generation under work.
     var generation: PastGeneration? {
       switch self {
       case .choosing: nil
@@ -28,15 +28,15 @@ public final class HistoryForgetting {
   private let vault: [UInt8]
   private let items: Set<[UInt8]>
   private var waiting: [PastGeneration]
-  /// Those that have items and find no room for their copies.
+  /// The generations that have such items, but no free space for their copies.
   private var withoutRoom: [PastGeneration] = []
   private var stage = Stage.choosing
   private var erasure: HistoryErasure?
-  /// How many generations had any of them so far.
+  /// How many generations had such items so far.
   public private(set) var changed = 0
-  /// The generations that cannot be read: they may have them still.
+  /// The generations that cannot be read. They may still have such items.
   public private(set) var unreadable: [UInt32] = []
-  /// How many generations are still to be looked at.
+  /// How many generations are left.
   public var left: Int { waiting.count + withoutRoom.count + (stage.generation == nil ? 0 : 1) }
 
   init(_ history: History, vault: [UInt8], items: [[UInt8]]) {
@@ -48,14 +48,14 @@ public final class HistoryForgetting {
 
   /// Works for a moment.
   ///
-  /// - Returns: whether there is more to do. Where not, the items are gone from every generation, and that is on the disk.
-  /// - Throws: why it cannot go on; begun again it does what is left.
+  /// - Returns: whether there is more to do. If not, the items are gone from every generation, and that is on the disk.
+  /// - Throws: why it cannot go on. A new attempt does the rest.
   public func step() throws(VaultError) -> Bool {
     if history.loosenFirst(for: self) { return true }
     return try work()
   }
 
-  /// The same, without what must go first.
+  /// The same, without the erasing that comes first.
   func work() throws(VaultError) -> Bool {
     let folder: Folder
     do throws(PosixError) { folder = try history.folder() } catch {
@@ -74,7 +74,7 @@ public final class HistoryForgetting {
     }
   }
 
-  /// Drops the copy that is being made: its generation is looked at again.
+  /// Drops the copy under way. Its generation is looked at again later.
   ///
   /// - Parameter epoch: a copy of a generation of this key epoch or a later one stays.
   func drop(before epoch: UInt32? = nil) {
@@ -142,7 +142,7 @@ public final class HistoryForgetting {
       throw VaultError.lacksRoom(of: Self.room(for: withoutRoom.map(\.size).min() ?? 0, history))
     }
     guard folder.contains(past.name) else { return true }
-    // A damaged one must not keep the items in all others.
+    // A damaged generation must not keep the items in all others.
     guard let store = try? history.open(past, vault: vault) else {
       unreadable.append(past.number)
       return true
@@ -162,7 +162,7 @@ public final class HistoryForgetting {
   }
 
   private func finish(_ draft: HistoryDraft, _ past: PastGeneration, _ folder: borrowing Folder) throws(VaultError) {
-    // It was removed meanwhile, and so its copy goes.
+    // The generation was removed meanwhile, so its copy goes.
     guard folder.contains(past.name) else { return HistoryDraft.remove(Self.draftName, in: folder) }
     let remnant = HistoryErasure.freeName(for: past.name, in: folder)
     do throws(PosixError) {

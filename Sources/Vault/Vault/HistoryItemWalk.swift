@@ -1,6 +1,6 @@
 import LatchkeyPosix
 
-/// A walk along the rows of a generation for some items. It looks at every row: an index that is damaged hides none.
+/// A walk along the rows of a generation for some items. It looks at every row, so a damaged index hides no item.
 struct HistoryItemWalk {
   let store: Store
   private let items: Set<[UInt8]>

@@ -1,8 +1,9 @@
 /// How many generations of a vault are kept, and for how long.
 public struct HistoryPolicy: Equatable, Sendable {
-  /// Whether there are any. Those that are there are removed where not.
+  /// Whether generations are kept. If not, existing ones are removed.
   public var isOn = true
-  /// Of how many hours the last generation is kept, of how many days, and of how many weeks: of the newest ones that have any.
+  /// Of how many hours the last generation is kept; also of how many days, and of how many weeks. Only hours, days and weeks
+  /// that have a generation count, the newest first.
   public var hourly = 24
   /// See ``hourly``.
   public var daily = 7
@@ -10,7 +11,7 @@ public struct HistoryPolicy: Equatable, Sendable {
   public var weekly = 5
   /// After how many days a generation is removed in any case.
   public var days = 31
-  /// How many bytes all of them may have together; nil for ``defaultSize(of:)``.
+  /// How many bytes all generations may have together; nil for ``defaultSize(of:)``.
   public var size: Int?
 
   /// The usual numbers.

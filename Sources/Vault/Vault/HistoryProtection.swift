@@ -36,21 +36,23 @@ struct HistoryProtection {
   ///
   /// - Returns: whether there is more.
   mutating func step() throws(VaultError) -> Bool {
-    let classes = try present.classes()
+    let classes = try ItemProtections(present).classes()
     let end = Process.now + History.stepTime
     repeat {
       guard let (store, pastClasses) = past else {
         guard let next = waiting.popLast() else { return false }
         // From one that cannot be read nothing comes back.
-        if let store = try? history.open(next, vault: present.vault), let classes = try? store.classes() {
+        if let store = try? history.open(next, vault: present.vault),
+          let classes = try? ItemProtections(store).classes()
+        {
           (past, position) = ((store, classes), 0)
         }
         continue
       }
-      let rows = (try? store.protections(after: position, limit: Self.batch)) ?? []
+      let rows = (try? ItemProtections(store).after(position, limit: Self.batch)) ?? []
       for row in rows {
         position = row.id
-        guard let now = try present.protection(uuid: row.uuid), let nowClass = classes[now.classKey],
+        guard let now = try ItemProtections(present).of(uuid: row.uuid), let nowClass = classes[now.classKey],
           let pastClass = pastClasses[row.classKey]
         else { continue }
         if row.isWeaker(pastClass, than: now, nowClass) { weaker.insert(row.uuid) }
@@ -61,32 +63,37 @@ struct HistoryProtection {
   }
 }
 
-extension Store {
+/// The protection of items, as their rows have it.
+struct ItemProtections {
+  private let store: Store
+
+  init(_ store: Store) { self.store = store }
+
   /// The class of each class key.
   func classes() throws(VaultError) -> [Int64: AccessibilityClass] {
-    Dictionary(try classKeys().map { ($0.id, $0.accessibility) }) { first, _ in first }
+    Dictionary(try store.classKeys().map { ($0.id, $0.accessibility) }) { first, _ in first }
   }
 
   /// The protection of up to `limit` items with a number above `id`.
-  func protections(after id: Int64, limit: Int) throws(VaultError) -> [HistoryProtection.Row] {
-    try inOrder(
-      protections(
+  func after(_ id: Int64, limit: Int) throws(VaultError) -> [HistoryProtection.Row] {
+    try store.inOrder(
+      rows(
         "SELECT id, uuid, passphrase, class_key FROM item WHERE id > ? ORDER BY id LIMIT ?"
       ) { s throws(SQLiteError) in try s.bind(1, id).bind(2, Int64(limit)) }, after: id, by: \.id)
   }
 
   /// The protection of the item with this uuid; nil if there is none.
-  func protection(uuid: [UInt8]) throws(VaultError) -> HistoryProtection.Row? {
-    try protections("SELECT id, uuid, passphrase, class_key FROM item WHERE uuid = ?") { s throws(SQLiteError) in
+  func of(uuid: [UInt8]) throws(VaultError) -> HistoryProtection.Row? {
+    try rows("SELECT id, uuid, passphrase, class_key FROM item WHERE uuid = ?") { s throws(SQLiteError) in
       try s.bind(1, uuid)
     }.first
   }
 
-  private func protections(
+  private func rows(
     _ sql: StaticString, _ bind: (Statement) throws(SQLiteError) -> Void
   ) throws(VaultError) -> [HistoryProtection.Row] {
     try VaultError.store { () throws(SQLiteError) in
-      let statement = try database.statement(sql)
+      let statement = try store.database.statement(sql)
       defer { statement.reset() }
       try bind(statement)
       var found: [HistoryProtection.Row] = []

@@ -7,17 +7,17 @@ import LatchkeySodium
 /// Brings items back from a generation into the unlocked vault. The outcome of each is decided, a few items at a time.
 /// Nothing is written until ``finish()``, which writes everything in one transaction.
 ///
-/// A row comes back as it is, with what it requires, so no secret is decrypted for that. Only where an item is written in the place of
-/// another one, or of a stricter class, it is sealed anew.
+/// A row comes back as it is, with its requirements, so no secret is decrypted for that. An item is sealed anew only if it
+/// replaces another one, or gets a stricter class.
 public final class HistoryRestore {
   /// The row to write.
   private struct Draft {
     var row: ItemRow
-    /// The item whose place it takes; nil for none.
+    /// The item that it replaces; nil for none.
     let counterpart: Int64?
-    /// That item's key, which each write changes.
+    /// The key of the item to replace. Each write changes it.
     let expected: [UInt8]?
-    /// Where its attributes are looked for again.
+    /// Where to look for its attributes again.
     let token: [UInt8]
     let line: Int
     /// Whether the item gets a stricter class than it has now.
@@ -36,11 +36,11 @@ public final class HistoryRestore {
   private var drafts: [Draft] = []
   private var held = 0
   private let heldLimit: Int
-  /// The items of the vault that have an item of the generation already.
+  /// The items of the vault that an item of the generation was already matched with.
   private var taken: Set<Int64> = []
-  /// The deleted collections that something was said of already.
+  /// The deleted collections that the report already mentions.
   private var told: Set<Int64> = []
-  /// The deleted collections that cannot be looked into while only attributes are known.
+  /// The deleted collections that cannot be searched by attributes, because their keys are missing.
   private var unread: Set<Int64> = []
   /// How many deleted collections come back.
   private var revived = 0
@@ -58,9 +58,11 @@ public final class HistoryRestore {
   /// Begins.
   ///
   /// - Parameters:
-  ///   - replacing: whether an item that changed since becomes what it was. An item that requires something now is never replaced.
-  ///   - isDry: whether nothing is to be written.
-  /// - Throws: ``VaultError/isLocked`` unless the vault is unlocked; where there is no such generation, or it cannot be read.
+  ///   - replacing: whether an item that changed since gets its former state. An item that requires something now is never
+  ///     replaced.
+  ///   - isDry: whether nothing is written.
+  /// - Throws: ``VaultError/isLocked`` unless the vault is unlocked; other errors if there is no such generation, or it cannot
+  ///   be read.
   public init(
     _ vault: Vault, from number: UInt32, _ selection: HistorySelection, replacing: Bool, isDry: Bool
   ) throws(VaultError) {
@@ -72,7 +74,7 @@ public final class HistoryRestore {
     if vault.isPasswordless, !past.waiting.isEmpty {
       for row in past.waiting { vault.keys.deleted.want(row) }
       do throws(VaultError) { try vault.openByDevice() } catch {
-        // The next opening is for something else.
+        // The next password is given for something else.
         vault.keys.deleted.forget()
         let next = vault.isUnlocked ? ItemReason.againWhenUsable : .againWhenUnlocked
         throw .unavailable(.both(.because(.item(.needsDeviceKey), error.reason), .item(next)))
@@ -81,14 +83,14 @@ public final class HistoryRestore {
     }
     self.past = past
     selected = try SelectedItems(selection, vault)
-    (replaces, self.isDry, epoch) = (replacing, isDry, vault.epoch)
+    (replaces, self.isDry, epoch) = (replacing, isDry, vault.rotation.epoch)
     heldLimit = Int(clamping: Memory.available / 2)
     total = UInt64(clamping: try past.itemCount())
   }
 
   /// Decides about a few items.
   ///
-  /// - Returns: whether there are more. Where not, ``finish()`` writes.
+  /// - Returns: whether there are more. If not, ``finish()`` writes.
   public func step() throws(VaultError) -> Bool {
     guard vault.isUnlocked else { throw .isLocked }
     let end = Process.now + History.stepTime
@@ -100,7 +102,7 @@ public final class HistoryRestore {
         try take(id)
       }
       if batch.isEmpty {
-        // Where something else has the attributes, that is what was meant.
+        // If another item has the attributes now, the person means that item.
         if report.items == 0 { for row in past.waiting where unread.contains(row.id) { wait(for: row) } }
         return false
       }
@@ -112,13 +114,13 @@ public final class HistoryRestore {
     let item: PastItem
     do throws(VaultError) { item = try past.item(id) } catch {
       guard case .damaged(let reason) = error else { throw error }
-      // Nobody knows which item it was.
+      // It is unknown which item it was.
       guard case .everything = selected.selection else { return }
       report.items += 1
       return report.add(.init(.left, collection: "", label: "item \(id) of the generation", reason: reason))
     }
     guard selected.includes(item, of: past) else {
-      // Its attributes are known when its keys are there.
+      // Its attributes are known once its keys are in memory.
       if case .attributes = selected.selection, past.isWaiting(item) { unread.insert(item.row.collection) }
       return
     }
@@ -138,13 +140,13 @@ public final class HistoryRestore {
 
   /// Says that a deleted collection comes back.
   ///
-  /// - Returns: why it cannot; nil where it can.
+  /// - Returns: why it cannot; nil if it can.
   private func revive(_ collection: OpenCollection) -> Reason? {
     guard !told.contains(collection.row.id) else { return nil }
     let ordinal = vault.keys.chains.session?.ordinal ?? Store.collectionLimit
-    guard vault.keys.collections.count + revived < Vault.collectionLimit,
+    guard vault.keys.collections.count + revived < VaultCollections.limit,
       ordinal + UInt64(revived) < Store.collectionLimit
-    else { return .collectionLimit(Vault.collectionLimit) }
+    else { return .collectionLimit(VaultCollections.limit) }
     told.insert(collection.row.id)
     revived += 1
     report.lines.append(
@@ -170,7 +172,7 @@ public final class HistoryRestore {
     }
     if let obstacle = item.obstacle { return report.add(line(item, .left, obstacle)) }
     guard var sealed = item.sealed, let opened = item.opened else { return }
-    // Deleting it must not take away what protected it.
+    // A deletion must not remove the item's protection.
     if present == nil, vault.history.isTightened(row.uuid) {
       return report.add(line(item, .left, OpenedGeneration.tightened))
     }
@@ -201,7 +203,7 @@ public final class HistoryRestore {
     try decide(item, sealed, opened, in: home, over: present)
   }
 
-  /// Decides about an item in whose place there is something else now.
+  /// Decides about an item whose place another version or item has now.
   private func decide(
     _ item: PastItem, _ sealed: SealedItem, _ opened: OpenedMetadata, in home: OpenCollection, over present: ItemRow
   ) throws(VaultError) {
@@ -245,7 +247,7 @@ public final class HistoryRestore {
     try keep(next.row, item.row, present, isStricter: both != now.accessibility)
   }
 
-  /// The item of the vault that is this one, or has just its attributes; nil for none.
+  /// The item of the vault that is the same one, or has exactly its attributes; nil for none.
   private func presentRow(_ item: PastItem) throws(VaultError) -> ItemRow? {
     let home = past.home(of: item)?.row.id
     return try vault.database.reading { store throws(VaultError) in
@@ -290,12 +292,12 @@ public final class HistoryRestore {
         line: report.lines.count - 1, isStricter: isStricter, deleted: deleted))
   }
 
-  /// Writes everything in one transaction: all of it is on the disk when this returns, or nothing of it happened. An item that a
-  /// program stored or changed meanwhile stays. Only when ``step()`` says that there is no more.
+  /// Writes everything in one transaction: all of it is on the disk when this returns, or nothing of it happened. An item that
+  /// a program stored or changed meanwhile stays. Call this only when ``step()`` says that there is no more.
   public func finish() throws(VaultError) -> Restore.Changes {
     guard !isDry, !drafts.isEmpty else { return Restore.Changes() }
     guard vault.isUnlocked else { throw .isLocked }
-    guard vault.epoch == epoch else {
+    guard vault.rotation.epoch == epoch else {
       throw .unavailable(.item(.newKeysMeanwhile))
     }
     for home in Set(drafts.filter { $0.deleted == nil }.map(\.row.collection)) {
@@ -307,7 +309,7 @@ public final class HistoryRestore {
     let revivals = try revivals(&chains)
     var changes = Restore.Changes()
     var stale: [Int] = []
-    // Before they are written, as with any other item that is better protected from now on.
+    // Reported before they are written, as for any other item that is better protected from now on.
     try vault.database.reading { store throws(VaultError) in
       for draft in drafts where draft.counterpart != nil && (draft.isStricter || draft.row.access != nil) {
         if try isCurrent(draft, store) { vault.history.tighten(draft.row.uuid) }
@@ -316,7 +318,7 @@ public final class HistoryRestore {
     let written = try vault.database.writing { store throws(VaultError) in
       (changes, stale) = (Restore.Changes(), [])
       var next = try store.nextID(.item)
-      // All of them first: a generation may have several items with the same attributes.
+      // All of them are checked first: a generation may have several items with the same attributes.
       var current: [Draft] = []
       for draft in drafts {
         if try isCurrent(draft, store) { current.append(draft) } else { stale.append(draft.line) }
@@ -351,7 +353,7 @@ public final class HistoryRestore {
     }
     if !written.isEmpty {
       vault.keys.chains = chains
-      vault.nameCollections()
+      vault.collections.nameAll()
     }
     for line in stale { report.turnIntoConflict(line, reason: .item(.changedMeanwhile)) }
     drafts = []
@@ -360,12 +362,12 @@ public final class HistoryRestore {
 
   /// The deleted collections that come back, in the order in which they were created.
   private func revivals(
-    _ chains: inout (unlocked: KeyChain?, session: KeyChain?)
+    _ chains: inout TierChains
   ) throws(VaultError) -> [(Int64, CollectionRevival)] {
     var revivals: [(Int64, CollectionRevival)] = []
     for id in Set(drafts.compactMap(\.deleted)).sorted() {
       guard let collection = past.deleted(id) else { continue }
-      guard vault.keys.collections.count + revivals.count < Vault.collectionLimit,
+      guard vault.keys.collections.count + revivals.count < VaultCollections.limit,
         !vault.keys.collections.contains(where: { $0.row.uuid == collection.row.uuid })
       else { throw .unavailable(.item(.collectionCreatedMeanwhile)) }
       revivals.append(
@@ -374,7 +376,7 @@ public final class HistoryRestore {
     return revivals
   }
 
-  /// Whether the vault still has what a decision was about.
+  /// Whether the vault still has the state that a decision was made for.
   private func isCurrent(_ draft: Draft, _ store: Store) throws(VaultError) -> Bool {
     if let counterpart = draft.counterpart { return try store.item(counterpart)?.itemKey == draft.expected }
     guard try store.item(uuid: draft.row.uuid) == nil else { return false }

@@ -1,13 +1,13 @@
 import LatchkeyBackup
 import LatchkeyPosix
 
-/// A search of all generations for items that are to go, a few at a time. It changes nothing.
+/// A search of all generations for items to remove, a few at a time. It changes nothing.
 public final class HistorySearch {
   /// An item.
   public struct Line: Equatable, Sendable {
-    /// By this it is named to ``History/forgetEverywhere(_:)``: 16 bytes.
+    /// The uuid that names the item to ``History/forgetEverywhere(_:)``: 16 bytes.
     public let uuid: [UInt8]
-    /// Whether the vault has it now. Then nothing else is said of it.
+    /// Whether the vault has the item now. Then the other fields are empty.
     public let isPresent: Bool
     /// The number that it had.
     public let item: Int64
@@ -21,7 +21,7 @@ public final class HistorySearch {
 
   private let vault: Vault
   private let selected: SelectedItems
-  /// Those that were not looked at yet, the newest last: an item is told as its newest generation has it.
+  /// The generations that were not searched yet, the newest last. An item is described as in its newest generation.
   private var waiting: [UInt32]
   private var past: OpenedGeneration?
   private var position: Int64 = 0
@@ -36,15 +36,15 @@ public final class HistorySearch {
 
   /// Begins.
   ///
-  /// - Parameter present: items of the vault that are meant as well, by their numbers.
+  /// - Parameter present: items of the vault that are wanted as well, by their numbers.
   public init(_ vault: Vault, _ selection: HistorySelection, present: Set<Int64>) throws(VaultError) {
     guard vault.isUnlocked else { throw .isLocked }
     self.vault = vault
     selected = try SelectedItems(selection, vault)
-    // The copy under way may have items that are deleted by now. It is no generation yet, so they would not be found in it.
+    // The copy under way may have items that were deleted since. It is not a generation yet, so this search would miss them.
     vault.history.rest()
     waiting = vault.history.generations.map(\.number).reversed()
-    seen = try vault.uuids(ofItems: present)
+    seen = try vault.reader.uuids(ofItems: present)
     for uuid in seen { lines.append(Line(uuid: uuid, isPresent: true, item: 0, home: 0, collection: "", label: "")) }
   }
 
@@ -57,7 +57,7 @@ public final class HistorySearch {
     repeat {
       guard let past else {
         guard let next = waiting.popLast() else { return false }
-        // One that cannot be read is named when the items are to go from it.
+        // A generation that cannot be read is named when the items are removed.
         past = try? OpenedGeneration(vault, number: next)
         position = 0
         continue
@@ -75,7 +75,7 @@ public final class HistorySearch {
 
   private func take(_ item: PastItem, of past: OpenedGeneration) throws(VaultError) {
     // An item that the vault has was asked for by its number, or has other attributes by now.
-    guard !seen.contains(item.row.uuid), selected.includes(item, of: past), try !vault.hasItems([item.row.uuid])
+    guard !seen.contains(item.row.uuid), selected.includes(item, of: past), try !vault.reader.hasItems([item.row.uuid])
     else { return }
     seen.insert(item.row.uuid)
     lines.append(

@@ -4,8 +4,8 @@ import LatchkeyClassRules
 public enum HistorySelection: Sendable {
   /// Everything in the generation.
   case everything
-  /// The items of the collections with this label in the generation, or with this number. Of a deleted one it is that which
-  /// the generation has.
+  /// The items of the collections with this label in the generation, or with this number. For a deleted collection, the number
+  /// is the one in the generation.
   case collection(String, id: Int64? = nil)
   /// The items that have all these attributes in the generation.
   case attributes([String: String])
@@ -15,7 +15,7 @@ public enum HistorySelection: Sendable {
   case items([[UInt8]])
 }
 
-/// A selection, with what the vault knows of it.
+/// A selection, together with the vault's facts about it.
 struct SelectedItems {
   let selection: HistorySelection
   /// The uuids of the items that the vault has under the numbers of the selection.
@@ -23,7 +23,7 @@ struct SelectedItems {
 
   init(_ selection: HistorySelection, _ vault: Vault) throws(VaultError) {
     self.selection = selection
-    if case .numbers(let numbers) = selection { chosen = try vault.uuids(ofItems: numbers) }
+    if case .numbers(let numbers) = selection { chosen = try vault.reader.uuids(ofItems: numbers) }
   }
 
   func includes(_ item: PastItem, of past: OpenedGeneration) -> Bool {
@@ -35,25 +35,6 @@ struct SelectedItems {
       item.opened.map { GenericSchema.matches($0.metadata.attributes, wanted) } ?? false
     case .numbers(let numbers): numbers.contains(item.row.id) || chosen.contains(item.row.uuid)
     case .items(let uuids): uuids.contains(item.row.uuid)
-    }
-  }
-}
-
-extension Vault {
-  /// The uuids of those of these items that there are.
-  func uuids(ofItems ids: Set<Int64>) throws(VaultError) -> Set<[UInt8]> {
-    try database.reading { store throws(VaultError) in
-      var found: Set<[UInt8]> = []
-      for id in ids { if let row = try store.item(id) { found.insert(row.uuid) } }
-      return found
-    }
-  }
-
-  /// Whether the vault has any of these items.
-  public func hasItems(_ uuids: [[UInt8]]) throws(VaultError) -> Bool {
-    try database.reading { store throws(VaultError) in
-      for uuid in uuids where try store.item(uuid: uuid) != nil { return true }
-      return false
     }
   }
 }

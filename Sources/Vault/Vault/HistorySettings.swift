@@ -2,10 +2,9 @@ import Glibc
 import LatchkeyClassRules
 import LatchkeyYAML
 
-/// The user's file that says how many generations are kept. Where it does not exist, or says nothing of a number, the usual one
-/// holds.
+/// The user's file that says how many generations are kept. If the file or a number is missing, the usual number holds.
 public struct HistorySettings {
-  /// Where it is.
+  /// The path of the file.
   public static func path(home: String) -> String { home + "/.config/latchkey/history.yaml" }
 
   /// Reads the file at `path`. It must be a regular file of `owner`'s or root's that nobody else can write.

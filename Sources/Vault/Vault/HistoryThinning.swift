@@ -1,7 +1,7 @@
-/// Which generations go.
+/// Decides which generations go.
 ///
-/// A clock that is wrong for a while must not cost all of them. So what is kept is counted in hours, days and weeks that have a
-/// generation, not in hours before now. Age alone removes few at a time.
+/// A clock that is wrong for a while must not cost all generations. So kept generations are counted in hours, days and weeks
+/// that have a generation, not in hours before now. Age alone removes few at a time.
 struct HistoryThinning {
   let policy: HistoryPolicy
   /// In seconds since 1970.
@@ -11,7 +11,7 @@ struct HistoryThinning {
 
   private static let (hour, day, week): (UInt64, UInt64, UInt64) = (3600, 24 * 3600, 7 * 24 * 3600)
 
-  /// The generations that go, of all that there are.
+  /// The generations that go, of all existing ones.
   ///
   /// - Parameter expiring: how many may go for their age alone.
   func removals(of generations: [PastGeneration], expiring: Int) -> [PastGeneration] {
@@ -37,7 +37,7 @@ struct HistoryThinning {
     return newestFirst.filter { !kept.contains($0.number) }
   }
 
-  /// One from the future is not old: the clock was wrong then, or is now.
+  /// A generation from the future is not old: the clock was wrong then, or is wrong now.
   private func isOld(_ generation: PastGeneration) -> Bool {
     now > generation.time && now - generation.time > UInt64(max(policy.days, 0)) * Self.day
   }

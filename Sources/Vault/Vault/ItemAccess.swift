@@ -4,10 +4,10 @@ import LatchkeyKeybag
 /// The part of an item's row about its access control. It says that the item has requirements, so that a search knows without
 /// opening it, and how its passphrase becomes a key. Only the sealed flags name the conditions.
 enum ItemAccess: Equatable {
-  /// Something is to be shown, and there is no passphrase.
+  /// There are conditions, and no passphrase.
   case conditions
-  /// There is a passphrase (`applicationPassword`). Nothing here tells whether one is right, so the files without the class
-  /// key are no help in guessing it.
+  /// There is a passphrase (`applicationPassword`). Nothing here tells whether a passphrase is right. So the files without the
+  /// class key do not help to guess it.
   case passphrase(PassphraseDerivation)
 
   private static let version: UInt8 = 1

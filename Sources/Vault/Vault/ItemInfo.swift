@@ -8,7 +8,7 @@ public struct ItemInfo: Equatable, Sendable {
   public let metadata: ItemMetadata?
   /// When the secret may be read.
   public let accessibility: AccessibilityClass
-  /// Whether it can be read now.
+  /// Whether its secret can be read now.
   public let readability: Readability
   /// Its requirements beside keys; nil while its label cannot be read.
   public let access: AccessControl?

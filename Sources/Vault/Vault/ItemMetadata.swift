@@ -1,14 +1,14 @@
 import LatchkeyBytes
 import LatchkeyKeybag
 
-/// An item's metadata as they were decrypted, and the revision (16 bytes) of the secret that belongs to them.
+/// The decrypted metadata of an item, and the revision (16 bytes) of the secret that belongs to it.
 typealias OpenedMetadata = (metadata: ItemMetadata, revision: [UInt8])
 
-/// Everything of an item but its secret; sealed as one value.
+/// Everything in an item but its secret; sealed as one value.
 public struct ItemMetadata: Equatable, Sendable {
   /// For a person.
   public var label: String
-  /// By which it is found. Control attributes (`latchkey:…`) are not among them.
+  /// The attributes by which a search finds the item. Control attributes (`latchkey:…`) are not among them.
   public var attributes: [String: String]
   /// The secret's content type, as "text/plain".
   public var contentType: String
@@ -28,7 +28,7 @@ public struct ItemMetadata: Equatable, Sendable {
     self.fingers = fingers
   }
 
-  /// Whether it is to remember fingers (`biometryCurrentSet`).
+  /// Whether the item must remember fingers (`biometryCurrentSet`).
   var requiresFingers: Bool { flags & AccessControl.Condition.biometryCurrentSet.rawValue != 0 }
 
   /// The most attributes an item may have: each costs an entry of the index, and time at every search.
@@ -36,7 +36,7 @@ public struct ItemMetadata: Equatable, Sendable {
   /// The most bytes of label, content type, names and values together.
   static let sizeLimit = 16 << 20
 
-  /// Refuses what is larger than a vault keeps.
+  /// Refuses metadata that is larger than a vault keeps.
   ///
   /// - Throws: ``VaultError/tooLarge``.
   public func checkSize() throws(VaultError) {

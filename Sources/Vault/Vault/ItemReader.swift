@@ -9,9 +9,9 @@ import LatchkeySodium
 public final class ItemReader {
   private let database: VaultDatabase
   private let keys: VaultKeys
-  /// Whether no item was ever stored: known of a vault in memory only, and spares searches in it.
+  /// Whether no item was ever stored. This is known only for a vault in memory, and avoids searching it.
   var isUnused = false
-  /// Tokens of schemas that items have, so that such items need not be opened to tell.
+  /// Tokens of the schemas that items have, so that an item need not be opened to see its schema.
   private var schemaTokens: Set<[UInt8]> = []
   private static let schemaLimit = 256
 
@@ -22,7 +22,7 @@ public final class ItemReader {
 
   // MARK: - secrets
 
-  /// The secret of an item in `collection`, and its content type; nil for one that is gone or cannot be read now.
+  /// The secret of an item in `collection`, and its content type; nil if the item is gone or cannot be read now.
   public func secretIfReadable(
     ofItem id: Int64, in collection: Int64, granted: AccessGrant? = nil
   ) throws(VaultError) -> OpenedSecret? {
@@ -30,7 +30,8 @@ public final class ItemReader {
       keys.classKey(row.classKey)?.key.secretKey != nil, !isLockedByItself(item: id),
       row.access == nil || granted?.item == id
     else { return nil }
-    return try secret(of: try locate(row), granted)
+    let item = try locate(row)
+    return try secret(of: item, try opened(item), granted)
   }
 
   /// The secret, and its content type.
@@ -39,16 +40,25 @@ public final class ItemReader {
   /// - Throws: ``VaultError/isLocked`` while the item's class key is not in memory, even with a grant;
   ///   ``VaultError/needsGrant``.
   public func secret(ofItem id: Int64, granted: AccessGrant? = nil) throws(VaultError) -> OpenedSecret {
-    try secret(of: try locate(id), granted)
+    let item = try locate(id)
+    let opened = try opened(item)
+    try checkIsNotLockedByItself(item)
+    return try secret(of: item, opened, granted)
   }
 
-  private func secret(of item: SealedItem, _ granted: AccessGrant?) throws(VaultError) -> OpenedSecret {
-    guard let opened = try metadata(item) else { throw item.absence }
+  /// The metadata of an item whose class is not locked.
+  private func opened(_ item: SealedItem) throws(VaultError) -> OpenedMetadata {
     // Before anybody is asked for anything: as on Apple's systems, a locked class comes first.
-    guard item.key.secretKey != nil else { throw item.absence }
-    try checkIsNotLockedByItself(item)
+    guard let opened = try metadata(item), item.key.secretKey != nil else { throw item.absence }
+    return opened
+  }
+
+  /// The secret of an item that has no explicit lock, as the caller has just seen.
+  private func secret(
+    of item: SealedItem, _ opened: OpenedMetadata, _ granted: AccessGrant?
+  ) throws(VaultError) -> OpenedSecret {
     let control = try noting { () throws(VaultError) in try item.check(granted, opened) }
-    let secret = try openSecret(item, opened, checked: control, passphraseKey: granted?.passphraseKey)
+    let secret = try decrypted(item, opened, checked: control, passphraseKey: granted?.passphraseKey)
     return OpenedSecret(secret, contentType: opened.metadata.contentType)
   }
 
@@ -78,16 +88,23 @@ public final class ItemReader {
     try noting { () throws(VaultError) in try item.openMetadata(keys.index) }
   }
 
-  /// The secret, regardless of the item's conditions; not without its passphrase, and not while it has an explicit lock.
+  /// The secret, without a check of the item's conditions. It still needs the item's passphrase, and fails while the item has
+  /// an explicit lock.
   ///
-  /// - Parameter checked: the result of ``SealedItem/check(_:_:)`` for it; nil if that did not run.
+  /// - Parameter checked: the result of ``SealedItem/check(_:_:)`` for the item; nil if that did not run.
   func openSecret(
     _ item: SealedItem, _ opened: OpenedMetadata, checked: AccessControl? = nil, passphraseKey: HeldKey? = nil
   ) throws(VaultError) -> SecureBytes {
     try checkIsNotLockedByItself(item)
-    return try database.reading { store throws(VaultError) in
+    return try decrypted(item, opened, checked: checked, passphraseKey: passphraseKey)
+  }
+
+  private func decrypted(
+    _ item: SealedItem, _ opened: OpenedMetadata, checked: AccessControl?, passphraseKey: HeldKey?
+  ) throws(VaultError) -> SecureBytes {
+    try database.reading { store throws(VaultError) in
       let itemKey = try item.itemKey(opened)
-      // Later the walk through the database has seen to it.
+      // Later, the walk through the database has checked this.
       if !database.isVerified || database.isDamaged { try store.checkTokens(of: item.row) }
       return try item.openSecret(opened, itemKey, checked: checked, passphraseKey: passphraseKey)
     }
@@ -158,10 +175,27 @@ public final class ItemReader {
     if isLockedByItself(item: item.row.id) { throw .isLockedByItself }
   }
 
+  /// The uuids of those of these items that there are.
+  func uuids(ofItems ids: Set<Int64>) throws(VaultError) -> Set<[UInt8]> {
+    try database.reading { store throws(VaultError) in
+      var found: Set<[UInt8]> = []
+      for id in ids { if let row = try store.item(id) { found.insert(row.uuid) } }
+      return found
+    }
+  }
+
+  /// Whether the vault has any of these items.
+  public func hasItems(_ uuids: [[UInt8]]) throws(VaultError) -> Bool {
+    try database.reading { store throws(VaultError) in
+      for uuid in uuids where try store.item(uuid: uuid) != nil { return true }
+      return false
+    }
+  }
+
   // MARK: - finding
 
-  /// The items that fit, most recently changed first (``FoundItem/comesFirst(_:_:)``). Never short because a key is missing,
-  /// and once the database has been verified never empty because of damage: that is an error.
+  /// The matching items, most recently changed first (``FoundItem/comesFirst(_:_:)``). A missing key leaves no item out. Once
+  /// the database has been verified, damage never gives an empty answer, but an error.
   public func search(_ query: SearchTerms, in collection: Int64? = nil) throws(VaultError) -> [FoundItem] {
     if isUnused { return [] }
     let result = try database.reading { store throws(VaultError) in try search(query, in: collection, store) }
@@ -237,11 +271,11 @@ public final class ItemReader {
     return found
   }
 
-  /// Whether an item has no schema, or may have none as its label cannot be read now.
+  /// Whether an item has no schema, or may have none because its label cannot be read now.
   ///
   /// - Parameter count: how many attributes it is known to have, none of which is a schema.
   private func mayLackSchema(_ id: Int64, besides count: Int, _ store: Store) throws(VaultError) -> Bool {
-    // The last token is that of the whole set.
+    // The last token stands for the whole set.
     let tokens = try store.tokens(ofItem: id).dropLast()
     if tokens.count == count { return true }
     if tokens.contains(where: schemaTokens.contains) { return false }
@@ -276,15 +310,15 @@ public final class ItemReader {
     return found
   }
 
-  /// The item with exactly these attributes, which a new one would replace, where that requires something.
+  /// The item with exactly these attributes that a new one would replace, if it requires something.
   public func guardedItem(toReplace attributes: [String: String], in collection: Int64) throws(VaultError) -> Int64? {
     guard let same = try same(attributes, in: collection), same.newest.isGuarded else { return nil }
     return same.newest.item
   }
 
-  /// The item of the collection that was changed last among those with exactly these attributes, and its twin: the one item that
-  /// differs from it in the implied schema alone (``GenericSchema``). Two clients leave such a pair. Where there are more items,
-  /// somebody wanted several, and none is a twin.
+  /// The item of the collection that was changed last among those with exactly these attributes, and its twin: the one item
+  /// that differs from it in the implied schema alone (``GenericSchema``). Two clients leave such a pair. If there are more
+  /// items, somebody wanted several, and none is a twin.
   func same(
     _ attributes: [String: String], in collection: Int64
   ) throws(VaultError) -> (newest: Store.Place, twin: Store.Place?)? {
@@ -301,7 +335,7 @@ public final class ItemReader {
     return (newest, isPair ? spellings.joined().first { $0.item != newest.item } : nil)
   }
 
-  /// Those of several items that can be read now and require nothing.
+  /// The items that can be read now and require nothing.
   func open(_ places: [Store.Place]) -> [Int64] { places.filter { readability($0) == .open }.map(\.item) }
 
   /// How many items the vault has.
@@ -309,7 +343,7 @@ public final class ItemReader {
     try database.reading { store throws(VaultError) in try store.itemCount() }
   }
 
-  /// The highest number that an item has or had; 0 where there never was one.
+  /// The highest number that an item has or had; 0 if there never was an item.
   public func lastItem() throws(VaultError) -> Int64 {
     try database.reading { store throws(VaultError) in try store.nextID(.item) - 1 }
   }
@@ -338,7 +372,7 @@ public final class ItemReader {
     guard let key = passphraseKey.take() else { throw .needsGrant }
     let held = HeldKey(key)
     let itemKey = try noting { () throws(VaultError) in try item.itemKey(opened) }
-    // The row's check sum was right, and so was the item key's wrapping, so the passphrase is wrong.
+    // The row's check sum and the item key's wrapping were right, so the passphrase is wrong.
     do throws(VaultError) {
       _ = try item.openSecret(opened, itemKey, checked: control, passphraseKey: held).count
     } catch {
@@ -353,8 +387,8 @@ public final class ItemReader {
     try metadata(try locate(id))?.metadata.requiresFingers ?? false
   }
 
-  /// How the fingers that are enrolled now differ from those that an item remembers; nil for one that remembers none,
-  /// or whose label cannot be read now.
+  /// How the fingers that are enrolled now differ from those that an item remembers; nil for an item that remembers none, or
+  /// whose label cannot be read now.
   public func changeOfFingers(ofItem id: Int64, to present: FingerSet) throws(VaultError) -> FingerSet.Change? {
     guard let metadata = try metadata(try locate(id))?.metadata, metadata.requiresFingers else { return nil }
     return metadata.fingers?.change(to: present)

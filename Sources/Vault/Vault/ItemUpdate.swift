@@ -7,11 +7,11 @@ public struct ItemUpdate: Equatable, Sendable {
   public let item: Int64
   /// Another label.
   public let label: String?
-  /// Other attributes, in the place of all that it has.
+  /// Other attributes, which replace all present ones.
   public let attributes: [String: String]?
   /// Another class.
   public let accessibility: AccessibilityClass?
-  /// Attributes that no other item of the vault may have afterwards, all of them together; none for no such rule.
+  /// Attributes that no other item of the vault may have together afterwards; empty for no such rule.
   public let unique: [String: String]
 
   /// Puts them together.
@@ -34,11 +34,11 @@ public struct ItemUpdate: Equatable, Sendable {
 
 /// The next versions of items, sealed: written together, or not at all.
 struct SealedUpdates {
-  /// Each with the tokens of attributes that no other item may have.
+  /// Each version with the tokens of attributes that no other item may have.
   private(set) var rows: [(row: ItemRow, unique: [[UInt8]])] = []
   private var size = 0
 
-  /// The most that is written at once, in bytes: all of it is in memory before.
+  /// The most bytes that are written at once: all of them are in memory before.
   private static let sizeLimit = 64 << 20
 
   mutating func append(_ row: ItemRow, unique: [[UInt8]]) throws(VaultError) {

@@ -4,17 +4,17 @@ import LatchkeySodium
 
 /// Hears of items that are better protected than their former versions.
 protocol TighteningObserver: AnyObject {
-  /// The former versions of the item of this uuid opened with less than it requires from now on.
+  /// The former versions of the item with this uuid opened with less than the item requires from now on.
   func tighten(_ uuid: [UInt8])
 }
 
 /// Creates, changes and deletes a vault's items. A version of an item is sealed first (``SealedItem``), then written in one
-/// transaction: it is on the disk when a call returns, or nothing of it happened.
+/// transaction. When a call returns, all of it is on the disk, or nothing changed.
 public final class ItemWriter {
   private let database: VaultDatabase
   private let keys: VaultKeys
   private let reader: ItemReader
-  /// Where the wrapping of items that were stored while locked goes on.
+  /// The number at which the wrapping of items that were stored while locked goes on.
   private var rewrapPosition: Int64 = 0
   private let observer: any TighteningObserver
 
@@ -27,48 +27,30 @@ public final class ItemWriter {
 
   // MARK: - a new item
 
-  /// Stores an item.
+  /// Stores an item. The file of the database is looked at once, at the beginning: nothing else runs before the row is written.
   ///
-  /// - Parameters:
-  ///   - accessibility: its class; nil for what a replaced item had, else `defaultClass`.
-  ///   - defaultClass: the class of a new item for which none is named.
-  ///   - replacing: whether an item with exactly these attributes is replaced, of several the one that was changed last. That
-  ///     keeps its access control, unless `metadata` has flags. Its twin (``GenericSchema``) goes, unless it cannot be
-  ///     read now or requires something.
-  ///   - unique: attributes that no item of the vault may have, all of them together; none for no such rule.
-  ///   - passphrase: the passphrase of a new item, or the new one of a replaced item.
-  ///   - times: when a new item was stored and changed elsewhere; never later than now.
-  ///   - granted: the person's grant for an item that is replaced.
-  /// - Returns: the item, whether it is a new one, and the twin that is gone. It is on the disk.
   /// - Throws: ``VaultError/isLocked`` when an item would be replaced that cannot be read now, or when the class does
   ///   not accept new items while it is locked; ``VaultError/deviceMissing``; ``VaultError/duplicate``.
-  public func createItem(
-    in collectionID: Int64, _ metadata: ItemMetadata, secret: borrowing SecureBytes,
-    accessibility: AccessibilityClass?, defaultClass: AccessibilityClass = .whenUnlocked, replacing: Bool,
-    unique: [String: String] = [:], passphrase: consuming NewItemPassphrase? = nil, times: ItemTimes = ItemTimes(),
-    granted: (Int64) -> AccessGrant? = { _ in nil }
-  ) throws(VaultError) -> (id: Int64, isNew: Bool, removed: [Int64]) {
+  public func createItem(_ new: consuming NewItem, secret: borrowing SecureBytes) throws(VaultError) -> StoredItem {
     let named: AccessControl
-    do throws(AccessControl.Mistake) { named = try AccessControl(rawValue: metadata.flags) } catch {
+    do throws(AccessControl.Mistake) { named = try AccessControl(rawValue: new.metadata.flags) } catch {
       throw .badAccessControl(error)
     }
     _ = try database.ready()
-    let collection = try keys.collection(collectionID)
+    let collection = try keys.collection(new.collection)
     let store = try database.writable()
     _ = try keys.readyIndex()
-    try checkIsNew(unique)
+    try checkIsNew(new.unique)
     guard secret.count <= SealedItem.secretLimit else { throw .tooLarge }
     if collection.isLockedByItself { throw .isLocked }
-    if replacing, let same = try reader.same(metadata.attributes, in: collectionID) {
+    if new.replaces, let same = try reader.same(new.metadata.attributes, in: new.collection) {
       let twins = reader.open(same.twin.map { [$0] } ?? [])
-      try replace(
-        same.newest.item, metadata, named, secret: secret, accessibility: accessibility, passphrase: passphrase.take(),
-        removing: twins, granted: granted)
-      return (same.newest.item, false, twins)
+      try replace(same.newest.item, new, named, secret: secret, removing: twins, in: store)
+      return StoredItem(id: same.newest.item, isNew: false, removed: twins)
     }
     // Not the row's default class: no key protects that column, and nobody who writes it may have secrets stored in a
     // class that he can open.
-    let wanted = accessibility ?? defaultClass
+    let wanted = new.accessibility ?? new.defaultClass
     try keys.checkPasscode(for: wanted)
     guard let key = collection.current(wanted, share: keys.share) else {
       throw collection.absence(of: wanted, share: keys.share)
@@ -76,43 +58,42 @@ public final class ItemWriter {
     let now = Process.time
     let id = try database.reading { store throws(VaultError) in try store.nextID(.item) }
     let row = ItemRow(
-      id: id, uuid: Sodium.randomBytes(16), collection: collectionID, classKey: key.row.id, form: .wrapped,
-      created: min(times.created ?? now, now),
-      modified: min(times.modified ?? now, now), metadata: [], itemKey: [], lockedTag: nil, access: nil, secret: [],
+      id: id, uuid: Sodium.randomBytes(16), collection: new.collection, classKey: key.row.id, form: .wrapped,
+      created: min(new.times.created ?? now, now),
+      modified: min(new.times.modified ?? now, now), metadata: [], itemKey: [], lockedTag: nil, access: nil, secret: [],
       tokens: [])
     var item = SealedItem(vault: store.vault, row: row, collection: collection, key: key, share: keys.share)
-    let passphraseKey = try bind(&item, to: named, passphrase: passphrase.take())
-    try seal(&item, metadata, secret: secret, modified: item.row.modified, passphraseKey: passphraseKey)
+    let passphraseKey = try bind(&item, to: named, passphrase: new.passphrase.take())
+    try seal(&item, new.metadata, secret: secret, modified: item.row.modified, passphraseKey: passphraseKey)
     reader.isUnused = false
-    try database.writing { store throws(VaultError) in try store.insert(item.row) }
-    return (id, true, [])
+    try database.writing(to: store) { store throws(VaultError) in try store.insert(item.row) }
+    return StoredItem(id: id, isNew: true, removed: [])
   }
 
-  /// Writes a new item in the place of one with the same attributes.
+  /// Replaces an item with the same attributes by a new one.
   private func replace(
-    _ id: Int64, _ metadata: ItemMetadata, _ named: AccessControl, secret: borrowing SecureBytes,
-    accessibility: AccessibilityClass?, passphrase: consuming NewItemPassphrase?, removing twins: [Int64],
-    granted: (Int64) -> AccessGrant?
+    _ id: Int64, _ new: consuming NewItem, _ named: AccessControl, secret: borrowing SecureBytes,
+    removing twins: [Int64], in store: Store
   ) throws(VaultError) {
     var item = try reader.locate(id)
     // Asked for last, as asking may use it up.
-    let grant = granted(id)
+    let grant = new.granted(id)
     let (present, old) = try reader.readable(item, grant)
     let control = named.requiresAnything ? named : old
     // A separate question changes the requirements and the class.
-    guard !old.requiresAnything || (control == old && accessibility ?? item.accessibility == item.accessibility) else {
-      throw .keepsItsAccess
-    }
-    var next = metadata
+    guard !old.requiresAnything || (control == old && new.accessibility ?? item.accessibility == item.accessibility)
+    else { throw .keepsItsAccess }
+    var next = new.metadata
     next.flags = control.rawValue
-    // Nor does it take other fingers: that would be a change, too.
+    // A replacement takes no other fingers either, because that would be a change, too.
     next.fingers = present.fingers ?? next.fingers
-    let key = try bind(&item, to: control, passphrase: passphrase.take(), kept: grant?.passphraseKey)
+    let key = try bind(&item, to: control, passphrase: new.passphrase.take(), kept: grant?.passphraseKey)
     try write(
-      try rewritten(item, next, secret: secret, accessibility: accessibility, passphraseKey: key), removing: twins)
+      try rewritten(item, next, secret: secret, accessibility: new.accessibility, passphraseKey: key),
+      removing: twins, in: store)
   }
 
-  /// Refuses attributes that an item has already, all of them together; none are no such rule.
+  /// Refuses attributes that an item already has together; empty for no such rule.
   ///
   /// - Throws: ``VaultError/duplicate``.
   public func checkIsNew(_ unique: [String: String]) throws(VaultError) {
@@ -129,25 +110,27 @@ public final class ItemWriter {
     let item = try reader.locate(id)
     var next = try reader.readable(item, granted).metadata
     next.contentType = contentType
+    let store = try database.writable()
     try write(
-      try rewritten(item, next, secret: secret, accessibility: nil, passphraseKey: granted?.passphraseKey))
+      try rewritten(item, next, secret: secret, accessibility: nil, passphraseKey: granted?.passphraseKey), in: store)
   }
 
-  /// Changes label or attributes, and the class where one is named. The secret stays as it is.
+  /// Changes label or attributes, and the class if one is named. The secret stays as it is.
   ///
   /// - Throws: ``VaultError/isLocked`` while the item is locked.
   public func update(
     item id: Int64, accessibility: AccessibilityClass? = nil, granted: AccessGrant? = nil,
     _ change: (inout ItemMetadata) -> Void
   ) throws(VaultError) {
-    try write(try updated(item: id, accessibility: accessibility, granted: granted, change))
+    let row = try updated(item: id, accessibility: accessibility, granted: granted, change)
+    try write(row, in: try database.writable())
   }
 
   /// Changes items whose secrets stay: all of them, or none. Each is named once.
   ///
   /// - Parameter granted: the person's grant for an item that requires something.
-  /// - Throws: as ``update(item:accessibility:granted:_:)``; ``VaultError/duplicate`` where an item would not be the only one
-  ///   with what it alone may have, as all of them are afterwards: items may exchange their attributes.
+  /// - Throws: as ``update(item:accessibility:granted:_:)``; ``VaultError/duplicate`` if an item would not be the only one with
+  ///   attributes that it alone may have. Only the state after all changes counts, so items may exchange their attributes.
   public func write(
     _ updates: [ItemUpdate], granted: (Int64) -> AccessGrant? = { _ in nil }
   ) throws(VaultError) {
@@ -161,7 +144,7 @@ public final class ItemWriter {
     try write(sealed)
   }
 
-  /// The same for items that get another secret as well. They must be such that can be read now.
+  /// The same for items that get another secret as well. All of them must be readable now.
   public func write(
     _ updates: [ItemUpdate], secret: borrowing SecureBytes, contentType: String,
     granted: (Int64) -> AccessGrant? = { _ in nil }
@@ -174,6 +157,7 @@ public final class ItemWriter {
       if let accessibility = update.accessibility { try checkMayMove(item, to: accessibility) }
       update.apply(to: &next)
       next.contentType = contentType
+      _ = try database.writable()
       let row = try rewritten(
         item, next, secret: secret, accessibility: update.accessibility, passphraseKey: grant?.passphraseKey)
       try sealed.append(row, unique: try tokens(of: update.unique))
@@ -196,21 +180,24 @@ public final class ItemWriter {
   }
 
   /// - Parameters:
-  ///   - isTightening: whether it requires something else than before, which its row does not tell.
+  ///   - isTightening: whether the item requires something else than before, which its row does not show.
   ///   - twins: items that go in the same step.
-  private func write(_ row: ItemRow, isTightening: Bool = false, removing twins: [Int64] = []) throws(VaultError) {
+  ///   - store: as ``VaultDatabase/writable()`` gave it to this call.
+  private func write(
+    _ row: ItemRow, isTightening: Bool = false, removing twins: [Int64] = [], in store: Store
+  ) throws(VaultError) {
     // Before it is written: a former version that is not kept is the smaller loss.
     let requiresMore = try self.isTightening(row)
     if isTightening || requiresMore { observer.tighten(row.uuid) }
-    try database.writing { store throws(VaultError) in
+    try database.writing(to: store) { store throws(VaultError) in
       try store.update(row)
       for twin in twins { _ = try store.deleteItem(twin) }
     }
   }
 
-  /// Whether a row requires more, or something else, than the one in whose place it comes.
+  /// Whether a row requires more, or something else, than the row that it replaces.
   private func isTightening(_ row: ItemRow) throws(VaultError) -> Bool {
-    let old = try database.reading { store throws(VaultError) in try store.protection(uuid: row.uuid) }
+    let old = try database.reading { store throws(VaultError) in try ItemProtections(store).of(uuid: row.uuid) }
     guard let old else { return false }
     if row.access != nil, row.access != old.access { return true }
     guard old.classKey != row.classKey, let before = keys.classKey(old.classKey)?.1.row.accessibility,
@@ -223,12 +210,12 @@ public final class ItemWriter {
     unique.isEmpty ? [] : try keys.readyIndex().tokens(of: unique)
   }
 
-  /// Gives an item other access control, and another class where one is named. Its secret is sealed anew, as it is bound
-  /// to the flags.
+  /// Gives an item other access control, and another class if one is named. Its secret is sealed anew, because the secret is
+  /// bound to the flags.
   ///
   /// - Parameters:
-  ///   - passphrase: a new one; nil leaves the one that there is, where the item still needs one.
-  ///   - fingers: those that are enrolled now; nil leaves what it remembers.
+  ///   - passphrase: a new one; nil keeps the present one, if the item still needs one.
+  ///   - fingers: those that are enrolled now; nil keeps the remembered ones.
   ///   - granted: the grant for the item's present requirements, without which nothing is weakened.
   public func setAccess(
     ofItem id: Int64, _ control: AccessControl, accessibility: AccessibilityClass? = nil,
@@ -242,17 +229,18 @@ public final class ItemWriter {
     next.flags = control.rawValue
     if let fingers { next.fingers = fingers }
     let held = try bind(&item, to: control, passphrase: passphrase.take(), kept: granted?.passphraseKey)
+    let store = try database.writable()
     try write(
       try rewritten(item, next, secret: secret, accessibility: accessibility, passphraseKey: held),
-      isTightening: control.requiresAnything)
+      isTightening: control.requiresAnything, in: store)
   }
 
   /// Puts access control into a row that is about to be sealed.
   ///
   /// - Parameters:
   ///   - passphrase: a new one.
-  ///   - kept: the key of the one that it has.
-  /// - Returns: the key that its secret is sealed under as well.
+  ///   - kept: the key of the present one.
+  /// - Returns: the key under which its secret is sealed as well.
   private func bind(
     _ item: inout SealedItem, to control: AccessControl, passphrase: consuming NewItemPassphrase?, kept: HeldKey? = nil
   ) throws(VaultError) -> HeldKey? {
@@ -278,7 +266,7 @@ public final class ItemWriter {
     try checkMayChange(item.key, in: item.collection)
     try reader.checkIsNotLockedByItself(item)
     guard let old = try reader.metadata(item) else { throw item.absence }
-    // The prompt names the item's label. A program that could change it could have the person agree to something else.
+    // The prompt names the item's label. A program that could change the label could have the person agree to something else.
     let control = try reader.noting { () throws(VaultError) in try item.check(granted, old) }
     var next = old.metadata
     change(&next)
@@ -287,6 +275,7 @@ public final class ItemWriter {
     if let accessibility, accessibility != item.accessibility {
       try checkMayMove(item, to: accessibility)
       let secret = try reader.openSecret(item, old, checked: control, passphraseKey: granted?.passphraseKey)
+      _ = try database.writable()
       return try rewritten(
         item, next, secret: secret, accessibility: accessibility, passphraseKey: granted?.passphraseKey)
     }
@@ -304,7 +293,7 @@ public final class ItemWriter {
     guard item.row.access == nil || accessibility == item.accessibility else { throw .keepsItsAccess }
   }
 
-  /// The row of a new version, in another class where one is named. Never under class keys that were changed since.
+  /// The row of a new version, in another class if one is named. It is never sealed under class keys that were changed since.
   private func rewritten(
     _ item: SealedItem, _ metadata: ItemMetadata, secret: borrowing SecureBytes, accessibility: AccessibilityClass?,
     passphraseKey: HeldKey?
@@ -329,7 +318,6 @@ public final class ItemWriter {
     _ item: inout SealedItem, _ metadata: ItemMetadata, secret: borrowing SecureBytes, modified: UInt64 = Process.time,
     passphraseKey: HeldKey?
   ) throws(VaultError) {
-    _ = try database.writable()
     try metadata.checkSize()
     try item.seal(
       metadata, secret: secret, tokens: try keys.readyIndex().column(for: metadata.attributes),
@@ -341,24 +329,24 @@ public final class ItemWriter {
   ///
   /// - Returns: whether there are more.
   public func rewrapStoredWhileLocked(limit: Int = 16) throws(VaultError) -> Bool {
-    _ = try database.writable()
+    let store = try database.writable()
     let from = rewrapPosition
     let waiting = try database.reading { store throws(VaultError) in
       try store.items(form: .storedWhileLocked, after: from, limit: limit)
     }
-    // On to the next ones also where these must wait longer, as in a collection with an explicit lock.
+    // Goes on to the next items even if these must wait longer, as in a collection with an explicit lock.
     rewrapPosition = waiting.count == limit ? waiting.last ?? 0 : 0
     for id in waiting {
       var item = try reader.locate(id)
-      // Behind a locked screen its label stays sealed, too.
+      // Behind a locked screen the item's label stays sealed, too.
       guard item.key.secretKey != nil, let opened = try reader.metadata(item) else { continue }
       let isRewrapped = try reader.noting { () throws(VaultError) in try item.rewrap(opened) }
-      if isRewrapped { try write(item.row) }
+      if isRewrapped { try write(item.row, in: store) }
     }
     return waiting.count == limit
   }
 
-  /// To be called when the database was closed: the next one is walked from its beginning.
+  /// Call this when the database was closed: the next one is walked from its beginning.
   func forget() { rewrapPosition = 0 }
 
   // MARK: - what may be changed
@@ -370,10 +358,11 @@ public final class ItemWriter {
 
   /// Deletes items, all or none. Needs no key.
   ///
-  /// - Parameter items: their numbers, and what each must have: another vault has other items of these numbers. Any will do for nil.
-  /// - Returns: the numbers of those that were there.
+  /// - Parameter items: their numbers, with the uuid that each must have, because another vault has other items of these
+  ///   numbers; nil for any.
+  /// - Returns: the numbers of those that existed.
   public func deleteItems(_ items: [(id: Int64, uuid: [UInt8]?)]) throws(VaultError) -> [Int64] {
-    // Its lock is forgotten with it: nothing else would keep a former version closed.
+    // The former versions must go too, because the item's explicit lock is forgotten with it and would no longer protect them.
     for item in items where keys.ownLocks.contains(item: item.id) {
       let uuid = try database.reading { store throws(VaultError) in try store.item(item.id)?.uuid }
       if let uuid, item.uuid == nil || item.uuid == uuid { observer.tighten(uuid) }
@@ -390,7 +379,8 @@ public final class ItemWriter {
   /// Refuses a change or deletion of an item that is locked. A *new* item can be stored while its class is locked, as that
   /// loses nothing.
   ///
-  /// An item that stays locked although everything is unlocked, as one of another device, may go: no unlock would open it.
+  /// An item that stays locked although everything is unlocked, as one of another device, may be deleted: no unlock would open
+  /// it.
   ///
   /// - Throws: ``VaultError/isLocked``.
   public func checkMayChange(item id: Int64) throws(VaultError) {
@@ -403,7 +393,7 @@ public final class ItemWriter {
     if reader.isLockedByItself(item: id) { throw .isLockedByItself }
   }
 
-  /// The same for the keys of the item's class.
+  /// The same check for the keys of the item's class.
   private func checkMayChange(_ key: ClassKey, in collection: OpenCollection) throws(VaultError) {
     if collection.isLockedByItself { throw .isLocked }
     if key.secretKey != nil { return }
@@ -424,7 +414,7 @@ public final class ItemWriter {
 }
 
 extension ItemRow {
-  /// The time of a new version: later than the present one if the clock was set back, so that healing and imports know the later
-  /// one.
+  /// The time of a new version: later than the present version's time even if the clock was set back, so that healing and
+  /// imports know which version is later.
   fileprivate func nextModified(_ time: UInt64) -> UInt64 { time < modified ? modified + 1 : max(time, created) }
 }

@@ -5,8 +5,8 @@ import LatchkeySodium
 /// key of one collection and the next link.
 ///
 /// Only the link after the last collection is kept. New collections can be made from it, but no key of an existing collection
-/// can be computed again. So a collection with an explicit lock is out of reach, although the session is unlocked and the
-/// tier key was here.
+/// can be computed again. So a collection with an explicit lock is out of reach, although the session is unlocked and the tier
+/// key was in memory.
 struct KeyChain {
   private var link: HeldKey
   /// The number of the collection whose key the present link gives.

@@ -1,6 +1,6 @@
 import LatchkeyKeybag
 
-/// Files of the vault in whose place an older copy was put.
+/// Files of the vault that somebody replaced by an older copy.
 public struct OlderFiles: OptionSet, Sendable {
   /// One bit for each file.
   public let rawValue: UInt8
@@ -12,7 +12,7 @@ public struct OlderFiles: OptionSet, Sendable {
   /// The files of these bits.
   public init(rawValue: UInt8) { self.rawValue = rawValue }
 
-  /// The files that are behind what was remembered of them.
+  /// The files whose generation is lower than the remembered one.
   init(_ present: VaultGenerations, remembered: VaultGenerations) {
     self = []
     if present.keybag < remembered.keybag { insert(.keybag) }

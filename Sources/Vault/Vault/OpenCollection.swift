@@ -1,21 +1,21 @@
 import LatchkeyKeybag
 import LatchkeySodium
 
-/// One collection, with those of its keys that are in memory.
+/// One collection, with its keys that are in memory.
 final class OpenCollection {
   var row: CollectionRow
   /// Nil for a collection that the login alone opens.
   private(set) var passphrase: CollectionPassphrase?
-  /// The secret behind the passphrase. Nil until that was given.
+  /// The secret behind the passphrase. Nil until the passphrase was given.
   private var passphraseSecret: HeldKey?
   /// Its own tier key A. Nil while locked.
   private(set) var unlocked: HeldKey?
   /// Its own tier key C. Nil while sealed.
   private(set) var session: HeldKey?
   private(set) var classes: [ClassKey] = []
-  /// Its name in object paths. Nil while labels cannot be opened, and of the first collection, whose name is its number's.
+  /// Its name in object paths. Nil while labels cannot be opened, and for the first collection, which is named by its number.
   var name: String?
-  /// The key epoch that the two belong to.
+  /// The key epoch of both tier keys.
   private(set) var epoch: UInt32 = 0
   /// Its keys of former key epochs that something in it depends on, newest first.
   private var former: [FormerKeys] = []
@@ -38,14 +38,14 @@ final class OpenCollection {
   /// Whether the login's keys alone open nothing of it: it has an explicit lock, or its passphrase was not given.
   var isLockedByItself: Bool { row.locked || needsPassphrase }
 
-  /// Whether its passphrase is what is missing.
+  /// Whether its passphrase is missing.
   var needsPassphrase: Bool { passphrase != nil && passphraseSecret == nil }
 
   func above(_ share: DeviceShare?) -> ClassKey.Above {
     ClassKey.Above(epoch: epoch, unlocked: unlocked, session: session, share: share, passphrase: passphraseSecret)
   }
 
-  /// The same of every key epoch that is needed, newest first.
+  /// The same for every key epoch that is needed, newest first.
   private func everyAbove(_ share: DeviceShare?) -> [ClassKey.Above] { [above(share)] + above(share, former) }
 
   private func above(_ share: DeviceShare?, _ former: [FormerKeys]) -> [ClassKey.Above] {
@@ -58,8 +58,8 @@ final class OpenCollection {
   /// Its tier keys C of every key epoch that is needed, newest first.
   var sessions: [HeldKey] { (session.map { [$0] } ?? []) + former.map(\.session) }
 
-  /// Opens every class by tier keys of the key epoch `epoch`, and those of former ones, and takes them over. Where one does
-  /// not open, the keys stay that were there: these may be no keys of the vault's.
+  /// Opens every class by the tier keys of the key epoch `epoch` and of former epochs, and takes these keys over. If a class
+  /// does not open, the present keys stay: the new ones may not be the vault's.
   ///
   /// - Parameter lacksFormer: whether there are former ones that were not given.
   func take(
@@ -89,16 +89,17 @@ final class OpenCollection {
     guard !needsPassphrase else { return }
     for key in classes {
       do throws(VaultError) { try key.open(vault: vault, collection: row.uuid, above: all) } catch {
-        // Damage it is only if the keys are there that it depends on: until then it waits for those.
+        // A class that does not open is damaged only if the keys that it depends on are in memory. Until then it waits for
+        // them.
         guard lacksFormer, case .damaged = error else { throw error }
         key.erase()
       }
     }
   }
 
-  /// Opens every class by the key that a passphrase gave, as far as the tier keys are there.
+  /// Opens every class by the key of a passphrase, as far as the tier keys are in memory.
   ///
-  /// - Returns: whether it is the right one.
+  /// - Returns: whether it is the right passphrase.
   func open(passphraseKey: borrowing Key, share: DeviceShare?, vault: [UInt8]) throws(VaultError) -> Bool {
     guard let passphrase, let secret = try passphrase.open(passphraseKey, vault: vault, collection: row.uuid) else {
       return false
@@ -157,7 +158,7 @@ final class OpenCollection {
     return Protection(row: row, classes: next, passphrase: passphrase, secret: secret)
   }
 
-  /// Takes over what is on the disk now.
+  /// Takes over the rows that were written to the disk.
   func adopt(_ protection: Protection) {
     row = protection.row
     passphrase = protection.passphrase
@@ -198,17 +199,17 @@ final class OpenCollection {
     }
   }
 
-  /// Takes over classes that were made.
+  /// Takes over new classes.
   func adopt(_ made: [ClassKey]) {
     classes += made
   }
 
-  /// Lets go of classes that are gone from the disk.
+  /// Drops classes that are gone from the disk.
   func drop(_ removed: [ClassKey]) {
     classes.removeAll { key in removed.contains { $0 === key } }
   }
 
-  /// Takes over a row that is on the disk now. With the newest epoch in it, nothing depends on former keys.
+  /// Takes over a row that was written to the disk. If the newest epoch is in it, nothing depends on former keys.
   func adopt(_ next: CollectionRow) {
     row = next
     if row.epoch >= UInt64(epoch) { former = [] }
@@ -221,9 +222,9 @@ final class OpenCollection {
     }
   }
 
-  /// Why the class takes no item where ``current(_:share:)`` has no keys of it.
+  /// Why the class accepts no item if ``current(_:share:)`` has no keys for it.
   func absence(of accessibility: AccessibilityClass, share: DeviceShare?) -> VaultError {
-    // Before the first login nothing tells whether the device key would do.
+    // Before the first login it is unknown whether the device key would open it.
     accessibility.isBoundToDevice && share == nil && session != nil ? .deviceMissing : .isLocked
   }
 
@@ -241,7 +242,8 @@ final class OpenCollection {
     if passphrase != nil { close() }
   }
 
-  /// Locks it by itself. Where a passphrase brings its keys back, the tier keys stay: without it they open nothing.
+  /// Locks the collection by itself. If it has a passphrase, the tier keys stay, because without the passphrase they open
+  /// nothing.
   func close() {
     for key in classes { key.erase() }
     if passphrase != nil { passphraseSecret = nil } else { (unlocked, session, former) = (nil, nil, []) }

@@ -3,31 +3,31 @@ import LatchkeyKeybag
 import LatchkeyReasons
 import LatchkeySodium
 
-/// An item as a generation has it.
+/// An item in a generation.
 struct PastItem {
   let sealed: SealedItem?
   let row: ItemRow
-  /// Of its collection, as the generation has it.
+  /// The label of its collection in the generation.
   let collection: CollectionRow
   let accessibility: AccessibilityClass
   /// Its label and attributes; nil while their key is not in memory.
   let opened: OpenedMetadata?
-  /// Why it cannot be brought back now; nil where it can.
+  /// Why the item cannot be brought back now; nil if it can.
   let obstacle: Reason?
 }
 
-/// A generation that is read with the keys that the vault has in memory. Damage in it is not damage of the vault.
+/// A generation, read with the keys that the vault has in memory. Damage in it is not damage of the vault.
 struct OpenedGeneration {
   let store: Store
   private let vault: Vault
   private let collections: [Int64: CollectionRow]
   private let classes: [Int64: ClassKeyRow]
-  /// The collections of the vault that those of the generation are, by their numbers in the generation.
+  /// The collections of the vault that correspond to those of the generation, by their numbers in the generation.
   private let homes: [Int64: OpenCollection]
-  /// Those that the vault does not have any more.
+  /// The collections that the vault does not have any more.
   private let deleted: [Int64: DeletedCollection]
 
-  /// Why an item does not come back that is about to be taken out of the generations.
+  /// The reason for an item that does not come back, because it is about to be taken out of the generations.
   static let tightened = Reason.item(.tightened)
 
   /// Opens the generation of that number.
@@ -60,22 +60,22 @@ struct OpenedGeneration {
   /// Up to `limit` items with a number above `id`.
   func items(after id: Int64, limit: Int) throws(VaultError) -> [Int64] { try store.items(after: id, limit: limit) }
 
-  /// The collection's label; empty where it cannot be read.
+  /// The collection's label; empty if it cannot be read.
   func label(of collection: CollectionRow) -> String {
     guard let index = vault.keys.index else { return "" }
-    return (try? vault.title(of: collection, index: index).label) ?? ""
+    return (try? vault.collections.title(of: collection, index: index).label) ?? ""
   }
 
   /// The collection of the vault for an item; nil if that was deleted.
   func home(of item: PastItem) -> OpenCollection? { homes[item.row.collection] }
 
-  /// The collection of that number, where the vault does not have it any more and it can come back.
+  /// The collection of that number, if the vault does not have it any more and it can come back.
   func deleted(_ collection: Int64) -> OpenCollection? {
     guard case .open(let found) = deleted[collection] else { return nil }
     return found
   }
 
-  /// Those of the deleted collections that wait for the password.
+  /// The deleted collections that wait for the password.
   var waiting: [CollectionRow] {
     deleted.compactMap { id, one in if case .waiting = one { collections[id] } else { nil } }
   }
@@ -92,7 +92,7 @@ struct OpenedGeneration {
 
   /// Reads an item.
   ///
-  /// - Throws: ``VaultError/damaged(_:)`` where its row is damaged, or stands alone.
+  /// - Throws: ``VaultError/damaged(_:)`` if its row is damaged, or refers to missing rows.
   func item(_ id: Int64) throws(VaultError) -> PastItem {
     guard let row = try store.item(id), let collection = collections[row.collection],
       let classRow = classes[row.classKey], classRow.collection == row.collection
@@ -128,7 +128,7 @@ struct OpenedGeneration {
 }
 
 extension VaultError {
-  /// The same about a file of another name.
+  /// The same error for a file of another name.
   func inGeneration(_ number: UInt32) -> VaultError {
     switch self {
     case .damaged, .unavailable: .unavailable(.generationUnreadable(number, reason))

@@ -1,6 +1,6 @@
-/// A generation of the vault: what `vault.db` was at one moment, as a file of its own.
+/// A generation of the vault: a copy of `vault.db` at one moment, as a file of its own.
 public struct PastGeneration: Equatable, Sendable {
-  /// Its number. A later one has a higher one, regardless of the clock.
+  /// Its number. A later generation has a higher number, whatever the clock says.
   public let number: UInt32
   /// When it was made, in seconds since 1970, by the clock of that moment.
   public let time: UInt64
@@ -9,7 +9,7 @@ public struct PastGeneration: Equatable, Sendable {
   /// The size of its file in bytes, ``sizeLimit`` at most: a file can claim any size without having it.
   public let size: Int
 
-  /// More than SQLite's largest database has. A disk with less room than that has none for a copy.
+  /// More than SQLite's largest database takes. No disk with less free space would have room for such a copy.
   static let sizeLimit = 1 << 48
 
   static let suffix = ".db"

@@ -14,20 +14,20 @@ public final class Restore {
   private let takesTheirs: Bool
   private let isDry: Bool
   private let index: AttributeIndex
-  /// Opens this device's own items; nil until it is known, and where they are another's.
+  /// Opens this device's own items; nil until it is known, and if they are another device's.
   private var seal: BackupSeal?
   private var places: [Place] = []
   private var drafts: [Draft] = []
   private var groups: [RestoreGroup.Name: RestoreGroup] = [:]
-  /// Collections that have no place yet.
+  /// The backup's collections that have no place yet.
   private var pending: [BackupCollection] = []
   private var newUUIDs: Set<[UInt8]> = []
-  /// Under this, secrets are told apart.
+  /// The key under which secrets are compared.
   private let comparison: HeldKey
   /// Where the keys of new collections come from, and where that began.
-  private var chains: (unlocked: KeyChain?, session: KeyChain?)
+  private var chains: TierChains
   private let firstOrdinal: UInt64?
-  /// The generation of the keys that everything is sealed under.
+  /// The epoch of the keys under which everything is sealed.
   private let epoch: UInt32
   private var held = 0
   private let heldLimit: Int
@@ -39,9 +39,9 @@ public final class Restore {
   ///
   /// - Parameters:
   ///   - id: the backup's.
-  ///   - takingTheirs: whether an item takes the place of one with the same attributes and another secret.
-  ///   - isDry: whether nothing is to be written.
-  /// - Throws: ``VaultError/isLocked`` unless the vault is unlocked, and any error that keeps it from being written to.
+  ///   - takingTheirs: whether an item replaces one with the same attributes and another secret.
+  ///   - isDry: whether nothing is written.
+  /// - Throws: ``VaultError/isLocked`` unless the vault is unlocked, and any error that prevents writing.
   public init(_ vault: Vault, id: [UInt8], takingTheirs: Bool, isDry: Bool) throws(VaultError) {
     _ = try vault.database.writable()
     guard vault.isUnlocked else { throw .isLocked }
@@ -52,7 +52,7 @@ public final class Restore {
     index = try vault.keys.readyIndex()
     chains = vault.keys.chains
     firstOrdinal = vault.keys.chains.session?.ordinal
-    epoch = vault.epoch
+    epoch = vault.rotation.epoch
     heldLimit = Int(clamping: Memory.available / 2)
     do { comparison = HeldKey(try Key.random()) } catch { throw .outOfMemory }
   }
@@ -64,7 +64,7 @@ public final class Restore {
     guard vault.isUnlocked else { throw .isLocked }
     switch consume record {
     case .beginning(let beginning):
-      if let device = beginning.device { seal = try vault.openBackupSeal(device, id: id) }
+      if let device = beginning.device { seal = try vault.device.openBackupSeal(device, id: id) }
     case .collection(let collection):
       try hold(collection.label.utf8.count + Restore.collectionSize)
       pending.append(collection)
@@ -92,12 +92,12 @@ public final class Restore {
   private final class Place {
     let label: String
     let aliases: BackupCollection.Aliases
-    /// Nil where nothing can be put in, and where it is new and was not made yet.
+    /// Nil if nothing can be stored there, and if it is new and was not made yet.
     var collection: OpenCollection?
     let obstacle: Reason?
     /// The backup's record for a new collection; nil for an existing one.
     let theirs: BackupCollection?
-    /// Of a new collection.
+    /// The uuid of a new collection.
     let uuid: [UInt8]
 
     var isNew: Bool { theirs != nil }
@@ -120,7 +120,7 @@ public final class Restore {
     guard !pending.isEmpty else { return }
     let taken = Set(places.compactMap { $0.collection.map { ObjectIdentifier($0) } })
     let free = vault.keys.collections.filter { !taken.contains(ObjectIdentifier($0)) }
-    for (theirs, found) in zip(pending, try vault.counterparts(of: pending, among: free)) {
+    for (theirs, found) in zip(pending, try vault.collections.counterparts(of: pending, among: free)) {
       if let found { try place(theirs, in: found) } else { placeNew(theirs) }
     }
     pending = []
@@ -132,17 +132,18 @@ public final class Restore {
   }
 
   private func place(_ theirs: BackupCollection, in found: OpenCollection) throws(VaultError) {
-    let label = try vault.info(of: found.row.id).label
+    let label = try vault.collections.info(of: found.row.id).label
     places.append(Place(found.isLockedByItself ? nil : found, theirs, label: label, obstacle: obstacle(found)))
   }
 
-  /// Why a collection cannot be made here; nil where it can.
+  /// Why a collection cannot be made here; nil if it can.
   private func obstacle(new theirs: BackupCollection) -> Reason? {
     if theirs.label.utf8.contains(0) { return .item(.impossibleCollection) }
-    if theirs.label.utf8.count > Vault.labelLimit { return .item(.labelTooLong) }
+    if theirs.label.utf8.count > VaultCollections.labelLimit { return .item(.labelTooLong) }
     let count = vault.keys.collections.count + newUUIDs.count
-    guard count < Vault.collectionLimit, let firstOrdinal, firstOrdinal + UInt64(newUUIDs.count) < Store.collectionLimit
-    else { return .collectionLimit(Vault.collectionLimit) }
+    guard count < VaultCollections.limit, let firstOrdinal,
+      firstOrdinal + UInt64(newUUIDs.count) < Store.collectionLimit
+    else { return .collectionLimit(VaultCollections.limit) }
     return nil
   }
 
@@ -165,7 +166,7 @@ public final class Restore {
     }
   }
 
-  /// Makes a new collection that is not on the disk yet. That takes its time, so each is made when it is needed.
+  /// Makes a new collection that is not on the disk yet. That takes time, so each is made when it is needed.
   private func draft(_ place: Place) throws(VaultError) -> OpenCollection {
     if let drafted = place.collection { return drafted }
     guard let theirs = place.theirs, var unlocked = chains.unlocked, var session = chains.session,
@@ -173,10 +174,12 @@ public final class Restore {
     else { throw .isLocked }
     let uuid = place.uuid
     let drafted = Set(places.compactMap { $0.isNew ? $0.collection?.name : nil })
-    let name = vault.newName(theirs.label, former: theirs.name, besides: vault.takenNames.union(drafted))
+    let name = vault.collections.newName(
+      theirs.label, former: theirs.name, besides: vault.collections.takenNames.union(drafted))
     let row = CollectionRow(
-      id: 0, uuid: uuid, ordinal: session.ordinal, epoch: UInt64(vault.epoch),
-      label: try vault.seal(CollectionTitle(label: theirs.label, name: name), uuid: uuid, index: index), locked: false,
+      id: 0, uuid: uuid, ordinal: session.ordinal, epoch: UInt64(vault.rotation.epoch),
+      label: try vault.collections.seal(CollectionTitle(label: theirs.label, name: name), uuid: uuid, index: index),
+      locked: false,
       passphrase: nil,
       defaultClass: nil, created: theirs.created, modified: max(Process.time, theirs.created))
     let collection = try OpenCollection(row, classes: [])
@@ -184,27 +187,28 @@ public final class Restore {
     let vaultID = try vault.database.ready().vault
     do {
       try collection.take(
-        unlocked: try unlocked.next(uuid: uuid), session: try session.next(uuid: uuid), epoch: vault.epoch, former: [],
+        unlocked: try unlocked.next(uuid: uuid), session: try session.next(uuid: uuid), epoch: vault.rotation.epoch,
+        former: [],
         lacksFormer: false, share: vault.keys.share, vault: vaultID)
     } catch let error as VaultError { throw error } catch { throw .outOfMemory }
     try collection.draftClasses(share: vault.keys.share, vault: vaultID)
-    chains = (unlocked, session)
+    chains = .unlocked(unlocked, session: session)
     place.collection = collection
     return collection
   }
 
   // MARK: - items
 
-  /// Something that is to be written.
+  /// An item to write.
   private struct Draft {
     let place: Place
     let key: ClassKey
     var row: ItemRow
-    /// The item whose place it takes.
+    /// The item that it replaces.
     let replaces: Bool
     /// Whether it is better protected than that item.
     let isStricter: Bool
-    /// Those that were looked at for it; nil in a new collection.
+    /// The items that were compared with it; nil in a new collection.
     let group: RestoreGroup?
     /// Its line in the report.
     let line: Int
@@ -248,7 +252,7 @@ public final class Restore {
     guard let collection = place.isNew ? try draft(place) : place.collection else {
       return leave(metadata.label, place.obstacle)
     }
-    // Closed meanwhile.
+    // The collection was locked meanwhile.
     guard !collection.isLockedByItself else { return leave(metadata.label, obstacle(collection)) }
     guard let key = collection.current(accessibility, share: vault.keys.share), key.secretKey != nil,
       key.metadataKey != nil
@@ -298,7 +302,7 @@ public final class Restore {
         ? .presentUnreadable : .otherSecret
       return report.add(line(.conflict, .item(reason)))
     }
-    // A backup takes no condition away that the item has now, nor does the item one of the backup's.
+    // A restore removes no condition of the present item, and none of the backup's item.
     let old = group.candidates[free]
     let both = old.accessibility.joined(with: item.key.row.accessibility)
     guard let key = item.collection.current(both, share: vault.keys.share), key.secretKey != nil, key.metadataKey != nil
@@ -337,7 +341,7 @@ public final class Restore {
     do throws(VaultError) {
       // An item with requirements is neither compared nor replaced, because nobody was asked.
       guard item.row.form != .quarantined, item.row.access == nil else { return nil }
-      let exported = try vault.exported(item)
+      let exported = try vault.reader.exported(item)
       return try tag(of: exported.takeSecret())
     } catch {
       switch error {
@@ -361,7 +365,7 @@ public final class Restore {
     replacing old: RestoreGroup.Candidate?
   ) throws(VaultError) {
     guard !isDry else { return }
-    // Nothing of a backup is stored as if its class were locked.
+    // Items of a backup are never stored as if their class were locked.
     guard item.key.secretKey != nil else { throw .isLocked }
     let created = old?.created ?? item.created
     var sealed = SealedItem(
@@ -390,7 +394,7 @@ public final class Restore {
     public var collections: [Int64] = []
     /// New items, with their collections.
     public var added: [(collection: Int64, item: Int64)] = []
-    /// Items that are others now, with their collections.
+    /// Changed items, with their collections.
     public var replaced: [(collection: Int64, item: Int64)] = []
 
     /// Whether both are the same.
@@ -400,12 +404,12 @@ public final class Restore {
     }
   }
 
-  /// Writes everything in one transaction: all of it is on the disk when this returns, or nothing of it happened. Only when
-  /// the whole backup was taken.
+  /// Writes everything in one transaction: all of it is on the disk when this returns, or nothing of it happened. Call this
+  /// only when the whole backup was read.
   public func finish() throws(VaultError) -> Changes {
     guard !isDry else { return Changes() }
     guard vault.isUnlocked else { throw .isLocked }
-    guard vault.epoch == epoch else {
+    guard vault.rotation.epoch == epoch else {
       throw .unavailable(.item(.newKeysMeanwhile))
     }
     let isDrafting = !newUUIDs.isEmpty
@@ -421,8 +425,8 @@ public final class Restore {
     guard !drafts.contains(where: { $0.place.collection?.isLockedByItself ?? false }) else {
       throw .unavailable(.item(.collectionLockedByProgram))
     }
-    // A program may have stored what the decisions did not know of. Then what is there stays.
-    // Where nothing is to be written, nothing is read again either: this step is not divided.
+    // A program may have stored items since the decisions. Then the present items stay. In a rehearsal nothing is read again,
+    // because this step is not divided.
     var (looked, stale): (Set<ObjectIdentifier>, Set<ObjectIdentifier>) = ([], [])
     for group in drafts.compactMap(\.group) where looked.insert(ObjectIdentifier(group)).inserted {
       if try hasChanged(group) { stale.insert(ObjectIdentifier(group)) }
@@ -491,7 +495,7 @@ public final class Restore {
         }
         made[ObjectIdentifier(place)] = NewCollection(row: row, keys: keys)
       }
-      for (name, alias) in Vault.backupAliases where place.aliases.contains(alias) {
+      for (name, alias) in BackupCollection.Aliases.names where place.aliases.contains(alias) {
         let token = try index.aliasToken(name)
         if try store.alias(token) == nil { try store.setAlias(token, row.id) }
       }

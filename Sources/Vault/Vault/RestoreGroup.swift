@@ -1,15 +1,15 @@
 import LatchkeyKeybag
 
-/// The items of the vault that have the same attributes in one collection, as far as a restore has to know them: a vault
-/// may be larger than the memory.
+/// The items of the vault that have the same attributes in one collection. Only the facts that a restore needs are kept,
+/// because a vault may be larger than the memory.
 final class RestoreGroup {
   struct Name: Hashable {
     let collection: Int64
-    /// Of every set of attributes that means the same.
+    /// The tokens of every set of attributes that means the same.
     let tokens: [[UInt8]]
   }
 
-  /// One of them.
+  /// One of these items.
   struct Candidate {
     enum Use {
       case free, same, replaced
@@ -18,9 +18,9 @@ final class RestoreGroup {
     let uuid: [UInt8]
     let created: UInt64
     let accessibility: AccessibilityClass
-    /// Every write gives an item another one.
+    /// The item's key; every write gives the item another one.
     let itemKey: [UInt8]
-    /// Of its secret; nil where that cannot be read.
+    /// The fingerprint of its secret; nil if the secret cannot be read.
     let tag: [UInt8]?
     var use = Use.free
 

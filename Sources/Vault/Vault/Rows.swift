@@ -35,7 +35,7 @@ struct DeviceRow: CheckedRow {
   var identity: [UInt8]
   /// The share that device-bound class keys need, wrapped by the device key.
   var share: [UInt8]
-  /// The same for whenPasscodeSetThisDeviceOnly, wrapped by the device key's erasable secret.
+  /// The share for whenPasscodeSetThisDeviceOnly, wrapped by the device key's erasable secret.
   var erasable: [UInt8]
   /// The index key, wrapped under the share.
   let indexKey: [UInt8]
@@ -59,13 +59,13 @@ struct CollectionRow: CheckedRow {
   let ordinal: UInt64
   /// The oldest key epoch that something in it may depend on.
   var epoch: UInt64
-  /// Sealed under a key of the index key's.
+  /// The label, sealed under a key that is derived from the index key.
   var label: [UInt8]
   /// Set by Lock(collection): a screen unlock does not bring its keys back.
   var locked: Bool
   /// A ``CollectionPassphrase``; nil without one.
   var passphrase: [UInt8]?
-  /// Reserved in format 1: written by nobody, followed by nobody.
+  /// Reserved in format 1: no program writes it, and no program obeys it.
   let defaultClass: AccessibilityClass?
   let created: UInt64
   var modified: UInt64
@@ -93,7 +93,7 @@ struct ClassKeyRow: CheckedRow {
   let uuid: [UInt8]
   var collection: Int64
   let accessibility: AccessibilityClass
-  /// The device it is bound to; nil for a class that migrates.
+  /// The device that it is bound to; nil for a class that migrates.
   let device: Int64?
   let created: UInt64
   var classKey: [UInt8]
@@ -148,7 +148,7 @@ struct ItemRow: CheckedRow {
   /// Its requirements beside its keys (``ItemAccess``); nil for none.
   var access: [UInt8]?
   var secret: [UInt8]
-  /// The attributes' tokens, 16 bytes each, sorted; last the token of the whole set.
+  /// The attributes' tokens, 16 bytes each, sorted. The last one is the token of the whole set.
   var tokens: [UInt8]
 
   var content: [UInt8] {

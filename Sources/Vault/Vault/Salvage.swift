@@ -157,7 +157,7 @@ struct Salvage {
   }
 
   /// Whether all rows of a small table are there: by its structure, by a walk through it, and by its index of uuids.
-  func agrees(_ table: Store.Numbered) -> Bool {
+  func agrees(_ table: NumberedTable) -> Bool {
     let queries: (check: StaticString, rows: StaticString, uuids: StaticString)
     switch table {
     case .collection:
@@ -206,5 +206,5 @@ struct Salvage {
   func item(_ id: Int64) -> ItemRow? { try? store.item(id) }
 
   /// The highest number that a row of the table had; nil where that is damaged.
-  func last(_ table: Store.Numbered) -> Int64? { (try? store.nextID(table)).map { $0 - 1 } }
+  func last(_ table: NumberedTable) -> Int64? { (try? store.nextID(table)).map { $0 - 1 } }
 }

@@ -1,7 +1,7 @@
 /// The tables of `vault.db`, format 1. FORMAT.md says what each column holds.
 ///
-/// Every row ends with a check sum over its other columns, so that damage is found without any key; every sealed column
-/// is bound to its row by associated data, so that an attacker cannot move it either.
+/// Every row ends with a check sum over its other columns, so that damage is found without any key; Associated data binds every
+/// sealed column to its row, so an attacker cannot move a value either.
 enum Schema {
   /// SQLite's `application_id`: "Lkey".
   static let applicationID: Int64 = 0x4C6B_6579

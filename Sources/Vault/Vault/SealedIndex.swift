@@ -6,7 +6,8 @@ import LatchkeySodium
 /// together, so that only the vault's keys can set the generation.
 struct SealedIndex {
   let index: AttributeIndex
-  /// One more each time that keys were taken over and the device key service answered; 0 in databases of before that.
+  /// The database's generation. It grows by one each time that keys were taken over and the device key service answered; 0 in
+  /// older databases.
   let generation: UInt64
 
   init(_ index: AttributeIndex, generation: UInt64) {
@@ -14,7 +15,7 @@ struct SealedIndex {
     self.generation = generation
   }
 
-  /// Opens what ``sealed(under:vault:)`` made.
+  /// Opens a value of ``sealed(under:vault:)``.
   init(opening sealed: [UInt8], key: borrowing Key, vault: [UInt8]) throws(SodiumError) {
     let content = try AEAD.open(sealed.span.bytes, key: key, associated: vault)
     guard content.count == Key.size || content.count == Key.size + 8 else { throw .badArgument }
@@ -24,7 +25,7 @@ struct SealedIndex {
       ? 0 : UInt64(littleEndian: content.bytes.unsafeLoadUnaligned(fromByteOffset: Key.size, as: UInt64.self))
   }
 
-  /// For the column `index_key` of table `vault`.
+  /// The sealed value for the column `index_key` of table `vault`.
   func sealed(under wrap: borrowing Key, vault: [UInt8]) throws(VaultError) -> [UInt8] {
     var number = ByteWriter()
     number.number(generation)

@@ -3,7 +3,7 @@ import LatchkeyKeybag
 import LatchkeyPosix
 import LatchkeySodium
 
-/// One item's row together with the keys of its class: everything that is decrypted or encrypted of an item.
+/// One item's row together with the keys of its class. All encryption and decryption of an item is here.
 ///
 ///     class key --wraps--> item key (random, new at every write) --seals--> secret
 ///     metadata key --seals--> label, attributes, flags, revision
@@ -67,7 +67,7 @@ struct SealedItem {
     return control
   }
 
-  /// Refuses an item that requires what was not given for exactly this revision and these flags.
+  /// Refuses an item whose requirements were not met for exactly this revision and these flags.
   ///
   /// - Returns: the requirements, for ``openSecret(_:_:checked:passphraseKey:)``.
   /// - Throws: ``VaultError/needsGrant``.
@@ -83,7 +83,7 @@ struct SealedItem {
 
   /// Unwraps the item's key.
   ///
-  /// - Throws: ``VaultError/foreignItem(_:)`` where somebody without the vault's keys stored it; ``absence``.
+  /// - Throws: ``VaultError/foreignItem(_:)`` if somebody without the vault's keys stored it; ``absence``.
   func itemKey(_ opened: OpenedMetadata) throws(VaultError) -> Key {
     guard let classKey = key.secretKey else { throw absence }
     let flags = opened.metadata.flags
@@ -104,9 +104,9 @@ struct SealedItem {
     }
   }
 
-  /// Decrypts the secret. A passphrase key that is missing, or one too many, is no damage:
+  /// Decrypts the secret. A missing passphrase key, or a superfluous one, is no damage.
   ///
-  /// - Parameter checked: the result of ``control(_:)`` or ``check(_:_:)`` for it; nil if neither ran.
+  /// - Parameter checked: the result of ``control(_:)`` or ``check(_:_:)`` for the item; nil if neither ran.
   /// - Throws: ``VaultError/needsGrant``.
   func openSecret(
     _ opened: OpenedMetadata, _ itemKey: borrowing Key, checked: AccessControl? = nil, passphraseKey: HeldKey?
@@ -125,10 +125,10 @@ struct SealedItem {
     }
   }
 
-  /// Whether an item that was stored while locked was stored by somebody with the collection's tier key C, of this key epoch
-  /// or a former one. A sealed box says nothing of who made it.
+  /// Whether an item that was stored while locked was stored by somebody with the collection's tier key C, of this key epoch or
+  /// a former one. A sealed box does not show who made it.
   ///
-  /// - Throws: ``VaultError/foreignItem(_:)`` where not.
+  /// - Throws: ``VaultError/foreignItem(_:)`` if not.
   private func checkLockedTag(flags: UInt32, revision: [UInt8]) throws(VaultError) {
     for session in collection.sessions {
       let expected = try lockedTag(flags: flags, revision: revision, session: session.key)
@@ -139,8 +139,8 @@ struct SealedItem {
 
   // MARK: - sealing
 
-  /// Seals a new version into ``row``: metadata, secret, and a new item key. Where the class is locked and accepts new items,
-  /// the item key is sealed to the class's public key.
+  /// Seals a new version into ``row``: metadata, secret, and a new item key. If the class is locked and accepts new items, the
+  /// item key is sealed to the class's public key.
   ///
   /// - Parameters:
   ///   - tokens: the index entries of its attributes.
@@ -177,7 +177,7 @@ struct SealedItem {
   ) throws(VaultError) {
     guard let metadataKey = key.metadataKey else { throw absence }
     if row.form == .storedWhileLocked {
-      // Its tag covers the metadata. A new one is made only where the old one is right.
+      // The item's tag covers the metadata. A new tag is made only if the old one is right.
       guard collection.session != nil else { throw .isLocked }
       try checkLockedTag(flags: metadata.flags, revision: revision)
     }
@@ -193,7 +193,7 @@ struct SealedItem {
   /// somebody without the vault's keys stored is quarantined: nothing ever opens it.
   ///
   /// - Parameter newer: the class's newest keys; nil for ``key``, under which the metadata is already.
-  /// - Returns: false while a key is missing; the row is as it was.
+  /// - Returns: false while a key is missing; the row is then unchanged.
   mutating func rewrap(_ opened: OpenedMetadata, under newer: ClassKey? = nil) throws(VaultError) -> Bool {
     guard let classKey = (newer ?? key).secretKey, let metadataKey = (newer ?? key).metadataKey else { return false }
     do throws(VaultError) {
@@ -280,11 +280,11 @@ struct SealedItem {
     return out.bytes
   }
 
-  /// The item key, mixed with what the item's own passphrase gave: without that the item key opens nothing.
+  /// The item key, mixed with the key of the item's own passphrase. Without that, the item key opens nothing.
   private func secretKey(
     _ itemKey: borrowing Key, flags: UInt32, _ passphraseKey: HeldKey?
   ) throws(SodiumError) -> Key {
-    // Never sealed as if there were a passphrase, and without it; nor the other way round.
+    // An item with a passphrase is never sealed without its key, and an item without one never with a key.
     guard (flags >> 31 == 1) == (passphraseKey != nil) else { throw .badArgument }
     guard let passphraseKey else { return try itemKey.duplicate() }
     var hash = try KeyedHash(key: itemKey)

@@ -6,7 +6,7 @@ public enum SearchTerms: Equatable, Sendable {
   case attributes([String: String])
   /// Items of one class.
   case accessibility(AccessibilityClass)
-  /// Items that require just this, of one class or any. An item whose label would tell, and cannot be read now, is among
-  /// them: it may be one.
+  /// Items with exactly these requirements, of one class or any. An item whose label cannot be read now is included, because it
+  /// may be such an item.
   case access(AccessControl, AccessibilityClass?)
 }

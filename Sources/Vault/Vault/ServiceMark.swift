@@ -3,17 +3,17 @@ import LatchkeyKeybag
 import LatchkeyPosix
 import LatchkeySodium
 
-/// The file `device.service`: on this machine the vault's device key is with the system service. So where the service is
-/// missing, no key in a file takes its place. No secret.
+/// The file `device.service`: on this machine the vault's device key is with the system service. So if the service is missing,
+/// no key in a file replaces it. The file has no secret.
 struct ServiceMark: Equatable {
   static let name = "device.service"
   private static let magic = Array("LATCHSVC".utf8)
   private static let version: UInt32 = 1
   private static let size = 8 + 4 + 16 + 16 + 32
 
-  /// A hash of the machine's identity; zeros where it has none.
+  /// A hash of the machine's identity; zeros if it has none.
   let machine: [UInt8]
-  /// The identity of the key in a file that the service's took the place of; zeros where there was none.
+  /// The identity of the key in a file that the service's key replaced; zeros if there was none.
   let replaced: [UInt8]
 
   init(machine: [UInt8]?, replaced: [UInt8]? = nil) {

@@ -312,38 +312,6 @@ extension Store {
     guard isRight else { throw .damaged(.of(.database, .itemIndexDamaged(row.id))) }
   }
 
-  /// Whether every index of the table leads to this item and tells its number right, and its class key is there.
-  func isIndexed(_ row: ItemRow) throws(VaultError) -> Bool {
-    let found = [
-      try numbers("SELECT ? FROM class_key WHERE id = ? AND collection = ?") { s throws(SQLiteError) in
-        try s.bind(1, row.id).bind(2, row.classKey).bind(3, row.collection)
-      },
-      try numbers(
-        "SELECT id FROM item INDEXED BY item_collection WHERE collection = ? AND id = ?"
-      ) { s throws(SQLiteError) in try s.bind(1, row.collection).bind(2, row.id) },
-      try numbers(
-        "SELECT id FROM item INDEXED BY item_class_key WHERE class_key = ? AND id = ?"
-      ) { s throws(SQLiteError) in try s.bind(1, row.classKey).bind(2, row.id) },
-      row.form == .wrapped
-        ? [row.id]
-        : try numbers(
-          "SELECT id FROM item INDEXED BY item_form WHERE form = ? AND form <> 0 AND id = ?"
-        ) { s throws(SQLiteError) in try s.bind(1, Int64(row.form.rawValue)).bind(2, row.id) },
-    ]
-    return found.allSatisfy { $0 == [row.id] }
-  }
-
-  /// Whether no index leads to more than the table has.
-  func indexesHaveNothingElse() throws(VaultError) -> Bool {
-    let counts = try numbers(
-      """
-      SELECT count(*) FROM item NOT INDEXED UNION ALL SELECT count(*) FROM item INDEXED BY item_collection
-      UNION ALL SELECT count(*) FROM item INDEXED BY item_class_key
-      """
-    ) { _ throws(SQLiteError) in }
-    return Set(counts).count == 1
-  }
-
   /// An item's number, and the check sum that its row says it has.
   struct Sum: Equatable {
     let item: Int64
@@ -387,16 +355,5 @@ extension Store {
     try numbers("SELECT count(*) FROM item INDEXED BY item_class_key WHERE class_key > ?") { s throws(SQLiteError) in
       try s.bind(1, .min)
     }.first ?? 0
-  }
-
-  /// SQLite's own look at the structure of the file; nil when it finds nothing wrong.
-  func structuralDamage() throws(VaultError) -> String? {
-    try VaultError.store { () throws(SQLiteError) in
-      let statement = try database.statement("PRAGMA quick_check(1)")
-      defer { statement.reset() }
-      guard try statement.step() else { return "no answer" }
-      let answer = statement.text(0)
-      return answer == "ok" ? nil : answer
-    }
   }
 }

@@ -23,13 +23,13 @@ final class Store {
       (try database.pragma("PRAGMA application_id"), try database.pragma("PRAGMA user_version"))
     }
     // The header once more: the log may have another one.
-    if format.0 == Schema.applicationID, format.1 > Schema.version { throw Store.isNewer(format.1) }
+    if format.0 == Schema.applicationID, format.1 > Schema.version { throw StoreFile.isNewer(format.1) }
     guard format == (Schema.applicationID, Schema.version) else {
       throw .damaged(.of(.database, .unknownFormat(format.1)))
     }
-    let schema = try VaultError.store { () throws(SQLiteError) in try Store.schema(of: database) }
+    let schema = try VaultError.store { () throws(SQLiteError) in try StoreFile.schema(of: database) }
     // A trigger that somebody added would run with every change; a name that a flipped bit changed would fail later.
-    guard schema == Store.expectedSchema else { throw .damaged(.of(.database, .vault(.tablesDiffer))) }
+    guard schema == StoreFile.expectedSchema else { throw .damaged(.of(.database, .vault(.tablesDiffer))) }
     self.database = database
     self.vault = vault
     size = database.fileSize ?? 0
@@ -37,77 +37,8 @@ final class Store {
     guard row.vault == vault else { throw Store.foreign }
   }
 
-  /// A newer program made it: that is no damage, and nothing is to be healed.
-  private static func isNewer(_ version: Int64) -> VaultError {
-    .unavailable(.of(.database, .newerFormat(version)))
-  }
-
   /// The database is another vault's.
   static let foreign = VaultError.unavailable(.of(.database, .vault(.otherKeybag)))
-
-  /// The result of ``schema(of:)`` for a vault's database; nil if there is no memory to ask SQLite.
-  private static let expectedSchema: [[String]]? = {
-    guard let database = try? Database(path: ":memory:", mode: .memory),
-      (try? database.execute(Schema.statements)) != nil
-    else { return nil }
-    return try? schema(of: database)
-  }()
-
-  /// Every table, index, trigger and view, as SQLite keeps it.
-  private static func schema(of database: Database) throws(SQLiteError) -> [[String]] {
-    let statement = try database.statement("SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY type, name")
-    defer { statement.reset() }
-    var found: [[String]] = []
-    while try statement.step() { found.append((0..<4).map { statement.text($0) }) }
-    return found
-  }
-
-  /// Looks at the first bytes of a database file (https://sqlite.org/fileformat.html, "The Database Header") before
-  /// SQLite does, which would make an empty file into a database, and convert a foreign one to its write-ahead mode.
-  ///
-  /// Reading them ends this process's locks on the file, so it must not happen while the same process has the database open.
-  ///
-  /// - Throws: ``VaultError/damaged(_:)`` for anything but a vault's database of a format that is known.
-  static func checkHeader(_ header: [UInt8]) throws(VaultError) {
-    var input = ByteReader(header)
-    do {
-      guard try input.take(16) == Array("SQLite format 3\0".utf8) else {
-        throw VaultError.damaged(.of(.database, .vault(.notDatabase)))
-      }
-      _ = try input.take(2)
-      let modes = try input.take(2)
-      _ = try input.take(40)
-      let version = try input.number(UInt32.self).byteSwapped
-      _ = try input.take(4)
-      let application = try input.number(UInt32.self).byteSwapped
-      guard application == Schema.applicationID else {
-        throw VaultError.damaged(.of(.database, .vault(.notVault)))
-      }
-      guard version <= Schema.version else {
-        throw isNewer(Int64(version))
-      }
-      guard version == Schema.version, modes == [2, 2] else {
-        throw VaultError.damaged(.of(.database, .vault(.headerDamaged)))
-      }
-    } catch let error as VaultError { throw error } catch {
-      throw .damaged(.of(.database, .vault(.truncated)))
-    }
-  }
-
-  /// Whether the file is a vault's database that a newer program made.
-  static func isOfNewerProgram(_ folder: borrowing Folder) -> Bool {
-    guard
-      let file = try? FileDescriptor.open(
-        KeybagFile.database, at: folder.number, flags: O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
-    else { return false }
-    var header = [UInt8](repeating: 0, count: 72)
-    let count = try? header.withUnsafeMutableBufferPointer { buffer throws(PosixError) in
-      try file.read(into: UnsafeMutableRawBufferPointer(buffer))
-    }
-    guard count == 72, header.starts(with: Array("SQLite format 3\0".utf8)) else { return false }
-    func number(_ position: Int) -> Int64 { header[position..<position + 4].reduce(0) { $0 << 8 | Int64($1) } }
-    return number(68) == Schema.applicationID && number(60) > Schema.version
-  }
 
   /// Whether all of it is right: its structure, and every row.
   var isWhole: Bool {
@@ -292,29 +223,6 @@ final class Store {
     }
   }
 
-  /// The tables whose rows are numbered.
-  enum Numbered: CaseIterable {
-    case collection, classKey, item
-
-    var name: String {
-      switch self {
-      case .collection: "collection"
-      case .classKey: "class_key"
-      case .item: "item"
-      }
-    }
-
-    fileprivate var query: StaticString {
-      switch self {
-      case .collection:
-        "SELECT (SELECT seq FROM sqlite_sequence WHERE name = 'collection'), (SELECT max(id) FROM collection)"
-      case .classKey:
-        "SELECT (SELECT seq FROM sqlite_sequence WHERE name = 'class_key'), (SELECT max(id) FROM class_key)"
-      case .item: "SELECT (SELECT seq FROM sqlite_sequence WHERE name = 'item'), (SELECT max(id) FROM item)"
-      }
-    }
-  }
-
   /// Numbers that no vault reaches. As many again are left for what counts on from one below.
   static let numberLimit: Int64 = 1 << 62
 
@@ -323,7 +231,7 @@ final class Store {
   ///
   /// - Throws: ``VaultError/damaged(_:)`` when the counter, which has no check sum, is behind the rows that are there, or so far on
   ///   that counting on from there could come to the end of all numbers.
-  func nextID(_ table: Numbered) throws(VaultError) -> Int64 {
+  func nextID(_ table: NumberedTable) throws(VaultError) -> Int64 {
     let found = try rows(table.query) { s throws(VaultError) in (counter: s.integer(0), highest: s.integer(1)) }
     guard let last = found.first, last.counter >= 0, last.counter >= last.highest, last.counter < Store.numberLimit
     else {
@@ -333,7 +241,7 @@ final class Store {
   }
 
   /// Lets the numbers of a table's rows go on behind `last`, unless they are already beyond it.
-  func goOn(_ table: Numbered, after last: Int64) throws(VaultError) {
+  func goOn(_ table: NumberedTable, after last: Int64) throws(VaultError) {
     guard try nextID(table) <= last else { return }
     try VaultError.store { () throws(SQLiteError) in
       let name = Array(table.name.utf8)
@@ -357,9 +265,6 @@ final class Store {
       try database.statement("DELETE FROM collection WHERE id = ?").bind(1, id).run()
     }
   }
-
-  /// Looks at every alias.
-  func checkAliases() throws(VaultError) { _ = try aliases() }
 
   /// Every alias.
   func aliases() throws(VaultError) -> [AliasRow] {

@@ -8,10 +8,10 @@ struct UnwrittenAccessLog {
 
   /// The entries, and when each happened.
   private var entries: [(created: UInt64, event: AccessEvent)] = []
-  /// How many there was no place for any more, and since when.
+  /// How many entries found no place, and since when.
   private var lost: (since: UInt64, count: UInt32)?
 
-  /// Everything that is to be written, oldest first.
+  /// Everything that must be written, oldest first.
   var all: [(created: UInt64, event: AccessEvent)] {
     entries + (lost.map { [($0.since, AccessEvent(.log, .lost, count: $0.count))] } ?? [])
   }

@@ -7,7 +7,7 @@ import LatchkeyReasons
 extension Vault {
   /// Whether there is anything of a vault, be it damaged.
   public var isThere: Bool {
-    guard let folder = try? KeybagFile.folder(home: home, owner: owner) else { return false }
+    guard let folder = try? place.folder() else { return false }
     return folder.contains(KeybagFile.name) || folder.contains(KeybagFile.database)
   }
 
@@ -15,14 +15,14 @@ extension Vault {
   /// says nothing of its vault, and neither does a data folder that cannot be opened.
   public var isMissing: Bool {
     guard hasNoDatabaseYet, keybag == nil, !isThere, !hasObstacle,
-      let folder = try? Folder(path: home, owner: owner)
+      let folder = try? Folder(path: place.home, owner: place.owner)
     else { return false }
     return faccessat(folder.number, ".", W_OK | X_OK, AT_EACCESS) == 0
   }
 
   /// Whether a part of the vault's path is there and does not open, as a link to a disk that is not mounted.
   private var hasObstacle: Bool {
-    var path = home
+    var path = place.home
     for name in KeybagFile.folderNames {
       path += "/" + name
       var file = stat()
@@ -33,17 +33,17 @@ extension Vault {
   }
 
   /// Whether nobody gave a password yet: there is no vault, or a keybag that still waits for its database.
-  public var hasNoDatabaseYet: Bool { database.store == nil && database.problem == .notCreated }
+  public var hasNoDatabaseYet: Bool { database.isNotCreated }
 
   /// Whether the login password creates what is missing, once it is given. System accounts get no vault.
   public var awaitsPassword: Bool {
     guard hasNoDatabaseYet else { return false }
-    return keybag == nil ? !Vault.isSystemAccount(owner) && isMissing : !isPasswordless
+    return keybag == nil ? !Vault.isSystemAccount(place.owner) && isMissing : !isPasswordless
   }
 
   /// Whether nobody's password can create what is missing, because the disk of the home folder is full.
   public var lacksRoom: Bool {
-    hasNoDatabaseYet && KeybagFile.lacksRoom(home: home, owner: owner)
+    hasNoDatabaseYet && KeybagFile.lacksRoom(home: place.home, owner: place.owner)
   }
 
   /// Whether that account gets no vault, whoever gives its password.
@@ -51,7 +51,7 @@ extension Vault {
 
   /// Why there is no vault, for a person who wants to store something in it.
   public var lack: Reason {
-    if Vault.isSystemAccount(owner) { return .vault(.systemAccount) }
+    if Vault.isSystemAccount(place.owner) { return .vault(.systemAccount) }
     guard lacksRoom else { return VaultError.notCreated.reason }
     return .notCreatedForRoom(mebibytes: Int(KeybagFile.leastRoom >> 20))
   }
@@ -72,7 +72,7 @@ extension Vault {
     var free = name
     for number in 2...10 {
       do throws(KeybagError) {
-        try KeybagFile.setAside(home: home, owner: owner, as: free)
+        try KeybagFile.setAside(home: place.home, owner: place.owner, as: free)
         break
       } catch {
         // One more within the same second.
@@ -82,7 +82,7 @@ extension Vault {
         free = "\(name)-\(number)"
       }
     }
-    return "\(KeybagFile.sharePath(home: home))/\(free)"
+    return "\(KeybagFile.sharePath(home: place.home))/\(free)"
   }
 
   /// The number after which those of the next vault's items begin.

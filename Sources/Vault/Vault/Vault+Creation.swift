@@ -18,15 +18,12 @@ extension Vault {
   /// Makes the database of a vault that has none: under another name, which becomes its own when everything in it is on
   /// the disk. So whenever this is interrupted, there is no database or a whole one.
   func create(_ keybag: Keybag, _ tiers: borrowing TierKeys) throws(VaultError) {
-    let folder: Folder
-    do { folder = try KeybagFile.folder(home: home, owner: owner) } catch {
-      throw .unavailable(.of(.folder, error.reason))
-    }
+    let folder = try place.openFolder()
     // A device key that was there before the database stays: it may be shared with an older copy of the vault.
-    try openDevice(folder, mayCreate: true)
+    try device.open(folder, mayCreate: true)
     let draft = KeybagFile.database + ".new"
     for suffix in ["", "-wal", "-shm", "-journal"] { folder.remove(draft + suffix) }
-    (epoch, indexEpoch) = (keybag.epoch.number, keybag.epoch.number)
+    rotation.begin(keybag)
     do throws(VaultError) {
       // SQLite would let others read it, and gives its log the mode of the database.
       do throws(PosixError) {
@@ -41,6 +38,7 @@ extension Vault {
       }
     } catch {
       forget()
+      database.lacks(.notCreated)
       for suffix in ["", "-wal", "-shm", "-journal"] { folder.remove(draft + suffix) }
       throw error
     }
@@ -67,12 +65,12 @@ extension Vault {
     database.create(
       try Store(creating: file, first: VaultRow(vault: vault, created: Process.time, indexKey: sealed)))
     keys.index = index
-    var unlockedChain = try chain(tiers.unlocked)
-    var sessionChain = try chain(tiers.session)
+    var unlockedChain = try collections.chain(tiers.unlocked)
+    var sessionChain = try collections.chain(tiers.session)
     // A vault is created whether its device key can be had now or not.
-    try whereThereIsService { () throws(VaultError) in
-      if !home.isEmpty, let folder = try? KeybagFile.folder(home: home, owner: owner) { try adoptDevice(folder) }
+    try device.whereThereIsService { () throws(VaultError) in
+      if !place.isMemory, let folder = try? place.folder() { try device.adopt(folder) }
     }
-    _ = try makeCollection(label: label, aliases: aliases, unlocked: &unlockedChain, session: &sessionChain)
+    _ = try collections.make(label: label, aliases: aliases, unlocked: &unlockedChain, session: &sessionChain)
   }
 }

@@ -15,10 +15,10 @@ extension Vault {
   public func check(_ session: borrowing SessionKey) throws(VaultError) {
     refresh()
     guard let store = database.store else {
-      noteRemedy(session.key)
+      healing.noteRemedy(session.key)
       throw database.problem ?? .notCreated
     }
-    do throws(VaultError) { _ = try openIndex(session.key, [], store) } catch {
+    do throws(VaultError) { _ = try rotation.openIndex(session.key, [], store) } catch {
       guard case .damaged = error else { throw error }
       if keybag?.epochs.count ?? 1 > 1 { throw .isLocked }
       throw .unavailable(.vault(.notTogether))
@@ -35,6 +35,6 @@ extension Vault {
     // The keybag was read again for that, and what opens is to be of the generation that it now calls the newest.
     guard (try? recognises(session)) == true else { throw .unavailable(.of(.keybag, .keybag(.changed))) }
     try takeOver(session.key, unlocked: nil, former: [], liftingLocksOf: [], notesGenerations: false)
-    compareGenerations()
+    olderFiles.compareGenerations()
   }
 }

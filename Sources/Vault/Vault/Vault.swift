@@ -23,72 +23,35 @@ public final class Vault {
   public let reader: ItemReader
   /// Creates, changes and deletes items.
   public let writer: ItemWriter
+  /// The collections.
+  public let collections: VaultCollections
   /// The outcomes of requests for items that require something.
   public let accessLog: AccessLog
   /// Former states of the vault.
   public let history: History
+  /// The device key.
+  public let device: VaultDevice
+  /// The items that depend on a login password.
+  public let passcode: VaultPasscode
+  /// Changes of keys.
+  public let rotation: VaultRotation
+  /// Whether older copies of the files were put back.
+  public let olderFiles: OlderFilesWatch
+  /// The healing of the database.
+  public let healing: VaultHealing
+  let place: VaultPlace
   let database = VaultDatabase()
   let keys = VaultKeys()
+  let keybagFile: VaultKeybag
   /// Hears of the state of the vault's files.
   public weak var delegate: (any VaultDelegate)? {
-    didSet { database.delegate = delegate }
+    didSet {
+      (database.delegate, keybagFile.delegate) = (delegate, delegate)
+      (healing.delegate, olderFiles.delegate) = (delegate, delegate)
+    }
   }
-
-  let home: String
-  let owner: uid_t
-  let machine: [UInt8]?
-  /// Asks the system service for its device key; nil if there is none.
-  let service: DeviceKeyService
-  /// The name of the database's file.
-  let databaseName: String
-  /// The healing of the database; nil after the end of the session in which it was announced.
-  public internal(set) var healing: Healing?
-  /// The healing of the keybag; nil after the end of the session in which it was announced.
-  public internal(set) var keybagHealing: KeybagHealing?
-  /// Whether keys came since ``forgetOlderFiles()``.
-  var wasUnlocked = false
-  /// Why the database could not be healed.
-  var healingProblem: Reason?
-  /// Whether a healed database waits for its place, so that `vault.db` is not opened.
-  var isHealingUnfinished = false
-  /// The generations that there were when it could not be healed.
-  var failedGenerations: [PastGeneration]?
-
-  /// The keybag, as far as it can be read.
-  public private(set) var keybag: Keybag? {
-    didSet { keys.loginHasPassword = !isPasswordless }
-  }
-  private(set) var keybagProblem: Reason?
-  /// Whether an unlock left something out because the device key or the disk could not be used: ``meetDevice()`` does it.
-  var isUnsettled = false
   /// Why a vault without a password does not open; the line names the file.
   var passwordlessProblem: Reason?
-  /// Why it is not known whether the files are older copies.
-  var noteProblem: Reason?
-  /// How often that was broken off for other work since keys came.
-  var notesBrokenOff = 0
-  /// The key that seals the database's generation, while the note of the generations waits; nil if none waits.
-  var waitingNote: HeldKey?
-
-  var device: (any DeviceKey)?
-  /// Whether it is known that no key in a file is left over from before the service had it.
-  var movedKeyIsGone = false
-  /// The key epochs of the keybag whose keys are in memory.
-  private var heldEpochs: [TierEpoch] = []
-  /// The newest key epoch.
-  var epoch: UInt32 = 1
-  /// The key epoch that the index key is wrapped under.
-  var indexEpoch: UInt32 = 1
-  /// Items of whenPasscodeSetThisDeviceOnly that were destroyed; see ``takeDestroyed()``.
-  var destroyed: [FoundItem] = []
-  /// Whether this program had the device erase what they depended on, and gave it nothing new since.
-  var passcodeItemsAreDead = false
-  /// The database's own generation, as the last keys found it.
-  var generation: UInt64 = 0
-  /// In the place of which files an older copy was found; until ``forgetOlderFiles()``.
-  public internal(set) var olderFiles: OlderFiles = []
-  /// Which of them were found at a login without a password, after which they are remembered as they were.
-  var comparedFiles: OlderFiles = []
   /// The highest number that an item had in a vault that was put aside, or a random one where that is unknown; 0 for none. Those
   /// of the next one come after it, so that no object path that somebody still has names another item.
   var lastItemAside: Int64 = 0
@@ -101,58 +64,65 @@ public final class Vault {
   public convenience init(
     home: String, owner: uid_t, machine: [UInt8]?, service: @escaping DeviceKeyService = { nil }
   ) {
-    self.init(home: home, owner: owner, machine: machine, service: service, databaseName: KeybagFile.database)
+    self.init(looking: VaultPlace(home: home, owner: owner, machine: machine, service: service))
   }
 
-  /// The same with a database of another name.
-  init(home: String, owner: uid_t, machine: [UInt8]?, service: @escaping DeviceKeyService, databaseName: String) {
-    self.home = home
-    self.owner = owner
-    self.machine = machine
-    self.service = service
-    self.databaseName = databaseName
-    history = History(database, home: home, owner: owner)
-    (reader, writer, accessLog) = Vault.parts(database, keys, history)
+  /// The vault at that place, whose files are looked at.
+  convenience init(looking place: VaultPlace) {
+    self.init(place)
     refresh()
   }
 
   /// A vault in memory only, unlocked for good, with one collection.
   ///
   /// - Parameter last: the number behind which those of its items begin.
-  public init(inMemoryWithLabel label: String, itemsAfter last: Int64 = 0) throws(VaultError) {
-    (home, owner, machine, service, databaseName) = ("", 0, nil, { nil }, "")
-    history = History(database, home: home, owner: owner)
-    (reader, writer, accessLog) = Vault.parts(database, keys, history)
+  public convenience init(inMemoryWithLabel label: String, itemsAfter last: Int64 = 0) throws(VaultError) {
+    self.init(.memory)
     do {
       let tiers = try TierKeys.random()
       try fill(nil, vault: Sodium.randomBytes(16), tiers: tiers, label: label, aliases: [])
       if last > 0 { try database.writing { store throws(VaultError) in try store.beginItems(after: last) } }
       try loadCollections()
-      try takeOver(tiers.session, unlocked: try chain(tiers.unlocked), former: [], liftingLocksOf: [])
+      try takeOver(
+        tiers.session, unlocked: try collections.chain(tiers.unlocked), former: [], liftingLocksOf: [])
       reader.isUnused = true
     } catch let error as VaultError { throw error } catch { throw .outOfMemory }
   }
 
-  private static func parts(
-    _ database: VaultDatabase, _ keys: VaultKeys, _ history: History
-  ) -> (ItemReader, ItemWriter, AccessLog) {
-    let reader = ItemReader(database, keys)
-    return (reader, ItemWriter(database, keys, reader, observer: history), AccessLog(database, keys, reader))
+  private init(_ place: VaultPlace) {
+    self.place = place
+    history = History(database, home: place.home, owner: place.owner)
+    reader = ItemReader(database, keys)
+    writer = ItemWriter(database, keys, reader, observer: history)
+    accessLog = AccessLog(database, keys, reader)
+    keybagFile = VaultKeybag(place, database, keys, history)
+    device = VaultDevice(place, database, keys, keybagFile)
+    passcode = VaultPasscode(place, database, keys, keybagFile, device, history)
+    rotation = VaultRotation(database, keys, keybagFile, device, passcode, reader, accessLog)
+    olderFiles = OlderFilesWatch(place, database, keys, keybagFile, device, rotation)
+    healing = VaultHealing(place, database, keys, keybagFile, history, rotation)
+    collections = VaultCollections(database, keys, history, rotation, device)
   }
 
   // MARK: - files
 
   /// The folder of the vault.
-  public var path: String { KeybagFile.folderPath(home: home) }
+  public var path: String { place.path }
+
+  /// The keybag, as far as it can be read.
+  public var keybag: Keybag? { keybagFile.keybag }
+
+  /// The healing of the keybag; nil after the end of the session in which it was announced.
+  public var keybagHealing: KeybagHealing? { keybagFile.healing }
 
   /// The problems of the vault's files, each of which names the file.
   public var problems: [Reason] {
     var lines: [Reason] = []
-    if let keybagProblem { lines.append(.of(.keybag, keybagProblem)) }
+    if let problem = keybagFile.problem { lines.append(.of(.keybag, problem)) }
     if let passwordlessProblem { lines.append(passwordlessProblem) }
     if let problem = keys.deviceProblem { lines.append(problem) }
-    if let noteProblem { lines.append(noteProblem) }
-    if let healingProblem { lines.append(healingProblem) }
+    if let problem = olderFiles.problem { lines.append(problem) }
+    if let problem = healing.problem { lines.append(problem) }
     if let problem = database.problem, problem != .notCreated { lines.append(problem.reason) }
     if let damage = database.damage { lines.append(damage) }
     if let absence = database.absence { lines.append(absence.reason) }
@@ -161,7 +131,7 @@ public final class Vault {
   }
 
   /// Whether the vault should have a keybag, and none can be used.
-  public var hasUnusableKeybag: Bool { keybag == nil && keybagProblem != nil }
+  public var hasUnusableKeybag: Bool { keybag == nil && keybagFile.problem != nil }
 
   /// Whether the database is open, so that it is known what the vault holds.
   public var hasDatabase: Bool { database.store != nil }
@@ -175,52 +145,26 @@ public final class Vault {
     database.noteCut()
     guard database.store == nil || database.damage == nil else { return }
     let folder: Folder
-    do { folder = try KeybagFile.folder(home: home, owner: owner) } catch {
-      keybag = nil
-      keybagProblem = error == .missing ? nil : error.reason
-      database.problem = error == .missing ? .notCreated : .unavailable(.of(.folder, error.reason))
-      return
+    do throws(KeybagError) { folder = try place.folder() } catch {
+      return database.lacks(keybagFile.lacksFolder(error))
     }
-    let loaded = readKeybag(folder)
+    let loaded = keybagFile.read(folder)
     // Healing that a crash interrupted goes on before anything is opened.
     var unfinished: VaultError?
-    if database.store == nil, databaseName == KeybagFile.database, case .success = loaded {
-      unfinished = finishHealing(folder, deadline: time)
-      isHealingUnfinished = unfinished != nil
+    if database.store == nil, place.hasOwnDatabase, case .success = loaded {
+      unfinished = healing.finish(folder, deadline: time)
     }
-    let hasDatabase = folder.contains(databaseName)
-    do {
-      let found = try loaded.get()
-      // The author of that file does not have this session's keys, so the session stays with the keybag that its keys came
-      // with.
-      guard found.hasKeys(of: heldEpochs) else {
-        keybagProblem = .keybag(.otherKeys)
-        return
-      }
-      keybag = found
-      keybagProblem = nil
-    } catch {
-      keybag = nil
-      keybagProblem = error == .missing && !hasDatabase ? nil : error.reason
-      if database.store == nil {
-        database.problem = error == .missing && !hasDatabase ? .notCreated : .damaged(.of(.keybag, error.reason))
-      }
-      return
-    }
-    if let store = database.store, keybag?.vault != store.vault {
-      keybag = nil
-      keybagProblem = .keybag(.otherDatabase)
+    let hasDatabase = folder.contains(place.databaseName)
+    switch loaded {
+    case .success(let found): guard keybagFile.take(found) else { return }
+    case .failure(let error): return database.lacks(keybagFile.lacksFile(error, isExpected: hasDatabase))
     }
     guard database.store == nil, let keybag else { return }
-    if let unfinished {
-      database.problem = unfinished
-      return
-    }
+    if let unfinished { return database.awaitsHealing(unfinished) }
     guard hasDatabase else {
       // Between creation and the first unlock there is no database yet; later, a missing one is a loss.
       let isNew = keybag.awaitsDatabase && history.generations.isEmpty
-      database.problem = isNew ? .notCreated : .unavailable(.of(.database, .vault(.fileMissing)))
-      return
+      return database.lacks(isNew ? .notCreated : .unavailable(.of(.database, .vault(.fileMissing))))
     }
     openDatabase(folder)
   }
@@ -231,29 +175,28 @@ public final class Vault {
       var header = [UInt8](repeating: 0, count: 100)
       do {
         _ = try header.withUnsafeMutableBufferPointer { buffer throws(PosixError) in
-          try folder.read(databaseName, into: UnsafeMutableRawBufferPointer(buffer))
+          try folder.read(place.databaseName, into: UnsafeMutableRawBufferPointer(buffer))
         }
       } catch { throw VaultError.unavailable(.of(.database, .verbatim(error.description))) }
-      try Store.checkHeader(header)
-      let store = try Store(path: path + "/" + databaseName, vault: keybag.vault)
+      try StoreFile.checkHeader(header)
+      let store = try Store(path: place.databasePath, vault: keybag.vault)
       try adopt(store, folder: folder)
-      database.problem = nil
     } catch let error as VaultError {
-      database.problem = error
       // SQLite's words, "disk I/O error", are those of a broken disk. It needs a file beside the database even to read.
       if case .unavailable = error, folder.isReadOnly {
-        database.problem = .unavailable(.of(.database, .vault(.readOnly)))
+        abandon(.unavailable(.of(.database, .vault(.readOnly))))
+      } else {
+        abandon(error)
       }
-      abandon()
     } catch {}
   }
 
   /// Opens what needs no tier key: the device's share, the index, the device's own classes.
   private func adopt(_ store: Store, folder: borrowing Folder) throws(VaultError) {
     database.open(store)
-    try openDevice(folder, mayCreate: false)
+    try device.open(folder, mayCreate: false)
     try loadCollections()
-    nameCollections()
+    collections.nameAll()
   }
 
   private func loadCollections() throws(VaultError) {
@@ -272,32 +215,42 @@ public final class Vault {
   }
 
   /// Drops the database, which was found damaged, and every key. The file stays as it is.
-  private func abandon() {
+  private func abandon(_ problem: VaultError) {
     history.rest()
     database.abandon()
     forget()
+    database.lacks(problem)
   }
 
   /// Forgets all that is known of the files, as an object does that has just been made.
   func forgetFiles() {
     forget()
     database.forget()
-    (keybag, keybagProblem) = (nil, nil)
-    (device, keys.deviceProblem, passwordlessProblem, noteProblem) = (nil, nil, nil, nil)
-    (movedKeyIsGone, passcodeItemsAreDead) = (false, false)
-    (epoch, indexEpoch, generation, destroyed) = (1, 1, 0, [])
-    (failedGenerations, keybagHealing, healing, isHealingUnfinished) = (nil, nil, nil, false)
+    keybagFile.forget()
+    device.forget()
+    passcode.forget()
+    rotation.forget()
+    olderFiles.forget()
+    healing.forget()
     writer.forget()
     history.forget()
     accessLog.forget()
-    forgetOlderFiles()
+    (passwordlessProblem, keys.generation) = (nil, 0)
   }
 
+  /// Closes the database, and erases the keys.
   func forget() {
     history.rest()
     database.close()
     keys.forget()
-    (heldEpochs, waitingNote, isUnsettled) = ([], nil, false)
+    olderFiles.seal()
+    device.begin()
+  }
+
+  /// Ends what is said of older copies and of healing: the session is over.
+  public func endSession() {
+    healing.endSession()
+    olderFiles.endSession()
   }
 
   /// Whether damage was found in the database.
@@ -313,9 +266,7 @@ public final class Vault {
 
   /// To be called when the vault has been quiet for a moment: moves what was written to its place in the database and
   /// empties the log. A failure loses nothing; the next call tries again.
-  public func settle() {
-    if database.settle() { eraseMovedKey() }
-  }
+  public func settle() { device.settleDatabase() }
 
   // MARK: - keys
 
@@ -334,16 +285,16 @@ public final class Vault {
   public func check(
     _ tiers: borrowing TierKeys, former: [FormerTiers] = [], mayCreate: Bool
   ) throws(VaultError) {
-    refresh(waiting: Vault.lockTime)
+    refresh(waiting: VaultHealing.lockTime)
     guard let store = database.store else {
-      if canHeal(tiers, former) { return }
+      if healing.canHeal(tiers, former) { return }
       guard let keybag, database.problem == .notCreated, mayCreate || keybag.awaitsDatabase else {
         throw database.problem ?? .notCreated
       }
       return
     }
-    do throws(VaultError) { _ = try openIndex(tiers.session, former, store) } catch {
-      if canHeal(tiers, former) { return }
+    do throws(VaultError) { _ = try rotation.openIndex(tiers.session, former, store) } catch {
+      if healing.canHeal(tiers, former) { return }
       if case .damaged = error { throw .unavailable(.vault(.notTogether)) }
       throw error
     }
@@ -363,23 +314,18 @@ public final class Vault {
   ) throws(VaultError) {
     try check(tiers, former: former, mayCreate: mayCreate)
     // Behind a locked screen not all keys may be in memory.
-    if opening == .everything { heal(tiers, former) }
+    if opening == .everything { healing.heal(self, tiers, former) }
     if database.store == nil, let keybag {
       guard database.problem == .notCreated else { throw database.problem ?? .notCreated }
       try create(keybag, tiers)
     }
-    let lifted = liftingLocks ? lockedExplicitly ?? Set(collections) : []
+    let lifted = liftingLocks ? lockedExplicitly ?? Set(collections.ids) : []
     try takeOver(
-      tiers.session, unlocked: opening == .everything ? try chain(tiers.unlocked) : nil, former: former,
+      tiers.session, unlocked: opening == .everything ? try collections.chain(tiers.unlocked) : nil, former: former,
       liftingLocksOf: lifted)
     if opening == .everything, liftingLocks, lockedExplicitly == nil || isPasswordless {
-      try openDeletedCollections(tiers)
+      try collections.openDeleted(tiers)
     }
-  }
-
-  func chain(_ tier: borrowing Key) throws(VaultError) -> KeyChain {
-    let vault = try database.ready().vault
-    do { return try KeyChain(tier: tier, vault: vault) } catch { throw .outOfMemory }
   }
 
   /// Takes keys over. A failure adds no key.
@@ -399,39 +345,42 @@ public final class Vault {
       if wasSealed { seal() } else { lock() }
       throw error
     }
-    wasUnlocked = true
+    healing.noteUnlock()
     // Keys that are staged come twice.
-    if notesGenerations, wasSealed || unlocked != nil { noteGenerations(tier) }
+    if notesGenerations, wasSealed || unlocked != nil { olderFiles.noteGenerations(tier) }
   }
 
   private func takeOverAll(
     _ tier: borrowing Key, unlocked: KeyChain?, former: [FormerTiers], liftingLocksOf lifted: Set<Int64>
   ) throws(VaultError) {
     let store = try database.ready()
-    let opened: SealedIndex
-    (opened, indexEpoch) = try openIndex(tier, former, store)
+    let (opened, indexEpoch) = try rotation.openIndex(tier, former, store)
     let genuine = opened.index
-    generation = opened.generation
-    epoch = keybag?.epoch.number ?? 1
+    keys.generation = opened.generation
+    rotation.meet(indexEpoch: indexEpoch)
     if let index = keys.index, try !index.isSame(as: genuine) {
       // That row was made without the password. Items that its index did not find may exist all the same.
       database.note(.damaged(.of(.database, .vault(.foreignDeviceRow))))
     }
     keys.index = genuine
-    nameCollections()
-    isUnsettled = false
-    try whereThereIsRoom { () throws(VaultError) in try settleDevice() }
+    collections.nameAll()
+    device.begin()
+    try device.whereThereIsRoom { () throws(VaultError) in try device.settle() }
     for collection in keys.collections where collection.row.locked && lifted.contains(collection.row.id) {
-      try setExplicitLock(collection, false)
+      try collections.setExplicitLock(collection, false)
     }
-    var session = try chain(tier)
+    let epoch = rotation.epoch
+    var session = try collections.chain(tier)
     let opensEverything = unlocked != nil
     let lacksFormer = former.count + 1 < keybag?.epochs.count ?? 1
     var unlocked = unlocked
     var formerChains: [(epoch: UInt32, unlocked: KeyChain?, session: KeyChain)] = []
     for one in former.reversed() {
       formerChains.append(
-        (one.number, opensEverything ? try chain(one.tiers.unlocked) : nil, try chain(one.tiers.session)))
+        (
+          one.number, opensEverything ? try collections.chain(one.tiers.unlocked) : nil,
+          try collections.chain(one.tiers.session)
+        ))
     }
     for collection in keys.collections {
       do {
@@ -463,30 +412,78 @@ public final class Vault {
     while let other = keys.chains.unlocked, unlocked == nil, session.ordinal < other.ordinal {
       do { try session.skip() } catch { throw .outOfMemory }
     }
-    keys.chains = (unlocked ?? keys.chains.unlocked, session)
+    if let unlocked = unlocked ?? keys.chains.unlocked {
+      keys.chains = .unlocked(unlocked, session: session)
+    } else {
+      keys.chains = .locked(session: session)
+    }
     keys.ownLocks.lift(of: lifted)
-    heldEpochs = (keybag?.epochs ?? []).filter { one in
+    keys.heldEpochs = (keybag?.epochs ?? []).filter { one in
       one.number == epoch || former.contains { $0.number == one.number }
     }
     try accessLog.open(tier, former, newest: epoch, epochs: (keybag?.epochs ?? []).map(\.number))
-    if opensEverything, database.damage == nil {
-      try whereThereIsRoom { () throws(VaultError) in
-        try endPasscodeItems()
-        if !isPasswordless { try renewErasable() }
-        try renewKeys(indexUnder: HeldKey(try wrapOfIndex(tier)))
-        // New keys came with another share of the device, which has such a secret again.
-        try endPasscodeItems()
-        try makeMissingClasses()
-        try keepNames()
-      }
+    guard opensEverything, database.damage == nil else { return }
+    try device.whereThereIsRoom { () throws(VaultError) in
+      let wrap = HeldKey(try rotation.wrapOfIndex(tier))
+      try renew(indexUnder: wrap)
+      try collections.keepNames()
     }
   }
 
-  /// Takes the place of the device's share.
-  func adopt(_ share: DeviceShare) { keys.share = share }
+  /// Brings an unlocked vault's keys up to date: the erasable secret, class keys that were changed, and classes that are missing.
+  ///
+  /// - Parameter wrap: the key that wraps the index key from now on; nil if it is unknown.
+  private func renew(indexUnder wrap: HeldKey?) throws(VaultError) {
+    try passcode.endItems()
+    if !isPasswordless { try passcode.renewErasable() }
+    try rotation.renewKeys(indexUnder: wrap)
+    // New keys came with another share of the device, which has such a secret again.
+    try passcode.endItems()
+    try collections.makeMissingClasses()
+  }
 
-  /// The device key, for a new share.
-  var deviceKey: (any DeviceKey)? { device }
+  // MARK: - the device key service
+
+  /// Whether something is left to be done when the device key service answers: ``meetDevice()``.
+  public var waitsForDevice: Bool { device.isLacking || olderFiles.isWaiting }
+
+  /// Opens what needs the device key, where it could not be had when keys came, or at the start, and can now. Does what an
+  /// unlock left out, and notes how far the files are where that was not noted then.
+  public func meetDevice() throws(VaultError) {
+    if keybag == nil, keybagFile.problem == nil, database.store == nil, !isDamaged {
+      device.forgetProblemBeforeCreation()
+    } else {
+      try openMissingDevice()
+    }
+    olderFiles.noteAgain()
+  }
+
+  private func openMissingDevice() throws(VaultError) {
+    guard device.isLacking, let store = database.store, !isDamaged, let folder = try? place.folder() else { return }
+    device.begin()
+    if keys.chains.session == nil {
+      try device.open(folder, mayCreate: false)
+    } else {
+      try device.whereThereIsRoom { () throws(VaultError) in try device.settle() }
+    }
+    guard keys.share != nil else { return }
+    for collection in keys.collections where !collection.row.locked {
+      try collection.open(share: keys.share, vault: store.vault)
+    }
+    guard isUnlocked else { return }
+    // A change of keys may be what was left out. The index key has to wait for the next unlock: its wrapping key is gone.
+    try device.whereThereIsRoom { () throws(VaultError) in try renew(indexUnder: nil) }
+  }
+
+  /// Allows items that depend on a login password again at once, if the vault is unlocked and its login has one. Otherwise the
+  /// next unlock does it.
+  public func startPasscodeItemsAnew() throws(VaultError) {
+    guard isUnlocked, !isPasswordless else { return }
+    try passcode.renewErasable()
+    try collections.makeMissingClasses()
+  }
+
+  // MARK: - the state
 
   /// Whether both tier keys are in memory.
   public var isUnlocked: Bool { keys.isUnlocked }
@@ -503,7 +500,7 @@ public final class Vault {
   /// The same, but for the access log's own keys, which open nothing else. Its remaining entries can still be written then.
   public func sealAllButAccessLog() {
     keys.seal()
-    (heldEpochs, waitingNote) = ([], nil)
+    olderFiles.seal()
   }
 
   /// Whether the keys of `accessibility` are in memory, in any collection.

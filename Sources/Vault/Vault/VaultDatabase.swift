@@ -2,23 +2,58 @@ import LatchkeyReasons
 
 /// The vault's open database, and its problems. After damage was found, nothing is written any more.
 final class VaultDatabase {
-  /// Its rows; nil while there is no database that can be used.
-  private(set) var store: Store?
-  /// Why there is none.
-  var problem: VaultError?
-  /// The damage that was found in it, for a person.
-  private(set) var damage: Reason?
-  /// Told of the first damage that a call or the verification finds.
-  weak var delegate: (any VaultDelegate)?
-  private var verification: Verification?
-
-  /// Uses an opened database, which is verified from now on.
-  func open(_ store: Store) {
-    (self.store, verification) = (store, Verification(store))
+  private enum State {
+    /// There is no database that can be used, and why; nil before it was looked for.
+    case closed(VaultError?)
+    /// A healed database waits for its place, so that `vault.db` must not be opened; why it waits.
+    case unfinished(VaultError)
+    /// The rows, and the walk through them; nil if there is nothing to verify any more.
+    case open(Store, Verification?)
   }
 
+  private var state = State.closed(nil)
+  /// The damage that was found in it. It stays if the database is opened again.
+  private(set) var damage: Reason?
+  /// Called for the first damage that a call or the verification finds.
+  weak var delegate: (any VaultDelegate)?
+
+  /// Its rows; nil while there is no database that can be used.
+  var store: Store? {
+    guard case .open(let store, _) = state else { return nil }
+    return store
+  }
+
+  /// Why there is none.
+  var problem: VaultError? {
+    switch state {
+    case .closed(let problem): problem
+    case .unfinished(let problem): problem
+    case .open: nil
+    }
+  }
+
+  /// Whether nobody gave a password yet.
+  var isNotCreated: Bool { problem == .notCreated }
+
+  /// Whether a healed database waits for its place.
+  var isUnfinished: Bool {
+    guard case .unfinished = state else { return false }
+    return true
+  }
+
+  /// Uses an opened database, which is verified from now on.
+  func open(_ store: Store) { state = .open(store, Verification(store)) }
+
   /// Uses a database that this program has just made: there is nothing to verify.
-  func create(_ store: Store) { self.store = store }
+  func create(_ store: Store) { state = .open(store, nil) }
+
+  /// Takes in why there is none. An open one stays.
+  func lacks(_ problem: VaultError) {
+    if store == nil { state = .closed(problem) }
+  }
+
+  /// Takes in why a healed database cannot take its place.
+  func awaitsHealing(_ problem: VaultError) { state = .unfinished(problem) }
 
   /// Drops the database, which was found damaged. The file stays as it is.
   func abandon() {
@@ -26,12 +61,12 @@ final class VaultDatabase {
     close()
   }
 
-  func close() { (store, verification) = (nil, nil) }
+  func close() { state = .closed(nil) }
 
-  /// Forgets what was wrong, too, as an object does that has just been made.
+  /// Also forgets the problems, like a new object.
   func forget() {
     close()
-    (problem, damage) = (nil, nil)
+    damage = nil
   }
 
   var isDamaged: Bool { damage != nil }
@@ -42,7 +77,7 @@ final class VaultDatabase {
     return store
   }
 
-  /// The rows for a change: refused once damage was found anywhere in them, and while the file is not in its place.
+  /// The rows for a change. Refused once damage was found anywhere in them, and while the file is not in its place.
   func writable() throws(VaultError) -> Store {
     let store = try ready()
     noteCut()
@@ -51,7 +86,7 @@ final class VaultDatabase {
     return store
   }
 
-  /// Why nothing is stored where the file of the open database is not in its place; nil where it is.
+  /// Why nothing is stored while the file of the open database is not in its place; nil if it is.
   var absence: VaultError? {
     guard store?.database.hasMoved == true else { return nil }
     return .unavailable(
@@ -70,7 +105,16 @@ final class VaultDatabase {
 
   /// Runs a change of the database: all of it is on the disk when this returns, or nothing of it happened.
   func writing<Result>(_ body: (Store) throws(VaultError) -> Result) throws(VaultError) -> Result {
-    let store = try writable()
+    try writing(to: try writable(), body)
+  }
+
+  /// The same for a call that has looked at the file before.
+  ///
+  /// - Parameter store: as ``writable()`` gave it to this call. Damage that the call found since then refuses it.
+  func writing<Result>(
+    to store: Store, _ body: (Store) throws(VaultError) -> Result
+  ) throws(VaultError) -> Result {
+    if let damage { throw .damaged(damage) }
     do throws(VaultError) { return try store.transaction { () throws(VaultError) in try body(store) } } catch {
       note(error)
       throw error
@@ -104,22 +148,25 @@ final class VaultDatabase {
   // MARK: - verification
 
   /// Whether the whole database was looked at since it was opened.
-  var isVerified: Bool { verification?.isFinished ?? true }
+  var isVerified: Bool {
+    guard case .open(_, let walk?) = state else { return true }
+    return walk.isFinished
+  }
 
-  /// Looks at a little more of the database. Damage is noted, and ends the walk.
+  /// Verifies a little more of the database. Damage is noted, and ends the walk.
   ///
   /// - Returns: whether there is more to look at.
   func verifyStep() -> Bool {
-    guard var walk = verification else { return false }
+    guard case .open(let store, var walk?) = state else { return false }
     do throws(VaultError) { try walk.step() } catch {
       // The walk did not reach its end, so the remaining rows are not believed.
       note(.damaged(error.reason))
-      verification = nil
+      if let store = self.store { state = .open(store, nil) }
       return false
     }
-    verification = walk
+    state = .open(store, walk)
     // Damage that was found meanwhile may not show in SQLite's memory, as that of a file that was cut off.
-    if walk.isFinished, !isDamaged { store?.database.trust() }
+    if walk.isFinished, !isDamaged { store.database.trust() }
     return !walk.isFinished
   }
 }

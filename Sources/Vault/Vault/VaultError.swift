@@ -3,7 +3,7 @@ import LatchkeyReasons
 import LatchkeySQLite
 import LatchkeySodium
 
-/// Why the vault could not do what it was asked. No case carries a secret, a label or an attribute.
+/// Why the vault refused or failed. No case carries a secret, a label or an attribute.
 public enum VaultError: Error, Equatable, Sendable {
   /// The key that this needs is not in memory.
   case isLocked
@@ -31,13 +31,13 @@ public enum VaultError: Error, Equatable, Sendable {
   case foreignItem(Int64)
   /// The item was made on another device, whose key it needs.
   case otherDevice
-  /// The item requires something that was not given: its conditions, or its passphrase.
+  /// The item's requirements were not met: its conditions, or its passphrase.
   case needsGrant
   /// An item's requirements and class are changed by
   /// ``ItemWriter/setAccess(ofItem:_:accessibility:passphrase:fingers:granted:)`` only, because a person must agree to that
   /// change.
   case keepsItsAccess
-  /// Another item has what only one may have.
+  /// Another item has attributes that only one item may have.
   case duplicate
   /// Access control flags do not go together.
   case badAccessControl(AccessControl.Mistake)
@@ -50,7 +50,7 @@ public enum VaultError: Error, Equatable, Sendable {
   /// Memory for a secret could not be had.
   case outOfMemory
 
-  /// Nobody could ever open such an item.
+  /// Without fingers, nobody could ever open such an item.
   public static let noFingerEnrolled = VaultError.noFingers(.finger(.enrollFirst))
 
   /// A copy needs more bytes than are free.
@@ -64,7 +64,8 @@ public enum VaultError: Error, Equatable, Sendable {
       case .full: .diskFull
       case .damaged: .damaged(.of(.database, .sqlite(error.message)))
       case .busy: .unavailable(.of(.database, .vault(.inUse)))
-      // The program keeps every constraint of the schema: one that does not hold means rows that it did not write.
+      // This program keeps every constraint of the schema. A broken constraint means that other rows were written into the
+      // file.
       case .constraint: .damaged(.of(.database, .sqlite(error.message)))
       case .inaccessible, .other: .unavailable(.of(.database, .verbatim(error.message)))
       }

@@ -3,31 +3,34 @@ import LatchkeyReasons
 
 /// The keys that are in memory now: of collections and their classes, of the index, and this device's share.
 final class VaultKeys {
-  /// Every collection, oldest first, with those of its keys that are in memory.
+  /// Every collection, oldest first, with its keys that are in memory.
   var collections: [OpenCollection] = []
-  /// The links behind the last collection: new collections get their keys from these. ``lock()`` drops the one,
-  /// ``seal()`` both.
-  var chains: (unlocked: KeyChain?, session: KeyChain?)
+  /// The tier keys, as far as new collections need them. ``lock()`` drops the one, ``seal()`` both.
+  var chains = TierChains.sealed
+  /// The key epochs of the keybag whose tier keys these are.
+  var heldEpochs: [TierEpoch] = []
   /// Nil where this device's key cannot be used.
   var share: DeviceShare?
-  /// Finds items; there before the first login where the device has a share.
+  /// The index, which finds items. It exists before the first login if the device has a share.
   var index: AttributeIndex?
+  /// The database's own generation, which is sealed with the index, as the last keys found it.
+  var generation: UInt64 = 0
   /// The problem with the device key; the line names its cause.
   var deviceProblem: Reason?
   /// The explicit locks of objects whose keys stay in memory.
   var ownLocks = OwnLocks()
-  /// Collections that were deleted and are to come back.
+  /// Deleted collections that are to come back.
   var deleted = DeletedCollections()
   /// Whether the login has a password, as the keybag says.
   var loginHasPassword = true
 
   /// Whether both tier keys are in memory.
-  var isUnlocked: Bool { chains.unlocked != nil && chains.session != nil }
+  var isUnlocked: Bool { chains.isUnlocked }
 
-  /// The problem where the device key can be used, but the vault has no share for it.
+  /// The problem if the device key can be used, but the vault has no share for it.
   static let strangeDevice = Reason.of(.deviceKey, .device(.unknownKey))
 
-  /// The index, or why nothing can be found by it.
+  /// The index, or the reason why it cannot be used.
   func readyIndex() throws(VaultError) -> AttributeIndex {
     guard let index else {
       throw .unavailable(
@@ -42,7 +45,7 @@ final class VaultKeys {
     return found
   }
 
-  /// The class key of that number, and its collection; nil where the vault has none.
+  /// The class key of that number, and its collection; nil if the vault has none.
   func classKey(_ id: Int64) -> (collection: OpenCollection, key: ClassKey)? {
     for collection in collections {
       if let key = collection.classes.first(where: { $0.row.id == id }) { return (collection, key) }
@@ -53,7 +56,7 @@ final class VaultKeys {
   /// Whether the login has a password that items can depend on. Known only while the vault is unlocked.
   var hasPasscode: Bool { loginHasPassword && share?.isErased != true }
 
-  /// Refuses to store what depends on a password that the login does not have.
+  /// Refuses to store an item that depends on a password if the login has none.
   ///
   /// - Throws: ``VaultError/noPasscode``.
   func checkPasscode(for accessibility: AccessibilityClass) throws(VaultError) {
@@ -63,7 +66,7 @@ final class VaultKeys {
 
   /// Erases tier A: the keys of items that are readable only while the session is unlocked. Touches no file.
   func lock() {
-    chains.unlocked = nil
+    chains.lock()
     deleted.forget()
     for collection in collections { collection.lock() }
   }
@@ -71,10 +74,10 @@ final class VaultKeys {
   /// Erases tier C as well: only the device's own classes stay.
   func seal() {
     lock()
-    chains.session = nil
+    (chains, heldEpochs) = (.sealed, [])
     ownLocks.liftAll()
     for collection in collections { collection.seal() }
-    // Where this device has no share, the index key came with tier key C, and goes with it.
+    // If this device has no share, the index key came with tier key C, and goes with it.
     guard share == nil else { return }
     index = nil
     for collection in collections { collection.name = nil }
@@ -82,7 +85,7 @@ final class VaultKeys {
 
   /// Forgets everything when the database is closed.
   func forget() {
-    (collections, chains, share, index) = ([], (nil, nil), nil, nil)
+    (collections, chains, heldEpochs, share, index) = ([], .sealed, [], nil, nil)
     deleted.forget()
     ownLocks.liftAll()
   }

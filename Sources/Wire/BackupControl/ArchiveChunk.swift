@@ -1,7 +1,7 @@
 import LatchkeyBytes
 import LatchkeyControl
 
-/// The next bytes of a backup: no secret without its passphrase.
+/// The next bytes of a backup. Without its passphrase they are no secret.
 package struct ArchiveChunk: ControlFields, Equatable, Sendable {
   /// The next part of the file.
   package let bytes: [UInt8]
@@ -9,7 +9,7 @@ package struct ArchiveChunk: ControlFields, Equatable, Sendable {
   package let isLast: Bool
   /// How many items were looked at.
   package let done: UInt64
-  /// How many there are, about.
+  /// How many items there are, about.
   package let total: UInt64
 
   /// Puts them together.

@@ -12,10 +12,10 @@ package struct ArchivePage: ControlFields, Equatable, Sendable {
   package let hasMore: Bool
 
   private static let textLimit = 255
-  /// So many lines fit, however long their texts are.
+  /// How many lines fit, however long their texts are.
   private static let lineLimit = 40
 
-  /// The lines of `report` behind the first `offset`.
+  /// The lines of `report` after the first `offset`.
   package init(of report: ArchiveReport, after offset: UInt64) {
     let rest = report.lines.dropFirst(Int(clamping: offset))
     var page = report

@@ -1,6 +1,6 @@
 import LatchkeyControl
 
-/// Begins a backup on this connection, whose end is the backup's: the number of the prompt that the passphrase answers.
+/// Begins a backup on this connection, and the backup ends with it. The answer is the number of the prompt for the passphrase.
 package struct BeginBackup: FieldlessMessage {
   package typealias Answer = UInt64
   package static let operation: UInt8 = 11

@@ -2,7 +2,8 @@ import LatchkeyBackup
 import LatchkeyBytes
 import LatchkeyControl
 
-/// Begins a restore on this connection, whose end is the restore's: the number of the prompt that the passphrase answers.
+/// Begins a restore on this connection, and the restore ends with it. The answer is the number of the prompt for the
+/// passphrase.
 package struct BeginRestore: ControlMessage, Equatable {
   package typealias Answer = UInt64
   package static let operation: UInt8 = 12
@@ -10,9 +11,9 @@ package struct BeginRestore: ControlMessage, Equatable {
 
   /// The first bytes of the file, as they are.
   package let header: [UInt8]
-  /// Whether an item takes the place of one with the same attributes and another secret.
+  /// Whether an item replaces one with the same attributes and another secret.
   package let takesTheirs: Bool
-  /// Whether nothing is to be written.
+  /// Whether nothing is written.
   package let isDry: Bool
 
   /// Puts them together.

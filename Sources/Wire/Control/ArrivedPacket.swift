@@ -1,9 +1,9 @@
 import LatchkeyBytes
 import LatchkeySodium
 
-/// A packet as the daemon got it, in locked memory. The handler of its operation reads it.
+/// A packet that the daemon received, in locked memory. The handler of its operation reads it.
 package struct ArrivedPacket: ~Copyable {
-  /// Which message it is.
+  /// The number of its message.
   package let operation: UInt8
   private let memory: SecureBytes
   private let size: Int
@@ -35,7 +35,7 @@ package struct ArrivedPacket: ~Copyable {
     return message
   }
 
-  /// The keys that it brings; nil where it brings none of this kind, or in the clear: nobody sends keys so.
+  /// The keys that it brings; nil if it brings none of this kind, or brings them in the clear, which no sender does.
   package mutating func keys<Message: KeyMessage & ~Copyable>(_: Message.Type) -> Message? {
     guard operation == Message.operation, size <= ControlPacket.messageLimit else { return nil }
     do throws(SodiumError) {

@@ -2,8 +2,8 @@ import Glibc
 import LatchkeyPosix
 import LatchkeySodium
 
-/// The daemon's end of one connection. Packets are taken into locked memory; those that carry keys are
-/// sealed to a key that is made for each.
+/// The daemon's end of one connection. Packets are read into locked memory. A packet with keys is sealed to a key that was made
+/// for it.
 public struct ControlConnection: ~Copyable {
   private let socket: LocalSocket
   /// The process that connected.
@@ -11,7 +11,7 @@ public struct ControlConnection: ~Copyable {
   /// The key to which the next packet is sealed, if the peer asked for one.
   private var oneTimeKey: OneTimeKey?
 
-  /// Takes over an accepted connection; nil when the kernel does not say who it is.
+  /// Takes over an accepted connection; nil if the kernel does not say who the peer is.
   public init?(_ socket: consuming LocalSocket) {
     guard let peer = try? socket.peer() else { return nil }
     self.socket = socket
@@ -22,10 +22,10 @@ public struct ControlConnection: ~Copyable {
   /// The descriptor's number, for an event loop.
   public var number: Int32 { socket.number }
 
-  /// Ends this side's packets. The peer's can still be read, until it ends.
+  /// Ends the sending direction. The peer's packets can still be read, until the peer ends.
   public borrowing func finish() { shutdown(socket.number, Int32(SHUT_WR)) }
 
-  /// Whether the peer is gone, and everything that it sent was taken.
+  /// Whether the peer is gone, and all its packets were taken.
   package var hasEnded: Bool { do { return try socket.pendingSize() == 0 } catch { return true } }
 
   /// The next arrival.

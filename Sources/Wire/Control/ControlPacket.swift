@@ -1,7 +1,8 @@
 import LatchkeyBytes
 import LatchkeyReasons
 
-/// The common form of all packets of the control socket: version, operation, fields. FORMAT.md has them byte by byte.
+/// The common form of all packets of the control socket: version, operation, fields. docs/developer/protocols.md has them byte by
+/// byte.
 public enum ControlPacket {
   /// From the first release on it changes with every change that a program of the version before would not understand.
   static let version: UInt8 = 2

@@ -1,7 +1,7 @@
 import Glibc
 import LatchkeyPosix
 
-/// Where the control socket is.
+/// The path of the control socket.
 public enum ControlSocket {
   /// The runtime folder of a user.
   public static func runtimeFolder(uid: uid_t) -> String { "/run/user/\(uid)" }
@@ -16,13 +16,13 @@ public enum ControlSocket {
   public enum Failure: Error, Equatable, Sendable {
     /// Another daemon of this user has the socket, or a service manager waits there to start one.
     case isServed(path: String)
-    /// A file is there that is no socket.
+    /// The path is a file that is not a socket.
     case isOtherFile(path: String)
-    /// The folder or the socket cannot be made, or the folder is not its user's alone.
+    /// The folder or the socket cannot be made, or others can write to the folder.
     case system(PosixError)
   }
 
-  /// Makes the socket of a daemon that no service manager gave one.
+  /// Makes the socket of a daemon that got none from a service manager.
   ///
   /// - Parameter owner: the user, who must own the folder: nobody else may be able to put another socket into it.
   public static func listen(runtime: String, owner: uid_t) throws(Failure) -> LocalSocket {

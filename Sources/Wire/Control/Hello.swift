@@ -16,7 +16,7 @@ public struct Hello: ControlMessage, Equatable {
     case closeSession = 3
   }
 
-  /// The longest text, in bytes. A longer one is cut, and then equals the name of no service.
+  /// The longest text, in bytes. A longer one is cut, and is then the name of no service.
   static let textLimit = 255
 
   /// The point of a login.
@@ -29,12 +29,12 @@ public struct Hello: ControlMessage, Equatable {
   public let remoteHost: String
   /// The number of the prompt that this answers; 0 for none.
   public let prompt: UInt64
-  /// When the password was given, or the session began, in microseconds since the machine started. The daemon takes a moment
-  /// in the future as the present one. 0 is the oldest one: every event is later.
+  /// When the password was given, or the session began, in microseconds since the machine started. The daemon takes a moment in
+  /// the future as the present one. 0 is the oldest moment: every event is later.
   public let given: UInt64
 
-  /// How long after the password a daemon may begin to follow locks and ends of sessions, in microseconds. Events in between
-  /// count as older than the password.
+  /// How much later than the password a daemon may begin to follow locks and ends of sessions, in microseconds. It counts
+  /// events in between as older than the password.
   public static let unknownTime: UInt64 = 10_000_000
 
   /// Puts them together.

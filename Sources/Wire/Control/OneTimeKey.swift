@@ -4,7 +4,7 @@ import LatchkeySodium
 /// A key pair for one packet that carries a secret. The receiver of the secret makes it and sends the public half. The sender
 /// seals the packet to that. So the kernel's socket buffers, which it frees without clearing them, hold no usable secret.
 ///
-/// The secret half lies in locked memory and is erased with this value: when its packet was opened, or came to nothing.
+/// The secret half lies in locked memory and is erased with this value, once the packet was opened or is no longer expected.
 public struct OneTimeKey: ~Copyable {
   private let secret: Key
   /// The key to which the other end seals its packet: 32 bytes.
@@ -17,9 +17,9 @@ public struct OneTimeKey: ~Copyable {
     self.secret = secret
   }
 
-  /// A whole packet in the clear, version and operation included, as ``seal(_:to:)`` was given it.
+  /// The whole packet in the clear, with version and operation, as it was given to ``seal(_:to:)``.
   ///
-  /// - Throws: ``SodiumError/decryptionFailed`` also where it was sealed as a packet of another operation.
+  /// - Throws: ``SodiumError/decryptionFailed``, also if it was sealed as a packet of another operation.
   consuming func open(_ sealed: RawSpan) throws(SodiumError) -> SecureBytes {
     guard sealed.byteCount > ControlPacket.headSize else { throw .decryptionFailed }
     let packet = try SealedBox.open(sealed.extracting(droppingFirst: ControlPacket.headSize), secret: secret)
@@ -32,7 +32,7 @@ public struct OneTimeKey: ~Copyable {
     return packet.count >= head.byteCount && Sodium.equal(packet.bytes.extracting(first: head.byteCount), head)
   }
 
-  /// The packet as it crosses the socket: version and operation, then all of it sealed. The head is inside as well, so
+  /// The packet as it crosses the socket: version and operation, then the whole packet sealed. The head is inside as well, so
   /// that a packet of one operation cannot be passed off as one of another.
   static func seal(_ packet: borrowing SecureBytes, to publicKey: [UInt8]) throws(SodiumError) -> [UInt8] {
     let head = packet.bytes.extracting(first: ControlPacket.headSize).withUnsafeBytes { Array($0) }

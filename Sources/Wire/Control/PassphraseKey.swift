@@ -1,7 +1,7 @@
 import LatchkeyBytes
 import LatchkeySodium
 
-/// The key that a passphrase gave, on its way from the helper to the daemon, for one prompt.
+/// The key of a passphrase, on its way from the helper to the daemon, for one prompt.
 public struct PassphraseKey: KeyMessage, ~Copyable {
   package static let operation: UInt8 = 8
 
@@ -19,7 +19,7 @@ public struct PassphraseKey: KeyMessage, ~Copyable {
     self.key = key
   }
 
-  /// Gives the key on to another owner.
+  /// Gives the key to another owner.
   public consuming func takeKey() -> Key { key }
 
   package borrowing func encoded(behind head: [UInt8]) throws(SodiumError) -> SecureBytes {

@@ -1,6 +1,6 @@
 import LatchkeyBytes
 
-/// Tells where the prompt of this connection is about to ask. On its client's terminal a prompt must not outlive its client,
+/// Tells where the prompt of this connection is about to ask. A prompt on its client's terminal must not outlive the client,
 /// because a shell reads there again.
 package struct PlacePrompt: ControlMessage {
   package typealias Answer = Done
@@ -21,7 +21,7 @@ package struct PlacePrompt: ControlMessage {
 
 /// Where a prompt asks the person.
 public enum PromptPlace: UInt8, Sendable {
-  /// In a window of the desktop, which no other program reads from.
+  /// In a window of the desktop, from which no other program reads.
   case window = 1
   /// On the terminal of the program that caused the prompt.
   case terminal = 2

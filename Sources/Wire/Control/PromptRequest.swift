@@ -19,15 +19,15 @@ public struct PromptRequest: ControlFields, Equatable, Sendable {
     case itemAccess = 6
     /// The login password, by `latchkey-unlock`, with which the first vault is created.
     case newVault = 7
-    /// Nothing: a person wanted the first collection's password changed, and is told how that is done.
+    /// No question: a person wanted to change the first collection's password, and reads how to do that.
     case loginAdvice = 8
 
-    /// Whether what modules say counts only once the person saw what it is about: a finger on the reader may have been for
-    /// something else.
+    /// Whether an answer of the modules counts only after the person saw what it is about: a finger on the reader may have been
+    /// meant for something else.
     public var needsAgreement: Bool { self == .item || self == .itemAccess }
   }
 
-  /// A process whose program is an interpreter, as python3.11.
+  /// A process whose program is an interpreter, such as python3.11.
   public struct Interpreter: Equatable, Sendable {
     /// The name of the interpreter's executable.
     public let program: String
@@ -36,10 +36,10 @@ public struct PromptRequest: ControlFields, Equatable, Sendable {
     /// When it started, by the kernel's clock: another process with the same id started later.
     public let started: UInt64
 
-    /// How it takes its arguments.
+    /// The way in which it takes its arguments.
     public let family: Family
 
-    /// Interpreters that take their arguments alike.
+    /// Interpreters that take their arguments in the same way.
     public enum Family: Sendable {
       case python, node, perl, ruby, java, shell
 
@@ -73,11 +73,11 @@ public struct PromptRequest: ControlFields, Equatable, Sendable {
   public let purpose: Purpose
   /// The label of the collection or item; empty for the login password.
   public let label: String
-  /// The program that caused the prompt, as far as the system can tell; empty where it cannot. A hint, no proof.
+  /// The program that caused the prompt, as far as the system can tell; empty if it cannot. A hint, no proof.
   public let caller: String
   /// The window that the client named; empty, or in any form.
   public let window: String
-  /// The device of the client's terminal, as "/dev/pts/3"; empty where it has none.
+  /// The device of the client's terminal, as "/dev/pts/3"; empty if it has none.
   public let terminal: String
   /// The item's requirements.
   public let access: AccessControl

@@ -2,13 +2,13 @@ import LatchkeyBytes
 import LatchkeyKeybag
 import LatchkeySodium
 
-/// Tier key C alone, on its way from the helper to the daemon: of a login in which nobody gave a password.
+/// Tier key C alone, on its way from the helper to the daemon, for a login in which nobody gave a password.
 public struct SessionDelivery: KeyMessage, ~Copyable {
   package static let operation: UInt8 = 30
 
   /// The vault that the key is for: 16 bytes.
   public let vault: [UInt8]
-  /// The key, and the key epoch that it is of.
+  /// The key, and its key epoch.
   public let key: SessionKey
 
   // vault, the key's epoch
@@ -21,7 +21,7 @@ public struct SessionDelivery: KeyMessage, ~Copyable {
     self.key = key
   }
 
-  /// Gives the key on to another owner.
+  /// Gives the key to another owner.
   public consuming func takeKey() -> SessionKey { key }
 
   package borrowing func encoded(behind head: [UInt8]) throws(SodiumError) -> SecureBytes {

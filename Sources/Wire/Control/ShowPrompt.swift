@@ -1,7 +1,7 @@
 import LatchkeyBytes
 
-/// Takes a prompt on: from now on this connection shows it, and the end of the connection is its end. Declined where nobody
-/// waits for it, or it is shown already.
+/// Takes over a prompt. From now on this connection shows it, and the prompt ends with the connection. Declined if nobody waits
+/// for the prompt, or it is shown already.
 package struct ShowPrompt: ControlMessage {
   package typealias Answer = PromptRequest
   package static let operation: UInt8 = 5

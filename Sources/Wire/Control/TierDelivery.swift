@@ -14,7 +14,7 @@ public struct TierDelivery: ~Copyable {
   public let leftMemory: Bool
   /// The keys.
   public let tiers: TierKeys
-  /// Those of former key epochs that the keybag still has, oldest first.
+  /// The keys of former key epochs that the keybag still has, oldest first.
   public let former: [FormerTiers]
 
   private static let createdFlag: UInt8 = 1
@@ -38,7 +38,7 @@ public struct TierDelivery: ~Copyable {
     self.former = former
   }
 
-  /// Gives the keys on to another owner.
+  /// Gives the keys to another owner.
   public consuming func takeTiers() -> TierKeys { tiers }
 
   /// The fields' bytes behind `head`.

@@ -4,8 +4,8 @@ import LatchkeyKeybag
 import LatchkeyReasons
 import LatchkeySodium
 
-/// The common form of all packets of the device key service's socket: version, operation or outcome, fields. FORMAT.md has
-/// them byte by byte.
+/// The common form of all packets of the device key service's socket: version, operation or outcome, fields.
+/// docs/developer/protocols.md has them byte by byte.
 public enum DevicePacket {
   static let version: UInt8 = 1
   /// The largest packet, in bytes.
@@ -14,7 +14,7 @@ public enum DevicePacket {
   public static let contextLimit = 64
   /// A vault's id, in bytes.
   static let vaultSize = 16
-  /// A share that was wrapped, in bytes.
+  /// The size of a wrapped share, in bytes.
   public static let wrappedSize = Key.size + AEAD.overhead
 
   enum Operation: UInt8 {
@@ -52,7 +52,7 @@ public enum DevicePacket {
   }
 }
 
-/// A peer's request to the device key service. The kernel says whose keys are meant, never the packet.
+/// A peer's request to the device key service. The kernel, and never the packet, says whose keys the request is about.
 public enum DeviceRequest: ~Copyable {
   /// The identity of the device for this peer.
   case identity
@@ -66,11 +66,11 @@ public enum DeviceRequest: ~Copyable {
   case move(DeviceKeyBackend)
   /// Erase everything that is kept of a user.
   case forget(uid_t)
-  /// Remember how far a vault's files are.
+  /// Remember the generations of a vault's files.
   case note(VaultGenerations, vault: [UInt8], isBeginning: Bool)
-  /// From now on this connection is that of a user's login, and for nothing else.
+  /// From now on this connection serves a user's login, and nothing else.
   case session(uid_t)
-  /// Nothing that this version knows.
+  /// A request that this version does not know.
   case malformed
 
   /// Reads a packet, strictly.
@@ -121,7 +121,7 @@ public enum DeviceRequest: ~Copyable {
   }
 }
 
-/// Packets as their senders make them. In locked memory, as some carry a secret.
+/// Packets as their senders make them. They are in locked memory, because some carry a secret.
 extension DevicePacket {
   private static func begin(_ operation: Operation, _ fields: [UInt8] = []) throws(SodiumError) -> SecureBytes {
     let packet = [version, operation.rawValue] + fields
@@ -176,10 +176,10 @@ extension DevicePacket {
   /// Erase everything that is kept of a user.
   public static func forget(_ user: uid_t) throws(SodiumError) -> SecureBytes { try begin(.forget, number(user)) }
 
-  /// From now on this connection is that of a user's login.
+  /// From now on this connection serves a user's login.
   public static func session(of user: uid_t) throws(SodiumError) -> SecureBytes { try begin(.session, number(user)) }
 
-  /// Remember how far the files of the vault of that id, 16 bytes, are.
+  /// Remember the generations of the files of the vault with that id of 16 bytes.
   public static func note(
     _ generations: VaultGenerations, of vault: [UInt8], isBeginning: Bool
   ) throws(SodiumError) -> SecureBytes {
@@ -231,7 +231,7 @@ public enum DeviceReply {
   /// To all others.
   public static func done() throws(SodiumError) -> SecureBytes { try packet(.done) }
 
-  /// The device key did not do it.
+  /// The device key failed.
   public static func failed(_ error: DeviceKeyError) throws(SodiumError) -> SecureBytes {
     switch error {
     case .otherDevice: try packet(.otherDevice)

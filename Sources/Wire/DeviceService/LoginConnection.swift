@@ -3,10 +3,10 @@ import LatchkeyKeybag
 import LatchkeyPosix
 import LatchkeySodium
 
-/// A connection to the device key service that root opened for a login of a user's, and gave away: from then on it yields the
-/// secret of that user's session protector, and nothing else, to any holder.
+/// A connection to the device key service that root opened for a login of a user. From then on it returns the secret of that
+/// user's session protector to any holder, and nothing else.
 ///
-/// So a process can say whose login it is while it is root, and read the user's files when it is root no more.
+/// So a process can say whose login it is while it is root, and read the user's files when it is no longer root.
 public struct LoginConnection: ~Copyable {
   private let socket: LocalSocket
 
@@ -19,7 +19,7 @@ public struct LoginConnection: ~Copyable {
     while true {
       let connected = try ServiceDeviceKey.connect(to: path, until: Deadline(deadline))
       guard let answer = try ServiceDeviceKey.ask(packet, on: connected, until: Deadline(deadline)) else {
-        // One of too many; there may be a place in a moment.
+        // There were too many connections. There may be a place in a moment.
         usleep(10_000)
         continue
       }
@@ -29,7 +29,7 @@ public struct LoginConnection: ~Copyable {
     }
   }
 
-  /// Unwraps what was wrapped for that user's sessions on this device.
+  /// Unwraps a share that was wrapped for that user's sessions on this device.
   ///
   /// - Throws: ``DeviceKeyError/otherDevice`` for anything else.
   public borrowing func unwrap(

@@ -5,11 +5,11 @@ import LatchkeyPosix
 import LatchkeyReasons
 import LatchkeySodium
 
-/// The device key of the system service `latchkey-deviced`: this end of its socket. The service knows by the kernel which
+/// The device key of the system service `latchkey-deviced`: the client's end of its socket. The kernel tells the service which
 /// user asks.
 ///
-/// Each request is a connection of its own, as the service ends when it is idle. None takes longer than ``timeout``, and all
-/// of one turn of an event loop together no longer than its ``TurnLimit``.
+/// Each request is a connection of its own, as the service ends when it is idle. No request takes longer than ``timeout``, and
+/// all requests of one turn of an event loop together take no longer than its ``TurnLimit``.
 public final class ServiceDeviceKey: DeviceKey, GenerationMemory {
   /// Where the service listens.
   public static let path = "/run/latchkey/device.sock"
@@ -18,15 +18,15 @@ public final class ServiceDeviceKey: DeviceKey, GenerationMemory {
 
   private let path: String
   private let limit: TurnLimit?
-  /// The name that the service gave.
+  /// The identity that the service gave.
   public let identity: [UInt8]
-  /// Where the service keeps its secret.
+  /// The place where the service keeps its secret.
   public let backend: DeviceKeyBackend
 
-  /// Asks the service at `path` who it is.
+  /// Asks the service at `path` for its identity.
   ///
   /// - Parameter limit: how long the caller's event loop waits for it.
-  /// - Returns: nil where there is no service at all.
+  /// - Returns: nil if there is no service at all.
   public static func find(at path: String, within limit: TurnLimit? = nil) throws(DeviceKeyError) -> ServiceDeviceKey? {
     guard access(path, F_OK) == 0 || errno != ENOENT else { return nil }
     return try ServiceDeviceKey(path: path, limit: limit)
@@ -67,9 +67,9 @@ public final class ServiceDeviceKey: DeviceKey, GenerationMemory {
     return answer.bytes.withUnsafeBytes { Array($0) }
   }
 
-  /// Unwraps what ``wrap(_:_:context:)`` made for this user on this device.
+  /// Unwraps a share of ``wrap(_:_:context:)`` for this user on this device.
   public func unwrap(_ wrapped: [UInt8], _ kind: DeviceShareKind, context: [UInt8]) throws(DeviceKeyError) -> Key {
-    // The service takes no other size, and drops a client that sends one.
+    // The service accepts no other size, and drops a client that sends one.
     guard wrapped.count == DevicePacket.wrappedSize, context.count <= DevicePacket.contextLimit else {
       throw .otherDevice
     }
@@ -94,11 +94,11 @@ public final class ServiceDeviceKey: DeviceKey, GenerationMemory {
   /// The service remembers this user's vaults.
   public var memory: (any GenerationMemory)? { self }
 
-  /// Has the service remember how far this user's vault is.
+  /// Has the service remember the generations of this user's vault.
   public func note(
     _ generations: VaultGenerations, of vault: [UInt8], isBeginning: Bool, until deadline: Int
   ) throws(DeviceKeyError) -> VaultGenerations? {
-    // A service that was taken away remembers nothing; that is no failure of this one.
+    // A service that was removed remembers nothing. That is not a failure of the device key.
     guard access(path, F_OK) == 0 || errno != ENOENT else { throw .otherDevice }
     let packet = try ServiceDeviceKey.packet { () throws(SodiumError) in
       try DevicePacket.note(generations, of: vault, isBeginning: isBeginning)
@@ -115,13 +115,13 @@ public final class ServiceDeviceKey: DeviceKey, GenerationMemory {
   public enum Command: Sendable {
     /// Erase the erasable secret of a user.
     case eraseErasable(uid_t)
-    /// Keep the device secret elsewhere.
+    /// Move the device secret to another place.
     case move(DeviceKeyBackend)
     /// Erase everything that is kept of a user.
     case forget(uid_t)
   }
 
-  /// Has the service at `path` do something.
+  /// Sends a command to the service at `path`.
   ///
   /// - Parameter timeout: how long that may take, in milliseconds.
   public static func run(_ command: Command, at path: String, timeout: Int) throws(DeviceKeyError) {
@@ -161,7 +161,8 @@ public final class ServiceDeviceKey: DeviceKey, GenerationMemory {
     while true {
       let socket = try connect(to: path, until: deadline)
       if let answer = try ask(packet, on: socket, until: deadline) { return answer }
-      // It was dropped unread, as one of too many: nothing was done, and there may be a place in a moment.
+      // The service dropped the connection unread, because there were too many. Nothing was done, and there may be a place in a
+      // moment.
       usleep(10_000)
     }
   }
@@ -170,7 +171,7 @@ public final class ServiceDeviceKey: DeviceKey, GenerationMemory {
   static func connect(to path: String, until deadline: Deadline) throws(DeviceKeyError) -> LocalSocket {
     do throws(PosixError) {
       let socket = try LocalSocket.connect(to: path, until: deadline)
-      // A socket that somebody else put there would learn the shares.
+      // A socket of somebody else's would receive the shares.
       let listener = try socket.peer().uid
       guard listener == 0 || listener == geteuid() else { throw PosixError("its socket", code: EPERM) }
       return socket
@@ -185,7 +186,7 @@ public final class ServiceDeviceKey: DeviceKey, GenerationMemory {
     }
   }
 
-  /// The fields of the answer on a connection; nil where the service dropped it before it read the packet.
+  /// The fields of the answer on a connection; nil if the service dropped the connection before it read the packet.
   static func ask(
     _ packet: borrowing SecureBytes, on socket: borrowing LocalSocket, until deadline: Deadline
   ) throws(DeviceKeyError) -> SecureBytes? {
@@ -195,7 +196,7 @@ public final class ServiceDeviceKey: DeviceKey, GenerationMemory {
     }
     let size: Int
     do throws(PosixError) { size = try exchange(packet, &answer, on: socket, until: deadline) } catch {
-      // The kernel says the latter only where the packet was still there.
+      // The kernel gives the latter error only if the packet was still unread.
       guard error.code == EPIPE || error.code == ECONNRESET else { throw failure(error) }
       return nil
     }

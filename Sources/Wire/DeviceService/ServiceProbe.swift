@@ -3,17 +3,17 @@ import LatchkeyKeybag
 import LatchkeyPosix
 import LatchkeySodium
 
-/// A request that the service answers as soon as it has started and opened its secret. It brings nothing. A program with an
-/// event loop waits for the answer there, and sends other requests when they are known to be quick.
+/// A request that the service answers as soon as it has started and opened its secret. The request has no other effect. A
+/// program with an event loop waits there for the answer, and sends other requests once they are known to be quick.
 public struct ServiceProbe: ~Copyable {
   private let socket: LocalSocket
 
   /// Sends the request to the service at `path`. Waits for nothing.
   ///
-  /// - Throws: ``PosixError`` with `EAGAIN` where too many others wait to be let in.
+  /// - Throws: ``PosixError`` with `EAGAIN` if too many others wait to be let in.
   public init(at path: String) throws(PosixError) {
     let connected = try LocalSocket.connect(to: path)
-    // Nothing is ever wrapped to that, and nothing is made for it.
+    // No share was ever wrapped with this context, and the service makes nothing for it.
     let nothing = [UInt8](repeating: 0, count: DevicePacket.wrappedSize)
     let packet: SecureBytes
     do throws(SodiumError) { packet = try DevicePacket.unwrap(nothing, .bound, context: []) } catch {
@@ -26,6 +26,6 @@ public struct ServiceProbe: ~Copyable {
   /// The socket, for an event loop.
   public var number: Int32 { socket.number }
 
-  /// Whether the service answered; false where it dropped the connection.
+  /// Whether the service answered; false if it dropped the connection.
   public borrowing func isAnswered() -> Bool { ((try? socket.pendingSize()) ?? 0) > 0 }
 }

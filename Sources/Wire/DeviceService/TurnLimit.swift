@@ -2,24 +2,24 @@ import Glibc
 import LatchkeyKeybag
 import LatchkeyPosix
 
-/// How long a program of one thread waits for the device key service: one limit for all requests of a turn of its event
-/// loop. After a moment the wait ends as soon as anything else is to be done, as that may be a lock.
+/// How long a program of one thread waits for the device key service: one limit for all requests of a turn of its event loop.
+/// After a moment the wait ends as soon as other work comes, because that may be a lock.
 public final class TurnLimit {
   /// The number of the present turn; nil while the loop does not run yet.
   private let turn: () -> UInt64?
-  /// Readable when something else is to be done.
+  /// A descriptor that is readable when other work waits.
   private let others: Int32
   private var present: UInt64?
   private var began = 0
   private var waited = 0
-  /// Whether the service did not answer in time when it was asked last.
+  /// Whether the service did not answer the last request in time.
   public var isSilent = false
-  /// Whether the last wait ended because something else was to be done.
+  /// Whether the last wait ended because other work came.
   public var wasBrokenOff = false
 
   /// How long one turn waits for a service that answers, in milliseconds.
   private static let time = 2000
-  /// How long it waits even if other work is to be done; also the most for a service that did not answer before.
+  /// How long it waits even if other work comes; also the most for a service that did not answer before.
   private static let moment = 50
 
   /// - Parameters:
@@ -32,7 +32,7 @@ public final class TurnLimit {
 
   /// A request begins.
   ///
-  /// - Throws: ``DeviceKeyError/unavailable(_:)`` where the turn has waited long enough already.
+  /// - Throws: ``DeviceKeyError/unavailable(_:)`` if the turn has waited long enough already.
   func begin(until deadline: Int) throws(DeviceKeyError) -> Deadline {
     let turn = turn()
     if turn != present { (present, waited) = (turn, 0) }
@@ -45,6 +45,6 @@ public final class TurnLimit {
     return Deadline(end, from: began + max(0, TurnLimit.moment - waited), unlessReadable: others)
   }
 
-  /// It has ended.
+  /// The request has ended.
   func end() { waited += Process.now - began }
 }

@@ -1,8 +1,8 @@
 import LatchkeyBytes
 import LatchkeyControl
 
-/// Begins to compare the vault with a generation, on this connection, whose end is the comparison's. ``GoThroughGeneration``
-/// goes on with it.
+/// Begins to compare the vault with a generation, on this connection. The comparison ends with the connection.
+/// ``GoThroughGeneration`` goes on with it.
 package struct CompareGeneration: ControlMessage {
   package typealias Answer = Done
   package static let operation: UInt8 = 37

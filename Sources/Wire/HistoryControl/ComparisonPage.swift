@@ -12,21 +12,21 @@ package struct ComparisonPage: ControlFields, Equatable, Sendable {
     case new = 3
   }
 
-  /// An item that is not in both in the same way.
+  /// An item that differs between the vault and the generation.
   package struct Line: Equatable, Sendable {
     /// The change.
     package let change: Change
-    /// Its number; for one that is not in the vault any more, that in the generation.
+    /// Its number. If the item is no longer in the vault, the number in the generation.
     package let item: UInt64
     /// The number of its collection, likewise.
     package let collection: UInt64
     /// The label of its collection; empty where it cannot be read now.
     package let home: String
-    /// Its label; empty where it cannot be read now.
+    /// Its label; empty if it cannot be read now.
     package let label: String
     /// Its class.
     package let accessibility: AccessibilityClass?
-    /// Why it cannot be brought back now; nil where it can.
+    /// Why it cannot be brought back now; nil if it can.
     package let obstacle: Reason?
 
     /// Puts them together.
@@ -52,7 +52,7 @@ package struct ComparisonPage: ControlFields, Equatable, Sendable {
   package let hasMore: Bool
 
   private static let textLimit = 255
-  /// So many lines fit, however long their texts are.
+  /// How many lines fit, however long their texts are.
   private static let lineLimit = 36
 
   /// The lines behind the first `offset`.

@@ -1,8 +1,8 @@
 import LatchkeyBytes
 import LatchkeyControl
 
-/// Begins to look for items in all generations, on this connection, whose end is the search's. ``GoThroughGeneration`` goes on
-/// with it, and ``GetFoundItems`` tells what was found.
+/// Begins to look for items in all generations, on this connection. The search ends with the connection.
+/// ``GoThroughGeneration`` continues it, and ``GetFoundItems`` returns the items.
 package struct FindInGenerations: ControlMessage, Equatable {
   package typealias Answer = Done
   package static let operation: UInt8 = 42

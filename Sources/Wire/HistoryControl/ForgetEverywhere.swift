@@ -1,8 +1,8 @@
 import LatchkeyBytes
 import LatchkeyControl
 
-/// Begins to take items out of all generations, on this connection. ``GoThroughGeneration`` goes on with it, and
-/// ``GetForgetting`` tells what came of it. Declined while the vault has one of them: it is deleted first.
+/// Begins to take items out of all generations, on this connection. ``GoThroughGeneration`` continues it, and ``GetForgetting``
+/// returns the result. Declined while the vault has one of the items, which must be deleted first.
 package struct ForgetEverywhere: ControlMessage, Equatable {
   package typealias Answer = Done
   package static let operation: UInt8 = 44
@@ -24,7 +24,7 @@ package struct ForgetEverywhere: ControlMessage, Equatable {
   package func encode(into out: inout ByteWriter) { for uuid in items { out.put(uuid) } }
 }
 
-/// Asks what came of ``ForgetEverywhere``. Declined before it is done.
+/// Asks for the result of ``ForgetEverywhere``. Declined before it is done.
 package struct GetForgetting: FieldlessMessage {
   package typealias Answer = Forgetting
   package static let operation: UInt8 = 45
@@ -35,7 +35,7 @@ package struct GetForgetting: FieldlessMessage {
 package struct Forgetting: ControlFields, Equatable, Sendable {
   /// How many generations had one of the items.
   package let changed: UInt32
-  /// The generations that cannot be read, so that they may have them still.
+  /// The generations that cannot be read, and may still have the items.
   package let unreadable: [UInt32]
 
   /// Puts them together.

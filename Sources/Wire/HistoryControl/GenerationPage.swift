@@ -6,15 +6,15 @@ import LatchkeyReasons
 package struct GenerationPage: ControlFields, Equatable, Sendable {
   /// A generation.
   package struct Line: Equatable, Sendable {
-    /// Its name for people.
+    /// Its number.
     package let number: UInt32
     /// When it was made, in seconds since 1970.
     package let time: UInt64
     /// Its size in bytes.
     package let size: UInt64
-    /// How many items it has; 0 where it cannot be read.
+    /// How many items it has; 0 if it cannot be read.
     package let items: UInt64
-    /// Why it cannot be read; nil where it can.
+    /// Why it cannot be read; nil if it can.
     package let problem: Reason?
 
     /// Puts them together.
@@ -24,18 +24,18 @@ package struct GenerationPage: ControlFields, Equatable, Sendable {
     }
   }
 
-  /// Whether any are made.
+  /// Whether generations are made.
   package let isOn: Bool
-  /// Where the settings are.
+  /// The path of the settings.
   package let settings: String
-  /// Why the last one was not made, or what is wrong with the settings; nil for nothing.
+  /// Why the last generation was not made, or the error in the settings; nil if all is well.
   package let problem: Reason?
   /// The newest first.
   package let lines: [Line]
   /// Whether there are older ones.
   package let hasMore: Bool
 
-  /// So many lines fit, however long their texts are.
+  /// How many lines fit, however long their texts are.
   package static let lineLimit = 40
   private static let textLimit = 400
   private static let pathLimit = 4000

@@ -1,15 +1,15 @@
 import LatchkeyBytes
 import LatchkeyControl
 
-/// Which items of a generation are meant.
+/// The chosen items of a generation.
 package enum GenerationSelection: ControlFields, Equatable, Sendable {
   /// All of them.
   case everything
-  /// Those of the collections with this label.
+  /// The items of the collections with this label.
   case collection(String)
-  /// Those that have all these attributes.
+  /// The items that have all these attributes.
   case attributes([String: String])
-  /// Those with these numbers, as the last parts of their paths have them.
+  /// The items with these numbers, which are the last parts of their paths.
   case items([UInt64])
 
   /// How many items may be named.

@@ -10,7 +10,7 @@ package struct GetComparison: PageMessage {
 }
 
 extension ControlClient {
-  /// All that differs.
+  /// All differences.
   package borrowing func comparison(until deadline: Int) throws(ControlError) -> ComparisonPage {
     var lines: [ComparisonPage.Line] = []
     while true {

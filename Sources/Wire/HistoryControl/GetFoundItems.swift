@@ -16,7 +16,7 @@ package struct FoundItemsPage: ControlFields, Equatable, Sendable {
   package struct Line: Equatable, Sendable {
     /// Its uuid: 16 bytes.
     package let uuid: [UInt8]
-    /// Whether the vault has it now. Then the rest is empty.
+    /// Whether the vault has the item now. Then the rest is empty.
     package let isPresent: Bool
     /// The number that it had.
     package let item: UInt64
@@ -24,7 +24,7 @@ package struct FoundItemsPage: ControlFields, Equatable, Sendable {
     package let collection: UInt64
     /// The label of its collection; empty where it cannot be read now.
     package let home: String
-    /// Its label; empty where it cannot be read now.
+    /// Its label; empty if it cannot be read now.
     package let label: String
 
     /// Puts them together.
@@ -40,7 +40,7 @@ package struct FoundItemsPage: ControlFields, Equatable, Sendable {
   package let hasMore: Bool
 
   private static let textLimit = 255
-  /// So many lines fit, however long their texts are.
+  /// How many lines fit, however long their texts are.
   private static let lineLimit = 50
 
   /// The lines behind the first `offset`.
@@ -82,7 +82,7 @@ package struct FoundItemsPage: ControlFields, Equatable, Sendable {
 }
 
 extension ControlClient {
-  /// All that was found.
+  /// All found items.
   package borrowing func foundItems(until deadline: Int) throws(ControlError) -> [FoundItemsPage.Line] {
     var lines: [FoundItemsPage.Line] = []
     while true {

@@ -1,7 +1,7 @@
 import LatchkeyBytes
 import LatchkeyControl
 
-/// Goes on for a moment with what was begun on this connection.
+/// Continues, for a moment, the work that was begun on this connection.
 package struct GoThroughGeneration: FieldlessMessage {
   package typealias Answer = GenerationProgress
   package static let operation: UInt8 = 39
@@ -14,7 +14,7 @@ package struct GenerationProgress: ControlFields, Equatable, Sendable {
   package let hasMore: Bool
   /// How many items were looked at.
   package let done: UInt64
-  /// How many there are, about.
+  /// How many items there are, about.
   package let total: UInt64
 
   /// Puts them together.

@@ -1,7 +1,7 @@
 import LatchkeyBytes
 import LatchkeyControl
 
-/// Has a generation made now. The answer comes when it is on the disk.
+/// Has a generation made now. The answer comes when the generation is on the disk.
 package struct MakeGeneration: FieldlessMessage {
   package typealias Answer = MadeGeneration
   package static let operation: UInt8 = 36
@@ -12,7 +12,7 @@ package struct MakeGeneration: FieldlessMessage {
 package struct MadeGeneration: ControlFields, Equatable, Sendable {
   /// Its number.
   package let number: UInt32
-  /// Whether it was made now. Where not, nothing changed since.
+  /// Whether it was made now. If not, nothing changed since the last one.
   package let isNew: Bool
 
   /// Puts them together.

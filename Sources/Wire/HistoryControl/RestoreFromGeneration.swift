@@ -10,9 +10,9 @@ package struct RestoreFromGeneration: ControlMessage, Equatable {
 
   /// The generation.
   package let number: UInt32
-  /// Whether an item that was changed since becomes what it was.
+  /// Whether an item that was changed since gets its former state.
   package let takesTheirs: Bool
-  /// Whether nothing is to be written.
+  /// Whether nothing is written.
   package let isDry: Bool
   /// The items to restore.
   package let selection: GenerationSelection

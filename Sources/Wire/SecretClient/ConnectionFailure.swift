@@ -4,7 +4,7 @@ import LatchkeySystemd
 public enum ConnectionFailure: Error, Equatable {
   /// There is no session bus.
   case noBus
-  /// Nobody keeps the secrets of this session, and the bus could not start the vault.
+  /// No program keeps the secrets of this session, and the bus could not start the vault.
   case notRunning
   /// Another user's program owns the name.
   case stranger

@@ -6,7 +6,7 @@ import Synchronization
 public enum LockFailureNotice {
   private static let isSaid = Atomic<Bool>(false)
 
-  /// Says it, where there is reason to.
+  /// Gives the notice, if there is a reason.
   ///
   /// - Parameter elsewhere: how many secrets that are not in `SecureBytes` were not locked.
   public static func sayIfNeeded(elsewhere: UInt64 = 0) {

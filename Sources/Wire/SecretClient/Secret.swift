@@ -1,7 +1,7 @@
 import LatchkeySodium
 
-/// A secret in this process, and its content type. A class because closures of the bus layer cannot hand on what is not
-/// copyable.
+/// A secret in this process, and its content type. It is a class because closures of the bus layer cannot pass on values that
+/// are not copyable.
 public final class Secret {
   private let owned: SecureBytes
   /// The kind of data.
@@ -10,10 +10,10 @@ public final class Secret {
   public let count: Int
   /// Whether it is valid UTF-8.
   public let isText: Bool
-  /// Whether it is text that a terminal shows and does not obey.
+  /// Whether it is text that a terminal shows without interpreting it.
   public let isPrintable: Bool
 
-  /// Takes it over. Where no content type is given, it is what the bytes look like.
+  /// Takes over the bytes. If no content type is given, the bytes decide it.
   public init(_ bytes: consuming SecureBytes, contentType: String? = nil) {
     count = bytes.count
     let isText = Secret.isText(bytes.bytes)
@@ -47,7 +47,7 @@ public final class Secret {
     bytes.bytes.withUnsafeBytes { $0.last == 0x0a }
   }
 
-  /// Whether bytes are text in UTF-8. They are looked at in place: a `String` would be a copy that nobody erases.
+  /// Whether bytes are text in UTF-8. The bytes are checked in place, because a `String` would be a copy that nobody erases.
   public static func isText(_ bytes: RawSpan) -> Bool {
     bytes.withUnsafeBytes { buffer in
       (try? UTF8Span(validating: buffer.bindMemory(to: UInt8.self).span)) != nil

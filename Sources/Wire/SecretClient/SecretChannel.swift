@@ -2,18 +2,18 @@ import LatchkeyGcrypt
 import LatchkeySodium
 import LatchkeySystemd
 
-/// How secrets travel between this program and the vault: encrypted, so that the bus and its buffers see none.
+/// The way of secrets between this program and the vault: encrypted, so that the bus and its buffers get no secret.
 ///
 /// The client's end of a session; the vault's end, `TransportSession`, answers in the event loop, and may be plain.
 public final class SecretChannel {
   private static let algorithm = "dh-ietf1024-sha256-aes128-cbc-pkcs7"
 
-  /// The session's object, which calls name.
+  /// The session's object path, which calls name.
   public let path: String
   private let cipher: SessionCipher
 
-  /// How often an agreement is repeated. Each fails once in 256, so the limit is only reached where the provider's keys
-  /// are not random.
+  /// How often an agreement is repeated. Each fails once in 256, so the limit is only reached if the provider's keys are not
+  /// random.
   private static let attempts = 16
 
   /// Agrees on a key with the vault, or with another provider.
@@ -33,7 +33,7 @@ public final class SecretChannel {
 
   /// Opens a session.
   ///
-  /// - Returns: its object, and its cipher; none if the two sides may disagree about the key.
+  /// - Returns: its object path, and its cipher; nil if the two sides may disagree about the key.
   private static func open(_ connection: ServiceConnection) throws(BusError) -> (path: String, cipher: SessionCipher?) {
     var agreement: KeyAgreement?
     do { agreement = try KeyAgreement() } catch { throw .failed("no session key could be made") }
@@ -52,7 +52,7 @@ public final class SecretChannel {
     } catch { throw .failed("no session key was agreed on") }
   }
 
-  /// Writes a secret with all that belongs to it.
+  /// Writes a secret in the interface's structure.
   public func write(_ secret: Secret, to out: inout MessageWriter) throws(BusError) {
     var iv = [UInt8](repeating: 0, count: SessionCipher.blockSize)
     var sealed = [UInt8](repeating: 0, count: SessionCipher.ciphertextLength(plaintext: secret.count))
@@ -73,7 +73,7 @@ public final class SecretChannel {
     out.close()
   }
 
-  /// Reads a secret with all that belongs to it.
+  /// Reads a secret from the interface's structure.
   public func read(from message: Message) throws(BusError) -> Secret {
     try message.readStruct("oayays") { [cipher] (fields: Message) throws(BusError) in
       try fields.skip()

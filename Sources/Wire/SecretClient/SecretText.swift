@@ -8,10 +8,10 @@ public struct SecretText: ~Copyable {
 
   /// Empty text.
   ///
-  /// - Parameter capacity: how many bytes it takes before it has to move.
+  /// - Parameter capacity: how many bytes fit before the text has to move.
   public init(capacity: Int = 64 << 10) throws(SodiumError) { bytes = try SecureBytes(count: capacity) }
 
-  /// Puts bytes behind it.
+  /// Appends bytes.
   public mutating func append(_ more: RawSpan) throws(SodiumError) {
     if bytes.count - count < more.byteCount {
       var larger = try SecureBytes(count: max(2 * bytes.count, count + more.byteCount))
@@ -22,7 +22,7 @@ public struct SecretText: ~Copyable {
     count += more.byteCount
   }
 
-  /// Puts text behind it that is no secret.
+  /// Appends text that is not secret.
   public mutating func append(_ text: String) throws(SodiumError) { try append(Array(text.utf8).span.bytes) }
 
   /// The whole text.

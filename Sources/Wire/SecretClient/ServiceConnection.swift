@@ -1,12 +1,12 @@
 import Glibc
 import LatchkeySystemd
 
-/// A client's connection to the vault by the session bus: a connection and an event loop of its own, which touch no other
-/// one in the process. Each call waits for its answer. For one thread at a time.
+/// A client's connection to the vault by the session bus. It has a connection and an event loop of its own, which share nothing
+/// with others in the process. Each call waits for its answer. Use it from one thread at a time.
 public final class ServiceConnection {
   /// The well-known name.
   public static let name = "org.freedesktop.secrets"
-  /// The object that stands for all.
+  /// The object of the whole service.
   public static let root = "/org/freedesktop/secrets"
   /// The interface of that object.
   public static let service = "org.freedesktop.Secret.Service"
@@ -26,18 +26,18 @@ public final class ServiceConnection {
   public let loop: EventLoop
   /// The connection itself.
   public let bus: Bus
-  /// The vault's unique name, so that a program that takes the well-known one later is told nothing.
+  /// The vault's unique name. A program that takes the well-known name later gets nothing.
   public private(set) var owner = ""
   /// The owner's credentials.
   private var ownerCredentials: PeerCredentials?
-  /// How long a call waits before it looks whether latchkeyd is stopped.
+  /// How long a call waits before it checks whether latchkeyd is stopped.
   private static let lookInterval = 2000
   /// Whether the bus is gone.
   public private(set) var isLost = false
   /// "sealed", "unlocked" or "locked", when the connection was made.
   public private(set) var stateAtStart = ""
 
-  /// Connects, and has the session bus start the vault where it does not run.
+  /// Connects, and has the session bus start the vault if it does not run.
   public convenience init() throws(ConnectionFailure) {
     try self.init(provider: Self.name, on: .session)
     do throws(BusError) { stateAtStart = try vaultState() } catch {
@@ -46,7 +46,7 @@ public final class ServiceConnection {
     }
   }
 
-  /// Connects to any program that keeps secrets, and has its bus start it where it does not run.
+  /// Connects to any program that keeps secrets, and has its bus start it if it does not run.
   ///
   /// - Parameter name: the name that the program owns on that bus.
   public init(provider name: String, on address: Bus.Address) throws(ConnectionFailure) {
@@ -58,7 +58,7 @@ public final class ServiceConnection {
     owner = try findOwner(name)
   }
 
-  /// The program that is connected to.
+  /// The program at the other end.
   public var ownerProcess: pid_t? { ownerCredentials?.pid }
 
   private func findOwner(_ name: String) throws(ConnectionFailure) -> String {
@@ -84,7 +84,7 @@ public final class ServiceConnection {
     return found
   }
 
-  /// "sealed", "unlocked" or "locked". Only Latchkey tells it, and no other program that keeps secrets.
+  /// "sealed", "unlocked" or "locked". Only Latchkey has this property, and no other program that keeps secrets.
   public func vaultState() throws(BusError) -> String {
     try call("/org/latchkey/vault", Self.properties, "Get") { out in
       out.appendString("org.latchkey.Vault")
@@ -112,7 +112,7 @@ public final class ServiceConnection {
     return try read(answer)
   }
 
-  /// Every property of an object; `read` is given the name, and reads or skips the value.
+  /// Every property of an object. `read` gets the name, and reads or skips the value.
   public func properties(
     of path: String, _ interface: String, _ read: (String, Message) throws(BusError) -> Void
   ) throws(BusError) {
@@ -123,7 +123,7 @@ public final class ServiceConnection {
     }
   }
 
-  /// Sets a property, of an item where no other interface is named.
+  /// Sets a property, of an item if no other interface is named.
   public func set(
     _ property: String, of path: String, on interface: String = item, _ signature: String,
     _ build: (inout MessageWriter) -> Void
@@ -144,12 +144,12 @@ public final class ServiceConnection {
     while true {
       try serve(for: Self.lookInterval) { answer != nil }
       if let answer { return try answer.get() }
-      // Nobody should wait for the bus's timeout then. The service may still carry out the request when it goes on.
+      // Nobody should wait for the bus's timeout in that case. The service may still carry out the request when it goes on.
       if ownerCredentials?.isStopped == true { throw Self.isStopped }
     }
   }
 
-  /// Serves the bus until it is done, for `milliseconds` at most.
+  /// Serves the bus until `isDone`, for `milliseconds` at most.
   public func serve(for milliseconds: Int? = nil, until isDone: () -> Bool) throws(BusError) {
     let end = milliseconds.map { SuspendingClock.now + .milliseconds($0) }
     while !isDone() {
@@ -174,7 +174,7 @@ public final class ServiceConnection {
 
   private static let isStopped = BusError.noReply("latchkeyd is stopped")
 
-  /// Takes what has come since the last call, so that a bus which is gone shows before something is sent.
+  /// Reads the messages that came since the last call, so that the end of a bus is noticed before something is sent.
   public func catchUp() throws(BusError) {
     do { while !isLost, try loop.runOnce(timeout: .zero) {} } catch { throw .failed(error.description) }
   }
@@ -185,7 +185,7 @@ extension BusError {
   public var isLocked: Bool { name == BusError.lockedName }
   /// The name of that error.
   public static let lockedName = "org.freedesktop.Secret.Error.IsLocked"
-  /// Whether nothing is at the path. Other providers leave the answer to their bus layer.
+  /// Whether there is no object at the path. Other providers leave the answer to their bus layer.
   public var isNoSuchObject: Bool {
     name == "org.freedesktop.Secret.Error.NoSuchObject" || isStandard("UnknownObject")
   }

@@ -123,11 +123,11 @@ final class DamagedVault {
         if let found = try? vault.secretText(item.id), found != item.secret { fatalError("\(item.name): wrong secret") }
         for id in (try? vault.ids(["name": item.name])) ?? [] { _ = try? vault.reader.info(ofItem: id) }
       }
-      for collection in vault.collections {
+      for collection in vault.collections.ids {
         _ = try? vault.reader.items(in: collection)
-        _ = try? vault.info(of: collection)
+        _ = try? vault.collections.info(of: collection)
       }
-      _ = try? vault.alias("default")
+      _ = try? vault.collections.alias("default")
       vault.lock()
       _ = try? vault.add(["name": "locked"], "locked")
       vault.seal()
@@ -140,11 +140,11 @@ final class DamagedVault {
       // Only where the row of that number was removed before.
       if (try? vault.secretText(id)) != "new" { fatalError("a new item took the number \(id)") }
     }
-    try? vault.lockCollection(1)
-    try? vault.setLabel(ofCollection: specimen.second, "x")
-    _ = try? vault.createCollection(label: "y", alias: "z")
+    try? vault.collections.lock(1)
+    try? vault.collections.setLabel(of: specimen.second, "x")
+    _ = try? vault.collections.create(label: "y", alias: "z")
     for item in specimen.items.prefix(3) { try? vault.writer.deleteItem(item.id) }
-    try? vault.deleteCollection(specimen.second)
+    try? vault.collections.delete(specimen.second)
     for item in specimen.items {
       if let found = try? vault.secretText(item.id), found != item.secret, found != "new" {
         fatalError("\(item.name): written over")

@@ -7,6 +7,7 @@ import LatchkeySodium
 @testable import LatchkeyControl
 @testable import LatchkeyDeviceService
 @testable import LatchkeyKeybag
+@testable import LatchkeySSHProtocol
 @testable import LatchkeyVault
 
 /// What fuzzing starts from: real files and packets, made anew each time.
@@ -186,9 +187,15 @@ extension Target {
         "1:name=systemd:/user.slice/user@1000.service/snap.my\\x2dmail.daemon.service", "dbus-:1.2-org.example.Mail@0",
         "snap.firefox.geckodriver (enforce)", "[Application]\nname=org.example.Mail\n",
       ]
+    case .sshMessage:
+      let key = try PrivateKey.generate()
+      let file = try KeyFile.encode(key, comment: "anna")
+      return [key.fields.bytes.withUnsafeBytes { Array($0) }, key.publicKey.blob, [2, 1, 0, 0, 0, 9]]
+        + [file.bytes.withUnsafeBytes { Array($0) }]
     case .backup: return try backupSeeds()
     // Places in the file, all over it, and every way to damage it.
     case .database: return (UInt8(0)..<64).map { [$0 &* 37, $0 &* 91, $0 / 22, $0, $0, 16] }
+    case .hostile: return hostileSeeds()
     // Every way to change every column.
     case .rows:
       return (UInt8(0)..<8).flatMap { table in

@@ -13,6 +13,7 @@ import LatchkeySodium
 @testable import LatchkeyForeignKeyrings
 @testable import LatchkeyKeybag
 @testable import LatchkeyPrompts
+@testable import LatchkeySSHProtocol
 @testable import LatchkeySecretService
 @testable import LatchkeyVault
 
@@ -33,8 +34,10 @@ enum Target: String, CaseIterable {
   case unitName = "unit-name"
   case backup
   case foreignFile = "foreign-file"
+  case sshMessage = "ssh-message"
   case database
   case rows
+  case hostile
 
   /// The one that this process runs.
   nonisolated(unsafe) static var chosen: (([UInt8]) -> Void)?
@@ -57,8 +60,10 @@ enum Target: String, CaseIterable {
     case .unitName: Target.unit
     case .backup: Target.backups()
     case .foreignFile: Target.foreignFile
+    case .sshMessage: Target.sshMessage
     case .database: DamagedVault().damage
     case .rows: DamagedVault().alter
+    case .hostile: HostileVault().change
     }
   }
 
@@ -190,6 +195,31 @@ enum Target: String, CaseIterable {
       fatalError("an answer that was read cannot be read again")
     }
     require(Message.packet(answering: again) == bytes, "an answer is written otherwise than it was read")
+  }
+
+  /// The fields of each message of the agent protocol that has some, and a file of a key.
+  private static func sshMessage(_ input: [UInt8]) {
+    let bytes = input.span.bytes
+    var whole = SSHReader(0..<input.count)
+    if let key = try? PrivateKey(bytes, &whole) {
+      if key.isConsistent, let signature = key.sign(bytes, .sha256) {
+        require(key.publicKey.isSignature(signature, of: bytes), "a signature that is not the key's")
+      }
+      _ = try? KeyConstraints(bytes, &whole)
+    }
+    var constraints = SSHReader(0..<input.count)
+    if let read = try? KeyConstraints(bytes, &constraints), !read.destinations.isEmpty {
+      require(
+        (try? DestinationConstraint.read(read.destinations.span.bytes, SSHReader(0..<read.destinations.count))) != nil,
+        "destinations that cannot be read again")
+    }
+    var bindings = SessionBindings()
+    var binding = SSHReader(0..<input.count)
+    _ = bindings.bind(bytes, &binding)
+    if let key = try? PublicKey(blob: input) { _ = SigningSubject(bytes, by: key) }
+    if let contents = try? KeyFile.decode(bytes) {
+      require((try? KeyFile.encode(contents.key, comment: contents.comment)) != nil, "a key that cannot be written")
+    }
   }
 
   private static func derive(_ input: [UInt8]) {

@@ -22,8 +22,9 @@ if CommandLine.argc == 4, CommandLine.arguments[2] == "--seeds" {
   exit(0)
 }
 Target.chosen = target.body
-// Swift's own backtraces stand in the way: libFuzzer takes no signal that has a handler, and would keep no input.
-for number in [SIGILL, SIGTRAP, SIGSEGV, SIGBUS, SIGABRT, SIGFPE] { signal(number, SIG_DFL) }
+// Swift's own backtraces stand in the way, and the erasure at the end: libFuzzer takes no signal that has a handler. It would keep no
+// input, and end at its own clock's first signal.
+for number in [SIGILL, SIGTRAP, SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGALRM, SIGINT, SIGTERM] { signal(number, SIG_DFL) }
 
 // libFuzzer takes everything behind its program's name for its own.
 var count = CommandLine.argc - 1

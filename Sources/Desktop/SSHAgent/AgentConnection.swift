@@ -1,0 +1,132 @@
+import Glibc
+import LatchkeyPosix
+import LatchkeySSHProtocol
+import LatchkeySodium
+import LatchkeySystemd
+
+/// One client's connection. It has one request at a time: the next is read once the answer to the last was written.
+final class AgentConnection {
+  /// The program at the other end.
+  let peer: LocalSocket.Peer
+  /// The sessions of ssh that it was bound to.
+  var bindings = SessionBindings()
+
+  private let socket: FileDescriptor
+  private let loop: EventLoop
+  private let handle: (AgentConnection, borrowing SecureBytes) -> Void
+  private let ended: (AgentConnection) -> Void
+  private var source: EventSource?
+  private var watched = IOEvents.readable
+  private var header: [UInt8] = []
+  /// The message that is being read, which may be a private key.
+  private var body: SecureBytes?
+  private var filled = 0
+  private var output: ArraySlice<UInt8> = []
+  /// Whether a request waits for its answer.
+  private(set) var isWaiting = false
+  private(set) var hasEnded = false
+
+  /// Nil where nobody is at the other end, or another user.
+  init?(
+    _ socket: consuming FileDescriptor, loop: EventLoop,
+    handle: @escaping (AgentConnection, borrowing SecureBytes) -> Void, ended: @escaping (AgentConnection) -> Void
+  ) {
+    guard let peer = try? socket.peer(), peer.uid == getuid() || peer.uid == 0 else { return nil }
+    self.peer = peer
+    self.socket = socket
+    self.loop = loop
+    self.handle = handle
+    self.ended = ended
+    watch(.readable)
+  }
+
+  private func watch(_ events: IOEvents) {
+    guard watched != events || source == nil else { return }
+    watched = events
+    source = nil
+    source = try? loop.addIO(fd: socket.number, events: events) { [unowned self] events in
+      if isWaiting { return end() }  // only its end is watched for
+      if !output.isEmpty { return write() }
+      read()
+    }
+    if source == nil { end() }
+  }
+
+  private func end() {
+    guard !hasEnded else { return }
+    hasEnded = true
+    source = nil
+    body = nil
+    ended(self)
+  }
+
+  // MARK: Reading
+
+  private func read() {
+    while !hasEnded, !isWaiting, output.isEmpty {
+      if header.count < 4 {
+        var bytes = [UInt8](repeating: 0, count: 4 - header.count)
+        let count = bytes.withUnsafeMutableBytes { receive($0) }
+        guard count > 0 else { return }
+        header += bytes.prefix(count)
+        guard header.count == 4 else { continue }
+        let size = header.reduce(0) { $0 << 8 | Int($1) }
+        guard (1...AgentMessage.sizeLimit).contains(size), let room = try? SecureBytes(count: size) else {
+          return end()
+        }
+        body = consume room
+        filled = 0
+      }
+      guard var room = body.take() else { return end() }
+      let place = filled
+      let count = room.withUnsafeMutableBytes { receive(UnsafeMutableRawBufferPointer(rebasing: $0[place...])) }
+      if count > 0 { filled += count }
+      guard filled == room.count else {
+        if !hasEnded { body = consume room }
+        if count <= 0 { return }
+        continue
+      }
+      header = []
+      isWaiting = true
+      handle(self, room)
+      // An answer that needs a person comes later.
+      if isWaiting, !hasEnded { watch(IOEvents(rawValue: 0)) }
+    }
+  }
+
+  /// - Returns: how many bytes came; 0 where none are there now, or the other end is gone, which ends the connection.
+  private func receive(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
+    let count = recv(socket.number, buffer.baseAddress, buffer.count, Int32(MSG_DONTWAIT))
+    if count > 0 { return count }
+    if count == 0 || errno != EAGAIN && errno != EINTR { end() }
+    return 0
+  }
+
+  // MARK: Writing
+
+  /// Answers the request. Nothing happens where the client is gone.
+  func answer(_ message: [UInt8]) {
+    guard !hasEnded, isWaiting else { return }
+    isWaiting = false
+    output = (withUnsafeBytes(of: UInt32(message.count).bigEndian) { Array($0) } + message)[...]
+    write()
+  }
+
+  /// Answers with a message that has no fields.
+  func answer(_ message: AgentMessage) { answer([message.rawValue]) }
+
+  private func write() {
+    while !output.isEmpty {
+      let count = output.withUnsafeBytes {
+        send(socket.number, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))
+      }
+      if count < 0 {
+        if errno == EINTR { continue }
+        if errno == EAGAIN { return watch(.writable) }
+        return end()
+      }
+      output = output.dropFirst(count)
+    }
+    watch(.readable)
+  }
+}

@@ -1,0 +1,367 @@
+import LatchkeySSHProtocol
+import LatchkeySecretClient
+import LatchkeySodium
+import LatchkeySystemd
+
+/// The agent's way to the vault: that of every client. The agent keeps no private key. It reads one for each signature, so the
+/// vault alone decides which keys can sign now.
+///
+/// Each call waits for its answer. Signals that come meanwhile are handled afterwards, by ``serve()``.
+final class AgentVault {
+  /// The vault's keys now.
+  struct View {
+    /// Whether a locker is on the screen, so that nobody can be asked.
+    let isScreenLocked: Bool
+    let keys: [AgentKey]
+  }
+
+  private static let sessionCollection = "/org/freedesktop/secrets/collection/session"
+  private static let defaultCollection = "/org/freedesktop/secrets/aliases/default"
+  private static let keychain = "org.latchkey.Keychain"
+  private static let toldPrompt = "org.latchkey.Prompt"
+  private static let vaultPath = "/org/latchkey/vault"
+  /// For calls that need no person.
+  private static let limit = Duration.seconds(20)
+
+  private var connection: ServiceConnection?
+  private var channel: SecretChannel?
+  private var slots: [BusSlot] = []
+  private var source: EventSource?
+  private let loop: EventLoop
+  private var prompts: [String: VaultPrompt] = [:]
+  private var afterwards: [() -> Void] = []
+  private var later: EventSource?
+  /// Called when the keys of the vault are erased, or may have been.
+  var onLock: () -> Void = {}
+
+  init(loop: EventLoop) throws(SystemdError) {
+    self.loop = loop
+    later = try loop.addIdle { [unowned self] in
+      serve()
+      return false
+    }
+    later?.pause()
+  }
+
+  // MARK: The connection
+
+  /// The connection; a new one where there is none, or its vault is gone.
+  private func connected() throws(BusError) -> ServiceConnection {
+    if let connection, !connection.isLost { return connection }
+    disconnect()
+    let new: ServiceConnection
+    do throws(ConnectionFailure) { new = try ServiceConnection() } catch { throw .disconnected("no vault: \(error)") }
+    do {
+      slots = [
+        try new.bus.watchPeer(new.owner) { [unowned self] in
+          afterwards.append { [unowned self] in disconnect() }
+        },
+        try new.bus.matchSignal(
+          sender: new.owner, path: Self.vaultPath, interface: "org.freedesktop.DBus.Properties",
+          member: "PropertiesChanged"
+        ) { [unowned self] message throws(BusError) in try stateChanged(message) },
+      ]
+      source = try loop.addIO(fd: new.loop.descriptor, events: .readable) { [unowned self] _ in serve() }
+    } catch { throw .failed("\(error)") }
+    connection = new
+    return new
+  }
+
+  private func disconnect() {
+    guard connection != nil else { return }
+    source = nil
+    slots = []
+    channel = nil
+    let former = connection
+    connection = nil
+    let waiting = prompts.values
+    prompts = [:]
+    for prompt in waiting { prompt.end(false) }
+    withExtendedLifetime(former) { onLock() }
+  }
+
+  private func stateChanged(_ message: Message) throws(BusError) {
+    guard try message.readString() == "org.latchkey.Vault" else { return }
+    try message.readDictionary("sv") { (entry: Message) throws(BusError) in
+      guard try entry.readString() == "State" else { return try entry.skip() }
+      // Before anything else, as the vault's next answer may come after an unlock.
+      if try entry.readVariant("s", { (value: Message) throws(BusError) in try value.readString() }) != "unlocked" {
+        onLock()
+      }
+    }
+  }
+
+  /// Handles what came.
+  func serve() {
+    later?.pause()
+    if let connection {
+      do throws(BusError) { try connection.catchUp() } catch { afterwards.append { [unowned self] in disconnect() } }
+      if connection.isLost { afterwards.append { [unowned self] in disconnect() } }
+    }
+    while !afterwards.isEmpty {
+      let work = afterwards
+      afterwards = []
+      for one in work { one() }
+    }
+  }
+
+  private func call<Value>(
+    _ path: String, _ interface: String, _ member: String, build: (inout MessageWriter) throws(BusError) -> Void,
+    read: (Message) throws(BusError) -> Value
+  ) throws(BusError) -> Value {
+    let connection = try connected()
+    // Signals may have come with the answer, and their descriptor says nothing more of them.
+    defer { later?.resume() }
+    do throws(BusError) {
+      return try connection.call(path, interface, member, timeout: Self.limit, build: build, read: read)
+    } catch {
+      if error.isStandard("Disconnected") || error.isStandard("NoReply") {
+        afterwards.append { [unowned self] in disconnect() }
+      }
+      throw error
+    }
+  }
+
+  private func openChannel() throws(BusError) -> SecretChannel {
+    let connection = try connected()
+    if let channel { return channel }
+    let new = try SecretChannel(connection)
+    channel = new
+    return new
+  }
+
+  // MARK: Keys
+
+  /// The keys that there are: those of the session first, each in the order in which it was stored.
+  func look() throws(BusError) -> View {
+    let (isScreenLocked, own) = try call(ServiceConnection.root, Self.keychain, "Find") { out in
+      out.appendArray("a{ss}", of: [[KeyItem.schemaName: KeyItem.schema]]) { $0.appendStringDictionary($1) }
+      out.appendUInt32(0)
+      out.appendObjectPath(ServiceConnection.none)
+    } read: { (answer: Message) throws(BusError) in
+      let isScreenLocked = try answer.readBool()
+      let keys = try answer.readArray("(oaya{ss}sttssyb)") { (item: Message) throws(BusError) in
+        try item.readStruct("oaya{ss}sttssyb") { (item: Message) throws(BusError) in try Self.key(item) }
+      }
+      try answer.skip()
+      return (isScreenLocked, keys.compactMap { $0 })
+    }
+    let session = try sessionKeys()
+    let order = { (left: AgentKey, right: AgentKey) in (left.created, left.path) < (right.created, right.path) }
+    return View(isScreenLocked: isScreenLocked, keys: session.sorted(by: order) + own.sorted(by: order))
+  }
+
+  private static func key(_ item: Message) throws(BusError) -> AgentKey? {
+    let path = try item.readObjectPath()
+    try item.skip()
+    let attributes = try item.readStringDictionary()
+    let label = try item.readString()
+    let created = try item.readUInt64()
+    _ = try item.readUInt64()
+    _ = try item.readString()
+    let require = try item.readString()
+    _ = try item.readByte()
+    _ = try item.readBool()
+    return AgentKey(
+      path: path, isOfSession: false, attributes: attributes, label: label, created: created, require: require)
+  }
+
+  private func sessionKeys() throws(BusError) -> [AgentKey] {
+    var keys: [AgentKey] = []
+    for path in try sessionPaths() {
+      do throws(BusError) {
+        if let key = try sessionKey(path) { keys.append(key) }
+      } catch {
+        // Deleted meanwhile.
+        guard error.isNoSuchObject else { throw error }
+      }
+    }
+    return keys
+  }
+
+  private func sessionKey(_ path: String) throws(BusError) -> AgentKey? {
+    var attributes: [String: String] = [:]
+    var label = ""
+    var created: UInt64 = 0
+    try connected().properties(of: path, ServiceConnection.item) { (name: String, value: Message) throws(BusError) in
+      switch name {
+      case "Attributes":
+        try value.readVariant("a{ss}") { (v: Message) throws(BusError) in attributes = try v.readStringDictionary() }
+      case "Label": try value.readVariant("s") { (v: Message) throws(BusError) in label = try v.readString() }
+      case "Created": try value.readVariant("t") { (v: Message) throws(BusError) in created = try v.readUInt64() }
+      default: try value.skip()
+      }
+    }
+    return AgentKey(path: path, isOfSession: true, attributes: attributes, label: label, created: created)
+  }
+
+  private func sessionPaths() throws(BusError) -> [String] {
+    try call(Self.sessionCollection, ServiceConnection.collection, "SearchItems") {
+      $0.appendStringDictionary([KeyItem.schemaName: KeyItem.schema])
+    } read: { (answer: Message) throws(BusError) in
+      try answer.readObjectPaths()
+    }
+  }
+
+  /// The private key of an item.
+  ///
+  /// - Throws: an error with ``BusError/isLocked`` where the vault does not give it now.
+  func privateKey(of key: AgentKey) throws(BusError) -> PrivateKey {
+    let secret = try secret(of: key.path)
+    let opened: PrivateKey?
+    if key.isOfSession {
+      opened = try SessionSeal(vault: self).open(secret, of: key.item.publicKey)
+    } else {
+      opened = try? secret.withBytes { try KeyFile.decode($0).takeKey() }
+    }
+    guard let opened, opened.publicKey.plainBlob == key.item.publicKey.plainBlob else {
+      throw .failed("the item has another key than its attributes say")
+    }
+    return opened
+  }
+
+  func secret(of path: String) throws(BusError) -> Secret {
+    let channel = try openChannel()
+    return try call(path, ServiceConnection.item, "GetSecret") {
+      $0.appendObjectPath(channel.path)
+    } read: { (answer: Message) throws(BusError) in
+      try channel.read(from: answer)
+    }
+  }
+
+  /// Items of any collection that have these attributes.
+  func search(_ attributes: [String: String]) throws(BusError) -> [String] {
+    try call(ServiceConnection.root, ServiceConnection.service, "SearchItems") {
+      $0.appendStringDictionary(attributes)
+    } read: { (answer: Message) throws(BusError) in
+      try answer.readObjectPaths() + answer.readObjectPaths()
+    }
+  }
+
+  /// Stores an item, in the place of one that has the same attributes.
+  ///
+  /// - Returns: its path.
+  @discardableResult
+  func store(
+    _ secret: Secret, label: String, attributes: [String: String], inSession isInSession: Bool
+  ) throws(BusError) -> String {
+    let channel = try openChannel()
+    let collection = isInSession ? Self.sessionCollection : Self.defaultCollection
+    return try call(collection, ServiceConnection.collection, "CreateItem") { out throws(BusError) in
+      out.appendDictionary("sv") { all in
+        all.appendEntry("sv") { entry in
+          entry.appendString(ServiceConnection.item + ".Label")
+          entry.appendVariant("s") { $0.appendString(label) }
+        }
+        all.appendEntry("sv") { entry in
+          entry.appendString(ServiceConnection.item + ".Attributes")
+          entry.appendVariant("a{ss}") { $0.appendStringDictionary(attributes) }
+        }
+      }
+      try channel.write(secret, to: &out)
+      out.appendBool(true)
+    } read: { (answer: Message) throws(BusError) in
+      let path = try answer.readObjectPath()
+      guard path != ServiceConnection.none else { throw .failed("it needs a prompt") }
+      return path
+    }
+  }
+
+  /// Puts a key of `ssh-add`'s into the session's collection.
+  func add(_ key: borrowing PrivateKey, _ item: KeyItem, comment: String) throws(BusError) {
+    let sealed = try SessionSeal(vault: self).seal(key, isFirst: try sessionPaths().isEmpty)
+    // The same key with other constraints.
+    for old in try sessionKeys() where old.item.publicKey == item.publicKey { try delete(old.path) }
+    try store(sealed, label: comment, attributes: item.attributes, inSession: true)
+  }
+
+  /// Deletes an item; one that is gone already is no error.
+  func delete(_ path: String) throws(BusError) {
+    do throws(BusError) {
+      _ = try call(path, ServiceConnection.item, "Delete") { _ in
+      } read: { (answer: Message) throws(BusError) in
+        try answer.readObjectPath()
+      }
+    } catch { guard error.isNoSuchObject else { throw error } }
+  }
+
+  // MARK: Prompts
+
+  /// Has the vault ask the person for what an item needs to be read.
+  ///
+  /// - Parameters:
+  ///   - reason: the reason that the vault shows.
+  ///   - completion: called later, with whether the person answered; or never, if this throws.
+  /// - Returns: the prompt; nil where nobody has to be asked, and then `completion` is not called.
+  func unlock(
+    _ path: String, reason: String, completion: @escaping (Bool) -> Void
+  ) throws(BusError) -> VaultPrompt? {
+    let prompt = try call(ServiceConnection.root, ServiceConnection.service, "Unlock") {
+      $0.appendObjectPaths([path])
+    } read: { (answer: Message) throws(BusError) in
+      _ = try answer.readObjectPaths()
+      return try answer.readObjectPath()
+    }
+    guard prompt != ServiceConnection.none, let connection else { return nil }
+    let waiting = VaultPrompt(path: prompt, completion)
+    do {
+      waiting.slot = try connection.bus.matchSignal(
+        sender: connection.owner, path: prompt, interface: ServiceConnection.prompt, member: "Completed"
+      ) { [unowned self, weak waiting] message throws(BusError) in
+        let isDismissed = try message.readBool()
+        afterwards.append { [unowned self] in
+          prompts[prompt] = nil
+          waiting?.end(!isDismissed)
+        }
+      }
+    } catch { throw .failed("\(error)") }
+    prompts[prompt] = waiting
+    do throws(BusError) {
+      try call(prompt, Self.toldPrompt, "Prompt") { out in
+        out.appendDictionary("sv") { all in
+          all.appendEntry("sv") { entry in
+            entry.appendString("reason")
+            entry.appendVariant("s") { $0.appendString(reason) }
+          }
+        }
+      } read: { _ in
+      }
+    } catch {
+      prompts[prompt] = nil
+      throw error
+    }
+    return waiting
+  }
+
+  /// Takes a prompt off the screen. Its completion is not called any more.
+  func withdraw(_ prompt: VaultPrompt) {
+    prompt.forget()
+    guard prompts.removeValue(forKey: prompt.path) != nil else { return }
+    try? call(prompt.path, ServiceConnection.prompt, "Dismiss") { _ in
+    } read: { _ in
+    }
+  }
+}
+
+/// A prompt of the vault's that the agent waits for.
+final class VaultPrompt {
+  let path: String
+  private var completion: ((Bool) -> Void)?
+  fileprivate var slot: BusSlot?
+
+  fileprivate init(path: String, _ completion: @escaping (Bool) -> Void) {
+    self.path = path
+    self.completion = completion
+  }
+
+  fileprivate func end(_ isAnswered: Bool) {
+    let completion = self.completion
+    forget()
+    completion?(isAnswered)
+  }
+
+  fileprivate func forget() {
+    completion = nil
+    slot = nil
+  }
+}

@@ -1,0 +1,59 @@
+import Glibc
+import LatchkeyGcrypt
+import LatchkeyPosix
+import LatchkeySSHProtocol
+import LatchkeySodium
+
+/// The names of hosts by their keys, as the person's own list has them. It holds most names as hashes, and those are tried with the
+/// names that the program was started with.
+struct KnownHosts {
+  private static let limit = 4 << 20
+
+  private let candidates: [String]
+  private let lines: [Substring]
+
+  init(pid: pid_t) {
+    // The environment counts, as this is for words only: a session can have a home of its own.
+    let home = getenv("HOME").map { String(cString: $0) } ?? Account(uid: getuid())?.home ?? ""
+    lines = Self.text("\(home)/.ssh/known_hosts").split(separator: "\n")
+    let words = Self.text("/proc/\(pid)/cmdline").split(separator: "\0").dropFirst()
+    candidates = words.filter { !$0.hasPrefix("-") && $0.utf8.count < 256 }.flatMap { word -> [String] in
+      let host = String(word.split(separator: "@").last ?? word)
+      guard let port = words.drop(while: { $0 != "-p" }).dropFirst().first else { return [host] }
+      return [host, "[\(host)]:\(port)"]
+    }
+  }
+
+  private static func text(_ path: String) -> String {
+    guard let file = try? FileDescriptor.open(path, flags: O_RDONLY | O_NONBLOCK),
+      let bytes = try? file.readAll(limit: limit)
+    else { return "" }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+
+  /// The name of the host with that key; nil if it cannot be told.
+  func name(of key: PublicKey) -> String? {
+    let wanted = Base64.encode(key.blob)
+    for line in lines {
+      let fields = line.split(separator: " ")
+      guard fields.count >= 3, !line.hasPrefix("#"), !line.hasPrefix("@"), fields[2] == wanted else { continue }
+      guard fields[0].hasPrefix("|1|") else { return fields[0].split(separator: ",").first.map { String($0) } }
+      if let name = candidates.first(where: { Self.isHash(fields[0], of: $0) }) { return name }
+    }
+    return nil
+  }
+
+  private static func isHash(_ field: Substring, of name: String) -> Bool {
+    let parts = field.split(separator: "|")
+    guard parts.count == 3, let salt = Base64.decode(parts[1]), let hash = Base64.decode(parts[2]) else { return false }
+    var code = [UInt8](repeating: 0, count: Digest.sha1.byteCount)
+    do {
+      try code.withUnsafeMutableBytes { code in
+        try salt.withUnsafeBytes { salt in
+          try Array(name.utf8).withUnsafeBytes { try Digest.sha1.authenticate($0, key: salt, into: code) }
+        }
+      }
+    } catch { return false }
+    return code == hash
+  }
+}

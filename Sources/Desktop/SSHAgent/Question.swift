@@ -1,0 +1,130 @@
+import Glibc
+import LatchkeyPosix
+import LatchkeySystemd
+
+/// A question whether a key may sign.
+final class Question {
+  /// Its texts, and the terminal of the program that caused it.
+  struct Text: Equatable {
+    var message: String
+    var detail: String
+    var terminal: String
+
+    private static let separator = "\0"
+
+    /// As the program that asks reads it.
+    var bytes: [UInt8] { Array([message, detail, terminal].joined(separator: Self.separator).utf8) }
+
+    init(message: String, detail: String, terminal: String) {
+      (self.message, self.detail, self.terminal) = (message, detail, terminal)
+    }
+
+    /// Nil for anything else.
+    init?(_ bytes: [UInt8]) {
+      let parts = String(decoding: bytes, as: UTF8.self).split(separator: "\0", omittingEmptySubsequences: false)
+      guard parts.count == 3 else { return nil }
+      self.init(message: String(parts[0]), detail: String(parts[1]), terminal: String(parts[2]))
+    }
+  }
+
+  let text: Text
+  fileprivate var completion: ((Bool) -> Void)?
+
+  init(_ text: Text, _ completion: @escaping (Bool) -> Void) {
+    self.text = text
+    self.completion = completion
+  }
+
+  fileprivate func end(_ isAgreed: Bool) {
+    let completion = self.completion
+    self.completion = nil
+    completion?(isAgreed)
+  }
+}
+
+/// The questions that wait for the person. One is asked at a time, by a program of its own, so that nothing in the agent waits
+/// for a window.
+final class QuestionQueue {
+  /// More questions than this are answered with no.
+  private static let limit = 32
+  /// A person has this long.
+  static let personLimit = Duration.seconds(120)
+
+  private let loop: EventLoop
+  private let program: String
+  private let arguments: [String]
+  private var waiting: [Question] = []
+  private var child: ChildProcess?
+  private var source: EventSource?
+  private var limit: EventSource?
+
+  /// - Parameter program: the program that asks. It gets the question by its standard input, and exits with 0 for yes.
+  init(loop: EventLoop, program: String, arguments: [String]) {
+    self.loop = loop
+    self.program = program
+    self.arguments = arguments
+  }
+
+  /// Asks, after those that wait.
+  func ask(_ question: Question) {
+    guard waiting.count < Self.limit else { return question.end(false) }
+    waiting.append(question)
+    if child == nil { begin() }
+  }
+
+  /// Takes a question back. Its completion is not called any more.
+  func withdraw(_ question: Question) {
+    question.completion = nil
+    guard let place = waiting.firstIndex(where: { $0 === question }) else { return }
+    if place == 0, child != nil { return stop() }
+    waiting.remove(at: place)
+  }
+
+  /// Answers all questions with no.
+  func refuseAll() {
+    stop()
+    for question in waiting { question.end(false) }
+  }
+
+  /// Ends the program, whose end begins the next question.
+  private func stop() {
+    if let child { kill(child.pid, SIGTERM) }
+  }
+
+  private func begin() {
+    waiting.removeAll { $0.completion == nil }
+    guard let question = waiting.first else { return }
+    do {
+      let input = try FileDescriptor.pipeOfOnePage { end throws(PosixError) in
+        let bytes = question.text.bytes
+        guard write(end, bytes, bytes.count) == bytes.count else { throw PosixError("write") }
+      }
+      let started = try ChildProcess(program, arguments, input: input.number)
+      child = started
+      source = try loop.addIO(fd: started.descriptor, events: .readable) { [unowned self] _ in finished() }
+      limit = try loop.addTimer(after: Self.personLimit + .seconds(10)) { [unowned self] in stop() }
+    } catch {
+      Journal.log(.warning, "nobody can be asked about an ssh key: \(error)")
+      if let child { kill(child.pid, SIGKILL) }
+      clear()
+      waiting.removeFirst()
+      question.end(false)
+      begin()
+    }
+  }
+
+  private func clear() {
+    source = nil
+    limit = nil
+    child = nil
+  }
+
+  private func finished() {
+    let status = child?.reap() ?? -1
+    clear()
+    let question = waiting.removeFirst()
+    if status == 2 { Journal.log(.warning, "nobody can be asked about an ssh key: there is no prompter") }
+    question.end(status == 0)
+    if child == nil { begin() }
+  }
+}

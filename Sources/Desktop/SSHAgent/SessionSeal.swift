@@ -1,0 +1,61 @@
+import LatchkeySSHProtocol
+import LatchkeySecretClient
+import LatchkeySodium
+import LatchkeySystemd
+
+/// Keys of the session's collection, which has its own keys as long as the session lasts: so what lies there is sealed once more,
+/// under a key that is an item of the vault. The lock erases the class key of that item, and with it every way to the keys.
+struct SessionSeal {
+  private static let schema = "org.latchkey.SSHAgent"
+  private static let attributes = [KeyItem.schemaName: schema]
+  private static let label = "Key of the ssh keys that ssh-add adds"
+
+  let vault: AgentVault
+
+  /// - Parameter isFirst: whether the session has no such key yet, so that the seal begins anew. Nobody can open
+  ///   an earlier one then.
+  func seal(_ key: borrowing PrivateKey, isFirst: Bool) throws(BusError) -> Secret {
+    do {
+      let wrapping = if isFirst { try renew() } else { try read() }
+      let file = try KeyFile.encode(key, comment: "")
+      let sealed = AEAD.seal(file.bytes, key: wrapping, associated: key.publicKey.blob)
+      return Secret(try SecureBytes(copying: sealed.span.bytes), contentType: "application/octet-stream")
+    } catch let error as BusError { throw error } catch { throw .failed("no memory for a key") }
+  }
+
+  /// Nil where it is damaged.
+  func open(_ sealed: Secret, of key: PublicKey) throws(BusError) -> PrivateKey? {
+    let wrapping = try read()
+    guard let file = try? sealed.withBytes({ try AEAD.open($0, key: wrapping, associated: key.blob) }) else {
+      return nil
+    }
+    return try? KeyFile.decode(file.bytes).takeKey()
+  }
+
+  private func renew() throws(BusError) -> Key {
+    do {
+      let key = try Key.random()
+      let secret = Secret(try Self.copy(of: key), contentType: "application/octet-stream")
+      try vault.store(
+        secret, label: Self.label,
+        attributes: Self.attributes.merging(["latchkey:accessible": "when-unlocked"]) { $1 }, inSession: false)
+      return key
+    } catch let error as BusError { throw error } catch { throw .failed("no memory for a key") }
+  }
+
+  private static func copy(of key: borrowing Key) throws(SodiumError) -> SecureBytes {
+    try SecureBytes(copying: key.bytes)
+  }
+
+  /// The item of the vault that a key of the session depends on.
+  var path: String? { get throws(BusError) { try vault.search(Self.attributes).first } }
+
+  private func read() throws(BusError) -> Key {
+    guard let path = try path else { throw .failed("the seal of this session is gone") }
+    guard let key = try? vault.secret(of: path).withBytes({ try Key(copying: $0) }) else {
+      // Also where it is locked, which the caller asks by trying once more.
+      throw BusError(name: BusError.lockedName, message: "the session's seal cannot be read now")
+    }
+    return key
+  }
+}

@@ -1,0 +1,52 @@
+import LatchkeyControl
+import LatchkeyKeybag
+
+/// A daemon that an upgrade left behind: it understands no helper any more, and ends for one that has keys for the installed one.
+struct DaemonReplacement {
+  private let run: Run
+
+  init(_ run: Run) { self.run = run }
+
+  /// Ends a daemon of another version that said it would end. This run must have keys to hand over: a password or a code
+  /// opens the keybag, or will create the first one. A run without keys leaves the daemon and its keys as they are: after a
+  /// wrong password, at a login without one, or at the end of a session.
+  ///
+  /// - Returns: nil if the installed one is there now, or is started at the next connection.
+  func perform() throws -> DeriveResult? {
+    let daemon = try run.daemon.client()
+    // A daemon of another version counts from its hello, whenever the password was given.
+    guard !run.daemon.isLate else { return .late }
+    // Announced by the connection that it ends for: until then a lock or sleep ends this process, as with a daemon of this version.
+    do throws(ControlError) {
+      _ = try run.daemon.greet(daemon, .authenticate)
+      // Another login was faster.
+      return nil
+    } catch { guard error == .givesWay else { throw error } }
+    guard try hasKeys(announcedTo: daemon) else { return .otherVersion }
+    run.daemon.noteFollowed()
+    try daemon.replaceDaemon(until: run.daemon.deadline())
+    return nil
+  }
+
+  /// Throws if the password or code opens nothing.
+  private func hasKeys(announcedTo daemon: borrowing ControlClient) throws -> Bool {
+    guard run.request.token.count > 0 else { return false }
+    switch run.request.operation {
+    case .openSession, .createVault:
+      if try run.keybags.presence() == .absent { return run.mayTrustToken }
+    case .authenticate, .rewrap, .recover: break
+    default: return false
+    }
+    let keybag = try run.keybags.load()
+    // Only its device key opens it, which the daemon has.
+    guard !keybag.isPasswordless else { return false }
+    // All of it is done once more for the installed daemon, which hears of it first, so that a lock meanwhile is later there,
+    // too.
+    switch run.request.operation {
+    case .recover: _ = try keybag.open(code: try RecoveryCode(typed: run.request.token))
+    case .rewrap: _ = try daemon.derive { () throws(KeybagError) in try PasswordRepair(run).openByFormer(keybag) }
+    default: _ = try daemon.derive { () throws(KeybagError) in try keybag.open(password: run.request.token) }
+    }
+    return true
+  }
+}

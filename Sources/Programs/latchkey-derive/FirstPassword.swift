@@ -1,0 +1,54 @@
+import LatchkeyControl
+import LatchkeyKeybag
+import LatchkeySodium
+
+/// A login that had no password has one now. The vault gets new keys, because everybody who had the machine could reach the former
+/// ones.
+struct FirstPassword {
+  private let run: Run
+
+  init(_ run: Run) { self.run = run }
+
+  /// Lets the login password, which is the first one, open the vault.
+  func set(_ keybag: Keybag, at daemon: borrowing ControlClient) throws -> DeriveResult {
+    // Not asked first whether keys could be changed now: a daemon that has just been started still looks at its database, and
+    // one login after a start is all that some people do. If keys cannot be changed now, they are at the next unlock.
+    do {
+      return try protect(try KeybagUnlock(run).open(keybag, at: daemon), by: run.request.token, at: daemon)
+    } catch KeybagError.overtaken {
+      // While Argon2id ran, the daemon may have opened the vault by the device key, and confirmed that there is a database.
+      // Without another try, the vault would stay without a password until the next login.
+      let present = try run.keybags.load()
+      guard present.isPasswordless else { throw KeybagError.overtaken }
+      return try protect(try KeybagUnlock(run).open(present, at: daemon), by: run.request.token, at: daemon)
+    }
+  }
+
+  /// Lets the first password alone open the vault, under new keys.
+  func protect(
+    _ opened: borrowing Keybag.Opened, by password: borrowing SecureBytes, at daemon: borrowing ControlClient
+  ) throws -> DeriveResult {
+    let isAwaitingDatabase = KeybagFile.awaitsDatabase(in: try run.keybags.folder())
+    let next: Keybag.Opened
+    do throws(KeybagError) {
+      next = try opened.rotated(password: password, isAwaitingDatabase: isAwaitingDatabase, cost: .measured())
+    } catch {
+      guard error == .tooManyEpochs else { throw error }
+      // New keys wait until nothing depends on former ones. The password does not wait, or the vault would stay without
+      // protection for ever.
+      let kept = try opened.settingPassword(password, isAwaitingDatabase: isAwaitingDatabase, cost: .measured())
+      try run.keybags.replace(opened.keybag, with: kept)
+      // The daemon reads the keybag again when it is asked how things are.
+      _ = try? daemon.ask(GetStatus(), until: run.daemon.deadline())
+      return .tooManyEpochs
+    }
+    guard next.keybag.awaitsDatabase else {
+      return try KeyRotation(run).changeKeys(of: opened.keybag, to: next, at: daemon)
+    }
+    try run.keybags.replace(opened.keybag, with: next.keybag)
+    // There is no database whose keys could change: these keys make it.
+    guard (try? run.daemon.deliver(next, to: daemon)) == .unlocked else { return .begun }
+    try? run.keybags.confirm(next)
+    return .unlocked
+  }
+}

@@ -1,0 +1,48 @@
+import LatchkeyControl
+import LatchkeyKeybag
+import LatchkeySodium
+
+/// Gives the vault new keys. The keybag has them first, beside those that the database still depends on: even if this ends
+/// now, the next unlock brings both.
+struct KeyRotation: Operation {
+  private let run: Run
+
+  init(_ run: Run) { self.run = run }
+
+  func perform() throws -> DeriveResult {
+    let daemon = try run.daemon.client()
+    try daemon.ask(CheckMayRotate(), until: run.daemon.deadline())
+    let keybag = try run.keybags.load()
+    let opened = try KeybagUnlock(run).open(keybag, at: daemon)
+    guard keybag.isPasswordless else {
+      // All but this password would end.
+      guard opened.mayEndOthers() else { return .refused }
+      let next = try daemon.derive { () throws(KeybagError) in
+        try opened.rotated(password: run.request.token, cost: .measured())
+      }
+      return try changeKeys(of: keybag, to: try SessionSecrets(run).keepingSession(next, of: keybag), at: daemon)
+    }
+    let secret = try daemon.newDeviceSecret(vault: keybag.vault, until: run.daemon.deadline())
+    return try changeKeys(of: keybag, to: try opened.rotated(device: secret), at: daemon)
+  }
+
+  /// Puts a keybag with new keys in the place of `keybag`, and has the daemon use them.
+  func changeKeys(
+    of keybag: Keybag, to next: consuming Keybag.Opened, at daemon: borrowing ControlClient
+  ) throws -> DeriveResult {
+    try run.keybags.replace(keybag, with: next.keybag)
+    do {
+      let delivery = TierDelivery(
+        vault: next.keybag.vault, generation: next.keybag.generation, created: false,
+        leftMemory: WorkingMemory.wasLeft, tiers: try next.tiers(), former: try next.formerTiers())
+      guard try daemon.deliver(Rotate(delivery), until: run.daemon.deadline()) == .live else { return .begun }
+      let oldest = try daemon.ask(GetNeededEpoch(), until: run.daemon.deadline())
+      if let settled = try next.dropping(epochsBefore: oldest, proving: false) {
+        try run.keybags.replace(next.keybag, with: settled)
+      }
+    } catch {
+      return .begun
+    }
+    return .unlocked
+  }
+}

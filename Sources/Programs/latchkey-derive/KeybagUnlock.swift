@@ -1,0 +1,61 @@
+import LatchkeyControl
+import LatchkeyKeybag
+
+/// Opens the vault's keybag, and hands its keys over.
+struct KeybagUnlock {
+  private let run: Run
+
+  init(_ run: Run) { self.run = run }
+
+  /// Opens the keybag with the password, and hands the keys over.
+  ///
+  /// - Parameter proving: whether the keybag then says that the password served again, and leaves others out.
+  func unlock(_ keybag: Keybag, at daemon: borrowing ControlClient, proving: Bool) throws -> DeriveResult {
+    var opened: Keybag.Opened
+    do throws(KeybagError) {
+      opened = try daemon.derive { () throws(KeybagError) in try keybag.open(password: run.request.token) }
+    } catch {
+      // The person at the session must learn why the vault stays locked, and what helps.
+      if error == .wrongPassword { run.daemon.noteOtherPassword(daemon) }
+      throw error
+    }
+    // Minutes may have passed. The present keybag counts: a password that ended meanwhile opens nothing.
+    let folder = try run.keybags.folder()
+    let present = try run.keybags.load(from: folder)
+    if present != keybag {
+      guard let again = try opened.reopening(present) else { throw KeybagError.overtaken }
+      opened = again
+    }
+    let result = try run.daemon.deliver(opened, to: daemon)
+    guard result == .unlocked else { return result }
+    if let slowness = opened.slowness {
+      try? daemon.ask(NoteSlowPassword(milliseconds: UInt32(clamping: slowness)), until: run.daemon.deadline())
+    }
+    let oldest =
+      keybag.epochs.count > 1 ? (try? daemon.ask(GetNeededEpoch(), until: run.daemon.deadline())) ?? 0 : 0
+    let isProving = proving && (opened.mayEndOthers() || !run.request.isUnlock)
+    // The next login tries again if this fails.
+    let isWritten = try? run.keybags.rewrite(opened, in: folder) { (opened, _) throws(KeybagError) in
+      if let next = try opened.dropping(epochsBefore: oldest, proving: isProving) { return next }
+      return opened.keybag.awaitsDatabase ? try opened.confirming() : nil
+    }
+    if isWritten != true { KeybagFile.keepCopy(of: opened.keybag, in: folder) }
+    return result
+  }
+
+  /// Opens the keybag by the login password; where the login has none, by the device key.
+  func open(_ keybag: Keybag, at daemon: borrowing ControlClient) throws -> Keybag.Opened {
+    guard keybag.isPasswordless else {
+      return try daemon.derive { () throws(KeybagError) in try keybag.open(password: run.request.token) }
+    }
+    return try keybag.open(deviceSecret: try daemon.presentDeviceSecret(until: run.daemon.deadline()))
+  }
+
+  /// The same for a command. A vault with a password needs no daemon for it.
+  func openForCommand(_ keybag: Keybag) throws -> Keybag.Opened {
+    guard keybag.isPasswordless else {
+      return try run.daemon.derive { () throws(KeybagError) in try keybag.open(password: run.request.token) }
+    }
+    return try open(keybag, at: try run.daemon.client())
+  }
+}

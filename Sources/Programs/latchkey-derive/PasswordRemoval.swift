@@ -1,0 +1,34 @@
+import LatchkeyControl
+import LatchkeyKeybag
+
+/// The password is being removed: from now on the device key opens the vault, where the old password still can; and items
+/// that depend on the password end. It is believed unless the system says that there still is one.
+struct PasswordRemoval: Operation {
+  private let run: Run
+
+  init(_ run: Run) { self.run = run }
+
+  func perform() throws -> DeriveResult {
+    guard run.login != .some else { return .nothingNeeded }
+    guard try run.keybags.presence() == .present else { return .noVault }
+    let daemon = try run.daemon.connect()
+    var failure: (any Error)?
+    if run.request.token.count > 0 {
+      do { try standOnDevice(daemon) } catch { failure = error }
+    }
+    // Items that depend on the password end in any case.
+    let result = try run.daemon.endPasscodeItems(at: daemon)
+    if let failure { throw failure }
+    return result
+  }
+
+  private func standOnDevice(_ daemon: borrowing ControlClient) throws {
+    let keybag = try run.keybags.load()
+    guard !keybag.isPasswordless else { return }
+    let opened = try keybag.open(password: run.request.token)
+    let secret = try daemon.newDeviceSecret(vault: keybag.vault, until: run.daemon.deadline())
+    let folder = try run.keybags.folder()
+    let next = try opened.removingPassword(secret, isAwaitingDatabase: KeybagFile.awaitsDatabase(in: folder))
+    try KeybagFile.replace(keybag, with: next, in: folder)
+  }
+}

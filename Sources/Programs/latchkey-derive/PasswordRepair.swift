@@ -1,0 +1,51 @@
+import LatchkeyControl
+import LatchkeyKeybag
+
+/// The login password, which PAM has accepted, opens nothing: the former one does, or the recovery code. From now on the
+/// present one does as well, until a login shows that it stays: the token that PAM left here may be a code that serves
+/// once.
+struct PasswordRepair: Operation {
+  private let run: Run
+
+  init(_ run: Run) { self.run = run }
+
+  func perform() throws -> DeriveResult {
+    guard run.request.mayCreate else { return .refused }
+    let daemon = try run.daemon.client()
+    if let result = try run.daemon.greet(daemon, .authenticate) { return result }
+    let keybag = try run.keybags.load()
+    guard !keybag.isPasswordless else { return .nothingNeeded }
+    let opened = try daemon.derive { () throws(KeybagError) in try openByFormer(keybag) }
+    // Slow work comes before the keys: a person who waited for those may log out at once, which ends this process as well.
+    let added = try daemon.derive { () throws(KeybagError) in
+      try opened.addingPassword(run.request.token, opensNothing: true, cost: .measured())
+    }
+    guard let next = added else { return .nothingNeeded }
+    // The new keybag must open, so it is read as the next login will read it.
+    let written = try Keybag(decoding: next.encoded)
+    let reopened = try daemon.derive { () throws(KeybagError) in
+      try written.open(password: run.request.token)
+    }
+    guard try written.recognises(try reopened.tiers()), try written.recognises(try opened.tiers())
+    else { throw KeybagError.damaged }
+    // Only where its keys open the database: a keybag could have been put there together with keys of its own.
+    let result = try run.daemon.deliver(opened, to: daemon)
+    guard result == .unlocked else { return result }
+    do throws(KeybagError) { try run.keybags.add(next.protectors[0], by: opened) } catch {
+      // This password will not open the vault after the next lock. The daemon is told, so that its status says so.
+      run.daemon.noteOtherPassword(daemon)
+      throw error
+    }
+    return .unlocked
+  }
+
+  /// A code has a check in it, and costs no Argon2id.
+  func openByFormer(_ keybag: Keybag) throws(KeybagError) -> Keybag.Opened {
+    if keybag.recoveryCodeCreated != nil, let code = try? RecoveryCode(typed: run.request.second) {
+      do throws(KeybagError) { return try keybag.open(code: code) } catch {
+        guard error == .wrongPassword else { throw error }
+      }
+    }
+    return try keybag.open(password: run.request.second)
+  }
+}

@@ -1,0 +1,24 @@
+import LatchkeyControl
+import LatchkeyKeybag
+
+/// Turns a collection's passphrase into its key, for one prompt. The keybag has no part in it.
+struct PromptPassphrase: Operation {
+  private let run: Run
+
+  init(_ run: Run) { self.run = run }
+
+  func perform() throws -> DeriveResult {
+    let request = GetDerivation(prompt: run.request.prompt, given: run.request.given)
+    let daemon = try run.daemon.client()
+    let derivation = try daemon.ask(request, until: run.daemon.deadline())
+    let derived = try daemon.derive { () throws(KeybagError) in try derivation.key(run.request.token) }
+    let key = PassphraseKey(prompt: run.request.prompt, key: derived)
+    return switch try daemon.deliver(key, until: run.daemon.deadline()) {
+    case .live: .unlocked
+    case .wrongKeys: .wrongPassword
+    // Keys that wait have opened nothing yet.
+    case .refused, .staged: .refused
+    case .unusable: .damaged
+    }
+  }
+}

@@ -1,0 +1,42 @@
+import LatchkeyControl
+import LatchkeyKeybag
+
+/// Opens the vault with its recovery code. Where that opened it, the login password, which PAM has accepted, opens it
+/// from now on.
+struct Recovery: Operation {
+  private let run: Run
+
+  init(_ run: Run) { self.run = run }
+
+  func perform() throws -> DeriveResult {
+    let daemon = try run.daemon.client()
+    let opened = try run.keybags.load().open(code: try RecoveryCode(typed: run.request.token))
+    let need = try run.daemon.greet(daemon, .authenticate)
+    switch need {
+    case nil: break
+    case .nothingNeeded: try daemon.ask(CheckMayDerive(), until: run.daemon.deadline())
+    case .some(let result): return result
+    }
+    // A vault that stood under no password gets new keys with its first one, as at a login.
+    guard !opened.keybag.isPasswordless else {
+      if need == nil, let result = try failure(of: opened, at: daemon) { return result }
+      let result = try FirstPassword(run).protect(opened, by: run.request.second, at: daemon)
+      return result == .tooManyEpochs ? .unlocked : result
+    }
+    // Slow work comes before the keys: until then, the daemon ends this process before the machine sleeps.
+    let next = try daemon.derive { () throws(KeybagError) in
+      try opened.settingPassword(run.request.second, cost: .measured())
+    }
+    if need == nil, let result = try failure(of: opened, at: daemon) { return result }
+    try run.keybags.replace(opened.keybag, with: next)
+    return .unlocked
+  }
+
+  /// The daemon's answer to the keys if it did not take them.
+  private func failure(
+    of opened: borrowing Keybag.Opened, at daemon: borrowing ControlClient
+  ) throws -> DeriveResult? {
+    let result = try run.daemon.deliver(opened, to: daemon)
+    return result == .unlocked ? nil : result
+  }
+}

@@ -1,0 +1,46 @@
+import LatchkeyControl
+import LatchkeyKeybag
+import LatchkeyPosix
+
+/// A session begins, and there is no password to open the vault with. Where the user wants that, and the administrator lets this
+/// service do so, the device key unlocks the items that are readable behind the locked screen.
+struct SessionKeyOpening {
+  private let run: Run
+
+  init(_ run: Run) { self.run = run }
+
+  func perform() throws -> DeriveResult {
+    let daemon = try run.daemon.connect()
+    // Right after the machine started, a TPM may take its time, and a daemon that is just starting waits for it.
+    let limit = run.admission.mayAsk ? min(Process.now + 60_000, run.end - 2 * DaemonLink.deliveryTime) : nil
+    if let answer = try run.daemon.greet(daemon, .openSession, until: limit) {
+      return answer == .late ? .late : .nothingNeeded
+    }
+    guard run.admission.mayAsk else { return .nothingNeeded }
+    let keybag: Keybag
+    do throws(KeybagError) { keybag = try run.keybags.load() } catch {
+      guard error == .missing else { throw error }
+      return .nothingNeeded
+    }
+    guard let protector = keybag.sessionProtector, let wrapping = protector.deviceWrapping else {
+      return .nothingNeeded
+    }
+    // As long as the daemon can still be told.
+    let secret = try run.admission.unwrap(
+      wrapping.wrapped, context: DeviceSecret.context(vault: keybag.vault, protector: protector.id),
+      until: run.end - DaemonLink.deliveryTime)
+    return try deliver(try keybag.open(sessionSecret: secret), of: keybag, to: daemon)
+  }
+
+  private func deliver(
+    _ key: consuming SessionKey, of keybag: Keybag, to daemon: borrowing ControlClient
+  ) throws -> DeriveResult {
+    let delivery = SessionDelivery(vault: keybag.vault, key: key)
+    return switch try daemon.deliver(delivery, until: run.daemon.deadline()) {
+    case .live, .staged: .sessionOpened
+    // More is unlocked than this would unlock, or the machine goes to sleep.
+    case .refused: .nothingNeeded
+    case .wrongKeys, .unusable: .damaged
+    }
+  }
+}

@@ -1,0 +1,136 @@
+import LatchkeyControl
+import LatchkeyKeybag
+import LatchkeyPosix
+import LatchkeySodium
+
+/// A session begins. The whole stack has accepted the password: creates the vault if there is none, and unlocks.
+struct SessionOpening: Operation {
+  private let run: Run
+
+  init(_ run: Run) { self.run = run }
+
+  func perform() throws -> DeriveResult {
+    let isPasswordless = run.login == .none
+    guard run.request.token.count > 0 || isPasswordless else { return try SessionKeyOpening(run).perform() }
+    let presence: KeybagPlace.Presence
+    do throws(KeybagError) { presence = try run.keybags.presence() } catch {
+      run.daemon.announce()
+      throw error
+    }
+    guard presence == .absent else { return isPasswordless ? try openWithoutPassword() : try openVault() }
+    guard run.mayTrustToken else {
+      run.daemon.announce()
+      return .noVault
+    }
+    return isPasswordless ? try createWithoutPassword() : try createByPassword()
+  }
+
+  // MARK: - a session with a vault
+
+  private func openVault() throws -> DeriveResult {
+    let daemon = try run.daemon.connect()
+    if let result = try run.daemon.greet(daemon, .openSession) { return result }
+    return try openVault(at: daemon)
+  }
+
+  private func openVault(at daemon: borrowing ControlClient) throws -> DeriveResult {
+    let keybag = try run.keybags.load()
+    // A token that may not be the login password proves nothing about it.
+    guard keybag.isPasswordless else {
+      if run.request.isBeside, keybag.isSettled { run.letCallerGo() }
+      return try KeybagUnlock(run).unlock(keybag, at: daemon, proving: run.request.mayCreate)
+    }
+    return run.mayTrustToken ? try FirstPassword(run).set(keybag, at: daemon) : .nothingNeeded
+  }
+
+  /// Tells the daemon that a session begins in which nobody gave a password because there is none. Items that depend on the
+  /// password end with that. A vault that had a password waits for it, or for its recovery code: nobody here can open it.
+  private func openWithoutPassword() throws -> DeriveResult {
+    let daemon = try run.daemon.connect()
+    if let result = try run.daemon.greet(daemon, .openSession), result == .refused { return result }
+    return try run.daemon.endPasscodeItems(at: daemon)
+  }
+
+  // MARK: - a first session
+
+  /// How long the daemon may take for the device key's secret of a new vault, in milliseconds. The daemon waits that long, less a
+  /// few seconds, for a device key service that is starting.
+  private static let secretLimit = 25_000
+
+  private func createByPassword() throws -> DeriveResult {
+    try create { () throws(KeybagError) in
+      try Keybag.create(password: run.request.token, cost: .measured())
+    }
+  }
+
+  /// The first login of somebody who has no password: the vault depends on the device key, which only the daemon has.
+  private func createWithoutPassword() throws -> DeriveResult {
+    let vault = Sodium.randomBytes(16)
+    let secret = try secretForCreation(vault)
+    return try create { () throws(KeybagError) in
+      try Keybag.create(vault: vault, device: secret)
+    }
+  }
+
+  /// Nothing is written without it. The session began all the same, and is told.
+  private func secretForCreation(_ vault: [UInt8]) throws -> DeviceSecret {
+    do {
+      try run.keybags.makeFolder()
+      return try run.daemon.connect().newDeviceSecret(
+        vault: vault, until: min(Process.now + SessionOpening.secretLimit, run.end))
+    } catch ControlError.noDaemon {
+      throw ControlError.noDaemon
+    } catch ControlError.declined(let reason) {
+      run.daemon.announce()
+      throw DeviceKeyError.unavailable(reason)
+    } catch {
+      run.daemon.announce()
+      throw error
+    }
+  }
+
+  /// Writes the first keybag, and lets the daemon make the database.
+  ///
+  /// The daemon hears of the login before anything is derived: a lock or a logout that comes meanwhile is later than this.
+  private func create(_ make: () throws(KeybagError) -> Keybag.Opened) throws -> DeriveResult {
+    let daemon: ControlClient
+    do throws(ControlError) { daemon = try run.daemon.connect() } catch {
+      // The next authentication unlocks what is created here.
+      do throws(KeybagError) { _ = try run.keybags.create(make) } catch {
+        guard error == .alreadyThere, (try? run.keybags.presence()) == .present else { throw error }
+        return run.login == .none ? try openWithoutPassword() : try openVault()
+      }
+      return .created
+    }
+    return try create(at: daemon, make)
+  }
+
+  private func create(
+    at daemon: borrowing ControlClient, _ make: () throws(KeybagError) -> Keybag.Opened
+  ) throws -> DeriveResult {
+    var need: DeriveResult? = .refused
+    do throws(ControlError) { need = try run.daemon.greet(daemon, .openSession) } catch {
+      if error == .otherVersion || error == .givesWay { throw error }
+    }
+    let opened: Keybag.Opened
+    do throws(KeybagError) {
+      // A daemon that wants no keys ends the connection soon: the vault is created all the same.
+      let isWanted = need == nil
+      opened = try run.keybags.create { () throws(KeybagError) in isWanted ? try daemon.derive(make) : try make() }
+    } catch {
+      // Another login of the same moment was faster: its vault is this one's.
+      guard error == .alreadyThere, (try? run.keybags.presence()) == .present else { throw error }
+      if let need { return need }
+      return run.login == .none ? try run.daemon.endPasscodeItems(at: daemon) : try openVault(at: daemon)
+    }
+    guard need == nil else { return need == .late ? .late : .created }
+    do {
+      let result = try run.daemon.deliver(opened, to: daemon)
+      if result == .unlocked { try? run.keybags.confirm(opened) }
+      return result == .damaged ? .damaged : .created
+    } catch is ControlError {
+      // The vault is there; the next authentication unlocks it.
+      return .created
+    }
+  }
+}

@@ -1,0 +1,44 @@
+import LatchkeyDeviceService
+import LatchkeyKeybag
+import LatchkeySodium
+
+/// The protector of a session, which opens tier key C at a login without a password: its secret, which the device key wraps.
+struct SessionSecrets {
+  private let run: Run
+
+  init(_ run: Run) { self.run = run }
+
+  /// nil where the login has no password: there is no such protector then.
+  func openByPassword(_ keybag: Keybag) throws -> Keybag.Opened? {
+    guard !keybag.isPasswordless else { return nil }
+    // No login gives an empty password, so it is not tried.
+    guard run.request.token.count > 0 else { throw KeybagError.wrongPassword }
+    return try run.daemon.derive { () throws(KeybagError) in try keybag.open(password: run.request.token) }
+  }
+
+  /// The keybag with new keys, with a protector of a session for them where this machine had one before. New keys do not
+  /// wait for a device key service that is away: then it ends, and `latchkey rotate` says so.
+  func keepingSession(_ next: consuming Keybag.Opened, of before: Keybag) throws -> Keybag.Opened {
+    guard let identity = before.sessionProtector?.deviceWrapping?.identity, let device = try? deviceKey(),
+      device.identity == identity, let secret = try? newSecret(of: device, vault: before.vault)
+    else { return next }
+    return try next.carryingSession(secret)
+  }
+
+  func deviceKey() throws(DeviceKeyError) -> ServiceDeviceKey {
+    let path = run.request.device.isEmpty ? ServiceDeviceKey.path : run.request.device
+    guard let found = try ServiceDeviceKey.find(at: path) else { throw .unavailable(.device(.noService)) }
+    return found
+  }
+
+  func newSecret(of device: ServiceDeviceKey, vault: [UInt8]) throws -> DeviceSecret {
+    let protector = Sodium.randomBytes(16)
+    let key = try Key.random()
+    let wrapped = try device.wrap(
+      key, .session, context: DeviceSecret.context(vault: vault, protector: protector))
+    guard let wrapping = DeviceSecret.Wrapping(identity: device.identity, wrapped: wrapped) else {
+      throw DeviceKeyError.unavailable(.device(.invalidReply))
+    }
+    return DeviceSecret(protector: protector, wrapping: wrapping, key: key)
+  }
+}

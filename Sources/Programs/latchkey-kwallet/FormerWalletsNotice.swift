@@ -1,0 +1,69 @@
+import Glibc
+import LatchkeyGettext
+import LatchkeyPosix
+import LatchkeySystemd
+
+/// Tells the person once, and never again, that wallets of before are still in KWallet's files, and how to bring them over. Only names
+/// of files are looked at.
+final class FormerWalletsNotice {
+  private let bus: Bus
+  /// Whether there is nothing to tell any more, or an answer is still to come.
+  private var isDone = false
+
+  private static let folder = [".local", "state", "latchkey"]
+  /// Says that it was shown.
+  private static let marker = "kwallet-notice"
+  /// The record of imports. A person who made one knows the command.
+  private static let imports = "imported.json"
+
+  init(_ bus: Bus) { self.bus = bus }
+
+  /// A program uses a wallet now.
+  func tell() {
+    guard !isDone else { return }
+    isDone = true
+    let environment = LatchkeyPosix.Process.environment
+    guard let home = environment["HOME"] else { return }
+    let data = environment["XDG_DATA_HOME"].flatMap { $0.isEmpty ? nil : $0 } ?? "\(home)/.local/share"
+    let state = "\(home)/\(Self.folder.joined(separator: "/"))"
+    guard access("\(state)/\(Self.marker)", F_OK) != 0, access("\(state)/\(Self.imports)", F_OK) != 0,
+      let folder = try? Folder.local("kwalletd", below: data, owner: getuid()),
+      (try? folder.names())?.contains(where: { $0.hasSuffix(".kwl") }) == true
+    else { return }
+    show { [weak self] isShown in
+      // Where nobody shows notifications yet, the next wallet that is opened tries again.
+      if isShown { Self.note(home) } else { self?.isDone = false }
+    }
+  }
+
+  private func show(_ shown: @escaping (Bool) -> Void) {
+    let title = translated("KDE's programs keep their passwords in Latchkey now")
+    let text = translated(
+      "Those of before are still in KWallet's files. To bring them over, run 'latchkey import kwallet'.")
+    do throws(BusError) {
+      try bus.callAsync(
+        destination: "org.freedesktop.Notifications", path: "/org/freedesktop/Notifications",
+        interface: "org.freedesktop.Notifications", member: "Notify", autoStart: false
+      ) { out in
+        out.appendString("Latchkey")
+        out.appendUInt32(0)
+        out.appendString("dialog-password")
+        out.appendString(title)
+        out.appendString(text)
+        out.appendStrings([])
+        out.appendDictionary("sv") { _ in }
+        out.appendInt32(-1)
+      } reply: { reply in
+        if case .success = reply { shown(true) } else { shown(false) }
+      }
+    } catch { shown(false) }
+  }
+
+  private static func note(_ home: String) {
+    let text = "The notification of wallets in KWallet's files was shown.\n"
+    do throws(PosixError) {
+      try Folder.create(folder, below: home, owner: getuid())
+        .write(marker, Array(text.utf8).span.bytes, replacing: true)
+    } catch { Journal.log(.warning, "the notification of former wallets will be shown again: \(error)") }
+  }
+}

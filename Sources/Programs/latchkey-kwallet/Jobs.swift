@@ -1,0 +1,20 @@
+/// Work that waits until no handler of a bus runs any more: calls to the vault wait for their answer, and a handler of the vault's own
+/// connection must not.
+final class Jobs {
+  private var waiting: [() -> Void] = []
+
+  func add(_ job: @escaping () -> Void) { waiting.append(job) }
+
+  /// Does all of it, and what comes up meanwhile.
+  ///
+  /// - Returns: whether there was any.
+  func run() -> Bool {
+    guard !waiting.isEmpty else { return false }
+    while !waiting.isEmpty {
+      let now = waiting
+      waiting = []
+      for job in now { job() }
+    }
+    return true
+  }
+}

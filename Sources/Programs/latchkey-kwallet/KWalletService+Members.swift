@@ -1,0 +1,380 @@
+import LatchkeyForeignKeyrings
+import LatchkeySecretClient
+import LatchkeySodium
+import LatchkeySystemd
+
+/// The methods of `org.kde.KWallet`, with the arguments and answers of kwalletd 5.103 and 6.13.
+extension KWalletService {
+  var members: [Member] { walletMembers + folderMembers + readingMembers + writingMembers }
+
+  private static func name(_ call: MethodCall) throws(BusError) -> ExactName {
+    ExactName(try call.message.readString())
+  }
+
+  // MARK: - wallets
+
+  private var walletMembers: [Member] {
+    [
+      Member("isEnabled", "", "b") { [unowned self] call in
+        let isEnabled = settings.isEnabled
+        call.reply { $0.appendBool(isEnabled) }
+      },
+      Member("open", "s wallet,x wId,s appid", "i") { [unowned self] call throws(BusError) in
+        let wallet = try Self.name(call)
+        let window = try call.message.readInt64()
+        // As with kwalletd, this outlives the connection: scripts make a new one for each call.
+        open(wallet, window, try Self.name(call), call, endsWithConnection: false) { handle in
+          call.reply { $0.appendInt32(handle) }
+        }
+      },
+      Member("openAsync", "s wallet,x wId,s appid,b handleSession", "i") { [unowned self] call throws(BusError) in
+        let wallet = try Self.name(call)
+        let window = try call.message.readInt64()
+        let program = try Self.name(call)
+        let handlesSession = try call.message.readBool()
+        guard settings.isEnabled else { return call.reply { $0.appendInt32(-1) } }
+        let transaction = nextTransaction()
+        // The number first: by it the program knows the signal.
+        call.reply { $0.appendInt32(transaction) }
+        open(wallet, window, program, call, endsWithConnection: handlesSession) { [unowned self] handle in
+          signals.emit("walletAsyncOpened", numbers: [transaction, handle])
+        }
+      },
+      // Files of wallets: `latchkey import kwallet FILE` reads them.
+      Member("openPath", "s path,x wId,s appid", "i") { call in call.reply { $0.appendInt32(-1) } },
+      Member("openPathAsync", "s path,x wId,s appid,b handleSession", "i") { call in call.reply { $0.appendInt32(-1) }
+      },
+      Member("close", "i handle,b force,s appid", "i") { [unowned self] call throws(BusError) in
+        let handle = try call.message.readInt32()
+        let force = try call.message.readBool()
+        let result = close(handle, force: force, try Self.name(call), call)
+        call.reply { $0.appendInt32(result) }
+      },
+      Member("close", "s wallet,b force", "i") { [unowned self] call throws(BusError) in
+        let wallet = try Self.name(call)
+        let result = close(wallet, force: try call.message.readBool())
+        call.reply { $0.appendInt32(result) }
+      },
+      // Everything is on the disk already.
+      Member("sync", "i handle,s appid", "") { call in call.reply() },
+      Member("deleteWallet", "s wallet", "i") { [unowned self] call throws(BusError) in
+        let result = delete(try Self.name(call))
+        call.reply { $0.appendInt32(result) }
+      },
+      Member("isOpen", "s wallet", "b") { [unowned self] call throws(BusError) in
+        let isOpen = isOpen(try Self.name(call))
+        call.reply { $0.appendBool(isOpen) }
+      },
+      Member("isOpen", "i handle", "b") { [unowned self] call throws(BusError) in
+        let isOpen = isOpen(try call.message.readInt32())
+        call.reply { $0.appendBool(isOpen) }
+      },
+      Member("users", "s wallet", "as") { [unowned self] call throws(BusError) in
+        let programs = programs(of: try Self.name(call))
+        call.reply { $0.appendStrings(programs.map(\.text)) }
+      },
+      Member("changePassword", "s wallet,x wId,s appid", "") { _ throws(BusError) in
+        throw .notSupported(
+          "a wallet has no password of its own: the vault opens with your login password. 'passwd' changes that one")
+      },
+      Member("pamOpen", "s wallet,ay passwordHash,i sessionTimeout", "") { _ throws(BusError) in
+        throw .notSupported("no wallet opens with this: your login unlocks the vault by pam_latchkey")
+      },
+      Member("wallets", "", "as") { [unowned self] call in
+        let names = names()
+        call.reply { $0.appendStrings(names.map(\.text)) }
+      },
+      Member("networkWallet", "", "s") { [unowned self] call in
+        let name = settings.networkWallet
+        call.reply { $0.appendString(name) }
+      },
+      Member("localWallet", "", "s") { [unowned self] call in
+        let name = settings.localWallet
+        call.reply { $0.appendString(name) }
+      },
+      Member("disconnectApplication", "s wallet,s application", "b") { [unowned self] call throws(BusError) in
+        let wallet = try Self.name(call)
+        let isDone = disconnect(try Self.name(call), from: wallet)
+        call.reply { $0.appendBool(isDone) }
+      },
+      Member("closeAllWallets", "", "") { [unowned self] call in
+        closeAll()
+        call.reply()
+      },
+      Member("reconfigure", "", "") { [unowned self] call in
+        reconfigure()
+        call.reply()
+      },
+      // Both are asked before a wallet is opened. An entry that cannot be looked for does not count as missing.
+      Member("folderDoesNotExist", "s wallet,s folder", "b") { [unowned self] call throws(BusError) in
+        let wallet = try Self.name(call)
+        let folder = try Self.name(call)
+        let isMissing = quietly(false) { () throws(BusError) in
+          let known = try store.names(standard: ExactName(settings.networkWallet))
+          guard known.contains(wallet) else { return true }
+          return try !has(folder, in: wallet)
+        }
+        call.reply { $0.appendBool(isMissing) }
+      },
+      Member("keyDoesNotExist", "s wallet,s folder,s key", "b") { [unowned self] call throws(BusError) in
+        let wallet = try Self.name(call)
+        let folder = try Self.name(call)
+        let key = try Self.name(call)
+        let isMissing = quietly(false) { () throws(BusError) in try store.entry(key, in: folder, of: wallet) == nil }
+        call.reply { $0.appendBool(isMissing) }
+      },
+    ]
+  }
+
+  // MARK: - folders
+
+  private var folderMembers: [Member] {
+    [
+      Member("folderList", "i handle,s appid", "as") { [unowned self] call throws(BusError) in
+        let handle = try call.message.readInt32()
+        let wallet = wallet(handle, try Self.name(call))
+        let found = quietly([]) { () throws(BusError) in
+          try wallet.map { wallet throws(BusError) in try folders(of: wallet) } ?? []
+        }
+        call.reply { $0.appendStrings(found.map(\.text)) }
+      },
+      folderMember("hasFolder", "b") { [unowned self] wallet, folder, call in
+        let isThere = quietly(false) { () throws(BusError) in
+          guard let wallet else { return false }
+          return try has(folder, in: wallet)
+        }
+        call.reply { $0.appendBool(isThere) }
+      },
+      folderMember("createFolder", "b") { [unowned self] wallet, folder, call in
+        let isMade = quietly(false) { () throws(BusError) in
+          guard let wallet else { return false }
+          return try create(folder, in: wallet)
+        }
+        call.reply { $0.appendBool(isMade) }
+      },
+      folderMember("removeFolder", "b") { [unowned self] wallet, folder, call in
+        let isRemoved = quietly(false) { () throws(BusError) in
+          guard let wallet else { return false }
+          return try remove(folder, from: wallet)
+        }
+        call.reply { $0.appendBool(isRemoved) }
+      },
+      folderMember("entryList", "as") { [unowned self] wallet, folder, call in
+        let entries = entries(of: wallet, in: folder)
+        var seen: Set<ExactName> = []
+        let names = entries.map(\.name).filter { seen.insert($0).inserted }.sorted()
+        call.reply { $0.appendStrings(names.map(\.text)) }
+      },
+      folderMember("entriesList", "a{sv}") { [unowned self] wallet, folder, call in
+        answer(call, entries(of: wallet, in: folder, withSecrets: true))
+      },
+      folderMember("mapList", "a{sv}") { [unowned self] wallet, folder, call in
+        answer(call, entries(of: wallet, in: folder, withSecrets: true), .map)
+      },
+      folderMember("passwordList", "a{sv}") { [unowned self] wallet, folder, call in
+        answer(call, entries(of: wallet, in: folder, withSecrets: true), .password)
+      },
+      entryMember("readEntryList", "a{sv}") { [unowned self] wallet, folder, key, call in
+        answer(call, entries(of: wallet, in: folder, withSecrets: true).filter { Wildcard.matches($0.name, key) })
+      },
+      entryMember("readMapList", "a{sv}") { [unowned self] wallet, folder, key, call in
+        answer(call, entries(of: wallet, in: folder, withSecrets: true).filter { Wildcard.matches($0.name, key) }, .map)
+      },
+      entryMember("readPasswordList", "a{sv}") { [unowned self] wallet, folder, key, call in
+        answer(
+          call, entries(of: wallet, in: folder, withSecrets: true).filter { Wildcard.matches($0.name, key) }, .password)
+      },
+    ]
+  }
+
+  /// A method with handle, folder and program. The wallet is nil where the program did not open it.
+  private func folderMember(
+    _ name: String, _ output: String, _ body: @escaping (ExactName?, ExactName, MethodCall) -> Void
+  ) -> Member {
+    Member(name, "i handle,s folder,s appid", output) { [unowned self] call throws(BusError) in
+      let handle = try call.message.readInt32()
+      let folder = try Self.name(call)
+      body(wallet(handle, try Self.name(call)), folder, call)
+    }
+  }
+
+  /// A method with handle, folder, entry and program.
+  private func entryMember(
+    _ name: String, _ output: String, _ body: @escaping (ExactName?, ExactName, ExactName, MethodCall) -> Void
+  ) -> Member {
+    Member(name, "i handle,s folder,s key,s appid", output) { [unowned self] call throws(BusError) in
+      let handle = try call.message.readInt32()
+      let folder = try Self.name(call)
+      let key = try Self.name(call)
+      body(wallet(handle, try Self.name(call)), folder, key, call)
+    }
+  }
+
+  private func entries(
+    of wallet: ExactName?, in folder: ExactName, withSecrets: Bool = false
+  ) -> [WalletStore.Entry] {
+    guard let wallet else { return [] }
+    return quietly([]) { () throws(BusError) in
+      try store.entries(of: wallet, folder: folder, withSecrets: withSecrets)
+    }
+  }
+
+  /// The entry of that name; nil where the program did not open the wallet.
+  private func entry(
+    _ key: ExactName, in folder: ExactName, of wallet: ExactName?, withSecrets: Bool = false
+  ) -> WalletStore.Entry? {
+    guard let wallet else { return nil }
+    return quietly(nil) { () throws(BusError) in
+      try store.entry(key, in: folder, of: wallet, withSecrets: withSecrets)
+    }
+  }
+
+  // MARK: - reading
+
+  private var readingMembers: [Member] {
+    [
+      entryMember("hasEntry", "b") { [unowned self] wallet, folder, key, call in
+        let isThere = entry(key, in: folder, of: wallet) != nil
+        call.reply { $0.appendBool(isThere) }
+      },
+      entryMember("entryType", "i") { [unowned self] wallet, folder, key, call in
+        let kind = entry(key, in: folder, of: wallet)?.form.kind.rawValue ?? 0
+        call.reply { $0.appendInt32(kind) }
+      },
+      entryMember("readEntry", "ay") { [unowned self] wallet, folder, key, call in
+        let entry = entry(key, in: folder, of: wallet, withSecrets: true)
+        call.reply(sensitive: true) { out throws(BusError) in try Self.append(entry, to: &out) }
+      },
+      entryMember("readMap", "ay") { [unowned self] wallet, folder, key, call in
+        let entry = entry(key, in: folder, of: wallet, withSecrets: true)
+        let map = entry?.form == .map ? entry : nil
+        call.reply(sensitive: true) { out throws(BusError) in try Self.append(map, to: &out) }
+      },
+      entryMember("readPassword", "s") { [unowned self] wallet, folder, key, call in
+        let entry = entry(key, in: folder, of: wallet, withSecrets: true)
+        let text = entry?.form == .plaintext ? entry?.secret : nil
+        call.reply(sensitive: true) { Self.append(text: text, to: &$0) }
+      },
+    ]
+  }
+
+  /// Appends a password, which is empty where there is none, or none that is text.
+  private static func append(text: Secret?, to out: inout MessageWriter) {
+    guard let text, text.isText, text.withBytes({ bytes in bytes.withUnsafeBytes { !$0.contains(0) } }) else {
+      return out.appendString("")
+    }
+    text.withBytes { bytes in bytes.withUnsafeBytes { out.appendText($0) } }
+  }
+
+  /// Appends a value as Qt writes it; no bytes where there is none.
+  private static func append(_ entry: WalletStore.Entry?, to out: inout MessageWriter) throws(BusError) {
+    guard let entry, let secret = entry.secret else { return out.appendBytes([]) }
+    if entry.form == .binary { return secret.withBytes { bytes in bytes.withUnsafeBytes { out.appendBytes($0) } } }
+    do {
+      let bytes = try secret.withBytes { try SecureBytes(copying: $0) }
+      let value: SecureBytes? =
+        switch entry.form {
+        case .plaintext: try WalletValue.string(bytes)
+        case .map: try WalletValue.map(bytes)
+        case .base64, .binary: try Base64.decode(secret: bytes.bytes)
+        }
+      guard let value else { return out.appendBytes([]) }
+      value.bytes.withUnsafeBytes { out.appendBytes($0) }
+    } catch { throw .failed("there is no memory for the entry") }
+  }
+
+  /// Answers with all entries that can be read, by their names.
+  private func answer(_ call: MethodCall, _ entries: [WalletStore.Entry], _ kind: WalletContent.Kind? = nil) {
+    var seen: Set<ExactName> = []
+    let wanted = entries.filter {
+      seen.insert($0.name).inserted && $0.secret != nil && (kind == nil || $0.form.kind == kind)
+    }
+    call.reply(sensitive: true) { out throws(BusError) in
+      out.open("a", "{sv}")
+      for entry in wanted {
+        guard out.failure == nil else { return }
+        out.open("e", "sv")
+        out.appendString(entry.name.text)
+        out.open("v", kind == .password ? "s" : "ay")
+        if kind == .password { Self.append(text: entry.secret, to: &out) } else { try Self.append(entry, to: &out) }
+        out.close()
+        out.close()
+      }
+      out.close()
+    }
+  }
+
+  // MARK: - writing
+
+  private var writingMembers: [Member] {
+    [
+      Member("writeEntry", "i handle,s folder,s key,ay value,i entryType,s appid", "i") {
+        [unowned self] call throws(BusError) in try write(call, nil)
+      },
+      Member("writeEntry", "i handle,s folder,s key,ay value,s appid", "i") { [unowned self] call throws(BusError) in
+        try write(call, .stream)
+      },
+      Member("writeMap", "i handle,s folder,s key,ay value,s appid", "i") { [unowned self] call throws(BusError) in
+        try write(call, .map)
+      },
+      Member("writePassword", "i handle,s folder,s key,s value,s appid", "i") { [unowned self] call throws(BusError) in
+        let message = call.message
+        let handle = try message.readInt32()
+        let (folder, key) = (try Self.name(call), try Self.name(call))
+        let secret = try message.withText { bytes throws(BusError) in try Self.secret(bytes) }
+        guard let wallet = wallet(handle, try Self.name(call)) else { return call.reply { $0.appendInt32(-1) } }
+        let item = ForeignItem(
+          label: "\(folder.text)/\(key.text)", attributes: ["type": WalletStore.Form.plaintext.rawValue], secret: secret
+        )
+        let result = write(item, key, in: folder, of: wallet)
+        call.reply { $0.appendInt32(result) }
+      },
+      Member("renameEntry", "i handle,s folder,s oldName,s newName,s appid", "i") {
+        [unowned self] call throws(BusError) in
+        let handle = try call.message.readInt32()
+        let (folder, old, new) = (try Self.name(call), try Self.name(call), try Self.name(call))
+        let wallet = wallet(handle, try Self.name(call))
+        let result = quietly(-1) { () throws(BusError) -> Int32 in
+          guard let wallet else { return -1 }
+          return try rename(old, to: new, in: folder, of: wallet)
+        }
+        call.reply { $0.appendInt32(result) }
+      },
+      entryMember("removeEntry", "i") { [unowned self] wallet, folder, key, call in
+        let result = quietly(-1) { () throws(BusError) -> Int32 in
+          guard let wallet else { return -1 }
+          return try remove(key, from: folder, of: wallet)
+        }
+        call.reply { $0.appendInt32(result) }
+      },
+    ]
+  }
+
+  /// The rest of a call that writes bytes.
+  ///
+  /// - Parameter kind: nil where the call names it.
+  private func write(_ call: MethodCall, _ kind: WalletContent.Kind?) throws(BusError) {
+    let message = call.message
+    let handle = try message.readInt32()
+    let (folder, key) = (try Self.name(call), try Self.name(call))
+    let value = try message.withBytes { bytes throws(BusError) in try Self.secret(bytes) }
+    var wanted = kind
+    if kind == nil { wanted = WalletContent.Kind(rawValue: try message.readInt32()) }
+    guard let wallet = wallet(handle, try Self.name(call)), let wanted else {
+      return call.reply { $0.appendInt32(-1) }
+    }
+    let result: Int32
+    do {
+      result = write(try value.withBytes { try SecureBytes(copying: $0) }, wanted, key, in: folder, of: wallet)
+    } catch {
+      result = -1
+    }
+    call.reply { $0.appendInt32(result) }
+  }
+
+  private static func secret(_ bytes: UnsafeRawBufferPointer) throws(BusError) -> Secret {
+    do { return Secret(try SecureBytes(copying: bytes.bytes), contentType: "text/plain") } catch {
+      throw .failed("there is no memory for the value")
+    }
+  }
+}

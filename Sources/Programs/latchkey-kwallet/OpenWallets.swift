@@ -1,0 +1,106 @@
+/// The wallets that programs have open. A wallet has one handle, and counts how often each program opened it.
+struct OpenWallets {
+  /// A program's use of a wallet, by the name that the program gave itself.
+  private struct Use {
+    /// How often it opened the wallet on each connection to the bus; under the empty name on any.
+    var counts: [String: Int] = [:]
+  }
+
+  private struct Wallet {
+    let name: ExactName
+    var uses: [ExactName: Use] = [:]
+  }
+
+  private var wallets: [Int32: Wallet] = [:]
+
+  /// How a wallet was closed.
+  enum Closing {
+    case closed
+    /// Programs still use it, or the settings keep it.
+    case stays
+    case notOpen
+  }
+
+  var isEmpty: Bool { wallets.isEmpty }
+  var handles: [Int32] { wallets.keys.sorted() }
+
+  func handle(of name: ExactName) -> Int32? { wallets.first { $0.value.name == name }?.key }
+
+  func contains(_ handle: Int32) -> Bool { wallets[handle] != nil }
+
+  func name(of handle: Int32) -> ExactName? { wallets[handle]?.name }
+
+  /// The wallet behind a handle, for a program that opened it.
+  func name(of handle: Int32, for program: ExactName) -> ExactName? {
+    guard let wallet = wallets[handle], wallet.uses[program] != nil else { return nil }
+    return wallet.name
+  }
+
+  /// The programs that use a wallet.
+  func programs(of handle: Int32) -> [ExactName] { (wallets[handle]?.uses.keys).map { $0.sorted() } ?? [] }
+
+  /// Whether anything was opened for a connection that ends with it.
+  func isUsed(by connection: String) -> Bool {
+    wallets.values.contains { $0.uses.values.contains { $0.counts[connection] != nil } }
+  }
+
+  /// Opens a wallet for a program.
+  ///
+  /// - Parameter connection: the connection with which that ends; empty if it stays.
+  mutating func open(_ name: ExactName, for program: ExactName, on connection: String) -> (handle: Int32, isNew: Bool) {
+    let known = handle(of: name)
+    let handle = known ?? newHandle()
+    wallets[handle, default: Wallet(name: name)].uses[program, default: Use()].counts[connection, default: 0] += 1
+    return (handle, known == nil)
+  }
+
+  /// A number that no program guesses, so that one of a former run opens nothing.
+  private func newHandle() -> Int32 {
+    while true {
+      let handle = Int32.random(in: 1...Int32.max)
+      if wallets[handle] == nil { return handle }
+    }
+  }
+
+  /// Ends one use of a wallet by a program: one of its connection, or else one that stays.
+  ///
+  /// - Returns: nil if the program does not use it.
+  mutating func endUse(of handle: Int32, by program: ExactName, on connection: String) -> Bool {
+    guard wallets[handle]?.uses[program] != nil else { return false }
+    for key in [connection, ""] {
+      guard let count = wallets[handle]?.uses[program]?.counts[key] else { continue }
+      wallets[handle]?.uses[program]?.counts[key] = count > 1 ? count - 1 : nil
+      break
+    }
+    if wallets[handle]?.uses[program]?.counts.isEmpty == true { wallets[handle]?.uses[program] = nil }
+    return true
+  }
+
+  /// Ends all uses of a wallet by a program.
+  mutating func endUses(of handle: Int32, by program: ExactName) -> Bool {
+    wallets[handle]?.uses.removeValue(forKey: program) != nil
+  }
+
+  /// A connection is gone: ends what was opened for it.
+  ///
+  /// - Returns: the wallets that it used.
+  mutating func endUses(on connection: String) -> [Int32] {
+    var used: [Int32] = []
+    for (handle, wallet) in wallets {
+      for (program, use) in wallet.uses where use.counts[connection] != nil {
+        wallets[handle]?.uses[program]?.counts[connection] = nil
+        if wallets[handle]?.uses[program]?.counts.isEmpty == true { wallets[handle]?.uses[program] = nil }
+        used.append(handle)
+      }
+    }
+    return used
+  }
+
+  /// Closes a wallet if nobody uses it, or by force.
+  mutating func close(_ handle: Int32, force: Bool, leavesOpen: Bool) -> Closing {
+    guard let wallet = wallets[handle] else { return .notOpen }
+    guard force || (wallet.uses.isEmpty && !leavesOpen) else { return .stays }
+    wallets[handle] = nil
+    return .closed
+  }
+}

@@ -1,0 +1,197 @@
+import LatchkeySecretClient
+import LatchkeySystemd
+
+/// The connection to the vault, which is made anew when the vault's program ended.
+final class VaultLink {
+  private let loop: EventLoop
+  private let jobs: Jobs
+  private var connection: ServiceConnection?
+  private var channel: SecretChannel?
+  private var readable: EventSource?
+  private var watches: [BusSlot] = []
+  /// Whether the program behind the connection ended.
+  private var isGone = false
+  private var prompts: [UInt64: AwaitedPrompt] = [:]
+  private var lastPrompt: UInt64 = 0
+  /// The number of connections that were made: what was learned by an earlier one may have changed.
+  private(set) var generation = 0
+  /// Called when collections came, went or got another label.
+  var collectionsChanged: () -> Void = {}
+
+  /// How a prompt ended.
+  enum Ending {
+    /// With the path of the new collection, if it was for one.
+    case accepted(String?)
+    case dismissed
+    case vaultGone
+  }
+
+  private struct AwaitedPrompt {
+    let path: String
+    let slot: BusSlot
+    let ended: (Ending) -> Void
+  }
+
+  init(loop: EventLoop, jobs: Jobs) { (self.loop, self.jobs) = (loop, jobs) }
+
+  // MARK: - calls
+
+  /// Does something with the connection, which is made if there is none. If the vault's program ended meanwhile, as by a crash, the
+  /// next one is asked again.
+  func with<Value>(
+    _ body: (ServiceConnection) throws(BusError) -> Value
+  ) throws(BusError) -> Value {
+    let former = generation
+    let wasConnected = connection != nil
+    do throws(BusError) { return try body(try connected()) } catch {
+      if hasEnded(after: error) {
+        guard wasConnected || generation > former else { throw error }
+      } else if error.name != Self.noSession {
+        throw error
+      }
+      channel = nil
+      return try body(try connected())
+    }
+  }
+
+  /// Whether the vault's program is gone, now that a call failed.
+  private func hasEnded(after error: BusError) -> Bool {
+    if error.isStandard("ServiceUnknown") || error.isStandard("NameHasNoOwner") || error.isStandard("Disconnected") {
+      isGone = true
+    } else if error.isStandard("NoReply") {
+      // The bus announces the end and the missing answer in any order.
+      try? connection?.serve(for: Self.endTime) { isGone }
+    }
+    drain()
+    return connection == nil
+  }
+
+  /// How long the bus may take to announce an end, in milliseconds.
+  private static let endTime = 200
+
+  /// The same with an encrypted session.
+  func withChannel<Value>(
+    _ body: (ServiceConnection, SecretChannel) throws(BusError) -> Value
+  ) throws(BusError) -> Value {
+    try with { connection throws(BusError) in
+      if let channel { return try body(connection, channel) }
+      let new = try SecretChannel(connection)
+      channel = new
+      return try body(connection, new)
+    }
+  }
+
+  private static let noSession = "org.freedesktop.Secret.Error.NoSession"
+
+  private func connected() throws(BusError) -> ServiceConnection {
+    if let connection { return connection }
+    let new: ServiceConnection
+    do throws(ConnectionFailure) { new = try ServiceConnection() } catch {
+      switch error {
+      case .broken(let error): throw error
+      case .noBus: throw .disconnected("there is no session bus")
+      case .notRunning: throw .failed("the vault does not run, and could not be started")
+      case .stranger: throw .accessDenied("another user's program keeps the secrets of this session")
+      case .otherService: throw .failed("a program other than Latchkey keeps the secrets of this session")
+      }
+    }
+    do throws(SystemdError) {
+      watches = [try new.bus.watchPeer(new.owner) { [weak self] in self?.isGone = true }]
+      for member in ["CollectionCreated", "CollectionDeleted"] {
+        watches.append(
+          try new.bus.matchSignal(sender: new.owner, interface: ServiceConnection.service, member: member) {
+            [weak self] _ in
+            guard let self else { return }
+            jobs.add { [weak self] in self?.collectionsChanged() }
+          })
+      }
+      // CollectionChanged comes with each item, too.
+      watches.append(
+        try new.bus.matchSignal(
+          sender: new.owner, interface: "org.freedesktop.DBus.Properties", member: "PropertiesChanged",
+          arg0: ServiceConnection.collection
+        ) { [weak self] (message: Message) throws(BusError) in
+          _ = try message.readString()
+          var hasLabel = false
+          try message.readDictionary("sv") { (entry: Message) throws(BusError) in
+            if try entry.readString() == "Label" { hasLabel = true }
+            try entry.skip()
+          }
+          guard hasLabel, let self else { return }
+          jobs.add { [weak self] in self?.collectionsChanged() }
+        })
+      // The main loop only has to wake up: `drain` reads.
+      readable = try loop.addIO(fd: new.loop.descriptor, events: .readable) { _ in }
+    } catch { throw .failed(error.description) }
+    (connection, channel, isGone) = (new, nil, false)
+    generation += 1
+    return new
+  }
+
+  /// Takes what has come from the vault, and lets go of a connection whose other end is gone. Not within a handler of that connection.
+  func drain() {
+    guard let connection else { return }
+    do throws(BusError) { try connection.catchUp() } catch { isGone = true }
+    guard isGone || connection.isLost else { return }
+    let unanswered = prompts.values
+    (prompts, watches, readable, channel, self.connection) = ([:], [], nil, nil, nil)
+    for prompt in unanswered { jobs.add { prompt.ended(.vaultGone) } }
+  }
+
+  // MARK: - prompts
+
+  /// Has the vault ask the person, and tells how that ended.
+  ///
+  /// - Parameters:
+  ///   - reason: its purpose, in words for the person.
+  ///   - window: the window of the program that waits; empty for none.
+  /// - Returns: its number, by which it can be withdrawn.
+  func perform(
+    _ path: String, reason: String, window: String, ended: @escaping (Ending) -> Void
+  ) throws(BusError) -> UInt64 {
+    lastPrompt += 1
+    let number = lastPrompt
+    guard let connection else { throw .disconnected("the vault is gone") }
+    do throws(SystemdError) {
+      let slot = try connection.bus.matchSignal(
+        sender: connection.owner, path: path, interface: ServiceConnection.prompt, member: "Completed"
+      ) { [weak self] (message: Message) throws(BusError) in
+        let isDismissed = try message.readBool()
+        var made: String?
+        if !isDismissed, try message.peekVariant() == "o" {
+          made = try message.readVariant("o") { (value: Message) throws(BusError) in try value.readObjectPath() }
+        }
+        guard let self else { return }
+        let ending = isDismissed ? Ending.dismissed : .accepted(made)
+        jobs.add { [weak self] in self?.end(number, ending) }
+      }
+      prompts[number] = AwaitedPrompt(path: path, slot: slot, ended: ended)
+    } catch { throw .failed(error.description) }
+    do throws(BusError) {
+      try connection.call(path, "org.latchkey.Prompt", "Prompt") { out throws(BusError) in
+        out.appendDictionary("sv") { all in
+          for (name, value) in [("reason", reason), ("window", window)] where !value.isEmpty {
+            all.appendEntry("sv") { entry in
+              entry.appendString(name)
+              entry.appendVariant("s") { $0.appendString(value) }
+            }
+          }
+        }
+      } read: { _ in
+      }
+    } catch {
+      prompts[number] = nil
+      throw error
+    }
+    return number
+  }
+
+  private func end(_ number: UInt64, _ ending: Ending) { prompts.removeValue(forKey: number)?.ended(ending) }
+
+  /// Nobody wants the answer any more.
+  func withdraw(_ number: UInt64) {
+    guard let prompt = prompts.removeValue(forKey: number), let connection else { return }
+    _ = try? connection.call(prompt.path, ServiceConnection.prompt, "Dismiss") { _ in
+    }
+  }
+}

@@ -1,0 +1,119 @@
+import LatchkeySystemd
+
+/// The wallets that are being opened. One that is locked waits for the person, without a limit, and all who want the same wallet wait
+/// for the same prompt.
+final class WalletOpenings {
+  /// One program that wants a wallet.
+  struct Request {
+    /// The name that the program gave itself.
+    let program: ExactName
+    /// Its connection to the bus.
+    let connection: String
+    /// Whether its use of the wallet ends with the connection.
+    let endsWithConnection: Bool
+    /// Its window; empty for none.
+    let window: String
+    /// Gets whether the wallet is open, and whether it was made for this.
+    let answer: (_ isOpen: Bool, _ isNew: Bool) -> Void
+  }
+
+  private struct Opening {
+    var requests: [Request]
+    /// The prompt that the person has to answer.
+    var prompt: UInt64?
+    /// Whether the wallet is made.
+    var isNew = false
+    /// How often the person, or a new process of the vault, was asked.
+    var rounds = 0
+  }
+
+  private let store: WalletStore
+  private let link: VaultLink
+  private let jobs: Jobs
+  private let settings: () -> WalletSettings
+  private var openings: [ExactName: Opening] = [:]
+
+  /// After that many prompts, or ends of the vault's program, the wallet counts as not opened.
+  private static let roundLimit = 5
+
+  init(_ store: WalletStore, _ link: VaultLink, _ jobs: Jobs, settings: @escaping () -> WalletSettings) {
+    (self.store, self.link, self.jobs, self.settings) = (store, link, jobs, settings)
+  }
+
+  /// Whether a connection waits for a wallet.
+  func isAwaited(by connection: String) -> Bool {
+    openings.values.contains { $0.requests.contains { $0.connection == connection } }
+  }
+
+  /// Opens a wallet; the answer may come at once, or when the person has answered.
+  func open(_ wallet: ExactName, _ request: Request) {
+    if openings[wallet] != nil {
+      openings[wallet]?.requests.append(request)
+      return
+    }
+    openings[wallet] = Opening(requests: [request])
+    advance(wallet)
+  }
+
+  /// A connection is gone. If nobody else waits for a wallet, the person is not asked any more.
+  func leave(_ connection: String) {
+    for wallet in openings.keys {
+      openings[wallet]?.requests.removeAll { $0.connection == connection }
+      guard let opening = openings[wallet], opening.requests.isEmpty else { continue }
+      openings[wallet] = nil
+      if let prompt = opening.prompt { link.withdraw(prompt) }
+    }
+  }
+
+  /// Nobody gets a wallet any more that is not open yet.
+  func refuseAll() {
+    for wallet in openings.keys {
+      if let prompt = openings[wallet]?.prompt { link.withdraw(prompt) }
+      finish(wallet, isOpen: false)
+    }
+  }
+
+  private func advance(_ wallet: ExactName) {
+    guard let opening = openings[wallet] else { return }
+    guard opening.rounds < Self.roundLimit else { return finish(wallet, isOpen: false) }
+    openings[wallet]?.rounds += 1
+    do throws(BusError) {
+      let step: WalletStore.Step
+      switch try store.find(wallet, standard: ExactName(settings().networkWallet)) {
+      case .open: return finish(wallet, isOpen: true)
+      case .locked(let path): step = try store.unlock(path)
+      case .missing:
+        openings[wallet]?.isNew = true
+        step = try store.create(wallet)
+      }
+      switch step {
+      case .done: advance(wallet)
+      case .prompt(let path): try ask(wallet, path)
+      }
+    } catch {
+      Journal.log(.warning, "a wallet was not opened: \(error)")
+      finish(wallet, isOpen: false)
+    }
+  }
+
+  private func ask(_ wallet: ExactName, _ path: String) throws(BusError) {
+    let first = openings[wallet]?.requests.first
+    let prompt = try link.perform(path, reason: first?.program.text ?? "", window: first?.window ?? "") {
+      [weak self] ending in
+      guard let self, openings[wallet] != nil else { return }
+      openings[wallet]?.prompt = nil
+      switch ending {
+      case .accepted, .vaultGone: advance(wallet)
+      case .dismissed: finish(wallet, isOpen: false)
+      }
+    }
+    openings[wallet]?.prompt = prompt
+  }
+
+  private func finish(_ wallet: ExactName, isOpen: Bool) {
+    guard let opening = openings.removeValue(forKey: wallet) else { return }
+    for (place, request) in opening.requests.enumerated() {
+      request.answer(isOpen, isOpen && opening.isNew && place == 0)
+    }
+  }
+}

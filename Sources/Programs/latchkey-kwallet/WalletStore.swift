@@ -1,0 +1,406 @@
+import LatchkeyForeignKeyrings
+import LatchkeySecretClient
+import LatchkeySodium
+import LatchkeySystemd
+
+/// The wallets in the vault, in the layout of KDE's own proxy to the Secret Service (docs/user/kde.md). A wallet is a collection. An
+/// entry is an item with the schema `org.qt.keychain` and no other attributes than `server`, `user` and `type`: the folder, the entry and
+/// its form.
+final class WalletStore {
+  /// Where a wallet is.
+  enum Place {
+    /// Its collection, which is open.
+    case open(String)
+    /// The object to be unlocked first.
+    case locked(String)
+    case missing
+  }
+
+  /// The form of an entry's secret.
+  enum Form: String {
+    case plaintext
+    case map
+    case base64
+    case binary
+
+    /// KWallet's number for it.
+    var kind: WalletContent.Kind {
+      switch self {
+      case .plaintext: .password
+      case .map: .map
+      case .base64, .binary: .stream
+      }
+    }
+  }
+
+  /// An entry, and its secret if it was asked for and can be read.
+  struct Entry {
+    let path: String
+    let identifier: [UInt8]
+    let folder: ExactName
+    let name: ExactName
+    let form: Form
+    let modified: UInt64
+    var secret: Secret?
+  }
+
+  private let link: VaultLink
+  /// The collections of wallets, as far as they are known.
+  private var places: [ExactName: String] = [:]
+  private var placesGeneration = 0
+
+  private static let keychain = "org.latchkey.Keychain"
+  private static let schemaName = "xdg:schema"
+  private static let schema = "org.qt.keychain"
+  /// The label of the default collection of a new vault.
+  private static let firstLabel = "Login"
+  private static let changeLimit = 4096
+
+  init(_ link: VaultLink) { self.link = link }
+
+  /// Collections came, went or got another label.
+  func forgetPlaces() { places = [:] }
+
+  // MARK: - wallets
+
+  private struct Collection {
+    let path: String
+    /// Nil where it cannot be told.
+    let label: ExactName?
+    let isLocked: Bool
+  }
+
+  private func collections(_ vault: ServiceConnection) throws(BusError) -> [Collection] {
+    let paths = try vault.call(ServiceConnection.root, "org.freedesktop.DBus.Properties", "Get") { out in
+      out.appendString(ServiceConnection.service)
+      out.appendString("Collections")
+    } read: { (answer: Message) throws(BusError) in
+      try answer.readVariant("ao") { (paths: Message) throws(BusError) in try paths.readObjectPaths() }
+    }
+    var found: [Collection] = []
+    for path in paths where path != ServiceConnection.root + "/collection/session" {
+      if let collection = try collection(path, vault) { found.append(collection) }
+    }
+    return found
+  }
+
+  /// One collection; nil if it is gone.
+  private func collection(_ path: String, _ vault: ServiceConnection) throws(BusError) -> Collection? {
+    var label: ExactName?
+    var isLocked = false
+    do throws(BusError) {
+      try vault.properties(of: path, ServiceConnection.collection) { (name, entry) throws(BusError) in
+        switch name {
+        case "Label":
+          label = ExactName(try entry.readVariant("s") { (value) throws(BusError) in try value.readString() })
+        case "Locked": isLocked = try entry.readVariant("b") { (value) throws(BusError) in try value.readBool() }
+        default: try entry.skip()
+        }
+      }
+    } catch {
+      if error.isNoSuchObject { return nil }
+      guard error.isLocked else { throw error }
+      isLocked = true
+    }
+    return Collection(path: path, label: label, isLocked: isLocked)
+  }
+
+  private func defaultCollection(_ vault: ServiceConnection) throws(BusError) -> String {
+    try vault.call(ServiceConnection.root, ServiceConnection.service, "ReadAlias") {
+      $0.appendString("default")
+    } read: { (answer: Message) throws(BusError) in
+      try answer.readObjectPath()
+    }
+  }
+
+  /// The names of all wallets.
+  ///
+  /// - Parameter standard: the wallet that KDE's settings name. The default collection is shown under that name while it has the label
+  ///   of a new vault.
+  func names(standard: ExactName) throws(BusError) -> [ExactName] {
+    try link.with { vault throws(BusError) in
+      let all = try collections(vault)
+      var names = all.compactMap(\.label).filter { !$0.text.isEmpty }
+      // Before the first unlock no label can be read. Most programs look for this wallet before they open it.
+      if Self.hidesLabel(all), !names.contains(standard) { names.append(standard) }
+      let first = ExactName(Self.firstLabel)
+      if !names.contains(standard), let place = names.firstIndex(of: first),
+        all.first(where: { $0.label == first })?.path == (try defaultCollection(vault))
+      {
+        names[place] = standard
+      }
+      // Where two collections have a label, the first one is the wallet.
+      var seen: Set<ExactName> = []
+      return names.filter { seen.insert($0).inserted }
+    }
+  }
+
+  /// Looks for a wallet.
+  ///
+  /// The default collection of a new vault gets the name of the standard wallet, as `latchkey import kwallet` gives it: KDE's own proxy
+  /// looks there by that label, or by the alias.
+  func find(_ wallet: ExactName, standard: ExactName) throws(BusError) -> Place {
+    let place = try link.with { vault throws(BusError) -> Place in
+      let all = try collections(vault)
+      if let found = all.first(where: { $0.label == wallet }) {
+        return found.isLocked ? .locked(found.path) : .open(found.path)
+      }
+      let home = try defaultCollection(vault)
+      // A collection whose label is sealed may be the one.
+      if Self.hidesLabel(all) { return .locked(home) }
+      guard wallet == standard, let first = all.first(where: { $0.path == home }),
+        first.label == ExactName(Self.firstLabel)
+      else { return .missing }
+      guard !first.isLocked else { return .locked(first.path) }
+      try vault.set("Label", of: first.path, on: ServiceConnection.collection, "s") { $0.appendString(wallet.text) }
+      return .open(first.path)
+    }
+    if case .open(let path) = place { note(path, of: wallet) }
+    return place
+  }
+
+  private static func hidesLabel(_ all: [Collection]) -> Bool {
+    all.isEmpty || all.contains { $0.label == nil && $0.isLocked }
+  }
+
+  private func note(_ path: String, of wallet: ExactName) {
+    if placesGeneration != link.generation { places = [:] }
+    placesGeneration = link.generation
+    places[wallet] = path
+  }
+
+  /// The collection of a wallet that is open here; nil if there is none any more.
+  private func home(of wallet: ExactName, _ vault: ServiceConnection) throws(BusError) -> String? {
+    if placesGeneration == link.generation, let path = places[wallet] { return path }
+    let all = try collections(vault)
+    if let found = all.first(where: { $0.label == wallet }) {
+      note(found.path, of: wallet)
+      return found.path
+    }
+    // A collection whose label is sealed may be the one.
+    guard !Self.hidesLabel(all) else { throw BusError(name: BusError.lockedName, message: "no label can be read") }
+    return nil
+  }
+
+  /// The answer of `Unlock` and `CreateCollection`.
+  enum Step {
+    case done
+    /// A person has to answer this first.
+    case prompt(String)
+  }
+
+  /// Asks the vault to unlock an object.
+  func unlock(_ path: String) throws(BusError) -> Step {
+    try link.with { vault throws(BusError) in
+      try vault.call(ServiceConnection.root, ServiceConnection.service, "Unlock") {
+        $0.appendObjectPaths([path])
+      } read: { (answer: Message) throws(BusError) in
+        _ = try answer.readObjectPaths()
+        let prompt = try answer.readObjectPath()
+        return prompt == ServiceConnection.none ? .done : .prompt(prompt)
+      }
+    }
+  }
+
+  /// Makes the collection of a new wallet.
+  func create(_ wallet: ExactName) throws(BusError) -> Step {
+    try link.with { vault throws(BusError) in
+      try vault.call(ServiceConnection.root, ServiceConnection.service, "CreateCollection") { out in
+        out.appendDictionary("sv") { all in
+          Self.append("\(ServiceConnection.collection).Label", to: &all, "s") { $0.appendString(wallet.text) }
+        }
+        out.appendString("")
+      } read: { (answer: Message) throws(BusError) in
+        _ = try answer.readObjectPath()
+        let prompt = try answer.readObjectPath()
+        return prompt == ServiceConnection.none ? .done : .prompt(prompt)
+      }
+    }
+  }
+
+  /// Deletes a wallet's entries, and its collection if nothing else is in it. The default collection stays.
+  ///
+  /// - Returns: false if there is no such wallet.
+  func delete(_ wallet: ExactName, standard: ExactName) throws(BusError) -> Bool {
+    guard case .open(let path) = try find(wallet, standard: standard) else { return false }
+    try delete(try entries(in: path, [:]))
+    return try link.with { vault throws(BusError) in
+      guard try defaultCollection(vault) != path else { return true }
+      let rest = try vault.call(path, "org.freedesktop.DBus.Properties", "Get") { out in
+        out.appendString(ServiceConnection.collection)
+        out.appendString("Items")
+      } read: { (answer: Message) throws(BusError) in
+        try answer.readVariant("ao") { (paths: Message) throws(BusError) in try paths.readObjectPaths() }
+      }
+      guard rest.isEmpty else { return true }
+      try vault.call(path, ServiceConnection.collection, "Delete") { _ in
+      }
+      places[wallet] = nil
+      return true
+    }
+  }
+
+  // MARK: - entries
+
+  /// The entries of a wallet with this folder and this name, of any where they are nil.
+  func entries(
+    of wallet: ExactName, folder: ExactName? = nil, name: ExactName? = nil, withSecrets: Bool = false
+  ) throws(BusError) -> [Entry] {
+    guard let home = try link.with({ vault throws(BusError) in try home(of: wallet, vault) }) else { return [] }
+    var attributes: [String: String] = [:]
+    attributes["server"] = folder?.text
+    attributes["user"] = name?.text
+    return try entries(in: home, attributes, withSecrets: withSecrets).filter {
+      (folder == nil || $0.folder == folder) && (name == nil || $0.name == name)
+    }
+  }
+
+  /// The entry of that name. Where programs left several of different forms, it is the one that was changed last.
+  func entry(
+    _ name: ExactName, in folder: ExactName, of wallet: ExactName, withSecrets: Bool = false
+  ) throws(BusError) -> Entry? {
+    try entries(of: wallet, folder: folder, name: name, withSecrets: withSecrets).first
+  }
+
+  /// The last changed first.
+  private func entries(
+    in home: String, _ attributes: [String: String], withSecrets: Bool = false
+  ) throws(BusError) -> [Entry] {
+    let wanted = attributes.merging([Self.schemaName: Self.schema]) { $1 }
+    let read = { (vault: ServiceConnection, channel: SecretChannel?) throws(BusError) -> [Entry] in
+      try vault.call(ServiceConnection.root, Self.keychain, "Find") { out in
+        out.appendArray("a{ss}", of: [wanted]) { $0.appendStringDictionary($1) }
+        out.appendUInt32(0)
+        out.appendObjectPath(channel?.path ?? ServiceConnection.none)
+      } read: { (answer: Message) throws(BusError) in
+        _ = try answer.readBool()
+        var found = try answer.readArray("(oaya{ss}sttssyb)") { (message: Message) throws(BusError) in
+          try message.readStruct("oaya{ss}sttssyb") { (item: Message) throws(BusError) in try Self.entry(item, home) }
+        }.compactMap { $0 }
+        guard let channel else { return found }
+        let places = Dictionary(found.indices.map { (found[$0].path, $0) }) { first, _ in first }
+        try answer.readDictionary("o(oayays)") { (item: Message) throws(BusError) in
+          guard let place = places[try item.readObjectPath()] else { return try item.skip() }
+          found[place].secret = try channel.read(from: item)
+        }
+        return found
+      }
+    }
+    guard withSecrets else { return try link.with { vault throws(BusError) in try read(vault, nil) } }
+    return try link.withChannel { vault, channel throws(BusError) in try read(vault, channel) }
+  }
+
+  /// One item of an answer, if it is an entry of this collection.
+  private static func entry(_ item: Message, _ home: String) throws(BusError) -> Entry? {
+    let path = try item.readObjectPath()
+    let identifier = try item.withBytes { Array($0) }
+    let attributes = try item.readStringDictionary()
+    for _ in 0..<2 { try item.skip() }
+    let modified = try item.readUInt64()
+    guard path.hasPrefix(home + "/"), attributes.count == 4, attributes[schemaName] == schema,
+      let folder = attributes["server"], let name = attributes["user"],
+      let form = attributes["type"].flatMap({ Form(rawValue: $0) })
+    else { return nil }
+    return Entry(
+      path: path, identifier: identifier, folder: ExactName(folder), name: ExactName(name), form: form,
+      modified: modified)
+  }
+
+  private static func attributes(_ folder: ExactName, _ name: ExactName, _ form: String) -> [String: String] {
+    [schemaName: schema, "server": folder.text, "user": name.text, "type": form]
+  }
+
+  private static func append(
+    _ name: String, to all: inout MessageWriter, _ type: String, _ value: (inout MessageWriter) -> Void
+  ) {
+    all.appendEntry("sv") { entry in
+      entry.appendString(name)
+      entry.appendVariant(type, value)
+    }
+  }
+
+  /// Stores an entry, in the place of the one that has its name.
+  ///
+  /// The vault refuses to replace a secret that cannot be read now, so that nothing is lost behind a lock.
+  func write(_ item: ForeignItem, _ name: ExactName, in folder: ExactName, of wallet: ExactName) throws(BusError) {
+    let form = item.attributes["type"] ?? ""
+    let attributes = Self.attributes(folder, name, form)
+    if let known = try entry(name, in: folder, of: wallet) {
+      return try update(known.path, attributes: known.form.rawValue == form ? nil : attributes, secret: item.secret)
+    }
+    try link.withChannel { vault, channel throws(BusError) in
+      guard let home = try home(of: wallet, vault) else { throw .failed("the wallet's collection is gone") }
+      try vault.call(home, ServiceConnection.collection, "CreateItem") { out throws(BusError) in
+        out.appendDictionary("sv") { all in
+          Self.append("\(ServiceConnection.item).Label", to: &all, "s") { $0.appendString(item.label) }
+          Self.append("\(ServiceConnection.item).Attributes", to: &all, "a{ss}") {
+            $0.appendStringDictionary(attributes)
+          }
+        }
+        try channel.write(item.secret, to: &out)
+        out.appendBool(true)
+      } read: { (answer: Message) throws(BusError) in
+        let made = try answer.readObjectPath()
+        guard made != ServiceConnection.none else { throw BusError(name: BusError.lockedName, message: "it is locked") }
+      }
+    }
+  }
+
+  /// Gives an entry another name, in one step and without its secret.
+  func rename(_ entry: Entry, to name: ExactName) throws(BusError) {
+    try update(
+      entry.path, label: "\(entry.folder.text)/\(name.text)",
+      attributes: Self.attributes(entry.folder, name, entry.form.rawValue))
+  }
+
+  private func update(
+    _ path: String, label: String? = nil, attributes: [String: String]?, secret: Secret? = nil
+  ) throws(BusError) {
+    let sent: Secret
+    // Where there is none, something of that shape stands in its place.
+    do { sent = try secret ?? Secret(SecureBytes(count: 0)) } catch { throw .failed("no memory") }
+    try link.withChannel { vault, channel throws(BusError) in
+      try vault.call(ServiceConnection.root, Self.keychain, "Update") { out throws(BusError) in
+        out.open("a", "(oa{sv}a{ss})")
+        out.open("r", "oa{sv}a{ss}")
+        out.appendObjectPath(path)
+        out.appendDictionary("sv") { all in
+          if let label {
+            Self.append("\(ServiceConnection.item).Label", to: &all, "s") { $0.appendString(label) }
+          }
+          if let attributes {
+            Self.append("\(ServiceConnection.item).Attributes", to: &all, "a{ss}") {
+              $0.appendStringDictionary(attributes)
+            }
+          }
+        }
+        out.appendStringDictionary([:])
+        out.close()
+        out.close()
+        out.appendBool(secret != nil)
+        try channel.write(sent, to: &out)
+      } read: { _ in
+      }
+    }
+  }
+
+  /// Deletes entries, locked or not.
+  func delete(_ entries: [Entry]) throws(BusError) {
+    var rest = entries[...]
+    while !rest.isEmpty {
+      let some = rest.prefix(Self.changeLimit)
+      rest = rest.dropFirst(Self.changeLimit)
+      try link.with { vault throws(BusError) in
+        try vault.call(ServiceConnection.root, Self.keychain, "Delete") { out in
+          out.appendArray("(oay)", of: some) { item, entry in
+            item.appendStruct("oay") { fields in
+              fields.appendObjectPath(entry.path)
+              fields.appendBytes(entry.identifier)
+            }
+          }
+        } read: { _ in
+        }
+      }
+    }
+  }
+}

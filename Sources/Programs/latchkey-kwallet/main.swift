@@ -1,0 +1,87 @@
+import Glibc
+// latchkey-kwallet: KWallet's interface in front of the vault. Arguments and wiring; see KWalletService.
+import LatchkeyGcrypt
+import LatchkeyGettext
+import LatchkeyPosix
+import LatchkeySodium
+import LatchkeySystemd
+
+/// Why this program cannot serve.
+private enum ServingFailure: Error {
+  case namesTaken
+  case noBus
+}
+
+/// The program's place on the bus.
+private final class Presence {
+  private var waiting = 0
+  private(set) var owned = 0
+  private(set) var isLost = false
+  /// Whether the bus has answered for both names.
+  var isKnown: Bool { waiting == 0 }
+
+  /// Asks for both names. One that a kwalletd has comes to this program when that one ends.
+  func claim(_ names: [String], on bus: Bus) throws {
+    try bus.onDisconnect { [unowned self] in isLost = true }
+    for name in names {
+      waiting += 1
+      try bus.requestNameAsync(name, queueing: true) { [unowned self] answer in
+        waiting -= 1
+        switch answer {
+        case .success(.owned), .success(.alreadyOwned): owned += 1
+        default: Journal.log(.warning, "another program owns \(name)")
+        }
+      }
+    }
+  }
+}
+
+private func serve() throws -> Int32 {
+  try Process.forbidInspection()
+  Process.overwriteFreedMemory()
+  Process.ignoreBrokenPipes()
+  umask(0o077)
+  try Sodium.initialize()
+  try Gcrypt.initialize()
+  Sodium.eraseWhenEnded(and: Gcrypt.eraseAll)
+  Language.begin()
+  let loop = try EventLoop()
+  var isEnding = false
+  let signals = try [SIGTERM, SIGINT, SIGHUP].map { try loop.addSignal($0) { isEnding = true } }
+  let jobs = Jobs()
+  let bus = try Bus(.session, loop: loop)
+  let presence = Presence()
+  let service = try KWalletService(bus: bus, loop: loop, jobs: jobs)
+  try presence.claim(KWalletService.names, on: bus)
+  var isReady = false
+  return try withExtendedLifetime((signals, service)) {
+    while !isEnding && !presence.isLost {
+      try loop.runOnce()
+      repeat { service.link.drain() } while jobs.run()
+      guard !isReady, presence.isKnown else { continue }
+      guard presence.owned > 0 else { throw ServingFailure.namesTaken }
+      isReady = true
+      ServiceManager.notify("READY=1")
+    }
+    return 0
+  }
+}
+
+do {
+  _ = try Options(CommandLine.arguments)
+  exit(try serve())
+} catch Options.Failure.help {
+  print(Options.usage)
+  exit(0)
+} catch Options.Failure.usage {
+  print(Options.usage)
+  exit(64)
+} catch ServingFailure.namesTaken {
+  Journal.log(
+    .error,
+    "KWallet itself runs, and owns org.kde.kwalletd5 and org.kde.kwalletd6. End it, and latchkey-kwallet takes over")
+  exit(1)
+} catch {
+  Journal.log(.error, "latchkey-kwallet cannot start: \(error)")
+  exit(1)
+}

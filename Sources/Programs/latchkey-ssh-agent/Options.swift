@@ -1,0 +1,43 @@
+/// The arguments of latchkey-ssh-agent.
+struct Options {
+  /// Where to listen, if no service manager passes a socket.
+  var socket: String?
+  /// The program that asks in the place of this one.
+  var promptProgram: String?
+  /// Whether this process asks one question, and is no agent.
+  var asks = false
+
+  static let usage = """
+    usage: latchkey-ssh-agent [--socket PATH] [--prompt-program FILE]
+           latchkey-ssh-agent --ask
+
+    The ssh agent whose keys are items of the Latchkey vault. Started by the user's service manager.
+      --socket PATH          listen there, in the foreground
+      --prompt-program FILE  what asks about a key: it reads the question from its standard input, and exits with 0 for yes
+                             (default: latchkey-ssh-agent --ask)
+      --ask                  ask one question, read from standard input
+    """
+
+  enum Failure: Error {
+    case usage
+    case help
+  }
+
+  /// Reads the arguments.
+  init(_ arguments: [String]) throws(Failure) {
+    var rest = arguments.dropFirst()
+    while let argument = rest.popFirst() {
+      switch argument {
+      case "--socket":
+        guard let value = rest.popFirst(), value.hasPrefix("/") else { throw .usage }
+        socket = value
+      case "--prompt-program":
+        guard let value = rest.popFirst(), value.hasPrefix("/") else { throw .usage }
+        promptProgram = value
+      case "--ask": asks = true
+      case "--help", "-h": throw .help
+      default: throw .usage
+      }
+    }
+  }
+}

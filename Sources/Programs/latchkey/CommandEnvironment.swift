@@ -1,0 +1,137 @@
+import CLatchkeyLinux
+import Glibc
+import LatchkeyGettext
+import LatchkeyPosix
+import LatchkeySecretClient
+import LatchkeySodium
+
+/// The environment of a command that gets secrets, and the command's run.
+struct CommandEnvironment: ~Copyable {
+  /// Variables without a secret.
+  private var plain: [String: String]
+  /// Variables with one, as the kernel takes them: NAME=VALUE and a NUL.
+  private var secrets: [SecretVariable] = []
+  private var files: [SecretFile] = []
+  private let runtime: String
+
+  private final class SecretVariable {
+    private var text: SecureBytes
+    init(_ text: consuming SecureBytes) { self.text = text }
+
+    /// Where it is. It stays there as long as this value does.
+    var place: UnsafeMutablePointer<CChar>? {
+      text.withUnsafeMutableBytes { $0.baseAddress?.assumingMemoryBound(to: CChar.self) }
+    }
+  }
+
+  private final class SecretFile {
+    let folder: PrivateFolder
+    init(_ folder: consuming PrivateFolder) { self.folder = folder }
+  }
+
+  init(variables: [String: String], runtime: String) {
+    plain = variables
+    self.runtime = runtime
+  }
+
+  /// Adds a secret.
+  mutating func add(_ secret: Secret, _ request: RunRequest) throws {
+    if request.isFile {
+      let folder = try PrivateFolder(in: runtime, for: "run", file: request.variable)
+      try secret.withBytes { try folder.write($0) }
+      plain[request.variable] = folder.file
+      files.append(SecretFile(folder))
+      return
+    }
+    let name = Array("\(request.variable)=".utf8)
+    var text = try SecureBytes(count: name.count + secret.count + 1)
+    text.write(name.span.bytes, at: 0)
+    secret.withBytes { text.write($0, at: name.count) }
+    guard text.bytes.withUnsafeBytes({ !$0.dropLast().contains(0) }) else {
+      throw Failure.declined(
+        translated("the secret for \(request.variable) has a zero byte, which no variable can have. Use --file."))
+    }
+    plain[request.variable] = nil
+    secrets.append(SecretVariable(text))
+  }
+
+  /// Runs a command to its end, and ends this program as the command ended. Without files the command takes this program's place.
+  consuming func run(_ command: [String]) throws {
+    var words = command.map { strdup($0) } + [nil]
+    var variables = plain.map { strdup("\($0.key)=\($0.value)") }
+    for secret in secrets { variables.append(secret.place) }
+    variables.append(nil)
+    guard files.isEmpty else {
+      let child = try Self.spawn(command[0], &words, &variables)
+      secrets = []
+      let end = Self.wait(for: child)
+      files = []
+      if end & 0x7f != 0 { Self.end(by: end & 0x7f) }
+      exit(end >> 8 & 0xff)
+    }
+    execvpe(command[0], &words, &variables)
+    throw Self.cannotRun(command[0], errno)
+  }
+
+  private static func cannotRun(_ name: String, _ code: Int32) -> Failure {
+    .declined(translated("the command \(name) cannot be run: \(String(cString: strerror(code)))."))
+  }
+
+  /// The signals that pass to the command.
+  private static let passed = [SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGWINCH, SIGCONT]
+
+  private static func spawn(
+    _ name: String, _ words: inout [UnsafeMutablePointer<CChar>?], _ variables: inout [UnsafeMutablePointer<CChar>?]
+  ) throws -> pid_t {
+    var settings = posix_spawnattr_t()
+    posix_spawnattr_init(&settings)
+    defer { posix_spawnattr_destroy(&settings) }
+    var mask = sigset_t()
+    sigprocmask(SIG_SETMASK, nil, &mask)
+    posix_spawnattr_setsigmask(&settings, &mask)
+    posix_spawnattr_setflags(&settings, Int16(POSIX_SPAWN_SETSIGMASK))
+    // From now on they wait for sigwaitinfo().
+    var waited = sigset_t()
+    sigemptyset(&waited)
+    for number in passed + [SIGCHLD] { sigaddset(&waited, number) }
+    sigprocmask(SIG_BLOCK, &waited, nil)
+    var child: pid_t = 0
+    let status = posix_spawnp(&child, name, nil, &settings, &words, &variables)
+    guard status == 0 else { throw cannotRun(name, status) }
+    return child
+  }
+
+  /// Passes signals on until the command has ended.
+  ///
+  /// - Returns: how it ended, as waitpid(2) has it.
+  private static func wait(for child: pid_t) -> Int32 {
+    var waited = sigset_t()
+    sigemptyset(&waited)
+    for number in passed + [SIGCHLD] { sigaddset(&waited, number) }
+    while true {
+      var status: Int32 = 0
+      let found = waitpid(child, &status, WNOHANG | WUNTRACED)
+      if found == child {
+        guard status & 0xff == 0x7f else { return status }
+        // It was stopped at the terminal, and so is this program.
+        kill(getpid(), SIGSTOP)
+        kill(child, SIGCONT)
+        continue
+      }
+      var information = siginfo_t()
+      let number = sigwaitinfo(&waited, &information)
+      // The terminal sends its signals to the command as well; only a process that names this one means it alone.
+      if number > 0, number != SIGCHLD, information.si_code <= 0 { kill(child, number) }
+    }
+  }
+
+  private static func end(by number: Int32) -> Never {
+    signal(number, SIG_DFL)
+    var one = sigset_t()
+    sigemptyset(&one)
+    sigaddset(&one, number)
+    sigprocmask(SIG_UNBLOCK, &one, nil)
+    raise(number)
+    exit(128 + number)
+  }
+}

@@ -1,0 +1,156 @@
+import ArgumentParser
+import Glibc
+import LatchkeyGettext
+import LatchkeyPosix
+import LatchkeySSHProtocol
+import LatchkeySecretClient
+import LatchkeySodium
+import LatchkeySystemd
+
+/// `latchkey ssh generate`
+struct SSHGenerateCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "generate", abstract: translated("Create an Ed25519 key in the vault, and print its public key."))
+
+  @OptionGroup var place: Place
+  @OptionGroup var prompts: PromptChoice
+  @OptionGroup var options: SSHKeyOptions
+  @Argument(help: ArgumentHelp(translated("What you call it, as me@example.com."), valueName: "comment"))
+  var comment: String
+
+  func run() throws {
+    try Failure.telling {
+      try LatchkeyPosix.Process.forbidInspection()
+      try Sodium.initialize()
+      let connection = try VaultConnection(place)
+      let key = try PrivateKey.generate()
+      _ = try ListedKey.store(key, comment: comment, options, on: connection, asking: !prompts.isForbidden)
+      print(TerminalText.printable(key.publicKey.line(comment: comment)))
+    }
+  }
+}
+
+/// `latchkey ssh add`
+struct SSHAddCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "add", abstract: translated("Import a private key file into the vault."),
+    discussion: translated(
+      """
+      ssh-keygen reads the file, and asks for its passphrase if it has one. The file stays as it is. The vault protects the \
+      key from then on, and needs no passphrase of the file's.
+      """))
+
+  @OptionGroup var place: Place
+  @OptionGroup var prompts: PromptChoice
+  @OptionGroup var options: SSHKeyOptions
+  @Option(
+    help: ArgumentHelp(
+      translated("What you call it, in the place of the comment in the file."), valueName: "text"))
+  var comment: String?
+  @Argument(help: .translated("The file.")) var file: String
+
+  func run() throws {
+    try Failure.telling {
+      try LatchkeyPosix.Process.forbidInspection()
+      try Sodium.initialize()
+      let connection = try VaultConnection(place)
+      let contents = try ForeignKey(path: file).read()
+      let name = comment ?? (contents.comment.isEmpty ? file : contents.comment)
+      let key = contents.takeKey()
+      guard key.isConsistent else {
+        throw Failure.file(translated("the key in \(file) is damaged: its public and private parts do not fit."))
+      }
+      let stored = try ListedKey.store(key, comment: name, options, on: connection, asking: !prompts.isForbidden)
+      print(TerminalText.printable(translated("Added \(stored): \(key.publicKey.fingerprint)")))
+      print(
+        TerminalText.printable(
+          translated(
+            "\(file) still has the private key. Delete it once a login with the agent's key works; keep \(file).pub.")))
+    }
+  }
+}
+
+/// `latchkey ssh list`
+struct SSHListCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "list",
+    abstract: translated("List the ssh keys: where each is, fingerprint, type, class, when it asks, and comment."))
+
+  @OptionGroup var place: Place
+
+  func run() throws {
+    try Failure.telling {
+      for key in try ListedKey.all(from: try VaultConnection(place)) { print(key.text) }
+    }
+  }
+}
+
+/// `latchkey ssh public`
+struct SSHPublicCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "public", abstract: translated("Print a public key, as authorized_keys has it."))
+
+  @OptionGroup var place: Place
+  @Argument(help: SSHCommand.keyHelp) var key: String
+
+  func run() throws {
+    try Failure.telling {
+      let found = try ListedKey.named(key, from: try VaultConnection(place))
+      print(TerminalText.printable(found.key.publicKey.line(comment: found.item.label ?? "")))
+    }
+  }
+}
+
+/// `latchkey ssh edit`
+struct SSHEditCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "edit", abstract: translated("Change when a key asks, or what you call it."))
+
+  @OptionGroup var place: Place
+  @OptionGroup var prompts: PromptChoice
+  @Option(help: SSHCommand.askHelp) var ask: KeyItem.Asking?
+  @Option(help: ArgumentHelp(translated("What you call it."), valueName: "text")) var comment: String?
+  @Argument(help: SSHCommand.keyHelp) var key: String
+
+  func validate() throws {
+    guard ask != nil || comment != nil else { throw ValidationError(translated("Give --ask or --comment.")) }
+  }
+
+  func run() throws {
+    try Failure.telling {
+      let connection = try VaultConnection(place)
+      let found = try ListedKey.named(key, from: connection)
+      var item = found.key
+      item.asking = ask ?? item.asking
+      try connection.opening(found.item.path, asking: !prompts.isForbidden) {
+        if ask != nil {
+          try connection.set("Attributes", of: found.item.path, "a{ss}") { $0.appendStringDictionary(item.attributes) }
+        }
+        if let comment { try connection.set("Label", of: found.item.path, "s") { $0.appendString(comment) } }
+      }
+      print(try ListedKey.named(found.item.place, from: connection).text)
+    }
+  }
+}
+
+/// `latchkey ssh rm`
+struct SSHRemoveCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "rm", abstract: translated("Delete a key from the vault."),
+    discussion: translated("The generations of the vault keep it for a while, as every deleted item: see latchkey rm."))
+
+  @OptionGroup var place: Place
+  @OptionGroup var prompts: PromptChoice
+  @Argument(help: SSHCommand.keyHelp) var key: String
+
+  func run() throws {
+    try Failure.telling {
+      let connection = try VaultConnection(place)
+      let found = try ListedKey.named(key, from: connection)
+      try connection.opening(found.item.path, asking: !prompts.isForbidden) {
+        try connection.call(found.item.path, VaultConnection.item, "Delete", read: { _ in })
+      }
+      print(translated("Deleted \(found.text)"))
+    }
+  }
+}

@@ -1,0 +1,138 @@
+import CLatchkeyGcrypt
+
+/// A private key for signatures, in secure memory, erased at the end of its life.
+public struct SigningKey: ~Copyable {
+  private let key: Expression
+
+  /// The secret numbers of an RSA key, lent.
+  public struct RSANumbers {
+    let d: UnsafeRawBufferPointer
+    let p: UnsafeRawBufferPointer
+    let q: UnsafeRawBufferPointer
+    let inverse: UnsafeRawBufferPointer
+
+    /// - Parameters:
+    ///   - d: the private exponent.
+    ///   - p: one prime.
+    ///   - q: the other prime.
+    ///   - inverse: the inverse of `q` modulo `p`, as files of keys have it.
+    public init(
+      d: UnsafeRawBufferPointer, p: UnsafeRawBufferPointer, q: UnsafeRawBufferPointer, inverse: UnsafeRawBufferPointer
+    ) {
+      (self.d, self.p, self.q, self.inverse) = (d, p, q, inverse)
+    }
+  }
+
+  /// An RSA key. Numbers are unsigned and big-endian.
+  ///
+  /// - Throws: `badBufferSize` for an empty number; `outOfSecureMemory`, `library`.
+  public init(
+    modulus: UnsafeRawBufferPointer, exponent: UnsafeRawBufferPointer, _ numbers: RSANumbers
+  ) throws(GcryptError) {
+    guard !modulus.isEmpty, !exponent.isEmpty,
+      [numbers.d, numbers.p, numbers.q, numbers.inverse].allSatisfy({ !$0.isEmpty })
+    else { throw .badBufferSize }
+    let d = try SecureMemory(copying: numbers.d)
+    // libgcrypt wants the inverse of its first prime modulo its second one.
+    let p = try SecureMemory(copying: numbers.q)
+    let q = try SecureMemory(copying: numbers.p)
+    let u = try SecureMemory(copying: numbers.inverse)
+    key = try d.withBytes { (d) throws(GcryptError) in
+      try p.withBytes { (p) throws(GcryptError) in
+        try q.withBytes { (q) throws(GcryptError) in
+          try u.withBytes { (u) throws(GcryptError) in
+            try Expression {
+              latchkey_gcry_rsa_private(
+                &$0, modulus.number, exponent.number, d.number, p.number, q.number, u.number)
+            }
+          }
+        }
+      }
+    }
+  }
+
+  /// An ECDSA key.
+  ///
+  /// - Parameters:
+  ///   - point: the public point, uncompressed.
+  ///   - scalar: the secret number, unsigned and big-endian.
+  /// - Throws: `badBufferSize` for an empty number; `outOfSecureMemory`, `library`.
+  public init(
+    _ curve: NamedCurve, point: UnsafeRawBufferPointer, scalar: UnsafeRawBufferPointer
+  ) throws(GcryptError) {
+    guard !point.isEmpty, !scalar.isEmpty else { throw .badBufferSize }
+    let d = try SecureMemory(copying: scalar)
+    key = try d.withBytes { (d) throws(GcryptError) in
+      try Expression { latchkey_gcry_ecdsa_private(&$0, curve.name, point.number, d.number) }
+    }
+  }
+
+  /// Whether its numbers belong together, as far as libgcrypt tells.
+  public var isConsistent: Bool { gcry_pk_testkey(key.pointer) == 0 }
+
+  /// The RSA signature (PKCS #1 version 1.5) of a message, without leading zeros.
+  public func signRSA(_ message: UnsafeRawBufferPointer, _ hash: SignatureHash) throws(GcryptError) -> [UInt8] {
+    let digest = hash.digest(message)
+    let data = try Expression { out in
+      digest.withUnsafeBytes { latchkey_gcry_rsa_digest(&out, hash.rawValue, $0.number) }
+    }
+    return try Expression { gcry_pk_sign(&$0, data.pointer, key.pointer) }.number("s")
+  }
+
+  /// The ECDSA signature of a message: two numbers without leading zeros.
+  public func signECDSA(
+    _ message: UnsafeRawBufferPointer, _ hash: SignatureHash
+  ) throws(GcryptError) -> (r: [UInt8], s: [UInt8]) {
+    let digest = hash.digest(message)
+    let data = try Expression { out in
+      digest.withUnsafeBytes { latchkey_gcry_ecdsa_digest(&out, hash.rawValue, $0.number) }
+    }
+    let signature = try Expression { gcry_pk_sign(&$0, data.pointer, key.pointer) }
+    return (try signature.number("r"), try signature.number("s"))
+  }
+}
+
+/// Verifies signatures of others.
+public enum SignatureVerification {
+  /// Whether it is the RSA signature (PKCS #1 version 1.5) of a message.
+  public static func rsa(
+    _ signature: [UInt8], of message: UnsafeRawBufferPointer, _ hash: SignatureHash, modulus: [UInt8], exponent: [UInt8]
+  ) -> Bool {
+    let digest = hash.digest(message)
+    return isValid { (out) in
+      modulus.withUnsafeBytes { n in exponent.withUnsafeBytes { latchkey_gcry_rsa_public(&out, n.number, $0.number) } }
+    } digest: { out in
+      digest.withUnsafeBytes { latchkey_gcry_rsa_digest(&out, hash.rawValue, $0.number) }
+    } signature: { out in
+      signature.withUnsafeBytes { latchkey_gcry_rsa_signature(&out, $0.number) }
+    }
+  }
+
+  /// Whether it is the ECDSA signature of a message.
+  public static func ecdsa(
+    _ signature: (r: [UInt8], s: [UInt8]), of message: UnsafeRawBufferPointer, _ curve: NamedCurve, point: [UInt8]
+  ) -> Bool {
+    let digest = curve.hash.digest(message)
+    return isValid { out in
+      point.withUnsafeBytes { latchkey_gcry_ecdsa_public(&out, curve.name, $0.number) }
+    } digest: { out in
+      digest.withUnsafeBytes { latchkey_gcry_ecdsa_digest(&out, curve.hash.rawValue, $0.number) }
+    } signature: { out in
+      signature.r.withUnsafeBytes { r in
+        signature.s.withUnsafeBytes { latchkey_gcry_ecdsa_signature(&out, r.number, $0.number) }
+      }
+    }
+  }
+
+  private static func isValid(
+    key: (inout gcry_sexp_t?) -> gcry_error_t, digest: (inout gcry_sexp_t?) -> gcry_error_t,
+    signature: (inout gcry_sexp_t?) -> gcry_error_t
+  ) -> Bool {
+    do throws(GcryptError) {
+      let key = try Expression(key)
+      let digest = try Expression(digest)
+      let signature = try Expression(signature)
+      return gcry_pk_verify(signature.pointer, digest.pointer, key.pointer) == 0
+    } catch { return false }
+  }
+}

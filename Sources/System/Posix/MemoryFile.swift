@@ -1,0 +1,38 @@
+import CLatchkeyLinux
+import Glibc
+
+/// A file in memory that has no name in any folder: for other programs that take files only. It is overwritten at its end.
+public struct MemoryFile: ~Copyable {
+  private let file: FileDescriptor
+
+  /// An empty file.
+  public init() throws(PosixError) {
+    file = FileDescriptor(owning: try retrying("memfd_create") { linux_memory_file("latchkey") })
+  }
+
+  /// The number, lent.
+  public var number: Int32 { file.number }
+
+  /// Writes all of `bytes` and goes back to the beginning.
+  public borrowing func write(_ bytes: RawSpan) throws(PosixError) {
+    try file.writeAll(bytes)
+    _ = lseek(file.number, 0, SEEK_SET)
+  }
+
+  /// How many bytes it has.
+  public borrowing func count() throws(PosixError) -> Int { Int(try file.status().st_size) }
+
+  /// Fills the caller's memory from the beginning.
+  ///
+  /// - Returns: how many bytes there were.
+  public borrowing func read(into buffer: UnsafeMutableRawBufferPointer) throws(PosixError) -> Int {
+    _ = lseek(file.number, 0, SEEK_SET)
+    return try file.read(into: buffer)
+  }
+
+  deinit {
+    let zeros = [UInt8](repeating: 0, count: 4096)
+    let size = (try? Int(file.status().st_size)) ?? 0
+    for place in stride(from: 0, to: size, by: zeros.count) { _ = pwrite(file.number, zeros, zeros.count, place) }
+  }
+}

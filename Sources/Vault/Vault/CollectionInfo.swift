@@ -1,0 +1,25 @@
+/// The facts about a collection that need no key but the index's.
+public struct CollectionInfo: Equatable, Sendable {
+  /// Its number: never used again for another one.
+  public let id: Int64
+  /// For a person; empty where the index cannot be opened.
+  public let label: String
+  /// When it was made, in seconds since 1970.
+  public let created: UInt64
+  /// When its label last changed, in seconds since 1970.
+  public let modified: UInt64
+}
+
+/// How much of a collection can be read.
+public enum CollectionState: Sendable {
+  /// No login yet, or the session has ended.
+  case sealed
+  /// Locked by itself: stays so until the login password is given for it.
+  case lockedExplicitly
+  /// Its own passphrase was not given.
+  case needsPassphrase
+  /// The session is past its first unlock, but tier A is erased.
+  case locked
+  /// Everything.
+  case unlocked
+}

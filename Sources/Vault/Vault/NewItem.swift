@@ -1,0 +1,39 @@
+import LatchkeyKeybag
+
+/// An item that is to be stored, but for its secret.
+public struct NewItem: ~Copyable {
+  /// The collection that it is to be in.
+  public let collection: Int64
+  /// Its label, attributes and flags.
+  public let metadata: ItemMetadata
+  /// Its class; nil for what a replaced item had, else ``defaultClass``.
+  public var accessibility: AccessibilityClass?
+  /// The class of a new item for which none is named.
+  public var defaultClass = AccessibilityClass.whenUnlocked
+  /// Whether an item with exactly these attributes is replaced, of several the one that was changed last. That keeps its access
+  /// control, unless ``metadata`` has flags. Its twin (``GenericSchema``) goes, unless it cannot be read now or requires something.
+  public var replaces = false
+  /// Attributes that no item of the vault may have, all of them together; none for no such rule.
+  public var unique: [String: String] = [:]
+  /// The passphrase of a new item, or the new one of a replaced item.
+  public var passphrase: NewItemPassphrase?
+  /// When a new item was stored and changed elsewhere; never later than now.
+  public var times = ItemTimes()
+  /// The person's grant for an item that is replaced. Asking for it may use it up.
+  public var granted: (Int64) -> AccessGrant? = { _ in nil }
+
+  /// A new item; the rest is as most items have it.
+  public init(_ metadata: ItemMetadata, in collection: Int64, accessibility: AccessibilityClass? = nil) {
+    (self.metadata, self.collection, self.accessibility) = (metadata, collection, accessibility)
+  }
+}
+
+/// The item that a ``NewItem`` became, on the disk.
+public struct StoredItem {
+  /// Its number.
+  public let id: Int64
+  /// Whether it is a new one, and took no other's place.
+  public let isNew: Bool
+  /// The twin that is gone.
+  public let removed: [Int64]
+}

@@ -1,0 +1,161 @@
+import LatchkeyKeybag
+import LatchkeyPosix
+import LatchkeyReasons
+import LatchkeySodium
+
+/// Whether the vault's files are those that were open here last, or older copies of them. The files cannot tell, because
+/// older copies of all of them agree with each other. So the device key service remembers their generations.
+public final class OlderFilesWatch {
+  private struct State {
+    /// In the place of which files an older copy was found.
+    var found: OlderFiles = []
+    /// Which of them were found at a login without a password, after which they are remembered as they were.
+    var compared: OlderFiles = []
+    /// Why it is not known whether the files are older copies.
+    var problem: Reason?
+    /// How often the note was broken off for other work since keys came.
+    var brokenOff = 0
+    /// The key that seals the database's generation, while the note waits; nil if none waits.
+    var waiting: HeldKey?
+  }
+
+  private let place: VaultPlace
+  private let database: VaultDatabase
+  private let keys: VaultKeys
+  private let keybag: VaultKeybag
+  private let device: VaultDevice
+  private let rotation: VaultRotation
+  weak var delegate: (any VaultDelegate)?
+  private var state = State()
+
+  init(
+    _ place: VaultPlace, _ database: VaultDatabase, _ keys: VaultKeys, _ keybag: VaultKeybag, _ device: VaultDevice,
+    _ rotation: VaultRotation
+  ) {
+    (self.place, self.database, self.keys) = (place, database, keys)
+    (self.keybag, self.device, self.rotation) = (keybag, device, rotation)
+  }
+
+  /// In the place of which files an older copy was found; until the session is over.
+  public var found: OlderFiles { state.found }
+
+  /// Why it is not known whether the files are older copies.
+  var problem: Reason? { state.problem }
+
+  /// Whether a note waits for the device key service.
+  var isWaiting: Bool { state.waiting != nil }
+
+  /// Erases the key that a waiting note needs: the vault is sealed.
+  func seal() { state.waiting = nil }
+
+  /// Ends what is said of older copies: the session is over.
+  func endSession() { (state.found, state.compared) = ([], []) }
+
+  /// Forgets what is known of the files, as an object does that has just been made.
+  func forget() { state = State() }
+
+  // MARK: - notes
+
+  /// How long that may take together, in milliseconds.
+  private static let noteTimeout = 2000
+  /// How often it may be broken off for other work before a person hears of it. At a first login that is usual: the daemon
+  /// starts, and everything there tells it something.
+  private static let noteTries = 5
+
+  /// Asks what is remembered of the vault, and notes how far it is now. Never stands in the way of an unlock.
+  ///
+  /// The database's generation grows only after an answer. If it did before, an older copy that was opened while nobody
+  /// answered would catch up with what is remembered of the newer one, unseen.
+  func noteGenerations(_ tier: borrowing Key) {
+    state.brokenOff = 0
+    do throws(VaultError) { note(under: HeldKey(try rotation.wrapOfIndex(tier))) } catch { state.problem = nil }
+  }
+
+  /// Notes it now, where nobody answered when keys came.
+  func noteAgain() {
+    if let wrap = state.waiting { note(under: wrap) }
+  }
+
+  /// - Parameter wrap: the key that seals the database's generation.
+  private func note(under wrap: HeldKey) {
+    (state.problem, state.waiting) = (nil, device.isMissing ? wrap : nil)
+    guard !place.isMemory, !database.isDamaged, keys.share != nil, let memory = device.key?.memory,
+      let keybag = keybag.keybag, let store = database.store, let folder = try? place.folder()
+    else { return }
+    let deadline = Process.now + Self.noteTimeout
+    var present = VaultGenerations(keybag: keybag.generation, database: keys.generation)
+    do {
+      // The files must survive a power cut with the generations that are remembered. The database's commits do.
+      try folder.synchronize()
+      let remembered = try memory.note(present, of: store.vault, isBeginning: false, until: deadline)
+      let older = remembered.map { OlderFiles(present, remembered: $0) } ?? []
+      // Said before it is forgotten; but for what was, as the session began without a password.
+      tell(older, besides: state.compared)
+      state.compared = []
+      try? raiseGeneration(wrap)
+      present.database = keys.generation
+      guard present != remembered else { return }
+      _ = try memory.note(present, of: store.vault, isBeginning: !older.isEmpty, until: deadline)
+    } catch {
+      if noteFailed(error) { state.waiting = wrap }
+    }
+  }
+
+  /// Asks what is remembered of the vault, and has nothing noted: for keys of which nobody has seen that the keybag around
+  /// them is genuine. Its generation is only what it says; that of the database is sealed under those keys.
+  func compareGenerations() {
+    state.problem = nil
+    guard !database.isDamaged, keys.share != nil, let memory = device.key?.memory, let keybag = keybag.keybag,
+      let store = database.store
+    else { return }
+    do {
+      let remembered = try memory.note(
+        VaultGenerations(keybag: 0, database: 0), of: store.vault, isBeginning: false,
+        until: Process.now + Self.noteTimeout)
+      let present = VaultGenerations(keybag: keybag.generation, database: keys.generation)
+      let older = remembered.map { OlderFiles(present, remembered: $0) } ?? []
+      tell(older, besides: state.compared)
+      state.compared.formUnion(older)
+    } catch { noteFailed(error) }
+  }
+
+  private func tell(_ older: OlderFiles, besides told: OlderFiles) {
+    state.found.formUnion(older)
+    let new = older.subtracting(told)
+    if !new.isEmpty { delegate?.foundOlder(new) }
+  }
+
+  /// - Returns: whether it is to be tried again.
+  @discardableResult private func noteFailed(_ error: any Error) -> Bool {
+    guard let error = error as? DeviceKeyError, case .unavailable(let reason) = error else { return false }
+    if error == .brokenOff {
+      state.brokenOff += 1
+      if state.brokenOff < Self.noteTries { return true }
+    }
+    state.problem = .both(.of(DeviceKeyBackend.host.title, reason), .device(.generationUnknown))
+    return true
+  }
+
+  /// Gives the database a generation that is newer than the remembered one, because it is not an older copy.
+  func catchUp(_ tier: borrowing Key) throws(VaultError) {
+    let store = try database.ready()
+    guard
+      let remembered = try? device.key?.memory?.note(
+        VaultGenerations(keybag: 0, database: 0), of: store.vault, isBeginning: false, until: Process.now + 2000)
+    else { return }
+    keys.generation = max(keys.generation, remembered.database)
+    try raiseGeneration(HeldKey(try rotation.wrapOfIndex(tier)))
+  }
+
+  private func raiseGeneration(_ wrap: HeldKey) throws(VaultError) {
+    // While a change of keys is not through, the row depends on former ones.
+    guard rotation.isThrough, keys.generation < .max, let index = keys.index else { return }
+    let next = SealedIndex(index, generation: keys.generation + 1)
+    try database.writing { store throws(VaultError) in
+      var row = try store.vaultRow()
+      row.indexKey = try next.sealed(under: wrap.key, vault: store.vault)
+      try store.update(row)
+    }
+    keys.generation = next.generation
+  }
+}

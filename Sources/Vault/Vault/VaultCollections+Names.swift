@@ -1,0 +1,71 @@
+import LatchkeyBackup
+
+/// The names of collections in object paths (``CollectionName``).
+extension VaultCollections {
+  /// The last part of the collection's object path: made of its label where that can be opened, else of its number.
+  public func pathName(of id: Int64) -> String {
+    keys.collections.first { $0.row.id == id }?.name ?? CollectionName.ofNumber(id)
+  }
+
+  /// Whether labels can be opened, so that collections have the names made of them.
+  public var knowsNames: Bool { keys.index != nil }
+
+  /// The collection of that name; nil for none, which after damage is an error: its label may be what was damaged.
+  public func named(_ name: String) throws(VaultError) -> Int64? {
+    _ = try database.ready()
+    _ = try keys.readyIndex()
+    let found = keys.collections.first { $0.name == name }?.row.id
+    if found == nil { _ = try database.writable() }
+    return found
+  }
+
+  /// The names that a new collection cannot have.
+  var takenNames: Set<String> { Set(keys.collections.compactMap(\.name)) }
+
+  /// The name for a new collection.
+  ///
+  /// - Parameter former: the name that it had elsewhere, which it keeps where that is free.
+  func newName(_ label: String, former: String? = nil, besides taken: Set<String>) -> String {
+    if let former, CollectionName.isFree(former, besides: taken) { return former }
+    return CollectionName.derived(from: label, besides: taken)
+  }
+
+  /// Names the collections that have no name yet, where labels can be opened. Kept names come first, and then the oldest
+  /// collection, so that the names are the same each time until ``keepNames()`` has kept them.
+  func nameAll() {
+    guard let index = keys.index else { return }
+    var taken = takenNames
+    var nameless: [(collection: OpenCollection, title: CollectionTitle)] = []
+    for collection in keys.collections where collection.name == nil && collection.row.id != Vault.firstCollection {
+      // One whose label is damaged keeps its number.
+      guard let title = try? title(of: collection.row, index: index) else { continue }
+      if let name = title.name, CollectionName.isFree(name, besides: taken) {
+        collection.name = name
+        taken.insert(name)
+      } else {
+        nameless.append((collection, title))
+      }
+    }
+    for (collection, title) in nameless {
+      let name = newName(title.label, besides: taken)
+      collection.name = name
+      taken.insert(name)
+    }
+  }
+
+  /// Seals names with the labels that they were made of: those of collections from before there were names.
+  func keepNames() throws(VaultError) {
+    let index = try keys.readyIndex()
+    var changed: [(collection: OpenCollection, row: CollectionRow)] = []
+    for collection in keys.collections {
+      guard let name = collection.name, let title = try? title(of: collection.row, index: index), title.name != name
+      else { continue }
+      var row = collection.row
+      row.label = try seal(CollectionTitle(label: title.label, name: name), uuid: row.uuid, index: index)
+      changed.append((collection, row))
+    }
+    guard !changed.isEmpty else { return }
+    try database.writing { store throws(VaultError) in for (_, row) in changed { try store.update(row) } }
+    for (collection, row) in changed { collection.row = row }
+  }
+}

@@ -1,0 +1,149 @@
+import LatchkeyKeybag
+import LatchkeyPosix
+import LatchkeyReasons
+
+/// A vault's keybag, as far as it can be read. If it is damaged, missing or another vault's, its copy takes its place as soon as
+/// anybody looks.
+final class VaultKeybag {
+  private enum State {
+    /// There is none, and none is expected.
+    case missing
+    case present(Keybag)
+    /// There should be one, and none can be used; the reason says why.
+    case unusable(Reason)
+    /// The session stays with the keybag that its keys came with: the file has others.
+    case replaced(Keybag, problem: Reason)
+
+    var keybag: Keybag? {
+      switch self {
+      case .present(let keybag), .replaced(let keybag, problem: _): keybag
+      case .missing, .unusable: nil
+      }
+    }
+
+    var problem: Reason? {
+      switch self {
+      case .unusable(let problem), .replaced(_, problem: let problem): problem
+      case .missing, .present: nil
+      }
+    }
+  }
+
+  private let place: VaultPlace
+  private let database: VaultDatabase
+  private let keys: VaultKeys
+  private let history: History
+  weak var delegate: (any VaultDelegate)?
+  private var state = State.missing {
+    didSet { keys.loginHasPassword = !isPasswordless }
+  }
+  /// Its healing; nil after the end of the session in which it was announced.
+  private(set) var healing: KeybagHealing?
+
+  init(_ place: VaultPlace, _ database: VaultDatabase, _ keys: VaultKeys, _ history: History) {
+    (self.place, self.database, self.keys, self.history) = (place, database, keys, history)
+  }
+
+  /// The keybag; nil if none can be used.
+  var keybag: Keybag? { state.keybag }
+
+  /// Why it cannot be used, or is not the one of the file.
+  var problem: Reason? { state.problem }
+
+  /// Whether the keybag is that of a login without a password.
+  var isPasswordless: Bool { keybag?.isPasswordless ?? false }
+
+  /// Forgets what is known of the file, as an object does that has just been made.
+  func forget() { (state, healing) = (.missing, nil) }
+
+  /// Ends what is said of its healing.
+  func forgetHealing() { healing = nil }
+
+  // MARK: - reading
+
+  /// The folder cannot be opened.
+  ///
+  /// - Returns: the problem of the database.
+  func lacksFolder(_ error: KeybagError) -> VaultError {
+    guard error != .missing else {
+      state = .missing
+      return .notCreated
+    }
+    state = .unusable(error.reason)
+    return .unavailable(.of(.folder, error.reason))
+  }
+
+  /// Takes in what was read of the file.
+  ///
+  /// - Returns: whether it can be used, and is the one that the session's keys came with.
+  func take(_ found: Keybag) -> Bool {
+    // The author of that file does not have this session's keys, so the session stays with the keybag that its keys came
+    // with.
+    guard found.hasKeys(of: keys.heldEpochs) else {
+      let problem = Reason.keybag(.otherKeys)
+      state = keybag.map { .replaced($0, problem: problem) } ?? .unusable(problem)
+      return false
+    }
+    state = .present(found)
+    if let store = database.store, found.vault != store.vault {
+      state = .unusable(.keybag(.otherDatabase))
+    }
+    return true
+  }
+
+  /// The file cannot be read, and no copy takes its place.
+  ///
+  /// - Parameter isExpected: whether there is a database that needs it.
+  /// - Returns: the problem of the database.
+  func lacksFile(_ error: KeybagError, isExpected: Bool) -> VaultError {
+    guard error != .missing || isExpected else {
+      state = .missing
+      return .notCreated
+    }
+    state = .unusable(error.reason)
+    return .damaged(.of(.keybag, error.reason))
+  }
+
+  /// Reads the keybag; where that needs its copy, after that took its place.
+  func read(_ folder: borrowing Folder) -> Result<Keybag, KeybagError> {
+    do throws(KeybagError) { return .success(try load(folder)) } catch { return .failure(error) }
+  }
+
+  private func load(_ folder: borrowing Folder) throws(KeybagError) -> Keybag {
+    do throws(KeybagError) {
+      let found = try KeybagFile.load(from: folder)
+      guard found.vault != keybag?.vault, let copy = try? KeybagFile.copy(in: folder), isForeign(found, copy),
+        heal(folder)
+      else { return found }
+    } catch {
+      guard heal(folder) else { throw error }
+    }
+    return try KeybagFile.load(from: folder)
+  }
+
+  // MARK: - healing
+
+  private func heal(_ folder: borrowing Folder) -> Bool {
+    // A database that is being healed has the vault's own keybag, which is looked at by the vault. Nor does this wait for a
+    // helper that writes: the next call looks again.
+    guard place.hasOwnDatabase else { return false }
+    guard let healing = KeybagFile.heal(in: folder, deadline: 0, isForeign: { self.isForeign($0, $1) }) else {
+      return false
+    }
+    self.healing = healing
+    delegate?.wasHealed(healing)
+    return true
+  }
+
+  /// Whether the database is the copy's and not the keybag's.
+  private func isForeign(_ found: Keybag, _ copy: Keybag) -> Bool {
+    copy.vault != found.vault && hasDatabase(of: copy.vault) && !hasDatabase(of: found.vault)
+  }
+
+  /// Whether the database is of that vault; where it cannot be read, whether a generation is.
+  private func hasDatabase(of vault: [UInt8]) -> Bool {
+    if let store = database.store { return store.vault == vault }
+    if (try? Store(path: place.databasePath, vault: vault, mode: .unchanging)) != nil { return true }
+    return history.generations.contains { (try? history.open($0, vault: vault)) != nil }
+  }
+}

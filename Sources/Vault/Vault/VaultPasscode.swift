@@ -1,0 +1,163 @@
+import LatchkeyKeybag
+import LatchkeyPosix
+
+/// The end of whenPasscodeSetThisDeviceOnly, which comes with the end of the login's password. It is one of keys: what the
+/// class depends on is erased from the device first, so that copies of the vault from before stay dead as well.
+public final class VaultPasscode {
+  private struct State {
+    /// Items that were destroyed; see ``takeDestroyed()``.
+    var destroyed: [FoundItem] = []
+    /// Whether this program had the device erase what they depended on, and gave it nothing new since.
+    var itemsAreDead = false
+  }
+
+  private let place: VaultPlace
+  private let database: VaultDatabase
+  private let keys: VaultKeys
+  private let keybag: VaultKeybag
+  private let device: VaultDevice
+  private let history: History
+  private var state = State()
+
+  init(
+    _ place: VaultPlace, _ database: VaultDatabase, _ keys: VaultKeys, _ keybag: VaultKeybag, _ device: VaultDevice,
+    _ history: History
+  ) {
+    (self.place, self.database, self.keys) = (place, database, keys)
+    (self.keybag, self.device, self.history) = (keybag, device, history)
+  }
+
+  /// Forgets what is known of the files, as an object does that has just been made.
+  func forget() { state = State() }
+
+  /// Destroys every item of whenPasscodeSetThisDeviceOnly of this device: the device's erasable secret, then keys in memory,
+  /// then rows. The next ``Vault/settle()`` clears SQLite's log.
+  ///
+  /// Needs no key, and for the secret no database: one that is missing or damaged now may be put back. An interruption after
+  /// the first step leaves items that nothing can read; the next call, or the next unlock, removes them.
+  ///
+  /// - Throws: ``VaultError/unavailable(_:)`` where there is no device key: nothing was destroyed then.
+  public func destroyItems() throws(VaultError) {
+    let folder = try place.openFolder()
+    for device in try devicesOfItems(folder) {
+      do throws(DeviceKeyError) { try device.eraseErasable(in: folder) } catch {
+        throw .unavailable(.of(device.backend.title, error.reason))
+      }
+    }
+    forgetErasable()
+    state.itemsAreDead = true
+    // Rows that cannot be removed now are dead all the same.
+    guard database.store != nil, !database.isDamaged else { return }
+    try finishDestruction()
+  }
+
+  /// Destroys them where the keybag says that the login has no password; else removes what is left of any before.
+  func endItems() throws(VaultError) {
+    guard keybag.isPasswordless, let share = keys.share, !share.isErased else { return try finishDestruction() }
+    try destroyItems()
+  }
+
+  /// Where the erasable secret may be that the items of this device depend on.
+  private func devicesOfItems(_ folder: borrowing Folder) throws(VaultError) -> [any DeviceKey] {
+    guard database.store == nil else {
+      // A key in a file that this database does not know may be another device's: its secret stays.
+      guard let device = device.key, keys.share != nil || device.backend != .file else {
+        throw .unavailable(keys.deviceProblem ?? VaultKeys.strangeDevice)
+      }
+      return [device]
+    }
+    // Only the database tells which of them it is.
+    var devices: [any DeviceKey] = []
+    do throws(DeviceKeyError) { if let served = try place.service() { devices.append(served) } } catch {
+      throw .unavailable(.of(DeviceKeyBackend.host.title, error.reason))
+    }
+    guard folder.contains(FileDeviceKey.name) else { return devices }
+    do throws(DeviceKeyError) {
+      devices.append(try FileDeviceKey(folder: folder, machine: place.machine, mayCreate: false))
+    } catch {
+      // A file that somebody laid there is not to save what depends on the service.
+      if devices.isEmpty { throw .unavailable(.of(.deviceFile, error.reason)) }
+    }
+    return devices
+  }
+
+  /// Whether the device may still have the secret that the items of the class depend on, or there is something left to
+  /// remove. The database's rows about the device are not believed: a program that writes into the vault's folder could
+  /// remove them.
+  public var mayHaveItems: Bool {
+    guard state.itemsAreDead else { return true }
+    guard let share = keys.share else { return database.store != nil }
+    return !share.isErased || keys.collections.contains { $0.classes.contains { Self.isPasscodeKey($0, of: share) } }
+  }
+
+  /// Whether a class key is the class's on this device.
+  private static func isPasscodeKey(_ key: ClassKey, of share: DeviceShare) -> Bool {
+    key.row.accessibility == .whenPasscodeSetThisDeviceOnly && key.row.device == share.row
+  }
+
+  /// The items that were destroyed since this was asked last, for the signals that they are gone.
+  public func takeDestroyed() -> [FoundItem] {
+    defer { state.destroyed = [] }
+    return state.destroyed
+  }
+
+  /// Lets go of the share's erasable secret, and of every key that depends on it.
+  private func forgetErasable() {
+    keys.share = keys.share?.withoutErasable
+    for key in keys.collections.flatMap(\.classes) where key.row.accessibility == .whenPasscodeSetThisDeviceOnly {
+      key.erase()
+    }
+  }
+
+  /// Asks the device whether it still has the erasable secret that the share depends on. This comes before the keys get
+  /// another one, which would bring back destroyed items. If the secret is gone, the items that depend on it are removed.
+  func noticeErasure() throws(VaultError) {
+    if let device = device.key, let share = keys.share, !share.isErased {
+      let vault = try database.ready().vault
+      guard let row = try database.ready().devices().first(where: { $0.id == share.row }) else { return }
+      let present: DeviceShare
+      do throws(DeviceKeyError) { present = try DeviceShare(row, vault: vault, device: device) } catch {
+        throw .unavailable(.of(device.backend.title, error.reason))
+      }
+      if present.isErased { forgetErasable() }
+    }
+    try finishDestruction()
+  }
+
+  /// Removes what depends on an erasable secret of this device that is gone.
+  func finishDestruction() throws(VaultError) {
+    guard let share = keys.share, share.isErased else { return }
+    let dead = keys.collections.map { $0.classes.filter { Self.isPasscodeKey($0, of: share) } }
+    guard dead.contains(where: { !$0.isEmpty }) else { return }
+    let removed = try database.writing { store throws(VaultError) in
+      var removed: [FoundItem] = []
+      for key in dead.joined() {
+        for place in try store.places(classKey: key.row.id) {
+          removed.append(
+            FoundItem(
+              id: place.item, collection: key.row.collection, readability: .locked, modified: place.modified))
+          _ = try store.deleteItem(place.item)
+        }
+        try store.deleteClassKey(key.row.id)
+      }
+      return removed
+    }
+    for (collection, keys) in zip(keys.collections, dead) { collection.drop(keys) }
+    state.destroyed += removed
+    // Generations have the rows as well. One that cannot be removed has only what nothing opens.
+    try? history.removeAll()
+  }
+
+  /// Gives the device's share a new erasable secret, once nothing depends on the one that is gone: with a password there may
+  /// be items of the class again.
+  func renewErasable() throws(VaultError) {
+    guard let store = database.store, let device = device.key, let share = keys.share, share.isErased,
+      !database.isDamaged,
+      let row = try store.devices().first(where: { $0.id == share.row })
+    else { return }
+    let (next, renewed) = try share.renewingErasable(row, on: device, vault: store.vault)
+    state.itemsAreDead = false
+    try database.writing { store throws(VaultError) in try store.update(renewed) }
+    keys.share = next
+  }
+}

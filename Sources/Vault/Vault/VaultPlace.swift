@@ -1,0 +1,48 @@
+import Glibc
+import LatchkeyKeybag
+import LatchkeyPosix
+
+/// Where a vault's files are, and whose they are; an empty home for a vault in memory.
+struct VaultPlace {
+  /// The home folder below which they are.
+  let home: String
+  /// Their owner.
+  let owner: uid_t
+  /// 16 bytes of this machine's identity, or nil.
+  let machine: [UInt8]?
+  /// Asks the system service for its device key; nil if there is none.
+  let service: DeviceKeyService
+  /// The name of the database's file.
+  var databaseName = KeybagFile.database
+
+  /// A vault in memory only.
+  static var memory: VaultPlace { VaultPlace(home: "", owner: 0, machine: nil, service: { nil }, databaseName: "") }
+
+  /// The same files with a database of another name.
+  func withDatabase(_ name: String) -> VaultPlace {
+    var place = self
+    place.databaseName = name
+    return place
+  }
+
+  /// Whether there are no files.
+  var isMemory: Bool { home.isEmpty }
+
+  /// Whether the database is the vault's own, and not one that is being healed.
+  var hasOwnDatabase: Bool { databaseName == KeybagFile.database }
+
+  /// The folder of the vault.
+  var path: String { KeybagFile.folderPath(home: home) }
+
+  /// The file of the database.
+  var databasePath: String { path + "/" + databaseName }
+
+  func folder() throws(KeybagError) -> Folder { try KeybagFile.folder(home: home, owner: owner) }
+
+  /// The folder, or the reason that says what is wrong with it.
+  func openFolder() throws(VaultError) -> Folder {
+    do throws(KeybagError) { return try folder() } catch {
+      throw .unavailable(.of(.folder, error.reason))
+    }
+  }
+}

@@ -1,0 +1,49 @@
+import LatchkeySodium
+
+/// The constraints that came with a key.
+public struct KeyConstraints: Equatable, Sendable {
+  /// Why constraints are refused.
+  public enum Failure: Error {
+    /// They are damaged, or twice there.
+    case malformed
+    /// One of them is not known here. A key must not be taken without it.
+    case unknown
+  }
+
+  /// After how many seconds the key goes.
+  public var lifetime: UInt32?
+  /// Whether each use asks.
+  public var confirms = false
+  /// The bytes of its destinations, as they came; empty for any destination.
+  public var destinations: [UInt8] = []
+
+  /// No constraints.
+  public init() {}
+
+  /// Reads all of them.
+  public init(_ bytes: RawSpan, _ reader: inout SSHReader) throws(Failure) {
+    do {
+      while !reader.isAtEnd {
+        switch try reader.byte(bytes) {
+        case 1:
+          guard lifetime == nil else { throw Failure.malformed }
+          lifetime = try reader.number(bytes)
+        case 2:
+          guard !confirms else { throw Failure.malformed }
+          confirms = true
+        case 255:
+          guard try reader.text(bytes) == "restrict-destination-v00@openssh.com" else { throw Failure.unknown }
+          guard destinations.isEmpty else { throw Failure.malformed }
+          destinations = try reader.octets(bytes)
+          // A key without a destination would be one for every destination.
+          guard
+            try !DestinationConstraint.read(
+              destinations.span.bytes, SSHReader(0..<destinations.count)
+            ).isEmpty
+          else { throw Failure.malformed }
+        default: throw Failure.unknown
+        }
+      }
+    } catch let failure as Failure { throw failure } catch { throw .malformed }
+  }
+}

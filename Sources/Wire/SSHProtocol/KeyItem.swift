@@ -1,0 +1,64 @@
+import LatchkeySodium
+
+/// How an ssh key is an item of the vault: its attributes are public, its secret is a ``KeyFile``.
+public struct KeyItem: Equatable, Sendable {
+  /// When a signature by the key asks the person.
+  public enum Asking: String, CaseIterable, Sendable {
+    /// It does not.
+    case never
+    /// Once until the next lock.
+    case once
+    /// Each time.
+    case always
+  }
+
+  /// The schema of keys.
+  public static let schema = "org.latchkey.SSHKey"
+  /// The attribute that names a schema.
+  public static let schemaName = "xdg:schema"
+
+  /// The public key.
+  public var publicKey: PublicKey
+  /// When it asks.
+  public var asking: Asking
+  /// The moment at which it goes, in seconds since the machine started; nil for never.
+  public var expiry: UInt64?
+  /// Where it may be used, as the protocol has it; empty for everywhere.
+  public var destinations: [UInt8]
+
+  /// A key without constraints.
+  public init(_ publicKey: PublicKey, asking: Asking, expiry: UInt64? = nil, destinations: [UInt8] = []) {
+    (self.publicKey, self.asking, self.expiry, self.destinations) = (publicKey, asking, expiry, destinations)
+  }
+
+  /// Reads attributes; nil where they are no key's. An unknown word for when it asks means each time.
+  public init?(attributes: [String: String]) {
+    guard attributes[Self.schemaName] == Self.schema, let text = attributes["public-key"],
+      let blob = Base64.decode(text), let key = try? PublicKey(blob: blob)
+    else { return nil }
+    publicKey = key
+    asking = attributes["ask"].map { Asking(rawValue: $0) ?? .always } ?? .once
+    if let text = attributes["expires"] {
+      guard let moment = UInt64(text) else { return nil }
+      expiry = moment
+    }
+    if let text = attributes["destinations"] {
+      // A constraint that nobody can read allows nothing.
+      guard let bytes = Base64.decode(text), !bytes.isEmpty else { return nil }
+      destinations = bytes
+    } else {
+      destinations = []
+    }
+  }
+
+  /// The attributes of its item.
+  public var attributes: [String: String] {
+    var all = [
+      Self.schemaName: Self.schema, "public-key": Base64.encode(publicKey.blob), "type": publicKey.type,
+      "fingerprint": publicKey.fingerprint, "ask": asking.rawValue,
+    ]
+    if let expiry { all["expires"] = String(expiry) }
+    if !destinations.isEmpty { all["destinations"] = Base64.encode(destinations) }
+    return all
+  }
+}

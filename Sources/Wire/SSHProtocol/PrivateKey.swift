@@ -1,0 +1,142 @@
+import LatchkeyGcrypt
+import LatchkeySodium
+
+/// A private key of ssh, in locked memory: its fields as the agent protocol and files of keys have them, one behind the other.
+public struct PrivateKey: ~Copyable {
+  /// Its public part, or its certificate.
+  public let publicKey: PublicKey
+  /// The fields, from the name of its type on.
+  let fields: SecureBytes
+  /// Where its secret numbers are: for Ed25519 the secret key; for RSA d, the inverse, p and q; for ECDSA the scalar.
+  private let numbers: [Range<Int>]
+
+  /// A new Ed25519 key.
+  public static func generate() throws(SodiumError) -> PrivateKey {
+    let secret = try Ed25519.makeSecretKey()
+    var out = SSHWriter()
+    out.text(PublicKey.Kind.ed25519.name)
+    out.string(secret.bytes.octets(Ed25519.secretKeySize - Ed25519.publicKeySize..<Ed25519.secretKeySize))
+    out.number(UInt32(Ed25519.secretKeySize))
+    var bytes = try SecureBytes(count: out.bytes.count + Ed25519.secretKeySize)
+    bytes.write(out.bytes.span.bytes, at: 0)
+    bytes.write(secret.bytes, at: out.bytes.count)
+    var reader = SSHReader(0..<bytes.count)
+    do throws(Failure) { return try PrivateKey(bytes.bytes, &reader) } catch { throw .badArgument }
+  }
+
+  /// Why bytes are no key.
+  public enum Failure: Error {
+    /// They are damaged, or of a kind that cannot sign here.
+    case malformed
+  }
+
+  /// Reads a key, and leaves the reader behind it.
+  public init(_ bytes: RawSpan, _ reader: inout SSHReader) throws(Failure) {
+    let begin = reader.position
+    let found: (publicKey: PublicKey, numbers: [Range<Int>])
+    do throws(SSHReader.Malformed) { found = try Self.read(bytes, &reader) } catch { throw .malformed }
+    guard let fields = try? SecureBytes(copying: bytes.extracting(begin..<reader.position)) else { throw .malformed }
+    self.fields = fields
+    publicKey = found.publicKey
+    numbers = found.numbers.map { $0.lowerBound - begin..<$0.upperBound - begin }
+  }
+
+  private static func read(
+    _ bytes: RawSpan, _ reader: inout SSHReader
+  ) throws(SSHReader.Malformed) -> (PublicKey, [Range<Int>]) {
+    let type = try reader.text(bytes)
+    let isCertificate = type.hasSuffix(PublicKey.certificateSuffix)
+    let name = isCertificate ? String(type.dropLast(PublicKey.certificateSuffix.count)) : type
+    guard let kind = PublicKey.Kind(name: name) else { throw SSHReader.Malformed() }
+    var certificate: PublicKey?
+    if isCertificate { certificate = try PublicKey(blob: try reader.octets(bytes)) }
+    guard certificate == nil || certificate?.type == type else { throw SSHReader.Malformed() }
+    var out = SSHWriter()
+    out.text(name)
+    var numbers: [Range<Int>] = []
+    switch kind {
+    case .ed25519:
+      out.string(try reader.octets(bytes))
+      numbers = [try reader.string(bytes)]
+    case .rsa:
+      if certificate == nil {
+        let modulus = try reader.octets(bytes)
+        out.string(try reader.octets(bytes))
+        out.string(modulus)
+      }
+      for _ in 0..<4 { numbers.append(try reader.string(bytes)) }
+    case .ecdsa:
+      if certificate == nil {
+        out.string(try reader.octets(bytes))
+        out.string(try reader.octets(bytes))
+      }
+      numbers = [try reader.string(bytes)]
+    }
+    if kind == .ed25519, let certificate, certificate.plainBlob != out.bytes { throw SSHReader.Malformed() }
+    guard numbers.allSatisfy({ !$0.isEmpty && $0.count <= PublicKey.moduli.upperBound }) else {
+      throw SSHReader.Malformed()
+    }
+    if let certificate { return (certificate, numbers) }
+    return (try PublicKey(blob: out.bytes), numbers)
+  }
+
+  /// Whether its public and secret numbers belong together.
+  public var isConsistent: Bool {
+    if case .ed25519(let point) = publicKey.numbers {
+      return Ed25519.isPair(point, secretKey: fields.bytes.extracting(numbers[0]))
+    }
+    do { return try signingKey().isConsistent } catch { return false }
+  }
+
+  private func signingKey() throws(GcryptError) -> SigningKey {
+    try fields.bytes.withUnsafeBytes { (all) throws(GcryptError) in
+      let secret = numbers.map { UnsafeRawBufferPointer(rebasing: all[$0]) }
+      switch (publicKey.numbers, publicKey.kind) {
+      case (.rsa(let exponent, let modulus), _):
+        return try modulus.span.bytes.withUnsafeBytes { (modulus) throws(GcryptError) in
+          try exponent.span.bytes.withUnsafeBytes { (exponent) throws(GcryptError) in
+            try SigningKey(
+              modulus: modulus, exponent: exponent,
+              .init(d: secret[0], p: secret[2], q: secret[3], inverse: secret[1]))
+          }
+        }
+      case (.ecdsa(let point), .ecdsa(let curve)):
+        return try point.span.bytes.withUnsafeBytes { (point) throws(GcryptError) in
+          try SigningKey(curve, point: point, scalar: secret[0])
+        }
+      default: throw .badBufferSize
+      }
+    }
+  }
+
+  /// Signs a message.
+  ///
+  /// - Returns: the signature with its type in front; nil where no memory is left.
+  public func sign(_ message: RawSpan, _ flags: SignatureFlags) -> [UInt8]? {
+    var out = SSHWriter()
+    do {
+      switch publicKey.kind {
+      case .ed25519:
+        out.text(publicKey.kind.name)
+        out.string(try Ed25519.sign(message, secretKey: fields.bytes.extracting(numbers[0])))
+      case .rsa:
+        guard case .rsa(_, let modulus) = publicKey.numbers else { return nil }
+        // Without a flag the protocol means SHA-1, which protects nobody any more. `ssh-add -T` of OpenSSH 9.2 gives none, and takes
+        // SHA-256.
+        let hash: SignatureHash = flags.contains(.sha512) && !flags.contains(.sha256) ? .sha512 : .sha256
+        let signature = try message.withUnsafeBytes { try signingKey().signRSA($0, hash) }
+        let size = modulus.drop { $0 == 0 }.count
+        out.text(hash == .sha256 ? "rsa-sha2-256" : "rsa-sha2-512")
+        out.string([UInt8](repeating: 0, count: max(0, size - signature.count)) + signature)
+      case .ecdsa(let curve):
+        let (r, s) = try message.withUnsafeBytes { try signingKey().signECDSA($0, curve.hash) }
+        var numbers = SSHWriter()
+        numbers.integer(r)
+        numbers.integer(s)
+        out.text(publicKey.kind.name)
+        out.string(numbers.bytes)
+      }
+    } catch { return nil }
+    return out.bytes
+  }
+}

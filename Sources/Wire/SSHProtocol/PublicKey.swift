@@ -1,0 +1,170 @@
+import LatchkeyGcrypt
+import LatchkeySodium
+
+/// A public key of ssh, or a certificate with one, as it travels.
+public struct PublicKey: Equatable, Sendable {
+  /// The kinds of keys that can sign here.
+  public enum Kind: Equatable, Sendable {
+    case ed25519
+    case rsa
+    case ecdsa(NamedCurve)
+
+    /// The name of the plain key's type.
+    public var name: String {
+      switch self {
+      case .ed25519: "ssh-ed25519"
+      case .rsa: "ssh-rsa"
+      case .ecdsa(let curve): "ecdsa-sha2-\(curve.rawValue)"
+      }
+    }
+
+    init?(name: String) {
+      switch name {
+      case "ssh-ed25519": self = .ed25519
+      case "ssh-rsa": self = .rsa
+      default:
+        guard name.hasPrefix("ecdsa-sha2-"), let curve = NamedCurve(rawValue: String(name.dropFirst(11))) else {
+          return nil
+        }
+        self = .ecdsa(curve)
+      }
+    }
+  }
+
+  /// A certificate's statements about its key.
+  public struct Certificate: Equatable, Sendable {
+    /// Whether it is a host's.
+    public let isHost: Bool
+    /// The names that it is for; empty for any.
+    public let principals: [String]
+    /// The key that signed it.
+    public let authority: [UInt8]
+  }
+
+  /// The numbers of a key, as its blob has them.
+  enum Numbers: Equatable, Sendable {
+    case ed25519(point: [UInt8])
+    case rsa(exponent: [UInt8], modulus: [UInt8])
+    case ecdsa(point: [UInt8])
+  }
+
+  /// All of its bytes.
+  public let blob: [UInt8]
+  /// The name of its type, with that of certificates.
+  public let type: String
+  /// Its kind, without regard to a certificate.
+  public let kind: Kind
+  /// Its certificate's statements; nil without one.
+  public let certificate: Certificate?
+  let numbers: Numbers
+
+  static let certificateSuffix = "-cert-v01@openssh.com"
+  /// RSA moduli, in bytes; OpenSSH takes the same.
+  static let moduli = 128...2049
+
+  /// Reads a blob.
+  public init(blob: [UInt8]) throws(SSHReader.Malformed) {
+    let bytes = blob.span.bytes
+    var reader = SSHReader(0..<blob.count)
+    let type = try reader.text(bytes)
+    let isCertificate = type.hasSuffix(Self.certificateSuffix)
+    let name = isCertificate ? String(type.dropLast(Self.certificateSuffix.count)) : type
+    guard let kind = Kind(name: name) else { throw SSHReader.Malformed() }
+    if isCertificate { _ = try reader.string(bytes) }  // the nonce
+    switch kind {
+    case .ed25519:
+      let point = try reader.octets(bytes)
+      guard point.count == Ed25519.publicKeySize else { throw SSHReader.Malformed() }
+      numbers = .ed25519(point: point)
+    case .rsa:
+      let exponent = try reader.octets(bytes)
+      let modulus = try reader.octets(bytes)
+      guard !exponent.isEmpty, Self.moduli.contains(modulus.count) else { throw SSHReader.Malformed() }
+      numbers = .rsa(exponent: exponent, modulus: modulus)
+    case .ecdsa(let curve):
+      guard try reader.text(bytes) == curve.rawValue else { throw SSHReader.Malformed() }
+      let point = try reader.octets(bytes)
+      guard point.first == 4, point.count < 256 else { throw SSHReader.Malformed() }
+      numbers = .ecdsa(point: point)
+    }
+    var certificate: Certificate?
+    if isCertificate { certificate = try Self.readCertificate(bytes, &reader) }
+    self.certificate = certificate
+    guard reader.isAtEnd else { throw SSHReader.Malformed() }
+    (self.blob, self.type, self.kind) = (blob, type, kind)
+  }
+
+  private static func readCertificate(
+    _ bytes: RawSpan, _ reader: inout SSHReader
+  ) throws(SSHReader.Malformed) -> Certificate {
+    _ = try reader.take(8)  // the serial number
+    let type = try reader.number(bytes)
+    guard type == 1 || type == 2 else { throw SSHReader.Malformed() }
+    _ = try reader.string(bytes)  // the key's id
+    var names = try reader.fields(bytes)
+    var principals: [String] = []
+    while !names.isAtEnd, principals.count < 256 { principals.append(try names.text(bytes)) }
+    _ = try reader.take(16)  // from when to when it is valid
+    for _ in 0..<3 { _ = try reader.string(bytes) }  // critical options, extensions, and a reserved field
+    let authority = try reader.octets(bytes)
+    _ = try reader.string(bytes)  // the signature
+    return Certificate(isHost: type == 2, principals: principals, authority: authority)
+  }
+
+  /// The key alone, without its certificate.
+  public var plainBlob: [UInt8] {
+    var out = SSHWriter()
+    out.text(kind.name)
+    switch numbers {
+    case .ed25519(let point): out.string(point)
+    case .rsa(let exponent, let modulus):
+      out.string(exponent)
+      out.string(modulus)
+    case .ecdsa(let point):
+      if case .ecdsa(let curve) = kind { out.text(curve.rawValue) }
+      out.string(point)
+    }
+    return out.bytes
+  }
+
+  /// How people tell keys apart, as "SHA256:…". That of a certificate is its key's.
+  public var fingerprint: String {
+    let digest = plainBlob.withUnsafeBytes { SignatureHash.sha256.digest($0) }
+    return "SHA256:" + String(Base64.encode(digest).prefix { $0 != "=" })
+  }
+
+  /// The line of a file of public keys.
+  public func line(comment: String) -> String {
+    "\(type) \(Base64.encode(blob))" + (comment.isEmpty ? "" : " \(comment)")
+  }
+
+  /// Whether `signature`, with its type in front, is this key's signature of a message.
+  public func isSignature(_ signature: [UInt8], of message: RawSpan) -> Bool {
+    let bytes = signature.span.bytes
+    var reader = SSHReader(0..<signature.count)
+    guard let type = try? reader.text(bytes), let value = try? reader.octets(bytes), reader.isAtEnd else {
+      return false
+    }
+    switch (numbers, kind) {
+    case (.ed25519(let point), _):
+      return type == kind.name && Ed25519.isSignature(value, of: message, publicKey: point)
+    case (.rsa(let exponent, let modulus), _):
+      let hash: SignatureHash
+      switch type {
+      case "rsa-sha2-256": hash = .sha256
+      case "rsa-sha2-512": hash = .sha512
+      default: return false
+      }
+      return message.withUnsafeBytes {
+        SignatureVerification.rsa(value, of: $0, hash, modulus: modulus, exponent: exponent)
+      }
+    case (.ecdsa(let point), .ecdsa(let curve)):
+      var numbers = SSHReader(0..<value.count)
+      guard type == kind.name, let r = try? numbers.octets(value.span.bytes),
+        let s = try? numbers.octets(value.span.bytes), numbers.isAtEnd, !r.isEmpty, !s.isEmpty
+      else { return false }
+      return message.withUnsafeBytes { SignatureVerification.ecdsa((r, s), of: $0, curve, point: point) }
+    default: return false
+    }
+  }
+}

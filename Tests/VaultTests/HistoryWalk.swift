@@ -1,0 +1,47 @@
+@testable import LatchkeyVault
+
+extension Vault {
+  /// Goes along all generations in every way, and does all of the work beside requests.
+  ///
+  /// - Returns: a walk that took more steps than any small file needs, and so has no end.
+  func endlessWalk() -> String? {
+    var endless: String?
+    func toEnd(_ what: String, _ step: () throws -> Bool) {
+      for _ in 0..<400 { if (try? step()) != true { return } }
+      endless = what
+    }
+    for one in history.generations {
+      if let comparison = try? HistoryComparison(self, with: one.number) {
+        toEnd("a comparison") { try comparison.step() }
+      }
+      let restore = try? HistoryRestore(self, from: one.number, .everything, replacing: true, isDry: false)
+      if let restore {
+        toEnd("a restore") { try restore.step() }
+        _ = try? restore.finish()
+      }
+    }
+    if let search = try? HistorySearch(self, .attributes(["n": "1"]), present: []) {
+      toEnd("a search") { try search.step() }
+    }
+    let uuid = [UInt8](repeating: 9, count: 16)
+    if let forgetting = try? history.forgetEverywhere([uuid]) { toEnd("a removal") { try forgetting.step() } }
+    _ = try? history.entries()
+    // What a newly started daemon looks at by itself.
+    if let store = try? database.ready() {
+      var protection = HistoryProtection(history, store)
+      toEnd("a look at protections") { try protection.step() }
+    }
+    passHours(2)
+    toEnd("the work beside requests") { hasHistoryWork && keepHistory() }
+    return endless
+  }
+
+  /// Sets the clock forward.
+  func passHours(_ hours: Int) {
+    let before = history.clock
+    history.clock = {
+      let now = before()
+      return (now.time + UInt64(hours) * 3600, now.uptime + hours * 3_600_000)
+    }
+  }
+}
