@@ -207,7 +207,7 @@ class Daemon:
                     if packet[:2] == bytes([VERSION, PROMPT]):
                         (showing,) = struct.unpack("<Q", packet[2:])
                         self._showing[showing] = connection
-                        connection.send(self.prompts.get(showing) or bytes([VERSION, DECLINED]) + text("no such prompt"))
+                        connection.send(self.prompts.get(showing) or declined("no such prompt"))
                         continue
                     if packet[:2] == bytes([VERSION, PROMPT_PLACED]):
                         assert showing is not None and len(packet) == 3

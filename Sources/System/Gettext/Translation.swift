@@ -1,6 +1,6 @@
 import LatchkeyText
 
-/// A text in the person's language; in English where the catalogue has no translation, or a wrong one. `po/extract` finds the
+/// A text in the person's language; in English if the catalogue has no translation, or a wrong one. `po/extract` finds the
 /// literals of these calls. Texts for logs, JSON or a protocol are not translated. No value may be a secret.
 package func translated(_ phrase: Phrase) -> String { phrase.translated }
 
