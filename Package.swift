@@ -465,7 +465,7 @@ if Context.environment["LATCHKEY_FUZZ"] != nil {
         "CLatchkeyFuzzer",
         "LatchkeyControl",
         "LatchkeyDeviceService", "LatchkeyForeignKeyrings", "LatchkeyHistoryControl",
-        "LatchkeyKeybag", "LatchkeyPosix", "LatchkeyPrompters", "LatchkeyPrompts", "LatchkeySQLite",
+        "LatchkeyKeybag", "LatchkeyPosix", "LatchkeyPrompters", "LatchkeyPrompts", "LatchkeyReasons", "LatchkeySQLite",
         "LatchkeySSHProtocol", "LatchkeySecretService", "LatchkeySodium", "LatchkeyVault",
       ],
       path: "Tests/Fuzz/Targets", swiftSettings: strict,

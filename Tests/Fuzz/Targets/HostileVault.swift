@@ -212,11 +212,11 @@ final class HostileVault {
       if let found = try? vault.secretText(id), found != secret, compares { fatalError("\(id): wrong secret") }
     }
     _ = try? vault.ids(["app": "shared"])
-    for collection in vault.collections {
+    for collection in vault.collections.ids {
       _ = try? vault.reader.items(in: collection)
-      _ = try? vault.info(of: collection)
+      _ = try? vault.collections.info(of: collection)
     }
-    _ = try? vault.alias("default")
+    _ = try? vault.collections.alias("default")
     _ = vault.problems
   }
 
