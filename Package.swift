@@ -122,41 +122,53 @@ let package = Package(
     module("Gcrypt", on: .system, ["CLatchkeyGcrypt"]),
     module("Systemd", on: .system, ["CLatchkeySystemd"]),
     // Not for the programs that run as root, nor for the PAM module: catalogues are no input of theirs.
-    module("Gettext", on: .system, ["CLatchkeyGettext"]),
+    module("Gettext", on: .system, ["CLatchkeyGettext", "LatchkeyText"]),
     module("YAML", on: .system, ["CLatchkeyYAML"]),
     module("TSS", on: .system, ["LatchkeyBytes", "CLatchkeyTSS", "LatchkeySodium"]),
     module(
       "PAMClient", on: .system,
-      ["CLatchkeyLinux", "CLatchkeyPAM", "LatchkeyGettext", "LatchkeyPosix", "LatchkeySodium"]),
+      ["CLatchkeyLinux", "CLatchkeyPAM", "LatchkeyGettext", "LatchkeyPosix", "LatchkeySodium", "LatchkeyText"]),
 
     // Vault
     module("ItemProtection", on: .vault),
+    // On the lowest floor that has reasons to give. The programs that run as root give some too, so it links no catalogue.
+    module("Reasons", on: .vault, ["LatchkeyBytes", "LatchkeyItemProtection", "LatchkeyText"]),
     module(
       "Keybag", on: .vault,
-      ["LatchkeyBytes", "LatchkeyItemProtection", "LatchkeyPosix", "LatchkeySodium", "LatchkeyText"]),
+      [
+        "LatchkeyBytes", "LatchkeyItemProtection", "LatchkeyPosix", "LatchkeyReasons", "LatchkeySodium", "LatchkeyText",
+      ]),
     // Not in Vault: the command line and the control socket need an entry's form, and no database.
     module("AccessLog", on: .vault, ["LatchkeyBytes", "LatchkeyItemProtection"]),
-    module("Backup", on: .vault, ["LatchkeyBytes", "LatchkeyKeybag", "LatchkeySodium"]),
-    module("ClassRules", on: .vault, ["LatchkeyKeybag", "LatchkeyPosix", "LatchkeyYAML"]),
+    module("Backup", on: .vault, ["LatchkeyBytes", "LatchkeyKeybag", "LatchkeyReasons", "LatchkeySodium"]),
+    module("ClassRules", on: .vault, ["LatchkeyKeybag", "LatchkeyPosix", "LatchkeyReasons", "LatchkeyYAML"]),
     module(
       "Vault", on: .vault,
       [
         "LatchkeyAccessLog", "LatchkeyBackup", "LatchkeyBytes", "LatchkeyClassRules", "LatchkeyKeybag", "LatchkeyPosix",
-        "LatchkeySQLite", "LatchkeySodium", "LatchkeyYAML",
+        "LatchkeyReasons", "LatchkeySQLite", "LatchkeySodium", "LatchkeyYAML",
       ]),
     module(
-      "DeviceStore", on: .vault, ["LatchkeyBytes", "LatchkeyKeybag", "LatchkeyPosix", "LatchkeySodium", "LatchkeyTSS"]),
+      "DeviceStore", on: .vault,
+      ["LatchkeyBytes", "LatchkeyKeybag", "LatchkeyPosix", "LatchkeyReasons", "LatchkeySodium", "LatchkeyTSS"]),
 
     // Wire
     module(
       "Control", on: .wire,
-      ["LatchkeyAccessLog", "LatchkeyBytes", "LatchkeyKeybag", "LatchkeyPosix", "LatchkeySodium"]),
+      ["LatchkeyAccessLog", "LatchkeyBytes", "LatchkeyKeybag", "LatchkeyPosix", "LatchkeyReasons", "LatchkeySodium"]),
     // Not in Control: no program that handles passwords needs the format of backups.
-    module("BackupControl", on: .wire, ["LatchkeyBackup", "LatchkeyBytes", "LatchkeyControl", "LatchkeyKeybag"]),
+    module(
+      "BackupControl", on: .wire,
+      ["LatchkeyBackup", "LatchkeyBytes", "LatchkeyControl", "LatchkeyKeybag", "LatchkeyReasons"]),
     module(
       "HistoryControl", on: .wire,
-      ["LatchkeyBackup", "LatchkeyBackupControl", "LatchkeyBytes", "LatchkeyControl", "LatchkeyKeybag"]),
-    module("DeviceService", on: .wire, ["LatchkeyBytes", "LatchkeyKeybag", "LatchkeyPosix", "LatchkeySodium"]),
+      [
+        "LatchkeyBackup", "LatchkeyBackupControl", "LatchkeyBytes", "LatchkeyControl", "LatchkeyKeybag",
+        "LatchkeyReasons",
+      ]),
+    module(
+      "DeviceService", on: .wire,
+      ["LatchkeyBytes", "LatchkeyKeybag", "LatchkeyPosix", "LatchkeyReasons", "LatchkeySodium"]),
     // The agent protocol of ssh, and its keys.
     module("SSHProtocol", on: .wire, ["LatchkeyGcrypt", "LatchkeySodium"]),
     // A client's way to the vault, as every program has it.
@@ -168,8 +180,10 @@ let package = Package(
       ["LatchkeyGcrypt", "LatchkeyGettext", "LatchkeySecretClient", "LatchkeySodium", "LatchkeyText"]),
 
     // Desktop
-    module("SessionState", on: .desktop, ["CLatchkeyHelper", "LatchkeyControl", "LatchkeyPosix", "LatchkeySystemd"]),
-    module("Biometry", on: .desktop, ["LatchkeySystemd"]),
+    module(
+      "SessionState", on: .desktop,
+      ["CLatchkeyHelper", "LatchkeyControl", "LatchkeyPosix", "LatchkeyReasons", "LatchkeySystemd"]),
+    module("Biometry", on: .desktop, ["LatchkeyReasons", "LatchkeySystemd"]),
     module(
       "Doctor", on: .desktop,
       ["CLatchkeyHelper", "CLatchkeyLinux", "LatchkeyGettext", "LatchkeyKeybag", "LatchkeyPosix", "LatchkeyText"]),
@@ -194,8 +208,8 @@ let package = Package(
     module(
       "SecretService", on: .desktop,
       [
-        "LatchkeyControl", "LatchkeyGcrypt", "LatchkeyKeybag", "LatchkeyPosix", "LatchkeyPrompts", "LatchkeySodium",
-        "LatchkeySystemd", "LatchkeyVault",
+        "LatchkeyControl", "LatchkeyGcrypt", "LatchkeyKeybag", "LatchkeyPosix", "LatchkeyPrompts", "LatchkeyReasons",
+        "LatchkeySodium", "LatchkeySystemd", "LatchkeyVault",
       ]),
     module(
       "Daemon", on: .desktop,
@@ -203,7 +217,7 @@ let package = Package(
         "LatchkeyAccessLog", "LatchkeyBackup", "LatchkeyBackupControl", "LatchkeyBiometry", "LatchkeyClassRules",
         "LatchkeyControl",
         "LatchkeyDeviceService", "LatchkeyGettext", "LatchkeyHistoryControl", "LatchkeyKeybag", "LatchkeyPosix",
-        "LatchkeyPrompts",
+        "LatchkeyPrompts", "LatchkeyReasons",
         "LatchkeySecretService", "LatchkeySessionState", "LatchkeySodium", "LatchkeySystemd", "LatchkeyVault",
       ]),
 
@@ -260,9 +274,8 @@ let package = Package(
         "LatchkeyDeviceService", "LatchkeyDoctor", "LatchkeyForeignKeyrings", "LatchkeyGcrypt", "LatchkeyGettext",
         "LatchkeyHistoryControl",
         "LatchkeyItemProtection", "LatchkeyKeybag", "LatchkeyPAMClient",
-        "LatchkeyPosix", "LatchkeyProviderSwitch", "LatchkeySSHProtocol", "LatchkeySecretClient", "LatchkeySodium",
-        "LatchkeySystemd",
-        "LatchkeyText", "LatchkeyYAML",
+        "LatchkeyPosix", "LatchkeyProviderSwitch", "LatchkeyReasons", "LatchkeySSHProtocol", "LatchkeySecretClient",
+        "LatchkeySodium", "LatchkeySystemd", "LatchkeyText", "LatchkeyYAML",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ]),
     program(
@@ -283,8 +296,8 @@ let package = Package(
     program(
       "latchkey-deviced",
       [
-        "LatchkeyDeviceService", "LatchkeyDeviceStore", "LatchkeyKeybag", "LatchkeyPosix", "LatchkeySodium",
-        "LatchkeySystemd",
+        "LatchkeyDeviceService", "LatchkeyDeviceStore", "LatchkeyKeybag", "LatchkeyPosix", "LatchkeyReasons",
+        "LatchkeySodium", "LatchkeySystemd",
       ]),
     program(
       "latchkey-ssh-agent",
@@ -308,22 +321,25 @@ let package = Package(
     .target(name: "LatchkeyScratch", path: "Tests/Scratch", swiftSettings: strict),
     .target(
       name: "LatchkeyPrivateBus", dependencies: ["LatchkeySystemd"], path: "Tests/PrivateBus", swiftSettings: strict),
-    .testTarget(name: "GettextTests", dependencies: ["LatchkeyGettext"], swiftSettings: strict),
+    .testTarget(name: "GettextTests", dependencies: ["LatchkeyGettext", "LatchkeyText"], swiftSettings: strict),
     .testTarget(
       name: "SessionStateTests",
       dependencies: [
-        "LatchkeyControl", "LatchkeyPosix", "LatchkeySessionState", "LatchkeySystemd", "LatchkeyPrivateBus",
+        "LatchkeyControl", "LatchkeyPosix", "LatchkeyReasons", "LatchkeySessionState", "LatchkeySystemd",
+        "LatchkeyPrivateBus",
       ],
       swiftSettings: strict),
     .testTarget(
       name: "BiometryTests", dependencies: ["LatchkeyBiometry", "LatchkeySystemd", "LatchkeyPrivateBus"],
       swiftSettings: strict),
     .testTarget(
+      name: "ReasonsTests", dependencies: ["LatchkeyBytes", "LatchkeyReasons", "LatchkeyText"], swiftSettings: strict),
+    .testTarget(
       name: "ControlTests",
       dependencies: [
         "LatchkeyAccessLog", "LatchkeyBackup", "LatchkeyBackupControl", "LatchkeyBytes", "LatchkeyControl",
         "LatchkeyHistoryControl",
-        "LatchkeyKeybag", "LatchkeyPosix", "LatchkeySodium",
+        "LatchkeyKeybag", "LatchkeyPosix", "LatchkeyReasons", "LatchkeySodium",
       ],
       swiftSettings: strict),
     .testTarget(
@@ -356,7 +372,7 @@ let package = Package(
       dependencies: [
         "LatchkeyAccessLog", "LatchkeyBackup", "LatchkeyKeybag", "LatchkeyPosix", "LatchkeySQLite", "LatchkeyScratch",
         "LatchkeySodium",
-        "LatchkeyStandInDevice", "LatchkeyVault", "LatchkeyVaultCrash",
+        "LatchkeyReasons", "LatchkeyStandInDevice", "LatchkeyVault", "LatchkeyVaultCrash",
       ],
       exclude: ["Shims"], swiftSettings: lending),
     .testTarget(
@@ -449,7 +465,7 @@ if Context.environment["LATCHKEY_FUZZ"] != nil {
         "CLatchkeyFuzzer",
         "LatchkeyControl",
         "LatchkeyDeviceService", "LatchkeyForeignKeyrings", "LatchkeyHistoryControl",
-        "LatchkeyKeybag", "LatchkeyPosix", "LatchkeyPrompters", "LatchkeyPrompts", "LatchkeySQLite",
+        "LatchkeyKeybag", "LatchkeyPosix", "LatchkeyPrompters", "LatchkeyPrompts", "LatchkeyReasons", "LatchkeySQLite",
         "LatchkeySSHProtocol", "LatchkeySecretService", "LatchkeySodium", "LatchkeyVault",
       ],
       path: "Tests/Fuzz/Targets", swiftSettings: strict,

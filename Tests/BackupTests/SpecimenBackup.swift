@@ -73,13 +73,14 @@ struct SpecimenBackup {
       try reader.take(chunk.span.bytes.extracting(droppingFirst: 4))
       while let record = try reader.next() {
         switch consume record {
-        case .beginning(let read): guard read == beginning else { throw BackupError.malformed("beginning") }
-        case .collection(let read): guard read == collection else { throw BackupError.malformed("collection") }
+        case .beginning(let read): guard read == beginning else { throw BackupError.malformed(.verbatim("beginning")) }
+        case .collection(let read):
+          guard read == collection else { throw BackupError.malformed(.verbatim("collection")) }
         case .item(let item):
           let size = item.secret.count
           guard item.metadata == Array("item of \(size)".utf8), item.created == 10, item.modified == 20,
             Sodium.equal(item.secret.bytes, secret(size).span.bytes)
-          else { throw BackupError.malformed("item") }
+          else { throw BackupError.malformed(.verbatim("item")) }
           sizes.append(size)
         case .end: break
         }

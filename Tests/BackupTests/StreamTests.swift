@@ -118,19 +118,19 @@ struct RecordTests {
   @Test("An item needs its collection, and everything a beginning")
   func order() throws {
     #expect(
-      try outcome { $0.put(.collection(SpecimenBackup.collection)) } == .malformed("its records are out of order"))
+      try outcome { $0.put(.collection(SpecimenBackup.collection)) } == .malformed(.backup(.outOfOrder)))
     #expect(
       try outcome {
         $0.put(.beginning(SpecimenBackup.beginning))
         _ = $0.chunk()
         $0.put(.beginning(SpecimenBackup.beginning))
-      } == .malformed("its records are out of order"))
+      } == .malformed(.backup(.outOfOrder)))
     #expect(
       try outcome {
         $0.put(.beginning(SpecimenBackup.beginning))
         _ = $0.chunk()
         $0.put(.item(try SpecimenBackup.item(3)))
-      } == .malformed("a record is malformed"))
+      } == .malformed(.backup(.malformed)))
   }
 
   @Test("Numbers at the end must be true")
@@ -140,7 +140,7 @@ struct RecordTests {
         $0.put(.beginning(SpecimenBackup.beginning))
         _ = $0.chunk()
         $0.put(.end(items: 1, collections: 0))
-      } == .malformed("its number of items is wrong"))
+      } == .malformed(.backup(.wrongCount)))
   }
 
   @Test("An item of the class that never travels is refused")
@@ -152,7 +152,7 @@ struct RecordTests {
         $0.put(.collection(SpecimenBackup.collection))
         _ = $0.chunk()
         $0.put(.item(try SpecimenBackup.item(3, .whenPasscodeSetThisDeviceOnly)))
-      } == .malformed("a record is malformed"))
+      } == .malformed(.backup(.malformed)))
   }
 }
 

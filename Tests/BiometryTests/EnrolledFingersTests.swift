@@ -74,7 +74,7 @@ private func error(_ name: String) -> BusError {
     scene.fprintd?.readers = []
     #expect(try scene.ask() == .failure(.noReader))
     scene.fprintd?.readers = Array(repeating: .init(name: "Reader", answer: .success([])), count: 17)
-    #expect(try scene.ask() == .failure(.refused("too many readers")))
+    #expect(try scene.ask() == .failure(.manyReaders))
   }
 
   @Test("are not waited for without end")

@@ -84,7 +84,7 @@ struct RulesFileTests {
   func errors(text: String, line: Int, part: String) throws {
     let error = try #require(refusal(text))
     #expect(error.line == line)
-    #expect(error.text.contains(part), "\(error)")
+    #expect(error.mistake.text.contains(part), "\(error)")
     #expect(error.description.hasPrefix("/r.yaml:\(line): "))
   }
 
@@ -109,7 +109,7 @@ struct RulesFileTests {
   }
 
   private func failure(_ result: Result<RulesFile?, RulesError>) -> String {
-    if case .failure(let error) = result { error.text } else { "" }
+    if case .failure(let error) = result { error.mistake.text } else { "" }
   }
 
   @Test("A file is read, one that is not there is none")

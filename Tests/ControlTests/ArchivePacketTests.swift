@@ -13,7 +13,9 @@ import Testing
     report.items = 7
     report.same = 2
     for outcome in [ArchiveReport.Outcome.added, .replaced, .conflict, .left, .excluded, .notice] {
-      report.add(.init(outcome, collection: "Wörk", label: "Mail", accessibility: .afterFirstUnlock, reason: "why"))
+      report.add(
+        .init(
+          outcome, collection: "Wörk", label: "Mail", accessibility: .afterFirstUnlock, reason: .item(.labelDamaged)))
     }
     report.add(.init(.left, collection: "Login"))
     return report
@@ -26,8 +28,8 @@ import Testing
     .init(GiveChunk.self, false),
     .init(TakeChunk.self, ArchiveChunk(bytes: [1, 2, 3], isLast: true, done: 5, total: .max)),
     .init(TakeChunk.self, ArchiveChunk(bytes: [], isLast: false, done: 0, total: 0)),
-    .init(GetArchiveReport.self, ArchivePage(of: report, after: 0)),
-    .init(GetArchiveReport.self, ArchivePage(of: report, after: 3)),
+    .init(FinishArchive.self, ArchivePage(of: report, after: 0)),
+    .init(FinishArchive.self, ArchivePage(of: report, after: 3)),
   ]
 
   @Test(arguments: answers) func answersSurviveTheWay(_ answer: PacketTests.Answered) {
@@ -39,25 +41,27 @@ import Testing
   }
 
   @Test func theBytesAreThoseOfTheFormat() {
-    #expect(BeginRestore.packet(answering: 1) == [1, 11, 1, 0, 0, 0, 0, 0, 0, 0])
+    #expect(BeginRestore.packet(answering: 1) == [2, 11, 1, 0, 0, 0, 0, 0, 0, 0])
     let chunk = ArchiveChunk(bytes: [9], isLast: true, done: 2, total: 3)
-    #expect(TakeChunk.packet(answering: chunk) == [1, 13, 1, 2, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 9])
-    #expect(GiveChunk.packet(answering: true) == [1, 14, 1])
-    let page = GetArchiveReport.packet(answering: ArchivePage(of: Self.report, after: 6))
-    #expect(page.prefix(11) == [1, 15, 0, 7, 0, 0, 0, 0, 0, 0, 0])
-    #expect(page.suffix(14) == [1, 4, 0, 5, 0, 76, 111, 103, 105, 110, 0, 0, 0, 0])
+    #expect(TakeChunk.packet(answering: chunk) == [2, 13, 1, 2, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 9])
+    #expect(GiveChunk.packet(answering: true) == [2, 14, 1])
+    let page = FinishArchive.packet(answering: ArchivePage(of: Self.report, after: 6))
+    #expect(page.prefix(11) == [2, 15, 0, 7, 0, 0, 0, 0, 0, 0, 0])
+    #expect(page.suffix(13) == [1, 4, 0, 5, 0, 76, 111, 103, 105, 110, 0, 0, 0])
   }
 
   @Test func aLongReportComesInPagesThatFit() throws {
     var report = ArchiveReport()
     let long = String(repeating: "ä", count: 5000)
-    for _ in 0..<95 { report.add(.init(.left, collection: long, label: long, accessibility: .always, reason: long)) }
+    for _ in 0..<95 {
+      report.add(.init(.left, collection: long, label: long, accessibility: .always, reason: .verbatim(long)))
+    }
     var lines = 0
     var pages = 0
     while true {
-      let packet = GetArchiveReport.packet(answering: ArchivePage(of: report, after: UInt64(lines)))
+      let packet = FinishArchive.packet(answering: ArchivePage(of: report, after: UInt64(lines)))
       #expect(packet.count <= ControlPacket.sizeLimit)
-      let page = try #require(GetArchiveReport.read(packet))
+      let page = try #require(FinishArchive.read(packet))
       #expect(page.report.left == 95)
       lines += page.report.lines.count
       pages += 1
@@ -71,21 +75,21 @@ import Testing
     let header = (0..<BackupHeader.size).map { UInt8($0) }
     for (theirs, dry) in [(false, false), (true, false), (false, true), (true, true)] {
       let message = BeginRestore(header: header, takesTheirs: theirs, isDry: dry)
-      #expect(message.packet.prefix(3) == [1, 12, (theirs ? 1 : 0) | (dry ? 2 : 0)])
+      #expect(message.packet.prefix(3) == [2, 12, (theirs ? 1 : 0) | (dry ? 2 : 0)])
       #expect(Reading.message(message.packet) == message)
     }
     let largest = [UInt8](repeating: 7, count: BackupReader.chunkLimit)
-    let chunk = try #require(Reading.message([1, 14] + largest, GiveChunk.self))
+    let chunk = try #require(Reading.message([2, 14] + largest, GiveChunk.self))
     #expect(chunk.bytes == largest && chunk.packet.count <= ControlPacket.sizeLimit)
-    let page = Reading.message([1, 15, 1] + [UInt8](repeating: 0, count: 7), GetArchiveReport.self)
+    let page = Reading.message([2, 15, 1] + [UInt8](repeating: 0, count: 7), FinishArchive.self)
     #expect(page?.after == 1)
   }
 
   @Test(arguments: [
-    [1, 11, 0], [1, 13, 0], [1, 12], [1, 12, 0] + [UInt8](repeating: 0, count: BackupHeader.size - 1),
-    [1, 12, 0] + [UInt8](repeating: 0, count: BackupHeader.size + 1),
-    [1, 12, 4] + [UInt8](repeating: 0, count: BackupHeader.size), [1, 15], [1, 15, 0, 0, 0, 0, 0, 0, 0],
-    [1, 16], [1, 10, 255, 255] + [UInt8](repeating: 65, count: 5000),
+    [2, 11, 0], [2, 13, 0], [2, 12], [2, 12, 0] + [UInt8](repeating: 0, count: BackupHeader.size - 1),
+    [2, 12, 0] + [UInt8](repeating: 0, count: BackupHeader.size + 1),
+    [2, 12, 4] + [UInt8](repeating: 0, count: BackupHeader.size), [2, 15], [2, 15, 0, 0, 0, 0, 0, 0, 0],
+    [2, 16], [2, 10, 255, 255] + [UInt8](repeating: 65, count: 5000),
   ])
   func otherRequestsAreMalformed(_ bytes: [UInt8]) {
     #expect(!Reading.isMessage(bytes))

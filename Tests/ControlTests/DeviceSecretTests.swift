@@ -51,7 +51,7 @@ import Testing
     let publicKey = [UInt8](repeating: 0xAB, count: 32)
     for wanted in [DeviceSecretRequest.Wanted.present, .new(vault: vault, protector: protector)] {
       let packet = request(wanted, publicKey: publicKey)
-      #expect(packet.count == 67 && packet.prefix(2) == [1, 24])
+      #expect(packet.count == 67 && packet.prefix(2) == [2, 24])
       #expect(read(packet) == DeviceSecretRequest(wanted, publicKey: publicKey))
     }
     let fields = Array(request(.new(vault: vault, protector: protector), publicKey: publicKey).dropFirst(3))
@@ -78,9 +78,9 @@ import Testing
   }
 
   @Test func aRemovalSaysYesOrNo() {
-    #expect(removal([1, 25, 0]) == false && removal([1, 25, 1]) == true)
-    for byte in 2...UInt8.max { #expect(isMalformed([1, 25, byte])) }
-    for packet in [[1, 25], [1, 25, 0, 0], [1, 25, 1, 0]] as [[UInt8]] { #expect(isMalformed(packet)) }
+    #expect(removal([2, 25, 0]) == false && removal([2, 25, 1]) == true)
+    for byte in 2...UInt8.max { #expect(isMalformed([2, 25, byte])) }
+    for packet in [[2, 25], [2, 25, 0, 0], [2, 25, 1, 0]] as [[UInt8]] { #expect(isMalformed(packet)) }
   }
 
   @Test func secretsSurviveTheWayAndOpenForWhoAsked() throws {

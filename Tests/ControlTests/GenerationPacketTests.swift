@@ -2,6 +2,7 @@ import LatchkeyBackup
 import LatchkeyBackupControl
 import LatchkeyHistoryControl
 import LatchkeyKeybag
+import LatchkeyReasons
 import LatchkeySodium
 import Testing
 
@@ -10,7 +11,7 @@ import Testing
 @Suite struct GenerationPacketTests {
   private static let long = String(repeating: "ä", count: 5000)
 
-  private static func list(_ count: UInt32, problem: String = "") -> GenerationPage {
+  private static func list(_ count: UInt32, problem: Reason? = nil) -> GenerationPage {
     GenerationPage(
       isOn: true, settings: "/home/alice/.config/latchkey/history.yaml", problem: problem,
       lines: (0..<count).map {
@@ -19,7 +20,7 @@ import Testing
   }
 
   private static let differences: [ComparisonPage.Line] = [ComparisonPage.Change.deleted, .changed, .new].map {
-    .init($0, item: 5, collection: 1, home: "Login", label: "Mail", accessibility: .always, obstacle: "why")
+    .init($0, item: 5, collection: 1, home: "Login", label: "Mail", accessibility: .always, obstacle: .item(.destroyed))
   }
 
   private static func differences(_ lines: [ComparisonPage.Line], after: UInt64 = 0) -> ComparisonPage {
@@ -37,7 +38,7 @@ import Testing
   init() throws { try Sodium.initialize() }
 
   static let answers: [PacketTests.Answered] = [
-    .init(ListGenerations.self, list(0)), .init(ListGenerations.self, list(3, problem: "the disk is full")),
+    .init(ListGenerations.self, list(0)), .init(ListGenerations.self, list(3, problem: .vault(.diskFull))),
     .init(MakeGeneration.self, MadeGeneration(number: .max, isNew: true)),
     .init(CompareGeneration.self, Done()), .init(RestoreFromGeneration.self, Done()),
     .init(GoThroughGeneration.self, GenerationProgress(hasMore: true, done: 5, total: .max)),
@@ -45,7 +46,7 @@ import Testing
     .init(FindInGenerations.self, Done()), .init(ForgetEverywhere.self, Done()),
     .init(GetFoundItems.self, FoundItemsPage(all: found(2), after: 0)),
     .init(GetForgetting.self, Forgetting(changed: 3, unreadable: [7, 9])),
-    .init(GetRestoreReport.self, ArchivePage(of: ArchivePacketTests.report, after: 0)),
+    .init(FinishRestore.self, ArchivePage(of: ArchivePacketTests.report, after: 0)),
   ]
 
   @Test(arguments: answers) func answersSurviveTheWay(_ answer: PacketTests.Answered) {
@@ -58,16 +59,16 @@ import Testing
   }
 
   @Test func theBytesAreThoseOfTheFormat() {
-    #expect(MakeGeneration.packet(answering: MadeGeneration(number: 2, isNew: true)) == [1, 36, 1, 2, 0, 0, 0])
-    #expect(ListGenerations(below: 3).packet == [1, 35, 3, 0, 0, 0])
-    #expect(CompareGeneration(number: 3).packet == [1, 37, 3, 0, 0, 0])
+    #expect(MakeGeneration.packet(answering: MadeGeneration(number: 2, isNew: true)) == [2, 36, 1, 2, 0, 0, 0])
+    #expect(ListGenerations(below: 3).packet == [2, 35, 3, 0, 0, 0])
+    #expect(CompareGeneration(number: 3).packet == [2, 37, 3, 0, 0, 0])
     let items = RestoreFromGeneration(number: 3, takesTheirs: true, isDry: false, selection: .items([7]))
-    #expect(items.packet == [1, 38, 3, 0, 0, 0, 1, 3, 1, 0, 7, 0, 0, 0, 0, 0, 0, 0])
+    #expect(items.packet == [2, 38, 3, 0, 0, 0, 1, 3, 1, 0, 7, 0, 0, 0, 0, 0, 0, 0])
     let named = RestoreFromGeneration(number: 3, takesTheirs: false, isDry: true, selection: .attributes(["a": "b"]))
-    #expect(named.packet == [1, 38, 3, 0, 0, 0, 2, 2, 1, 1, 0, 97, 1, 0, 98])
+    #expect(named.packet == [2, 38, 3, 0, 0, 0, 2, 2, 1, 1, 0, 97, 1, 0, 98])
     let progress = GenerationProgress(hasMore: true, done: 1, total: 2)
     #expect(
-      GoThroughGeneration.packet(answering: progress) == [1, 39, 1, 1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0])
+      GoThroughGeneration.packet(answering: progress) == [2, 39, 1, 1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0])
   }
 
   @Test(arguments: [
@@ -91,7 +92,7 @@ import Testing
   }
 
   @Test func longListsComeInPagesThatFit() throws {
-    let page = Self.list(UInt32(GenerationPage.lineLimit) + 1, problem: Self.long)
+    let page = Self.list(UInt32(GenerationPage.lineLimit) + 1, problem: .verbatim(Self.long))
     #expect(page.hasMore && page.lines.count == GenerationPage.lineLimit)
     let packet = ListGenerations.packet(answering: page)
     #expect(packet.count <= ControlPacket.sizeLimit)
@@ -99,7 +100,7 @@ import Testing
     let lines = (0..<95).map { number in
       ComparisonPage.Line(
         .deleted, item: UInt64(number), collection: 1, home: Self.long, label: Self.long, accessibility: nil,
-        obstacle: Self.long)
+        obstacle: .verbatim(Self.long))
     }
     let found = GetFoundItems.packet(answering: FoundItemsPage(all: Self.found(95, Self.long), after: 0))
     #expect(found.count <= ControlPacket.sizeLimit && GetFoundItems.read(found)?.hasMore == true)
@@ -114,11 +115,11 @@ import Testing
   }
 
   @Test(arguments: [
-    [1, 35], [1, 35, 0, 0, 0], [1, 36, 0], [1, 37, 0, 0, 0], [1, 38, 1, 0, 0, 0, 4, 0], [1, 38, 1, 0, 0, 0, 0, 4],
-    [1, 38, 1, 0, 0, 0, 0, 2, 0], [1, 38, 1, 0, 0, 0, 0, 3, 0, 0], [1, 38, 1, 0, 0, 0, 0, 3, 1, 0, 7],
-    [1, 38, 1, 0, 0, 0, 0, 2, 2, 1, 0, 97, 0, 0, 1, 0, 97, 0, 0],
-    [1, 38, 1, 0, 0, 0, 0, 3, 0xD1, 7] + [UInt8](repeating: 0, count: 8 * 2001), [1, 39, 0], [1, 40], [1, 41, 0],
-    [1, 42, 0, 0], [1, 42, 1, 0, 0, 0], [1, 43], [1, 44], [1, 44] + [UInt8](repeating: 0, count: 17), [1, 45, 0],
+    [2, 35], [2, 35, 0, 0, 0], [2, 36, 0], [2, 37, 0, 0, 0], [2, 38, 1, 0, 0, 0, 4, 0], [2, 38, 1, 0, 0, 0, 0, 4],
+    [2, 38, 1, 0, 0, 0, 0, 2, 0], [2, 38, 1, 0, 0, 0, 0, 3, 0, 0], [2, 38, 1, 0, 0, 0, 0, 3, 1, 0, 7],
+    [2, 38, 1, 0, 0, 0, 0, 2, 2, 1, 0, 97, 0, 0, 1, 0, 97, 0, 0],
+    [2, 38, 1, 0, 0, 0, 0, 3, 0xD1, 7] + [UInt8](repeating: 0, count: 8 * 2001), [2, 39, 0], [2, 40], [2, 41, 0],
+    [2, 42, 0, 0], [2, 42, 1, 0, 0, 0], [2, 43], [2, 44], [2, 44] + [UInt8](repeating: 0, count: 17), [2, 45, 0],
   ])
   func otherRequestsAreMalformed(_ bytes: [UInt8]) { #expect(!Reading.isMessage(bytes)) }
 }

@@ -8,7 +8,7 @@ import Testing
 @Suite struct OneTimeKeyTests {
   init() throws { try Sodium.initialize() }
 
-  private static let packet: [UInt8] = [1, 8, 7, 0, 0, 0, 0, 0, 0, 0] + Array(64..<96)
+  private static let packet: [UInt8] = [2, 8, 7, 0, 0, 0, 0, 0, 0, 0] + Array(64..<96)
 
   private func secure(_ bytes: [UInt8]) throws -> SecureBytes { try SecureBytes(copying: bytes.span.bytes) }
 
@@ -32,8 +32,8 @@ import Testing
   /// Made by PyNaCl: `SealedBox(PrivateKey(bytes(range(1, 33))).public_key).encrypt(packet)` behind the packet's first two
   /// bytes.
   private static let vector = hex(
-    "01087be27fd78400a396aaceb9a843c87ed87cdd680c4cc052f9b7125d71408f17337f5e9240a4f3719e0c406d87e03c"
-      + "21038e3f473e6315f197404bcba79f8d1214c253ef83d03011fdd6c2b2ff6da62c5eda69c1c8633e51340a08")
+    "0208f81c288c9d3efe263b16431061c54aca85b47cbe961c95933b4f1ddfc3ab1923dd8389e1d393b5015aa16e8eca42"
+      + "33a493e5b92ec9d1746cbfb64019ae477067ebcb627927f474fa3fbfa86e5239458f88c27ee573bdccdca6d0")
 
   private static func hex(_ text: String) -> [UInt8] {
     let digits = Array(text.utf8).map { UInt8($0 > 57 ? $0 - 87 : $0 - 48) }
@@ -50,7 +50,7 @@ import Testing
 
   @Test func thePacketIsNotInWhatIsSent() throws {
     let sealed = try sealed(to: try key().publicKey)
-    #expect(sealed.count == 2 + OneTimeKeyTests.packet.count + 48 && sealed.prefix(2) == [1, 8])
+    #expect(sealed.count == 2 + OneTimeKeyTests.packet.count + 48 && sealed.prefix(2) == [2, 8])
     let run = OneTimeKeyTests.packet[10..<14]
     #expect(!sealed.indices.contains { sealed[$0...].starts(with: run) })
     #expect(try self.sealed(to: try key().publicKey) != sealed)
@@ -73,10 +73,10 @@ import Testing
 
   @Test func onlyAWholePacketOfItsOperationIsRead() throws {
     let fields = Array(OneTimeKeyTests.packet.dropFirst(2))
-    for packet: [UInt8] in [[1, 8], [1, 8, 7], [1, 3], [1, 2] + fields, [2, 8] + fields, [1], []] {
+    for packet: [UInt8] in [[2, 8], [2, 8, 7], [2, 3], [2, 2] + fields, [1, 8] + fields, [1], []] {
       let box = try SealedBox.seal(packet.span.bytes, to: try key().publicKey)
-      #expect(read([1, 8] + box, with: try key()) == nil)
-      let clear = [1, 3] + box
+      #expect(read([2, 8] + box, with: try key()) == nil)
+      let clear = [2, 3] + box
       let arrived = ArrivedPacket(try secure(clear), size: clear.count, sealedTo: try key())
       guard let other = arrived else { throw Unread() }
       let isStatus = other.message(GetStatus.self) != nil
@@ -85,7 +85,7 @@ import Testing
   }
 
   @Test func whatCarriesNoKeyIsReadAsItIs() throws {
-    let memory = try secure([1, 3])
+    let memory = try secure([2, 3])
     guard let packet = ArrivedPacket(memory, size: 2, sealedTo: try key()) else { throw Unread() }
     let status = packet.message(GetStatus.self)
     #expect(status != nil)
@@ -94,7 +94,7 @@ import Testing
   @Test func keysInTheClearAreMalformed() {
     for operation: UInt8 in [2, 8, 21, 30] {
       for count in [32, 40, 52, 89] {
-        let packet = [1, operation] + [UInt8](repeating: 7, count: count)
+        let packet = [2, operation] + [UInt8](repeating: 7, count: count)
         #expect(!Reading.isMessage(packet))
       }
     }

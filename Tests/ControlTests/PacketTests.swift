@@ -25,7 +25,8 @@ import Testing
   }
 
   static let answers: [Answered] = [
-    Answered(Hello.self, .nothing), Answered(Hello.self, .keys), Answered(Hello.self, .refused("sshd lifts no lock")),
+    Answered(Hello.self, .nothing), Answered(Hello.self, .keys),
+    Answered(Hello.self, .refused(.verbatim("sshd lifts no lock"))),
     Answered(Hello.self, .late),
     Answered(LockVault.self, Done()), Answered(GetStatus.self, Status()), Answered(GetStatus.self, .full),
     Answered(CheckMayRotate.self, Done()), Answered(CheckMayDerive.self, Done()),
@@ -44,7 +45,7 @@ import Testing
   }
 
   @Test(arguments: [
-    UnlockOutcome.live, .staged, .wrongKeys, .refused(""), .unusable("vault.db is damaged: ä€😀"),
+    UnlockOutcome.live, .staged, .wrongKeys, .refused(.verbatim("")), .unusable(.verbatim("vault.db is damaged: ä€😀")),
   ])
   func outcomesSurviveTheWay(_ outcome: UnlockOutcome) throws {
     let read = try UnlockOutcome(decodingAnswer: outcome.packet, of: UnlockOutcome.operation)
@@ -57,8 +58,8 @@ import Testing
   }
 
   @Test func whatCannotBeDoneHasItsReason() {
-    let packet = ControlPacket.declined("not now")
-    #expect(throws: ControlError.declined("not now")) { _ = try GetStatus.answer(in: packet) }
+    let packet = ControlPacket.declined(.verbatim("not now"))
+    #expect(throws: ControlError.declined(.verbatim("not now"))) { _ = try GetStatus.answer(in: packet) }
     for count in 0..<packet.count {
       #expect(throws: ControlError.broken) { _ = try GetStatus.answer(in: Array(packet.prefix(count))) }
     }
@@ -94,21 +95,22 @@ import Testing
   @Test func theLargestStatusFitsAPacket() throws {
     var status = Status()
     let long = String(repeating: "👩‍👩‍👧‍👦", count: 500)
-    status.lockReasons = Array(repeating: long, count: 300)
+    status.lockReasons = Array(repeating: .verbatim(long), count: 300)
     status.problems = status.lockReasons
     status.lockSources = status.lockReasons
     status.classes = Array(repeating: .init(name: long, isPresent: true), count: 300)
     (status.vaultPath, status.deviceKey, status.nameOwner) = (long, long, long)
     status.protectors = Array(repeating: .init(kind: 1, state: 1, created: .max), count: 300)
-    (status.history.problem, status.damagedFiles) = (long, status.lockReasons)
+    (status.history.problem, status.damagedFiles) = (.verbatim(long), Array(repeating: long, count: 300))
     let packet = GetStatus.packet(answering: status)
     #expect(packet.count <= ControlPacket.sizeLimit)
     let read = try #require(GetStatus.read(packet))
     #expect(read.protectors.count == 16 && read.damagedFiles.count == 8)
-    #expect(read.problems.count == 16 && read.problems.last == "and 285 more")
+    #expect(read.problems.count == 16 && read.problems.last == .andMore(285))
     #expect(read.classes.count == 16 && read.classes.allSatisfy(\.isPresent))
     // Cut between characters: nothing had to be replaced, and it is a beginning of what was sent.
-    #expect(long.unicodeScalars.starts(with: read.problems[0].unicodeScalars) && read.problems[0].utf8.count > 390)
+    let cut = read.problems[0].text
+    #expect(long.unicodeScalars.starts(with: cut.unicodeScalars) && cut.utf8.count > 370)
   }
 
   @Test func theLongestLogFitsAPacket() throws {
@@ -149,7 +151,7 @@ import Testing
       vault: vault, key: SessionKey(epoch: 0x0102_0304, key: try Self.key(7)))
     let packet = try delivery.packet()
     let told = packet.bytes.withUnsafeBytes { Array($0) }
-    #expect(told == [1, 30] + vault + [4, 3, 2, 1] + [UInt8](repeating: 7, count: 32))
+    #expect(told == [2, 30] + vault + [4, 3, 2, 1] + [UInt8](repeating: 7, count: 32))
     let fields = Array(told.dropFirst(2))
     guard let read = SessionDelivery(decoding: fields.span.bytes) else { throw Unread() }
     #expect(read.vault == vault && read.key.epoch == 0x0102_0304)
@@ -219,7 +221,7 @@ import Testing
     let packet = PutVaultAside(folder: "/home/alice/.local/share/latchkey").packet
     #expect(Reading.message(packet, PutVaultAside.self)?.folder == "/home/alice/.local/share/latchkey")
     // A packet that is no more than an operation says nothing, nor does a longer one.
-    for bytes in [[1, 29], packet + [0], Array(packet.dropLast()), [1, 28, 0]] as [[UInt8]] {
+    for bytes in [[2, 29], packet + [0], Array(packet.dropLast()), [2, 28, 0]] as [[UInt8]] {
       #expect(!Reading.isMessage(bytes), "\(bytes)")
     }
   }
@@ -257,17 +259,17 @@ extension Status {
     var status = Status()
     status.state = .locked
     status.firstUnlocked = true
-    status.lockReasons = ["the screen is locked", "sleep"]
+    status.lockReasons = [.session(.screenSaver), .session(.sleep)]
     status.lockerUp = true
     status.staged = true
     status.classes = [.init(name: "when-unlocked", isPresent: false), .init(name: "always", isPresent: true)]
-    status.problems = ["keybag: the file is damaged"]
+    status.problems = [.of(.keybag, .keybag(.damaged))]
     status.vaultPath = "/home/alice/.local/share/latchkey"
     status.generation = 7
     status.deviceKey = "file"
     status.memoryLocked = true
     status.nameOwner = ":1.5"
-    status.lockSources = ["logind"]
+    status.lockSources = [.session(.logind)]
     status.items = 12
     (status.collections, status.otherDeviceItems) = (2, 8)
     (status.rotation.left, status.rotation.closed) = (3, 4)
@@ -281,7 +283,7 @@ extension Status {
     (status.needsFormerPassword, status.hasWaitingCollections) = (true, true)
     status.swappableSecrets = 3
     (status.history.isOn, status.history.count, status.history.newest) = (true, 24, 1_700_000_000)
-    status.history.problem = "the disk is full"
+    status.history.problem = .vault(.diskFull)
     status.damagedFiles = ["keybag.damaged-20261123-141303", "vault.db.damaged-20261123-141303"]
     return status
   }

@@ -44,17 +44,19 @@ import Testing
       purpose: .newPassphrase, label: "a", caller: "", window: "bc", terminal: "",
       access: try AccessControl(text: "user-presence,application-password"), reuse: 300, change: "t", reason: "r",
       interpreter: PromptRequest.Interpreter(program: "sh", pid: 7, started: 9), hasPassphrase: true)
-    #expect(ShowPrompt.packet(answering: request) == [1, 5, 3] + texts)
+    #expect(ShowPrompt.packet(answering: request) == [2, 5, 3] + texts)
     #expect(
-      OpenPrompt.packet(answering: OpenedPrompt(number: 0x0102, request: request)) == [1, 9, 2, 1, 0, 0, 0, 0, 0, 0, 3]
+      OpenPrompt.packet(answering: OpenedPrompt(number: 0x0102, request: request)) == [2, 9, 2, 1, 0, 0, 0, 0, 0, 0, 3]
         + texts)
-    #expect(RemovePassphrase.packet(answering: Done()) == [1, 10])
-    #expect(PlacePrompt(.window).packet == [1, 47, 1] && PlacePrompt(.terminal).packet == [1, 47, 2])
-    #expect(DeleteCollection(collection: "a").packet == [1, 46, 1, 0, 0x61])
-    #expect(ControlPacket.declined("no") == [1, 255, 2, 0, 0x6E, 0x6F])
+    #expect(RemovePassphrase.packet(answering: Done()) == [2, 10])
+    #expect(PlacePrompt(.window).packet == [2, 47, 1] && PlacePrompt(.terminal).packet == [2, 47, 2])
+    #expect(DeleteCollection(collection: "a").packet == [2, 46, 1, 0, 0x61])
+    #expect(
+      ControlPacket.declined(.folderIs("no"))
+        == [2, 255, 16, 0] + Array("refusal.folderIs".utf8) + [1, 1, 2, 0, 0x6E, 0x6F])
     let derivation = PassphraseDerivation.make()
     let encoded = GetDerivation.packet(answering: derivation)
-    #expect(encoded.count == 30 && Array(encoded.prefix(2)) == [1, 7] && Array(encoded[2..<18]) == derivation.salt)
+    #expect(encoded.count == 30 && Array(encoded.prefix(2)) == [2, 7] && Array(encoded[2..<18]) == derivation.salt)
     #expect(encoded[18] == 3)
   }
 
@@ -66,16 +68,16 @@ import Testing
       guard let given = try GivenPassphrase(copying: bytes.span.bytes) else { throw Unread() }
       let key = try OneTimeKey()
       let packet = TakePassphrase.packet(answering: try SealedPassphrase(given, to: key.publicKey))
-      #expect(packet.prefix(2) == [1, 31] && packet.count == 2 + 2 + bytes.count + 48)
+      #expect(packet.prefix(2) == [2, 31] && packet.count == 2 + 2 + bytes.count + 48)
       guard let read = try TakePassphrase.answer(in: packet).open(with: key) else { throw Unread() }
       #expect(octets(read.bytes) == bytes)
     }
     for bytes: [UInt8] in [[], [0], [0x61, 0], [UInt8](repeating: 1, count: 512)] {
       let isGiven = try GivenPassphrase(copying: bytes.span.bytes) != nil
-      let isRead = try givesPassphrase([1, 31] + bytes)
+      let isRead = try givesPassphrase([2, 31] + bytes)
       #expect(!isGiven && !isRead)
     }
-    for packet: [UInt8] in [[2, 31, 1], [1, 30, 1], ControlPacket.declined("x")] {
+    for packet: [UInt8] in [[1, 31, 1], [2, 30, 1], ControlPacket.declined(.verbatim("x"))] {
       #expect(throws: SodiumError.decryptionFailed) { _ = try givesPassphrase(packet) }
     }
   }
@@ -84,7 +86,7 @@ import Testing
   private func givesPassphrase(_ packet: [UInt8]) throws -> Bool {
     let key = try OneTimeKey()
     let box = try SealedBox.seal(packet.span.bytes, to: key.publicKey)
-    return try TakePassphrase.answer(in: [1, 31] + box).open(with: key) != nil
+    return try TakePassphrase.answer(in: [2, 31] + box).open(with: key) != nil
   }
 
   @Test(arguments: [(3, 32 << 20), (10, 1 << 30), (4, (32 << 20) + 1024)] as [(UInt32, UInt64)])
@@ -114,8 +116,8 @@ import Testing
         #expect(text.utf8.count == 255 && long.hasPrefix(text))
       }
     }
-    #expect(throws: ControlError.declined(String(long.prefix(512)))) {
-      _ = try GetStatus.answer(in: ControlPacket.declined(long))
+    #expect(throws: ControlError.declined(.verbatim(String(long.prefix(256))))) {
+      _ = try GetStatus.answer(in: ControlPacket.declined(.verbatim(long)))
     }
   }
 
@@ -127,7 +129,7 @@ import Testing
 
   @Test(arguments: 0..<6) func longerTextsThanAnyoneSendsAreRefused(field: Int) {
     for (size, isTaken) in [(255, true), (256, false), (5000, false)] {
-      for head in [[1, 5], [1, 9, 7, 0, 0, 0, 0, 0, 0, 0]] as [[UInt8]] {
+      for head in [[2, 5], [2, 9, 7, 0, 0, 0, 0, 0, 0, 0]] as [[UInt8]] {
         var out = ByteWriter()
         out.put(head)
         out.number(UInt8(1))
@@ -146,10 +148,10 @@ import Testing
   @Test(arguments: [0, 200, 255] as [UInt8]) func anUnknownPurposeIsNone(purpose: UInt8) {
     let texts = [UInt8](repeating: 0, count: 18)
     let rest = texts + [0] + PromptPacketTests.noInterpreter
-    #expect(isRead([1, 5, 1] + rest))
-    #expect(!isRead([1, 5, 1] + texts + [2] + PromptPacketTests.noInterpreter))
-    #expect(!isRead([1, 5, purpose] + rest))
-    #expect(!isRead([1, 9, 7, 0, 0, 0, 0, 0, 0, 0, purpose] + rest))
+    #expect(isRead([2, 5, 1] + rest))
+    #expect(!isRead([2, 5, 1] + texts + [2] + PromptPacketTests.noInterpreter))
+    #expect(!isRead([2, 5, purpose] + rest))
+    #expect(!isRead([2, 9, 7, 0, 0, 0, 0, 0, 0, 0, purpose] + rest))
   }
 
   @Test func flagsThatDoNotGoTogetherAreNoRequest() {
@@ -157,7 +159,7 @@ import Testing
       (0x11, false), (0xA, false), (0x4, false), (0xC010, false), (.max, false), (0x1, true),
     ] as [(UInt32, Bool)] {
       var out = ByteWriter()
-      out.put([1, 5, 4] + [UInt8](repeating: 0, count: 8))
+      out.put([2, 5, 4] + [UInt8](repeating: 0, count: 8))
       out.number(flags)
       out.number(UInt16(0))
       out.text("")

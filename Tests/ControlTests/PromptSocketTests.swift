@@ -103,7 +103,7 @@ import Testing
     #expect(try ends.message(GetDerivation.self).prompt == .max)
   }
 
-  @Test(arguments: [UnlockOutcome.live, .staged, .wrongKeys, .refused("why"), .unusable("how")])
+  @Test(arguments: [UnlockOutcome.live, .staged, .wrongKeys, .refused(.verbatim("why")), .unusable(.verbatim("how"))])
   func aKeyArrivesWhole(outcome: UnlockOutcome) throws {
     let ends = try connected()
     ends.serve(outcome)
@@ -146,15 +146,15 @@ import Testing
 
   @Test func whatCannotBeDoneIsToldWithItsReason() throws {
     let ends = try connected()
-    for _ in 0..<4 { try ends.connection.send(ControlPacket.declined("why")) }
-    #expect(throws: ControlError.declined("why")) { _ = try ends.client.ask(ShowPrompt(7), until: soon) }
-    #expect(throws: ControlError.declined("why")) {
+    for _ in 0..<4 { try ends.connection.send(ControlPacket.declined(.verbatim("why"))) }
+    #expect(throws: ControlError.declined(.verbatim("why"))) { _ = try ends.client.ask(ShowPrompt(7), until: soon) }
+    #expect(throws: ControlError.declined(.verbatim("why"))) {
       _ = try ends.client.ask(GetDerivation(prompt: 7, given: 1), until: soon)
     }
-    #expect(throws: ControlError.declined("why")) {
+    #expect(throws: ControlError.declined(.verbatim("why"))) {
       _ = try ends.client.ask(OpenPrompt(.collection, collection: "a"), until: soon)
     }
-    #expect(throws: ControlError.declined("why")) {
+    #expect(throws: ControlError.declined(.verbatim("why"))) {
       try ends.client.ask(RemovePassphrase(collection: "a"), until: soon)
     }
   }
@@ -172,8 +172,8 @@ import Testing
     // An outcome is the answer to keys alone, and not to the question what they are to be sealed to.
     try ends.connection.send(UnlockOutcome.live.packet)
     #expect(throws: ControlError.broken) { _ = try ends.client.deliver(try PromptSocketTests.key(), until: soon) }
-    try ends.connection.send(ControlPacket.declined("why"))
-    #expect(throws: ControlError.declined("why")) {
+    try ends.connection.send(ControlPacket.declined(.verbatim("why")))
+    #expect(throws: ControlError.declined(.verbatim("why"))) {
       _ = try ends.client.deliver(try PromptSocketTests.key(), until: soon)
     }
     try ends.connection.send(UnlockOutcome.live.packet)
@@ -199,8 +199,8 @@ import Testing
     let name: [UInt8] = [1, 0, 0x61]
     let long = [0, 1] + [UInt8](repeating: 0x61, count: 256)
     for bytes in [
-      [1, 6, 5], [1, 6, 255], [1, 9, 0] + name, [1, 9, 200] + name, [1, 9, 1] + long, [1, 10] + long,
-      [1, 16], [1, 20], [1, 0], [1, 255],
+      [2, 6, 5], [2, 6, 255], [2, 9, 0] + name, [2, 9, 200] + name, [2, 9, 1] + long, [2, 10] + long,
+      [2, 16], [2, 20], [2, 0], [2, 255],
     ] {
       try client.send(bytes)
       try #require(connection.receive() == .malformed, "\(bytes)")
@@ -210,7 +210,7 @@ import Testing
   @Test func requestsOfAnotherVersionAreNoOthers() throws {
     let (client, connection) = try bare()
     for (bytes, message) in [
-      ([2, 5] + [UInt8](repeating: 0, count: 8), .prompt), ([0, 1], .hello), ([2, 253], .giveWay), ([2, 3], .other),
+      ([1, 5] + [UInt8](repeating: 0, count: 8), .prompt), ([0, 1], .hello), ([3, 253], .giveWay), ([3, 3], .other),
       ([255, 200, 7], .other),
     ] as [([UInt8], OtherVersionMessage)] {
       try client.send(bytes)
@@ -237,16 +237,16 @@ import Testing
     let number: [UInt8] = [7, 0, 0, 0, 0, 0, 0, 0]
     let name: [UInt8] = [1, 0, 0x61]
     return [
-      [1, 5] + number, [1, 6, 3], [1, 7] + number + number, [1, 9, 3] + name, [1, 10] + name, [1, 26] + number,
-      [1, 27],
-      [1, 31] + Array(1...32), [1, 33],
+      [2, 5] + number, [2, 6, 3], [2, 7] + number + number, [2, 9, 3] + name, [2, 10] + name, [2, 26] + number,
+      [2, 27],
+      [2, 31] + Array(1...32), [2, 33],
     ]
   }
 
   @Test func aKeyOfAnotherSizeIsMalformed() throws {
     let packet = try PromptSocketTests.key().packet()
     let whole = packet.bytes.withUnsafeBytes { Array($0) }
-    #expect(whole == [1, 8, 8, 7, 6, 5, 4, 3, 2, 1] + Array(1...32))
+    #expect(whole == [2, 8, 8, 7, 6, 5, 4, 3, 2, 1] + Array(1...32))
     let fields = Array(whole.dropFirst(2))
     for bytes in fields.indices.map({ Array(fields.prefix($0)) }) + [fields + [0]] {
       if PassphraseKey(decoding: bytes.span.bytes) != nil { throw Unread() }

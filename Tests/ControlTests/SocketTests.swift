@@ -49,7 +49,7 @@ import Testing
   @Test func everyOtherSizeOfKeysIsMalformed() throws {
     let pair = try connected()
     for size in [0, 1, 88, 90, 3000] {
-      try pair.send(([1, 2] + [UInt8](repeating: 1, count: size)).span.bytes)
+      try pair.send(([2, 2] + [UInt8](repeating: 1, count: size)).span.bytes)
       try #require(pair.receive() == .malformed)
     }
   }
@@ -74,7 +74,7 @@ import Testing
     let pair = try connected()
     var random = SystemRandomNumberGenerator()
     let hello = Hello(stage: .authenticate, service: "i3lock", tty: "tty7", remoteHost: "")
-    let packets = [hello.packet, [1, 2] + [UInt8](repeating: 7, count: 89), [1, 3], [1, 4]]
+    let packets = [hello.packet, [2, 2] + [UInt8](repeating: 7, count: 89), [2, 3], [2, 4]]
     for turn in 0..<20_000 {
       var bytes = packets[turn % packets.count]
       bytes[Int.random(in: bytes.indices, using: &random)] = .random(in: 0...255, using: &random)

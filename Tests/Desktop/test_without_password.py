@@ -290,7 +290,7 @@ def test_a_session_that_the_user_opens_is_no_login(guest, services):
     assert guest.status()["state"] == "sealed"
     # The secret itself is not given to the user, nor to root without a login.
     for who in (guest.name, "root"):
-        assert "at a login only" in guest.machine.user(who, "python3", "-c", UNWRAP).stdout
+        assert "device.onlyAtLogin" in guest.machine.user(who, "python3", "-c", UNWRAP).stdout
 
 
 def test_another_user_gets_nothing(guest, bob, services):
@@ -365,5 +365,5 @@ service.send(bytes([1, 2, 3, 0]) + bytes(32))
 wrapped = service.recv(4096)[2:]
 service.send(bytes([1, 3, 3, 0]) + wrapped)
 answer = service.recv(4096)
-print(answer[1], answer[4:].decode(errors="replace"))
+print(answer[1], answer[2:].decode(errors="replace"))
 """

@@ -270,7 +270,7 @@ import Testing
     #expect(Self.findings(system).one("pam.kiosk")?.condition == .ok)
     for kind in [PAMStack.Kind.auth, .session] {
       let ours = try PAMStack("kiosk", kind, in: system.root).entries.filter(\.isOurs)
-      #expect(ours.map(\.options) == [["no_found"]])
+      #expect(ours.map(\.options) == [["no_create"]])
     }
   }
 

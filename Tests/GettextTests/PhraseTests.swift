@@ -1,3 +1,4 @@
+import LatchkeyText
 import Testing
 
 @testable import LatchkeyGettext
@@ -15,6 +16,13 @@ struct PhraseTests {
     let bare: Phrase = "5 %"
     #expect((bare.key, bare.text) == ("5 %", "5 %"))
     #expect(("" as Phrase).key.isEmpty)
+  }
+
+  @Test("a text within a text is a value of it")
+  func nested() {
+    let inner: Phrase = "\(5) of 7"
+    let outer: Phrase = "it has \(inner), and \(Phrase(verbatim: "5 %"))"
+    #expect((outer.key, outer.text) == ("it has %1$s, and %2$s", "it has 5 of 7, and 5 %"))
   }
 
   @Test("a translation has the values in its own order, and no text of theirs is read as a place")

@@ -29,13 +29,14 @@ from support.client import SecretClient
 from support.control import Control, packet
 from support.helper import now
 from support.peer import COLLECTION, LOGIN, Peer
+from support.reasons import words
 from support.session import REPOSITORY, wait_until
 from support.vaultreader import APPLICATION, CLASSES, DeviceKey, machine_identity
 from support.wire import MESSAGES, constant
 
 BEGIN_BACKUP, BEGIN_RESTORE, TAKE, GIVE, REPORT, DERIVATION, KEY = (
     MESSAGES[name] for name in (
-        "BeginBackup", "BeginRestore", "TakeChunk", "GiveChunk", "GetArchiveReport", "GetDerivation", "PassphraseKey"))
+        "BeginBackup", "BeginRestore", "TakeChunk", "GiveChunk", "FinishArchive", "GetDerivation", "PassphraseKey"))
 DECLINED = constant("declined")
 VECTORS = json.loads((REPOSITORY / "Tests/BackupTests/Vectors/backups.json").read_text())
 MIGRATING = ("when-unlocked", "after-first-unlock", "always")
@@ -330,12 +331,12 @@ class Archiver(Control):
     def take(self):
         """The next bytes, and whether they are the last; or why there are none."""
         answer = self.ask(packet(TAKE))
-        return answer[4:].decode() if answer[1] == DECLINED else (answer[19:], bool(answer[2]))
+        return words(answer[2:]) if answer[1] == DECLINED else (answer[19:], bool(answer[2]))
 
     def declined(self, request):
         answer = self.ask(request)
         assert answer[1] == DECLINED, answer
-        return answer[4:].decode()
+        return words(answer[2:])
 
 
 def test_a_lock_in_the_middle_ends_it_for_good(unlocked):
@@ -344,9 +345,9 @@ def test_a_lock_in_the_middle_ends_it_for_good(unlocked):
     assert one.begin() == 0
     assert len(one.take()[0]) == 152
     unlocked.lock()
-    assert one.take() == "the vault was locked meanwhile"
+    assert one.take() == "refusal.vaultLockedMeanwhile"
     assert unlocked.locker().returncode == 0
-    assert one.take() == "the vault was locked meanwhile"
+    assert one.take() == "refusal.vaultLockedMeanwhile"
     one.socket.close()
     # Before its passphrase came, too.
     two = Archiver(unlocked)
@@ -363,12 +364,12 @@ def test_one_at_a_time_and_each_in_its_order(unlocked):
     unlocked.store("s", "n", "1")
     first, second = Archiver(unlocked), Archiver(unlocked)
     for request in (packet(TAKE), packet(GIVE, b"x" * 30), packet(REPORT, bytes(8))):
-        assert "no backup or restore was begun" in second.declined(request)
+        assert "refusal.noArchiveBegun" in second.declined(request)
     assert first.begin() == 0
-    assert "another backup or restore is under way" in second.declined(packet(BEGIN_BACKUP))
+    assert "refusal.otherArchive" in second.declined(packet(BEGIN_BACKUP))
     assert "another backup" in restore(unlocked, file=write(unlocked, VECTORS[1])).stderr
-    assert "no backup or restore was begun" in second.declined(packet(TAKE)), "it is another's"
-    assert "passphrase was not given" in first.declined(packet(GIVE, b"x" * 30))
+    assert "refusal.noArchiveBegun" in second.declined(packet(TAKE)), "it is another's"
+    assert "refusal.passphraseNotGiven" in first.declined(packet(GIVE, b"x" * 30))
     # Others are served between two chunks.
     assert first.take() and unlocked.lookup("n", "1") == "s"
     first.socket.close()
@@ -389,13 +390,13 @@ def test_wrong_keys_and_bad_headers(unlocked):
         assert with_size.ask(packet(BEGIN_RESTORE, b"\0" + (header * 2)[:size])) == b"", "malformed"
     assert Archiver(unlocked).ask(packet(BEGIN_RESTORE, b"\4" + header)) == b""
     one = Archiver(unlocked)
-    assert "damaged" in one.declined(packet(BEGIN_RESTORE, b"\0" + header[:-1] + b"\0"))
+    assert "backup.damagedWithin" in one.declined(packet(BEGIN_RESTORE, b"\0" + header[:-1] + b"\0"))
     assert one.begin(packet(BEGIN_RESTORE, b"\0" + header), key=b"w" * 32) == 2, "wrong keys"
     assert one.derivation[2:] == header[36:64]
     assert one.unlock(bytes.fromhex(VECTORS[0]["argon2id"])) == 0
-    assert "one" not in one.declined(packet(REPORT, bytes(8))), "not before its end"
-    assert "damaged in chunk 1" in one.declined(packet(GIVE, b"x" * 30))
-    assert "damaged in chunk 1" in one.declined(packet(REPORT, bytes(8))), "for good"
+    assert "backup.damagedChunk" not in one.declined(packet(REPORT, bytes(8))), "not before its end"
+    assert "backup.damagedChunk 1" in one.declined(packet(GIVE, b"x" * 30))
+    assert "backup.damagedChunk 1" in one.declined(packet(REPORT, bytes(8))), "for good"
 
 
 # ---- secrecy ----

@@ -11,7 +11,7 @@ import time
 import pytest
 from support.control import (
     HELLO, KEYS, LOCK, NOTED, NOTHING, ONE_TIME_KEY, OTHER_VERSION, PASSPHRASE, REFUSED, ROTATE, SILENCE, SLACK, SLOW_PASSWORD, SOON, STATUS,
-    UNLOCK, UNLOCK_SESSION, WRONG_KEYS, Control, hello, keys, packet, status_works, text,
+    UNLOCK, UNLOCK_SESSION, VERSION, WRONG_KEYS, Control, hello, keys, packet, status_works, text,
 )
 from support.pace import seconds
 from support.sealing import seal
@@ -52,7 +52,7 @@ def test_what_is_asked_is_answered(daemon):
 @pytest.mark.parametrize(
     "data",
     [
-        b"\1",
+        b"\2",
         packet(0),
         packet(5),
         packet(16),
@@ -73,9 +73,9 @@ def test_what_is_asked_is_answered(daemon):
         packet(UNLOCK_SESSION, bytes(52)),
         packet(PASSPHRASE, bytes(40)),
         packet(ONE_TIME_KEY, b"\0"),
-        b"\1\3" + b"x" * 4095,
-        b"\1\1" + b"\1" * 20000,
-        b"\1\3" * 16384,
+        b"\2\3" + b"x" * 4095,
+        b"\2\1" + b"\2" * 20000,
+        b"\2\3" * 16384,
     ],
     ids=lambda data: f"{len(data)}-{data[:8].hex()}",
 )
@@ -154,8 +154,8 @@ def test_a_sealed_packet_serves_once(session):
 
 
 @pytest.mark.parametrize("data", [
-    packet(STATUS, version=2), packet(STATUS, version=0), packet(HELLO, b"of the future", version=2), packet(99, version=255),
-    b"\2" + keys()[1:], b"\2" + random.Random(1).randbytes(4095), b"\0" * 4096])  # fmt: skip
+    packet(STATUS, version=1), packet(STATUS, version=0), packet(HELLO, b"of the future", version=VERSION + 1), packet(99, version=255),
+    b"\1" + keys()[1:], b"\1" + random.Random(1).randbytes(4095), b"\0" * 4096])  # fmt: skip
 def test_what_another_version_sends_is_answered_by_that_and_ends_the_connection(daemon, data):
     control = Control(daemon)
     assert control.ask(data) == packet(OTHER_VERSION)

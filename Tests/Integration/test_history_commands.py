@@ -85,8 +85,8 @@ def test_list_and_make(unlocked):
     assert (done.returncode, json.loads(done.stdout)) == (DONE, {"number": first + 1, "new": True})
     found = listed(unlocked)
     newest = found["generations"][0]
-    assert found.keys() == {"on", "settings", "problem", "generations"} and found["on"] is True
-    assert newest.keys() == {"number", "time", "size", "items", "problem"}
+    assert found.keys() == {"on", "settings", "problem", "problem_code", "generations"} and found["on"] is True
+    assert newest.keys() == {"number", "time", "size", "items", "problem", "problem_code"}
     assert (newest["number"], newest["items"], newest["problem"]) == (first + 1, 2, None)
     assert newest["size"] == generations(unlocked)[-1].stat().st_size
     assert found["settings"] == str(unlocked.home / ".config/latchkey/history.yaml")
@@ -385,7 +385,7 @@ def begun(control, number, flags=0):
 
 
 def finished(control):
-    return control.ask(packet(MESSAGES["GetRestoreReport"], bytes(8)))
+    return control.ask(packet(MESSAGES["FinishRestore"], bytes(8)))
 
 
 def test_a_lock_ends_a_restore(changed):
@@ -395,7 +395,7 @@ def test_a_lock_ends_a_restore(changed):
     assert changed.locker().returncode == 0
     # Unlocked again, but what was begun before has ended.
     answer = finished(control)
-    assert answer[1] == 255 and b"locked" in answer
+    assert answer[1] == 255 and b"refusal.vaultLockedMeanwhile" in answer
     control.close()
     assert content(changed) == NOW
 
@@ -404,7 +404,7 @@ def test_a_restore_ends_with_its_connection(changed):
     control, other = Control(changed), Control(changed)
     begun(control, changed.number)
     request = packet(MESSAGES["CompareGeneration"], bytes(4))
-    assert b"another command works" in other.ask(request)
+    assert b"refusal.otherHistory" in other.ask(request)
     control.close()
     wait_until(lambda: other.ask(request)[1] == MESSAGES["CompareGeneration"], "the end of the first one")
     # Nothing of one connection's is the other's.
@@ -549,7 +549,7 @@ def test_what_the_vault_has_is_not_forgotten(kept):
     found = control.ask(packet(MESSAGES["GetFoundItems"], bytes(8)))
     assert found[2:4] == bytes([0, 1]) and found[20] == 1
     answer = control.ask(packet(MESSAGES["ForgetEverywhere"], found[4:20]))
-    assert answer[1] == 255 and b"delete it first" in answer
+    assert answer[1] == 255 and b"refusal.itemIsThere" in answer
     control.close()
     assert restore(kept, kept.older, "n=gone", "--theirs").returncode == DONE
     assert kept.lookup("n", "gone") == "first version"

@@ -255,8 +255,8 @@ def test_a_second_factor_that_refuses_creates_nothing(session):
     assert_nothing(session)
 
 
-def test_no_found_creates_nothing(session):
-    line(session, PASSWORD_LINE.format("requisite", session.root), "auth optional MODULE no_found")
+def test_no_create_creates_nothing(session):
+    line(session, PASSWORD_LINE.format("requisite", session.root), "auth optional MODULE no_create")
     done = session.run("latchkey", "unlock", "--stdin", input=session.password + "\n")
     assert done.returncode == 1 and "no vault was created" in done.stderr
     person = store(session).expect(CREATES).expect(ASKED).type(session.password)

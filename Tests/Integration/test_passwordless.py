@@ -251,11 +251,11 @@ def test_the_first_password_behind_a_locker(passwordless):
 
 
 def test_without_creating_a_password_is_not_taken(passwordless):
-    """A line with no_found is one whose passwords are not to be the vault's."""
+    """A line with no_create is one whose passwords are not to be the vault's."""
     session = passwordless
     session.shadow("*")
     service = session.root / "pam.d/login"
-    service.write_text(service.read_text().replace(" debug ", " debug no_found "))
+    service.write_text(service.read_text().replace(" debug ", " debug no_create "))
     assert session.login().returncode == 0
     assert state(session) == ("unlocked", True)
 

@@ -35,7 +35,7 @@ struct AccessControlFlagsTests {
     ] as [(UInt32, AccessControl.Mistake)])
   func refused(_ bits: UInt32, _ mistake: AccessControl.Mistake) {
     #expect(throws: mistake) { try AccessControl(rawValue: bits) }
-    #expect(!mistake.explanation.isEmpty)
+    #expect(!mistake.reason.text.isEmpty)
   }
 
   @Test(

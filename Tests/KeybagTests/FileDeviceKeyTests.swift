@@ -18,7 +18,9 @@ struct FileDeviceKeyTests {
 
   private func device(_ machine: [UInt8]?, mayCreate: Bool = false) throws(DeviceKeyError) -> FileDeviceKey {
     let folder: Folder
-    do { folder = try Folder(path: scratch.path, owner: geteuid()) } catch { throw .unavailable(error.description) }
+    do { folder = try Folder(path: scratch.path, owner: geteuid()) } catch {
+      throw .unavailable(.verbatim(error.description))
+    }
     return try FileDeviceKey(folder: folder, machine: machine, mayCreate: mayCreate)
   }
 

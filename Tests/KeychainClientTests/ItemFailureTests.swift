@@ -77,7 +77,8 @@ struct ItemFailureTests {
 
   @Test("A vault that does not exist is another cause than a sealed one")
   func noVault() {
-    let failure = ItemFailure(BusError(name: BusError.lockedName, message: "there is no vault yet: 'latchkey unlock'"))
+    let code = [16, 0] + Array("vault.notCreated".utf8) + [0]
+    let failure = ItemFailure(BusError(name: BusError.lockedName, message: "none yet", detail: code))
     #expect(failure.explained(byState: "sealed", uid: 1000) == ItemFailure(errSecInteractionNotAllowed, .noVaultYet))
     #expect(failure.explained(byState: "sealed", uid: 1).cause == .systemAccount)
     let locked = ItemFailure(BusError(name: BusError.lockedName, message: "the item is locked"))

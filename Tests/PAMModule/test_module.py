@@ -76,7 +76,7 @@ def test_items_that_are_not_set_are_empty_fields(login):
 
 
 def test_options_reach_the_request(login):
-    login.configure("debug", "no_found", "home=/srv/a_b", "runtime=/run/x", "shadow=/srv/s", "services=/srv/t",
+    login.configure("debug", "no_create", "home=/srv/a_b", "runtime=/run/x", "shadow=/srv/s", "services=/srv/t",
                     "device=/srv/d")
     login.run("auth", "open", "close")
     for request in login.requests:
@@ -84,9 +84,10 @@ def test_options_reach_the_request(login):
         assert (request["flags"], request["home"], request["runtime"]) == (3 | beside, b"/srv/a_b", b"/run/x")
         assert request["shadow"] == b"/srv/s"
         assert (request["services"], request["device"]) == (b"/srv/t", b"/srv/d")
-    login.configure("no_found")
-    login.run("auth")
-    assert login.requests[-1]["flags"] == 1
+    # A line from before the option had this name must not let a one-time code create a vault.
+    for name in ("no_create", "no_found"):
+        login.configure(name)
+        assert login.run("auth").lines == [] and login.requests[-1]["flags"] == 1
     login.configure("debug")
     login.run("auth")
     assert login.requests[-1]["flags"] == 2
@@ -476,7 +477,7 @@ def test_long_and_binary_options_are_shown_shortened(login):
     assert login.run("auth").lines == ["unknown option: " + "o" * 64, "unknown option: k??se?"]
 
 
-@pytest.mark.parametrize("option", ["debugging", "no_foundx", "Debug", "home", "homes=/x", "no_found=1"])
+@pytest.mark.parametrize("option", ["debugging", "no_createx", "Debug", "home", "homes=/x", "no_create=1"])
 def test_options_match_whole(login, option):
     login.configure(option)
     assert login.run("auth").lines == [f"unknown option: {option}"]
@@ -639,6 +640,6 @@ def test_valgrind_finds_nothing(login, behaviour):
     login.behave(behaviour)
     wrapper = ["valgrind", "-q", "--error-exitcode=99", "--leak-check=full", "--child-silent-after-fork=yes",
                "--show-leak-kinds=definite,indirect,possible", "--errors-for-leak-kinds=definite,indirect,possible"]
-    login.configure("debug", "no_found", "home=/srv/x", "odd")
+    login.configure("debug", "no_create", "home=/srv/x", "odd")
     run = login.run("auth", "setcred", "open", "close", "end", "start", "auth", wrapper=wrapper)
     assert set(run.results) == {0} and len(login.records) == 4

@@ -7,7 +7,7 @@ from modulelogin import TOKEN
 UNLOCK = "latchkey-unlock"
 LOG_WARNING, LOG_DEBUG = 4, 7
 NO_PASSWORD = "no vault created: no password was given"
-FORBIDDEN = "no vault created: not for this account, or no_found forbids it"
+FORBIDDEN = "no vault created: not for this account, or no_create forbids it"
 
 
 @pytest.fixture
@@ -55,8 +55,8 @@ def test_the_password_serves_once(unlock):
     assert run.lines[-1] == NO_PASSWORD
 
 
-def test_no_found_is_passed_on(unlock):
-    unlock.configure("no_found", service=UNLOCK)
+def test_no_create_is_passed_on(unlock):
+    unlock.configure("no_create", service=UNLOCK)
     run = unlock.run("auth", "setcred", service=UNLOCK)
     assert [request["flags"] for request in unlock.requests] == [1, 1]
     assert run.lines == [FORBIDDEN] and run.priorities == [LOG_WARNING]

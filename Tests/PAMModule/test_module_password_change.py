@@ -33,7 +33,7 @@ def sent(login):
 
 
 def test_both_passwords_go_to_the_helper(login):
-    login.configure("debug", "no_found", "home=/srv/a", "runtime=/run/x", "shadow=/srv/s", before=SET_ITEMS)
+    login.configure("debug", "no_create", "home=/srv/a", "runtime=/run/x", "shadow=/srv/s", before=SET_ITEMS)
     run = change(login, "tty=tty7", "rhost=10.0.0.9", "env:LATCHKEY_PROMPT=7", new=NEW)
     assert run.lines == ["the vault opens with the new password as well"] and run.priorities == [LOG_DEBUG]
     assert login.requests == [dict(
@@ -315,7 +315,7 @@ def test_no_other_service_asks(unlock, service):
 
 def test_where_none_may_be_founded_nobody_is_asked(unlock):
     """A second factor behind the login password: what opens nothing is a code, and is to open nothing later."""
-    unlock.configure("no_found", service=UNLOCK)
+    unlock.configure("no_create", service=UNLOCK)
     run = authenticate(unlock)
     assert asked(unlock) == [] and len(unlock.records) == 1 and run.lines == [WRONG]
 

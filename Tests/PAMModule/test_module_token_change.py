@@ -43,7 +43,7 @@ def test_an_empty_password_is_told_with_the_one_before(login):
 
 
 def test_options_go_along(login):
-    login.configure("debug", "no_found", "home=/srv/a", "runtime=/run/x", "shadow=/srv/s", before=SET_ITEMS)
+    login.configure("debug", "no_create", "home=/srv/a", "runtime=/run/x", "shadow=/srv/s", before=SET_ITEMS)
     run = change(login, "env:LATCHKEY_PROMPT=7", service="login")
     (request,) = login.requests
     assert (request["flags"], request["home"], request["runtime"], request["shadow"]) == (3, b"/srv/a", b"/run/x", b"/srv/s")

@@ -18,7 +18,7 @@ from support.standin import CLOSED, OTHER_VERSION, SILENT, STATUS, VERSION, decl
 SEALED, UNLOCKED, LOCKED = 0, 1, 2
 DONE, FAILED, NO_VAULT, USAGE = 0, 1, 3, 64
 KEYS = {
-    "state", "first_unlocked", "lock_reasons", "locker_up", "staged", "classes", "problems", "vault", "generation",
+    "state", "first_unlocked", "lock_reasons", "lock_codes", "locker_up", "staged", "classes", "problems", "problem_codes", "vault", "generation",
     "device_key", "memory_locked", "swappable_secrets", "name_owner", "lock_sources", "items", "collections", "locked_collections",
     "other_device_items", "rotation", "recovery_code", "passwordless", "older_files", "needs_former_password",
     "opened_without_password", "protectors", "login_passwords", "version", "history",
@@ -111,11 +111,11 @@ def asked(person):
 
 def test_status_as_json(person):
     person.daemon(status(
-        state=LOCKED, first=True, locker=True, staged=True, memory=False, reasons=["the screen is locked"],
-        problems=["keybag: the file is damaged"], sources=["logind", "org.gnome.ScreenSaver"],
+        state=LOCKED, first=True, locker=True, staged=True, memory=False, reasons=[("session.screenSaver",)],
+        problems=[("because", ("subject.keybag",), ("vault.itemDamaged", 5))], sources=[("session.logind",), "org.gnome.ScreenSaver"],
         classes=[("when-unlocked", False), ("always", True)], vault="/home/ä/x", generation=7, device="file",
         owner=":1.5", items=12, collections=2, locked_collections=1, foreign=8, rotation=(3, 4, 5, 6), former=1,
-        epoch=2, code=1700000000, passwordless=1, older=7, without_password=1, history=(True, 24, 1700000000, "the disk is full"),
+        epoch=2, code=1700000000, passwordless=1, older=7, without_password=1, history=(True, 24, 1700000000, ("vault.diskFull",)),
         damaged=["keybag.damaged-1"],
         protectors=[(1, 2, 1700000000), (2, 1, 0), (3, 1, 1700000001), (4, 0, 2**64 - 1), (9, 9, 0)]))  # fmt: skip
     done = person.run("status", "--json")
@@ -127,12 +127,16 @@ def test_status_as_json(person):
     assert reported.pop("protectors")[2]["created"] == "2023-11-14T22:13:21Z"
     assert reported.pop("login_passwords") == 1 and reported.pop("version") == person.run("--version").stdout.strip()
     assert reported == {
-        "state": "locked", "first_unlocked": True, "lock_reasons": ["the screen is locked"], "locker_up": True,
+        "state": "locked", "first_unlocked": True, "lock_reasons": ["screen locked (screen saver)"],
+        "lock_codes": [{"code": "session.screenSaver", "values": []}], "locker_up": True,
         "staged": True, "classes": {"when-unlocked": False, "always": True},
-        "problems": ["keybag: the file is damaged"], "vault": "/home/ä/x", "generation": 7, "device_key": "file",
+        "problems": ["keybag: item 5 is damaged"],
+        "problem_codes": [{"code": "because", "values": [{"code": "subject.keybag", "values": []}, {"code": "vault.itemDamaged", "values": [5]}]}],
+        "vault": "/home/ä/x", "generation": 7, "device_key": "file",
         "memory_locked": False, "swappable_secrets": 0, "name_owner": ":1.5", "lock_sources": ["logind", "org.gnome.ScreenSaver"], "items": 12,
         "collections": 2, "locked_collections": 1, "other_device_items": 8, "recovery_code": True,
-        "history": {"on": True, "generations": 24, "newest": 1700000000, "problem": "the disk is full"},
+        "history": {"on": True, "generations": 24, "newest": 1700000000, "problem": "the disk is full",
+                    "problem_code": {"code": "vault.diskFull", "values": []}},
         "passwordless": True, "older_files": ["keybag", "vault.db"], "needs_former_password": True,
         "opened_without_password": True, "damaged_files": ["keybag.damaged-1"],
         "rotation": {"epoch": 2, "left": 3, "closed": 4, "other_device": 5, "quarantined": 6, "former_keys_needed": True},
@@ -201,7 +205,7 @@ def test_status_tells_damaged_files_from_another_vaults_keybag(person):
 
 def test_status_names_the_ways_where_the_device_key_was_the_only_one(person):
     """An account with an empty password whose device key is lost: it has no password for `latchkey unlock`."""
-    lost = "keybag: only the device key of another machine opens it, or its recovery code"
+    lost = ("because", ("subject.keybag",), ("keybag.onlyOtherDevice",))
     person.daemon(status(state=SEALED, passwordless=True, problems=[lost]))
     line = re.search(r"To unlock +(.*)", person.run("status").stdout)[1]
     assert "latchkey unlock --recovery" in line and "latchkey start-empty" in line
@@ -315,7 +319,7 @@ def test_lock(person):
     daemon = person.daemon()
     done = person.run("lock")
     assert (done.returncode, done.stderr) == (DONE, "")
-    assert daemon.packets == [b"\1\4"]
+    assert daemon.packets == [b"\2\4"]
     daemon.lock = CLOSED
     assert person.run("lock").returncode == NO_VAULT
 
@@ -351,7 +355,7 @@ def test_the_right_password(person):
     said, code = ending(child)
     assert code == DONE and "The vault is unlocked." in said
     assert PASSWORD not in said
-    assert daemon.packets == [b"\1\3"] * 2, "the daemon is asked, and told nothing"
+    assert daemon.packets == [b"\2\3"] * 2, "the daemon is asked, and told nothing"
 
 
 def test_a_wrong_password_is_asked_for_again(person):
@@ -362,7 +366,7 @@ def test_a_wrong_password_is_asked_for_again(person):
     child.expect_exact(PROMPT)
     child.sendline(PASSWORD)
     said, code = ending(child)
-    assert code == DONE and "The vault is unlocked." in said and daemon.packets == [b"\1\3"] * 3
+    assert code == DONE and "The vault is unlocked." in said and daemon.packets == [b"\2\3"] * 3
 
 
 def test_three_wrong_passwords_are_one_transaction_of_pam(person):

@@ -1,11 +1,12 @@
-"""latchkey in another language: what the vault answers, beside a stand-in that speaks English as the vault does."""
+"""latchkey in another language: what the vault answers, beside a stand-in that gives reasons as the vault does."""
 
 import re
 import shutil
 import subprocess
 
 import pytest
-from support.languages import MARKED, PLACEHOLDER, REPOSITORY, compile_catalogue, english, extract, install, speaking, translation
+from support.languages import MARKED, REPOSITORY, compile_catalogue, english, install, speaking, translation
+from support.reasons import sentences
 from support.standin import declined, status
 from test_command import FAILED, person  # noqa: F401 (a fixture)
 
@@ -13,18 +14,6 @@ pytestmark = pytest.mark.night("languages")
 
 SEALED = 0
 PER_STATUS = 12  # of Status.listLimit
-
-
-def filled(text, values="stuv"):
-    """A text with values in its places, which no language changes."""
-    for number, value in enumerate(values, 1):
-        text = text.replace(f"%{number}$s", value)
-    return text.replace("%%", "%") if PLACEHOLDER.search(text) else text
-
-
-def answers():
-    """What the vault and the device key service may answer, as latchkey knows it."""
-    return [msgid for msgid, entry in extract.catalogue().items() if any("/Answers+" in name for name in entry["files"])]
 
 
 @pytest.fixture(scope="module")
@@ -62,29 +51,26 @@ def problems(person, daemon, lines):  # noqa: F811
     return [line.removeprefix("  ") for line in done.stdout.splitlines()[-len(lines):]]
 
 
-def test_every_answer_is_told_in_the_language(speaker, daemon):
-    known = answers()
-    assert len(known) > 300
+def test_every_reason_is_told_in_the_language(speaker, daemon):
+    known = sorted(sentences().items())
+    assert len(known) > 280
     for start in range(0, len(known), PER_STATUS):
         part = known[start : start + PER_STATUS]
-        texts = [filled(msgid) for msgid in part]
-        # A longer one arrives cut, and stays English.
-        assert all(len(text.encode()) < 400 for text in texts)
-        assert problems(speaker, daemon, texts) == [filled(translation(msgid, MARKED)) for msgid in part]
+        assert problems(speaker, daemon, [(code,) for code, _ in part]) == [translation(text, MARKED) for _, text in part]
 
 
-def test_answers_within_answers(speaker, daemon):
+def test_reasons_within_reasons(speaker, daemon):
     told = lambda text: translation(text, MARKED)  # noqa: E731
     missing, locked, copy = told("the file is missing"), told("it is locked"), told("%1$s, and its copy took its place")
+    unknown = ("rules.unknownKey", "'x'")
     assert problems(speaker, daemon, [
-        "keybag: the file is missing, and its copy took its place; it is keybag.damaged-7 now",
-        "no finger opens login/5: it is locked",
-        "/home/x/rules.yaml:3: unknown key 'x'; a rule can have name:, match: and class:. Until the file is corrected, no rule of "
-        "this file is in force.",
-        "vault.db was damaged, and was made again from generation 7 and what could be read of the file; newer items that could be read: 5; "
-        "items that are gone: 2 (numbers 3, 4); the damaged file is vault.db.damaged-7",
-        "the vault's folder: Permission denied",
-        "vault.db: what nobody has ever said: nor this",
+        ("both", ("because", ("subject.keybag",), ("keybag.copyTookPlace", ("keybag.missing",))), ("keybag.itIs", "keybag.damaged-7")),
+        ("finger.noFingerOpens", "login/5", ("vault.locked",)),
+        ("rules.rulesStay", ("because", ("verbatim", "/home/x/rules.yaml:3"), unknown),
+         ("rules.noneInForce",)),
+        ("both", ("both", ("vault.healed", "damaged", 7), ("vault.newerItems", 5)), ("vault.lostItems", ("vault.numbers", 2, "3, 4"))),
+        ("because", ("subject.folder",), ("verbatim", "Permission denied")),
+        ("vault.later", 7),
     ]) == [
         f"keybag: {copy.replace('%1$s', missing)}; {told('it is %1$s now').replace('%1$s', 'keybag.damaged-7')}",
         told("no finger opens %1$s: %2$s").replace("%1$s", "login/5").replace("%2$s", locked),
@@ -93,21 +79,19 @@ def test_answers_within_answers(speaker, daemon):
         "; ".join([
             told("vault.db was damaged, and was made again from generation %1$s and what could be read of the file").replace("%1$s", "7"),
             told("newer items that could be read: %1$s").replace("%1$s", "5"),
-            told("items that are gone: %1$s").replace("%1$s", told("%1$s (numbers %2$s)").replace("%1$s", "2").replace("%2$s", "3, 4")),
-            told("the damaged file is %1$s").replace("%1$s", "vault.db.damaged-7")]),
+            told("items that are gone: %1$s").replace("%1$s", told("%1$s (numbers %2$s)").replace("%1$s", "2").replace("%2$s", "3, 4"))]),
         told("the vault's folder") + ": Permission denied",
-        # Not known: as it came.
-        "vault.db: what nobody has ever said: nor this",
+        # Of a version that this one does not know.
+        "vault.later",
     ]  # fmt: skip
 
 
-def test_reasons_and_refusals(speaker, daemon):
-    daemon.status = [status(SEALED, reasons=("screen locked (screen saver)", "command", "LockedHint of session 7"))]
+def test_locks_and_refusals(speaker, daemon):
+    daemon.status = [status(SEALED, reasons=[("session.screenSaver",), ("session.command",)])]
     shown = speaker.run("status").stdout
     for text in ("screen locked (screen saver)", "by 'latchkey lock'"):
         assert translation(text, MARKED) in shown
-    assert translation("LockedHint of session %1$s", MARKED).replace("%1$s", "7") in shown
-    daemon.lock = declined("your login has no password, so the vault cannot be locked. Set one with 'passwd'")
+    daemon.lock = declined(("refusal.noLoginPassword",))
     done = speaker.run("lock")
     assert done.returncode == FAILED and english(done.stderr, "latchkey") == []
 
@@ -117,12 +101,12 @@ def test_reasons_and_refusals(speaker, daemon):
                          ids=["German", "French"])
 def test_german_and_french(speaker, daemon, language, word):
     speaker.environment |= speaking(language)
-    assert problems(speaker, daemon, ["the screen is locked: unlock it first"]) == [word]
+    assert problems(speaker, daemon, [("refusal.screenLocked",)]) == [word]
 
 
 def test_programs_read_english(speaker, daemon):
     """What --json has is no text for a person, whatever the language."""
-    daemon.status = [status(SEALED, reasons=("sleep",), problems=["the disk is full"])]
+    daemon.status = [status(SEALED, reasons=[("session.sleep",)], problems=[("vault.diskFull",)])]
     done = speaker.run("status", "--json")
     assert done.returncode == 0 and '"sleep"' in done.stdout and '"the disk is full"' in done.stdout
     assert not re.search(r"[^\x00-\x7f]", done.stdout)

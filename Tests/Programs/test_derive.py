@@ -57,8 +57,8 @@ def test_keys_are_delivered(resident, new_keybag, outcome, expected):
 
 
 @pytest.mark.parametrize("answer, expected", [
-    (HANG_UP, DAEMON_SILENT), (declined(), REFUSED), (b"\1\41" + b"k" * 31, DAEMON_SILENT), (b"\1\41" + b"k" * 33, DAEMON_SILENT),
-    (b"\1\41" + bytes(32), DAEMON_SILENT), (b"\1\1\1\0\0", DAEMON_SILENT)])  # fmt: skip
+    (HANG_UP, DAEMON_SILENT), (declined(), REFUSED), (b"\2\41" + b"k" * 31, DAEMON_SILENT), (b"\2\41" + b"k" * 33, DAEMON_SILENT),
+    (b"\2\41" + bytes(32), DAEMON_SILENT), (b"\2\1\1\0\0", DAEMON_SILENT)])  # fmt: skip
 def test_without_a_key_to_seal_to_nothing_is_delivered(resident, new_keybag, answer, expected):
     daemon = resident.daemon()
     daemon.one_time_key = answer
@@ -79,7 +79,7 @@ def test_the_same_keys_each_time_and_never_the_password(resident):
 @pytest.mark.night("login")
 @pytest.mark.parametrize("need, expected", [
     (NOTHING, NOTHING_NEEDED), (NEED_REFUSED, REFUSED), (SILENT, DAEMON_SILENT), (HANG_UP, DAEMON_SILENT),
-    (b"\1\1", DAEMON_SILENT), (b"\2\1\0\0\0", DAEMON_SILENT), (b"\1\1\7\0\0", DAEMON_SILENT),
+    (b"\2\1", DAEMON_SILENT), (b"\3\1\0\0\0", DAEMON_SILENT), (b"\2\1\7\0\0", DAEMON_SILENT),
     (b"x" * 60000, DAEMON_SILENT)])  # fmt: skip
 @pytest.mark.parametrize("operation", [AUTHENTICATE, OPEN])
 def test_without_need_of_keys_no_password_is_worked_on(resident, new_keybag, operation, need, expected):
@@ -137,7 +137,7 @@ def test_a_daemon_of_another_version_that_stays_is_asked_once(resident, new_keyb
     assert len(daemon.packets) == 1 and daemon.deliveries == [] and resident.keybag.read_bytes() == new_keybag
 
 
-@pytest.mark.parametrize("answer, expected", [(STAYS, DAEMON_OF_OTHER_VERSION), (HANG_UP, DAEMON_SILENT), (b"\1\3", DAEMON_SILENT)])
+@pytest.mark.parametrize("answer, expected", [(STAYS, DAEMON_OF_OTHER_VERSION), (HANG_UP, DAEMON_SILENT), (b"\2\3", DAEMON_SILENT)])
 def test_a_daemon_of_another_version_that_stays_after_all(resident, answer, expected):
     daemon = resident.daemon()
     daemon.need, daemon.give_way = GIVES_WAY, answer

@@ -62,9 +62,9 @@ def test_a_login_tells_the_prompt_that_it_answers(login):
 
 @pytest.mark.parametrize("outcome, expected", [
     (LIVE, UNLOCKED), (WRONG_KEYS, WRONG_PASSWORD), (UNLOCK_REFUSED, REFUSED), (STAGED, REFUSED), (UNUSABLE, DAMAGED),
-    (declined(), DAEMON_SILENT), (SILENT, DAEMON_SILENT), (HANG_UP, DAEMON_SILENT), (b"\1\2", DAEMON_SILENT),
-    (b"\1\2\0", DAEMON_SILENT), (b"\1\2\0\1\0", DAEMON_SILENT), (b"\1\2\5\0\0", DAEMON_SILENT),
-    (b"\1\10\0\0\0", DAEMON_SILENT), (b"\2\2\0\0\0", DAEMON_SILENT), (b"\1\4", DAEMON_SILENT)])  # fmt: skip
+    (declined(), DAEMON_SILENT), (SILENT, DAEMON_SILENT), (HANG_UP, DAEMON_SILENT), (b"\2\2", DAEMON_SILENT),
+    (b"\2\2\3", DAEMON_SILENT), (b"\2\2\3\1\0", DAEMON_SILENT), (b"\2\2\5\0\0", DAEMON_SILENT),
+    (b"\2\10\0\0\0", DAEMON_SILENT), (b"\3\2\0\0\0", DAEMON_SILENT), (b"\2\4", DAEMON_SILENT)])  # fmt: skip
 def test_only_an_open_collection_is_told_as_such(login, outcome, expected):
     daemon = login.daemon()
     daemon.outcome = outcome
@@ -75,8 +75,8 @@ def test_only_an_open_collection_is_told_as_such(login, outcome, expected):
 @pytest.mark.night("vault")
 @pytest.mark.parametrize("reply, expected", [
     (declined(), REFUSED), (declined(""), REFUSED), (SILENT, DAEMON_SILENT), (HANG_UP, DAEMON_SILENT),
-    (b"\1\4", DAEMON_SILENT), (b"\1\2\0\0\0", DAEMON_SILENT), (b"\1\377", DAEMON_SILENT), (b"\1\377\5\0x", DAEMON_SILENT),
-    (b"\2" + derivation()[1:], DAEMON_SILENT)])  # fmt: skip
+    (b"\2\4", DAEMON_SILENT), (b"\2\2\0\0\0", DAEMON_SILENT), (b"\2\377", DAEMON_SILENT), (b"\2\377\5\0x", DAEMON_SILENT),
+    (b"\3" + derivation()[1:], DAEMON_SILENT)])  # fmt: skip
 def test_without_a_derivation_no_key_is_made(login, reply, expected):
     daemon = login.daemon()
     daemon.derivation = reply

@@ -91,8 +91,8 @@ def test_founded_on_the_device_key_alone(nobody, token):
 
 @pytest.mark.night("login")
 @pytest.mark.parametrize("answer, expected", [
-    (declined(), NO_DEVICE_KEY), (SILENT, DAEMON_SILENT), (HANG_UP, DAEMON_SILENT), (b"\1\30", DAEMON_SILENT),
-    (b"\1\30" + bytes(168), DAEMON_SILENT), (b"\1\27" + bytes(4), DAEMON_SILENT)],
+    (declined(), NO_DEVICE_KEY), (SILENT, DAEMON_SILENT), (HANG_UP, DAEMON_SILENT), (b"\2\30", DAEMON_SILENT),
+    (b"\2\30" + bytes(168), DAEMON_SILENT), (b"\2\27" + bytes(4), DAEMON_SILENT)],
     ids=["declined", "silent", "gone", "short", "sealed to nobody", "another reply"])  # fmt: skip
 def test_without_the_device_key_nothing_is_founded(nobody, answer, expected):
     daemon = nobody.daemon()
@@ -494,7 +494,7 @@ def test_nothing_is_removed_where_the_system_says_that_there_is_a_password(closi
     assert person.keybag.read_bytes() == new_keybag and daemon.packets == []
 
 
-@pytest.mark.parametrize("answer, expected", [(declined(), REFUSED), (HANG_UP, DAEMON_SILENT), (b"\1\30", DAEMON_SILENT)])
+@pytest.mark.parametrize("answer, expected", [(declined(), REFUSED), (HANG_UP, DAEMON_SILENT), (b"\2\30", DAEMON_SILENT)])
 def test_a_removal_without_a_device_key_keeps_the_old_password(closing, new_keybag, answer, expected):
     person, daemon = closing
     daemon.device_secret = answer

@@ -389,7 +389,7 @@ def test_a_users_file_is_no_others(service):
         peer.identity()
         other.identity()
         (service.state / f"users/{NOBODY}").write_bytes((service.state / f"users/{DAEMON}").read_bytes())
-        assert "damaged" in refusal(peer.identity).text
+        assert "device.stateDamaged" in refusal(peer.identity).text
 
 
 def test_a_missing_secret_is_not_replaced(service):
@@ -399,5 +399,5 @@ def test_a_missing_secret_is_not_replaced(service):
     (service.state / "device").unlink()
     service.start()
     with service.peer() as peer:
-        assert "missing" in refusal(peer.identity).text
+        assert "device.stateMissing" in refusal(peer.identity).text
     assert not (service.state / "device").exists()

@@ -55,7 +55,7 @@ def test_nobody_else_gets_it(service):
     wrapped = wrapped_for(service, None)
     with service.peer() as peer:
         failure = refusal(peer.unwrap, wrapped, LOGIN)
-        assert failure.outcome == REFUSED and "at a login only" in failure.text
+        assert failure.outcome == REFUSED and "device.onlyAtLogin" in failure.text
         for kind in (BOUND, ERASABLE):
             assert outcome(peer.unwrap, wrapped, kind) == OTHER_DEVICE
 
@@ -75,7 +75,7 @@ def test_only_root_says_whose_login_it_is(service, whose):
     wrapped = wrapped_for(service, NOBODY)
     with service.peer(NOBODY) as peer:
         failure = refusal(peer.login_of, whose)
-        assert failure.outcome == REFUSED and "only root" in failure.text
+        assert failure.outcome == REFUSED and "device.onlyRoot" in failure.text
         # And it is none.
         assert outcome(peer.unwrap, wrapped, LOGIN) == REFUSED
         assert len(peer.identity()[0]) == 16
@@ -119,7 +119,7 @@ def test_a_login_gets_nothing_else(service):
             (SESSION, struct.pack("<I", 0)),
         ]:  # fmt: skip
             failure = refusal(login.ask, operation, fields)
-            assert failure.outcome == REFUSED and "for nothing else" in failure.text, operation
+            assert failure.outcome == REFUSED and "device.loginConnection" in failure.text, operation
         assert login.unwrap(wrapped, LOGIN) == SHARE
     with service.peer(NOBODY) as peer:
         assert peer.unwrap(others[ERASABLE], ERASABLE) == SHARE, "nothing was erased"

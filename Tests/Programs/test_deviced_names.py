@@ -57,11 +57,11 @@ def test_others_are_served_while_a_name_is_looked_up(slow):
 
 def test_who_is_looked_up_is_told_so_and_served_when_the_answer_has_come(slow):
     with slow.peer(KNOWN) as peer:
-        assert "takes long; try again" in refusal(peer.identity).text
+        assert "device.slowLookup" in refusal(peer.identity).text
     slow.hold.unlink()
     wait_until(lambda: is_served(slow, KNOWN), "the answer of the directory service", 60)
     with slow.peer(UNKNOWN) as peer:
-        assert "has no account" in refusal(peer.identity).text
+        assert "device.noAccount" in refusal(peer.identity).text
 
 
 def test_it_ends_at_once_while_a_name_is_looked_up(slow):

@@ -74,7 +74,7 @@ def test_a_cleared_tpm_is_told_and_nothing_is_replaced(sealed, tpm):
     sealed.tcti = tpm.tcti
     sealed.start()
     with sealed.peer() as peer:
-        assert "it was cleared, or it is another one" in refusal(peer.identity).text
+        assert "device.tpmOther" in refusal(peer.identity).text
         assert outcome(peer.wrap, SHARE) == UNAVAILABLE
         assert outcome(peer.move, HOST) == UNAVAILABLE
     assert sealed.files() == files
@@ -88,11 +88,11 @@ def test_without_its_tpm_nothing_is_replaced(sealed, tpm):
     here, sealed.tcti = sealed.tcti, "none"
     sealed.restart()
     with sealed.peer() as peer:
-        assert refusal(peer.identity).text == "there is no usable TPM"
+        assert refusal(peer.identity).text == "device.noTPM"
     sealed.tcti = "swtpm:host=127.0.0.1,port=1"
     sealed.restart()
     with sealed.peer() as peer:
-        assert "the TPM cannot be used: connecting failed" in refusal(peer.identity).text
+        assert "device.tpmUnusable device.tpmFailed device.tpmConnecting" in refusal(peer.identity).text
     assert sealed.files() == files
     sealed.tcti = here
     sealed.restart()
@@ -113,7 +113,7 @@ def test_a_damaged_seal_is_told(sealed):
         (sealed.state / "device").write_bytes(bad)
         sealed.restart()
         with sealed.peer() as peer:
-            assert "the TPM cannot be used" in refusal(peer.identity).text
+            assert "device.tpmUnusable" in refusal(peer.identity).text
         assert (sealed.state / "device").read_bytes() == bad
 
 
@@ -123,7 +123,7 @@ def test_a_tpm_that_does_not_work_leaves_the_host():
         with service.peer() as peer:
             assert peer.identity()[1] == HOST
             if ME == 0:
-                assert "the TPM cannot be used" in refusal(peer.move, TPM).text
+                assert "device.tpmUnusable" in refusal(peer.move, TPM).text
                 assert peer.identity()[1] == HOST
         assert "the TPM cannot be used" in service.journal()
     finally:

@@ -94,7 +94,7 @@ def test_a_user_reaches_only_his_own(service):
         # Nor is a file believed that is another user's.
         path = service.state / f"users/{NOBODY}.vaults"
         path.write_bytes((service.state / f"users/{DAEMON}.vaults").read_bytes())
-        assert "damaged" in refusal(peer.note, vault(1), 1, 1).text
+        assert "device.stateDamaged" in refusal(peer.note, vault(1), 1, 1).text
 
 
 @as_root

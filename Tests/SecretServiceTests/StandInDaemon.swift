@@ -14,7 +14,7 @@ final class StandInDaemon: PromptQueueDelegate, SecretServiceDelegate {
   func defaultClass(for attributes: [String: String]) -> AccessibilityClass { .whenUnlocked }
   func lookAgain() {}
   func presentFingers(_ answer: @escaping (Result<FingerSet, VaultError>) -> Void) {
-    answer(.failure(.noFingers("")))
+    answer(.failure(.noFingers(.verbatim(""))))
   }
   func openWithoutAsking(_ question: Question, lifting: Set<Int64>) {}
   func isAnswered(_ question: Question, lifting: Set<Int64>) -> Bool { false }

@@ -32,7 +32,7 @@ private typealias Decision = AuthenticationPolicy.Decision
   }
 
   private func isRefused(_ decision: Decision) -> Bool {
-    if case .refused(let reason) = decision { !reason.isEmpty } else { false }
+    if case .refused(let reason) = decision { !reason.text.isEmpty } else { false }
   }
 
   @Test func nothingIsNeededWhileUnlocked() {
@@ -192,9 +192,9 @@ private typealias Decision = AuthenticationPolicy.Decision
     for peer in [Self.terminal, remote, .userManager(uid: 1000), .unknown] {
       #expect(decide("latchkey-unlock", peer: peer, machine(x(1))) == .keys(mayLift: true))
       #expect(decide("latchkey-unlock", peer: peer, Self.lockedByCommand) == .keys(mayLift: true))
-      #expect(decide("latchkey-unlock", peer: peer, Self.locked) == .refused("unlock the screen instead"))
+      #expect(decide("latchkey-unlock", peer: peer, Self.locked) == .refused(.session(.unlockScreen)))
       #expect(
-        decide("latchkey-unlock", peer: peer, machine(x(1, hint: true))) == .refused("unlock the screen instead"))
+        decide("latchkey-unlock", peer: peer, machine(x(1, hint: true))) == .refused(.session(.unlockScreen)))
     }
   }
 }

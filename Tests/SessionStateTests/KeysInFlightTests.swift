@@ -37,7 +37,7 @@ import Testing
       _ = m.handle(.lockCommand)
       let before = m.locks
       for event in events { _ = m.handle(event) }
-      #expect(m.keysArrived(mayLift: true, locksBefore: before) == [.install(.refused("it was locked meanwhile"))])
+      #expect(m.keysArrived(mayLift: true, locksBefore: before) == [.install(.refused(.session(.lockedMeanwhile)))])
       #expect(m.keysArrived(mayLift: true, locksBefore: m.locks).first == .install(.live), "\(events)")
     }
   }

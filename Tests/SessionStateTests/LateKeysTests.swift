@@ -5,8 +5,8 @@ import Testing
 /// Keys that come minutes after their authentication began: whatever happened in between is later than the password.
 @Suite struct LateKeysTests {
   private static let desktop = SessionFacts(id: "1", uid: 1000, type: "x11")
-  private static let refused: [SessionEffect] = [.install(.refused("it was locked meanwhile"))]
-  private static let ended: [SessionEffect] = [.install(.refused("its session has ended"))]
+  private static let refused: [SessionEffect] = [.install(.refused(.session(.lockedMeanwhile)))]
+  private static let ended: [SessionEffect] = [.install(.refused(.session(.sessionEnded)))]
 
   private func machine(_ sessions: SessionFacts...) -> SessionMachine {
     var machine = SessionMachine(uid: 1000)

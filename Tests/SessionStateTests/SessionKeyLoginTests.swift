@@ -47,7 +47,7 @@ private func opened(_ sessions: SessionFacts...) -> SessionMachine {
     #expect(m.sessionKeyArrived().first == .install(.firstUnlockOnly))
     #expect(m.state == .locked(.lockedHint) && m.isOpenedWithoutPassword)
     // From then on it is a lock as any other.
-    #expect(m.keysArrived(mayLift: false) == [.install(.refused("this login does not lift a lock"))])
+    #expect(m.keysArrived(mayLift: false) == [.install(.refused(.session(.liftsNoLock)))])
     #expect(m.keysArrived(mayLift: true).first == .install(.staged))
     #expect(m.handle(.sessions([x(1)])).contains(.goLive))
     #expect(m.state == .unlocked && !m.isOpenedWithoutPassword)
@@ -78,7 +78,7 @@ private func opened(_ sessions: SessionFacts...) -> SessionMachine {
       _ = m.handle(undo)
     }
     #expect(m.state == .locked(reason))
-    #expect(m.keysArrived(mayLift: false) == [.install(.refused("this login does not lift a lock"))])
+    #expect(m.keysArrived(mayLift: false) == [.install(.refused(.session(.liftsNoLock)))])
     #expect(m.keysArrived(mayLift: true).first == .install(.live))
   }
 
@@ -86,7 +86,7 @@ private func opened(_ sessions: SessionFacts...) -> SessionMachine {
     var m = opened(x(1))
     let locks = m.locks
     _ = m.handle(.lockCommand)
-    #expect(m.keysArrived(mayLift: true, locksBefore: locks) == [.install(.refused("it was locked meanwhile"))])
+    #expect(m.keysArrived(mayLift: true, locksBefore: locks) == [.install(.refused(.session(.lockedMeanwhile)))])
 
     // Also one that came before there was anything to lock.
     m = machine(x(1))

@@ -241,7 +241,7 @@ func staged() -> SessionMachine {
       var m = unlocked(x(1))
       _ = m.handle(event)
       let before = m.state
-      #expect(m.keysArrived(mayLift: false) == [.install(.refused("this login does not lift a lock"))])
+      #expect(m.keysArrived(mayLift: false) == [.install(.refused(.session(.liftsNoLock)))])
       #expect(m.state == before)
       #expect(!m.hasStagedKeys)
     }
@@ -355,7 +355,7 @@ func staged() -> SessionMachine {
       var m = start
       _ = m.handle(.prepareForSleep(true))
       let state = m.state
-      #expect(m.keysArrived(mayLift: true) == [.install(.refused("the machine is going to sleep"))])
+      #expect(m.keysArrived(mayLift: true) == [.install(.refused(.session(.goingToSleep)))])
       #expect(m.state == state)
       _ = m.handle(.prepareForSleep(false))
       #expect(m.keysArrived(mayLift: true).first == .install(.live))

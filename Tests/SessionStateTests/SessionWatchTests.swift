@@ -1,6 +1,7 @@
 import LatchkeyControl
 import LatchkeyPosix
 import LatchkeyPrivateBus
+import LatchkeyReasons
 import LatchkeySystemd
 import Testing
 
@@ -175,7 +176,7 @@ import Testing
     #expect(scene.daemon.done.contains("erase A: command"))
     scene.logind.setSilently(x(1, hint: true))
     #expect(try scene.keysArrive() == .staged)
-    #expect(try scene.keysArrive(mayLift: false) == .refused("this login does not lift a lock"))
+    #expect(try scene.keysArrive(mayLift: false) == .refused(.session(.liftsNoLock)))
   }
 
   /// The locker came while Argon2id took its time, and nothing was heard of it before the keys came.
@@ -190,7 +191,7 @@ import Testing
     var outcome: KeyOutcome?
     scene.watch.keysArrived(mayLift: true, by: try #require(claim)) { outcome = $0 }
     try scene.loop.run(until: "keys") { outcome != nil }
-    #expect(outcome == .refused("it was locked meanwhile"))
+    #expect(outcome == .refused(.session(.lockedMeanwhile)))
   }
 
   /// Whatever comes while logind is asked at the beginning is later than the password, but what logind then knows of.
@@ -207,7 +208,7 @@ import Testing
       try scene.loop.run(until: "keys") { outcome != nil }
       return outcome
     }
-    let late = KeyOutcome.refused("it was locked meanwhile")
+    let late = KeyOutcome.refused(.session(.lockedMeanwhile))
     #expect(try outcome { scene.watch.lock() } == late)
     #expect(try outcome { try scene.logind.lock("1") } == late)
     #expect(
@@ -234,7 +235,7 @@ import Testing
         try scene.keysArrive(given: Process.microsecondsSinceBoot + 3_600_000_000),
       ]
     }
-    let expected: [KeyOutcome?] = [.refused("it was locked meanwhile"), .refused("it was locked meanwhile"), .live]
+    let expected: [KeyOutcome?] = [.refused(.session(.lockedMeanwhile)), .refused(.session(.lockedMeanwhile)), .live]
     #expect(try outcomes { _ in scene.watch.lock() } == expected)
     #expect(try outcomes { _ in try scene.logind.lock("1") } == expected)
     #expect(
@@ -255,14 +256,14 @@ import Testing
   @Test func aLogoutBetweenThePasswordAndItsHelloWins() throws {
     let scene = try Scene(sessions: x(1), x(2))
     #expect(try scene.keysArrive() == .live)
-    func refusal(given: UInt64, from session: String) throws -> String? {
-      var refusal: String??
+    func refusal(given: UInt64, from session: String) throws -> Reason? {
+      var refusal: Reason??
       let process = PeerProcess.session(id: session, uid: 1000, sessionClass: "user", type: "x11", isRemote: false)
       scene.watch.claim(by: process, given: given) { refusal = scene.watch.machine.refusal(of: $0) }
       try scene.loop.run(until: "the claim") { refusal != nil }
       return refusal ?? nil
     }
-    let ended = "its session has ended"
+    let ended = Reason.session(.sessionEnded)
     let first = Process.microsecondsSinceBoot
     try scene.logind.end("2")
     try scene.loop.run(until: "the end") { scene.watch.machine.knownSessions == ["1"] }
@@ -336,7 +337,7 @@ import Testing
       scene.watch.keysArrived(mayLift: true, by: claim) { outcomes.append($0) }
     }
     try scene.loop.run(until: "both keys") { outcomes.count == 2 }
-    #expect(outcomes == [.refused("its session has ended"), .live])
+    #expect(outcomes == [.refused(.session(.sessionEnded)), .live])
   }
 
   /// The lock came while logind was asked: it is later than the password.
@@ -351,14 +352,14 @@ import Testing
       try scene.loop.run(until: "keys") { outcome != nil }
       return outcome
     }
-    let late = KeyOutcome.refused("it was locked meanwhile")
+    let late = KeyOutcome.refused(.session(.lockedMeanwhile))
     #expect(try outcome { scene.watch.lock() } == late)
     #expect(try outcome { try scene.logind.lock("1") } == late)
     #expect(
       try outcome {
         try scene.logind.prepareForSleep(true)
         try scene.logind.prepareForSleep(false)
-      } == .refused("the machine is going to sleep"))
+      } == .refused(.session(.goingToSleep)))
     try scene.loop.run(until: "awake") { !scene.watch.machine.isGoingToSleep }
     #expect(scene.watch.machine.state == .locked(.command))
     #expect(try outcome {} == .live)
@@ -379,7 +380,7 @@ import Testing
     #expect(outcome == nil)
     // Not when the preparation is through: until then A would be in memory behind a lock.
     scene.watch.lock()
-    #expect(outcome == .refused("it was locked meanwhile"))
+    #expect(outcome == .refused(.session(.lockedMeanwhile)))
     outcome = nil
     goOn()
     #expect(outcome == nil)
@@ -430,7 +431,7 @@ import Testing
     #expect(scene.watch.holdsSleepInhibitor && scene.logind.heldInhibitors == 1)
     // It is the same sleep, and no password is to be worked on in it.
     #expect(scene.watch.machine.locks == locks && scene.daemon.ends == 1)
-    #expect(claim.map(scene.watch.machine.refusal) == "the machine is going to sleep")
+    #expect(claim.map(scene.watch.machine.refusal) == .session(.goingToSleep))
     gone()
     #expect(!scene.watch.holdsSleepInhibitor)
     try scene.loop.run(until: "the end of the delay lock") { scene.logind.heldInhibitors == 0 }
@@ -438,7 +439,7 @@ import Testing
 
   @Test func noKeysComeAfterTheEnd() throws {
     let scene = try Scene(sessions: x(1))
-    let ended = KeyOutcome.refused("the daemon ends")
+    let ended = KeyOutcome.refused(.session(.daemonEnds))
     var outcome: KeyOutcome?
     scene.watch.keysArrived(mayLift: true, by: scene.claim) { outcome = $0 }
     #expect(outcome == nil, "logind is asked first")
@@ -476,11 +477,11 @@ import Testing
     #expect(keys != nil)
     try scene.logind.prepareForSleep(true)
     try scene.loop.run(until: "the end of the delay lock") { scene.logind.heldInhibitors == 0 }
-    #expect(outcome == .refused("the machine is going to sleep") && held == 1 && keys == nil)
+    #expect(outcome == .refused(.session(.goingToSleep)) && held == 1 && keys == nil)
     // And what comes when nothing holds sleep up any more.
     outcome = nil
     scene.watch.keysArrived(mayLift: true, by: scene.claim, after: { goOn = $0 }) { outcome = $0 }
-    #expect(outcome == .refused("the machine is going to sleep"))
+    #expect(outcome == .refused(.session(.goingToSleep)))
     goOn()
   }
 
@@ -515,7 +516,7 @@ import Testing
     let scene = try Scene(sessions: x(1))
     try scene.loop.run(until: "sessions") { scene.watch.machine.knownSessions == ["1"] }
     scene.logind.isSilent = true
-    #expect(try scene.keysArrive() == .refused("logind does not answer"))
+    #expect(try scene.keysArrive() == .refused(.session(.noLogind)))
     #expect(scene.watch.machine.state == .sealed)
     scene.logind.answerAll()
     #expect(try scene.keysArrive() == .live)
@@ -530,7 +531,7 @@ import Testing
     try scene.logind.prepareForSleep(true)
     try scene.run(until: "erase A: sleep")
     #expect(held == 1)
-    #expect(try scene.keysArrive() == .refused("the machine is going to sleep"))
+    #expect(try scene.keysArrive() == .refused(.session(.goingToSleep)))
     try scene.logind.prepareForSleep(false)
     try scene.loop.run(until: "awake") { scene.watch.holdsSleepInhibitor }
     #expect(try scene.keysArrive() == .live)

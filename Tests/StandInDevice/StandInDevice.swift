@@ -30,7 +30,7 @@ public final class StandInDevice: DeviceKey {
       let bytes =
         [UInt8](repeating: seed, count: 30) + [kind.rawValue, kind == .erasable ? erasures : 0]
       return try Key(copying: bytes.span.bytes)
-    } catch { throw .unavailable("\(error)") }
+    } catch { throw .unavailable(.verbatim("\(error)")) }
   }
 
   /// Wraps with a key that the test could know.

@@ -27,7 +27,7 @@ public final class StandInMemory: GenerationMemory {
       : VaultGenerations(
         keybag: max(generations.keybag, before?.keybag ?? 0), database: max(generations.database, before?.database ?? 0)
       )
-    if isMute { throw .unavailable("it does not answer") }
+    if isMute { throw .unavailable(.device(.silent)) }
     return before
   }
 }

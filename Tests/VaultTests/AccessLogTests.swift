@@ -181,7 +181,7 @@ struct AccessLogTests {
     // Nothing else depends on it.
     #expect(try again.secretText(secret) == "secret")
     again.verifyToEnd()
-    #expect(again.problems.isEmpty)
+    #expect(again.problemTexts.isEmpty)
     write([7], to: again)
     #expect(try items(again) == [1, 2, nil, 4, 5, 6, 7])
     #expect(try again.accessLog.clear(for: "") == 7)
@@ -288,7 +288,7 @@ struct AccessLogTests {
     // Where it cannot be written, it is read all the same.
     try alter(copy) { store in try put(sealed.seal(Self.event(1), id: 1, created: rows[0].created), store) }
     let full = copy.vault()
-    full.database.note(.damaged("vault.db: for the sake of this test"))
+    full.database.note(.damaged(.verbatim("vault.db: for the sake of this test")))
     try copy.unlock(full, next)
     #expect(try items(full) == [1])
     #expect(full.rotation.neededEpoch == 2)
@@ -315,7 +315,7 @@ struct AccessLogTests {
   @Test("stays out of a damaged vault, and is read there")
   func damaged() throws {
     write([1])
-    vault.database.note(.damaged("vault.db: for the sake of this test"))
+    vault.database.note(.damaged(.verbatim("vault.db: for the sake of this test")))
     write([2])
     #expect(try items() == [1])
     #expect(try rows().count == 1)

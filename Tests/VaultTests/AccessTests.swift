@@ -278,7 +278,7 @@ struct AccessTests {
   func wrong() throws {
     let id = try add("a", flags: AccessTests.passphrase, passphrase: 1)
     for byte in 2...9 { #expect(try grant(id, UInt8(byte)) == nil) }
-    #expect(!vault.isDamaged && vault.problems.isEmpty)
+    #expect(!vault.isDamaged && vault.problemTexts.isEmpty)
     try add("b", flags: 0)
     #expect(try read(id, try grant(id, 1)) == "secret")
   }

@@ -138,12 +138,12 @@ struct ArchiveAttackTests {
       try script.item(["n": "1"], "theirs")
       try script.item(["n": "2"], "theirs")
     }
-    #expect(throws: VaultError.unavailable("a program locked a collection meanwhile; run the command again")) {
+    #expect(throws: VaultError.unavailable(.item(.collectionLockedByProgram))) {
       try tape.restore(into: vault, theirs: true) { try vault.collections.lock(work) }
     }
     #expect(try vault.ids([:]) == [id])
     let report = try tape.restore(into: vault, theirs: true)
-    #expect(report.lines.allSatisfy { $0.reason == "its collection here is locked explicitly" } && report.left == 2)
+    #expect(report.lines.allSatisfy { $0.why == "its collection here is locked explicitly" } && report.left == 2)
   }
 
   @Test("Collections without number do not make a vault that no memory has room for")
@@ -198,7 +198,7 @@ struct ArchiveAttackTests {
   func damagedVault() throws {
     let (rest, work) = try damaged { rest, work in
       for collection in rest.keys.collections where collection.row.id == work { collection.row.label[30] ^= 1 }
-      rest.database.note(.damaged("vault.db: something"))
+      rest.database.note(.damaged(.verbatim("vault.db: something")))
     }
     let tape = try Tape(rest)
     #expect(tape.report.items == 2)

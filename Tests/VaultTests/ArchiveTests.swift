@@ -140,7 +140,7 @@ struct ArchiveTests {
     #expect(Set(try there.contents()) == expected && expected.count == 6)
     // The collection is a real one, after a restart as well.
     there.verifyToEnd()
-    #expect(there.problems == [])
+    #expect(there.problemTexts == [])
     let copy = try Home(copying: otherHome)
     let again = try copy.unlocked(on: Home.otherMachine)
     #expect(Set(try again.contents()) == expected)
@@ -346,13 +346,13 @@ struct ArchiveTests {
     #expect(try there.secretText(try #require(try there.ids(["n": "large"]).first)) == "small now")
     #expect(try there.ids(["n": "when-unlocked"]).map { try there.secretText($0) } == ["of a program"])
     let third = try other().vault
-    #expect(throws: VaultError.unavailable("a program created a collection meanwhile; run the command again")) {
+    #expect(throws: VaultError.unavailable(.item(.collectionCreatedMeanwhile))) {
       try tape.restore(into: third) { _ = try third.collections.create(label: "Third") }
     }
     #expect(try third.ids([:]) == [] && third.collections.ids.count == 2)
     let fourth = try other().vault
     let own = try fourth.collections.create(label: "Work")
-    #expect(throws: VaultError.unavailable("a program deleted a collection meanwhile; run the command again")) {
+    #expect(throws: VaultError.unavailable(.item(.collectionDeletedMeanwhile))) {
       try tape.restore(into: fourth) { try fourth.collections.delete(own) }
     }
     #expect(try fourth.ids([:]) == [] && !fourth.isDamaged)
@@ -362,7 +362,7 @@ struct ArchiveTests {
   func closedMeanwhile() throws {
     let tape = try Tape(vault) { if $0 == 5 { try vault.collections.lock(work) } }
     #expect(tape.report.items == 6 && tape.report.left == 3)
-    #expect(tape.report.lines.count { $0.reason == "its collection was locked meanwhile" } == 3)
+    #expect(tape.report.lines.count { $0.why == "its collection was locked meanwhile" } == 3)
     let other = try Tape(vault) { if $0 == 5 { try home.unlock(vault) } }
     #expect(other.report.items == 6 && other.report.left == 3)
     #expect(try Tape(vault).report.left == 0)
@@ -431,7 +431,7 @@ struct ArchiveFullDiskTests {
     #expect(try tape.restore(into: vault).added == 100)
     #expect(try vault.ids([:]).count == 101 && vault.collections.ids.count == 2)
     vault.settleWhole()
-    #expect(vault.problems == [])
+    #expect(vault.problemTexts == [])
     #expect(try vault.secretText(try #require(try vault.ids(["n": "99"]).first)).count == 3000)
   }
 }

@@ -18,7 +18,7 @@ struct AsideTests {
     #expect(vault.isThere)
     let place = try vault.setAside(as: name)
     #expect(place == KeybagFile.sharePath(home: home.path) + "/" + name)
-    #expect(!vault.isThere && !vault.hasKeybag && !vault.hasDatabase && !vault.isUnlocked && vault.problems.isEmpty)
+    #expect(!vault.isThere && !vault.hasKeybag && !vault.hasDatabase && !vault.isUnlocked && vault.problemTexts.isEmpty)
     #expect(vault.collections.ids.isEmpty && namesInFolder(home.folder).isEmpty)
     #expect(Set(before).subtracting(namesInFolder(place)).isSubset(of: ["vault.db-wal", "vault.db-shm"]))
     #expect(throws: VaultError.notCreated) { try home.unlock(vault) }
@@ -37,14 +37,14 @@ struct AsideTests {
     _ = try vault.setAside(as: name + "-2")
     #expect(rename(place, share + "/latchkey") == 0)
     try home.unlock(vault)
-    #expect(try vault.reader.itemCount() == 1 && vault.problems.isEmpty)
+    #expect(try vault.reader.itemCount() == 1 && vault.problemTexts.isEmpty)
   }
 
   @Test("is no reason to promise a system account another one", arguments: [0, Account.firstPersonUID])
   func lack(_ owner: uid_t) {
     let vault = Vault(home: "/nonexistent", owner: owner, machine: Home.machine)
     let isPerson = owner > 0
-    #expect(vault.lack == (isPerson ? VaultError.notCreated.explanation : "root and system accounts get no vault"))
+    #expect(vault.lack == .vault(isPerson ? .notCreated : .systemAccount))
   }
 
   enum Counter: CaseIterable { case damaged, unreadable, atTheEnd }
@@ -62,7 +62,7 @@ struct AsideTests {
       try store.database.execute("UPDATE sqlite_sequence SET seq = \(Int64(1) << 62) WHERE name = 'item'")
     }
     let vault = home.vault()
-    if counter == .damaged { vault.database.note(.damaged("vault.db: for the sake of this test")) }
+    if counter == .damaged { vault.database.note(.damaged(.verbatim("vault.db: for the sake of this test"))) }
     let other = try Home()
     _ = try vault.setAside(as: name)
     #expect(rename(other.folder, KeybagFile.sharePath(home: home.path) + "/latchkey") == 0)

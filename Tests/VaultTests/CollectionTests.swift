@@ -81,7 +81,7 @@ struct CollectionTests {
   func lockedWhileDamaged() throws {
     let vault = try home.unlocked()
     let id = try vault.add(["a": "1"], "s")
-    vault.database.note(.damaged("vault.db: for the test"))
+    vault.database.note(.damaged(.verbatim("vault.db: for the test")))
     _ = try? vault.collections.lock(1)
     #expect(try vault.collections.state(of: 1) == .lockedExplicitly)
     try home.unlock(vault, liftingLocks: false)
@@ -149,7 +149,7 @@ struct CollectionTests {
     }
     let vault = try home.unlocked()
     #expect(try vault.secretText(try #require(try vault.ids(["n": "again"]).first)) == "again")
-    #expect(vault.problems == [])
+    #expect(vault.problemTexts == [])
   }
 
   @Test("made after only the session's keys were renewed open again after a restart")
@@ -198,7 +198,7 @@ struct CollectionTests {
     #expect(try vault.secretText(id) == "s")
     #expect(try vault.ids(["a": "1"]) == [id])
     #expect(try vault.collections.info(of: 1).label == "Session")
-    #expect(vault.problems == [])
+    #expect(vault.problemTexts == [])
     #expect(vault.isVerified)
   }
 
@@ -231,8 +231,8 @@ struct CollectionTests {
     let second = try vault.collections.create(label: "Second")
     try vault.add(["n": "1"], "one")
     #expect(try vault.reader.items(in: second) == [])
-    vault.database.note(.damaged("vault.db: damage"))
-    #expect(throws: VaultError.damaged("vault.db: damage")) { try vault.reader.items(in: second) }
+    vault.database.note(.damaged(.verbatim("vault.db: damage")))
+    #expect(throws: VaultError.damaged(.verbatim("vault.db: damage"))) { try vault.reader.items(in: second) }
     #expect(try vault.reader.items(in: 1) == [1])
   }
 }

@@ -29,11 +29,11 @@ private struct Acknowledged {
   /// What is wrong in the files of `home`; nil when everything that was acknowledged is there.
   func complaint(in home: Home) -> String? {
     let vault = home.vault()
-    if !vault.problems.isEmpty { return "\(vault.problems)" }
+    if !vault.problemTexts.isEmpty { return "\(vault.problemTexts)" }
     do {
       try home.unlock(vault)
       vault.verifyToEnd()
-      if !vault.problems.isEmpty { return "after the walk: \(vault.problems)" }
+      if !vault.problemTexts.isEmpty { return "after the walk: \(vault.problemTexts)" }
       guard try vault.collections.alias("default") == 1, try vault.collections.alias("login") == 1,
         vault.collections.ids == [1],
         try vault.collections.info(of: 1).label == "Login"
@@ -121,7 +121,7 @@ struct CrashTests {
       #expect(said.starts(with: ["unlocked", "ready"]))
       let vault = try home.unlocked()
       vault.verifyToEnd()
-      #expect(vault.problems == [])
+      #expect(vault.problemTexts == [])
       let found = try vault.ids(["app": "crash"]).count
       #expect(found == 60 || (found == 0 && !said.contains("restored")), "\(found) after \(said)")
       #expect(vault.collections.ids.count == (found == 0 ? 1 : 2))
@@ -137,11 +137,11 @@ struct CrashTests {
     let process = try Command(Command.crashing, ["hold", home.path], input: keys(home))
     while let line = process.line(), line != "latest 0" { #expect(!line.hasPrefix("error")) }
     let second = home.vault()
-    #expect(second.problems == ["vault.db: another process uses it"])
-    #expect(throws: VaultError.unavailable("vault.db: another process uses it")) { try home.unlock(second) }
+    #expect(second.problemTexts == ["vault.db: another process uses it"])
+    #expect(throws: VaultError.unavailable(.of(.database, .vault(.inUse)))) { try home.unlock(second) }
     process.kill()
     second.refresh()
-    #expect(second.problems == [])
+    #expect(second.problemTexts == [])
     try home.unlock(second)
     #expect(try second.ids(["n": "0"]).count == 1)
   }

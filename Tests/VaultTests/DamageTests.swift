@@ -43,7 +43,7 @@ struct DamageTests {
       #expect((copy.read("vault.db") == bytes) as Bool, "\(size) bytes")
       let vault = copy.vault()
       vault.verifyToEnd()
-      #expect(vault.problems.contains { $0.hasPrefix("vault.db: ") }, "\(size) bytes")
+      #expect(vault.problemTexts.contains { $0.hasPrefix("vault.db: ") }, "\(size) bytes")
     }
   }
 
@@ -135,7 +135,7 @@ struct DamageTests {
     let told = ToldVault()
     vault.delegate = told
     vault.verifyToEnd()
-    #expect(vault.isDamaged && vault.problems != [])
+    #expect(vault.isDamaged && vault.problemTexts != [])
     // Told once, whatever else is found.
     _ = try? vault.ids(["a": "2"])
     #expect(told.damages == 1)
@@ -153,7 +153,7 @@ struct DamageTests {
     _ = try? home.unlock(vault)
     _ = try? vault.ids(["name": "item-0"])
     _ = try? vault.ids([:])
-    #expect(vault.isDamaged || !vault.problems.isEmpty)
+    #expect(vault.isDamaged || !vault.problemTexts.isEmpty)
     #expect(throws: VaultError.self) { try vault.add(["x": "y"], "s") }
   }
 }

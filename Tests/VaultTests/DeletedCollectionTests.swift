@@ -44,7 +44,7 @@ struct DeletedCollectionTests {
   }
 
   private func notices(_ report: ArchiveReport) -> [String] {
-    report.lines.filter { $0.outcome == .notice }.map { "\($0.collection): \($0.reason)" }
+    report.lines.filter { $0.outcome == .notice }.map { "\($0.collection): \($0.why)" }
   }
 
   @Test("comes back with the password as it was: its number, label, alias, classes and secrets")
@@ -84,7 +84,7 @@ struct DeletedCollectionTests {
     defer { withExtendedLifetime(copy) {} }
     let later = try copy.unlocked()
     later.verifyToEnd()
-    #expect(later.problems == [])
+    #expect(later.problemTexts == [])
     #expect(try secrets(later, in: id) == all.merging(["while locked": "while locked"]) { $1 })
     #expect(try later.collections.alias("work") == id)
     for one in Self.classes {
@@ -177,7 +177,7 @@ struct DeletedCollectionTests {
     for _ in 0..<2 {
       let outcome = try vault.bringBack(from: made.number)
       #expect(outcome.report.left == 1 && outcome.report.added == 0 && !vault.collections.hasWaiting)
-      #expect(outcome.report.lines[0].reason.contains("a collection with a passphrase of its own does not come back"))
+      #expect(outcome.report.lines[0].why.contains("a collection with a passphrase of its own does not come back"))
       try home.unlock(vault)
     }
     // The generations from before the passphrase are gone. From a copy of them it comes back as it was then
@@ -192,7 +192,7 @@ struct DeletedCollectionTests {
     _ = try vault.bringBack(from: made.number)
     try home.unlock(vault)
     let forged = try vault.bringBack(from: made.number)
-    #expect(forged.report.left == 1 && forged.report.lines[0].reason.contains("the keys of that are gone"))
+    #expect(forged.report.left == 1 && forged.report.lines[0].why.contains("the keys of that are gone"))
     #expect(vault.collections.ids == [1])
   }
 
@@ -211,7 +211,7 @@ struct DeletedCollectionTests {
     let outcome = try vault.bringBack(from: 1)
     #expect(outcome.report.added == 4 && outcome.report.left == 1)
     let left = outcome.report.lines.filter { $0.outcome == .left }
-    #expect(left.map(\.reason) == ["it was destroyed for good with the password that it depended on"])
+    #expect(left.map(\.why) == ["it was destroyed for good with the password that it depended on"])
     var expected = all
     expected["when-passcode-set-this-device-only"] = nil
     #expect(try secrets(vault, in: id) == expected)
@@ -238,7 +238,7 @@ struct DeletedCollectionTests {
       #expect(outcome.report.added == 0 && outcome.report.left == 5)
       try home.unlock(vault, keys)
     }
-    #expect(try vault.bringBack(from: 1).report.lines.contains { $0.reason.contains("the keys of that are gone") })
+    #expect(try vault.bringBack(from: 1).report.lines.contains { $0.why.contains("the keys of that are gone") })
     #expect(vault.collections.ids == [1])
   }
 
@@ -282,7 +282,7 @@ struct DeletedCollectionTests {
     try home.unlock(other)
     let outcome = try other.bringBack(from: 1)
     #expect(outcome.report.added == 3 && outcome.report.left == 2)
-    #expect(outcome.report.lines.filter { $0.outcome == .left }.allSatisfy { $0.reason.contains("another device") })
+    #expect(outcome.report.lines.filter { $0.outcome == .left }.allSatisfy { $0.why.contains("another device") })
     #expect(try secrets(other, in: id).count == 3)
   }
 
@@ -299,7 +299,7 @@ struct DeletedCollectionTests {
     try home.unlock(vault)
     let outcome = try vault.bringBack(from: 1)
     #expect(
-      outcome.report.left == 5 && outcome.report.added == 0 && vault.collections.ids == [1] && vault.problems == [])
+      outcome.report.left == 5 && outcome.report.added == 0 && vault.collections.ids == [1] && vault.problemTexts == [])
   }
 
   @Test("stays behind where the vault has as many as it can")
@@ -309,7 +309,7 @@ struct DeletedCollectionTests {
     try home.unlock(vault)
     while vault.collections.ids.count < VaultCollections.limit { _ = try vault.collections.create(label: "more") }
     let outcome = try vault.bringBack(from: 1)
-    #expect(outcome.report.left == 5 && outcome.report.lines.allSatisfy { $0.reason.contains("up to 200") })
+    #expect(outcome.report.left == 5 && outcome.report.lines.allSatisfy { $0.why.contains("up to 200") })
   }
 
   @Test("comes back at once to a login without a password")
@@ -332,13 +332,13 @@ struct DeletedCollectionTests {
     try #require(vault.keepWholeHistory().count == 1)
     try vault.collections.delete(id)
     // The device key service is away for a while.
-    service.failure = .unavailable("it does not answer")
+    service.failure = .unavailable(.device(.silent))
     #expect(
       throws: VaultError.unavailable(
-        "bringing back deleted collections requires the device key: device key service: it does not answer; "
-          + "run the command again when it can be used")
+        .both(
+          .because(.item(.needsDeviceKey), .of(.deviceService, .device(.silent))), .item(.againWhenUsable)))
     ) { try vault.bringBack(from: 1) }
-    #expect(vault.isUnlocked && vault.problems == [] && !vault.collections.hasWaiting)
+    #expect(vault.isUnlocked && vault.problemTexts == [] && !vault.collections.hasWaiting)
     service.failure = nil
     #expect(try vault.bringBack(from: 1).report.added == 1)
     #expect(try secrets(vault, in: id) == ["w": "w"])

@@ -47,7 +47,7 @@ struct DeviceTests {
   @Test("comes later where the service could not be used when the vault was created")
   func createdWithout() throws {
     do {
-      let vault = vault(nil, failure: .unavailable("it does not answer"))
+      let vault = vault(nil, failure: .unavailable(.device(.silent)))
       try home.unlock(vault)
       #expect(vault.device.isMissing)
       #expect(!hasFile)
@@ -68,7 +68,7 @@ struct DeviceTests {
     #expect(try again.secretText(ids[.always] ?? 0) == "of always")
     try home.unlock(again)
     try check(again, ids)
-    #expect(again.problems == [])
+    #expect(again.problemTexts == [])
   }
 
   @Test("moves from the file to the service at an unlock, and the file is erased")
@@ -90,7 +90,7 @@ struct DeviceTests {
       vault.settle()
       #expect(!hasFile)
       #expect(Set(try file.readAll(limit: 4096)) == [0])
-      #expect(vault.problems == [])
+      #expect(vault.problemTexts == [])
       try check(vault, ids)
     }
     let again = vault(device)
@@ -117,13 +117,13 @@ struct DeviceTests {
   func absent(hasFailed: Bool) throws {
     let ids = try fill(vault(device))
     do {
-      let vault = vault(nil, failure: hasFailed ? .unavailable("it does not answer") : nil)
-      #expect(vault.problems.contains { $0.hasPrefix("device key service: ") })
+      let vault = vault(nil, failure: hasFailed ? .unavailable(.device(.silent)) : nil)
+      #expect(vault.problemTexts.contains { $0.hasPrefix("device key service: ") })
       #expect(vault.device.isMissing)
       #expect(throws: VaultError.self) { try vault.ids(["class": "always"]) }
       try home.unlock(vault)
       #expect(!hasFile)
-      #expect(vault.problems.contains { $0.hasPrefix("device key service: ") })
+      #expect(vault.problemTexts.contains { $0.hasPrefix("device key service: ") })
       try check(vault, ids, except: Self.bound.filter { $0 != .always })
       #expect(throws: VaultError.deviceMissing) { try vault.set(ids[.alwaysThisDeviceOnly] ?? 0, "x") }
       #expect(try vault.device.itemCountOfOthers() == 0)
@@ -139,13 +139,13 @@ struct DeviceTests {
     try home.unlock(again)
     try check(again, ids)
     again.verifyToEnd()
-    #expect(again.problems == [])
+    #expect(again.problemTexts == [])
   }
 
   @Test("comes back to a daemon that runs, at the next unlock")
   func returns() throws {
     let ids = try fill(vault(device))
-    var failure: DeviceKeyError? = .unavailable("it does not answer")
+    var failure: DeviceKeyError? = .unavailable(.device(.silent))
     let vault = Vault(home: home.path, owner: getuid(), machine: Home.machine) { () throws(DeviceKeyError) in
       if let failure { throw failure }
       return device
@@ -156,7 +156,7 @@ struct DeviceTests {
     vault.lock()
     try home.unlock(vault)
     try check(vault, ids)
-    #expect(vault.problems == [])
+    #expect(vault.problemTexts == [])
     // The index is the device's own again.
     vault.seal()
     #expect(try vault.ids(["class": "always"]) == [ids[.always] ?? 0])
@@ -166,11 +166,11 @@ struct DeviceTests {
   func serviceFails() throws {
     let ids = try filled()
     for failing in [true, false] {
-      device.failure = failing ? nil : .unavailable("no")
-      let vault = failing ? vault(nil, failure: .unavailable("no")) : vault(device)
+      device.failure = failing ? nil : .unavailable(.verbatim("no"))
+      let vault = failing ? vault(nil, failure: .unavailable(.verbatim("no"))) : vault(device)
       try home.unlock(vault)
       #expect(vault.device.backend == .file)
-      #expect(vault.problems.contains { $0.hasPrefix("device key service: no") })
+      #expect(vault.problemTexts.contains { $0.hasPrefix("device key service: no") })
       try check(vault, ids)
       vault.verifyToEnd()
       vault.settle()
@@ -193,7 +193,7 @@ struct DeviceTests {
 
   @Test("is asked for again where the service failed halfway", arguments: [false, true])
   func failsHalfway(atCreation: Bool) throws {
-    device.failure = atCreation ? .unavailable("no memory") : nil
+    device.failure = atCreation ? .unavailable(.verbatim("no memory")) : nil
     var ids: [AccessibilityClass: Int64] = [:]
     do {
       let vault = vault(device)
@@ -206,18 +206,18 @@ struct DeviceTests {
         vault.lock()
       }
       ids = try fill(vault)
-      #expect(vault.problems == [])
+      #expect(vault.problemTexts == [])
     }
-    device.failure = .unavailable("no memory")
+    device.failure = .unavailable(.verbatim("no memory"))
     let again = vault(device)
     #expect(again.device.isMissing)
-    #expect(again.problems == ["device key service: no memory"])
+    #expect(again.problemTexts == ["device key service: no memory"])
     try home.unlock(again)
     device.failure = nil
     again.lock()
     try home.unlock(again)
     try check(again, ids)
-    #expect(again.problems == [])
+    #expect(again.problemTexts == [])
     #expect(!hasFile)
   }
 
@@ -225,7 +225,7 @@ struct DeviceTests {
   func movesAtTheNextUnlock() throws {
     let ids = try filled()
     let vault = vault(device)
-    device.failure = .unavailable("other requests came first")
+    device.failure = .unavailable(.verbatim("other requests came first"))
     try home.unlock(vault)
     #expect(vault.device.backend == .file)
     #expect(vault.waitsForDevice)
@@ -245,13 +245,13 @@ struct DeviceTests {
   func movesInTheSession() throws {
     let ids = try filled()
     let vault = vault(device)
-    device.failure = .unavailable("other requests came first")
+    device.failure = .unavailable(.verbatim("other requests came first"))
     try home.unlock(vault)
     device.failure = nil
     try vault.meetDevice()
     #expect(vault.device.backend == .host)
     #expect(!vault.waitsForDevice)
-    #expect(vault.problems == [])
+    #expect(vault.problemTexts == [])
     try check(vault, ids)
   }
 
@@ -263,7 +263,7 @@ struct DeviceTests {
     do {
       let vault = vault(device)
       try home.unlock(vault)
-      #expect(vault.problems.first?.hasPrefix("device.key: ") == true)
+      #expect(vault.problemTexts.first?.hasPrefix("device.key: ") == true)
       try check(vault, ids, except: Self.bound.filter { $0 != .always })
     }
     home.write("device.key", good)
@@ -353,7 +353,7 @@ struct DeviceTests {
     let vault = vault(device)
     try home.unlock(vault)
     try check(vault, ids, except: [.whenPasscodeSetThisDeviceOnly])
-    #expect(vault.problems == [])
+    #expect(vault.problemTexts == [])
   }
 
   @Test("moves without what was erased before")
@@ -429,7 +429,7 @@ struct DeviceTests {
         for (one, id) in ids { #expect(try vault.secretText(id) == "of \(one)", "call \(call), writes \(rest)") }
         vault.verifyToEnd()
         vault.settle()
-        #expect(vault.problems == [])
+        #expect(vault.problemTexts == [])
         #expect(vault.device.backend == .host)
         #expect(!after.names.contains { $0.hasPrefix("device.key") }, "\(after.names)")
       }

@@ -141,11 +141,11 @@ struct FingerTests {
     ]
     for (other, change) in others {
       #expect(try vault.reader.changeOfFingers(ofItem: id, to: other) == change)
-      #expect(change.explanation?.isEmpty == false)
+      #expect(change.reason?.text.isEmpty == false)
       #expect(try vault.reader.changeOfFingers(ofItem: id, to: set) == FingerSet.Change.none)
     }
     vault.settleWhole()
     #expect(try vault.database.store?.item(id)?.secret == row.secret)
-    #expect(FingerSet.Change.none.explanation == nil)
+    #expect(FingerSet.Change.none.reason == nil)
   }
 }

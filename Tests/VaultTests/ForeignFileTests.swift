@@ -33,8 +33,8 @@ struct ForeignFileTests {
   func expectRefused(_ file: String, put back: String? = nil) throws {
     let before = contents(home)
     let vault = home.vault()
-    #expect(vault.problems.count == 1)
-    #expect(vault.problems.first?.hasPrefix(file + ": ") == true, "\(vault.problems)")
+    #expect(vault.problemTexts.count == 1)
+    #expect(vault.problemTexts.first?.hasPrefix(file + ": ") == true, "\(vault.problemTexts)")
     #expect(throws: VaultError.self) {
       try vault.unlock(home.tiers, opening: .everything, liftingLocks: true, mayCreate: true)
     }
@@ -45,13 +45,13 @@ struct ForeignFileTests {
     #expect(throws: VaultError.self) { try vault.collections.create(label: "x") }
     // The reason is the file, and not the index that is missing with it.
     let refusal = #expect(throws: VaultError.self) { try vault.collections.alias("default") }
-    #expect(vault.problems.contains(refusal?.explanation ?? ""))
+    #expect(vault.problemTexts.contains(refusal?.explanation ?? ""))
     #expect((contents(home) == before) as Bool)
 
     let name = back ?? file
     home.write(name, try #require(good[name]))
     vault.refresh()
-    #expect(vault.problems == [])
+    #expect(vault.problemTexts == [])
     try home.unlock(vault)
     #expect(try vault.secretText(id) == "s")
     #expect(try vault.ids(["a": "1"]) == [id])
@@ -91,7 +91,7 @@ struct ForeignFileTests {
     home.write("keybag", try Home().read("keybag"))
     let before = contents(home)
     let vault = home.vault()
-    #expect(vault.problems.first?.contains("keybag") == true)
+    #expect(vault.problemTexts.first?.contains("keybag") == true)
     #expect(throws: VaultError.self) {
       try vault.unlock(home.tiers, opening: .everything, liftingLocks: true, mayCreate: true)
     }
@@ -107,7 +107,7 @@ struct ForeignFileTests {
     let vault = try home.unlocked()
     home.write("keybag", try Home().read("keybag"))
     vault.refresh()
-    #expect(vault.problems.contains { $0.hasPrefix("keybag: ") })
+    #expect(vault.problemTexts.contains { $0.hasPrefix("keybag: ") })
     #expect(try vault.secretText(id) == "s")
   }
 
@@ -143,21 +143,21 @@ struct ForeignFileTests {
   func notYet() throws {
     let home = try Home()
     let vault = home.vault()
-    #expect(vault.problems == [])
+    #expect(vault.problemTexts == [])
     #expect(throws: VaultError.notCreated) { try vault.ids(["a": "1"]) }
     #expect(throws: VaultError.notCreated) { try vault.secretText(1) }
     #expect(home.names == ["keybag"])
     try home.unlock(vault)
     #expect(try vault.collections.alias("default") == 1)
     #expect(try vault.ids(["a": "1"]) == [])
-    #expect(vault.problems == [])
+    #expect(vault.problemTexts == [])
   }
 
   @Test("nothing at all is no vault yet, and nothing is made")
   func nothing() throws {
     for name in home.names { home.remove(name) }
     let vault = home.vault()
-    #expect(vault.problems == [])
+    #expect(vault.problemTexts == [])
     #expect(throws: VaultError.notCreated) { try home.unlock(vault) }
     #expect(home.names == [])
   }
@@ -172,7 +172,7 @@ struct ForeignFileTests {
     }
     home.write("device.key", bytes)
     let vault = home.vault()
-    #expect(vault.problems.first?.hasPrefix("device.key: ") == true)
+    #expect(vault.problemTexts.first?.hasPrefix("device.key: ") == true)
     #expect(throws: VaultError.self) { try vault.ids(["a": "1"]) }
     try home.unlock(vault)
     #expect(try vault.secretText(id) == "s")

@@ -65,7 +65,7 @@ struct FullDiskTests {
       for id in stored { #expect(try vault.secretText(id).count == 3000) }
       #expect(try vault.ids([:]) == [first] + stored)
       // Not damage, and nothing to tell a person about the files.
-      #expect(!vault.isDamaged && vault.problems == [])
+      #expect(!vault.isDamaged && vault.problemTexts == [])
       // Locking and unlocking needs no room.
       vault.lock()
       try home.unlock(vault, liftingLocks: false)
@@ -80,7 +80,7 @@ struct FullDiskTests {
     try work()
     let vault = try home.unlocked()
     vault.verifyToEnd()
-    #expect(vault.problems == [])
+    #expect(vault.problemTexts == [])
     #expect(try vault.secretText(1) == "second")
   }
 
@@ -131,7 +131,7 @@ struct FullDiskTests {
       }
       disk.free()
       let vault = home.vault()
-      #expect(vault.problems == [])
+      #expect(vault.problemTexts == [])
       try home.unlock(vault)
       #expect(try vault.collections.alias("default") == 1)
       #expect(try vault.add(["a": "1"], Array("s".utf8), .always).isNew)

@@ -75,7 +75,7 @@ struct GenerationTests {
     putBack(old)
     try session { vault in
       #expect(vault.olderFiles.found == .database)
-      #expect(vault.problems == [])
+      #expect(vault.problemTexts == [])
       #expect(try vault.secretText(id) == "first")
       vault.lock()
       try home.unlock(vault)
@@ -116,17 +116,17 @@ struct GenerationTests {
     let old = copy()
     try session()
     putBack(old)
-    (memory.isMute, memory.failure) = (isMute, isMute ? nil : .unavailable("it does not answer"))
+    (memory.isMute, memory.failure) = (isMute, isMute ? nil : .unavailable(.device(.silent)))
     for _ in 0..<3 {
       try session { vault in
         #expect(vault.olderFiles.found == [])
-        #expect(vault.problems.contains { $0.contains("it is not known whether an older copy") })
+        #expect(vault.problemTexts.contains { $0.contains("it is not known whether an older copy") })
       }
     }
     (memory.isMute, memory.failure) = (false, nil)
     try session { vault in
       #expect(vault.olderFiles.found == .database)
-      #expect(vault.problems == [])
+      #expect(vault.problemTexts == [])
     }
   }
 
@@ -136,14 +136,14 @@ struct GenerationTests {
     memory.failure = .brokenOff
     let vault = vault()
     try home.unlock(vault)
-    #expect(vault.problems == [] && vault.waitsForDevice)
+    #expect(vault.problemTexts == [] && vault.waitsForDevice)
     for _ in 0..<3 { try vault.meetDevice() }
-    #expect(vault.problems == [])
+    #expect(vault.problemTexts == [])
     try vault.meetDevice()
-    #expect(vault.problems.count == 1 && vault.problems.allSatisfy(DeviceKeyError.isBrokenOff))
+    #expect(vault.problemTexts.count == 1 && vault.problems.allSatisfy(\.isBrokenOff))
     memory.failure = nil
     try vault.meetDevice()
-    #expect(vault.problems == [] && !vault.waitsForDevice)
+    #expect(vault.problemTexts == [] && !vault.waitsForDevice)
     #expect(remembered == VaultGenerations(keybag: 1, database: 2))
   }
 
@@ -155,7 +155,7 @@ struct GenerationTests {
     putBack(old)
     if isForgotten { memory.failure = .otherDevice } else { device.memory = nil }
     try session { vault in
-      #expect(vault.problems == [])
+      #expect(vault.problemTexts == [])
       #expect(vault.keys.generation == 1)
     }
     #expect(told.older == [])
@@ -204,7 +204,7 @@ struct GenerationTests {
     let vault = vault()
     try home.unlock(vault)
     // Damage found later than that is written to no more, and noted no more.
-    vault.database.note(.damaged("vault.db: a test"))
+    vault.database.note(.damaged(.verbatim("vault.db: a test")))
     let count = memory.notes.count
     vault.lock()
     try home.unlock(vault)

@@ -79,7 +79,7 @@ struct HealingDoubtTests {
     #expect(healing.dropped == [] && healing.droppedCollections == [] && !healing.isCounted)
     let labels = try vault.ids(["app": "all"]).compactMap { try vault.reader.info(ofItem: $0).metadata?.label }
     for number in 70..<90 { #expect(labels.contains("item \(number)"), "\(healing.explanation)") }
-    #expect(vault.problems == [])
+    #expect(vault.problemTexts == [])
   }
 
   @Test("C: keeps a collection that a page of its table has no more", arguments: ["collection", "class_key"])
@@ -114,7 +114,7 @@ struct HealingDoubtTests {
     let healing = try #require(vault.healing.done)
     #expect(healing.droppedCollections == [] && healing.dropped == [])
     #expect(try vault.ids(["app": "all"]).count == 22, "\(healing.explanation)")
-    #expect(vault.problems == [])
+    #expect(vault.problemTexts == [])
   }
 
   @Test("drops what was deleted since, and names it")
@@ -138,15 +138,15 @@ struct HealingDoubtTests {
     let home = try Home(copying: patient.home)
     home.remove("vault.db-wal")
     let vault = try home.unlocked()
-    vault.database.note(.damaged("vault.db: found damaged"))
+    vault.database.note(.damaged(.verbatim("vault.db: found damaged")))
     // The copy cannot be made.
     mkdir(home.folder + "/vault.db.healing", 0o700)
     writeFile(home.folder + "/vault.db.healing/x", [1])
     for _ in 0..<2 {
       try home.unlock(vault)
       #expect(vault.healing.done == nil && vault.isDamaged)
-      #expect(vault.problems.contains { $0.contains("cannot be healed") })
-      #expect(throws: VaultError.damaged("vault.db: found damaged")) { try vault.add(["n": "new"], "x") }
+      #expect(vault.problemTexts.contains { $0.contains("cannot be healed") })
+      #expect(throws: VaultError.damaged(.verbatim("vault.db: found damaged"))) { try vault.add(["n": "new"], "x") }
       // Tried once only.
       unlink(home.folder + "/vault.db.healing/x")
       rmdir(home.folder + "/vault.db.healing")
@@ -169,7 +169,7 @@ struct HealingDoubtTests {
       home.remove("vault.db-wal")
       home.write("vault.db.healed-99990101-000000", bytes)
       let vault = try Patient.opened(home)
-      #expect(vault.healing.done == nil && vault.problems == [])
+      #expect(vault.healing.done == nil && vault.problemTexts == [])
       #expect(try patient.complaint(vault, nil) == nil)
       #expect(!home.names.contains { $0.hasPrefix("vault.db.damaged-") })
     }
@@ -184,7 +184,7 @@ struct HealingDoubtTests {
     #expect(truncate(home.folder + "/vault.db", (64 << 20) + 1) == 0)
     let vault = home.vault()
     #expect(throws: VaultError.self) { try home.unlock(vault) }
-    #expect(vault.healing.done == nil && vault.problems.contains { $0.contains("more than 64 MiB") })
+    #expect(vault.healing.done == nil && vault.problemTexts.contains { $0.contains("more than 64 MiB") })
     #expect(!home.names.contains { $0.hasPrefix("vault.db.") })
     #expect(truncate(home.folder + "/vault.db", patient.database.count) == 0)
     try home.unlock(vault)
@@ -201,7 +201,7 @@ struct HealingDoubtTests {
     mkdir(home.folder + "/vault.db.salvage", 0o700)
     let vault = home.vault()
     #expect(throws: VaultError.self) { try home.unlock(vault) }
-    #expect(vault.healing.done == nil && vault.problems.contains { $0.contains("cannot be healed") })
+    #expect(vault.healing.done == nil && vault.problemTexts.contains { $0.contains("cannot be healed") })
     #expect((home.read("vault.db") == damaged) as Bool)
     rmdir(home.folder + "/vault.db.salvage")
     let later = try Patient.opened(home)

@@ -105,7 +105,7 @@ struct HealingLeftoverTests {
       let before = home.contents
       vault = home.vault()
       #expect(
-        vault.problems == [
+        vault.problemTexts == [
           "vault.db: the healed database cannot take its place: another process writes the vault's files; "
             + "run 'latchkey unlock' to try again"
         ])
@@ -123,7 +123,7 @@ struct HealingLeftoverTests {
     let patient = try Patient()
     let home = try interrupted(patient, hasLinks: hasLinks, healed: Self.zeroed(patient.database, page: 5))
     let vault = try Patient.opened(home)
-    #expect(try vault.healing.done == nil && vault.problems == [] && vault.ids(["n": "late"]).count == 1)
+    #expect(try vault.healing.done == nil && vault.problemTexts == [] && vault.ids(["n": "late"]).count == 1)
     #expect(!home.names.contains { $0.hasPrefix("vault.db.healed-") || $0.hasPrefix("vault.db.damaged-") })
   }
 
@@ -139,12 +139,12 @@ struct HealingLeftoverTests {
     for number in 2...9 { mkdir(home.folder + "/\(aside)-\(number)", 0o700) }
     let vault = home.vault()
     #expect(throws: VaultError.self) { try home.unlock(vault) }
-    #expect(vault.problems.count == 1 && vault.problems[0].contains("cannot take its place: link: File exists"))
+    #expect(vault.problemTexts.count == 1 && vault.problemTexts[0].contains("cannot take its place: link: File exists"))
     #expect((home.read("vault.db") == bytes) as Bool && vault.healing.done == nil)
     rmdir(home.folder + "/\(aside)-7")
     try home.unlock(vault)
     #expect(vault.healing.done?.wasFinished == true && vault.healing.done?.aside == home.folder + "/\(aside)-7")
-    #expect(vault.problems == [] && home.read(aside) == [1])
+    #expect(vault.problemTexts == [] && home.read(aside) == [1])
     #expect((home.read(aside + "-7") == bytes) as Bool)
   }
 
@@ -200,7 +200,7 @@ struct HealingLeftoverTests {
         if told.status != 0 { refusals += 1 }
         let vault = try Patient.opened(home)
         let place: Comment = "killed before \(call), failing at \(failing): \(told.lines)"
-        #expect(vault.problems == [], place)
+        #expect(vault.problemTexts == [], place)
         for number in 500...501 where told.lines.contains("stored \(number)") {
           stores += 1
           #expect(try vault.ids(["n": "\(number)", "app": "crash"]).count == 1, place)
@@ -249,7 +249,7 @@ struct HealingLeftoverTests {
       obstacles.append(name)
     }
     #expect(throws: VaultError.self) { try home.unlock(vault) }
-    #expect(vault.healing.done == nil && vault.problems.contains { $0.contains("cannot be healed") })
+    #expect(vault.healing.done == nil && vault.problemTexts.contains { $0.contains("cannot be healed") })
     #expect(!home.names.contains { $0.hasPrefix("vault.db.healed-") || $0.hasPrefix("vault.db.healing") })
     #expect((home.read("vault.db") == bytes) as Bool)
     for name in obstacles { rmdir(home.folder + "/" + name) }
@@ -294,7 +294,7 @@ struct HealingLeftoverTests {
     home.remove("vault.db-wal")
     let vault = try home.unlocked()
     try vault.writer.lockItem(1)
-    vault.database.note(.damaged("vault.db: found damaged"))
+    vault.database.note(.damaged(.verbatim("vault.db: found damaged")))
     if !heals {
       mkdir(home.folder + "/vault.db.healing", 0o700)
       writeFile(home.folder + "/vault.db.healing/x", [1])
@@ -319,7 +319,7 @@ struct HealingLeftoverTests {
     let before = home.read("vault.db")
     let vault = home.vault()
     #expect(throws: VaultError.self) { try home.unlock(vault) }
-    #expect(vault.healing.done == nil && vault.problems.contains { $0.contains("newer than this program") })
+    #expect(vault.healing.done == nil && vault.problemTexts.contains { $0.contains("newer than this program") })
     #expect((home.read("vault.db") == before) as Bool)
     #expect(!home.names.contains { $0.hasPrefix("vault.db.damaged-") })
   }

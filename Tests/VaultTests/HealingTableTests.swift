@@ -73,7 +73,7 @@ struct HealingTableTests {
     if let complaint = try patient.complaint(vault, healing) {
       Issue.record("\(row.file), \(row.damage), \(what): \(complaint)")
     }
-    if healing != nil || vault.keybagHealing != nil || !vault.problems.isEmpty { row.told += 1 }
+    if healing != nil || vault.keybagHealing != nil || !vault.problemTexts.isEmpty { row.told += 1 }
     let logged = try vault.ids(["app": "log"]).count
     row.items += try vault.ids(["app": "all"]).count + logged
     if logged == 0, healing == nil { row.untold += 1 }
@@ -210,7 +210,7 @@ struct HealingTableTests {
       do {
         let vault = copy.vault()
         #expect(throws: (any Error).self) { try copy.unlock(vault) }
-        if vault.problems.contains(where: { $0.hasPrefix("keybag: ") }) { row.told += 1 }
+        if vault.problemTexts.contains(where: { $0.hasPrefix("keybag: ") }) { row.told += 1 }
       }
       copy.write("keybag", bytes)
       let vault = try Patient.opened(copy)
@@ -240,7 +240,7 @@ struct HealingTableTests {
       let vault = try Patient.opened(copy)
       row.cases += 1
       if vault.healing.done != nil { row.healed += 1 }
-      if !vault.problems.isEmpty { row.told += 1 }
+      if !vault.problemTexts.isEmpty { row.told += 1 }
       #expect(try patient.complaint(vault, vault.healing.done) == nil)
       let found = try vault.ids(["app": "end"])
         .compactMap { try vault.reader.info(ofItem: $0).metadata?.label }.sorted()
@@ -284,7 +284,7 @@ struct HealingTableTests {
         #expect(vault.healing.done == nil && !vault.isDamaged, "\(row.damage), \(what)")
         let found = try readable(vault)
         row.items += found
-        if try !vault.problems.isEmpty || vault.device.itemCountOfOthers() > 0 { row.told += 1 }
+        if try !vault.problemTexts.isEmpty || vault.device.itemCountOfOthers() > 0 { row.told += 1 }
         #expect(found < all, "\(row.damage), \(what)")
         _ = try vault.add(["after": "damage"], "x")
       }
@@ -329,7 +329,7 @@ struct HealingTableTests {
           #expect(!vault.isDamaged)
           let count = try readable(vault)
           row.items += count
-          if try !vault.problems.isEmpty || vault.device.itemCountOfOthers() > 0 { row.told += 1 }
+          if try !vault.problemTexts.isEmpty || vault.device.itemCountOfOthers() > 0 { row.told += 1 }
           #expect(isServed ? count == all : count < all, "\(row.damage), \(what)")
           vault.settleWhole()
           // A mark that cannot be read is one.

@@ -68,9 +68,9 @@ struct HealingTests {
     try #require(truncate(home.folder + "/vault.db", off_t(rest)) == 0)
     vault.settle()
     #expect(home.read("vault.db").count == rest)
-    let cut = VaultError.damaged("vault.db: it was cut off")
+    let cut = VaultError.damaged(.of(.database, .vault(.cutOff)))
     #expect(throws: cut) { try vault.add(["n": "more"], "more", label: "more") }
-    #expect(vault.problems.contains(cut.explanation))
+    #expect(vault.problemTexts.contains(cut.explanation))
     vault.lock()
     try home.unlock(vault)
     vault.verifyToEnd()
@@ -120,7 +120,7 @@ struct HealingTests {
       // As on a share that does not answer, fstat(2) fails.
       close(file)
       vault.refresh()
-      #expect(vault.problems == [])
+      #expect(vault.problemTexts == [])
       let restored = dup2(kept, file)
       try #require(restored == file)
       try vault.add(["n": "2"], "two", label: "two")
@@ -179,7 +179,7 @@ struct HealingTests {
       vault.settle()
       let again = try Home(copying: copy)
       let later = try Patient.opened(again)
-      #expect(later.healing.done == nil && later.problems == [])
+      #expect(later.healing.done == nil && later.problemTexts == [])
     }
   }
 
@@ -212,7 +212,7 @@ struct HealingTests {
     vault.refresh()
     vault.lock()
     try home.unlock(vault)
-    #expect(vault.healing.done?.newer == 1, "\(vault.problems)")
+    #expect(vault.healing.done?.newer == 1, "\(vault.problemTexts)")
     #expect(try vault.secretText(1) == "kept" && vault.secretText(late) == "late")
   }
 
@@ -231,7 +231,7 @@ struct HealingTests {
       if let generation { if !generation.isEmpty { writeFile(path, generation) } } else { unlink(path) }
       let vault = copy.vault()
       #expect(throws: VaultError.self) { try copy.unlock(vault) }
-      #expect(vault.healing.done == nil && vault.problems.contains { $0.hasPrefix("vault.db: ") })
+      #expect(vault.healing.done == nil && vault.problemTexts.contains { $0.hasPrefix("vault.db: ") })
       #expect((copy.read("vault.db") == bytes) as Bool)
       #expect(copy.names.filter { $0.hasPrefix("vault.db.") } == [])
     }
@@ -277,7 +277,7 @@ struct HealingTests {
         copy.write("vault.db", bytes)
       }
       let healed = try Patient.opened(copy)
-      #expect(healed.problems == [])
+      #expect(healed.problemTexts == [])
       for id in try healed.ids([:]) {
         #expect(try healed.reader.info(ofItem: id).accessibility != .whenPasscodeSetThisDeviceOnly)
       }
@@ -385,7 +385,7 @@ struct HealingTests {
       let status = process.wait()
       let vault = try copy.unlocked()
       vault.verifyToEnd()
-      #expect(vault.problems == [], "call \(call)")
+      #expect(vault.problemTexts == [], "call \(call)")
       for generation in vault.history.generations {
         #expect(try vault.history.open(generation, vault: copy.keybag.vault).isWhole, "call \(call)")
         #expect(try vault.past(generation).count == 60, "call \(call)")

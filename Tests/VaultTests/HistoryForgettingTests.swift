@@ -239,7 +239,7 @@ struct HistoryRoomTests {
         #expect(namesInFolder(home.generations) == before)
         vault.history.clock = { [now = vault.history.clock()] in (now.time, now.uptime + 700_000) }
       }
-      #expect(vault.history.problem?.hasSuffix("MiB are free on the disk") == true)
+      #expect(vault.history.problem?.text.hasSuffix("MiB are free on the disk") == true)
       try vault.add(["n": "more"], "there is room for it")
       vault.settle()
       let asked = try vault.history.forgetEverywhere([uuid])

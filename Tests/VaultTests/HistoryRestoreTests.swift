@@ -71,7 +71,7 @@ struct HistoryRestoreTests {
     defer { withExtendedLifetime(copy) {} }
     let again = copy.vault()
     again.verifyToEnd()
-    #expect(again.problems == [])
+    #expect(again.problemTexts == [])
   }
 
   @Test("is one item or one collection where that is named")
@@ -109,7 +109,7 @@ struct HistoryRestoreTests {
     for replacing in [false, true] {
       let outcome = try vault.bringBack(from: 1, replacing: replacing)
       #expect(outcome.report.left == 3 && outcome.report.added == 0)
-      #expect(outcome.report.lines.allSatisfy { $0.reason.contains("destroyed for good") })
+      #expect(outcome.report.lines.allSatisfy { $0.why.contains("destroyed for good") })
     }
     #expect(try vault.ids([:]) == [])
     // Nor where the generation is put in the place of the database.
@@ -131,7 +131,7 @@ struct HistoryRestoreTests {
     let other = try elsewhere.unlocked(on: Home.otherMachine)
     let there = try other.bringBack(from: 1)
     #expect(there.report.left == 3 && there.report.added == 0)
-    #expect(there.report.lines.allSatisfy { $0.reason == "it was stored on another device" })
+    #expect(there.report.lines.allSatisfy { $0.why == "it was stored on another device" })
     #expect(try vault.bringBack(from: 1).report.added == 3)
     #expect(try secrets(vault)["b"] == "old b")
   }
@@ -208,7 +208,7 @@ struct HistoryRestoreTests {
     try #require(vault.keepWholeHistory().count == 1)
     try vault.collections.setPassphrase(of: other, key: try Tape.key(), .make())
     #expect(vault.history.generations.isEmpty)
-    #expect(throws: VaultError.unavailable("there is no generation 1")) { try vault.bringBack(from: 1) }
+    #expect(throws: VaultError.unavailable(.noGeneration(1))) { try vault.bringBack(from: 1) }
     let made = vault.keepWholeHistory()
     #expect(made.count == 1)
     #expect(namesInFolder(home.generations) == made.map(\.name), "the former one is gone")
@@ -277,10 +277,10 @@ struct HistoryRestoreTests {
     try vault.collections.lock(other)
     let outcome = try vault.bringBack(from: 1)
     #expect(outcome.report.left == 1 && outcome.report.lines[0].collection == "Other")
-    #expect(outcome.report.lines[0].reason == "its collection is locked by itself")
+    #expect(outcome.report.lines[0].why == "its collection is locked by itself")
     vault.lock()
     #expect(throws: VaultError.isLocked) { try vault.bringBack(from: 1) }
-    #expect(throws: VaultError.unavailable("there is no generation 9")) { try vault.differences(from: 9) }
+    #expect(throws: VaultError.unavailable(.noGeneration(9))) { try vault.differences(from: 9) }
   }
 
   @Test("is what can be read, where the generation is damaged anywhere")

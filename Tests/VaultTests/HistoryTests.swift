@@ -98,7 +98,7 @@ struct HistoryTests {
       #expect(stat(home.generations + "/" + name, &status) == 0 && status.st_mode & 0o777 == 0o600)
     }
     try vault.add(["n": "2"], "second")
-    vault.database.note(.damaged("vault.db: a test says so"))
+    vault.database.note(.damaged(.verbatim("vault.db: a test says so")))
     #expect(vault.keepWholeHistory().count == 1)
   }
 
@@ -213,7 +213,7 @@ struct HistoryTests {
     vault.settleWhole()
     vault.history.spareRoom = .max / 2
     #expect(vault.keepWholeHistory() == [])
-    #expect(vault.history.problem?.hasSuffix("MiB are free on the disk") == true)
+    #expect(vault.history.problem?.text.hasSuffix("MiB are free on the disk") == true)
     try vault.add(["n": "2"], "second")
     vault.history.spareRoom = History.usualSpareRoom
     #expect(vault.keepWholeHistory().count == 1 && vault.history.problem == nil)

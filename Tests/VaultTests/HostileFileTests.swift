@@ -72,7 +72,7 @@ struct HostileFileTests {
       #expect((try? vault.secretText(item.id)) ?? item.secret == item.secret)
     }
     vault.verifyToEnd()
-    #expect(vault.problems != [])
+    #expect(vault.problemTexts != [])
   }
 
   @Test("two items whose index entries were exchanged are not given out for each other")
@@ -190,7 +190,7 @@ struct HostileFileTests {
       let file = home.read("vault.db")
       do {
         let vault = home.vault()
-        #expect(vault.problems.contains { $0.hasPrefix("vault.db: ") }, "\(sql)")
+        #expect(vault.problemTexts.contains { $0.hasPrefix("vault.db: ") }, "\(sql)")
         #expect(throws: VaultError.self) { try home.unlock(vault) }
       }
       #expect((home.read("vault.db") == file) as Bool)

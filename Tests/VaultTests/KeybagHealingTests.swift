@@ -26,9 +26,9 @@ struct KeybagHealingTests {
   /// What is wrong with a vault whose keybag was healed; nil where everything is there.
   private func complaint(_ home: Home) throws -> String? {
     let vault = home.vault()
-    if vault.problems.contains(where: { $0.hasPrefix("keybag") }) { return "\(vault.problems)" }
+    if vault.problemTexts.contains(where: { $0.hasPrefix("keybag") }) { return "\(vault.problemTexts)" }
     try home.unlock(vault)
-    if vault.problems != [] { return "\(vault.problems)" }
+    if vault.problemTexts != [] { return "\(vault.problemTexts)" }
     guard try vault.ids(["n": "1"]).count == 1 else { return "the item is not there" }
     guard home.read("keybag") == home.keybag.encoded else { return "another keybag" }
     return nil
@@ -43,7 +43,7 @@ struct KeybagHealingTests {
       do {
         let vault = copy.vault()
         let healing = try #require(vault.keybagHealing)
-        #expect(vault.problems == [] && (healing.aside == nil) == (bytes == nil))
+        #expect(vault.problemTexts == [] && (healing.aside == nil) == (bytes == nil))
         aside = healing.aside
       }
       #expect(try complaint(copy) == nil)
@@ -60,7 +60,7 @@ struct KeybagHealingTests {
     vault.delegate = told
     home.write("keybag", [1, 2, 3])
     vault.refresh()
-    #expect(told.keybagHealings.count == 1 && vault.problems == [] && vault.keybag == home.keybag)
+    #expect(told.keybagHealings.count == 1 && vault.problemTexts == [] && vault.keybag == home.keybag)
     vault.refresh()
     #expect(told.keybagHealings.count == 1)
     vault.seal()

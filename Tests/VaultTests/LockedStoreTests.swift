@@ -57,7 +57,7 @@ struct LockedStoreTests {
     #expect(try vault.reader.info(ofItem: new).metadata?.label == "renamed")
     #expect(try vault.writer.rewrapStoredWhileLocked() == false)
     #expect(try vault.secretText(new) == "new")
-    #expect(vault.problems == [])
+    #expect(vault.problemTexts == [])
     vault.verifyToEnd()
     #expect(!vault.isDamaged)
     #expect(try forms() == [old: 0, new: 0])

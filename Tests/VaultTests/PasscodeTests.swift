@@ -60,7 +60,7 @@ struct PasscodeTests {
       try home.unlock(vault)
       for id in others { _ = try vault.reader.secret(ofItem: id) }
     }
-    #expect(vault.problems.isEmpty)
+    #expect(vault.problemTexts.isEmpty)
   }
 
   @Test("leaves copies of the vault from before dead", arguments: Kept.allCases)
@@ -99,7 +99,7 @@ struct PasscodeTests {
     #expect(try vault.reader.search(.attributes(["again": "yes"])).map(\.isReadable) == [false])
     try home.unlock(vault)
     #expect(try vault.secretText(again) == "once more")
-    #expect(vault.problems.isEmpty)
+    #expect(vault.problemTexts.isEmpty)
   }
 
   /// The vault after the interruption, and the number of an item that it was given then.
@@ -118,7 +118,7 @@ struct PasscodeTests {
   @Test("destroys nothing where the device cannot be asked")
   func unavailable() throws {
     let (vault, doomed, _) = try filled(.service)
-    service.failure = .unavailable("it does not answer")
+    service.failure = .unavailable(.device(.silent))
     #expect(throws: VaultError.self) { try vault.passcode.destroyItems() }
     service.failure = nil
     for id in doomed { _ = try vault.reader.secret(ofItem: id) }
@@ -137,7 +137,7 @@ struct PasscodeTests {
     if loss == .unreadable { home.write(KeybagFile.database, Array("not a database".utf8)) }
     if loss == .missing { home.remove(KeybagFile.database) }
     let vault = vault(kept)
-    if loss == .damaged { vault.database.note(.damaged("vault.db: for the test")) }
+    if loss == .damaged { vault.database.note(.damaged(.verbatim("vault.db: for the test"))) }
     #expect(vault.passcode.mayHaveItems)
     try? vault.passcode.destroyItems()
     if kept == .file { copy.write(FileDeviceKey.name, home.read(FileDeviceKey.name)) }

@@ -39,13 +39,13 @@ struct PasswordlessTests {
       let vault = vault()
       try vault.openByDevice()
       #expect(vault.isUnlocked && vault.device.backend == .host)
-      #expect(vault.problems.count == 1)
+      #expect(vault.problemTexts.count == 1)
       vault.settleWhole()
     }
     for _ in 0..<2 {
       let vault = vault()
       try vault.openByDevice()
-      #expect(vault.isUnlocked && vault.problems.isEmpty)
+      #expect(vault.isUnlocked && vault.problemTexts.isEmpty)
       #expect(vault.keybag?.deviceProtector?.deviceWrapping?.identity == service.identity)
     }
   }
@@ -62,7 +62,7 @@ struct PasswordlessTests {
       try KeybagFile.replace(home.keybag, with: next, in: folder)
       vault.refresh()
       try vault.openByDevice()
-      #expect(vault.isUnlocked && vault.keybag?.generation == 2 && vault.problems.isEmpty)
+      #expect(vault.isUnlocked && vault.keybag?.generation == 2 && vault.problemTexts.isEmpty)
       #expect(try KeybagFile.load(from: folder) == vault.keybag)
     }
     #expect(try KeybagFile.copy(in: folder).generation == 2)
@@ -88,7 +88,7 @@ struct PasswordlessTests {
     let former = try next.formerTiers()
     #expect(try vault.recognises(next.tiers(), former: former))
     try vault.unlock(next.tiers(), former: former, opening: .everything, liftingLocks: true, mayCreate: true)
-    #expect(vault.isUnlocked && vault.problems.isEmpty && vault.rotation.epoch == 2 && !vault.rotation.isUnderWay)
+    #expect(vault.isUnlocked && vault.problemTexts.isEmpty && vault.rotation.epoch == 2 && !vault.rotation.isUnderWay)
     _ = try vault.add(["a": "b"], "secret")
   }
 

@@ -68,7 +68,7 @@ final class Patient {
 
   /// What is wrong with a vault that was opened; nil where everything is there but what the outcome names.
   func complaint(_ vault: Vault, _ healing: Healing?) throws -> String? {
-    if vault.isDamaged || !vault.problems.isEmpty { return "problems: \(vault.problems)" }
+    if vault.isDamaged || !vault.problemTexts.isEmpty { return "problems: \(vault.problemTexts)" }
     var found: [String: String] = [:]
     for id in try vault.ids(["app": "all"]) {
       let label = try vault.reader.info(ofItem: id).metadata?.label ?? "?"

@@ -37,7 +37,7 @@ struct ReopeningTests {
     }
     #expect(throws: VaultError.noSuchItem) { try vault.secretText(ids[.always] ?? 0) }
     vault.verifyToEnd()
-    #expect(vault.isVerified && !vault.isDamaged && vault.problems == [])
+    #expect(vault.isVerified && !vault.isDamaged && vault.problemTexts == [])
     #expect(home.names == ["device.key", "keybag", "keybag.lock", "vault.db", "vault.db-wal"])
     for name in home.names {
       var status = stat()
@@ -103,14 +103,14 @@ struct ReopeningTests {
       #expect(try vault.secretText(id) == "second \(accessibility)")
     }
     vault.verifyToEnd()
-    #expect(vault.problems == [])
+    #expect(vault.problemTexts == [])
   }
 
   @Test("without a machine identity do not open what is bound to it, and search after the unlock only")
   func noIdentity() throws {
     let ids = try fill()
     let vault = home.vault(on: nil)
-    #expect(vault.problems.contains { $0.hasPrefix("device.key: ") })
+    #expect(vault.problemTexts.contains { $0.hasPrefix("device.key: ") })
     #expect(throws: VaultError.self) { try vault.ids(["mark": "first"]) }
     try home.unlock(vault)
     #expect(try vault.ids(["mark": "first"]) == ids.values.sorted())
@@ -126,11 +126,11 @@ struct ReopeningTests {
     let vault = try home.unlocked()
     let id = try vault.add(["a": "1"], "s")
     let second = home.vault()
-    #expect(second.problems == ["vault.db: another process uses it"])
-    #expect(throws: VaultError.unavailable("vault.db: another process uses it")) { try home.unlock(second) }
-    #expect(throws: VaultError.unavailable("vault.db: another process uses it")) { try second.ids(["a": "1"]) }
+    #expect(second.problemTexts == ["vault.db: another process uses it"])
+    #expect(throws: VaultError.unavailable(.of(.database, .vault(.inUse)))) { try home.unlock(second) }
+    #expect(throws: VaultError.unavailable(.of(.database, .vault(.inUse)))) { try second.ids(["a": "1"]) }
     #expect(try vault.secretText(id) == "s")
     #expect(try vault.add(["b": "1"], Array("t".utf8)).isNew)
-    #expect(vault.problems == [])
+    #expect(vault.problemTexts == [])
   }
 }

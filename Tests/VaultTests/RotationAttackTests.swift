@@ -133,6 +133,6 @@ struct RotationAttackTests {
     #expect(try again.secretText(other) == "other")
     #expect(throws: VaultError.noSuchItem) { try again.secretText(doomed) }
     #expect(try again.secretText(try again.ids(["n": "new"])[0]) == "new")
-    #expect(again.problems == [])
+    #expect(again.problemTexts == [])
   }
 }

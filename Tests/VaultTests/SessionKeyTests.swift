@@ -49,7 +49,7 @@ struct SessionKeyTests {
   }
 
   private func error(_ body: () throws -> Void) -> VaultError? {
-    do { try body() } catch { return error as? VaultError ?? .unavailable("\(error)") }
+    do { try body() } catch { return error as? VaultError ?? .unavailable(.verbatim("\(error)")) }
     return nil
   }
 
@@ -94,7 +94,7 @@ struct SessionKeyTests {
     let sealed = try vault.add(["sealed": "yes"], "sealed", .whenUnlocked)
     #expect(try vault.secretText(late) == "late" && error { _ = try vault.secretText(sealed) } == .isLocked)
     vault.verifyToEnd()
-    #expect(vault.problems == [])
+    #expect(vault.problemTexts == [])
 
     try home.unlock(vault)
     for (accessibility, id) in ids { #expect(try vault.secretText(id) == accessibility.name) }
@@ -142,7 +142,7 @@ struct SessionKeyTests {
     home.write("keybag", content + Sodium.checksum(content.span.bytes))
     let vault = try admitting()
     #expect(try vault.recognises(mine))
-    #expect(refusal(vault, mine) == .unavailable("keybag and vault.db do not belong together"))
+    #expect(refusal(vault, mine) == .unavailable(.vault(.notTogether)))
     #expect(error { try vault.unlock(mine) } != nil)
     #expect(!vault.hasKey(.afterFirstUnlock))
   }
@@ -152,7 +152,7 @@ struct SessionKeyTests {
     let vault = try admitting()
     let session = try home.sessionKey()
     #expect(try vault.recognises(session))
-    let missing = VaultError.unavailable("vault.db: the file is missing")
+    let missing = VaultError.unavailable(.of(.database, .vault(.fileMissing)))
     #expect(refusal(vault, session) == missing)
     #expect(error { try vault.unlock(session) } == missing)
     #expect(home.names == ["keybag", "keybag.copy", "keybag.lock"])
@@ -234,11 +234,11 @@ struct SessionKeyTests {
     for (name, bytes) in old { home.write(name, bytes) }
     let known = memory.known
     // A service that does not answer is said, and in nobody's way.
-    memory.failure = .unavailable("it is away")
+    memory.failure = .unavailable(.verbatim("it is away"))
     do {
       let deaf = vault()
       try deaf.unlock(try home.sessionKey())
-      #expect(told.older == [] && deaf.problems.count == 1 && deaf.hasKey(.afterFirstUnlock))
+      #expect(told.older == [] && deaf.problemTexts.count == 1 && deaf.hasKey(.afterFirstUnlock))
     }
     memory.failure = nil
     let opened = vault()
@@ -316,7 +316,7 @@ struct SessionKeyTests {
     #expect(try vault.recognises(session))
     #expect(refusal(vault, session) == .isLocked)
     #expect(error { try vault.unlock(session) } == .isLocked)
-    #expect(!vault.hasKey(.afterFirstUnlock) && vault.problems == [])
+    #expect(!vault.hasKey(.afterFirstUnlock) && vault.problemTexts == [])
     try home.unlock(vault, try home.keys())
     for (accessibility, id) in ids { #expect(try vault.secretText(id) == accessibility.name) }
   }
@@ -343,7 +343,7 @@ struct SessionKeyTests {
     let vault = try admitting()
     try vault.unlock(try home.sessionKey())
     try expectSessionOnly(vault, ids)
-    #expect(vault.rotation.neededEpoch == 1 && vault.problems == [])
+    #expect(vault.rotation.neededEpoch == 1 && vault.problemTexts == [])
     while try vault.rotation.step() {}
     #expect(vault.rotation.neededEpoch == 1 && home.keybagEpochs == [1, 2])
     try home.unlock(vault, try home.keys())
@@ -398,7 +398,7 @@ struct SessionKeyTests {
       try vault.unlock(try home.sessionKey())
       try expectSessionOnly(vault, ids)
       #expect(error { _ = try vault.secretText(device) } != nil)
-      #expect(vault.problems == [] && vault.rotation.neededEpoch == 1)
+      #expect(vault.problemTexts == [] && vault.rotation.neededEpoch == 1)
       // The log is empty: nothing in it depends on former keys.
       vault.accessLog.add(AccessEvent(.open, .ended(.granted), label: "first"))
       vault.accessLog.write()
@@ -417,7 +417,7 @@ struct SessionKeyTests {
     let there = try admitting(on: Home.otherMachine)
     try there.unlock(try home.sessionKey())
     #expect(error { _ = try there.secretText(device) } == .isLocked)
-    #expect(there.problems == [])
+    #expect(there.problemTexts == [])
     #expect(try there.secretText(try #require(ids[.afterFirstUnlock])) == AccessibilityClass.afterFirstUnlock.name)
     try home.unlock(there, try home.keys())
     #expect(try there.secretText(device) == "there")

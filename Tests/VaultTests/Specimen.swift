@@ -50,7 +50,7 @@ final class Specimen: @unchecked Sendable {
     var refused = false
     do { try copy.unlock(vault) } catch { refused = true }
     vault.verifyToEnd()
-    let damaged = refused || vault.isDamaged || !vault.problems.isEmpty
+    let damaged = refused || vault.isDamaged || !vault.problemTexts.isEmpty
     var complaint: String?
     let last = items[items.count - 1].id
     func answered(_ what: String, _ found: [Int64], _ right: [Int64]) {

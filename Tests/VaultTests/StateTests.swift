@@ -146,7 +146,7 @@ struct StateTests {
     vault.seal()
     try vault.writer.deleteItem(id)
     #expect(try vault.ids(["name": "kept"]) == [])
-    #expect(vault.problems == [])
+    #expect(vault.problemTexts == [])
   }
 
   @Test("of collections says how far they are open", arguments: Openness.allCases)

@@ -16,6 +16,7 @@ from hashlib import blake2b
 
 import pytest
 from support.pace import Limit, seconds
+from support.reasons import words
 from support.wire import DEVICE, KEYBAG, codes, raw_values
 
 BUILT = pathlib.Path(os.environ.get("LATCHKEY_BUILT", pathlib.Path(__file__).resolve().parents[2] / ".build/release"))
@@ -33,7 +34,7 @@ NOBODY, DAEMON = 65534, 1
 
 
 class Refused(Exception):
-    """An answer other than done: (outcome, text)."""
+    """An answer other than done: (outcome, codes and values of its reason)."""
 
     @property
     def outcome(self):
@@ -80,7 +81,7 @@ class Peer:
             raise ConnectionResetError("the service ended the connection")
         assert answer[0] == 1
         if answer[1] != DONE:
-            text = answer[4:].decode() if answer[1] in (UNAVAILABLE, REFUSED) else ""
+            text = words(answer[2:]) if answer[1] in (UNAVAILABLE, REFUSED) else ""
             raise Refused(answer[1], text)
         return answer[2:]
 

@@ -5,7 +5,7 @@ from support.control import LIVE, Control, packet
 from support.wire import MESSAGES
 
 PASSPHRASE_KEY, BEGIN_BACKUP, BEGIN_RESTORE, GIVE_CHUNK, REPORT = (
-    MESSAGES[name] for name in ("PassphraseKey", "BeginBackup", "BeginRestore", "GiveChunk", "GetArchiveReport"))
+    MESSAGES[name] for name in ("PassphraseKey", "BeginBackup", "BeginRestore", "GiveChunk", "FinishArchive"))
 # A bit of BeginRestore's flags.
 TAKING_THEIRS = 1
 

@@ -42,19 +42,36 @@ def texts(values):
     return bytes([len(values)]) + b"".join(map(text, values))
 
 
+def reason(value):
+    """A reason: code and values, in a tuple. A text alone is the words of no code."""
+    code, *values = value if isinstance(value, tuple) else ("verbatim", value)
+    parts = [b"\0" + struct.pack("<Q", one) if isinstance(one, int) else b"\2" + reason(one) if isinstance(one, tuple) else b"\1" + text(one)
+             for one in values]
+    return text(code) + bytes([len(parts)]) + b"".join(parts)
+
+
+def listed(values):
+    return bytes([len(values)]) + b"".join(map(reason, values))
+
+
+def optional(value):
+    """A reason that need not be there."""
+    return b"\1" + reason(value) if value else b"\0"
+
+
 def status(state=1, first=True, locker=False, staged=False, memory=True, reasons=(), problems=(), sources=("logind",),
            classes=(("when-unlocked", True),), vault="/home/alice/.local/share/latchkey", generation=2, device="file",
            owner="latchkeyd", items=3, collections=1, locked_collections=0, foreign=0, rotation=(0, 0, 0, 0), former=0,
            epoch=1, code=0, passwordless=0, older=0, without_password=0, protectors=((1, 1, 1700000000),), swappable=0,
            history=(True, 24, 1700000000, ""), damaged=()):
     flags = first | locker << 1 | staged << 2 | memory << 3
-    return (bytes([VERSION, STATUS, state, flags]) + texts(reasons) + texts(problems) + texts(sources)
+    return (bytes([VERSION, STATUS, state, flags]) + b"".join(map(listed, (reasons, problems, sources)))
             + texts([name for name, _ in classes]) + bytes(present for _, present in classes) + text(vault)
             + struct.pack("<Q", generation) + text(device) + text(owner)
             + struct.pack("<QQQQ", items, collections, locked_collections, foreign)
             + struct.pack("<QQQQBIQBBBB", *rotation, former, epoch, code, passwordless, older, without_password, len(protectors))
             + b"".join(struct.pack("<BBQ", *protector) for protector in protectors) + struct.pack("<Q", swappable)
-            + struct.pack("<BIQ", *history[:3]) + text(history[3]) + texts(damaged))
+            + struct.pack("<BIQ", *history[:3]) + optional(history[3]) + texts(damaged))
 
 
 def prompt(purpose=LOGIN, label="", caller="", window="", terminal="", access=0, reuse=0, change="", reason="", process=("", 0, 0)):
@@ -64,8 +81,8 @@ def prompt(purpose=LOGIN, label="", caller="", window="", terminal="", access=0,
     return bytes([VERSION, PROMPT, purpose]) + texts + struct.pack("<IH", access, reuse) + words + bytes([False]) + text(process[0]) + struct.pack("<IQ", *process[1:])
 
 
-def answer(operation, code, reason=""):
-    return bytes([VERSION, operation, code]) + text(reason)
+def answer(operation, code, why=""):
+    return bytes([VERSION, operation, code]) + reason(why)
 
 
 def derivation(salt=bytes(range(16)), passes=3, memory=32 << 20):
@@ -79,8 +96,8 @@ def sealed(secret, public_key):
     return SealedBox(PublicKey(public_key)).encrypt(secret)
 
 
-def declined(reason="so says the test"):
-    return bytes([VERSION, DECLINED]) + text(reason)
+def declined(why="so says the test"):
+    return bytes([VERSION, DECLINED]) + reason(why)
 
 
 class Delivery:
@@ -190,7 +207,7 @@ class Daemon:
                     if packet[:2] == bytes([VERSION, PROMPT]):
                         (showing,) = struct.unpack("<Q", packet[2:])
                         self._showing[showing] = connection
-                        connection.send(self.prompts.get(showing) or bytes([VERSION, DECLINED]) + text("no such prompt"))
+                        connection.send(self.prompts.get(showing) or declined("no such prompt"))
                         continue
                     if packet[:2] == bytes([VERSION, PROMPT_PLACED]):
                         assert showing is not None and len(packet) == 3

@@ -1,3 +1,4 @@
+import LatchkeyReasons
 import LatchkeySystemd
 
 /// The enrolled fingers of this user, as fprintd reports them over the system bus. Only root may own its name there.
@@ -28,6 +29,8 @@ public final class EnrolledFingers {
     case silent
     /// fprintd answered with another error, of this name, or with an unexpected answer.
     case refused(String)
+    /// There are more of them than are asked.
+    case manyReaders
   }
 
   /// How long one answer may take, fprintd's start included.
@@ -111,7 +114,7 @@ private final class FingerRound {
     do throws(BusError) {
       let paths = try reply.reading { message throws(BusError) in try message.readObjectPaths() }.get()
       guard !paths.isEmpty else { return end(.failure(.noReader)) }
-      guard paths.count <= Self.readerLimit else { return end(.failure(.refused("too many readers"))) }
+      guard paths.count <= Self.readerLimit else { return end(.failure(.manyReaders)) }
       for (number, path) in paths.enumerated() {
         try call(path, "org.freedesktop.DBus.Properties", "Get", [Self.device, "name"]) { [weak self] reply in
           self?.take(reply, of: paths.count) { (round, message) throws(BusError) in
@@ -166,13 +169,14 @@ private final class FingerRound {
 }
 
 extension EnrolledFingers.Unknown {
-  /// For a person.
-  public var explanation: String {
+  /// Why nothing is known of them.
+  public var reason: Reason {
     switch self {
-    case .noService: "there is no fprintd"
-    case .noReader: "there is no fingerprint reader"
-    case .silent: "fprintd does not answer"
-    case .refused(let name): "fprintd does not tell which fingers are enrolled (\(name))"
+    case .noService: .finger(.noService)
+    case .noReader: .finger(.noReader)
+    case .silent: .finger(.silent)
+    case .refused(let name): .fingersUntold(name)
+    case .manyReaders: .fingersUntold(Reason.finger(.manyReaders).text)
     }
   }
 }

@@ -3,6 +3,7 @@ import LatchkeyBackupControl
 import LatchkeyKeybag
 import LatchkeyPosix
 import LatchkeyPrompts
+import LatchkeyReasons
 import LatchkeySodium
 import LatchkeySystemd
 import LatchkeyVault
@@ -21,7 +22,7 @@ final class Archive {
     case backup(BackupWork)
     case restore(RestoreWork)
     /// The text says why.
-    case failed(String)
+    case failed(Reason)
   }
 
   let purpose: Purpose
@@ -46,11 +47,11 @@ final class Archive {
   }
 
   /// Erases its keys. The next answer tells the client the reason.
-  func cancel(_ reason: String) {
+  func cancel(_ reason: Reason) {
     if case .failed = work { return }
     let before = work
     work = .failed(reason)
-    if case .restore(let restore) = before { restore.cancel(Refusal(reason: reason)) }
+    if case .restore(let restore) = before { restore.cancel(Refusal(reason)) }
   }
 
   /// Begins with the key that the passphrase gave.
@@ -71,7 +72,7 @@ final class Archive {
         work = .restore(RestoreWork(reader, restore, loop: loop))
       } catch {
         guard error != .wrongPassphrase else { return false }
-        throw .unavailable(error.explanation)
+        throw .unavailable(error.reason)
       }
     }
     return true
@@ -82,7 +83,7 @@ final class Archive {
   ) throws(BackupError) -> Restore {
     do throws(VaultError) {
       return try Restore(vault, id: header.id, takingTheirs: request.takesTheirs, isDry: request.isDry)
-    } catch { throw .malformed(error.explanation) }
+    } catch { throw .malformed(error.reason) }
   }
 }
 
@@ -146,14 +147,14 @@ final class RestoreWork {
 
   /// Takes a chunk, and answers when all that is in it was looked at: whether the backup is whole with it.
   func give(_ chunk: [UInt8], answer: @escaping (Result<Bool, Refusal>) -> Void) {
-    guard self.answer == nil else { return answer(.failure(Refusal(reason: "chunks must come in their order"))) }
+    guard self.answer == nil else { return answer(.failure(Refusal(.refusal(.chunksOutOfOrder)))) }
     do throws(BackupError) { try reader.take(chunk.span.bytes) } catch {
-      return answer(.failure(Refusal(reason: error.explanation)))
+      return answer(.failure(Refusal(error.reason)))
     }
     self.answer = answer
     guard turn() else { return }
     idle = try? loop.addIdle { [weak self] in self?.turn() ?? false }
-    if idle == nil { finish(.failure(Refusal(reason: "there is not enough memory"))) }
+    if idle == nil { finish(.failure(Refusal(.refusal(.noMemory)))) }
   }
 
   /// Looks at records for a moment.
@@ -168,10 +169,10 @@ final class RestoreWork {
       }
       finish(.success(reader.isWhole))
     } catch let error as BackupError {
-      finish(.failure(Refusal(reason: error.explanation)))
+      finish(.failure(Refusal(error.reason)))
     } catch let error as VaultError {
-      finish(.failure(Refusal(reason: error.explanation)))
-    } catch { finish(.failure(Refusal(reason: "\(error)"))) }
+      finish(.failure(Refusal(error.reason)))
+    } catch { finish(.failure(Refusal(.verbatim("\(error)")))) }
     return false
   }
 
@@ -186,7 +187,7 @@ final class RestoreWork {
 
   /// Writes everything, once, and tells `changed` what.
   func report(_ changed: (Restore.Changes) -> Void) throws(Refusal) -> ArchiveReport {
-    guard reader.isWhole else { throw Refusal(reason: "the backup is not complete") }
+    guard reader.isWhole else { throw Refusal(.refusal(.backupIncomplete)) }
     if !isDone {
       let changes = try Refusal.vault { () throws(VaultError) in try restore.finish() }
       isDone = true

@@ -3,6 +3,7 @@ import LatchkeyBackupControl
 import LatchkeyControl
 import LatchkeyKeybag
 import LatchkeyPrompts
+import LatchkeyReasons
 import LatchkeySodium
 import LatchkeySystemd
 import LatchkeyVault
@@ -37,7 +38,7 @@ final class ArchiveService {
     table.answerLater(GiveChunk.self) { [unowned self] message, peer, answer in
       giveChunk(message.bytes, on: peer, answer: answer)
     }
-    table.answer(GetArchiveReport.self) { [unowned self] message, peer throws(Refusal) in
+    table.answer(FinishArchive.self) { [unowned self] message, peer throws(Refusal) in
       try report(after: message.after, on: peer)
     }
   }
@@ -46,7 +47,7 @@ final class ArchiveService {
   func derivation(prompt number: UInt64) -> PassphraseDerivation? { archive?.derivation(prompt: number) }
 
   /// Lets the keys of what is under way go.
-  func cancel(_ reason: String) { archive?.cancel(reason) }
+  func cancel(_ reason: Reason) { archive?.cancel(reason) }
 
   private func beginBackup(on connection: any PromptConnection) throws(Refusal) -> UInt64 {
     try mayBeginArchive()
@@ -60,7 +61,7 @@ final class ArchiveService {
     try mayBeginArchive()
     let header: BackupHeader
     do throws(BackupError) { header = try BackupHeader(decoding: request.header) } catch {
-      throw Refusal(reason: error.explanation)
+      throw Refusal(error.reason)
     }
     // Before anybody is asked for a passphrase.
     _ = try Refusal.vault { () throws(VaultError) in
@@ -70,13 +71,11 @@ final class ArchiveService {
   }
 
   private func mayBeginArchive() throws(Refusal) {
-    guard archive == nil else { throw Refusal(reason: "another backup or restore is under way") }
+    guard archive == nil else { throw Refusal(.refusal(.otherArchive)) }
     // The person who types need not be the one at the screen.
-    guard !session.machine.lockerUp else { throw Refusal(reason: "the screen is locked: unlock it first") }
+    guard !session.machine.lockerUp else { throw Refusal(.refusal(.screenLocked)) }
     guard vault.isUnlocked else {
-      throw Refusal(
-        reason: vault.hasDatabase
-          ? "the vault is locked: run 'latchkey unlock' first" : "no vault is unlocked: run 'latchkey unlock' first")
+      throw Refusal(.refusal(vault.hasDatabase ? .vaultLockedBefore : .noVaultUnlocked))
     }
   }
 
@@ -90,7 +89,7 @@ final class ArchiveService {
 
   /// The key of its passphrase came: the work can begin.
   func start(prompt number: UInt64, _ key: borrowing Key) -> UnlockOutcome {
-    guard let archive, archive.prompt == number else { return .refused("no backup or restore waits for a passphrase") }
+    guard let archive, archive.prompt == number else { return .refused(.refusal(.noArchiveWaits)) }
     if case .failed(let reason) = archive.work { return .refused(reason) }
     do throws(VaultError) {
       guard try archive.start(key, queue.newDerivation(ofPrompt: number), vault: vault, loop: loop) else {
@@ -98,8 +97,8 @@ final class ArchiveService {
         return .wrongKeys
       }
     } catch {
-      archive.cancel(error.explanation)
-      return .unusable(error.explanation)
+      archive.cancel(error.reason)
+      return .unusable(error.reason)
     }
     // The prompt is over; its connection goes on.
     queue.ended(on: archive.connection)
@@ -111,26 +110,26 @@ final class ArchiveService {
   func ended(on connection: any PromptConnection) {
     guard let ended = archive, ended.connection === connection else { return }
     archive = nil
-    ended.cancel("the connection that it came by has ended")
+    ended.cancel(.refusal(.connectionEnded))
   }
 
   /// The work of a connection.
   private func work(on connection: any PromptConnection) throws(Refusal) -> Archive.Work {
     guard let archive, archive.connection === connection else {
-      throw Refusal(reason: "no backup or restore was begun")
+      throw Refusal(.refusal(.noArchiveBegun))
     }
     archive.limit?.rearm(after: Archive.silenceLimit)
-    if case .failed(let reason) = archive.work { throw Refusal(reason: reason) }
+    if case .failed(let reason) = archive.work { throw Refusal(reason) }
     return archive.work
   }
 
   private func takeChunk(on connection: any PromptConnection) throws(Refusal) -> ArchiveChunk {
     guard case .backup(let backup) = try work(on: connection) else {
-      throw Refusal(reason: "its passphrase was not given")
+      throw Refusal(.refusal(.passphraseNotGiven))
     }
     do throws(VaultError) { return try backup.next() } catch {
-      archive?.cancel(error.explanation)
-      throw Refusal(reason: error.explanation)
+      archive?.cancel(error.reason)
+      throw Refusal(error.reason)
     }
   }
 
@@ -139,7 +138,7 @@ final class ArchiveService {
   ) {
     do throws(Refusal) {
       guard case .restore(let restore) = try work(on: connection) else {
-        throw Refusal(reason: "its passphrase was not given")
+        throw Refusal(.refusal(.passphraseNotGiven))
       }
       restore.give(chunk) { [weak self] result in
         // A damaged chunk ends the restore, whatever follows.
@@ -151,9 +150,9 @@ final class ArchiveService {
 
   private func report(after line: UInt64, on connection: any PromptConnection) throws(Refusal) -> ArchivePage {
     switch try work(on: connection) {
-    case .waiting, .failed: throw Refusal(reason: "its passphrase was not given")
+    case .waiting, .failed: throw Refusal(.refusal(.passphraseNotGiven))
     case .backup(let backup):
-      guard let report = backup.report else { throw Refusal(reason: "the backup is not complete") }
+      guard let report = backup.report else { throw Refusal(.refusal(.backupIncomplete)) }
       return ArchivePage(of: report, after: line)
     case .restore(let restore):
       let report = try restore.report { presence.service?.restored($0) }

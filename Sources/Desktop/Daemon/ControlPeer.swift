@@ -190,7 +190,7 @@ final class ControlPeer: PromptConnection {
 
   /// Begins a prompt that this connection stands for from then on.
   func beginPrompt<Prompt>(_ begin: () throws(Refusal) -> Prompt) throws(Refusal) -> Prompt {
-    guard !isPrompt else { throw Refusal(reason: "this connection already shows a prompt") }
+    guard !isPrompt else { throw Refusal(.refusal(.otherPrompt)) }
     let prompt = try begin()
     isPrompt = true
     return prompt
@@ -199,7 +199,7 @@ final class ControlPeer: PromptConnection {
   /// A public key that the next packet is sealed to.
   func makeOneTimeKey() throws(Refusal) -> OneTimePublicKey {
     do throws(SodiumError) { return try connection.makeOneTimeKey() } catch {
-      throw Refusal(reason: "there is not enough memory for a key")
+      throw Refusal(.refusal(.noMemoryForKey))
     }
   }
 

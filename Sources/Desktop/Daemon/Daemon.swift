@@ -5,6 +5,7 @@ import LatchkeyDeviceService
 import LatchkeyKeybag
 import LatchkeyPosix
 import LatchkeyPrompts
+import LatchkeyReasons
 import LatchkeySecretService
 import LatchkeySessionState
 import LatchkeySystemd
@@ -52,7 +53,7 @@ package final class Daemon {
   /// With this exit status the service manager starts the program again at once, and keeps what it has for it (`latchkeyd.service`).
   private static let startAgain: Int32 = 75
   private static let firstUnlockUnit = "latchkey-first-unlock.target"
-  private static let wasLocked = "the vault was locked meanwhile"
+  private static let wasLocked = Reason.refusal(.vaultLockedMeanwhile)
 
   /// Which of the descriptors that the service manager passed is the control socket.
   package static func controlSocket(
@@ -144,7 +145,7 @@ package final class Daemon {
   package func stop(code: Int32 = 0) {
     opening.stop()
     session.watch?.end()
-    eraseUnlockedKeys(telling: "the vault's service ends")
+    eraseUnlockedKeys(telling: .refusal(.serviceEnds))
     prompts.queue.end { [self] in
       presence.service?.dismissPrompts()
       loop.exit(code: code)
@@ -166,7 +167,7 @@ package final class Daemon {
     guard !session.machine.isPasswordless else {
       // Also where there is nothing to lock.
       dropGrants()
-      throw Refusal(reason: "your login has no password, so the vault cannot be locked. Set one with 'passwd'")
+      throw Refusal(.refusal(.noLoginPassword))
     }
     session.watch?.lock()
   }
@@ -174,10 +175,10 @@ package final class Daemon {
   /// Puts the vault in a folder aside; where it is then.
   private func putAside(folder: String) throws(Refusal) -> String {
     device.refresh()
-    guard folder == vault.path else { throw Refusal(reason: "the folder of the vault is \(vault.path)") }
-    guard vault.isThere else { throw Refusal(reason: vault.lack) }
-    guard !isLockerUp else { throw Refusal(reason: "the screen is locked: unlock it first") }
-    cancelArchives("the vault was put aside")
+    guard folder == vault.path else { throw Refusal(.folderIs(vault.path)) }
+    guard vault.isThere else { throw Refusal(vault.lack) }
+    guard !isLockerUp else { throw Refusal(.refusal(.screenLocked)) }
+    cancelArchives(.refusal(.vaultPutAside))
     dropGrants()
     presence.service?.endPrompts()
     defer {
@@ -189,7 +190,7 @@ package final class Daemon {
     do throws(VaultError) { place = try vault.setAside(as: KeybagFile.asidePrefix + Daemon.stamp) } catch {
       // It is where it was, and closed.
       keysDidNotOpen()
-      throw Refusal(reason: error.explanation)
+      throw Refusal(error.reason)
     }
     session.watch?.vaultPutAside()
     password.forget()
@@ -211,14 +212,14 @@ package final class Daemon {
   }
 
   /// - Parameter reason: the reason that a backup or a restore under way reports.
-  private func eraseUnlockedKeys(telling reason: String) {
+  private func eraseUnlockedKeys(telling reason: Reason) {
     vault.lock()
     dropGrants()
     cancelArchives(reason)
   }
 
   /// Ends what needs an unlocked vault for long.
-  private func cancelArchives(_ reason: String) {
+  private func cancelArchives(_ reason: Reason) {
     prompts.archives.cancel(reason)
     generations.cancel(reason)
   }

@@ -144,7 +144,7 @@ final class DeviceOpening {
     let deadline = Process.now + (creates ? Self.creationTime : 0)
     trySecret(request, for: peer, until: deadline, delay: Self.shortestMeetingDelay) { result in
       if creates, case .failure(let refusal) = result {
-        Journal.log(.error, "the vault of a login without a password cannot be created: \(refusal.reason)")
+        Journal.log(.error, "the vault of a login without a password cannot be created: \(refusal.reason.text)")
       }
       answer(result)
     }
@@ -159,7 +159,7 @@ final class DeviceOpening {
     _ answer: @escaping SecretAnswer
   ) {
     service.ask { [weak self, weak peer] in
-      guard let self else { return answer(.failure(Refusal(reason: "the daemon ends"))) }
+      guard let self else { return answer(.failure(Refusal(.session(.daemonEnds)))) }
       service.forgetBreakingOff()
       let result: Result<SealedDeviceSecret, Refusal>
       do throws(Refusal) { result = .success(try secret(request)) } catch { result = .failure(error) }
@@ -194,7 +194,7 @@ final class DeviceOpening {
       }
     }
     do throws(SodiumError) { return try SealedDeviceSecret(secret, to: request.publicKey) } catch {
-      throw Refusal(reason: "the answer cannot be sealed: \(error)")
+      throw Refusal(.because(.refusal(.cannotSeal), .verbatim("\(error)")))
     }
   }
 
@@ -214,7 +214,7 @@ final class DeviceOpening {
         }
       }
       guard destructions[number] == nil else { return }
-      Journal.log(.error, "the when-passcode-set items cannot be destroyed: \(error.reason)")
+      Journal.log(.error, "the when-passcode-set items cannot be destroyed: \(error.reason.text)")
       answer(.failure(error))
     }
   }
@@ -227,7 +227,7 @@ final class DeviceOpening {
       if !passwordRemoved { try vault.startPasscodeItemsAnew() }
     } catch {
       upkeep.tellDestroyed()
-      throw Refusal(reason: error.explanation)
+      throw Refusal(error.reason)
     }
     return UInt64(upkeep.tellDestroyed())
   }

@@ -1,6 +1,7 @@
 import LatchkeyBiometry
 import LatchkeyKeybag
 import LatchkeyPrompts
+import LatchkeyReasons
 import LatchkeySecretService
 import LatchkeySystemd
 import LatchkeyVault
@@ -20,7 +21,7 @@ final class FingerCheck {
   /// The fingers that are enrolled now, for an item that is to remember them.
   func presentFingers(_ answer: @escaping (Result<FingerSet, VaultError>) -> Void) {
     fingers.ask { readers in
-      let explained = readers.mapError { VaultError.noFingers($0.explanation) }
+      let explained = readers.mapError { VaultError.noFingers($0.reason) }
       answer(explained.flatMap { readers in FingerCheck.set(of: readers) })
     }
   }
@@ -53,17 +54,18 @@ final class FingerCheck {
   /// remembers, or another condition will do. Nothing is lost by others: an item waits for its own to be back.
   private func end(ofQuestionAbout id: Int64, _ present: Result<FingerSet, VaultError>) -> PromptEnd? {
     guard let service = presence.service else { return .fingers }
-    let problem: String?
+    let problem: Reason?
     do throws(VaultError) {
       // It was stored anew meanwhile, and asks for something else.
       guard let change = try vault.reader.changeOfFingers(ofItem: id, to: try present.get()) else { return .outdated }
-      problem = change.explanation
-    } catch { problem = "\(error.explanation): see 'systemctl status fprintd.service', then try again" }
+      problem = change.reason
+    } catch { problem = .because(error.reason, .finger(.seeService)) }
     let before = service.answers.fingerProblems[id]
     service.answers.fingerProblems[id] = problem
     guard let problem else { return nil }
     if before != problem {
-      Journal.log(.notice, "no finger opens \(SecretService.numberName(ofItem: id, in: vault)): \(problem)")
+      Journal.log(
+        .notice, Reason.noFingerOpens(SecretService.numberName(ofItem: id, in: vault), problem).text)
     }
     return otherConditions(ofItem: id) == nil ? .fingers : nil
   }
@@ -79,12 +81,12 @@ final class FingerCheck {
   func mayReadAgain(item id: Int64) -> Bool { !((try? vault.reader.remembersFingers(ofItem: id)) ?? true) }
 
   /// The problems that `latchkey status` shows for items that wait for fingers.
-  var problems: [String] {
+  var problems: [Reason] {
     guard let service = presence.service else { return [] }
     return service.answers.fingerProblems.sorted { $0.key < $1.key }.compactMap { id, problem in
       // It may have been deleted since.
       guard (try? vault.reader.remembersFingers(ofItem: id)) ?? false else { return nil }
-      return "no finger opens \(SecretService.numberName(ofItem: id, in: vault)): \(problem)"
+      return .noFingerOpens(SecretService.numberName(ofItem: id, in: vault), problem)
     }
   }
 }

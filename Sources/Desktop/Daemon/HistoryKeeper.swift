@@ -1,5 +1,6 @@
 import Glibc
 import LatchkeyClassRules
+import LatchkeyReasons
 import LatchkeySystemd
 import LatchkeyVault
 
@@ -9,12 +10,12 @@ final class HistoryKeeper {
   /// Where the settings are.
   let path: String
   private let owner: uid_t
-  /// The problem with the settings, for a person.
-  private(set) var problem: String?
+  /// The problem with the settings.
+  private(set) var problem: Reason?
   /// Called after each piece of work.
   var worked: ((_ hasMore: Bool) -> Void)?
   /// The problems that are in the journal already.
-  private var told: Set<String> = []
+  private var told: Set<Reason> = []
 
   init(_ vault: Vault, home: String, owner: uid_t) {
     self.vault = vault
@@ -29,7 +30,7 @@ final class HistoryKeeper {
       problem = nil
     } catch {
       // Those from before hold: a mistake in the file is to cost no generation.
-      problem = "\(error). Until you correct the file, the former settings stay in force."
+      problem = .settingsStay(error.reason)
     }
     tell(problem)
   }
@@ -46,12 +47,12 @@ final class HistoryKeeper {
   func work() -> Bool {
     // Goes on with the work that was begun. New work waits until the vault is quiet.
     let hasMore = vault.hasHistoryWork && vault.keepHistory()
-    tell(vault.history.problem.map { "no generation of the vault was made: \($0)" })
+    tell(vault.history.problem.map { .because(.vault(.noGenerationMade), $0) })
     worked?(hasMore)
     return hasMore
   }
 
-  private func tell(_ problem: String?) {
-    if let problem, told.insert(problem).inserted { Journal.log(.warning, problem) }
+  private func tell(_ problem: Reason?) {
+    if let problem, told.insert(problem).inserted { Journal.log(.warning, problem.text) }
   }
 }

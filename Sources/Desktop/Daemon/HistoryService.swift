@@ -2,6 +2,7 @@ import LatchkeyBackupControl
 import LatchkeyControl
 import LatchkeyHistoryControl
 import LatchkeyKeybag
+import LatchkeyReasons
 import LatchkeySecretService
 import LatchkeySystemd
 import LatchkeyVault
@@ -16,7 +17,7 @@ final class HistoryService {
     case search(HistorySearch)
     case forgetting(HistoryForgetting, of: Int)
     /// The text says why.
-    case failed(String)
+    case failed(Reason)
   }
 
   /// How long one answer about what there is takes, in milliseconds: each generation is opened.
@@ -65,7 +66,7 @@ final class HistoryService {
     }
     table.answer(RestoreFromGeneration.self) { [unowned self] message, peer throws(Refusal) in
       // The person who types need not be the one at the screen.
-      guard !session.machine.lockerUp else { throw Refusal(reason: "the screen is locked: unlock it first") }
+      guard !session.machine.lockerUp else { throw Refusal(.refusal(.screenLocked)) }
       // Without a password, the vault is opened once more for deleted collections. If that failed and erased the keys, it is tried
       // again as after a failed login.
       defer { if session.machine.isPasswordless, !vault.isUnlocked { observer.keysDidNotOpen() } }
@@ -95,21 +96,21 @@ final class HistoryService {
     }
     table.answer(GetForgetting.self) { [unowned self] _, peer throws(Refusal) in
       guard case .forgetting(let forgetting, _) = try work(on: peer), isWalkOver else {
-        throw Refusal(reason: "not all generations were looked at")
+        throw Refusal(.refusal(.searchIncomplete))
       }
       return Forgetting(changed: UInt32(clamping: forgetting.changed), unreadable: forgetting.unreadable)
     }
-    table.answer(GetRestoreReport.self) { [unowned self] message, peer throws(Refusal) in
+    table.answer(FinishRestore.self) { [unowned self] message, peer throws(Refusal) in
       try report(after: message.after, on: peer)
     }
   }
 
   /// Ends the work under way, because the vault is locked. The next answer tells the client the reason.
-  func cancel(_ reason: String) {
+  func cancel(_ reason: Reason) {
     // Taking items out of generations needs no key.
     if case .forgetting = work {} else if work != nil { work = .failed(reason) }
     vault.history.wantNone()
-    tellWaiting(.failure(Refusal(reason: reason)))
+    tellWaiting(.failure(Refusal(reason)))
   }
 
   // MARK: - list
@@ -125,18 +126,18 @@ final class HistoryService {
       lines: entries.map { entry in
         GenerationPage.Line(
           number: entry.generation.number, time: entry.generation.time, size: UInt64(clamping: entry.generation.size),
-          items: UInt64(clamping: entry.items ?? 0), problem: entry.problem ?? "")
+          items: UInt64(clamping: entry.items ?? 0), problem: entry.problem)
       }, hasMore: hasMore)
   }
 
-  private var problem: String { keeper.problem ?? vault.history.problem ?? "" }
+  private var problem: Reason? { keeper.problem ?? vault.history.problem }
 
   /// The number of a generation; 0 stands for the newest.
   private func existing(_ number: UInt32) throws(Refusal) -> UInt32 {
     guard number == 0 else { return number }
     _ = try Refusal.vault { () throws(VaultError) in try vault.reader.itemCount() }
     guard let newest = vault.history.generations.first?.number else {
-      throw Refusal(reason: "there is no generation yet: 'latchkey history make' makes one")
+      throw Refusal(.refusal(.noGeneration))
     }
     return newest
   }
@@ -145,7 +146,7 @@ final class HistoryService {
 
   private func make(_ answer: @escaping (Result<MadeGeneration, Refusal>) -> Void) {
     _ = keeper.hasWork
-    if let refusal { return answer(.failure(Refusal(reason: refusal))) }
+    if let refusal { return answer(.failure(Refusal(refusal))) }
     if waiting.isEmpty {
       newest = vault.history.generations.first?.number ?? 0
       vault.history.want()
@@ -155,15 +156,13 @@ final class HistoryService {
   }
 
   /// Why no generation can be made now; nil where one can.
-  private var refusal: String? {
-    if !vault.history.policy.isOn { return "generations are off in \(keeper.path)" }
+  private var refusal: Reason? {
+    if !vault.history.policy.isOn { return .generationsOff(settings: keeper.path) }
     if !vault.isUnlocked {
-      return vault.hasDatabase
-        ? "it is locked: run 'latchkey unlock' first" : "there is no vault that is open: run 'latchkey unlock' first"
+      return .refusal(vault.hasDatabase ? .lockedBefore : .noOpenVault)
     }
-    if vault.isDamaged { return "the vault is damaged; 'latchkey status' says how" }
-    return vault.rotation.isUnderWay
-      ? "the vault is being given new keys; try again when 'latchkey status' says no more of it" : nil
+    if vault.isDamaged { return .refusal(.vaultDamaged) }
+    return vault.rotation.isUnderWay ? .refusal(.keysChange) : nil
   }
 
   private func worked(hasMore: Bool) {
@@ -171,9 +170,9 @@ final class HistoryService {
     if vault.history.isWanted {
       guard !hasMore else { return }
       vault.history.wantNone()
-      return tellWaiting(.failure(Refusal(reason: refusal ?? "the vault is busy; try again")))
+      return tellWaiting(.failure(Refusal(refusal ?? .refusal(.vaultBusy))))
     }
-    if let problem = vault.history.problem { return tellWaiting(.failure(Refusal(reason: problem))) }
+    if let problem = vault.history.problem { return tellWaiting(.failure(Refusal(problem))) }
     let last = vault.history.generations.first?.number ?? 0
     tellWaiting(.success(MadeGeneration(number: last, isNew: last != newest)))
   }
@@ -188,7 +187,7 @@ final class HistoryService {
 
   private func begin(on peer: ControlPeer, _ body: () throws(VaultError) -> Work) throws(Refusal) -> Done {
     guard work == nil || self.peer === peer else {
-      throw Refusal(reason: "another command works with the generations; try again when it has ended")
+      throw Refusal(.refusal(.otherHistory))
     }
     (work, isWalkOver, isWritten) = (nil, false, false)
     work = try Refusal.vault(body)
@@ -209,8 +208,8 @@ final class HistoryService {
 
   /// The work of a connection.
   private func work(on peer: ControlPeer) throws(Refusal) -> Work {
-    guard let work, self.peer === peer else { throw Refusal(reason: "nothing was begun") }
-    if case .failed(let reason) = work { throw Refusal(reason: reason) }
+    guard let work, self.peer === peer else { throw Refusal(.refusal(.nothingBegun)) }
+    if case .failed(let reason) = work { throw Refusal(reason) }
     return work
   }
 
@@ -238,14 +237,14 @@ final class HistoryService {
       case .failed(let reason): throw .unavailable(reason)
       }
     } catch {
-      self.work = .failed(error.explanation)
-      throw Refusal(reason: error.explanation)
+      self.work = .failed(error.reason)
+      throw Refusal(error.reason)
     }
   }
 
   private func comparison(after line: UInt64, on peer: ControlPeer) throws(Refusal) -> ComparisonPage {
     guard case .comparison(let comparison, let number) = try work(on: peer), isWalkOver else {
-      throw Refusal(reason: "not everything was compared")
+      throw Refusal(.refusal(.comparisonIncomplete))
     }
     let lines = comparison.lines.map { line in
       ComparisonPage.Line(
@@ -259,7 +258,7 @@ final class HistoryService {
 
   private func found(after line: UInt64, on peer: ControlPeer) throws(Refusal) -> FoundItemsPage {
     guard case .search(let search) = try work(on: peer), isWalkOver else {
-      throw Refusal(reason: "not everything was looked at")
+      throw Refusal(.refusal(.restoreIncomplete))
     }
     let lines = search.lines.map { line in
       FoundItemsPage.Line(
@@ -270,9 +269,9 @@ final class HistoryService {
   }
 
   private func forget(_ items: [[UInt8]], on peer: ControlPeer) throws(Refusal) -> Done {
-    guard !session.machine.lockerUp else { throw Refusal(reason: "the screen is locked: unlock it first") }
+    guard !session.machine.lockerUp else { throw Refusal(.refusal(.screenLocked)) }
     let isThere = try Refusal.vault { () throws(VaultError) in try vault.reader.hasItems(items) }
-    guard !isThere else { throw Refusal(reason: "the vault has such an item: delete it first") }
+    guard !isThere else { throw Refusal(.refusal(.itemIsThere)) }
     return try begin(on: peer) { () throws(VaultError) in
       let forgetting = try vault.history.forgetEverywhere(items)
       return .forgetting(forgetting, of: forgetting.left)
@@ -281,7 +280,7 @@ final class HistoryService {
 
   private func report(after line: UInt64, on peer: ControlPeer) throws(Refusal) -> ArchivePage {
     guard case .restore(let restore) = try work(on: peer), isWalkOver else {
-      throw Refusal(reason: "not everything was looked at")
+      throw Refusal(.refusal(.restoreIncomplete))
     }
     if !isWritten {
       let changes = try Refusal.vault { () throws(VaultError) in try restore.finish() }

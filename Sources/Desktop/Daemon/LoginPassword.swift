@@ -1,5 +1,6 @@
 import LatchkeyControl
 import LatchkeyKeybag
+import LatchkeyReasons
 import LatchkeySystemd
 import LatchkeyVault
 
@@ -16,18 +17,9 @@ final class LoginPassword {
   private(set) var needsFormer = false
   /// How long it took to check at the last unlock, in milliseconds, where this machine is too slow for it.
   private var time: UInt32?
-  /// Whether the sender of the last keys left Argon2id's memory as it was.
+  /// Whether the sender of the last keys left Argon2id's memory as it was. latchkey-derive takes the place of two of libc's
+  /// functions for libsodium. Should another libsodium not call them, all works as before, but for the erasing: that is to be seen.
   private var leavesMemory = false
-
-  private static let formerProblem =
-    "the last password that a login gave does not unlock the vault. If you mistyped it, the next right one clears this. If the "
-    + "login password was changed without Latchkey, run 'latchkey unlock': give the present one, then the former one or the "
-    + "recovery code. If you have neither, 'latchkey start-empty' puts the vault aside"
-  // latchkey-derive takes the place of two of libc's functions for libsodium. Should another libsodium not call them, all works
-  // as before, but for the erasing: that is to be seen.
-  private static let memoryProblem =
-    "the memory in which the password became a key was freed without being erased: the installed libsodium and latchkey-derive"
-    + " do not work together. Build and install Latchkey again, as by 'make build' and 'sudo make install'"
 
   init(_ vault: Vault, session: SessionReference, device: DeviceOpening, observer: any KeyObserver) {
     self.vault = vault
@@ -57,7 +49,7 @@ final class LoginPassword {
 
   /// Takes note of what the sender of keys said of its memory. The last one counts.
   func noteMemory(of delivery: borrowing TierDelivery) {
-    if delivery.leftMemory, !leavesMemory { Journal.log(.error, LoginPassword.memoryProblem) }
+    if delivery.leftMemory, !leavesMemory { Journal.log(.error, Reason.keybag(.memoryLeft).text) }
     leavesMemory = delivery.leftMemory
   }
 
@@ -79,14 +71,12 @@ final class LoginPassword {
   func rotated() { time = nil }
 
   /// For `latchkey status`.
-  var problems: [String] {
-    var problems: [String] = []
-    if needsFormer { problems.append(LoginPassword.formerProblem) }
-    if leavesMemory { problems.append(LoginPassword.memoryProblem) }
+  var problems: [Reason] {
+    var problems: [Reason] = []
+    if needsFormer { problems.append(.keybag(.formerPassword)) }
+    if leavesMemory { problems.append(.keybag(.memoryLeft)) }
     if let time {
-      problems.append(
-        "checking the login password took \(time / 1000) s, because its cost was chosen on a faster machine: "
-          + "run 'latchkey rotate' to choose it again for this one")
+      problems.append(.slowPassword(seconds: time / 1000))
     }
     return problems
   }

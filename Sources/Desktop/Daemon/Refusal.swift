@@ -1,10 +1,12 @@
 import Glibc
+import LatchkeyReasons
 import LatchkeyVault
 
 /// Why the daemon does not do what a peer asks.
 struct Refusal: Error {
-  /// For a person.
-  let reason: String
+  let reason: Reason
+
+  init(_ reason: Reason) { self.reason = reason }
 }
 
 extension Refusal {
@@ -13,9 +15,9 @@ extension Refusal {
   ) throws(Refusal) -> Result {
     do throws(VaultError) { return try body() } catch {
       switch error {
-      case .isLocked: throw Refusal(reason: "it is locked: run 'latchkey unlock' first")
-      case .notCreated where Vault.isSystemAccount(getuid()): throw Refusal(reason: Vault.lackOfSystemAccounts)
-      default: throw Refusal(reason: error.explanation)
+      case .isLocked: throw Refusal(.refusal(.lockedBefore))
+      case .notCreated where Vault.isSystemAccount(getuid()): throw Refusal(.vault(.systemAccount))
+      default: throw Refusal(error.reason)
       }
     }
   }

@@ -52,8 +52,8 @@ final class StatusReport {
     switch machine.state {
     // No keys come from a keybag that opens nothing, so none fail.
     case .sealed:
-      status.lockReasons = [(vault.hasUnusableKeybag ? .keysFailed : machine.sealReason).description]
-    case .locked(let reason): status.lockReasons = [reason.description]
+      status.lockReasons = [.session((vault.hasUnusableKeybag ? .keysFailed : machine.sealReason).reason)]
+    case .locked(let reason): status.lockReasons = [.session(reason.reason)]
     case .unlocked: break
     }
     status.lockerUp = machine.lockerUp
@@ -61,10 +61,10 @@ final class StatusReport {
     status.classes = AccessibilityClass.allCases.map { .init(name: $0.name, isPresent: vault.hasKey($0)) }
     status.problems = vault.problems + rules.problems + fingers.problems
     status.problems += password.problems + (history.problem.map { [$0] } ?? [])
-    status.problems += vault.keybagHealing.map { [$0.explanation] } ?? []
-    status.problems += vault.healing.done.map { [$0.explanation] } ?? []
+    status.problems += vault.keybagHealing.map { [$0.reason] } ?? []
+    status.problems += vault.healing.done.map { [$0.reason] } ?? []
     // Most reasons stand among the problems of the files already. A full disk does not.
-    if machine.state == .sealed, machine.sealReason == .keysFailed, let failure = opening.failure?.explanation,
+    if machine.state == .sealed, machine.sealReason == .keysFailed, let failure = opening.failure?.reason,
       !status.problems.contains(failure)
     {
       status.problems.append(failure)
@@ -78,7 +78,8 @@ final class StatusReport {
     status.swappableSecrets = SecureBytes.lockFailures
     status.nameOwner = presence.nameOwner
     status.lockSources =
-      (machine.logind == .present ? ["logind"] : []) + (presence.service == nil ? [] : ["screen savers on the bus"])
+      (machine.logind == .present ? [.session(.logind)] : [])
+      + (presence.service == nil ? [] : [.session(.screenSavers)])
     status.items = UInt64((try? vault.reader.itemCount()) ?? 0)
     status.collections = UInt64(vault.collections.ids.count)
     status.lockedCollections = UInt64(vault.collections.lockedCount)
@@ -97,7 +98,7 @@ final class StatusReport {
     status.history.isOn = vault.history.policy.isOn
     status.history.count = UInt32(clamping: generations.count)
     status.history.newest = generations.first?.time ?? 0
-    status.history.problem = vault.history.problem ?? ""
+    status.history.problem = vault.history.problem
     status.hasOlderKeybag = vault.olderFiles.found.contains(.keybag)
     status.hasOlderDatabase = vault.olderFiles.found.contains(.database)
     return status

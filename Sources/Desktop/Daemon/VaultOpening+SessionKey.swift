@@ -22,12 +22,12 @@ extension VaultOpening {
     device.refresh()
     let service = hello.service
     guard let watch = session.watch, watch.machine.state == .sealed else {
-      return answer(.refused("it is already unlocked"))
+      return answer(.refused(.session(.alreadyUnlocked)))
     }
     guard hello.stage == .openSession, let claim, PeerProcess.of(pid: peer.pid) == claim.process,
       case .keys = decide(hello, peer)
     else {
-      return answer(refusal(.refused("this login unlocks nothing"), of: service))
+      return answer(refusal(.refused(.session(.unlocksNothing)), of: service))
     }
     let isThisVaults = delivery.vault == vault.keybag?.vault
     let arrived = ArrivedSessionKey(delivery.takeKey())
@@ -35,13 +35,13 @@ extension VaultOpening {
       guard isThisVaults, try vault.recognises(arrived.key) else {
         return answer(refusal(.wrongKeys, of: service))
       }
-    } catch { return answer(refusal(.unusable(error.explanation), of: service)) }
+    } catch { return answer(refusal(.unusable(error.reason), of: service)) }
     do { try vault.check(arrived.key) } catch {
-      guard error != .isLocked else { return answer(refusal(.refused("new keys wait for the password"), of: service)) }
-      return answer(refusal(.unusable(error.explanation), of: service))
+      guard error != .isLocked else { return answer(refusal(.refused(.session(.waitsForPassword)), of: service)) }
+      return answer(refusal(.unusable(error.reason), of: service))
     }
     watch.sessionKeyArrived(by: claim, after: deviceService.ask) { [weak self] outcome in
-      guard let self, !isEnding else { return answer(.refused("the daemon ends")) }
+      guard let self, !isEnding else { return answer(.refused(.session(.daemonEnds))) }
       answer(install(arrived, outcome, service))
     }
   }
@@ -50,9 +50,9 @@ extension VaultOpening {
   private func refusal(_ outcome: UnlockOutcome, of service: String) -> UnlockOutcome {
     switch outcome {
     case .refused(let reason):
-      Journal.log(.notice, "the session key from \(service) unlocks nothing: \(reason)")
+      Journal.log(.notice, "the session key from \(service) unlocks nothing: \(reason.text)")
     case .wrongKeys: Journal.log(.warning, "the session key from \(service) belongs to another keybag")
-    case .unusable(let reason): Journal.log(.error, "the vault cannot be unlocked: \(reason)")
+    case .unusable(let reason): Journal.log(.error, "the vault cannot be unlocked: \(reason.text)")
     case .live, .staged: break
     }
     return outcome
@@ -62,14 +62,14 @@ extension VaultOpening {
     switch outcome {
     case .firstUnlockOnly: break
     case .refused(let reason): return refusal(.refused(reason), of: service)
-    case .live, .staged, .notNeeded: return .refused("it is already unlocked")
+    case .live, .staged, .notNeeded: return .refused(.session(.alreadyUnlocked))
     }
     do throws(VaultError) {
       try vault.unlock(arrived.key)
       observer.keysCame()
     } catch {
       observer.keysDidNotOpen()
-      return refusal(.unusable(error.explanation), of: service)
+      return refusal(.unusable(error.reason), of: service)
     }
     Journal.log(
       .notice, "a login by \(service) unlocked the after-first-unlock items without a password")

@@ -90,11 +90,11 @@ final class VaultOpening {
   /// Whether a helper in the process `peer` may work on a password that is to bring no keys for an authentication.
   func mayDerive(from peer: LocalSocket.Peer, answer: @escaping (Result<Claim, Refusal>) -> Void) {
     guard let watch = session.watch, !isEnding else {
-      return answer(.failure(Refusal(reason: isEnding ? "the daemon ends" : "the daemon is starting")))
+      return answer(.failure(Refusal(.session(isEnding ? .daemonEnds : .daemonStarts))))
     }
     watch.claim(by: PeerProcess.of(pid: peer.pid), mayLift: false) { [session] claim in
       // As with a login, no work is done for keys that nobody wants any more, least of all while nothing holds up sleep.
-      if let reason = session.machine.refusal(of: claim) { return answer(.failure(Refusal(reason: reason))) }
+      if let reason = session.machine.refusal(of: claim) { return answer(.failure(Refusal(reason))) }
       answer(.success(claim))
     }
   }
@@ -146,7 +146,7 @@ final class VaultOpening {
   }
 
   func decide(_ hello: Hello, _ peer: LocalSocket.Peer) -> AuthenticationPolicy.Decision {
-    guard let watch = session.watch else { return .refused("the daemon is starting") }
+    guard let watch = session.watch else { return .refused(.session(.daemonStarts)) }
     return watch.decide(hello, from: PeerProcess.of(pid: peer.pid), needs: needs)
   }
 
@@ -170,25 +170,25 @@ final class VaultOpening {
         Journal.log(.warning, "the keys from \(hello.service) belong to another vault")
         return answer(.wrongKeys)
       }
-    } catch { return answer(.unusable(error.explanation)) }
+    } catch { return answer(.unusable(error.reason)) }
     password.noteMemory(of: delivery)
     do { try vault.check(delivery.tiers, former: delivery.former, mayCreate: delivery.created) } catch {
       Journal.log(.error, "the vault cannot be unlocked: \(error.explanation)")
-      return answer(.unusable(error.explanation))
+      return answer(.unusable(error.reason))
     }
-    guard !isEnding else { return answer(.refused("the daemon ends")) }
+    guard !isEnding else { return answer(.refused(.session(.daemonEnds))) }
     guard let claim, let watch = session.watch, case .keys(let mayLift) = decide(hello, peer) else {
-      return answer(.refused("not now"))
+      return answer(.refused(.session(.notNow)))
     }
     // Minutes may have passed: where its session has ended, this process is no part of any login.
-    guard PeerProcess.of(pid: peer.pid) == claim.process else { return answer(.refused("its session has ended")) }
+    guard PeerProcess.of(pid: peer.pid) == claim.process else { return answer(.refused(.session(.sessionEnded))) }
     // An answer to a prompt unlocks what the prompt named. A login, or `latchkey unlock`, unlocks everything. An item or
     // collection that was locked by itself after the password was given stays locked.
     let keys = ArrivedKeys(
       delivery, given: claim.given, liftsLocks: AuthenticationPolicy.liftsOwnLocks(hello),
       of: hello.prompt == 0 ? nil : queue.lifting(prompt: hello.prompt) ?? [])
     watch.keysArrived(mayLift: mayLift, by: claim, after: deviceService.ask) { [weak self] outcome in
-      guard let self, !isEnding else { return answer(.refused("the daemon ends")) }
+      guard let self, !isEnding else { return answer(.refused(.session(.daemonEnds))) }
       answer(install(keys, outcome))
     }
   }
@@ -215,7 +215,7 @@ final class VaultOpening {
       Journal.log(.error, "the vault cannot be unlocked: \(error.explanation)")
       failure = error
       observer.keysDidNotOpen()
-      return .unusable(error.explanation)
+      return .unusable(error.reason)
     }
   }
 
@@ -237,15 +237,15 @@ final class VaultOpening {
     table.answerHelper(CheckMayDerive.self) { _ in Done() }
     table.takeKeys(Rotate.self) { [unowned self] message, _, answer in answer(rotate(message.take())) }
     table.answer(GetNeededEpoch.self) { [unowned self] _, _ throws(Refusal) in
-      guard vault.hasDatabase, session.state != .sealed else { throw Refusal(reason: "the vault is locked") }
+      guard vault.hasDatabase, session.state != .sealed else { throw Refusal(.refusal(.vaultLocked)) }
       return vault.rotation.neededEpoch
     }
   }
 
   private func checkTakesNewKeys() throws(Refusal) {
-    guard !isEnding else { throw Refusal(reason: "the daemon ends") }
-    guard session.state == .unlocked else { throw Refusal(reason: "the vault is locked. Run 'latchkey unlock' first") }
-    do throws(VaultError) { try vault.rotation.checkMayBegin() } catch { throw Refusal(reason: error.explanation) }
+    guard !isEnding else { throw Refusal(.session(.daemonEnds)) }
+    guard session.state == .unlocked else { throw Refusal(.refusal(.vaultIsLocked)) }
+    do throws(VaultError) { try vault.rotation.checkMayBegin() } catch { throw Refusal(error.reason) }
   }
 
   /// The helper has put new keys into the keybag, and brings them.
@@ -254,7 +254,7 @@ final class VaultOpening {
     device.refresh()
     do {
       guard try vault.recognises(delivery.tiers, former: delivery.former) else { return .wrongKeys }
-    } catch { return .unusable(error.explanation) }
+    } catch { return .unusable(error.reason) }
     password.noteMemory(of: delivery)
     // It may have been locked since it was asked: then the next unlock brings the same keys.
     do throws(Refusal) { try checkTakesNewKeys() } catch { return .refused(error.reason) }
@@ -265,7 +265,7 @@ final class VaultOpening {
     } catch {
       Journal.log(.error, "the keys cannot be changed: \(error.explanation)")
       observer.keysDidNotOpen()
-      return .unusable(error.explanation)
+      return .unusable(error.reason)
     }
     password.rotated()
     upkeep.goOn()

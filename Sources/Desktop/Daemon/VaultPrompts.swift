@@ -47,7 +47,7 @@ final class VaultPrompts: PromptQueueDelegate {
   func serve(in table: inout ControlTable) {
     table.answer(ShowPrompt.self) { [unowned self] message, peer throws(Refusal) in
       guard !peer.isPrompt, let request = queue.show(message.number, on: peer) else {
-        throw Refusal(reason: "no client waits for that prompt")
+        throw Refusal(.refusal(.noClientWaits))
       }
       peer.isPrompt = true
       return request
@@ -60,9 +60,9 @@ final class VaultPrompts: PromptQueueDelegate {
       try peer.beginPrompt { () throws(Refusal) in try open(message, on: peer) }
     }
     table.answer(TakePassphrase.self) { [unowned self] message, peer throws(Refusal) in
-      guard let passphrase = queue.passphrase(on: peer) else { throw Refusal(reason: "no program gave a passphrase") }
+      guard let passphrase = queue.passphrase(on: peer) else { throw Refusal(.refusal(.noProgramGave)) }
       do throws(SodiumError) { return try SealedPassphrase(passphrase, to: message.publicKey) } catch {
-        throw Refusal(reason: "the answer cannot be sealed: \(error)")
+        throw Refusal(.because(.refusal(.cannotSeal), .verbatim("\(error)")))
       }
     }
     table.take(EndPrompt.self) { message, peer in peer.end(message.end) }
@@ -185,25 +185,25 @@ final class VaultPrompts: PromptQueueDelegate {
   private func open(_ message: OpenPrompt, on connection: any PromptConnection) throws(Refusal) -> OpenedPrompt {
     let id = try collection(named: message.collection)
     // The person who types need not be the one at the screen.
-    guard !isLockerUp else { throw Refusal(reason: "the screen is locked: unlock it first") }
+    guard !isLockerUp else { throw Refusal(.refusal(.screenLocked)) }
     let state = try Refusal.vault { () throws(VaultError) in try vault.collections.state(of: id) }
     switch message.purpose {
-    case .login, .newVault, .loginAdvice: throw Refusal(reason: "the login password is not a passphrase")
-    case .item, .itemAccess, .newItemPassphrase: throw Refusal(reason: "that is an item, not a collection")
+    case .login, .newVault, .loginAdvice: throw Refusal(.refusal(.loginPassword))
+    case .item, .itemAccess, .newItemPassphrase: throw Refusal(.refusal(.itemNotCollection))
     case .collection:
       switch state {
       case .needsPassphrase: break
-      case .sealed: throw Refusal(reason: "log in, or run 'latchkey unlock', first")
-      case .locked, .lockedExplicitly: throw Refusal(reason: "the vault is locked. Run 'latchkey unlock' first")
-      case .unlocked: throw Refusal(reason: "it is already unlocked")
+      case .sealed: throw Refusal(.refusal(.logInFirst))
+      case .locked, .lockedExplicitly: throw Refusal(.refusal(.vaultIsLocked))
+      case .unlocked: throw Refusal(.session(.alreadyUnlocked))
       }
       guard !queue.isPaused(.collection(id)) else {
-        throw Refusal(reason: "after too many wrong passphrases, prompts pause for 30 seconds: try again after that")
+        throw Refusal(.refusal(.paused))
       }
       return queue.opened(.collection(id), on: connection)
     case .newPassphrase:
       guard id != PortalCollection.id(in: vault) else {
-        throw Refusal(reason: PortalCollection.takesNoPassphrase)
+        throw Refusal(PortalCollection.takesNoPassphrase)
       }
       try Refusal.vault { () throws(VaultError) in try vault.collections.checkPassphraseMayChange(of: id) }
       return queue.opened(.newPassphrase(id), on: connection)
@@ -221,7 +221,7 @@ final class VaultPrompts: PromptQueueDelegate {
       case .backup: archives.derivation(prompt: number)
       case .login, .loginAdvice, nil: nil
       }
-    guard let derivation else { throw Refusal(reason: "no prompt of that number asks for a passphrase") }
+    guard let derivation else { throw Refusal(.refusal(.noPassphrasePrompt)) }
     return derivation
   }
 
@@ -230,18 +230,18 @@ final class VaultPrompts: PromptQueueDelegate {
     let question = queue.question(ofPrompt: number)
     let key = delivery.takeKey()
     let given = given.removeValue(forKey: number) ?? 0
-    guard !isLockerUp else { return .refused("the screen is locked") }
+    guard !isLockerUp else { return .refused(.refusal(.screenIsLocked)) }
     do throws(VaultError) {
       switch question {
       case .collection(let id):
-        guard vault.collections.latestOwnLock < given else { return .refused("it was locked meanwhile") }
+        guard vault.collections.latestOwnLock < given else { return .refused(.session(.lockedMeanwhile)) }
         guard try vault.collections.open(id, passphraseKey: key) else {
           queue.wasWrong(prompt: number)
           return .wrongKeys
         }
         queue.wasRight(prompt: number)
       case .newPassphrase(let id):
-        guard let derivation = queue.newDerivation(ofPrompt: number) else { return .refused("no such prompt") }
+        guard let derivation = queue.newDerivation(ofPrompt: number) else { return .refused(.refusal(.noSuchPrompt)) }
         try vault.collections.setPassphrase(of: id, key: key, derivation)
       case .item(let id, _), .itemAccess(let id, _, _):
         guard let grant = try vault.reader.grant(item: id, passphraseKey: key) else {
@@ -253,14 +253,14 @@ final class VaultPrompts: PromptQueueDelegate {
         queue.keep(grant, prompt: number)
         return .live
       case .newItemPassphrase:
-        guard let derivation = queue.newDerivation(ofPrompt: number) else { return .refused("no such prompt") }
+        guard let derivation = queue.newDerivation(ofPrompt: number) else { return .refused(.refusal(.noSuchPrompt)) }
         queue.keep(ChosenPassphrase(NewItemPassphrase(derivation, key: key)), prompt: number)
         return .live
       case .newBackup, .backup: return archives.start(prompt: number, key)
-      case .login, .loginAdvice, nil: return .refused("no prompt of that number asks for a passphrase")
+      case .login, .loginAdvice, nil: return .refused(.refusal(.noPassphrasePrompt))
       }
     } catch {
-      return error == .isLocked ? .refused(error.explanation) : .unusable(error.explanation)
+      return error == .isLocked ? .refused(error.reason) : .unusable(error.reason)
     }
     // Continues with the items that waited for keys: those stored while locked, and those that get new keys.
     upkeep.goOn()
@@ -271,7 +271,7 @@ final class VaultPrompts: PromptQueueDelegate {
   private func removePassphrase(collection name: String) throws(Refusal) {
     let id = try collection(named: name)
     let derivation = try Refusal.vault { () throws(VaultError) in try vault.collections.passphraseDerivation(of: id) }
-    guard derivation != nil else { throw Refusal(reason: "the collection has no passphrase of its own") }
+    guard derivation != nil else { throw Refusal(.refusal(.noPassphrase)) }
     try Refusal.vault { () throws(VaultError) in try vault.collections.removePassphrase(of: id) }
   }
 
@@ -280,22 +280,22 @@ final class VaultPrompts: PromptQueueDelegate {
   /// does not lose what it cannot read.
   private func delete(collection name: String) throws(Refusal) {
     // The person who types need not be the one at the screen. Without a password, the vault is unlocked behind a locker too.
-    guard !isLockerUp else { throw Refusal(reason: "the screen is locked: unlock it first") }
+    guard !isLockerUp else { throw Refusal(.refusal(.screenLocked)) }
     guard case .unlocked = session.machine.state else {
-      throw Refusal(reason: "it is locked: run 'latchkey unlock' first")
+      throw Refusal(.refusal(.lockedBefore))
     }
     let id = try collection(named: name)
     let derivation = try Refusal.vault { () throws(VaultError) in try vault.collections.passphraseDerivation(of: id) }
-    guard derivation != nil else { throw Refusal(reason: "the collection has no passphrase of its own") }
+    guard derivation != nil else { throw Refusal(.refusal(.noPassphrase)) }
     switch try Refusal.vault({ () throws(VaultError) in try vault.collections.state(of: id) }) {
     case .needsPassphrase: break
     case .unlocked:
-      throw Refusal(reason: "its passphrase was given, so it is unlocked. Delete it without --forgotten-passphrase")
+      throw Refusal(.refusal(.passphraseGiven))
     case .sealed, .locked, .lockedExplicitly:
-      throw Refusal(reason: "the vault is locked. Run 'latchkey unlock' first")
+      throw Refusal(.refusal(.vaultIsLocked))
     }
     guard !vault.collections.hasLockedItems(in: id) else {
-      throw Refusal(reason: "an item in it was locked by itself. Run 'latchkey unlock' first")
+      throw Refusal(.refusal(.itemLockedByItself))
     }
     try Refusal.vault { () throws(VaultError) in try vault.collections.delete(id) }
     Journal.log(
@@ -313,10 +313,10 @@ final class VaultPrompts: PromptQueueDelegate {
       let info = try Refusal.vault { () throws(VaultError) in try vault.collections.info(of: id) }
       if info.label == name { found.append(id) }
     }
-    guard let id = found.first else { throw Refusal(reason: "no collection has that name") }
+    guard let id = found.first else { throw Refusal(.refusal(.noCollectionOfName)) }
     guard found.count == 1 else {
       let names = found.map { vault.collections.pathName(of: $0) }.joined(separator: ", ")
-      throw Refusal(reason: "\(found.count) collections have that name; name one of these: \(names)")
+      throw Refusal(.ambiguous(count: found.count, names: names))
     }
     return id
   }

@@ -1,4 +1,5 @@
 import LatchkeyKeybag
+import LatchkeyReasons
 import LatchkeySecretService
 import LatchkeySystemd
 import LatchkeyVault
@@ -12,7 +13,7 @@ final class VaultUpkeep {
   private var idle: EventSource?
   private var settling: EventSource?
   /// The vault's problems that are in the journal already.
-  private var toldProblems: Set<String> = []
+  private var toldProblems: Set<Reason> = []
 
   /// How long the vault must be quiet before its log is emptied.
   static let settleTime = Duration.seconds(20)
@@ -63,8 +64,8 @@ final class VaultUpkeep {
   /// Writes down what is wrong with the vault's files: each line once, whenever it is found. A request that only waits for
   /// other work of this program is no problem.
   func tellProblems() {
-    for problem in vault.problems where !DeviceKeyError.isBrokenOff(problem) {
-      if toldProblems.insert(problem).inserted { Journal.log(.error, problem) }
+    for problem in vault.problems where !problem.isBrokenOff {
+      if toldProblems.insert(problem).inserted { Journal.log(.error, problem.text) }
     }
   }
 

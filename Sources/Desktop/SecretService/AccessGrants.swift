@@ -1,4 +1,5 @@
 import LatchkeyPrompts
+import LatchkeyReasons
 import LatchkeySystemd
 import LatchkeyVault
 
@@ -38,7 +39,7 @@ final class AccessGrants {
     }
   }
   /// Why no finger opens an item, according to the last prompt for it.
-  var fingerProblems: [Int64: String] = [:]
+  var fingerProblems: [Int64: Reason] = [:]
   /// The seconds for which a client wants to read again without asking.
   private var reuse: [String: UInt16] = [:]
 

@@ -72,7 +72,7 @@ final class CollectionCalls {
       if label != nil { signals.collectionChanged(present, properties: ["Label", "Modified"]) }
       return answer(call, with: present)
     }
-    guard alias != PortalCollection.alias else { throw .notSupported("the alias portal is made by Latchkey") }
+    guard alias != PortalCollection.alias else { throw .notSupported(.service(.portalAlias)) }
     let made = try BusError.vault { () throws(VaultError) -> CollectionPlace in
       .vault(try vault.collections.create(label: label ?? "", alias: alias.isEmpty ? nil : alias))
     }
@@ -129,7 +129,7 @@ final class CollectionCalls {
     let name = try call.message.readString()
     let path = try call.message.readObjectPath()
     guard name != "session", name != PortalCollection.alias else {
-      throw .notSupported("the alias \(name) cannot be changed")
+      throw .notSupported(.fixedAlias(name))
     }
     guard !name.isEmpty else { throw .invalidArguments("an alias must not be empty") }
     var target: Int64?

@@ -107,7 +107,7 @@ final class CollectionObject {
 
   private func delete(_ call: MethodCall) throws(BusError) {
     let place = try tree.collection(at: call.path)
-    guard case .vault(let id) = place else { throw .notSupported("the session collection cannot be deleted") }
+    guard case .vault(let id) = place else { throw .notSupported(.service(.sessionCollectionStays)) }
     try BusError.vault { () throws(VaultError) in
       try tree.vault.collections.checkMayDelete(id)
       try tree.vault.collections.delete(id)

@@ -101,10 +101,10 @@ final class CollectionTree {
   /// Refuses requirements that no item of that collection can have.
   func checkMayRequire(_ control: AccessControl, in place: CollectionPlace) throws(BusError) {
     guard control.requiresAnything else { return }
-    guard case .vault(let id) = place else { throw .notSupported("session items have no requirements") }
+    guard case .vault(let id) = place else { throw .notSupported(.service(.sessionItems)) }
     // Sandboxed applications read that collection by the portal, which asks nobody.
     guard id != PortalCollection.id(in: vault) else {
-      throw .notSupported("items of the portal's collection have no requirements")
+      throw .notSupported(.service(.portalItems))
     }
   }
 

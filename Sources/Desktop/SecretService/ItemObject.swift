@@ -89,7 +89,7 @@ final class ItemObject {
     let vault = tree.holder(item.collection).vault
     let attributes = try value.readStringDictionary()
     guard attributes["latchkey:require"] == nil else {
-      throw .notSupported("only \(ItemAccessObject.name).SetAccess changes what an item requires")
+      throw .notSupported(.onlySetAccess(of: ItemAccessObject.name))
     }
     let granted = grants.take(item, for: value.sender)
     let named = try BusError.vault { () throws(VaultError) in
@@ -145,7 +145,7 @@ final class ItemObject {
     let opened: OpenedSecret
     do throws(VaultError) { opened = try vault.reader.secret(ofItem: item.id, granted: granted) } catch {
       if error == .needsGrant, let problem = grants.fingerProblems[item.id] {
-        throw .isLocked("no finger opens it: \(problem)")
+        throw .isLocked(.noFingerOpensIt(problem))
       }
       throw BusError(error)
     }

@@ -142,7 +142,7 @@ final class KeychainChanges {
     if let attributes = properties.attributes {
       let named = try BusError.vault { () throws(VaultError) in try ControlAttributes(attributes) }
       guard named.access == nil else {
-        throw .notSupported("only \(ItemAccessObject.name).SetAccess changes what an item requires")
+        throw .notSupported(.onlySetAccess(of: ItemAccessObject.name))
       }
       try checkHas(named.attributes, unique)
       control = named

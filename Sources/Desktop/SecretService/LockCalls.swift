@@ -96,7 +96,7 @@ final class LockCalls {
       let found = try tree.item(at: path)
       (place, item) = (found.collection, found.id)
     }
-    guard case .vault(let id) = place else { throw .notSupported("the session collection is never locked") }
+    guard case .vault(let id) = place else { throw .notSupported(.service(.sessionNeverLocked)) }
     guard vault.collections.ids.contains(id) else {
       if vault.collections.ids.isEmpty, place == CollectionTree.firstPlace, item == nil { return .nothing }
       throw .noSuchObject(path)
@@ -104,7 +104,7 @@ final class LockCalls {
     // "Lock everything" is meant for the person's secrets. Without its secret, a sandboxed application cannot read its own
     // files.
     guard id != portal else {
-      throw .notSupported("the collection of sandboxed applications is locked with the session only")
+      throw .notSupported(.service(.portalNeverLocked))
     }
     return item.map { .item($0) } ?? .collection(id)
   }

@@ -37,14 +37,13 @@ final class PasswordObject {
       ])
   }
 
-  private static let takesNoPassword = BusError.notSupported(
-    "Latchkey takes no password from programs: it asks you itself. Use Unlock, or 'latchkey passphrase'")
+  private static let takesNoPassword = BusError.notSupported(.service(.takesNoPassword))
 
   private func changeWithPrompt(_ call: MethodCall) throws(BusError) {
     let vault = tree.vault
     if !vault.hasDatabase { locks.lookAgain() }
     guard case .vault(let id) = try tree.collection(at: try call.message.readObjectPath()) else {
-      throw .notSupported("the session collection is in memory only, and has no password")
+      throw .notSupported(.service(.sessionHasNoPassword))
     }
     guard id != PortalCollection.id(in: vault) else { throw .notSupported(PortalCollection.takesNoPassphrase) }
     if id != Vault.firstCollection {

@@ -36,7 +36,7 @@ final class PendingWrites {
     guard !gate.isVerified else { return try write() }
     let own = verificationWaits.count { $0.call.sender == call.sender }
     guard own < Self.verificationWaitLimit.own, verificationWaits.count < Self.verificationWaitLimit.all else {
-      throw .limitsExceeded("too many items wait for the check of the database")
+      throw .limitsExceeded(.service(.manyWaitForCheck))
     }
     try checkRoom(for: size, of: call.sender)
     let wait = VerificationWait(size, call, write: write)
@@ -55,7 +55,7 @@ final class PendingWrites {
   func whenFingersAreKnown(
     _ size: Int?, _ call: MethodCall, proceed: @escaping (FingerSet) throws(BusError) -> Void
   ) throws(BusError) {
-    guard fingerWaits.count < Self.fingerWaitLimit else { throw .limitsExceeded("too many items wait for an answer") }
+    guard fingerWaits.count < Self.fingerWaitLimit else { throw .limitsExceeded(.service(.manyWaitForAnswer)) }
     if let size { try checkRoom(for: size, of: call.sender) }
     let wait = FingerWait(size, call, proceed: proceed)
     fingerWaits.append(wait)
@@ -98,14 +98,14 @@ final class PendingWrites {
     }
     guard own < Self.waitingLimit.own, waiting.count + held.count < Self.waitingLimit.all,
       bytes() <= Self.waitingLimit.bytes
-    else { throw .limitsExceeded("too many items wait for an answer") }
+    else { throw .limitsExceeded(.service(.manyWaitForAnswer)) }
   }
 
   /// Drops the writes that wait, because the keys were erased.
   func drop() {
     let calls = fingerWaits.map(\.call) + verificationWaits.map(\.call)
     disconnect()
-    for call in calls { call.fail(.isLocked("it was locked meanwhile: nothing was written")) }
+    for call in calls { call.fail(.isLocked(.service(.lockedMeanwhile))) }
   }
 
   /// The client is gone.

@@ -1,3 +1,4 @@
+import LatchkeyReasons
 import LatchkeyVault
 
 /// The collection of the secrets that sandboxed applications get by the portal.
@@ -10,6 +11,5 @@ public enum PortalCollection {
   public static func id(in vault: Vault) -> Int64? { try? vault.collections.alias(alias) }
 
   /// The reason why it cannot have a passphrase.
-  public static let takesNoPassphrase =
-    "sandboxed applications keep their secrets in it, and would hang until you give the passphrase: it opens with your login"
+  public static let takesNoPassphrase = Reason.service(.portalTakesNoPassphrase)
 }

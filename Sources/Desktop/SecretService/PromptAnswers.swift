@@ -1,5 +1,6 @@
 import LatchkeyKeybag
 import LatchkeyPrompts
+import LatchkeyReasons
 import LatchkeySystemd
 import LatchkeyVault
 
@@ -42,7 +43,7 @@ public final class PromptAnswers {
   public func isGranted(_ item: Int64, for client: String) -> Bool { grants.allow(item, for: client) }
 
   /// Why no finger opens an item, according to the last prompt for it.
-  public var fingerProblems: [Int64: String] {
+  public var fingerProblems: [Int64: Reason] {
     get { grants.fingerProblems }
     set { grants.fingerProblems = newValue }
   }

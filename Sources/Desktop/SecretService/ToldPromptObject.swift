@@ -52,7 +52,7 @@ final class ToldPromptObject {
   private func passphrase(_ received: ReceivedSecret) throws(BusError) -> GivenPassphrase {
     let given: GivenPassphrase?
     do { given = try GivenPassphrase(copying: received.value.bytes) } catch {
-      throw .limitsExceeded("there is not enough memory")
+      throw .limitsExceeded(.refusal(.noMemory))
     }
     guard let given else {
       throw .invalidArguments("a passphrase must have 1 to \(GivenPassphrase.limit) bytes, none of them 0")

@@ -93,7 +93,7 @@ final class TransportSession {
     } catch is GcryptError {
       throw .invalidArguments("the secret does not decrypt in this session")
     } catch {
-      throw .limitsExceeded("there is not enough memory")
+      throw .limitsExceeded(.refusal(.noMemory))
     }
   }
 }
@@ -113,7 +113,7 @@ struct ReceivedSecret {
     _ body: () throws -> Result<Box, SodiumError>
   ) throws(BusError) -> Box {
     do { return try body().get() } catch let error as BusError { throw error } catch {
-      throw .limitsExceeded("there is not enough memory")
+      throw .limitsExceeded(.refusal(.noMemory))
     }
   }
 }

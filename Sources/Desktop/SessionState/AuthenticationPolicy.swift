@@ -1,5 +1,6 @@
 import CLatchkeyHelper
 import LatchkeyControl
+import LatchkeyReasons
 
 /// Which authentication may bring keys, and which may lift a lock with them. Without these rules sudo or ssh would
 /// lift it, as they pass through common-auth.
@@ -10,7 +11,7 @@ public enum AuthenticationPolicy {
     /// Keys are wanted; `mayLift` goes to `SessionMachine.keysArrived` with them.
     case keys(mayLift: Bool)
     /// The reason, for the log.
-    case refused(String)
+    case refused(Reason)
   }
 
   /// Services that are remote even if they do not set PAM_RHOST.
@@ -33,7 +34,7 @@ public enum AuthenticationPolicy {
     _ hello: Hello, from process: PeerProcess, machine: SessionMachine, needs: KeyNeeds = KeyNeeds()
   ) -> Decision {
     // They authenticate a person who is already in, or nobody at all.
-    if helper_excludes_service(hello.service) { return .refused("\(hello.service) never unlocks the vault") }
+    if helper_excludes_service(hello.service) { return .refused(.never(service: hello.service)) }
     if hello.stage == .closeSession { return .nothing }
     let refusal = refusalToLift(hello, from: process, machine: machine)
     switch machine.state {
@@ -71,36 +72,36 @@ public enum AuthenticationPolicy {
   }
 
   /// Why an authentication may not lift a lock; nil if it may.
-  private static func refusalToLift(_ hello: Hello, from process: PeerProcess, machine: SessionMachine) -> String? {
+  private static func refusalToLift(_ hello: Hello, from process: PeerProcess, machine: SessionMachine) -> Reason? {
     if hello.service == commandService {
       // A person at a terminal named this command, so the terminal may be remote. While a locker is up, the person at the
       // screen may not be the one who types.
-      return machine.lockerUp ? "unlock the screen instead" : nil
+      return machine.lockerUp ? .session(.unlockScreen) : nil
     }
     if remoteServices.contains(hello.service)
       || isFromElsewhere(hello, process, uid: machine.uid) && !isRemoteDesktop(hello, process, machine: machine)
     {
-      return "a remote login does not lift a lock"
+      return .session(.remoteLogin)
     }
     switch process {
     case .unknown, .systemService(startedByRoot: true):
       return nil
     case .systemService(startedByRoot: false):
-      return "a process of no session"
+      return .session(.processOfNoSession)
     case .userManager(let uid):
       // Lockers started by the user's manager belong to the desktop, if there is one. If there are several, nothing tells which
       // one.
-      return uid == machine.uid && machine.hasGraphicalSession ? nil : "not a process of a session"
+      return uid == machine.uid && machine.hasGraphicalSession ? nil : .session(.notOfSession)
     case .session(_, _, let sessionClass, _, _) where SessionFacts.isGreeter(sessionClass: sessionClass):
       return nil
     case .session(_, let uid, let sessionClass, let type, let isRemote):
-      guard uid == machine.uid else { return "a process of another user's session" }
-      guard sessionClass.hasPrefix("user") else { return "a process of a session of class \(sessionClass)" }
+      guard uid == machine.uid else { return .session(.otherUsersSession) }
+      guard sessionClass.hasPrefix("user") else { return .sessionOfClass(sessionClass) }
       if isRemote, !(SessionFacts.isGraphical(type: type) && !machine.remoteDesktopServices.isEmpty) {
-        return "a remote session does not lift a lock"
+        return .session(.remoteSession)
       }
       return SessionFacts.isGraphical(type: type) || type == "tty"
-        ? nil : "a process of a session of type \(type)"
+        ? nil : .sessionOfType(type)
     }
   }
 

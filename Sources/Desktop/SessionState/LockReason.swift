@@ -1,3 +1,5 @@
+import LatchkeyReasons
+
 /// Why the keys of the unlocked state were erased.
 public enum LockReason: Equatable, Sendable, CustomStringConvertible {
   /// logind's LockedHint: the desktop says that its screen is locked.
@@ -18,18 +20,21 @@ public enum LockReason: Equatable, Sendable, CustomStringConvertible {
   case withoutPassword
 
   /// For `latchkey status`.
-  public var description: String {
+  public var reason: SessionReason {
     switch self {
-    case .lockedHint: "screen locked (LockedHint)"
-    case .lockSignal: "screen locked (Lock signal)"
-    case .screenSaver: "screen locked (screen saver)"
-    case .greeter: "session behind the greeter"
-    case .sessionEnded: "graphical session ended"
-    case .sleep: "sleep"
-    case .command: "command"
-    case .withoutPassword: "login without a password"
+    case .lockedHint: .lockedHint
+    case .lockSignal: .lockSignal
+    case .screenSaver: .screenSaver
+    case .greeter: .greeter
+    case .sessionEnded: .graphicalSessionEnded
+    case .sleep: .sleep
+    case .command: .command
+    case .withoutPassword: .loginWithoutPassword
     }
   }
+
+  /// The same in English, for the log.
+  public var description: String { Reason.session(reason).text }
 }
 
 /// Why there are no keys at all.
@@ -48,14 +53,17 @@ public enum SealReason: Equatable, Sendable, CustomStringConvertible {
   case putAside
 
   /// For `latchkey status`.
-  public var description: String {
+  public var reason: SessionReason {
     switch self {
-    case .started: "not unlocked yet"
-    case .sessionsEnded: "last session ended"
-    case .noSession: "no session after login"
-    case .keysFailed: "the vault's files cannot be used"
-    case .hibernation: "hibernation"
-    case .putAside: "the vault was put aside; the next login creates another one"
+    case .started: .notUnlockedYet
+    case .sessionsEnded: .lastSessionEnded
+    case .noSession: .noSessionAfterLogin
+    case .keysFailed: .filesUnusable
+    case .hibernation: .hibernation
+    case .putAside: .putAside
     }
   }
+
+  /// The same in English, for the log.
+  public var description: String { Reason.session(reason).text }
 }

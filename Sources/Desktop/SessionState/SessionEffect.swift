@@ -1,3 +1,5 @@
+import LatchkeyReasons
+
 /// An effect to carry out, in the order given. Effects that erase keys come before all others.
 public enum SessionEffect: Equatable, Sendable {
   /// Erase A, in every form it has in memory. C stays.
@@ -49,5 +51,5 @@ public enum KeyOutcome: Equatable, Sendable {
   /// Everything was live already.
   case notNeeded
   /// Nothing is kept, for the reason given.
-  case refused(String)
+  case refused(Reason)
 }

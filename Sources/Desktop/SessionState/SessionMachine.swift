@@ -1,3 +1,5 @@
+import LatchkeyReasons
+
 /// The state of one user's vault: which keys may be in memory now. A value without any input or output; events go
 /// in, effects come out.
 ///
@@ -133,7 +135,7 @@ public struct SessionMachine: Sendable {
   func hasEnded(_ claim: Claim) -> Bool { hasEnded(since: claim.endings, in: claim.session) }
 
   /// Why no keys of an authentication would open anything if they came now; nil if they may.
-  public func refusal(of claim: Claim) -> String? { refusal(since: claim.endings, in: claim.session) }
+  public func refusal(of claim: Claim) -> Reason? { refusal(since: claim.endings, in: claim.session) }
 
   /// Whether tier key A is in memory, or waits for the locker to go: then the daemon's end would lock the vault.
   public var hasUnlockedKeys: Bool { state == .unlocked || hasStagedKeys }
@@ -201,8 +203,8 @@ public struct SessionMachine: Sendable {
       // There is no lock to lift, so any login that unseals the vault does this as well.
       becomeUnlocked(&effects, with: .install(.live))
     case .locked:
-      if !mayLift { return [.install(.refused("this login does not lift a lock"))] }
-      if wasLockedMeanwhile { return [.install(.refused("it was locked meanwhile"))] }
+      if !mayLift { return [.install(.refused(.session(.liftsNoLock)))] }
+      if wasLockedMeanwhile { return [.install(.refused(.session(.lockedMeanwhile)))] }
       if lockerUp { stage(&effects) } else { becomeUnlocked(&effects, with: .install(.live)) }
     }
     effects.append(.stateChanged)
@@ -224,10 +226,10 @@ public struct SessionMachine: Sendable {
     return effects + [.stateChanged]
   }
 
-  private func refusal(since endingsBefore: UInt64?, in session: UInt64?) -> String? {
-    if hasEnded(since: endingsBefore, in: session) { return "its session has ended" }
+  private func refusal(since endingsBefore: UInt64?, in session: UInt64?) -> Reason? {
+    if hasEnded(since: endingsBefore, in: session) { return .session(.sessionEnded) }
     // Keys that come now would stay in memory during sleep.
-    return isGoingToSleep ? "the machine is going to sleep" : nil
+    return isGoingToSleep ? .session(.goingToSleep) : nil
   }
 
   private func hasEnded(since endingsBefore: UInt64?, in session: UInt64?) -> Bool {

@@ -131,7 +131,7 @@ public final class SessionWatch {
     screenSavers = savers
   }
 
-  fileprivate static let ended = KeyOutcome.refused("the daemon ends")
+  fileprivate static let ended = KeyOutcome.refused(.session(.daemonEnds))
 
   /// Accepts no keys any more: refuses and erases those that wait. Events are followed as before.
   public func end() {
@@ -222,7 +222,7 @@ public final class SessionWatch {
     _ decide: @escaping (inout SessionMachine) -> [SessionEffect]
   ) {
     guard !hasEnded else { return completion(SessionWatch.ended) }
-    guard let logind else { return completion(.refused("not started")) }
+    guard let logind else { return completion(.refused(.session(.notStarted))) }
     let arrival = Arrival(locks: machine.locks, decide, completion)
     // Nothing holds sleep up any more.
     guard !machine.isGoingToSleep else { return settle(arrival) }
@@ -242,7 +242,7 @@ public final class SessionWatch {
     guard hasAnswered else {
       arrivals.removeAll { $0 === arrival }
       // Silence may hide a lock.
-      arrival.completion.take()?(.refused("logind does not answer"))
+      arrival.completion.take()?(.refused(.session(.noLogind)))
       return
     }
     settle(arrival)

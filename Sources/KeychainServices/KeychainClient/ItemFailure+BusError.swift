@@ -11,8 +11,8 @@ extension ItemFailure {
     switch error.name {
     case BusError.lockedName:
       status = errSecInteractionNotAllowed
-      // The vault has one error for this and for a lock. Its text says which.
-      if error.message.hasPrefix("there is no vault yet") { cause = .noVaultYet }
+      // The vault has one error for this and for a lock. Its code says which.
+      if ["vault.notCreated", "vault.notCreatedForRoom"].contains(error.code) { cause = .noVaultYet }
     case "org.latchkey.Error.Duplicate": status = errSecDuplicateItem
     case "org.latchkey.Error.NoPasscode": (status, cause) = (errSecAuthFailed, .noPasscode)
     case "org.latchkey.Error.NoFingers": (status, cause) = (errSecAuthFailed, .noEnrolledFinger)

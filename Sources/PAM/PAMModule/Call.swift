@@ -60,7 +60,7 @@ struct Call {
   /// The login password was changed without Latchkey. Asks for the former password or the recovery code, so that the present
   /// password opens the vault from now on.
   private func askFormer() {
-    // With `no_found` the token may be something else than a login password, such as a code. It must not become the vault's
+    // With `no_create` the token may be something else than a login password, such as a code. It must not become the vault's
     // password.
     guard !options.forbidsCreation, Variable.mayAskFormer(of: handle), let conversation = Conversation(of: handle)
     else { return }

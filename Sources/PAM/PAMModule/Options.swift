@@ -31,7 +31,10 @@ struct Options {
       guard let argument = arguments[index] else { continue }
       if strcmp(argument, ("debug" as Literal).cString) == 0 {
         debug = true
-      } else if strcmp(argument, ("no_found" as Literal).cString) == 0 {
+      } else if strcmp(argument, ("no_create" as Literal).cString) == 0
+        // Its former name. A line that is not understood would let one-time codes create vaults.
+        || strcmp(argument, ("no_found" as Literal).cString) == 0
+      {
         forbidsCreation = true
       } else if Options.isPassphrase(argument) {
         continue

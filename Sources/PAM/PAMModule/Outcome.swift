@@ -92,7 +92,7 @@ extension HelperResult {
 
   var creationText: Literal {
     switch self {
-    case .noVault: "no vault created: not for this account, or no_found forbids it"
+    case .noVault: "no vault created: not for this account, or no_create forbids it"
     case .created: "new vault created"
     default: text
     }

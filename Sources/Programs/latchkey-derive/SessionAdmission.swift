@@ -57,7 +57,7 @@ enum SessionAdmission: ~Copyable {
     switch self {
     case .granted(let connection): return try connection.unwrap(wrapped, context: context, until: deadline)
     case .unbelieved: throw AdmittedServices.Unbelieved()
-    default: throw DeviceKeyError.unavailable("it did not let the login in")
+    default: throw DeviceKeyError.unavailable(.device(.notAdmitted))
     }
   }
 }

@@ -27,7 +27,7 @@ struct SessionSecrets {
 
   func deviceKey() throws(DeviceKeyError) -> ServiceDeviceKey {
     let path = run.request.device.isEmpty ? ServiceDeviceKey.path : run.request.device
-    guard let found = try ServiceDeviceKey.find(at: path) else { throw .unavailable("there is no such service") }
+    guard let found = try ServiceDeviceKey.find(at: path) else { throw .unavailable(.device(.noService)) }
     return found
   }
 
@@ -37,7 +37,7 @@ struct SessionSecrets {
     let wrapped = try device.wrap(
       key, .session, context: DeviceSecret.context(vault: vault, protector: protector))
     guard let wrapping = DeviceSecret.Wrapping(identity: device.identity, wrapped: wrapped) else {
-      throw DeviceKeyError.unavailable("it returned an invalid reply")
+      throw DeviceKeyError.unavailable(.device(.invalidReply))
     }
     return DeviceSecret(protector: protector, wrapping: wrapping, key: key)
   }

@@ -99,11 +99,11 @@ final class DevicePeer {
         return try DeviceReply.wrapped(try store.wrap(share, kind, context: context, of: user))
       case .unwrap(let wrapped, let kind, let context):
         // Such a share would protect no better than a file of the user's.
-        guard kind != .session else { return try DeviceReply.refused("that is given out at a login only") }
+        guard kind != .session else { return try DeviceReply.refused(.device(.onlyAtLogin)) }
         return try DeviceReply.unwrapped(try store.unwrap(wrapped, kind, context: context, of: user))
       case .eraseErasable(let other):
         guard other == user || user == 0 else {
-          return try DeviceReply.refused("only root erases what is another user's")
+          return try DeviceReply.refused(.device(.onlyRootErases))
         }
         guard try store.eraseErasable(of: other) else {
           // A vault erases its own secret, whether one exists or not. Root is told whether one did.
@@ -113,18 +113,18 @@ final class DevicePeer {
         cost = DevicePeer.lineCost
         Journal.log(.notice, "the erasable secret of user \(other) was erased, as user \(user) asked")
       case .move(let backend):
-        guard user == 0 else { return try DeviceReply.refused("only root moves the device secret") }
+        guard user == 0 else { return try DeviceReply.refused(.device(.onlyRootMoves)) }
         try store.move(to: backend)
       case .forget(let other):
-        guard user == 0 else { return try DeviceReply.refused("only root has a user forgotten") }
+        guard user == 0 else { return try DeviceReply.refused(.device(.onlyRootForgets)) }
         guard try store.forget(other) else { return try DeviceReply.failed(.otherDevice) }
         Journal.log(.notice, "user \(other) was forgotten, as root asked")
       case .note(let generations, let vault, let isBeginning):
         return try DeviceReply.noted(
           try store.note(generations, ofVault: vault, isBeginning: isBeginning, of: user))
       case .session(let other):
-        guard user == 0, other != 0 else { return try DeviceReply.refused("only root says whose login it is") }
-        guard hasRoom(other) else { return try DeviceReply.refused("there are too many logins of that user") }
+        guard user == 0, other != 0 else { return try DeviceReply.refused(.device(.onlyRootLogin)) }
+        guard hasRoom(other) else { return try DeviceReply.refused(.device(.manyLogins)) }
         login = other
       case .malformed: return nil
       }
@@ -140,7 +140,7 @@ final class DevicePeer {
       Journal.log(.info, "a login of user \(user) in which nobody gave a password got its key")
       return try DeviceReply.unwrapped(share)
     case .malformed: return nil
-    default: return try DeviceReply.refused("this connection is a login's, and for nothing else")
+    default: return try DeviceReply.refused(.device(.loginConnection))
     }
   }
 }

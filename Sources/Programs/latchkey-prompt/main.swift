@@ -73,8 +73,11 @@ private func authenticate(
     case .refused where conversation.hasAnswer:
       if attempt < attempts { conversation.retry() }
     // PAM refused without a question, as for a locked account. Another try would end in the same way.
-    case .refused(let text, _), .unavailable(let text):
+    case .refused(let text, _):
       Journal.log(.warning, "PAM asks nobody: \(text)")
+      return .unavailable
+    case .unavailable(let phrase):
+      Journal.log(.warning, "PAM asks nobody: \(phrase.text)")
       return .unavailable
     case .accepted: break
     }

@@ -51,7 +51,7 @@ struct ArchivePassphrase: ParsableArguments {
             much to spare, or takes more than 90 seconds, restore it on another one.
             """)
       }
-      throw Failure.notTaken(text, hint: hint ?? "")
+      throw Failure.notTaken(text.translated, hint: hint ?? "")
     case .refused(let text, _): throw Failure.notTaken(text)
     }
   }

@@ -12,6 +12,7 @@ extension ArchiveReport {
       let label: String
       let `class`: String?
       let reason: String
+      let code: ReasonCode?
     }
     let file: String?
     let generation: UInt32?
@@ -37,7 +38,7 @@ extension ArchiveReport {
       lines: lines.map {
         .init(
           outcome: $0.outcome.name, collection: $0.collection, label: $0.label, class: $0.accessibility?.name,
-          reason: $0.reason)
+          reason: $0.reason?.text ?? "", code: $0.reason.map(ReasonCode.init))
       })
     return try JSONText.of(report)
   }
@@ -89,7 +90,7 @@ extension ArchiveReport {
 extension ArchiveReport.Line {
   fileprivate var text: String {
     let thing = label.isEmpty ? collection : "\(collection) / \(label)"
-    return thing + (accessibility.map { " (\($0.name))" } ?? "") + (reason.isEmpty ? "" : ": \(Answers.told(reason))")
+    return thing + (accessibility.map { " (\($0.name))" } ?? "") + (reason.map { ": \($0.told)" } ?? "")
   }
 }
 

@@ -54,7 +54,7 @@ struct BackupCommand: ParsableCommand {
           try writing { () throws(PosixError) in try new.append(chunk.bytes) }
           progress.show(translated("\(chunk.done) of \(max(chunk.done, chunk.total)) items"))
           guard chunk.isLast else { continue }
-          let report = try client.archiveReport(until: ArchiveLimits.answer)
+          let report = try client.finishArchive(until: ArchiveLimits.answer)
           try writing { () throws(PosixError) in try new.finish() }
           Interruption.forget()
           return report
@@ -64,7 +64,7 @@ struct BackupCommand: ParsableCommand {
       progress.end()
       Interruption.release()
       throw Failure.cancelled
-    } catch ControlError.declined(let reason) { throw Failure.backup(reason) }
+    } catch ControlError.declined(let reason) { throw Failure.backup(reason.told) }
   }
 }
 

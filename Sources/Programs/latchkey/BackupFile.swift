@@ -43,7 +43,7 @@ final class BackupFile {
     offset = header.count
     // The file is cut within the header. The message says so, even if the file is not a backup at all.
     do throws(BackupError) { cost = try BackupHeader(decoding: header).derivation.cost } catch {
-      throw Failure.backup(error.explanation)
+      throw Failure.backup(error.reason.told)
     }
   }
 
@@ -74,7 +74,7 @@ final class BackupFile {
     guard prefix.count == 4 else { throw cut() }
     let length = prefix.reversed().reduce(0) { $0 << 8 | Int($1) }
     guard length <= BackupReader.chunkLimit else {
-      let damage = Answers.told(BackupError.damagedChunk(chunks).explanation)
+      let damage = BackupError.damagedChunk(chunks).reason.told
       throw Failure.backup(
         translated(
           "\(damage), which is at offset \(start) of the file. Nothing was restored."

@@ -174,7 +174,7 @@ struct CollectionCommand: ParsableCommand {
         try place.connect().ask(
           DeleteCollection(collection: collection.name),
           until: LatchkeyPosix.Process.now + StatusCommand.answerLimit)
-      } catch ControlError.declined(let reason) { throw Failure.declined(reason) }
+      } catch ControlError.declined(let reason) { throw Failure.declined(reason.told) }
     }
 
     /// Names the way without the passphrase, if the collection stayed locked although the vault is unlocked.

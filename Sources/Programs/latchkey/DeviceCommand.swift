@@ -53,7 +53,7 @@ struct DevicePlace: ParsableArguments {
       guard (try? Sodium.initialize()) != nil else { throw Failure.deviceService(translated("there is no randomness")) }
       do throws(DeviceKeyError) { return try body() } catch {
         switch error {
-        case .unavailable(let text): throw Failure.deviceService(text)
+        case .unavailable(let reason): throw Failure.deviceService(reason.told)
         case .otherDevice: throw Failure.deviceService(translated("it does not know that"))
         }
       }
@@ -125,7 +125,7 @@ struct DeviceEraseCommand: ParsableCommand {
       do {
         _ = try daemon.ask(DestroyPasscodeItems(passwordRemoved: false), until: end)
       } catch ControlError.declined(let why) {
-        throw Failure.declined(Answers.told(why) + ".")
+        throw Failure.declined(why.told + ".")
       }
     }
   }

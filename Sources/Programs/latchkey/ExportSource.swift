@@ -86,7 +86,7 @@ struct ExportSource {
     let secret: Secret
     do { secret = try self.secret(of: item) } catch let error as BusError {
       if error.isStandard("Disconnected") || error.isStandard("NoReply") { throw error }
-      return left(error.isNoSuchObject ? translated("it was deleted meanwhile") : Answers.told(error.message))
+      return left(error.isNoSuchObject ? translated("it was deleted meanwhile") : error.told)
     } catch Failure.stillLocked(let reason), Failure.locked(let reason) {
       return left(reason.split(separator: "\n").first.map(String.init) ?? reason)
     } catch Failure.cancelled where Interruption.hasArrived { return left(translated("you stopped the export")) }

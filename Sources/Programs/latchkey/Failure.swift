@@ -69,36 +69,36 @@ enum Failure: Error {
       translated("you gave no answer, so nothing was done. Run the command again when you want to.")
     case .refused(let text, let createsVault):
       (text.map {
-        translated("the password was not accepted (\(Answers.told($0))). Try again with your login password.")
+        translated("the password was not accepted (\($0)). Try again with your login password.")
       } ?? translated("the password was not accepted. Try again with your login password."))
         + (createsVault
           ? "\n" + translated("An account that has no password, as with ssh keys only, cannot have a vault.") : "")
     case .unavailable(let text):
       translated(
         """
-        the password could not be checked: \(Answers.told(text)).
+        the password could not be checked: \(text).
         Is there a PAM service 'latchkey-unlock' in /etc/pam.d?
         """)
-    case .stillLocked(let text), .declined(let text), .noItem(let text), .noService(let text): Answers.told(text)
+    case .stillLocked(let text), .declined(let text), .noItem(let text), .noService(let text): text
     case .locked(let reason):
       translated("it is locked (\(reason)). Run 'latchkey unlock', then this again.")
-    case .backup(let text), .file(let text): Answers.told(text)
+    case .backup(let text), .file(let text): text
     case .wrongBackupPassphrase: translated("that is not the backup's passphrase. Nothing was restored. Try again.")
     case .wrongPassphrase: translated("that is not the collection's passphrase. Try again.")
     case .notTaken(let text, let hint):
       translated(
         """
-        the passphrase was not accepted: \(Answers.told(text)).
+        the passphrase was not accepted: \(text).
         Is there a PAM service 'latchkey-collection' in /etc/pam.d? The system log has a line of pam_latchkey that says why.\(hint)
         """)
     case .deviceService(let text):
       translated(
         """
-        the device key service refused: \(Answers.told(text)).
+        the device key service refused: \(text).
         See 'systemctl status latchkey-deviced.socket latchkey-deviced.service'.
         """)
     case .rules(let problems):
-      translated("the class rules have errors:") + "\n" + problems.map { "  " + Answers.told($0) + "\n" }.joined()
+      translated("the class rules have errors:") + "\n" + problems.map { "  \($0)\n" }.joined()
         + translated("Correct the file. Until then the vault uses the rules that it read before, or none of that file.")
     }
   }
@@ -110,13 +110,13 @@ enum Failure: Error {
     } else if error.isStandard("Disconnected") || error.isStandard("NoReply") {
       self = .silent
     } else {
-      self = .declined(error.message + Self.withoutVault(error))
+      self = .declined(error.told + Self.withoutVault(error))
     }
   }
 
   /// A second line, if there is no vault and the account has no password that could create one.
   private static func withoutVault(_ error: BusError) -> String {
-    guard error.message.contains(text: "there is no vault yet"), let ways = StatusCommand.waysWithoutPassword
+    guard error.reason?.isLackOfVault == true, let ways = StatusCommand.waysWithoutPassword
     else { return "" }
     return "\n\(ways)"
   }

@@ -4,6 +4,7 @@ import LatchkeyGettext
 import LatchkeyHistoryControl
 import LatchkeyKeybag
 import LatchkeyPosix
+import LatchkeyReasons
 
 /// `latchkey history diff`
 struct HistoryDiffCommand: ParsableCommand {
@@ -67,9 +68,9 @@ struct ListedDifferences: Encodable {
     let collection: String
     let label: String?
     let `class`: String?
-    let reason: String?
+    let reason: Reason?
 
-    private enum CodingKeys: String, CodingKey { case change, path, collection, label, `class`, reason }
+    private enum CodingKeys: String, CodingKey { case change, path, collection, label, `class`, reason, code }
 
     init(_ line: ComparisonPage.Line) {
       change = "\(line.change)"
@@ -77,7 +78,7 @@ struct ListedDifferences: Encodable {
       collection = line.home
       label = line.label.isEmpty ? nil : line.label
       `class` = line.accessibility?.name
-      reason = line.obstacle.isEmpty ? nil : line.obstacle
+      reason = line.obstacle
     }
 
     /// With the same keys for every item.
@@ -88,14 +89,15 @@ struct ListedDifferences: Encodable {
       try out.encode(collection, forKey: .collection)
       try out.encode(label, forKey: .label)
       try out.encode(`class`, forKey: .class)
-      try out.encode(reason, forKey: .reason)
+      try out.encode(reason?.text, forKey: .reason)
+      try out.encode(reason.map(ReasonCode.init), forKey: .code)
     }
 
     fileprivate var text: String {
       var text =
         "  \(path)  \(collection.isEmpty ? "?" : collection) / \(label ?? translated("(no label, or it cannot be read now)"))"
       if let kind = `class` { text += " (\(kind))" }
-      if let reason { text += translated("; it cannot be brought back: \(Answers.told(reason))") }
+      if let reason { text += translated("; it cannot be brought back: \(reason.told)") }
       return text
     }
   }

@@ -3,6 +3,7 @@ import LatchkeyControl
 import LatchkeyGettext
 import LatchkeyHistoryControl
 import LatchkeyPosix
+import LatchkeyReasons
 
 /// `latchkey history list`
 struct HistoryListCommand: ParsableCommand {
@@ -28,9 +29,9 @@ struct ListedHistory: Encodable {
     let time: UInt64
     let size: UInt64
     let items: UInt64?
-    let problem: String?
+    let problem: Reason?
 
-    private enum CodingKeys: String, CodingKey { case number, time, size, items, problem }
+    private enum CodingKeys: String, CodingKey { case number, time, size, items, problem, problem_code }
 
     /// With the same keys for every generation.
     func encode(to encoder: any Encoder) throws {
@@ -39,22 +40,33 @@ struct ListedHistory: Encodable {
       try out.encode(time, forKey: .time)
       try out.encode(size, forKey: .size)
       try out.encode(items, forKey: .items)
-      try out.encode(problem, forKey: .problem)
+      try out.encode(problem?.text, forKey: .problem)
+      try out.encode(problem.map(ReasonCode.init), forKey: .problem_code)
     }
   }
 
   let on: Bool
   let settings: String
-  let problem: String
+  let problem: Reason?
   let generations: [Generation]
+
+  private enum CodingKeys: String, CodingKey { case on, settings, problem, problem_code, generations }
+
+  func encode(to encoder: any Encoder) throws {
+    var out = encoder.container(keyedBy: CodingKeys.self)
+    try out.encode(on, forKey: .on)
+    try out.encode(settings, forKey: .settings)
+    try out.encode(problem?.text ?? "", forKey: .problem)
+    try out.encode(problem.map(ReasonCode.init), forKey: .problem_code)
+    try out.encode(generations, forKey: .generations)
+  }
 
   init(_ page: GenerationPage) {
     (on, settings, problem) = (page.isOn, page.settings, page.problem)
     generations = page.lines.map { line in
-      let isReadable = line.problem.isEmpty
-      return Generation(
-        number: line.number, time: line.time, size: line.size, items: isReadable ? line.items : nil,
-        problem: isReadable ? nil : line.problem)
+      Generation(
+        number: line.number, time: line.time, size: line.size, items: line.problem == nil ? line.items : nil,
+        problem: line.problem)
     }
   }
 
@@ -62,7 +74,7 @@ struct ListedHistory: Encodable {
     let rows = generations.map { one in
       [
         String(one.number), LocalTime(one.time).minute, one.items.map { String($0) } ?? "?", Self.size(one.size),
-        one.problem.map(Answers.told) ?? "",
+        one.problem?.told ?? "",
       ]
     }
     var lines: [String] = []
@@ -80,7 +92,7 @@ struct ListedHistory: Encodable {
       }
       lines.append(translated("Settings: \(settings)"))
     }
-    if !problem.isEmpty { lines.append(translated("Problem: \(Answers.told(problem))")) }
+    if let problem { lines.append(translated("Problem: \(problem.told)")) }
     return lines.map(TerminalText.printable).joined(separator: "\n")
   }
 
@@ -120,7 +132,7 @@ extension Failure {
   static func history<Result: ~Copyable>(_ body: () throws -> Result) throws -> Result {
     try telling {
       do { return try body() } catch ControlError.declined(let reason) {
-        throw Failure.declined(Answers.told(reason) + ".")
+        throw Failure.declined(reason.told + ".")
       }
     }
   }

@@ -46,7 +46,7 @@ extension Place {
         ListGenerations(below: 0), until: LatchkeyPosix.Process.now + HistoryLimits.answer)
     else { return }
     if let newest = page.lines.first, newest.time / 3600 == LatchkeyPosix.Process.time / 3600,
-      newest.items > 0 || !newest.problem.isEmpty
+      newest.items > 0 || newest.problem != nil
     {
       return
     }

@@ -81,7 +81,7 @@ struct HistoryRestoreCommand: ParsableCommand {
       RestoreFromGeneration(number: number, takesTheirs: theirs, isDry: dryRun, selection: try selection()),
       until: LatchkeyPosix.Process.now + HistoryLimits.answer)
     try client.goThroughGeneration()
-    let report = try client.restoreReport(until: LatchkeyPosix.Process.now + HistoryLimits.writing)
+    let report = try client.finishRestore(until: LatchkeyPosix.Process.now + HistoryLimits.writing)
     // A report without items may have lines about collections that wait for the password.
     guard report.items > 0 || everything || !report.lines.isEmpty else {
       throw Failure.noItem(

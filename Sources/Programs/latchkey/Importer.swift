@@ -435,7 +435,7 @@ struct Importer {
     } catch let error as BusError
       where !error.isLocked && !Self.endings.contains(where: error.isStandard)
     {
-      return Answers.told(error.message)
+      return error.told
     }
   }
 

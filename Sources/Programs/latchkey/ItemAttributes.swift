@@ -92,7 +92,7 @@ extension AccessControl {
   static func option(_ text: String?) throws -> AccessControl? {
     guard let text else { return nil }
     do { return try AccessControl(text: text == "none" ? "" : text) } catch {
-      throw ValidationError(translated("--require: \(Answers.told(error.explanation))."))
+      throw ValidationError(translated("--require: \(error.reason.told)."))
     }
   }
 }

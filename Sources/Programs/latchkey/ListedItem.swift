@@ -80,7 +80,7 @@ struct ListedItem: Encodable {
   }
 
   private static func obstacle(to path: String, on connection: VaultConnection) -> String {
-    Answers.told(String(connection.obstacle(to: path).message.prefix { $0 != ";" }))
+    connection.obstacle(to: path).toldWithoutAdvice
   }
 
   private enum CodingKeys: String, CodingKey {

@@ -20,7 +20,7 @@ struct LockCommand: ParsableCommand {
       do {
         try place.connect().ask(LockVault(), until: Process.now + StatusCommand.answerLimit)
       } catch ControlError.declined(let why) {
-        throw Failure.declined(Answers.told(why) + ".")
+        throw Failure.declined(why.told + ".")
       }
     }
   }

@@ -52,7 +52,7 @@ struct LogCommand: ParsableCommand {
         } else if !lines.isEmpty {
           print(LoggedAccess.table(lines.map(LoggedAccess.init)).joined(separator: "\n"))
         }
-      } catch ControlError.declined(let why) { throw Failure.declined(Answers.told(why) + ".") }
+      } catch ControlError.declined(let why) { throw Failure.declined(why.told + ".") }
     }
   }
 }

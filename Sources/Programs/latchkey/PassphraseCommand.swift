@@ -4,6 +4,7 @@ import LatchkeyControl
 import LatchkeyGettext
 import LatchkeyPAMClient
 import LatchkeyPosix
+import LatchkeyReasons
 import LatchkeySodium
 
 /// `latchkey passphrase`
@@ -124,17 +125,18 @@ struct PassphraseAsking: ParsableArguments {
       case .accepted: break
       case _ where terminal.wasCancelled: throw Failure.cancelled
       case .refused where purpose == .collection: throw Failure.wrongPassphrase
-      case .refused(let text, _), .unavailable(let text): throw Failure.notTaken(text)
+      case .refused(let text, _): throw Failure.notTaken(text)
+      case .unavailable(let phrase): throw Failure.notTaken(phrase.translated)
       }
       try client.tell(EndPrompt(.granted))
     } catch ControlError.declined(let reason) { throw declined(reason, at: place) }
   }
 
   /// The vault's answer, with the collections that there are where none has the name.
-  static func declined(_ reason: String, at place: Place) -> Failure {
-    guard reason == "no collection has that name", let connection = try? VaultConnection(place),
+  static func declined(_ reason: Reason, at place: Place) -> Failure {
+    guard reason == .refusal(.noCollectionOfName), let connection = try? VaultConnection(place),
       let all = try? ListedCollection.all(from: connection)
-    else { return .declined(reason) }
+    else { return .declined(reason.told) }
     return .declined(ListedCollection.unknown(among: all))
   }
 }

@@ -26,11 +26,12 @@ struct PresenceAsking: ParsableArguments {
     case .accepted: return
     case _ where terminal.wasCancelled: throw Failure.cancelled
     case .refused(let text, let isPlain): throw Failure.refused(isPlain ? nil : text)
-    case .unavailable(let text):
+    case .unavailable(let phrase):
+      let why = phrase.translated
       throw Failure.declined(
         translated(
           """
-          it could not be found out whether it is you: \(text).
+          it could not be found out whether it is you: \(why).
           Is there a PAM service '\(Self.service)' in /etc/pam.d?
           """))
     }

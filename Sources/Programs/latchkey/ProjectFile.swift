@@ -1,5 +1,6 @@
 import ArgumentParser
 import Glibc
+import LatchkeyClassRules
 import LatchkeyGettext
 import LatchkeyPosix
 import LatchkeySodium
@@ -34,7 +35,7 @@ struct ProjectFile {
   private static func read(_ text: [UInt8], _ path: String) throws -> [RunRequest] {
     let document: YAMLNode?
     do throws(YAMLError) { document = try YAMLNode.document(text) } catch {
-      throw Failure.file("\(path):\(error.line): \(error.text)")
+      throw Failure.file(RulesError(path: path, error).reason.told)
     }
     guard case .mapping(let parts)? = document?.content else { throw malformed(path, 1) }
     var requests: [RunRequest] = []

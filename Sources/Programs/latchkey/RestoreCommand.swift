@@ -56,10 +56,10 @@ struct RestoreCommand: ParsableCommand {
         Interruption.release()
         throw Failure.cancelled
       }
-      let report = try client.archiveReport(until: ArchiveLimits.writing)
+      let report = try client.finishArchive(until: ArchiveLimits.writing)
       Interruption.forget()
       return report
-    } catch ControlError.declined(let reason) { throw Failure.backup(reason) }
+    } catch ControlError.declined(let reason) { throw Failure.backup(reason.told) }
   }
 
   private func give(_ backup: BackupFile, to client: borrowing ControlClient, _ progress: Progress) throws {
@@ -67,10 +67,10 @@ struct RestoreCommand: ParsableCommand {
     while !isLast && !Interruption.hasArrived {
       let chunk = try backup.next()
       do throws(ControlError) { isLast = try client.ask(GiveChunk(chunk.bytes), until: ArchiveLimits.answer) } catch {
-        let damage = BackupError.damagedChunk(chunk.number).explanation
+        let damage = BackupError.damagedChunk(chunk.number).reason
         guard error == .declined(damage) else { throw error }
         throw Failure.backup(
-          translated("\(Answers.told(damage)), which is at offset \(chunk.offset) of the file. Nothing was restored."))
+          translated("\(damage.told), which is at offset \(chunk.offset) of the file. Nothing was restored."))
       }
       progress.show(translated("\(backup.percent) % read"))
     }

@@ -51,7 +51,7 @@ struct RootKeyAsking: ParsableArguments {
     switch outcome {
     case _ where terminal.wasCancelled: throw Failure.cancelled
     case .refused(let text, let isPlain): throw Failure.refused(isPlain ? nil : text)
-    case .unavailable(let text): throw Failure.unavailable(text)
+    case .unavailable(let phrase): throw Failure.unavailable(phrase.translated)
     case .accepted: break
     }
     guard !conversation.given.isEmpty else {
@@ -86,9 +86,9 @@ struct RootKeyAsking: ParsableArguments {
       guard !terminal.wasCancelled, let code = typed.take(), code.count > 0 else { throw Failure.cancelled }
       guard let mistake = Self.mistake(in: code) else { return code }
       guard !stdin else {
-        throw Failure.declined(translated("\(Answers.told(mistake.explanation)). Nothing was done."))
+        throw Failure.declined(translated("\(mistake.phrase.translated). Nothing was done."))
       }
-      terminal.answer(.error(translated("No: \(Answers.told(mistake.explanation)). Once more.")), { _ in })
+      terminal.answer(.error(translated("No: \(mistake.phrase.translated). Once more.")), { _ in })
     }
   }
 

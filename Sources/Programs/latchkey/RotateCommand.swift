@@ -43,7 +43,7 @@ struct RotateCommand: ParsableCommand {
       try RootKeyAsking.prepare()
       do {
         try place.connect().ask(CheckMayRotate(), until: LatchkeyPosix.Process.now + StatusCommand.answerLimit)
-      } catch ControlError.declined(let reason) { throw Failure.declined(Answers.told(reason) + ".") }
+      } catch ControlError.declined(let reason) { throw Failure.declined(reason.told + ".") }
       let status = try status()
       let ending = EndingGenerations(place)
       if !json && !asking.stdin && !status.passwordless { ending.announceForKeys() }

@@ -55,9 +55,7 @@ struct RulesPlace: ParsableArguments {
       do throws(RulesError) {
         let file = try RulesFile.load(path, owner: getuid())
         if file == nil && mustExist {
-          return (
-            path, .failure(RulesError(path: path, text: translated("the file is missing; install Latchkey again")))
-          )
+          return (path, .failure(RulesError(path: path, .both(.rules(.missing), .rules(.installAgain)))))
         }
         return (path, .success(file))
       } catch { return (path, .failure(error)) }
@@ -67,7 +65,7 @@ struct RulesPlace: ParsableArguments {
   /// The files that exist, the user's first; ends the program if one has an error.
   func files() throws -> [RulesFile] {
     let loaded = try load()
-    let errors = loaded.compactMap { if case .failure(let error) = $0.outcome { error.description } else { nil } }
+    let errors = loaded.compactMap { if case .failure(let error) = $0.outcome { error.reason.told } else { nil } }
     guard errors.isEmpty else { throw Failure.rules(errors) }
     return loaded.compactMap { try? $0.outcome.get() }
   }

@@ -4,6 +4,7 @@ import LatchkeyDoctor
 import LatchkeyGettext
 import LatchkeyKeybag
 import LatchkeyPosix
+import LatchkeyReasons
 import LatchkeySodium
 import LatchkeySystemd
 
@@ -107,22 +108,23 @@ struct SessionQuestions {
     return ["\(finding.found)."] + (way.map { [$0] } ?? [])
   }
 
-  /// Whether a problem of the vault, in the daemon's words, reports a finished repair.
-  private static func isRepair(_ problem: String) -> Bool {
-    (problem.hasPrefix("vault.db was ") && problem.contains(text: ", and was made again from "))
-      || (problem.hasPrefix("keybag: ") && problem.contains(text: ", and its copy took its place"))
+  /// The damage of the device key that a problem of the vault is about.
+  private static func deviceDamage(_ problem: Reason) -> DesktopFacts.Vault.DeviceDamage? {
+    switch problem.subject {
+    case .deviceFile: problem.contains(.device(.fileDamaged)) ? .file : nil
+    case .deviceService: problem.all.lazy.compactMap(serviceDamage).first
+    default: nil
+    }
   }
 
-  /// The damage of the device key that a problem of the vault, in the daemon's words, is about.
-  private static func deviceDamage(_ problem: String) -> DesktopFacts.Vault.DeviceDamage? {
-    if problem.hasPrefix("device.key: the file is damaged") { return .file }
-    guard problem.hasPrefix("device key service: ") else { return nil }
-    let state = " of the service's state is "
-    if problem.contains(text: "\(state)damaged") || problem.contains(text: "\(state)missing") {
-      // Only where the service's own file is lost is every user's key.
-      return problem.contains(text: "the file device\(state)") ? .service : .user
+  private static func serviceDamage(_ reason: Reason) -> DesktopFacts.Vault.DeviceDamage? {
+    switch reason {
+    // Only where the service's own file is lost is every user's key.
+    case .stateDamaged("device"), .device(.stateMissing): .service
+    case .stateDamaged: .user
+    case .device(.tpmOther): .chip
+    default: nil
     }
-    return problem.contains(text: "it was cleared, or it is another one") ? .chip : nil
   }
 
   /// A connection to the socket would start a daemon that does not run.
@@ -137,9 +139,9 @@ struct SessionQuestions {
         DesktopFacts.Vault(
           deviceKey: status.deviceKey, isMemoryLocked: status.memoryLocked && status.swappableSecrets == 0,
           isFirstUnlocked: status.firstUnlocked, isCreated: status.generation > 0, path: status.vaultPath,
-          problems: status.problems.map(Answers.told), lockSources: status.lockSources.map(Answers.told),
+          problems: status.problems.map(\.told), lockSources: status.lockSources.map(\.told),
           needsFormerPassword: status.needsFormerPassword,
-          repairs: status.problems.filter(Self.isRepair).map(Answers.told),
+          repairs: status.problems.filter(\.isRepair).map(\.told),
           deviceDamage: status.problems.lazy.compactMap(Self.deviceDamage).first))
     } catch {
       return .unknown(

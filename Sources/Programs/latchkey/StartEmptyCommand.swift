@@ -29,7 +29,7 @@ struct StartEmptyCommand: ParsableCommand {
           PutVaultAside(folder: folder), until: LatchkeyPosix.Process.now + Self.answerLimit
         ).path
         print(translated("The vault is \(TerminalText.printable(path)) now. Nothing in it was changed."))
-      } catch ControlError.declined(let reason) { throw Failure.declined(reason) }
+      } catch ControlError.declined(let reason) { throw Failure.declined(reason.told) }
       print(
         translated(
           "Your login password creates an empty one: log out and in again, run 'latchkey unlock', or wait until a program asks."

@@ -31,10 +31,12 @@ struct StatusCommand: ParsableCommand {
     let state: String
     let first_unlocked: Bool
     let lock_reasons: [String]
+    let lock_codes: [ReasonCode]
     let locker_up: Bool
     let staged: Bool
     let classes: [String: Bool]
     let problems: [String]
+    let problem_codes: [ReasonCode]
     let vault: String
     let generation: UInt64
     let device_key: String
@@ -62,6 +64,7 @@ struct StatusCommand: ParsableCommand {
       let generations: UInt32
       let newest: UInt64
       let problem: String
+      let problem_code: ReasonCode?
     }
 
     struct Rotation: Encodable {
@@ -76,13 +79,15 @@ struct StatusCommand: ParsableCommand {
 
   static func json(_ status: Status) throws -> String {
     let report = Report(
-      state: status.state.name, first_unlocked: status.firstUnlocked, lock_reasons: status.lockReasons,
+      state: status.state.name, first_unlocked: status.firstUnlocked, lock_reasons: status.lockReasons.map(\.text),
+      lock_codes: status.lockReasons.map(ReasonCode.init),
       locker_up: status.lockerUp, staged: status.staged,
       classes: Dictionary(status.classes.map { ($0.name, $0.isPresent) }, uniquingKeysWith: { first, _ in first }),
-      problems: status.problems, vault: status.vaultPath, generation: status.generation,
+      problems: status.problems.map(\.text), problem_codes: status.problems.map(ReasonCode.init),
+      vault: status.vaultPath, generation: status.generation,
       device_key: status.deviceKey, memory_locked: status.memoryLocked, swappable_secrets: status.swappableSecrets,
       name_owner: status.nameOwner,
-      lock_sources: status.lockSources, items: status.items, collections: status.collections,
+      lock_sources: status.lockSources.map(\.text), items: status.items, collections: status.collections,
       locked_collections: status.lockedCollections, other_device_items: status.otherDeviceItems,
       rotation: Report.Rotation(
         epoch: status.epoch, left: status.rotation.left, closed: status.rotation.closed,
@@ -94,7 +99,8 @@ struct StatusCommand: ParsableCommand {
       protectors: status.protectors.map(ListedProtector.init), login_passwords: Self.passwordCount(status),
       history: Report.History(
         on: status.history.isOn, generations: status.history.count, newest: status.history.newest,
-        problem: status.history.problem), damaged_files: status.damagedFiles)
+        problem: status.history.problem?.text ?? "", problem_code: status.history.problem.map(ReasonCode.init)),
+      damaged_files: status.damagedFiles)
     return try JSONText.of(report)
   }
 
@@ -159,7 +165,7 @@ struct StatusCommand: ParsableCommand {
       (
         translated("Lock reports from"),
         status.lockSources.isEmpty
-          ? translated("this command only") : status.lockSources.map(Answers.told).joined(separator: ", ")
+          ? translated("this command only") : status.lockSources.map(\.told).joined(separator: ", ")
       ))
     let width = lines.map(\.0.count).max() ?? 0
     var text = lines.map { $0.0.filling(column: width + 2) + $0.1 }
@@ -178,14 +184,14 @@ struct StatusCommand: ParsableCommand {
     text += Self.damagedFiles(status)
     if !status.problems.isEmpty {
       text.append(translated("Problems"))
-      text += status.problems.map { "  " + Answers.told($0) }
+      text += status.problems.map { "  " + $0.told }
     }
     return text.map(TerminalText.printable).joined(separator: "\n")
   }
 
   /// The reasons of the lock, in the person's language.
   static func lockReasons(_ status: Status) -> [String] {
-    status.lockReasons.map { $0 == "command" ? translated("by 'latchkey lock'") : Answers.told($0) }
+    status.lockReasons.map { $0 == .session(.command) ? translated("by 'latchkey lock'") : $0.told }
   }
 
   /// A login gave another password than the vault's, as after a reset by root.
@@ -205,7 +211,7 @@ struct StatusCommand: ParsableCommand {
     if status.lockerUp { return translated("unlock the screen") }
     if status.hasUnusableKeybag { return translated("bring a usable keybag back, or start again (see below)") }
     if !status.waysToRepair.isEmpty { return translated("bring a usable vault.db back, or start again (see below)") }
-    if status.problems.contains("keybag: only the device key of another machine opens it, or its recovery code") {
+    if status.problems.contains(.of(.keybag, .keybag(.onlyOtherDevice))) {
       return translated(
         """
         run 'latchkey unlock --recovery' with the recovery code; without one, run 'latchkey start-empty', and log out and in \
@@ -332,7 +338,7 @@ struct StatusCommand: ParsableCommand {
       ]
   }
 
-  private static func state(_ state: Status.State) -> String {
+  static func state(_ state: Status.State) -> String {
     switch state {
     case .sealed: translated("sealed")
     case .locked: translated("locked")
@@ -372,9 +378,7 @@ struct StatusCommand: ParsableCommand {
     } else {
       parts.append(history.isOn ? translated("none yet") : translated("off"))
     }
-    if !history.problem.isEmpty {
-      parts.append(translated("a new one could not be made: \(Answers.told(history.problem))"))
-    }
+    if let problem = history.problem { parts.append(translated("a new one could not be made: \(problem.told)")) }
     return parts.joined(separator: "; ")
   }
 
@@ -437,7 +441,7 @@ extension Status {
 
   /// Whether the database cannot be used, and there is no generation that an unlock could make it again from.
   private var hasLostDatabase: Bool {
-    state == .sealed && generation > 0 && history.count == 0 && problems.contains { $0.hasPrefix("vault.db: ") }
+    state == .sealed && generation > 0 && history.count == 0 && problems.contains { $0.subject == .database }
   }
 
   /// The ways to bring back a vault that no unlock repairs, each a line for a person; empty where an unlock may.
@@ -446,5 +450,5 @@ extension Status {
   }
 
   /// Whether nothing can be unlocked for the vault's files.
-  var hasUnusableFiles: Bool { hasUnusableKeybag || lockReasons.contains("the vault's files cannot be used") }
+  var hasUnusableFiles: Bool { hasUnusableKeybag || lockReasons.contains(.session(.filesUnusable)) }
 }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import LatchkeyGettext
+import LatchkeyText
 
 extension ArgumentHelp {
   /// The help of an option or argument, in the person's language.

@@ -83,7 +83,7 @@ struct UnlockCommand: ParsableCommand {
       // If there are no more lines, the message says what PAM still asked for.
       case _ where conversation.wasCancelled && !(asking.stdin && after.needsFormerPassword): throw Failure.cancelled
       case .refused(let text, let isPlain): throw Failure.refused(isPlain ? nil : text, createsVault: creates)
-      case .unavailable(let text): throw Failure.unavailable(text)
+      case .unavailable(let phrase): throw Failure.unavailable(phrase.translated)
       case .accepted: break
       }
       switch after.state {
@@ -147,7 +147,7 @@ struct UnlockCommand: ParsableCommand {
     }
     if !status.problems.isEmpty {
       return translated("the vault cannot be unlocked:") + "\n"
-        + (status.problems.map(Answers.told) + status.waysToRepair).map { "  " + $0 }.joined(separator: "\n")
+        + (status.problems.map(\.told) + status.waysToRepair).map { "  " + $0 }.joined(separator: "\n")
     }
     return translated(
       """

@@ -27,7 +27,7 @@ extension VaultConnection {
   /// Runs work on an item that was found by its attributes. An error names the item, as the person named none.
   func naming<Value>(_ item: ListedItem, _ body: () throws -> Value) throws -> Value {
     do { return try body() } catch let error as BusError where !error.isLocked {
-      let reason = Answers.told(error.message)
+      let reason = error.told
       throw BusError(
         name: error.name, message: translated("\(item.place) has these attributes, and cannot be read: \(reason)"))
     }

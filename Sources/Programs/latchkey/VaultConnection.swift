@@ -101,8 +101,8 @@ final class VaultConnection {
         if error.lacksVault, [nil, .unavailable].contains(lastOutcome) { throw error }
         guard wasAsked else { throw locked(path) }
         // Nobody was asked then, as no answer would have done.
-        if error.message.hasPrefix(Self.waitsForFingers) {
-          throw Failure.stillLocked(translated("it is locked: \(Answers.told(error.message))."))
+        if let reason = error.reason, case .noFingerOpensIt = reason {
+          throw Failure.stillLocked(translated("it is locked: \(reason.told)."))
         }
         throw Failure.stillLocked(
           translated("it is still locked: \(PromptOutcome.words(lastOutcome)).") + "\n" + adviceAfterPrompt(on: path))
@@ -149,9 +149,6 @@ final class VaultConnection {
     return require
   }
 
-  /// How the vault begins to say why no finger opens an item.
-  private static let waitsForFingers = "no finger opens it: "
-
   private func locked(_ path: String) -> Failure {
     if let reason = lockReason() { return .locked(reason) }
     if let require = requirement(of: path) {
@@ -186,7 +183,9 @@ final class VaultConnection {
     guard state != "unlocked" else { return nil }
     // As the vault is: where it does not say why, its state is all there is to tell.
     let status = try? place.connect().ask(GetStatus(), until: LatchkeyPosix.Process.now + StatusCommand.answerLimit)
-    guard let status, !status.lockReasons.isEmpty else { return Answers.told(state) }
+    guard let status, !status.lockReasons.isEmpty else {
+      return StatusCommand.state(state == "sealed" ? .sealed : .locked)
+    }
     return StatusCommand.lockReasons(status).joined(separator: ", ")
   }
 
@@ -289,10 +288,8 @@ final class VaultConnection {
 }
 
 extension BusError {
-  /// Whether something is locked only because there is no vault, in the vault's words.
-  fileprivate var lacksVault: Bool {
-    message.hasPrefix("there is no vault yet") || message.hasPrefix("root and system accounts get no vault")
-  }
+  /// Whether something is locked only because there is no vault.
+  fileprivate var lacksVault: Bool { reason?.isLackOfVault == true || reason == .vault(.systemAccount) }
 }
 
 /// The signals that end a program which waits, unless its starter had them ignored.

@@ -56,7 +56,7 @@ private func serve(_ options: Options) throws -> Int32 {
   ) { () throws(DeviceKeyError) in try ServiceDeviceKey.find(at: options.deviceSocket, within: limit) }
   let rules = ClassRules(
     user: RulesFile.userPath(home: options.home), shipped: options.rules, owner: options.account.uid
-  ) { Journal.log(.warning, $0) }
+  ) { Journal.log(.warning, $0.text) }
   let passed = try ServiceManager.listenDescriptors()
   let daemon = Daemon(
     loop: loop, vault: vault, rules: rules, owner: options.account.uid, home: options.home,

@@ -1,6 +1,7 @@
-/// A text in English from another program or a file, such as an answer of the vault. The template is a literal with the places
-/// of its values, so that ``Templates`` recognises the text and finds its values. `po/extract` finds the literals of
-/// `Template("…")`.
+import LatchkeyText
+
+/// A text in English from a file, such as a note of what was done. The template is a literal with the places of its values, so
+/// that ``Templates`` recognises the text and finds its values. `po/extract` finds the literals of `Template("…")`.
 package struct Template: ExpressibleByStringInterpolation, Sendable {
   /// The kind of a place.
   package enum Place: Sendable {
@@ -50,8 +51,6 @@ package struct Template: ExpressibleByStringInterpolation, Sendable {
       guard let start = isLast ? Self.end(of: rest, piece) : Self.start(of: piece, in: rest), start > rest.startIndex
       else { return nil }
       values.append(String(decoding: rest[..<start], as: UTF8.self))
-      // Another text follows a semicolon.
-      if places[number - 1] == .value, Self.start(of: Array("; ".utf8), in: rest[..<start]) != nil { return nil }
       rest = rest[start...].dropFirst(piece.count)
     }
     return rest.isEmpty ? values : nil
@@ -67,27 +66,22 @@ package struct Template: ExpressibleByStringInterpolation, Sendable {
   }
 }
 
-/// All texts of one source. They translate English answers into the person's language.
+/// All texts of one source. They translate what a file has in English into the person's language.
 package struct Templates: Sendable {
   private let plain: Set<String>
   private let filled: [Template]
-  private let joined: [UInt8: Template]
 
-  /// - Parameters:
-  ///   - templates: the first that fits a text counts.
-  ///   - semicolon: how two texts are joined by a semicolon; nil if they never are.
-  ///   - colon: the same for "where: what".
-  package init(_ templates: [Template], semicolon: Template? = nil, colon: Template? = nil) {
+  /// - Parameter templates: the first that fits a text counts.
+  package init(_ templates: [Template]) {
     plain = Set(templates.filter(\.places.isEmpty).map { $0.pieces[0] })
     filled = templates.filter { !$0.places.isEmpty }
-    joined = [UInt8(ascii: ";"): semicolon, UInt8(ascii: ":"): colon].compactMapValues { $0 }
   }
 
-  /// A text in the person's language. An unknown text stays as it is. Joined texts are translated one by one.
+  /// A text in the person's language. An unknown text stays as it is.
   package func translation(of text: String) -> String { Language.isChosen ? translation(of: text, depth: 0) : text }
 
   private func translation(of text: String, depth: Int) -> String {
-    // The depth is bounded, because another program writes the answer.
+    // The depth is bounded, because the text comes from a file.
     guard depth < 16 else { return text }
     if plain.contains(text) { return Language.find(text) ?? text }
     for template in filled {
@@ -95,20 +89,8 @@ package struct Templates: Sendable {
       let told = zip(values, template.places).map { value, place in
         place == .text ? translation(of: value, depth: depth + 1) : value
       }
-      return translated(Phrase(pieces: template.pieces, values: told))
+      return Phrase(pieces: template.pieces, values: told).translated
     }
-    guard let (first, way, rest) = split(text) else { return text }
-    let parts = [translation(of: first, depth: depth + 1), translation(of: rest, depth: depth + 1)]
-    return parts == [first, rest] ? text : translated(Phrase(pieces: way.pieces, values: parts))
-  }
-
-  /// The text before the first mark that a blank follows, the mark, and the rest.
-  private func split(_ text: String) -> (String, Template, String)? {
-    let bytes = Array(text.utf8)
-    let place = bytes.indices.dropLast().first { joined[bytes[$0]] != nil && bytes[$0 + 1] == UInt8(ascii: " ") }
-    guard let place, let way = joined[bytes[place]] else { return nil }
-    return (
-      String(decoding: bytes[..<place], as: UTF8.self), way, String(decoding: bytes[(place + 2)...], as: UTF8.self)
-    )
+    return text
   }
 }

@@ -2,17 +2,18 @@ import CLatchkeyPAM
 import Glibc
 import LatchkeyPosix
 import LatchkeySodium
+import LatchkeyText
 
 /// One run of a PAM service's `auth` stack, as an application (`pam_authenticate(3)`).
 public enum Authentication {
   /// How it ended.
-  public enum Outcome: Equatable, Sendable {
+  package enum Outcome: Equatable, Sendable {
     /// The stack accepted the user.
     case accepted
     /// The stack refused; the text is PAM's. A plain refusal says no more than that an answer was wrong.
     case refused(String, isPlain: Bool)
     /// PAM could not be asked: a service file or a module is missing; the text says which, or is PAM's.
-    case unavailable(String)
+    case unavailable(Phrase)
   }
 
   /// Runs the stack of `service` for `user`, asking by `conversation`. Blocks as long as the person takes.
@@ -27,7 +28,7 @@ public enum Authentication {
   ///
   /// libpam erases the given password when the stack ends. A service without a file of its own is unavailable, because libpam
   /// would take another stack in its place.
-  public static func run(
+  package static func run(
     service: String, user: String, terminal: String?, folder: String? = nil, environment: [String: String] = [:],
     createsVault: Bool = false, conversation: any Conversation, again: () -> Bool = { false }
   ) -> Outcome {
@@ -41,7 +42,7 @@ public enum Authentication {
         pam_start(service, user, &conversation, &handle)
       }
     guard started == PAM_SUCCESS, let handle else {
-      return .unavailable(String(cString: pam_strerror(handle, started)))
+      return .unavailable(Phrase(verbatim: String(cString: pam_strerror(handle, started))))
     }
     box.takeUnretainedValue().handle = handle
     var result = PAM_SUCCESS
@@ -62,7 +63,7 @@ public enum Authentication {
     switch result {
     case PAM_SUCCESS: return .accepted
     case PAM_SYSTEM_ERR, PAM_ABORT, PAM_AUTHINFO_UNAVAIL, PAM_MODULE_UNKNOWN, PAM_OPEN_ERR, PAM_SYMBOL_ERR:
-      return .unavailable(text)
+      return .unavailable(Phrase(verbatim: text))
     default: return .refused(text, isPlain: result == PAM_AUTH_ERR || result == PAM_MAXTRIES)
     }
   }

@@ -1,5 +1,6 @@
 import Glibc
 import LatchkeyPosix
+import LatchkeyText
 
 /// The file of a PAM service, looked at before libpam is asked.
 ///
@@ -22,12 +23,14 @@ struct ServiceFile {
   }
 
   /// Why libpam would run another stack than the service's own; nil if it would not.
-  var complaint: String? {
+  var complaint: Phrase? {
     for folder in folders {
       guard let content = ServiceFile.read(folder + "/" + service) else { continue }
-      return ServiceFile.hasAuthentication(content) ? nil : "\(folder)/\(service) has no line for auth"
+      let path = "\(folder)/\(service)"
+      return ServiceFile.hasAuthentication(content) ? nil : Phrase("\(path) has no line for auth")
     }
-    return "there is no file \(folders.map { $0 + "/" + service }.joined(separator: " or "))"
+    let paths = folders.map { $0 + "/" + service }.joined(separator: " or ")
+    return Phrase("there is no file \(paths)")
   }
 
   /// The file's bytes; nil if libpam would look further.

@@ -9,10 +9,19 @@ public struct BusError: Error, Equatable, CustomStringConvertible {
   /// For a person to read. It reaches the other side: never put a secret here.
   public let message: String
 
+  /// The same for a program: bytes behind the message, which other programs pass over. Errors of properties travel without.
+  public let detail: [UInt8]
+
   /// An error of any name.
-  public init(name: String, message: String) {
+  public init(name: String, message: String, detail: [UInt8] = []) {
     self.name = name
     self.message = message
+    self.detail = detail
+  }
+
+  /// Whether both have the same name and message.
+  public static func == (left: BusError, right: BusError) -> Bool {
+    left.name == right.name && left.message == right.message
   }
 
   /// Name and message, for a log line.
@@ -51,7 +60,18 @@ public struct BusError: Error, Equatable, CustomStringConvertible {
   /// The error of an error message; nil for any other message.
   init?(message: OpaquePointer) {
     guard let error = sd_bus_message_get_error(message), let name = error.pointee.name else { return nil }
-    self.init(name: String(cString: name), message: error.pointee.message.map { String(cString: $0) } ?? "")
+    let text = error.pointee.message.map { String(cString: $0) } ?? ""
+    self.init(name: String(cString: name), message: text, detail: BusError.detail(of: message))
+  }
+
+  private static func detail(of message: OpaquePointer) -> [UInt8] {
+    guard sd_bus_message_has_signature(message, "say") > 0, sd_bus_message_skip(message, "s") >= 0 else { return [] }
+    var bytes: UnsafeRawPointer?
+    var count = 0
+    guard sd_bus_message_read_array(message, CChar(bitPattern: UInt8(ascii: "y")), &bytes, &count) > 0, let bytes else {
+      return []
+    }
+    return Array(UnsafeRawBufferPointer(start: bytes, count: count))
   }
 
   /// Throws the error of writing or sending a message.

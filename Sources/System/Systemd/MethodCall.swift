@@ -53,6 +53,11 @@ public final class MethodCall {
     defer { sd_bus_error_free(&raw) }
     sd_bus_error_set(&raw, error.name, error.message)
     guard sd_bus_message_new_method_error(message.pointer, &answer, &raw) >= 0, let answer else { return }
+    if !error.detail.isEmpty {
+      _ = error.detail.withUnsafeBytes {
+        sd_bus_message_append_array(answer, CChar(bitPattern: UInt8(ascii: "y")), $0.baseAddress, $0.count)
+      }
+    }
     sd_bus_message_send(answer)
     sd_bus_message_unref(answer)
   }

@@ -36,7 +36,7 @@ public final class TPM {
           &privatePart, &publicPart)
       }
     }
-    try TPMError.check("sealing", result)
+    try TPMError.check(.sealing, result)
     guard let privatePart, let publicPart else { throw .outOfMemory }
     var out = ByteWriter()
     out.put(session.chip)
@@ -68,7 +68,7 @@ public final class TPM {
     try session.encrypt(command: false, answer: false)
     var object = latchkey_tss_none()
     try TPMError.check(
-      "loading what is sealed",
+      .loading,
       latchkey_tss_load(
         tss.pointer, session.context, session.primary, session.handle, &privatePart, &publicPart, &object))
     defer { _ = tss.functions.flush(session.context, object) }
@@ -78,7 +78,7 @@ public final class TPM {
     let result = secret.withUnsafeMutableBytes {
       latchkey_tss_unseal(tss.pointer, session.context, object, session.handle, $0.baseAddress, $0.count)
     }
-    try TPMError.check("unsealing", result)
+    try TPMError.check(.unsealing, result)
     do { return try Key(secret) } catch { throw .outOfMemory }
   }
 }

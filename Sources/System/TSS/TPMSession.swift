@@ -15,16 +15,16 @@ final class TPMSession {
 
   init(_ tss: TSSLibrary, tcti name: String) throws(TPMError) {
     self.tss = tss
-    try TPMError.check("connecting", tss.functions.tcti_initialize(name, &tcti))
-    try TPMError.check("connecting", tss.functions.initialize(&connection, tcti, nil))
+    try TPMError.check(.connecting, tss.functions.tcti_initialize(name, &tcti))
+    try TPMError.check(.connecting, tss.functions.initialize(&connection, tcti, nil))
     var publicPart: UnsafeMutablePointer<TPM2B_PUBLIC>?
     defer { tss.functions.release(publicPart) }
     try TPMError.check(
-      "deriving its storage key", latchkey_tss_primary(tss.pointer, connection, &primary, &publicPart))
+      .deriving, latchkey_tss_primary(tss.pointer, connection, &primary, &publicPart))
     guard let publicPart else { throw .outOfMemory }
     let template = try tss.marshalled(publicPart)
     chip = template.withUnsafeBytes { Sodium.checksum(RawSpan(_unsafeBytes: $0)) }
-    try TPMError.check("beginning a session", latchkey_tss_session(tss.pointer, connection, primary, &handle))
+    try TPMError.check(.session, latchkey_tss_session(tss.pointer, connection, primary, &handle))
   }
 
   deinit {
@@ -38,6 +38,6 @@ final class TPMSession {
   /// Which way the next command is encrypted.
   func encrypt(command: Bool, answer: Bool) throws(TPMError) {
     try TPMError.check(
-      "encrypting", latchkey_tss_encrypt(tss.pointer, connection, handle, command ? 1 : 0, answer ? 1 : 0))
+      .encrypting, latchkey_tss_encrypt(tss.pointer, connection, handle, command ? 1 : 0, answer ? 1 : 0))
   }
 }

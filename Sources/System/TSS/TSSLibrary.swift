@@ -28,13 +28,13 @@ final class TSSLibrary {
     var bytes = [UInt8](repeating: 0, count: size)
     var used = 0
     let result = bytes.withUnsafeMutableBufferPointer { marshal($0.baseAddress, $0.count, &used) }
-    try TPMError.check("writing down what is sealed", result)
+    try TPMError.check(.writing, result)
     return Array(bytes.prefix(used))
   }
 }
 
 extension TPMError {
-  static func check(_ step: StaticString, _ code: TSS2_RC) throws(TPMError) {
+  static func check(_ step: Step, _ code: TSS2_RC) throws(TPMError) {
     guard code == 0 else { throw .failed(step, code) }
   }
 }

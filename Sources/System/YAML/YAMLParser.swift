@@ -12,7 +12,7 @@ extension YAMLNode {
   /// - Throws: ``YAMLError`` for anything else, with its line.
   public static func document(_ text: [UInt8]) throws(YAMLError) -> YAMLNode? {
     guard text.count <= sizeLimit else {
-      throw YAMLError(1, "the file is larger than \(sizeLimit / 1024) KiB")
+      throw YAMLError(1, .tooLarge)
     }
     let result: Result<YAMLNode?, YAMLError> = text.withUnsafeBufferPointer { bytes in
       do throws(YAMLError) { return .success(try YAMLParser(bytes).document()) } catch { return .failure(error) }
@@ -28,7 +28,7 @@ private struct YAMLParser: ~Copyable {
   init(_ text: UnsafeBufferPointer<UInt8>) throws(YAMLError) {
     guard yaml_parser_initialize(parser) == 1 else {
       parser.deallocate()
-      throw YAMLError(1, "not enough memory")
+      throw YAMLError(1, .noMemory)
     }
     // Without this a byte order mark would choose the encoding.
     yaml_parser_set_encoding(parser, YAML_UTF8_ENCODING)
@@ -41,19 +41,19 @@ private struct YAMLParser: ~Copyable {
   }
 
   func document() throws(YAMLError) -> YAMLNode? {
-    guard case .streamStart = try next().kind else { throw YAMLError(1, "no YAML") }
+    guard case .streamStart = try next().kind else { throw YAMLError(1, .malformed(nil)) }
     guard case .documentStart = try next().kind else { return nil }
     let root = try node(try next(), depth: 0)
     _ = try next()
     let rest = try next()
     guard case .streamEnd = rest.kind else {
-      throw YAMLError(rest.line, "a second document begins here; the file may have one only")
+      throw YAMLError(rest.line, .secondDocument)
     }
     return root
   }
 
   private func node(_ event: Event, depth: Int) throws(YAMLError) -> YAMLNode {
-    guard depth <= YAMLNode.depthLimit else { throw YAMLError(event.line, "too many lists and mappings in each other") }
+    guard depth <= YAMLNode.depthLimit else { throw YAMLError(event.line, .tooDeep) }
     switch event.kind {
     case .scalar(let text): return YAMLNode(line: event.line, content: .scalar(text))
     case .sequenceStart:
@@ -69,12 +69,12 @@ private struct YAMLParser: ~Copyable {
       while true {
         let name = try next()
         if case .end = name.kind { return YAMLNode(line: event.line, content: .mapping(entries)) }
-        guard case .scalar(let key) = name.kind else { throw YAMLError(name.line, "a name must be plain text") }
-        guard keys.insert(key).inserted else { throw YAMLError(name.line, "'\(key)' is given twice") }
+        guard case .scalar(let key) = name.kind else { throw YAMLError(name.line, .nameNotPlain) }
+        guard keys.insert(key).inserted else { throw YAMLError(name.line, .givenTwice(key)) }
         entries.append(YAMLNode.Entry(key: key, line: name.line, value: try node(try next(), depth: depth + 1)))
       }
     case .streamStart, .streamEnd, .documentStart, .documentEnd, .end:
-      throw YAMLError(event.line, "the text ends too early")
+      throw YAMLError(event.line, .endsEarly)
     }
   }
 
@@ -108,7 +108,7 @@ private struct YAMLParser: ~Copyable {
     case YAML_DOCUMENT_START_EVENT:
       let directives = event.data.document_start
       guard directives.version_directive == nil, directives.tag_directives.start == directives.tag_directives.end else {
-        throw YAMLError(line, "lines that begin with % are not used here")
+        throw YAMLError(line, .directive)
       }
       return .documentStart
     case YAML_DOCUMENT_END_EVENT: return .documentEnd
@@ -123,28 +123,28 @@ private struct YAMLParser: ~Copyable {
       let scalar = event.data.scalar
       try refuse(anchor: scalar.anchor, tag: scalar.tag, line)
       return .scalar(String(decoding: UnsafeBufferPointer(start: scalar.value, count: scalar.length), as: UTF8.self))
-    case YAML_ALIAS_EVENT: throw YAMLError(line, "a text that begins with * must be in quotes")
-    default: throw YAMLError(line, "no YAML")
+    case YAML_ALIAS_EVENT: throw YAMLError(line, .alias)
+    default: throw YAMLError(line, .malformed(nil))
     }
   }
 
   private func refuse(
     anchor: UnsafeMutablePointer<UInt8>?, tag: UnsafeMutablePointer<UInt8>?, _ line: Int
   ) throws(YAMLError) {
-    if anchor != nil { throw YAMLError(line, "a text that begins with & must be in quotes") }
-    if tag != nil { throw YAMLError(line, "a text that begins with ! must be in quotes") }
+    if anchor != nil { throw YAMLError(line, .anchor) }
+    if tag != nil { throw YAMLError(line, .tag) }
   }
 
   private func failure() -> YAMLError {
     let state = parser.pointee
     switch state.error {
-    case YAML_MEMORY_ERROR: return YAMLError(1, "not enough memory")
-    case YAML_READER_ERROR: return YAMLError(state.mark.line + 1, "it is no UTF-8 text (\(Self.text(state.problem)))")
+    case YAML_MEMORY_ERROR: return YAMLError(1, .noMemory)
+    case YAML_READER_ERROR: return YAMLError(state.mark.line + 1, .notUTF8(Self.text(state.problem)))
     default:
       // The scanner also says what it was doing, as "while scanning a simple key, could not find expected ':'".
       let context = state.context == nil ? "" : Self.text(state.context) + ", "
       let line = state.problem_mark.line + 1
-      return YAMLError(line, "no YAML: \(context)\(Self.text(state.problem))")
+      return YAMLError(line, .malformed(context + Self.text(state.problem)))
     }
   }
 

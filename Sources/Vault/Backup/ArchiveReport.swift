@@ -1,4 +1,5 @@
 import LatchkeyKeybag
+import LatchkeyReasons
 
 /// The result of a backup or a restore, or of its rehearsal: counts, and a line for each thing that a person has to know.
 public struct ArchiveReport: Equatable, Sendable {
@@ -28,16 +29,16 @@ public struct ArchiveReport: Equatable, Sendable {
     public let label: String
     /// Its class; nil for a collection.
     public let accessibility: AccessibilityClass?
-    /// The reason; empty if it is obvious.
-    public let reason: String
+    /// The reason; nil if it is obvious.
+    public let reason: Reason?
 
     /// Puts them together.
     public init(
       _ outcome: Outcome, collection: String, label: String = "", accessibility: AccessibilityClass? = nil,
-      reason: String = ""
+      reason: Reason? = nil
     ) {
-      (self.outcome, self.accessibility) = (outcome, accessibility)
-      (self.collection, self.label, self.reason) = (Line.cut(collection), Line.cut(label), Line.cut(reason))
+      (self.outcome, self.accessibility, self.reason) = (outcome, accessibility, reason)
+      (self.collection, self.label) = (Line.cut(collection), Line.cut(label))
     }
 
     private static let textLimit = 255
@@ -86,7 +87,7 @@ public struct ArchiveReport: Equatable, Sendable {
   }
 
   /// Turns a decision that no longer holds into a conflict.
-  public mutating func turnIntoConflict(_ index: Int, reason: String) {
+  public mutating func turnIntoConflict(_ index: Int, reason: Reason) {
     let line = lines[index]
     switch line.outcome {
     case .added: added -= 1

@@ -1,3 +1,4 @@
+import LatchkeyReasons
 import LatchkeySodium
 
 /// Why a backup cannot be read.
@@ -14,8 +15,8 @@ public enum BackupError: Error, Equatable, Sendable {
   case wrongPassphrase
   /// This chunk, counted from 1, is not the one that was written there.
   case damagedChunk(Int)
-  /// Every chunk is as it was written, but the content is not a vault's; the text says what is wrong.
-  case malformed(String)
+  /// Every chunk is as it was written, but the content is not a vault's; the reason says what is wrong.
+  case malformed(Reason)
   /// Memory for a secret could not be had.
   case outOfMemory
 
@@ -25,17 +26,17 @@ public enum BackupError: Error, Equatable, Sendable {
     do { return try body() } catch { throw .outOfMemory }
   }
 
-  /// For a person.
-  public var explanation: String {
+  /// The damage, or the other reason.
+  public var reason: Reason {
     switch self {
-    case .notABackup: "the file is not a backup of a vault"
-    case .newer(let version): "the backup has format \(version), which is newer than this program"
-    case .damagedHeader: "the backup is damaged within its first \(BackupHeader.size) bytes"
-    case .unreasonable: "the backup's passphrase costs more than this program accepts"
-    case .wrongPassphrase: "that is not the backup's passphrase"
-    case .damagedChunk(let number): "the backup is damaged in chunk \(number)"
-    case .malformed(let text): "the backup is whole, but cannot be read: \(text)"
-    case .outOfMemory: "there is not enough memory"
+    case .notABackup: .backup(.notBackup)
+    case .newer(let version): .newerBackup(format: version)
+    case .damagedHeader: .damagedWithin(bytes: BackupHeader.size)
+    case .unreasonable: .backup(.costly)
+    case .wrongPassphrase: .backup(.wrongPassphrase)
+    case .damagedChunk(let number): .damagedChunk(number)
+    case .malformed(let reason): .because(.backup(.unreadable), reason)
+    case .outOfMemory: .backup(.noMemory)
     }
   }
 }

@@ -65,7 +65,7 @@ public struct BackupReader: ~Copyable {
   /// The next record; nil until the next chunk was taken, or after the last one.
   public mutating func next() throws(BackupError) -> BackupRecord? {
     guard try readPrefix(), readHead(), readSecret() else {
-      guard !opener.isOver || (hasEnded && prefix.isEmpty) else { throw .malformed("it ends within a record") }
+      guard !opener.isOver || (hasEnded && prefix.isEmpty) else { throw .malformed(.backup(.endsWithinRecord)) }
       return nil
     }
     prefix = []
@@ -74,16 +74,16 @@ public struct BackupReader: ~Copyable {
 
   private mutating func readPrefix() throws(BackupError) -> Bool {
     if prefix.count == BackupReader.prefixSize { return true }
-    if position < available, hasEnded { throw .malformed("there is data behind its end") }
+    if position < available, hasEnded { throw .malformed(.backup(.dataBehindEnd)) }
     prefix += plain(BackupReader.prefixSize - prefix.count)
     guard prefix.count == BackupReader.prefixSize else { return false }
     var input = ByteReader(prefix)
     guard let raw = try? input.number(UInt8.self), let kind = BackupRecord.Kind(rawValue: raw),
       let headSize = try? input.number(UInt32.self), let secretSize = try? input.number(UInt32.self)
-    else { throw .malformed("a record of an unknown kind") }
+    else { throw .malformed(.backup(.unknownRecord)) }
     guard headSize <= BackupReader.headLimit, secretSize <= BackupReader.secretLimit,
       kind == .item || secretSize == 0
-    else { throw .malformed("a record is too large for a vault") }
+    else { throw .malformed(.backup(.recordTooLarge)) }
     self.kind = kind
     (head, self.headSize) = ([], Int(headSize))
     secret = try BackupError.sodium { () throws(SodiumError) in try SecureBytes(count: Int(secretSize)) }
@@ -112,7 +112,7 @@ public struct BackupReader: ~Copyable {
   }
 
   private mutating func record() throws(BackupError) -> BackupRecord {
-    guard hasBegun != (kind == .beginning) else { throw .malformed("its records are out of order") }
+    guard hasBegun != (kind == .beginning) else { throw .malformed(.backup(.outOfOrder)) }
     var input = ByteReader(head)
     switch kind {
     case .beginning:
@@ -135,7 +135,7 @@ public struct BackupReader: ~Copyable {
     case .end:
       guard let allItems = try? input.number(UInt64.self), let allCollections = try? input.number(UInt32.self),
         input.remaining == 0, allItems == items, allCollections == collections
-      else { throw .malformed("its number of items is wrong") }
+      else { throw .malformed(.backup(.wrongCount)) }
       hasEnded = true
       return .end(items: items, collections: collections)
     }
@@ -143,5 +143,5 @@ public struct BackupReader: ~Copyable {
 }
 
 extension BackupError {
-  fileprivate static var badRecord: BackupError { .malformed("a record is malformed") }
+  fileprivate static var badRecord: BackupError { .malformed(.backup(.malformed)) }
 }

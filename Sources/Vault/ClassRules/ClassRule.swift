@@ -25,27 +25,27 @@ public struct ClassRule: Equatable, Sendable {
   /// Reads a rule.
   init(_ node: YAMLNode, path: String) throws(RulesError) {
     guard case .mapping(let entries) = node.content else {
-      throw RulesError(path: path, line: node.line, text: "a rule must have name:, match: and class:")
+      throw RulesError(path: path, line: node.line, .rules(.incomplete))
     }
     var found: [String: YAMLNode] = [:]
     for entry in entries {
       guard ["name", "match", "class"].contains(entry.key) else {
         throw RulesError(
           path: path, line: entry.line,
-          text: "unknown key \(RulesError.quote(entry.key)); a rule can have name:, match: and class:")
+          .unknownKey(RulesError.quote(entry.key)))
       }
       found[entry.key] = entry.value
     }
     func value(_ key: String) throws(RulesError) -> YAMLNode {
       guard let value = found[key] else {
-        throw RulesError(path: path, line: node.line, text: "the rule has no \(key):")
+        throw RulesError(path: path, line: node.line, .ruleLacks(key))
       }
       return value
     }
     func text(_ key: String) throws(RulesError) -> String {
       let value = try value(key)
       guard let text = value.scalar, !text.isEmpty else {
-        throw RulesError(path: path, line: value.line, text: "\(key): must be a text")
+        throw RulesError(path: path, line: value.line, .because(.verbatim(key), .rules(.mustBeText)))
       }
       return text
     }
@@ -57,7 +57,7 @@ public struct ClassRule: Equatable, Sendable {
       let names = AccessibilityClass.allCases.map(\.name).joined(separator: ", ")
       throw RulesError(
         path: path, line: try value("class").line,
-        text: "unknown class \(RulesError.quote(className)); the classes are \(names)")
+        .unknownClass(RulesError.quote(className), known: names))
     }
     self.accessibility = accessibility
   }
@@ -66,19 +66,19 @@ public struct ClassRule: Equatable, Sendable {
     guard case .mapping(let entries) = node.content, !entries.isEmpty else {
       throw RulesError(
         path: path, line: node.line,
-        text: "match: must name at least one attribute and its pattern, as 'application: my-program'")
+        .rules(.noPatterns))
     }
     var patterns: [String: AttributePattern] = [:]
     for entry in entries {
       guard !entry.key.hasPrefix(reservedPrefix) else {
         throw RulesError(
           path: path, line: entry.line,
-          text: "\(RulesError.quote(entry.key)) is not an attribute of items, so no rule can match it")
+          .notAttribute(RulesError.quote(entry.key)))
       }
       guard let pattern = entry.value.scalar, !pattern.isEmpty else {
         throw RulesError(
           path: path, line: entry.value.line,
-          text: "\(RulesError.quote(entry.key)) has no pattern; '*' in quotes fits every value")
+          .noPattern(RulesError.quote(entry.key)))
       }
       patterns[entry.key] = AttributePattern(pattern)
     }

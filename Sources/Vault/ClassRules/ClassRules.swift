@@ -1,4 +1,5 @@
 import Glibc
+import LatchkeyReasons
 
 /// The rules that are in force: the user's, then those that were installed. The first rule that fits gives the class.
 public final class ClassRules {
@@ -11,14 +12,14 @@ public final class ClassRules {
   }
 
   private var files: [WatchedRules]
-  private let warn: (String) -> Void
+  private let warn: (Reason) -> Void
 
   /// Reads the rules of the user at `user` and the installed ones at `shipped`.
   ///
   /// - Parameters:
   ///   - owner: the user who may own the files, beside root.
   ///   - warn: hears each problem of a file once.
-  public init(user: String, shipped: String, owner: uid_t, warn: @escaping (String) -> Void) {
+  public init(user: String, shipped: String, owner: uid_t, warn: @escaping (Reason) -> Void) {
     self.warn = warn
     files = [
       WatchedRules(user, owner: owner, mustExist: false), WatchedRules(shipped, owner: owner, mustExist: true),
@@ -34,8 +35,8 @@ public final class ClassRules {
     }
   }
 
-  /// The problems of the files, for a person.
-  public var problems: [String] { files.compactMap(\.problem) }
+  /// The problems of the files.
+  public var problems: [Reason] { files.compactMap(\.problem) }
 
   /// The first rule that fits, by the files as they are now; nil if none fits.
   public func decision(for attributes: [String: String]) -> Decision? {

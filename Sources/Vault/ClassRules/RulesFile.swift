@@ -17,7 +17,7 @@ public struct RulesFile: Equatable, Sendable {
     self.path = path
     let document: YAMLNode?
     do { document = try YAMLNode.document(text) } catch {
-      throw RulesError(path: path, line: error.line, text: error.text)
+      throw RulesError(path: path, error)
     }
     guard let document else {
       rules = []
@@ -25,7 +25,7 @@ public struct RulesFile: Equatable, Sendable {
     }
     guard case .sequence(let nodes) = document.content else {
       throw RulesError(
-        path: path, line: document.line, text: "the file must be a list of rules, each of which begins with '- name:'")
+        path: path, line: document.line, .rules(.notList))
     }
     var rules: [ClassRule] = []
     for node in nodes { rules.append(try ClassRule(node, path: path)) }
@@ -46,12 +46,12 @@ public struct RulesFile: Equatable, Sendable {
     do {
       let file = try FileDescriptor.open(path, flags: O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
       let status = try file.status()
-      guard status.st_mode & S_IFMT == S_IFREG else { throw RulesError(path: path, text: "it is no file") }
+      guard status.st_mode & S_IFMT == S_IFREG else { throw RulesError(path: path, .rules(.notFile)) }
       guard status.st_uid == owner || status.st_uid == 0 else {
-        throw RulesError(path: path, text: "it belongs to another user; make it yours")
+        throw RulesError(path: path, .rules(.otherOwner))
       }
       guard !isWritableByOthers(status) else {
-        throw RulesError(path: path, text: "others can write it; 'chmod go-w' it")
+        throw RulesError(path: path, .rules(.writableByOthers))
       }
       return try file.readAll(limit: YAMLNode.sizeLimit)
     } catch let error as RulesError {
@@ -61,10 +61,10 @@ public struct RulesFile: Equatable, Sendable {
       case ENOENT, ENOTDIR: return nil
       case ELOOP:
         throw RulesError(
-          path: path, text: "it is a link, which is not followed; put the file itself there")
+          path: path, .rules(.link))
       case EFBIG:
-        throw RulesError(path: path, text: "it is larger than \(YAMLNode.sizeLimit / 1024) KiB")
-      default: throw RulesError(path: path, text: "it cannot be read (\(error))")
+        throw RulesError(path: path, .largerThan(kibibytes: YAMLNode.sizeLimit / 1024))
+      default: throw RulesError(path: path, .unreadableFile(error.description))
       }
     } catch { return nil }
   }

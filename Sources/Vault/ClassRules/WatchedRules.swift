@@ -1,4 +1,5 @@
 import Glibc
+import LatchkeyReasons
 
 /// One file of rules, with the rules that were last read from it.
 struct WatchedRules {
@@ -10,7 +11,7 @@ struct WatchedRules {
   /// The rules in force: those of the last good state of the file.
   private(set) var file: RulesFile?
   /// The problem with the file as it is now.
-  private(set) var problem: String?
+  private(set) var problem: Reason?
 
   init(_ path: String, owner: uid_t, mustExist: Bool) {
     self.path = path
@@ -27,10 +28,11 @@ struct WatchedRules {
     (wasRead, stamp) = (true, now)
     do throws(RulesError) {
       file = try RulesFile.load(path, owner: owner)
-      problem = file == nil && mustExist ? "\(path): the file is missing; install Latchkey again" : nil
+      problem =
+        file == nil && mustExist ? .both(.because(.verbatim(path), .rules(.missing)), .rules(.installAgain)) : nil
     } catch {
-      let rest = file == nil ? "no rule of this file is in force" : "the rules that it had before stay in force"
-      problem = "\(error). Until the file is corrected, \(rest)."
+      let rest = file == nil ? RulesReason.noneInForce : .formerInForce
+      problem = .rulesStay(error.reason, .rules(rest))
     }
     return true
   }

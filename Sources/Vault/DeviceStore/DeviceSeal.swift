@@ -1,5 +1,6 @@
 import Glibc
 import LatchkeyKeybag
+import LatchkeyReasons
 import LatchkeySodium
 import LatchkeyTSS
 
@@ -23,13 +24,13 @@ public final class HostSeal: DeviceSeal {
 
   /// The secret as it is.
   public func seal(_ secret: borrowing Key) throws(DeviceKeyError) -> SecureBytes {
-    do { return try SecureBytes(copying: secret.bytes) } catch { throw .unavailable("not enough memory") }
+    do { return try SecureBytes(copying: secret.bytes) } catch { throw .unavailable(.device(.noMemory)) }
   }
 
   /// The secret as it is.
   public func open(_ sealed: RawSpan) throws(DeviceKeyError) -> Key {
     guard sealed.byteCount == Key.size else { throw StateFile.device.damaged }
-    do { return try Key(copying: sealed) } catch { throw .unavailable("not enough memory") }
+    do { return try Key(copying: sealed) } catch { throw .unavailable(.device(.noMemory)) }
   }
 }
 
@@ -73,7 +74,7 @@ public final class TPMSeal: DeviceSeal {
     do throws(TPMError) {
       let sealed = try TPM(tcti: tcti).seal(secret)
       do { return try SecureBytes(copying: sealed.span.bytes) } catch { throw .outOfMemory }
-    } catch { throw .unavailable("the TPM cannot be used: \(error)") }
+    } catch { throw .unavailable(.because(.device(.tpmUnusable), Reason(error))) }
   }
 
   /// Has the chip unseal it.
@@ -82,6 +83,35 @@ public final class TPMSeal: DeviceSeal {
     defer { end(before) }
     do throws(TPMError) {
       return try TPM(tcti: tcti).unseal(sealed.withUnsafeBytes { Array($0) })
-    } catch { throw .unavailable("the TPM cannot be used: \(error)") }
+    } catch { throw .unavailable(.because(.device(.tpmUnusable), Reason(error))) }
+  }
+}
+
+extension Reason {
+  fileprivate init(_ error: TPMError) {
+    self =
+      switch error {
+      case .noLibrary: .device(.tpmLibrary)
+      case .failed(let step, let code): .tpmFailed(.device(DeviceReason(step)), code: String(code, radix: 16))
+      case .otherChip: .device(.tpmOther)
+      case .malformed: .device(.tpmDamaged)
+      case .outOfMemory: .device(.noMemory)
+      }
+  }
+}
+
+extension DeviceReason {
+  fileprivate init(_ step: TPMError.Step) {
+    self =
+      switch step {
+      case .connecting: .tpmConnecting
+      case .deriving: .tpmDeriving
+      case .session: .tpmSession
+      case .encrypting: .tpmEncrypting
+      case .sealing: .tpmSealing
+      case .writing: .tpmWriting
+      case .loading: .tpmLoading
+      case .unsealing: .tpmUnsealing
+      }
   }
 }

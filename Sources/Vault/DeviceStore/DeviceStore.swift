@@ -68,13 +68,13 @@ public final class DeviceStore {
         secret = try loaded()
         failure = nil
       } catch {
-        if failure?.error != error, case .unavailable(let text) = error { log(text) }
+        if failure?.error != error, case .unavailable(let reason) = error { log(reason.text) }
         failure = (error, Process.now + DeviceStore.retryTime)
         throw error
       }
     }
     // The value is taken out for the call, because it cannot be copied.
-    guard let held = secret.take() else { throw .unavailable("not enough memory") }
+    guard let held = secret.take() else { throw .unavailable(.device(.noMemory)) }
     let seal = held.seal
     do throws(DeviceKeyError) {
       let result = try body(held.key, seal)
@@ -98,7 +98,7 @@ public final class DeviceStore {
   private func seal(_ backend: DeviceKeyBackend) throws(DeviceKeyError) -> any DeviceSeal {
     guard let seal = seals.first(where: { $0.backend == backend }) else {
       throw .unavailable(
-        backend == .tpm ? "there is no usable TPM" : "the device secret cannot be kept there")
+        backend == .tpm ? .device(.noTPM) : .device(.cannotKeep))
     }
     return seal
   }
@@ -106,13 +106,13 @@ public final class DeviceStore {
   /// The first use on this machine: a new secret, in the best place that works.
   private func made() throws(DeviceKeyError) -> Secret {
     let known: [String]
-    do { known = try users.names() } catch { throw .unavailable("the service's state: \(error)") }
+    do { known = try users.names() } catch { throw .unavailable(.of(.serviceState, .verbatim("\(error)"))) }
     guard known.isEmpty else {
-      throw .unavailable("the file device of the service's state is missing, although keys of users depend on it")
+      throw .unavailable(.device(.stateMissing))
     }
     let key: Key
-    do { key = try Key.random() } catch { throw .unavailable("not enough memory") }
-    var reason = DeviceKeyError.unavailable("there is no place for the device secret")
+    do { key = try Key.random() } catch { throw .unavailable(.device(.noMemory)) }
+    var reason = DeviceKeyError.unavailable(.device(.noPlace))
     for seal in seals {
       do throws(DeviceKeyError) {
         try write(key, seal, replacing: false)
@@ -120,7 +120,7 @@ public final class DeviceStore {
         return Secret(key: key, seal: seal)
       } catch {
         reason = error
-        if case .unavailable(let text) = error { log(text) }
+        if case .unavailable(let reason) = error { log(reason.text) }
       }
     }
     throw reason
@@ -132,7 +132,7 @@ public final class DeviceStore {
     let content = try DeviceStore.sealed(key, seal)
     if replacing {
       do throws(PosixError) { try folder.keepForErasing(StateFile.device.name) } catch {
-        throw .unavailable("the service's state: \(error)")
+        throw .unavailable(.of(.serviceState, .verbatim("\(error)")))
       }
     }
     try StateFile.device.write(content.bytes, in: folder, replacing: replacing)
@@ -144,14 +144,14 @@ public final class DeviceStore {
     let again = try seal.open(sealed.bytes)
     // No key may depend on a secret that cannot be read back.
     guard Sodium.equal(again.bytes, key.bytes) else {
-      throw .unavailable("the device secret was read back as another one")
+      throw .unavailable(.device(.readBackOther))
     }
     do throws(SodiumError) {
       var content = try SecureBytes(count: 1 + sealed.count)
       content.write([code(seal.backend)].span.bytes, at: 0)
       content.write(sealed.bytes, at: 1)
       return content
-    } catch { throw .unavailable("not enough memory") }
+    } catch { throw .unavailable(.device(.noMemory)) }
   }
 
   /// Moves the secret to another place. The secret and every user's keys stay the same.
@@ -165,7 +165,7 @@ public final class DeviceStore {
     guard moved else { return }
     secret = nil
     do throws(PosixError) { try folder.finishErasing(StateFile.device.name) } catch {
-      throw .unavailable("the device secret was moved, but its former copy cannot be erased: \(error)")
+      throw .unavailable(.because(.device(.formerCopyStays), .verbatim("\(error)")))
     }
     log("the device secret was moved; it is kept by: \(backend.rawValue)")
   }
@@ -185,25 +185,25 @@ public final class DeviceStore {
       UInt32(littleEndian: content.bytes.unsafeLoadUnaligned(fromByteOffset: 0, as: UInt32.self)) == user
     else { throw file.damaged }
     do { return try Key(copying: content.bytes.extracting(droppingFirst: 4)) } catch {
-      throw .unavailable("not enough memory")
+      throw .unavailable(.device(.noMemory))
     }
   }
 
   private func make(_ file: StateFile, of user: uid_t) throws(DeviceKeyError) -> Key {
     guard let hasAccount = hasAccount(user) else {
-      throw .unavailable("looking up user \(user) takes long; try again in a moment")
+      throw .unavailable(.slowLookup(user: user))
     }
-    guard hasAccount else { throw .unavailable("user \(user) has no account on this machine") }
+    guard hasAccount else { throw .unavailable(.noAccount(user: user)) }
     var head = ByteWriter()
     head.number(user)
     var content: SecureBytes
     do throws(SodiumError) { content = try SecureBytes.random(count: 4 + Key.size) } catch {
-      throw .unavailable("not enough memory")
+      throw .unavailable(.device(.noMemory))
     }
     content.write(head.bytes.span.bytes, at: 0)
     try file.write(content.bytes, in: users, replacing: false)
     do throws(SodiumError) { return try Key(copying: content.bytes.extracting(droppingFirst: 4)) } catch {
-      throw .unavailable("not enough memory")
+      throw .unavailable(.device(.noMemory))
     }
   }
 
@@ -218,7 +218,7 @@ public final class DeviceStore {
         hash.update(number.bytes.span.bytes)
         hash.update(salt)
         return try hash.key()
-      } catch { throw .unavailable("not enough memory") }
+      } catch { throw .unavailable(.device(.noMemory)) }
     }
   }
 
@@ -236,7 +236,7 @@ public final class DeviceStore {
   ) throws(DeviceKeyError) -> Key? {
     let file = StateFile.erasable(number)
     var hash: KeyedHash
-    do throws(SodiumError) { hash = try KeyedHash(key: user) } catch { throw .unavailable("not enough memory") }
+    do throws(SodiumError) { hash = try KeyedHash(key: user) } catch { throw .unavailable(.device(.noMemory)) }
     hash.update(KeyLabel.deviceWrap.text)
     hash.update([kind.rawValue].span.bytes)
     if kind == .erasable {
@@ -247,14 +247,14 @@ public final class DeviceStore {
         hash.update(try make(file, of: number))
       }
     }
-    do throws(SodiumError) { return try hash.key() } catch { throw .unavailable("not enough memory") }
+    do throws(SodiumError) { return try hash.key() } catch { throw .unavailable(.device(.noMemory)) }
   }
 
   /// The name of this device for a user, and where its secret is kept.
   public func identity(of user: uid_t) throws(DeviceKeyError) -> ([UInt8], DeviceKeyBackend) {
     let key = try madeUserKey(user)
     let backend = try withSecret { _, seal in seal.backend }
-    do { return (try key.tag(.deviceIdentity, length: 16), backend) } catch { throw .unavailable("not enough memory") }
+    do { return (try key.tag(.deviceIdentity, length: 16), backend) } catch { throw .unavailable(.device(.noMemory)) }
   }
 
   /// Wraps a share for a user.
@@ -278,7 +278,7 @@ public final class DeviceStore {
     let key = try userKey(user, salt)
     guard let wrap = try wrapKey(key, kind, of: user, mayCreate: false) else { throw .otherDevice }
     do { return try Key(try AEAD.open(wrapped.span.bytes, key: wrap, associated: context)) } catch {
-      throw error == .outOfMemory ? .unavailable("not enough memory") : .otherDevice
+      throw error == .outOfMemory ? .unavailable(.device(.noMemory)) : .otherDevice
     }
   }
 
@@ -329,7 +329,7 @@ public final class DeviceStore {
 
   private func erase(_ file: StateFile) throws(DeviceKeyError) {
     do { try users.erase(file.name) } catch {
-      throw .unavailable("the file \(file.name) of the service's state cannot be erased: \(error)")
+      throw .unavailable(.stateNotErased(file: file.name, .verbatim("\(error)")))
     }
   }
 }

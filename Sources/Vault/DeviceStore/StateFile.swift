@@ -29,7 +29,7 @@ struct StateFile {
   private static let limit = 8192
 
   var damaged: DeviceKeyError {
-    .unavailable("the file \(name) of the service's state is damaged; it was left as it is")
+    .unavailable(.stateDamaged(file: name))
   }
 
   /// The content; nil if there is no file.
@@ -41,7 +41,7 @@ struct StateFile {
         size = try file.withUnsafeMutableBytes { buffer throws(PosixError) in try folder.read(name, into: buffer) }
       } catch {
         if error.code == ENOENT { return nil }
-        throw DeviceKeyError.unavailable("the file \(name) of the service's state: \(error)")
+        throw DeviceKeyError.unavailable(.stateUnreadable(file: name, .verbatim("\(error)")))
       }
       guard size >= StateFile.headSize + StateFile.sumSize, size < StateFile.limit else { throw damaged }
       let bytes = file.bytes
@@ -52,10 +52,10 @@ struct StateFile {
       else { throw damaged }
       let version = UInt32(littleEndian: bytes.unsafeLoadUnaligned(fromByteOffset: 8, as: UInt32.self))
       guard version == StateFile.version else {
-        throw DeviceKeyError.unavailable("the file \(name) of the service's state has format \(version), a newer one")
+        throw DeviceKeyError.unavailable(.stateNewer(file: name, format: version))
       }
       return try SecureBytes(copying: bytes.extracting(content))
-    } catch let error as DeviceKeyError { throw error } catch { throw .unavailable("not enough memory") }
+    } catch let error as DeviceKeyError { throw error } catch { throw .unavailable(.device(.noMemory)) }
   }
 
   private var magicBytes: [UInt8] { Array(magic.description.utf8) }
@@ -74,7 +74,7 @@ struct StateFile {
       file.write(sum.span.bytes, at: body)
       try folder.write(name, file.bytes, replacing: replacing)
     } catch let error as PosixError {
-      throw .unavailable("the file \(name) of the service's state cannot be written: \(error)")
-    } catch { throw .unavailable("not enough memory") }
+      throw .unavailable(.stateNotWritten(file: name, .verbatim("\(error)")))
+    } catch { throw .unavailable(.device(.noMemory)) }
   }
 }

@@ -113,19 +113,3 @@ public struct AccessControl: Hashable, Sendable {
     AccessControl.names.filter { rawValue & $0.bit != 0 }.map(\.name).joined(separator: ",")
   }
 }
-
-extension AccessControl.Mistake {
-  /// For a person: which rule is broken.
-  public var explanation: String {
-    switch self {
-    case .unknownFlag: "unknown access control flag"
-    case .unknownName(let name):
-      "'\(name)' is none of " + "user-presence, device-passcode, biometry-any, biometry-current-set, "
-        + "application-password, or, and"
-    case .orWithAnd: "'or' and 'and' cannot be combined"
-    case .bothBiometries: "biometry-any and biometry-current-set cannot be combined"
-    case .presenceWithOthers: "user-presence can only be combined with application-password"
-    case .nothingToCombine: "'or' and 'and' need a condition to combine"
-    }
-  }
-}

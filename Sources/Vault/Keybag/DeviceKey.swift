@@ -1,6 +1,6 @@
 import LatchkeyPosix
+import LatchkeyReasons
 import LatchkeySodium
-import LatchkeyText
 
 /// Binds keys to one device. It wraps and unwraps small secrets, so that its own key can stay in a file, with a system
 /// service, or in a chip.
@@ -56,14 +56,15 @@ public enum DeviceShareKind: UInt8, Sendable {
 public enum DeviceKeyError: Error, Equatable, Sendable {
   /// This device did not wrap that value.
   case otherDevice
-  /// The key's file or service cannot be used; the text says why.
-  case unavailable(String)
+  /// The key's file or service cannot be used; the reason says why.
+  case unavailable(Reason)
 
   /// A request that the caller's event loop gave up because it had other work. That says nothing of the key, and the caller asks
   /// again in a moment.
-  public static let brokenOff = DeviceKeyError.unavailable(brokenOffText)
-  private static let brokenOffText = "latchkeyd had other work first, and asks again in a moment"
+  public static let brokenOff = DeviceKeyError.unavailable(.device(.brokenOff))
+}
 
-  /// Whether a line for a person says no more than that.
-  public static func isBrokenOff(_ problem: String) -> Bool { problem.contains(text: brokenOffText) }
+extension Reason {
+  /// Whether it says no more than that the device key service is asked again in a moment: ``DeviceKeyError/brokenOff``.
+  public var isBrokenOff: Bool { contains(.device(.brokenOff)) }
 }

@@ -40,15 +40,15 @@ public final class FileDeviceKey: DeviceKey {
       let sum = FileDeviceKey.checksum(of: content)
       guard Sodium.equal(sum.span.bytes, bytes.extracting((FileDeviceKey.size - 32)..<FileDeviceKey.size)),
         Sodium.equal(bytes.extracting(first: 8), FileDeviceKey.magic.span.bytes)
-      else { throw DeviceKeyError.unavailable("the file is damaged") }
+      else { throw DeviceKeyError.unavailable(.device(.fileDamaged)) }
       // This is not called damage: a person might then put away the only copy of a good key.
       let flag = bytes.unsafeLoad(fromByteOffset: 12, as: UInt8.self)
       guard
         UInt32(littleEndian: bytes.unsafeLoadUnaligned(fromByteOffset: 8, as: UInt32.self)) == FileDeviceKey.version,
         flag <= 1
-      else { throw DeviceKeyError.unavailable("the file has a newer format") }
+      else { throw DeviceKeyError.unavailable(.device(.fileNewer)) }
       let bound = flag == 1
-      guard !bound || machine != nil else { throw DeviceKeyError.unavailable("the machine has no identity") }
+      guard !bound || machine != nil else { throw DeviceKeyError.unavailable(.device(.noMachineIdentity)) }
       let inputs = bound ? [machine ?? []] : []
       let start = FileDeviceKey.headSize
       let secret = try Key(copying: bytes.extracting(start..<(start + Key.size)))
@@ -61,9 +61,9 @@ public final class FileDeviceKey: DeviceKey {
     } catch let error as DeviceKeyError {
       throw error
     } catch let error as PosixError {
-      throw .unavailable(error.description)
+      throw .unavailable(.verbatim(error.description))
     } catch {
-      throw .unavailable("not enough memory")
+      throw .unavailable(.device(.noMemory))
     }
   }
 
@@ -78,9 +78,9 @@ public final class FileDeviceKey: DeviceKey {
       try folder.write(FileDeviceKey.name, content.bytes.extracting(first: FileDeviceKey.size), replacing: true)
       erasable = next
     } catch let error as PosixError {
-      throw .unavailable(error.description)
+      throw .unavailable(.verbatim(error.description))
     } catch {
-      throw .unavailable("not enough memory")
+      throw .unavailable(.device(.noMemory))
     }
   }
 
@@ -99,7 +99,7 @@ public final class FileDeviceKey: DeviceKey {
   private static func load(from folder: borrowing Folder) throws -> SecureBytes {
     var content = try SecureBytes(count: size + 1)
     let count = try content.withUnsafeMutableBytes { buffer throws(PosixError) in try folder.read(name, into: buffer) }
-    guard count == size else { throw DeviceKeyError.unavailable("the file is truncated") }
+    guard count == size else { throw DeviceKeyError.unavailable(.device(.fileTruncated)) }
     return content
   }
 
@@ -123,7 +123,7 @@ public final class FileDeviceKey: DeviceKey {
 
   /// A reader of the file can unwrap everything, so it cannot keep a secret for logins alone.
   private static func check(_ kind: DeviceShareKind) throws(DeviceKeyError) {
-    guard kind != .session else { throw .unavailable("only the device key service keeps what is for logins alone") }
+    guard kind != .session else { throw .unavailable(.device(.serviceKeepsLogins)) }
   }
 
   private func wrapKey(_ kind: DeviceShareKind) throws(SodiumError) -> Key {
@@ -142,7 +142,7 @@ public final class FileDeviceKey: DeviceKey {
   ) throws(DeviceKeyError) -> [UInt8] {
     try FileDeviceKey.check(kind)
     do { return AEAD.seal(share.bytes, key: try wrapKey(kind), associated: context) } catch {
-      throw .unavailable("not enough memory")
+      throw .unavailable(.device(.noMemory))
     }
   }
 
@@ -154,7 +154,7 @@ public final class FileDeviceKey: DeviceKey {
     do {
       return try Key(try AEAD.open(wrapped.span.bytes, key: try wrapKey(kind), associated: context))
     } catch {
-      throw error == .outOfMemory ? .unavailable("not enough memory") : .otherDevice
+      throw error == .outOfMemory ? .unavailable(.device(.noMemory)) : .otherDevice
     }
   }
 }

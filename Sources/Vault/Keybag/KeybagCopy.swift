@@ -1,5 +1,6 @@
 import Glibc
 import LatchkeyPosix
+import LatchkeyReasons
 
 /// The copy of the keybag, which replaces a damaged or missing keybag.
 ///
@@ -81,15 +82,15 @@ extension KeybagFile {
     defer { extendLifetime(lock) }
     // Another process may have written both meanwhile.
     guard let copy = try? copy(in: folder) else { return nil }
-    let loss: String
+    let loss: Reason
     var prefix = damagedPrefix
     do throws(KeybagError) {
       guard isForeign(try load(from: folder), copy) else { return nil }
-      loss = "it was another vault's"
+      loss = .keybag(.otherVault)
       prefix = foreignPrefix
     } catch {
       guard isDamage(error, folder) else { return nil }
-      loss = error.explanation
+      loss = error.reason
     }
     var aside: String?
     if folder.contains(name) {
@@ -147,12 +148,16 @@ extension KeybagFile {
 /// The healing of a keybag that was damaged, missing or another vault's. Its copy has replaced it.
 public struct KeybagHealing: Equatable, Sendable {
   /// The damage, for a person.
-  public let loss: String
+  public let loss: Reason
   /// The present name of the former file in the vault's folder; nil if there was none.
   public let aside: String?
 
-  /// For a person, in one line.
-  public var explanation: String {
-    "keybag: \(loss), and its copy took its place" + (aside.map { "; it is \($0) now" } ?? "")
+  /// The damage and the healing, in one line.
+  public var reason: Reason {
+    let healed = Reason.of(.keybag, .copyTookPlace(loss))
+    return aside.map { .both(healed, .itIs(now: $0)) } ?? healed
   }
+
+  /// The same in English, for the log.
+  public var explanation: String { reason.text }
 }

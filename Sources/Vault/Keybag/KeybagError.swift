@@ -1,4 +1,5 @@
 import LatchkeyPosix
+import LatchkeyReasons
 import LatchkeySodium
 
 /// Why a keybag could not be read, opened or created.
@@ -28,23 +29,26 @@ public enum KeybagError: Error, Equatable, Sendable {
   /// A file could not be read or written.
   case file(PosixError)
 
-  /// For a person: what is wrong with the file.
-  public var explanation: String {
+  /// The file's damage, or the other reason.
+  public var reason: Reason {
     switch self {
-    case .missing: "the file is missing"
-    case .alreadyThere: "a vault already exists"
-    case .overtaken: "another process has written the file meanwhile"
-    case .truncated: "the file is truncated, or too long"
-    case .foreign: "the file is not a keybag"
-    case .newerFormat(let version): "the file has format \(version), which is newer than this program"
-    case .damaged: "the file is damaged: its check sum is wrong"
-    case .unreasonable: "the file is damaged: it has numbers that no keybag has"
-    case .wrongPassword: "the password does not open it"
-    case .tooManyEpochs: "too many key epochs are still needed"
-    case .noMemory: "there is not enough memory to check the password"
-    case .file(let error): error.description
+    case .missing: .keybag(.missing)
+    case .alreadyThere: .keybag(.alreadyThere)
+    case .overtaken: .keybag(.overtaken)
+    case .truncated: .keybag(.truncated)
+    case .foreign: .keybag(.foreign)
+    case .newerFormat(let version): .newerFormat(Int64(version))
+    case .damaged: .keybag(.damaged)
+    case .unreasonable: .keybag(.unreasonable)
+    case .wrongPassword: .keybag(.wrongPassword)
+    case .tooManyEpochs: .keybag(.tooManyEpochs)
+    case .noMemory: .keybag(.noMemory)
+    case .file(let error): .verbatim(error.description)
     }
   }
+
+  /// The same in English, for the log.
+  public var explanation: String { reason.text }
 }
 
 extension KeybagError {

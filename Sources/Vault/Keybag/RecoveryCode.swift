@@ -1,5 +1,6 @@
 import LatchkeyBytes
 import LatchkeySodium
+import LatchkeyText
 
 /// A recovery code: 128 random bits, written down as seven groups of five characters.
 ///
@@ -188,15 +189,18 @@ public struct RecoveryCode: ~Copyable {
 }
 
 extension RecoveryCode.Mistake {
-  /// For a person: what to look at again.
-  public var explanation: String {
+  /// The place to look at again, for a person.
+  package var phrase: Phrase {
     switch self {
     case .length(let count):
-      "a code has \(RecoveryCode.groupCount * RecoveryCode.groupSize) characters besides the hyphens, this has \(count)"
-    case .character(let group): "a character in group \(group) is in no code"
-    case .group(let group): "there is a typing mistake in group \(group)"
-    case .whole: "there is a typing mistake in more than one place"
-    case .outOfMemory: "there is not enough memory"
+      Phrase(
+        """
+        a code has \(RecoveryCode.groupCount * RecoveryCode.groupSize) characters besides the hyphens, this has \(count)
+        """)
+    case .character(let group): Phrase("a character in group \(group) is in no code")
+    case .group(let group): Phrase("there is a typing mistake in group \(group)")
+    case .whole: Phrase("there is a typing mistake in more than one place")
+    case .outOfMemory: Phrase("there is not enough memory")
     }
   }
 }

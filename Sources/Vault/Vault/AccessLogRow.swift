@@ -99,7 +99,7 @@ extension Store {
     // Otherwise a reader that asks for the entries below the last one would never reach the end.
     var last = id
     for row in found {
-      guard row.id < last else { throw .damaged("vault.db: a row of table access_log is damaged") }
+      guard row.id < last else { throw .damaged(.of(.database, .rowDamaged(table: "access_log"))) }
       last = row.id
     }
     return found
@@ -116,7 +116,7 @@ extension Store {
       guard try statement.step() else { return 0 }
       return max(statement.integer(0), statement.integer(1), 0)
     }
-    guard last < Store.accessLogEnd else { throw .unavailable("vault.db: the access log has come to its end") }
+    guard last < Store.accessLogEnd else { throw .unavailable(.of(.database, .vault(.logAtEnd))) }
     return last
   }
 

@@ -102,7 +102,7 @@ final class ClassKey {
       vault: vault, collection: collection, accessibility: row.accessibility, uuid: row.uuid)
     let associated = context.flatMap { $0 }
     let accessibility = row.accessibility
-    try VaultError.sodium("a class key") { () throws(SodiumError) in
+    try VaultError.sodium(.vault(.classKey)) { () throws(SodiumError) in
       /// Opens `sealed` by the newest keys that open it. Nothing is left of an epoch that no longer exists.
       func unwrap(_ sealed: [UInt8], _ wrap: (Above) throws(SodiumError) -> Key?) throws(SodiumError) -> HeldKey? {
         var wasTried = false
@@ -168,7 +168,7 @@ final class ClassKey {
     let uuid = Sodium.randomBytes(16)
     let context = context(vault: vault, collection: collection.uuid, accessibility: accessibility, uuid: uuid)
     let associated = context.flatMap { $0 }
-    return try VaultError.sodium("a new class key") { () throws(SodiumError) in
+    return try VaultError.sodium(.vault(.classKey)) { () throws(SodiumError) in
       guard let classWrap = try above.wrapKey(.classWrap, accessibility, context: context),
         let metadataWrap = try above.wrapKey(.metadataWrap, accessibility, context: context), above.session != nil
       else { return nil }
@@ -206,7 +206,7 @@ final class ClassKey {
     let context = ClassKey.context(
       vault: vault, collection: collection, accessibility: row.accessibility, uuid: row.uuid)
     let associated = context.flatMap { $0 }
-    return try VaultError.sodium("a class key") { () throws(SodiumError) -> ClassKeyRow? in
+    return try VaultError.sodium(.vault(.classKey)) { () throws(SodiumError) -> ClassKeyRow? in
       guard let classWrap = try above.wrapKey(.classWrap, row.accessibility, context: context),
         let metadataWrap = try above.wrapKey(.metadataWrap, row.accessibility, context: context)
       else { return nil }
@@ -230,7 +230,7 @@ final class ClassKey {
     guard let secretKey, let metadataKey, row.classKeySession != nil else { return nil }
     let context = ClassKey.context(
       vault: vault, collection: collection, accessibility: row.accessibility, uuid: row.uuid)
-    return try VaultError.sodium("a class key") { () throws(SodiumError) -> ClassKeyRow? in
+    return try VaultError.sodium(.vault(.classKey)) { () throws(SodiumError) -> ClassKeyRow? in
       var next = row
       return try copy(secretKey, metadataKey, into: &next, context: context, above: above) ? next : nil
     }

@@ -28,7 +28,7 @@ struct CollectionPassphrase {
 
   /// The secret if `key` is this passphrase's, else nil.
   func open(_ key: borrowing Key, vault: [UInt8], collection: [UInt8]) throws(VaultError) -> HeldKey? {
-    try VaultError.sodium("a collection's passphrase") { () throws(SodiumError) -> HeldKey? in
+    try VaultError.sodium(.vault(.collectionPassphrase)) { () throws(SodiumError) -> HeldKey? in
       guard Sodium.equal(try key.tag(.passphraseCommitment, [vault, collection]), commitment) else { return nil }
       return HeldKey(
         try Key(
@@ -65,7 +65,7 @@ struct CollectionPassphrase {
       let derivation = PassphraseDerivation(decoding: &input), derivation.cost.isReasonable,
       let commitment = try? input.take(32),
       let sealed = try? input.take(Key.size + AEAD.overhead), input.remaining == 0
-    else { throw .damaged("vault.db: a collection's passphrase is damaged") }
+    else { throw .damaged(.of(.database, .vault(.passphraseDamaged))) }
     self.derivation = derivation
     self.commitment = commitment
     self.sealed = sealed

@@ -1,4 +1,5 @@
 import LatchkeyKeybag
+import LatchkeyReasons
 
 /// A collection that the vault does not have any more, as a generation has it.
 enum DeletedCollection {
@@ -12,11 +13,11 @@ enum DeletedCollection {
   case open(OpenCollection)
 
   /// Why nothing of it can be brought back now; nil if something can.
-  var obstacle: String? {
+  var obstacle: Reason? {
     switch self {
-    case .protected: "its collection was deleted, and a collection with a passphrase of its own does not come back"
-    case .waiting: "its collection was deleted, and comes back only with your login password"
-    case .gone: "its collection was deleted, and the keys of that are gone"
+    case .protected: .item(.collectionDeletedProtected)
+    case .waiting: .item(.collectionDeletedWaiting)
+    case .gone: .item(.collectionDeletedGone)
     case .open: nil
     }
   }

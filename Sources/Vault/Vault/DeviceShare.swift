@@ -1,4 +1,5 @@
 import LatchkeyKeybag
+import LatchkeyReasons
 import LatchkeySodium
 
 /// This device's part of the keys that are bound to it: two secrets that only its device key unwraps.
@@ -45,7 +46,7 @@ struct DeviceShare {
         erasable: try device.wrap(erasable.key, .erasable, context: vault), indexKey: indexKey)
       return (DeviceShare(row: id, bound: bound, erasable: erasable), row)
     } catch let error as DeviceKeyError {
-      throw .unavailable("\(device.backend.title): \(error.explanation)")
+      throw .unavailable(.of(device.backend.title, error.reason))
     } catch {
       throw .outOfMemory
     }
@@ -77,7 +78,7 @@ struct DeviceShare {
       next.erasable = try device.wrap(erasable.key, .erasable, context: vault)
       return (DeviceShare(row: self.row, bound: bound, erasable: erasable), next)
     } catch let error as DeviceKeyError {
-      throw .unavailable("\(device.backend.title): \(error.explanation)")
+      throw .unavailable(.of(device.backend.title, error.reason))
     } catch {
       throw .outOfMemory
     }
@@ -93,7 +94,7 @@ struct DeviceShare {
 
   /// The index key, as this device's row has it.
   func index(_ row: DeviceRow, vault: [UInt8]) throws(VaultError) -> AttributeIndex {
-    try VaultError.sodium("the index key") { () throws(SodiumError) in
+    try VaultError.sodium(.vault(.indexKey)) { () throws(SodiumError) in
       let wrap = try bound.key.derive(.indexWrap, [vault])
       return AttributeIndex(try Key(try AEAD.open(row.indexKey.span.bytes, key: wrap, associated: vault)))
     }
@@ -101,16 +102,16 @@ struct DeviceShare {
 }
 
 extension DeviceKeyBackend {
-  /// The first words of a line about it.
-  var title: String { self == .file ? FileDeviceKey.name : "device key service" }
+  /// The subject of a reason about it.
+  var title: SubjectReason { self == .file ? .deviceFile : .deviceService }
 }
 
 extension DeviceKeyError {
-  /// For a person: what is wrong with the device key.
-  var explanation: String {
+  /// The problem with the device key.
+  var reason: Reason {
     switch self {
-    case .otherDevice: "it belongs to another device"
-    case .unavailable(let text): text
+    case .otherDevice: .device(.otherDevice)
+    case .unavailable(let reason): reason
     }
   }
 }

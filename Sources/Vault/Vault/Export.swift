@@ -1,6 +1,7 @@
 import LatchkeyBackup
 import LatchkeyKeybag
 import LatchkeyPosix
+import LatchkeyReasons
 import LatchkeySodium
 
 /// A walk through an unlocked vault that gives its content as records of a backup, one at a time. Programs may change the vault
@@ -51,11 +52,11 @@ public final class Export {
   private func leaveOut(_ collection: OpenCollection) throws(VaultError) {
     let count = try vault.database.reading { store throws(VaultError) in try store.items(in: collection.row.id) }.count
     let label = try label(of: collection) ?? fallback(collection)
-    let reason = collection.row.locked ? "the collection is locked explicitly" : "its passphrase was not given"
+    let reason = collection.row.locked ? ItemReason.collectionLocked : .passphraseNotGiven
     leftOut.insert(collection.row.id)
     report.left += UInt64(count)
     report.lines.append(
-      .init(.left, collection: label, reason: "\(reason); it has \(count) item\(count == 1 ? "" : "s")"))
+      .init(.left, collection: label, reason: .both(.item(reason), .hasItems(count))))
   }
 
   /// A collection's label; nil if it is damaged.
@@ -118,7 +119,7 @@ public final class Export {
     for (name, alias) in BackupCollection.Aliases.names where try isNamed(name, collection) { aliases.insert(alias) }
     let label = try label(of: collection)
     if label == nil {
-      report.lines.append(.init(.left, collection: fallback(collection), reason: "its label is damaged"))
+      report.lines.append(.init(.left, collection: fallback(collection), reason: .item(.labelDamaged)))
     }
     return .collection(
       BackupCollection(
@@ -134,11 +135,11 @@ public final class Export {
     else { return nil }
     guard let home = place.collection, let collection = try? vault.keys.collection(home)
     else {
-      report.add(.init(.left, collection: "", label: "item \(id)", reason: "vault.db: item \(id) is in no collection"))
+      report.add(.init(.left, collection: "", label: "item \(id)", reason: .of(.database, .itemWithoutCollection(id))))
       return nil
     }
     guard !collection.isLockedByItself else {
-      report.add(line(.left, id, collection, reason: "its collection was locked meanwhile"))
+      report.add(line(.left, id, collection, reason: .item(.collectionLockedMeanwhile)))
       return nil
     }
     guard let number = numbers[home] else {
@@ -166,10 +167,10 @@ public final class Export {
       case .noSuchItem: return nil
       case .isLocked, .outOfMemory: throw error
       case .needsGrant:
-        report.add(line(.left, id, collection, reason: "its requirements keep it out of backups"))
+        report.add(line(.left, id, collection, reason: .item(.requirements)))
         return nil
       default:
-        report.add(line(.left, id, collection, reason: error.explanation))
+        report.add(line(.left, id, collection, reason: error.reason))
         return nil
       }
     }
@@ -182,7 +183,7 @@ public final class Export {
     var metadata = exported.metadata.encoded(revision: [UInt8](repeating: 0, count: 16))
     var secret = exported.takeSecret()
     if sealing != .none {
-      guard let seal else { throw .unavailable("this device has no key") }
+      guard let seal else { throw .unavailable(.item(.noDeviceKey)) }
       do throws(SodiumError) {
         secret = try seal.seal(secret: secret, accessibility, number: report.items, metadata: metadata)
       } catch { throw .outOfMemory }
@@ -194,7 +195,7 @@ public final class Export {
   }
 
   private func line(
-    _ outcome: ArchiveReport.Outcome, _ id: Int64, _ collection: OpenCollection, reason: String = ""
+    _ outcome: ArchiveReport.Outcome, _ id: Int64, _ collection: OpenCollection, reason: Reason? = nil
   ) -> ArchiveReport.Line {
     let info = try? vault.reader.info(ofItem: id)
     return ArchiveReport.Line(

@@ -1,4 +1,5 @@
 import LatchkeyBytes
+import LatchkeyReasons
 import LatchkeySodium
 
 /// Which fingers were enrolled at some moment, as an item remembers it (`biometryCurrentSet`): a hash of the readers' names,
@@ -74,17 +75,16 @@ public struct FingerSet: Hashable, Sendable {
 }
 
 extension FingerSet.Change {
-  /// For a person: why an item is locked, and what to do; nil if it is not locked.
-  public var explanation: String? {
+  /// Why an item is locked, and what to do; nil if it is not locked.
+  public var reason: Reason? {
     switch self {
     case .none: nil
     case .otherReaders:
-      "there are other fingerprint readers than when it was stored: connect just those again"
+      .finger(.otherReaders)
     case .noFingers:
-      "fprintd reports no enrolled finger: see 'fprintd-list $USER', and enroll the same fingers again with 'fprintd-enroll'"
+      .finger(.noFinger)
     case .otherFingers:
-      "other fingers are enrolled than when it was stored: have just those again, with 'fprintd-list', 'fprintd-delete' and "
-        + "'fprintd-enroll'"
+      .finger(.otherFingers)
     }
   }
 }

@@ -8,7 +8,7 @@ struct HealedDraft {
 
   /// Looks at all of it, and leaves one file with everything in its place.
   func close() throws(VaultError) {
-    guard try vault.database.ready().isWhole else { throw .damaged("vault.db: the copy is damaged") }
+    guard try vault.database.ready().isWhole else { throw .damaged(.of(.database, .vault(.copyDamaged))) }
     try vault.database.ready().emptyLog()
     try vault.database.ready().database.trust()
     vault.forget()

@@ -1,14 +1,9 @@
+import LatchkeyReasons
+
 /// The healing of a database that was damaged or missing, from a generation.
 public struct Healing: Equatable, Sendable {
   /// The kinds of damage.
-  public enum Loss: Sendable {
-    /// The file was missing.
-    case missing
-    /// The file was damaged.
-    case damaged
-    /// The file was another vault's.
-    case foreign
-  }
+  public typealias Loss = Reason.Loss
 
   /// The damage.
   public let loss: Loss
@@ -50,36 +45,25 @@ public struct Healing: Equatable, Sendable {
   /// Whether items may be missing, or be as they were before.
   public var mayMissItems: Bool { !isCounted || !lostNumbers.isEmpty || !olderNumbers.isEmpty }
 
-  /// For a person, in one line: what happened, and what may be missing.
-  public var explanation: String {
-    let what =
-      switch loss {
-      case .missing: "was missing"
-      case .damaged: "was damaged"
-      case .foreign: "was another vault's"
-      }
-    let source = wasFinished ? "a generation" : "generation \(generation.number)"
-    var text = "vault.db \(what), and was made again from \(source) and what could be read of the file"
-    if newer > 0 { text += "; newer items that could be read: \(newer)" }
-    if !olderNumbers.isEmpty {
-      text += "; items from the generation, perhaps older or deleted since: \(Self.list(olderNumbers))"
-    }
-    if !dropped.isEmpty {
-      text += "; items that were deleted since the generation, and stay deleted: \(Self.list(dropped))"
-    }
-    if !droppedCollections.isEmpty {
-      let list = Self.list(droppedCollections)
-      text += "; collections that were deleted since the generation, and stay deleted: \(list)"
-    }
-    if !lostNumbers.isEmpty { text += "; items that are gone: \(Self.list(lostNumbers))" }
-    if !isCounted { text += "; items stored since then may be missing, and deleted ones may be back" }
-    if let aside { text += "; the damaged file is \(aside)" }
-    return text
+  /// In one line: what happened, and what may be missing.
+  public var reason: Reason {
+    var more: [Reason] = []
+    if newer > 0 { more.append(.newerItems(newer)) }
+    if !olderNumbers.isEmpty { more.append(.olderItems(Self.list(olderNumbers))) }
+    if !dropped.isEmpty { more.append(.deletedItems(Self.list(dropped))) }
+    if !droppedCollections.isEmpty { more.append(.deletedCollections(Self.list(droppedCollections))) }
+    if !lostNumbers.isEmpty { more.append(.lostItems(Self.list(lostNumbers))) }
+    if !isCounted { more.append(.vault(.mayMissItems)) }
+    if let aside { more.append(.damagedFile(aside)) }
+    return more.reduce(.healed(loss, from: wasFinished ? 0 : generation.number)) { .both($0, $1) }
   }
 
+  /// The same in English, for the log.
+  public var explanation: String { reason.text }
+
   /// How many and which items; the generation still has them.
-  private static func list(_ numbers: [Int64]) -> String {
+  private static func list(_ numbers: [Int64]) -> Reason {
     let shown = numbers.prefix(20).map { "\($0)" }.joined(separator: ", ")
-    return "\(numbers.count) (\(numbers.count == 1 ? "number" : "numbers") \(shown)\(numbers.count > 20 ? ", …" : ""))"
+    return .numbers(numbers.count, numbers.count > 20 ? "\(shown), …" : shown)
   }
 }

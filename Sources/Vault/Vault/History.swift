@@ -1,6 +1,7 @@
 import Glibc
 import LatchkeyKeybag
 import LatchkeyPosix
+import LatchkeyReasons
 import LatchkeySQLite
 
 /// The generations of a vault: copies of its database in a folder beside it, made while no request waits, thinned, and
@@ -33,8 +34,8 @@ public final class History: TighteningObserver {
   var spareRoom = History.usualSpareRoom
   /// How long one step copies, in milliseconds.
   var copyTime = History.stepTime
-  /// Why the last generation was not made, for a person; nil if it was made.
-  public private(set) var problem: String?
+  /// Why the last generation was not made; nil if it was made.
+  public private(set) var problem: Reason?
   private var stage = Stage.resting
   /// When the last look was whether to make a generation, by ``Process.sinceBoot``; nil if there was none.
   private var lookedAt: Int?
@@ -139,7 +140,7 @@ public final class History: TighteningObserver {
     let name = HistoryForgetting.draftName
     guard !isInUse, let folder = try? folder(), folder.contains(name) else { return }
     HistoryDraft.remove(name, in: folder)
-    guard !folder.contains(name) else { throw .unavailable("generations: \(name) cannot be removed") }
+    guard !folder.contains(name) else { throw .unavailable(.of(.generations, .generationStays(name))) }
   }
 
   // MARK: - items that are better protected now
@@ -306,7 +307,7 @@ public final class History: TighteningObserver {
       // Tried again in an hour, and not at once.
       noteLook()
       isWanted = false
-      problem = error.explanation
+      problem = error.reason
       // Generations that must go, go all the same.
       if mayMake { try? removeFormer(epoch: epoch) }
       return false
@@ -368,7 +369,7 @@ public final class History: TighteningObserver {
         }
         guard hasRemnants else { throw error }
         noteLook()
-        problem = error.explanation
+        problem = error.reason
         return true
       }
     }
@@ -394,7 +395,7 @@ public final class History: TighteningObserver {
     let folder: Folder
     do throws(PosixError) {
       folder = try Folder.create(KeybagFile.folderNames + [History.folderName], below: home, owner: owner)
-    } catch { throw VaultError(error, "the folder of the generations") }
+    } catch { throw VaultError(error, .generationsFolder) }
     // Programs' writes take precedence over copies.
     let needed = 2 * databaseSize + spareRoom
     guard folder.freeSpace > needed else {
@@ -406,7 +407,7 @@ public final class History: TighteningObserver {
   private func finish(_ draft: HistoryDraft, epoch: UInt32) throws(VaultError) {
     let folder: Folder
     do throws(PosixError) { folder = try self.folder() } catch {
-      throw VaultError(error, "the folder of the generations")
+      throw VaultError(error, .generationsFolder)
     }
     let present = generations(in: folder)
     let last = present.first { $0.number < History.numberLimit }?.number ?? 0
@@ -431,7 +432,7 @@ public final class History: TighteningObserver {
       for one in unwanted { do throws(PosixError) { try remove(one, in: folder) } catch { failure = error } }
       try folder.synchronize()
       if let failure { throw failure }
-    } catch { throw VaultError(error, "generations") }
+    } catch { throw VaultError(error, .generations) }
   }
 
   /// Removes generations that are not kept any more. They are overwritten after that.

@@ -1,6 +1,7 @@
 import LatchkeyBackup
 import LatchkeyKeybag
 import LatchkeyPosix
+import LatchkeyReasons
 
 /// A comparison of the vault with a generation of it, a few items at a time. It changes nothing.
 public final class HistoryComparison {
@@ -30,8 +31,8 @@ public final class HistoryComparison {
     public let label: String
     /// Its class.
     public let accessibility: AccessibilityClass?
-    /// Why the item cannot be brought back now; empty if it can, and for a new item.
-    public let obstacle: String
+    /// Why the item cannot be brought back now; nil if it can, and for a new item.
+    public let obstacle: Reason?
   }
 
   private let vault: Vault
@@ -112,7 +113,7 @@ public final class HistoryComparison {
         change: present == nil ? .deleted : .changed, uuid: item.row.uuid, item: present?.id ?? item.row.id,
         home: present?.collection ?? item.row.collection, collection: past.label(of: item.collection),
         label: ArchiveReport.Line.cut(item.opened?.metadata.label ?? ""), accessibility: item.accessibility,
-        obstacle: item.obstacle ?? (isTightened ? OpenedGeneration.tightened : "")))
+        obstacle: item.obstacle ?? (isTightened ? OpenedGeneration.tightened : nil)))
   }
 
   private func lookForNew(_ id: Int64) throws(VaultError) {
@@ -124,7 +125,7 @@ public final class HistoryComparison {
       Line(
         change: .new, uuid: row.uuid, item: id, home: row.collection,
         collection: (try? vault.collections.info(of: row.collection).label) ?? "",
-        label: ArchiveReport.Line.cut(info.metadata?.label ?? ""), accessibility: info.accessibility, obstacle: ""))
+        label: ArchiveReport.Line.cut(info.metadata?.label ?? ""), accessibility: info.accessibility, obstacle: nil))
   }
 }
 

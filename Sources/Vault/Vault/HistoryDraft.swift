@@ -1,5 +1,6 @@
 import Glibc
 import LatchkeyPosix
+import LatchkeyReasons
 import LatchkeySQLite
 
 /// A copy of a database that is being made, under a name that no generation can have.
@@ -27,7 +28,7 @@ final class HistoryDraft {
       // SQLite would let others read it.
       file = try FileDescriptor.open(
         name, at: folder.number, flags: O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o600)
-    } catch { throw VaultError(error, "a generation") }
+    } catch { throw VaultError(error, .generation) }
     let path = self.path
     do throws(VaultError) {
       copy = try VaultError.store { () throws(SQLiteError) in try DatabaseCopy(of: source, to: path) }
@@ -64,7 +65,7 @@ final class HistoryDraft {
     do throws(PosixError) {
       try file.synchronize()
       if replacing { try folder.replace(other, by: name) } else { try folder.rename(name, to: other) }
-    } catch { throw VaultError(error, "a generation") }
+    } catch { throw VaultError(error, .generation) }
   }
 
   /// Removes a draft that is no longer wanted. It may have items that were deleted since, so it is overwritten like a
@@ -79,7 +80,8 @@ final class HistoryDraft {
 }
 
 extension VaultError {
-  init(_ error: PosixError, _ what: String) {
-    self = error.code == ENOSPC || error.code == EDQUOT ? .diskFull : .unavailable("\(what): \(error.description)")
+  init(_ error: PosixError, _ what: SubjectReason) {
+    self =
+      error.code == ENOSPC || error.code == EDQUOT ? .diskFull : .unavailable(.of(what, .verbatim(error.description)))
   }
 }

@@ -1,4 +1,5 @@
 import LatchkeyPosix
+import LatchkeyReasons
 
 /// A generation, and the facts about it that need no key.
 public struct HistoryEntry: Equatable, Sendable {
@@ -6,8 +7,8 @@ public struct HistoryEntry: Equatable, Sendable {
   public let generation: PastGeneration
   /// How many items it has; nil if it cannot be read.
   public let items: Int64?
-  /// Why it cannot be read, for a person; nil if it can.
-  public let problem: String?
+  /// Why it cannot be read; nil if it can.
+  public let problem: Reason?
 }
 
 extension History {
@@ -30,7 +31,7 @@ extension History {
       } catch {
         entries.append(
           HistoryEntry(
-            generation: generation, items: nil, problem: error.inGeneration(generation.number).explanation))
+            generation: generation, items: nil, problem: error.inGeneration(generation.number).reason))
       }
     }
     return (entries, entries.count < wanted.count)

@@ -61,7 +61,7 @@ public final class HistoryForgetting {
     do throws(PosixError) { folder = try history.folder() } catch {
       // No generation was ever made.
       guard error.code != ENOENT else { return false }
-      throw VaultError(error, "the folder of the generations")
+      throw VaultError(error, .generationsFolder)
     }
     do throws(VaultError) { return try goOn(folder) } catch {
       let past = stage.generation
@@ -169,7 +169,7 @@ public final class HistoryForgetting {
       try folder.link(past.name, to: remnant)
       guard folder.areSame(past.name, remnant) else { throw PosixError("link", code: EEXIST) }
       try folder.synchronize()
-    } catch { throw VaultError(error, "a generation") }
+    } catch { throw VaultError(error, .generation) }
     try draft.finish(as: past.name, in: folder, replacing: true)
     changed += 1
   }

@@ -1,6 +1,7 @@
 import LatchkeyBackup
 import LatchkeyKeybag
 import LatchkeyPosix
+import LatchkeyReasons
 import LatchkeySodium
 
 /// Brings items back from a generation into the unlocked vault. The outcome of each is decided, a few items at a time.
@@ -75,12 +76,8 @@ public final class HistoryRestore {
       do throws(VaultError) { try vault.openByDevice() } catch {
         // The next password is given for something else.
         vault.keys.deleted.forget()
-        let next =
-          vault.isUnlocked
-          ? "run the command again when it can be used"
-          : "run the command again when 'latchkey status' shows the vault unlocked"
-        throw .unavailable(
-          "bringing back deleted collections requires the device key: \(error.explanation); \(next)")
+        let next = vault.isUnlocked ? ItemReason.againWhenUsable : .againWhenUnlocked
+        throw .unavailable(.both(.because(.item(.needsDeviceKey), error.reason), .item(next)))
       }
       past = try OpenedGeneration(vault, number: number)
     }
@@ -116,11 +113,11 @@ public final class HistoryRestore {
   private func take(_ id: Int64) throws(VaultError) {
     let item: PastItem
     do throws(VaultError) { item = try past.item(id) } catch {
-      guard case .damaged(let text) = error else { throw error }
+      guard case .damaged(let reason) = error else { throw error }
       // It is unknown which item it was.
       guard case .everything = selected.selection else { return }
       report.items += 1
-      return report.add(.init(.left, collection: "", label: "item \(id) of the generation", reason: text))
+      return report.add(.init(.left, collection: "", label: "item \(id) of the generation", reason: reason))
     }
     guard selected.includes(item, of: past) else {
       // Its attributes are known once its keys are in memory.
@@ -138,28 +135,28 @@ public final class HistoryRestore {
     report.lines.append(
       .init(
         .notice, collection: past.label(of: collection),
-        reason: "the collection was deleted; to bring it back, run 'latchkey unlock', then this command again"))
+        reason: .item(.unlockToBringBack)))
   }
 
   /// Says that a deleted collection comes back.
   ///
   /// - Returns: why it cannot; nil if it can.
-  private func revive(_ collection: OpenCollection) -> String? {
+  private func revive(_ collection: OpenCollection) -> Reason? {
     guard !told.contains(collection.row.id) else { return nil }
     let ordinal = vault.keys.chains.session?.ordinal ?? Store.collectionLimit
     guard vault.keys.collections.count + revived < VaultCollections.limit,
       ordinal + UInt64(revived) < Store.collectionLimit
-    else { return "a vault has up to \(VaultCollections.limit) collections" }
+    else { return .collectionLimit(VaultCollections.limit) }
     told.insert(collection.row.id)
     revived += 1
     report.lines.append(
       .init(
         .notice, collection: past.label(of: collection.row),
-        reason: "the collection was deleted, and \(isDry ? "would come" : "is") back"))
+        reason: .item(isDry ? .wouldComeBack : .isBack)))
     return nil
   }
 
-  private func line(_ item: PastItem, _ outcome: ArchiveReport.Outcome, _ reason: String = "") -> ArchiveReport.Line {
+  private func line(_ item: PastItem, _ outcome: ArchiveReport.Outcome, _ reason: Reason? = nil) -> ArchiveReport.Line {
     .init(
       outcome, collection: past.label(of: item.collection),
       label: item.opened?.metadata.label ?? "item \(item.row.id) of the generation", accessibility: item.accessibility,
@@ -180,12 +177,12 @@ public final class HistoryRestore {
       return report.add(line(item, .left, OpenedGeneration.tightened))
     }
     if let deleted = past.deleted(row.collection) {
-      guard present == nil else { return report.add(line(item, .conflict, "it is in another collection now")) }
+      guard present == nil else { return report.add(line(item, .conflict, .item(.movedToOther))) }
       if let obstacle = revive(deleted) { return report.add(line(item, .left, obstacle)) }
       // An item that was stored while its class was locked depends on former keys.
       let isRewrapped = row.form == .wrapped ? true : try sealed.rewrap(opened)
       guard isRewrapped, sealed.row.form == .wrapped else {
-        return report.add(line(item, .left, "the keys of its class are gone"))
+        return report.add(line(item, .left, .item(.classKeysGone)))
       }
       report.add(line(item, .added))
       return try keep(sealed.row, row, nil, deleted: row.collection)
@@ -196,7 +193,7 @@ public final class HistoryRestore {
       if home.isOutdated(sealed.key) {
         guard let newer = home.current(item.accessibility, share: vault.keys.share),
           try sealed.rewrap(opened, under: newer)
-        else { return report.add(line(item, .left, "the keys of its class are gone")) }
+        else { return report.add(line(item, .left, .item(.classKeysGone))) }
       }
       report.add(line(item, .added))
       sealed.row.collection = home.row.id
@@ -221,13 +218,13 @@ public final class HistoryRestore {
       return report.add(
         line(
           item, .conflict,
-          isOther ? "an item with the same attributes and another secret is there" : "it was changed since"))
+          isOther ? .item(.otherSecret) : .item(.changedSince)))
     }
     guard present.access == nil, !(isOther && isGuarded) else {
-      return report.add(line(item, .conflict, "what asks for something is not replaced: nobody was asked"))
+      return report.add(line(item, .conflict, .item(.nobodyAsked)))
     }
     guard now.key.secretKey != nil, !vault.reader.isLockedByItself(item: present.id), taken.insert(present.id).inserted
-    else { return report.add(line(item, .conflict, "the item that is there now is locked")) }
+    else { return report.add(line(item, .conflict, .item(.presentIsLocked))) }
     // No item becomes less protected than it is.
     let both = now.accessibility.joined(with: item.accessibility)
     if !isOther, both == item.accessibility, !home.isOutdated(sealed.key) {
@@ -237,7 +234,7 @@ public final class HistoryRestore {
       return try keep(row, item.row, present, isStricter: both != now.accessibility)
     }
     guard !isGuarded, let key = home.current(both, share: vault.keys.share), key.secretKey != nil else {
-      return report.add(line(item, .conflict, "it is of the class \(both.name) now"))
+      return report.add(line(item, .conflict, .isOfClass(both.name)))
     }
     let secret = try sealed.openSecret(opened, sealed.itemKey(opened), passphraseKey: nil)
     var next = SealedItem(
@@ -287,7 +284,7 @@ public final class HistoryRestore {
     guard !isDry else { return }
     held += row.secret.count + row.metadata.count + row.tokens.count + 512
     guard held <= heldLimit else {
-      throw .unavailable("the generation is larger than the memory that this machine can spare")
+      throw .unavailable(.item(.generationTooLarge))
     }
     drafts.append(
       Draft(
@@ -301,11 +298,11 @@ public final class HistoryRestore {
     guard !isDry, !drafts.isEmpty else { return Restore.Changes() }
     guard vault.isUnlocked else { throw .isLocked }
     guard vault.rotation.epoch == epoch else {
-      throw .unavailable("the vault was given new keys meanwhile; run the command again")
+      throw .unavailable(.item(.newKeysMeanwhile))
     }
     for home in Set(drafts.filter { $0.deleted == nil }.map(\.row.collection)) {
       guard let collection = try? vault.keys.collection(home), !collection.isLockedByItself else {
-        throw .unavailable("a program locked or deleted a collection meanwhile; run the command again")
+        throw .unavailable(.item(.collectionGoneMeanwhile))
       }
     }
     var chains = vault.keys.chains
@@ -340,7 +337,7 @@ public final class HistoryRestore {
         row.id = next
         next += 1
         if let deleted = draft.deleted, let home = written[deleted] {
-          guard let key = home.classKeys[row.classKey] else { throw .unavailable("a deleted collection has lost keys") }
+          guard let key = home.classKeys[row.classKey] else { throw .unavailable(.item(.deletedLostKeys)) }
           (row.collection, row.classKey) = (home.collection.row.id, key)
         }
         try store.insert(row)
@@ -358,7 +355,7 @@ public final class HistoryRestore {
       vault.keys.chains = chains
       vault.collections.nameAll()
     }
-    for line in stale { report.turnIntoConflict(line, reason: "a program changed it meanwhile") }
+    for line in stale { report.turnIntoConflict(line, reason: .item(.changedMeanwhile)) }
     drafts = []
     return changes
   }
@@ -372,7 +369,7 @@ public final class HistoryRestore {
       guard let collection = past.deleted(id) else { continue }
       guard vault.keys.collections.count + revivals.count < VaultCollections.limit,
         !vault.keys.collections.contains(where: { $0.row.uuid == collection.row.uuid })
-      else { throw .unavailable("a program created a collection meanwhile; run the command again") }
+      else { throw .unavailable(.item(.collectionCreatedMeanwhile)) }
       revivals.append(
         (id, try CollectionRevival(collection, aliases: past.aliases(of: id), of: vault, chains: &chains)))
     }

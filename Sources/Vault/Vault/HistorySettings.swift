@@ -17,25 +17,25 @@ public struct HistorySettings {
     var policy = HistoryPolicy()
     let document: YAMLNode?
     do { document = try YAMLNode.document(text) } catch {
-      throw RulesError(path: path, line: error.line, text: error.text)
+      throw RulesError(path: path, error)
     }
     guard let document else { return policy }
     guard case .mapping(let entries) = document.content else {
-      throw RulesError(path: path, line: document.line, text: "the file must have lines as 'daily: 7'")
+      throw RulesError(path: path, line: document.line, .rules(.notMapping))
     }
     for entry in entries {
       func number(_ range: ClosedRange<Int>) throws(RulesError) -> Int {
         guard let number = entry.value.scalar.flatMap({ Int($0) }), range.contains(number) else {
           throw RulesError(
             path: path, line: entry.line,
-            text: "\(entry.key): must be a number from \(range.lowerBound) to \(range.upperBound)")
+            .because(.verbatim(entry.key), .outOfRange(range.lowerBound, range.upperBound)))
         }
         return number
       }
       switch entry.key {
       case "generations":
         guard let word = entry.value.scalar, ["on", "off"].contains(word) else {
-          throw RulesError(path: path, line: entry.line, text: "generations: must be on or off")
+          throw RulesError(path: path, line: entry.line, .rules(.generationsOnOff))
         }
         policy.isOn = word == "on"
       case "hourly": policy.hourly = try number(0...1000)
@@ -46,7 +46,7 @@ public struct HistorySettings {
       default:
         throw RulesError(
           path: path, line: entry.line,
-          text: "unknown key; there are generations:, hourly:, daily:, weekly:, days: and mebibytes:")
+          .rules(.unknownSetting))
       }
     }
     return policy

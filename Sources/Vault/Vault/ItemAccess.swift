@@ -40,7 +40,7 @@ enum ItemAccess: Equatable {
       default: nil
       }
     guard let read, input.remaining == 0, read.derivation?.cost.isReasonable ?? true else {
-      throw .damaged("vault.db: the access control of item \(id) is damaged")
+      throw .damaged(.of(.database, .itemAccessDamaged(id)))
     }
     self = read
   }

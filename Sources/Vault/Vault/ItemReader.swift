@@ -73,7 +73,7 @@ public final class ItemReader {
   func locate(_ row: ItemRow) throws(VaultError) -> SealedItem {
     try database.reading { store throws(VaultError) in
       guard let (collection, key) = keys.classKey(row.classKey), collection.row.id == row.collection else {
-        throw VaultError.damaged("vault.db: item \(row.id) has no class key")
+        throw VaultError.damaged(.of(.database, .itemWithoutKey(row.id)))
       }
       return SealedItem(vault: store.vault, row: row, collection: collection, key: key, share: keys.share)
     }
@@ -242,7 +242,7 @@ public final class ItemReader {
     var result: [FoundItem] = []
     for place in found {
       guard let home = place.collection else {
-        throw .damaged("vault.db: the index leads to an item that is not there")
+        throw .damaged(.of(.database, .vault(.indexOfNoItem)))
       }
       guard collection == nil || home == collection else { continue }
       result.append(

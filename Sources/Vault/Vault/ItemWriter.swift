@@ -387,7 +387,7 @@ public final class ItemWriter {
     let found = try database.reading { store throws(VaultError) in try store.place(ofItem: id) }
     guard let found else { throw .noSuchItem }
     guard let (collection, key) = keys.classKey(found.classKey) else {
-      throw .damaged("vault.db: item \(id) has no class key")
+      throw .damaged(.of(.database, .itemWithoutKey(id)))
     }
     try checkMayChange(key, in: collection)
     if reader.isLockedByItself(item: id) { throw .isLockedByItself }

@@ -1,5 +1,6 @@
 import LatchkeyKeybag
 import LatchkeyPosix
+import LatchkeyReasons
 import LatchkeySodium
 
 /// Whether the vault's files are those that were open here last, or older copies of them. The files cannot tell, because
@@ -11,7 +12,7 @@ public final class OlderFilesWatch {
     /// Which of them were found at a login without a password, after which they are remembered as they were.
     var compared: OlderFiles = []
     /// Why it is not known whether the files are older copies.
-    var problem: String?
+    var problem: Reason?
     /// How often the note was broken off for other work since keys came.
     var brokenOff = 0
     /// The key that seals the database's generation, while the note waits; nil if none waits.
@@ -38,8 +39,8 @@ public final class OlderFilesWatch {
   /// In the place of which files an older copy was found; until the session is over.
   public var found: OlderFiles { state.found }
 
-  /// Why it is not known whether the files are older copies, for a person.
-  var problem: String? { state.problem }
+  /// Why it is not known whether the files are older copies.
+  var problem: Reason? { state.problem }
 
   /// Whether a note waits for the device key service.
   var isWaiting: Bool { state.waiting != nil }
@@ -126,13 +127,12 @@ public final class OlderFilesWatch {
 
   /// - Returns: whether it is to be tried again.
   @discardableResult private func noteFailed(_ error: any Error) -> Bool {
-    guard let error = error as? DeviceKeyError, case .unavailable(let text) = error else { return false }
+    guard let error = error as? DeviceKeyError, case .unavailable(let reason) = error else { return false }
     if error == .brokenOff {
       state.brokenOff += 1
       if state.brokenOff < Self.noteTries { return true }
     }
-    state.problem =
-      "\(DeviceKeyBackend.host.title): \(text); so it is not known whether an older copy of the vault was put back"
+    state.problem = .both(.of(DeviceKeyBackend.host.title, reason), .device(.generationUnknown))
     return true
   }
 

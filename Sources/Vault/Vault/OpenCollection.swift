@@ -127,7 +127,7 @@ final class OpenCollection {
   func protection(
     under key: borrowing Key, _ derivation: PassphraseDerivation, share: DeviceShare?, vault: [UInt8]
   ) throws(VaultError) -> Protection {
-    let (passphrase, secret) = try VaultError.sodium("a new passphrase") {
+    let (passphrase, secret) = try VaultError.sodium(.vault(.collectionPassphrase)) {
       () throws(SodiumError) -> (CollectionPassphrase, HeldKey) in
       let secret = HeldKey(try Key.random())
       let passphrase = try CollectionPassphrase(

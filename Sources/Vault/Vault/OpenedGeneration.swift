@@ -1,5 +1,6 @@
 import LatchkeyBackup
 import LatchkeyKeybag
+import LatchkeyReasons
 import LatchkeySodium
 
 /// An item in a generation.
@@ -12,7 +13,7 @@ struct PastItem {
   /// Its label and attributes; nil while their key is not in memory.
   let opened: OpenedMetadata?
   /// Why the item cannot be brought back now; nil if it can.
-  let obstacle: String?
+  let obstacle: Reason?
 }
 
 /// A generation, read with the keys that the vault has in memory. Damage in it is not damage of the vault.
@@ -27,12 +28,12 @@ struct OpenedGeneration {
   private let deleted: [Int64: DeletedCollection]
 
   /// The reason for an item that does not come back, because it is about to be taken out of the generations.
-  static let tightened = "it was better protected when it was deleted than it was then"
+  static let tightened = Reason.item(.tightened)
 
   /// Opens the generation of that number.
   init(_ vault: Vault, number: UInt32) throws(VaultError) {
     guard let generation = vault.history.generations.first(where: { $0.number == number }) else {
-      throw .unavailable("there is no generation \(number)")
+      throw .unavailable(.noGeneration(number))
     }
     self.vault = vault
     do throws(VaultError) {
@@ -95,32 +96,32 @@ struct OpenedGeneration {
   func item(_ id: Int64) throws(VaultError) -> PastItem {
     guard let row = try store.item(id), let collection = collections[row.collection],
       let classRow = classes[row.classKey], classRow.collection == row.collection
-    else { throw .damaged("item \(id) of the generation is damaged") }
+    else { throw .damaged(.generationItemDamaged(id)) }
     let accessibility = classRow.accessibility
-    func result(_ obstacle: String?, _ sealed: SealedItem? = nil, _ opened: OpenedMetadata? = nil) -> PastItem {
+    func result(_ obstacle: Reason?, _ sealed: SealedItem? = nil, _ opened: OpenedMetadata? = nil) -> PastItem {
       PastItem(
         sealed: sealed, row: row, collection: collection, accessibility: accessibility, opened: opened,
         obstacle: obstacle)
     }
     if let obstacle = deleted[row.collection]?.obstacle { return result(obstacle) }
     guard let home = homes[row.collection] ?? deleted(row.collection) else {
-      throw .damaged("item \(id) of the generation is damaged")
+      throw .damaged(.generationItemDamaged(id))
     }
-    if home.row.locked { return result("its collection is locked by itself") }
-    if home.needsPassphrase { return result("the passphrase of its collection was not given") }
+    if home.row.locked { return result(.item(.collectionLockedByItself)) }
+    if home.needsPassphrase { return result(.item(.collectionWaits)) }
     guard let key = home.classes.first(where: { $0.row.uuid == classRow.uuid }) else {
       return result(
         accessibility == .whenPasscodeSetThisDeviceOnly
-          ? "it was destroyed for good with the password that it depended on" : "the keys of its class are gone")
+          ? .item(.destroyed) : .item(.classKeysGone))
     }
     // The class in the generation is not authenticated.
-    guard key.row.accessibility == accessibility else { throw .damaged("item \(id) of the generation is damaged") }
+    guard key.row.accessibility == accessibility else { throw .damaged(.generationItemDamaged(id)) }
     let sealed = SealedItem(vault: store.vault, row: row, collection: home, key: key, share: vault.keys.share)
     guard let opened = try sealed.openMetadata(vault.keys.index) else {
-      return result(sealed.absence.explanation, sealed)
+      return result(sealed.absence.reason, sealed)
     }
     do throws(VaultError) { _ = try sealed.itemKey(opened) } catch {
-      return result(error.explanation, sealed, opened)
+      return result(error.reason, sealed, opened)
     }
     return result(nil, sealed, opened)
   }
@@ -130,7 +131,7 @@ extension VaultError {
   /// The same error for a file of another name.
   func inGeneration(_ number: UInt32) -> VaultError {
     switch self {
-    case .damaged, .unavailable: .unavailable("generation \(number) cannot be read: \(explanation)")
+    case .damaged, .unavailable: .unavailable(.generationUnreadable(number, reason))
     default: self
     }
   }

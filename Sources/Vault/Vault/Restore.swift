@@ -1,6 +1,7 @@
 import LatchkeyBackup
 import LatchkeyKeybag
 import LatchkeyPosix
+import LatchkeyReasons
 import LatchkeySodium
 
 /// A restore of a backup into an unlocked vault. Records are taken one at a time, and the outcome of each is decided then.
@@ -81,7 +82,7 @@ public final class Restore {
   private func hold(_ size: Int) throws(VaultError) {
     held += size
     guard held <= heldLimit else {
-      throw .unavailable("the backup is larger than the memory that this machine can spare")
+      throw .unavailable(.item(.backupTooLarge))
     }
   }
 
@@ -93,7 +94,7 @@ public final class Restore {
     let aliases: BackupCollection.Aliases
     /// Nil if nothing can be stored there, and if it is new and was not made yet.
     var collection: OpenCollection?
-    let obstacle: String
+    let obstacle: Reason?
     /// The backup's record for a new collection; nil for an existing one.
     let theirs: BackupCollection?
     /// The uuid of a new collection.
@@ -101,7 +102,7 @@ public final class Restore {
 
     var isNew: Bool { theirs != nil }
 
-    init(_ collection: OpenCollection?, _ theirs: BackupCollection, label: String? = nil, obstacle: String) {
+    init(_ collection: OpenCollection?, _ theirs: BackupCollection, label: String? = nil, obstacle: Reason?) {
       self.label = label ?? ArchiveReport.Line.cut(theirs.label)
       aliases = theirs.aliases
       (self.collection, self.obstacle) = (collection, obstacle)
@@ -109,7 +110,7 @@ public final class Restore {
     }
 
     init(_ theirs: BackupCollection, newWith uuid: [UInt8]) {
-      (label, aliases, obstacle) = (theirs.label, theirs.aliases, "")
+      (label, aliases, obstacle) = (theirs.label, theirs.aliases, nil)
       (self.theirs, self.uuid) = (theirs, uuid)
     }
   }
@@ -125,9 +126,9 @@ public final class Restore {
     pending = []
   }
 
-  private func obstacle(_ collection: OpenCollection) -> String {
-    if collection.row.locked { return "its collection here is locked explicitly" }
-    return collection.isLockedByItself ? "its collection here waits for its passphrase" : ""
+  private func obstacle(_ collection: OpenCollection) -> Reason? {
+    if collection.row.locked { return .item(.hereLocked) }
+    return collection.isLockedByItself ? .item(.hereWaits) : nil
   }
 
   private func place(_ theirs: BackupCollection, in found: OpenCollection) throws(VaultError) {
@@ -136,31 +137,32 @@ public final class Restore {
   }
 
   /// Why a collection cannot be made here; nil if it can.
-  private func obstacle(new theirs: BackupCollection) -> String? {
-    if theirs.label.utf8.contains(0) { return "no program could have made it" }
-    if theirs.label.utf8.count > VaultCollections.labelLimit { return "its label is too long for a vault" }
+  private func obstacle(new theirs: BackupCollection) -> Reason? {
+    if theirs.label.utf8.contains(0) { return .item(.impossibleCollection) }
+    if theirs.label.utf8.count > VaultCollections.labelLimit { return .item(.labelTooLong) }
     let count = vault.keys.collections.count + newUUIDs.count
     guard count < VaultCollections.limit, let firstOrdinal,
       firstOrdinal + UInt64(newUUIDs.count) < Store.collectionLimit
-    else { return "a vault has up to \(VaultCollections.limit) collections" }
+    else { return .collectionLimit(VaultCollections.limit) }
     return nil
   }
 
   private func placeNew(_ theirs: BackupCollection) {
     if let obstacle = obstacle(new: theirs) {
-      report.lines.append(.init(.notice, collection: theirs.label, reason: "the collection stays behind: \(obstacle)"))
-      return places.append(Place(nil, theirs, obstacle: "its collection stays behind: \(obstacle)"))
+      report.lines.append(
+        .init(.notice, collection: theirs.label, reason: .because(.item(.collectionStays), obstacle)))
+      return places.append(Place(nil, theirs, obstacle: .because(.item(.itsCollectionStays), obstacle)))
     }
     let isKnown = vault.keys.collections.contains { $0.row.uuid == theirs.uuid } || newUUIDs.contains(theirs.uuid)
     let uuid = isKnown ? Sodium.randomBytes(16) : theirs.uuid
     newUUIDs.insert(uuid)
     places.append(Place(theirs, newWith: uuid))
-    report.lines.append(.init(.notice, collection: theirs.label, reason: "the collection is new here"))
+    report.lines.append(.init(.notice, collection: theirs.label, reason: .item(.collectionIsNew)))
     if theirs.hadPassphrase {
       report.lines.append(
         .init(
           .notice, collection: theirs.label,
-          reason: "the collection had a passphrase of its own, and has none here until you set one"))
+          reason: .item(.passphraseIsGone)))
     }
   }
 
@@ -220,14 +222,14 @@ public final class Restore {
     var encoded = item.metadata
     let sealing = item.sealing
     var secret = item.takeSecret()
-    func leave(_ label: String, _ reason: String) {
+    func leave(_ label: String, _ reason: Reason?) {
       report.add(
         .init(.left, collection: place.label, label: label, accessibility: accessibility, reason: reason))
     }
     if sealing != .none {
       guard let seal else {
         let label = sealing == .secret ? (try? ItemMetadata.decode(encoded))?.metadata.label : nil
-        return leave(label ?? "item \(number + 1) of the backup", "it belongs to another device or account")
+        return leave(label ?? "item \(number + 1) of the backup", .item(.otherDeviceOrAccount))
       }
       do throws(SodiumError) {
         if sealing == .everything {
@@ -236,17 +238,17 @@ public final class Restore {
         secret = try seal.open(secret: secret, accessibility, number: number, metadata: encoded)
       } catch {
         if error == .outOfMemory { throw .outOfMemory }
-        return leave("item \(number + 1) of the backup", "it does not open with this device's key")
+        return leave("item \(number + 1) of the backup", .item(.doesNotOpen))
       }
     }
     guard let metadata = (try? ItemMetadata.decode(encoded))?.metadata else {
-      return leave("item \(number + 1) of the backup", "its label cannot be read")
+      return leave("item \(number + 1) of the backup", .item(.labelUnreadable))
     }
     guard (try? metadata.checkSize()) != nil, secret.count <= SealedItem.secretLimit else {
-      return leave(metadata.label, "it is too large for a vault")
+      return leave(metadata.label, .item(.tooLarge))
     }
-    guard metadata.isPossible else { return leave(metadata.label, "no program could have stored it") }
-    guard metadata.flags == 0 else { return leave(metadata.label, "no backup has items with requirements") }
+    guard metadata.isPossible else { return leave(metadata.label, .item(.impossible)) }
+    guard metadata.flags == 0 else { return leave(metadata.label, .item(.hasRequirements)) }
     guard let collection = place.isNew ? try draft(place) : place.collection else {
       return leave(metadata.label, place.obstacle)
     }
@@ -254,7 +256,7 @@ public final class Restore {
     guard !collection.isLockedByItself else { return leave(metadata.label, obstacle(collection)) }
     guard let key = collection.current(accessibility, share: vault.keys.share), key.secretKey != nil,
       key.metadataKey != nil
-    else { return leave(metadata.label, "this device has no key for its class") }
+    else { return leave(metadata.label, .item(.noClassKey)) }
     try decide(
       Candidate(
         place: place, collection: collection, key: key, metadata: metadata, created: created, modified: modified),
@@ -272,7 +274,7 @@ public final class Restore {
   }
 
   private func decide(_ item: Candidate, _ secret: borrowing SecureBytes) throws(VaultError) {
-    func line(_ outcome: ArchiveReport.Outcome, _ reason: String = "") -> ArchiveReport.Line {
+    func line(_ outcome: ArchiveReport.Outcome, _ reason: Reason? = nil) -> ArchiveReport.Line {
       .init(
         outcome, collection: item.place.label, label: item.metadata.label,
         accessibility: item.key.row.accessibility, reason: reason)
@@ -295,17 +297,16 @@ public final class Restore {
       return try keep(item, secret, tokens: tokens, in: group, replacing: nil)
     }
     guard takesTheirs, let free else {
-      let reason =
+      let reason: ItemReason =
         free == nil && takesTheirs
-        ? "an item with the same attributes is there, and cannot be read now"
-        : "an item with the same attributes and another secret is there"
-      return report.add(line(.conflict, reason))
+        ? .presentUnreadable : .otherSecret
+      return report.add(line(.conflict, .item(reason)))
     }
     // A restore removes no condition of the present item, and none of the backup's item.
     let old = group.candidates[free]
     let both = old.accessibility.joined(with: item.key.row.accessibility)
     guard let key = item.collection.current(both, share: vault.keys.share), key.secretKey != nil, key.metadataKey != nil
-    else { return report.add(line(.conflict, "this device has no key for the class \(both.name)")) }
+    else { return report.add(line(.conflict, .noKeyForClass(both.name))) }
     var stricter = item
     stricter.key = key
     group.candidates[free].use = .replaced
@@ -409,20 +410,20 @@ public final class Restore {
     guard !isDry else { return Changes() }
     guard vault.isUnlocked else { throw .isLocked }
     guard vault.rotation.epoch == epoch else {
-      throw .unavailable("the vault was given new keys meanwhile; run the command again")
+      throw .unavailable(.item(.newKeysMeanwhile))
     }
     let isDrafting = !newUUIDs.isEmpty
     guard !isDrafting || vault.keys.chains.session?.ordinal == firstOrdinal else {
-      throw .unavailable("a program created a collection meanwhile; run the command again")
+      throw .unavailable(.item(.collectionCreatedMeanwhile))
     }
     let isThere = { (place: Place) in
       place.isNew || place.collection.map { theirs in self.vault.keys.collections.contains { $0 === theirs } } ?? true
     }
     guard places.allSatisfy(isThere) else {
-      throw .unavailable("a program deleted a collection meanwhile; run the command again")
+      throw .unavailable(.item(.collectionDeletedMeanwhile))
     }
     guard !drafts.contains(where: { $0.place.collection?.isLockedByItself ?? false }) else {
-      throw .unavailable("a program locked a collection meanwhile; run the command again")
+      throw .unavailable(.item(.collectionLockedByProgram))
     }
     // A program may have stored items since the decisions. Then the present items stay. In a rehearsal nothing is read again,
     // because this step is not divided.
@@ -465,7 +466,7 @@ public final class Restore {
     }
     if isDrafting { vault.keys.chains = chains }
     for draft in drafts where isStale(draft) {
-      report.turnIntoConflict(draft.line, reason: "a program stored an item with the same attributes meanwhile")
+      report.turnIntoConflict(draft.line, reason: .item(.storedMeanwhile))
     }
     drafts = []
     return changes

@@ -30,7 +30,7 @@ struct Salvage {
       if opened == nil, Self.repairFirstPage(path + "/" + Self.name, by: sound) {
         opened = try Self.open(name, in: folder, path: path)
       }
-    } catch { throw VaultError(error, "vault.db") }
+    } catch { throw VaultError(error, .database) }
     guard let (database, copiedLog) = opened else { return nil }
     hasWholeLog = copiedLog && Self.hasWholeLog(path + "/" + name + "-wal", database)
     store = Store(salvaging: database, vault: vault)

@@ -38,15 +38,15 @@ struct SealedItem {
   ///   return one item for the other.
   func openMetadata(_ index: AttributeIndex?) throws(VaultError) -> OpenedMetadata? {
     guard let metadataKey = key.metadataKey else { return nil }
-    let plain = try VaultError.sodium("an item's label") { () throws(SodiumError) in
+    let plain = try VaultError.sodium(.vault(.itemLabel)) { () throws(SodiumError) in
       try AEAD.open(row.metadata.span.bytes, key: metadataKey.key, associated: metadataAssociated)
     }
     let opened: OpenedMetadata
     do { opened = try ItemMetadata.decode(plain.bytes.withUnsafeBytes { Array($0) }) } catch {
-      throw .damaged("vault.db: an item's label cannot be read")
+      throw .damaged(.of(.database, .vault(.labelUnreadable)))
     }
     if let index, try index.column(for: opened.metadata.attributes) != row.tokens {
-      throw .damaged("vault.db: the index of item \(row.id) is damaged")
+      throw .damaged(.of(.database, .itemIndexDamaged(row.id)))
     }
     return opened
   }
@@ -63,7 +63,7 @@ struct SealedItem {
     let passphrase = try access().map { $0.derivation != nil }
     guard let control = try? AccessControl(rawValue: metadata.flags),
       passphrase.map({ $0 == control.needsPassphrase && control.requiresAnything }) ?? !control.requiresAnything
-    else { throw .damaged("vault.db: the access control of item \(row.id) is damaged") }
+    else { throw .damaged(.of(.database, .itemAccessDamaged(row.id))) }
     return control
   }
 
@@ -90,7 +90,7 @@ struct SealedItem {
     switch row.form {
     case .quarantined: throw .foreignItem(row.id)
     case .wrapped:
-      return try VaultError.sodium("an item key") { () throws(SodiumError) in
+      return try VaultError.sodium(.vault(.itemKey)) { () throws(SodiumError) in
         try Key(
           try AEAD.open(
             row.itemKey.span.bytes, key: classKey.key, associated: itemKeyAssociated(flags, opened.revision)))
@@ -98,7 +98,7 @@ struct SealedItem {
     case .storedWhileLocked:
       guard let privateKey = key.privateKey, collection.session != nil else { throw .isLocked }
       try checkLockedTag(flags: flags, revision: opened.revision)
-      return try VaultError.sodium("an item stored while locked") { () throws(SodiumError) in
+      return try VaultError.sodium(.vault(.storedWhileLocked)) { () throws(SodiumError) in
         try Key(try SealedBox.open(row.itemKey.span.bytes, secret: privateKey.key))
       }
     }
@@ -113,7 +113,7 @@ struct SealedItem {
   ) throws(VaultError) -> SecureBytes {
     let control = if let checked { checked } else { try control(opened.metadata) }
     guard control.needsPassphrase == (passphraseKey != nil) else { throw .needsGrant }
-    return try VaultError.sodium("an item's secret") { () throws(SodiumError) in
+    return try VaultError.sodium(.vault(.itemSecret)) { () throws(SodiumError) in
       let key = try secretKey(itemKey, flags: opened.metadata.flags, passphraseKey)
       let padded = try AEAD.open(
         row.secret.span.bytes, key: key, associated: secretAssociated(opened.metadata.flags, opened.revision))
@@ -155,7 +155,7 @@ struct SealedItem {
     guard !metadata.requiresFingers || metadata.fingers?.isEmpty == false else { throw .noFingerEnrolled }
     guard let metadataKey = key.metadataKey else { throw .isLocked }
     let (flags, revision) = (metadata.flags, Sodium.randomBytes(16))
-    let itemKey = try VaultError.sodium("a new item") { () throws(SodiumError) in try Key.random() }
+    let itemKey = try VaultError.sodium(.vault(.itemKey)) { () throws(SodiumError) in try Key.random() }
     row.secret = try sealed(secret, itemKey, flags: flags, revision: revision, passphraseKey)
     row.modified = modified
     row.tokens = tokens
@@ -165,7 +165,7 @@ struct SealedItem {
       let session = collection.session
     else { throw .isLocked }
     row.form = .storedWhileLocked
-    row.itemKey = try VaultError.sodium("a public key") { () throws(SodiumError) in
+    row.itemKey = try VaultError.sodium(.vault(.classKey)) { () throws(SodiumError) in
       try SealedBox.seal(itemKey.bytes, to: publicKey)
     }
     row.lockedTag = try lockedTag(flags: flags, revision: revision, session: session.key)
@@ -215,7 +215,7 @@ struct SealedItem {
     _ secret: borrowing SecureBytes, _ itemKey: borrowing Key, flags: UInt32, revision: [UInt8],
     _ passphraseKey: HeldKey?
   ) throws(VaultError) -> [UInt8] {
-    try VaultError.sodium("a new item") { () throws(SodiumError) in
+    try VaultError.sodium(.vault(.itemKey)) { () throws(SodiumError) in
       let padded = try padded(secret)
       let key = try secretKey(itemKey, flags: flags, passphraseKey)
       return AEAD.seal(padded.bytes, key: key, associated: secretAssociated(flags, revision))

@@ -42,10 +42,10 @@ struct ServiceMark: Equatable {
       let body = Array(content.prefix(ServiceMark.size - 32))
       guard input.remaining == 0, head == ServiceMark.magic, version == ServiceMark.version,
         sum == Sodium.checksum(body.span.bytes)
-      else { throw DeviceKeyError.unavailable("\(ServiceMark.name) is damaged or of a newer format") }
+      else { throw DeviceKeyError.unavailable(.device(.markDamaged)) }
     } catch let error as DeviceKeyError { throw error } catch let error as PosixError {
-      throw .unavailable("\(ServiceMark.name): \(error)")
-    } catch { throw .unavailable("\(ServiceMark.name) is truncated") }
+      throw .unavailable(.of(.serviceMark, .verbatim(error.description)))
+    } catch { throw .unavailable(.device(.markTruncated)) }
   }
 
   /// Whether it was made on the machine of that identity.

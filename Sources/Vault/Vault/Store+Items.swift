@@ -25,7 +25,7 @@ extension Store {
     }
     guard let read else { return nil }
     guard let row = read.row, row.checksum == read.checksum else {
-      throw .damaged("vault.db: item \(id) is damaged")
+      throw .damaged(.of(.database, .itemDamaged(id)))
     }
     return row
   }
@@ -187,7 +187,7 @@ extension Store {
   func inOrder<Row>(_ rows: [Row], after id: Int64, by number: KeyPath<Row, Int64>) throws(VaultError) -> [Row] {
     var last = id
     for row in rows {
-      guard row[keyPath: number] > last else { throw .damaged("vault.db: a row of table item is damaged") }
+      guard row[keyPath: number] > last else { throw .damaged(.of(.database, .rowDamaged(table: "item"))) }
       last = row[keyPath: number]
     }
     return rows
@@ -309,7 +309,7 @@ extension Store {
     let tokens = Set(AttributeIndex.split(row.tokens))
     var isRight = try tokenCount(row.id) == Int64(tokens.count)
     for token in tokens where isRight { isRight = try hasToken(token, row.id) }
-    guard isRight else { throw .damaged("vault.db: the index of item \(row.id) is damaged") }
+    guard isRight else { throw .damaged(.of(.database, .itemIndexDamaged(row.id))) }
   }
 
   /// An item's number, and the check sum that its row says it has.

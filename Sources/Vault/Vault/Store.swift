@@ -25,11 +25,11 @@ final class Store {
     // The header once more: the log may have another one.
     if format.0 == Schema.applicationID, format.1 > Schema.version { throw StoreFile.isNewer(format.1) }
     guard format == (Schema.applicationID, Schema.version) else {
-      throw .damaged("vault.db: the file has format \(format.1), which this program does not know")
+      throw .damaged(.of(.database, .unknownFormat(format.1)))
     }
     let schema = try VaultError.store { () throws(SQLiteError) in try StoreFile.schema(of: database) }
     // A trigger that somebody added would run with every change; a name that a flipped bit changed would fail later.
-    guard schema == StoreFile.expectedSchema else { throw .damaged("vault.db: its tables are not those of a vault") }
+    guard schema == StoreFile.expectedSchema else { throw .damaged(.of(.database, .vault(.tablesDiffer))) }
     self.database = database
     self.vault = vault
     size = database.fileSize ?? 0
@@ -38,7 +38,7 @@ final class Store {
   }
 
   /// The database is another vault's.
-  static let foreign = VaultError.unavailable("vault.db: it belongs to another keybag")
+  static let foreign = VaultError.unavailable(.of(.database, .vault(.otherKeybag)))
 
   /// Whether all of it is right: its structure, and every row.
   var isWhole: Bool {
@@ -97,8 +97,8 @@ final class Store {
   /// asked was not cut.
   var isCut: Bool { database.fileSize.map { $0 < size } ?? false }
 
-  private func checked<Row: CheckedRow>(_ row: Row, _ stored: [UInt8], _ name: StaticString) throws(VaultError) -> Row {
-    guard row.checksum == stored else { throw .damaged("vault.db: a row of table \(name) is damaged") }
+  private func checked<Row: CheckedRow>(_ row: Row, _ stored: [UInt8], _ name: String) throws(VaultError) -> Row {
+    guard row.checksum == stored else { throw .damaged(.of(.database, .rowDamaged(table: name))) }
     return row
   }
 
@@ -138,7 +138,7 @@ final class Store {
       try checked(
         VaultRow(vault: s.blob(0), created: Store.unsigned(s.integer(1)), indexKey: s.blob(2)), s.blob(3), "vault")
     }
-    guard let row = found.first else { throw .damaged("vault.db: table vault is empty") }
+    guard let row = found.first else { throw .damaged(.of(.database, .vault(.noVaultRow))) }
     return row
   }
 
@@ -196,7 +196,7 @@ final class Store {
           created: Store.unsigned(s.integer(8)), modified: Store.unsigned(s.integer(9))), s.blob(10), "collection")
     }
     guard found.allSatisfy({ $0.ordinal < Store.collectionLimit }), Set(found.map(\.ordinal)).count == found.count
-    else { throw .damaged("vault.db: a row of table collection is damaged") }
+    else { throw .damaged(.of(.database, .rowDamaged(table: "collection"))) }
     return found
   }
 
@@ -235,7 +235,7 @@ final class Store {
     let found = try rows(table.query) { s throws(VaultError) in (counter: s.integer(0), highest: s.integer(1)) }
     guard let last = found.first, last.counter >= 0, last.counter >= last.highest, last.counter < Store.numberLimit
     else {
-      throw .damaged("vault.db: a counter is damaged")
+      throw .damaged(.of(.database, .vault(.counterDamaged)))
     }
     return last.counter + 1
   }
@@ -306,7 +306,7 @@ final class Store {
       """
     ) { s throws(VaultError) in
       guard let accessibility = AccessibilityClass(rawValue: UInt8(truncatingIfNeeded: s.integer(3))) else {
-        throw .damaged("vault.db: a row of table class_key is damaged")
+        throw .damaged(.of(.database, .rowDamaged(table: "class_key")))
       }
       return try checked(
         ClassKeyRow(

@@ -8,7 +8,7 @@ import LatchkeySQLite
 enum StoreFile {
   /// A newer program made it: that is no damage, and nothing is to be healed.
   static func isNewer(_ version: Int64) -> VaultError {
-    .unavailable("vault.db: the file has format \(version), which is newer than this program")
+    .unavailable(.of(.database, .newerFormat(version)))
   }
 
   /// The result of ``schema(of:)`` for a vault's database; nil if there is no memory to ask SQLite.
@@ -38,7 +38,7 @@ enum StoreFile {
     var input = ByteReader(header)
     do {
       guard try input.take(16) == Array("SQLite format 3\0".utf8) else {
-        throw VaultError.damaged("vault.db: the file is not a database")
+        throw VaultError.damaged(.of(.database, .vault(.notDatabase)))
       }
       _ = try input.take(2)
       let modes = try input.take(2)
@@ -47,16 +47,16 @@ enum StoreFile {
       _ = try input.take(4)
       let application = try input.number(UInt32.self).byteSwapped
       guard application == Schema.applicationID else {
-        throw VaultError.damaged("vault.db: the file is not a vault's database")
+        throw VaultError.damaged(.of(.database, .vault(.notVault)))
       }
       guard version <= Schema.version else {
         throw isNewer(Int64(version))
       }
       guard version == Schema.version, modes == [2, 2] else {
-        throw VaultError.damaged("vault.db: the file's header is damaged")
+        throw VaultError.damaged(.of(.database, .vault(.headerDamaged)))
       }
     } catch let error as VaultError { throw error } catch {
-      throw .damaged("vault.db: the file is truncated")
+      throw .damaged(.of(.database, .vault(.truncated)))
     }
   }
 

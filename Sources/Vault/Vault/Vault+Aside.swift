@@ -1,6 +1,7 @@
 import Glibc
 import LatchkeyKeybag
 import LatchkeyPosix
+import LatchkeyReasons
 
 /// A vault that is put aside, so that the next login creates another one.
 extension Vault {
@@ -48,16 +49,11 @@ extension Vault {
   /// Whether that account gets no vault, whoever gives its password.
   public static func isSystemAccount(_ owner: uid_t) -> Bool { owner < Account.firstPersonUID }
 
-  /// Why such an account has none, for whoever uses it.
-  public static var lackOfSystemAccounts: String { "root and system accounts get no vault" }
-
   /// Why there is no vault, for a person who wants to store something in it.
-  public var lack: String {
-    if Vault.isSystemAccount(place.owner) { return Vault.lackOfSystemAccounts }
-    guard lacksRoom else { return VaultError.notCreated.explanation }
-    let room = KeybagFile.leastRoom >> 20
-    return "there is no vault yet, and less than \(room) MiB are free on the disk: "
-      + "free some space, then run 'latchkey unlock'"
+  public var lack: Reason {
+    if Vault.isSystemAccount(place.owner) { return .vault(.systemAccount) }
+    guard lacksRoom else { return VaultError.notCreated.reason }
+    return .notCreatedForRoom(mebibytes: Int(KeybagFile.leastRoom >> 20))
   }
 
   /// Gives the folder another name, beside the one that it has, and changes nothing in it. There is no vault then.
@@ -81,7 +77,7 @@ extension Vault {
       } catch {
         // One more within the same second.
         guard error == .alreadyThere, number < 10 else {
-          throw .unavailable("the vault's folder: \(error.explanation)")
+          throw .unavailable(.of(.folder, error.reason))
         }
         free = "\(name)-\(number)"
       }

@@ -28,13 +28,13 @@ extension Vault {
       // SQLite would let others read it, and gives its log the mode of the database.
       do throws(PosixError) {
         _ = try FileDescriptor.open(draft, at: folder.number, flags: O_WRONLY | O_CREAT | O_EXCL, mode: 0o600)
-      } catch { throw error.code == ENOSPC ? .diskFull : .unavailable("vault.db: \(error.description)") }
+      } catch { throw error.code == ENOSPC ? .diskFull : .unavailable(.of(.database, .verbatim(error.description))) }
       try fill(
         path + "/" + draft, vault: keybag.vault, tiers: tiers, label: Vault.firstLabel, aliases: Vault.firstAliases)
       if lastItemAside > 0 { try database.store?.beginItems(after: lastItemAside) }
       try finishDraft()
       do throws(PosixError) { try folder.rename(draft, to: KeybagFile.database) } catch {
-        throw .unavailable("vault.db: \(error.description)")
+        throw .unavailable(.of(.database, .verbatim(error.description)))
       }
     } catch {
       forget()
@@ -58,7 +58,7 @@ extension Vault {
   func fill(
     _ file: String?, vault: [UInt8], tiers: borrowing TierKeys, label: String, aliases: [String]
   ) throws(VaultError) {
-    let (index, wrap) = try VaultError.sodium("a new index") { () throws(SodiumError) in
+    let (index, wrap) = try VaultError.sodium(.vault(.indexKey)) { () throws(SodiumError) in
       (AttributeIndex(try Key.random()), HeldKey(try tiers.session.derive(.indexWrap, [vault])))
     }
     let sealed = try SealedIndex(index, generation: 0).sealed(under: wrap.key, vault: vault)

@@ -1,5 +1,6 @@
 import LatchkeyKeybag
 import LatchkeyPosix
+import LatchkeyReasons
 import LatchkeySodium
 
 /// A login without a password: its vault depends on the device key alone, which opens it without anybody.
@@ -20,14 +21,14 @@ extension Vault {
       let opened = try openBySecret(secret, liftingLocksOf: lockedExplicitly)
       passwordlessProblem = nil
       // The vault is unlocked. If the protector could not follow, the key that it depends on stays.
-      do throws(VaultError) { try follow(opened) } catch { passwordlessProblem = error.explanation }
+      do throws(VaultError) { try follow(opened) } catch { passwordlessProblem = error.reason }
       if let folder = try? place.folder() {
         KeybagFile.keepCopy(of: opened.keybag, in: folder, deadline: 0)
         confirm(opened, in: folder)
       }
     } catch {
       // A failure leaves the keys in memory in most cases.
-      if !isUnlocked { passwordlessProblem = error.explanation }
+      if !isUnlocked { passwordlessProblem = error.reason }
       throw error
     }
   }
@@ -38,14 +39,14 @@ extension Vault {
     guard let keybag else { throw database.problem ?? .notCreated }
     let opened: Keybag.Opened
     do throws(KeybagError) { opened = try keybag.open(deviceSecret: secret.key) } catch {
-      throw .unavailable("keybag: \(error.explanation)")
+      throw .unavailable(.of(.keybag, error.reason))
     }
     do {
       let tiers = try opened.tiers()
       try unlock(
         tiers, former: try opened.formerTiers(), opening: .everything, liftingLocks: true, of: lockedExplicitly,
         mayCreate: false)
-    } catch let error as VaultError { throw error } catch { throw .unavailable("keybag: it does not open") }
+    } catch let error as VaultError { throw error } catch { throw .unavailable(.of(.keybag, .keybag(.doesNotOpen))) }
     return opened
   }
 
@@ -68,7 +69,7 @@ extension Vault {
       let folder = try place.folder()
       let moved = try opened.removingPassword(next, isAwaitingDatabase: KeybagFile.awaitsDatabase(in: folder))
       try KeybagFile.replace(opened.keybag, with: moved, in: folder)
-    } catch { throw .unavailable("keybag: \(error.explanation)") }
+    } catch { throw .unavailable(.of(.keybag, error.reason)) }
     refresh()
   }
 }

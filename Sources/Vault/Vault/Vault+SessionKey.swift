@@ -21,7 +21,7 @@ extension Vault {
     do throws(VaultError) { _ = try rotation.openIndex(session.key, [], store) } catch {
       guard case .damaged = error else { throw error }
       if keybag?.epochs.count ?? 1 > 1 { throw .isLocked }
-      throw .unavailable("keybag and vault.db do not belong together")
+      throw .unavailable(.vault(.notTogether))
     }
   }
 
@@ -33,7 +33,7 @@ extension Vault {
   public func unlock(_ session: borrowing SessionKey) throws(VaultError) {
     try check(session)
     // The keybag was read again for that, and what opens is to be of the generation that it now calls the newest.
-    guard (try? recognises(session)) == true else { throw .unavailable("keybag: it was changed meanwhile") }
+    guard (try? recognises(session)) == true else { throw .unavailable(.of(.keybag, .keybag(.changed))) }
     try takeOver(session.key, unlocked: nil, former: [], liftingLocksOf: [], notesGenerations: false)
     olderFiles.compareGenerations()
   }

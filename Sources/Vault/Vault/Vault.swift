@@ -1,6 +1,7 @@
 import Glibc
 import LatchkeyKeybag
 import LatchkeyPosix
+import LatchkeyReasons
 import LatchkeySodium
 
 /// One user's vault: the files, and the keys that are in memory now.
@@ -50,7 +51,7 @@ public final class Vault {
     }
   }
   /// Why a vault without a password does not open; the line names the file.
-  var passwordlessProblem: String?
+  var passwordlessProblem: Reason?
   /// The highest number that an item had in a vault that was put aside, or a random one where that is unknown; 0 for none. Those
   /// of the next one come after it, so that no object path that somebody still has names another item.
   var lastItemAside: Int64 = 0
@@ -114,17 +115,17 @@ public final class Vault {
   /// The healing of the keybag; nil after the end of the session in which it was announced.
   public var keybagHealing: KeybagHealing? { keybagFile.healing }
 
-  /// The problems of the vault's files, for a person; each line names the file.
-  public var problems: [String] {
-    var lines: [String] = []
-    if let problem = keybagFile.problem { lines.append("keybag: \(problem)") }
+  /// The problems of the vault's files, each of which names the file.
+  public var problems: [Reason] {
+    var lines: [Reason] = []
+    if let problem = keybagFile.problem { lines.append(.of(.keybag, problem)) }
     if let passwordlessProblem { lines.append(passwordlessProblem) }
     if let problem = keys.deviceProblem { lines.append(problem) }
     if let problem = olderFiles.problem { lines.append(problem) }
     if let problem = healing.problem { lines.append(problem) }
-    if let problem = database.problem, problem != .notCreated { lines.append(problem.explanation) }
+    if let problem = database.problem, problem != .notCreated { lines.append(problem.reason) }
     if let damage = database.damage { lines.append(damage) }
-    if let absence = database.absence { lines.append(absence.explanation) }
+    if let absence = database.absence { lines.append(absence.reason) }
     // A keybag that cannot be read is why there is no store, too.
     return lines.enumerated().filter { !lines[..<$0.offset].contains($0.element) }.map(\.element)
   }
@@ -163,7 +164,7 @@ public final class Vault {
     guard hasDatabase else {
       // Between creation and the first unlock there is no database yet; later, a missing one is a loss.
       let isNew = keybag.awaitsDatabase && history.generations.isEmpty
-      return database.lacks(isNew ? .notCreated : .unavailable("vault.db: the file is missing"))
+      return database.lacks(isNew ? .notCreated : .unavailable(.of(.database, .vault(.fileMissing))))
     }
     openDatabase(folder)
   }
@@ -176,14 +177,14 @@ public final class Vault {
         _ = try header.withUnsafeMutableBufferPointer { buffer throws(PosixError) in
           try folder.read(place.databaseName, into: UnsafeMutableRawBufferPointer(buffer))
         }
-      } catch { throw VaultError.unavailable("vault.db: \(error.description)") }
+      } catch { throw VaultError.unavailable(.of(.database, .verbatim(error.description))) }
       try StoreFile.checkHeader(header)
       let store = try Store(path: place.databasePath, vault: keybag.vault)
       try adopt(store, folder: folder)
     } catch let error as VaultError {
       // SQLite's words, "disk I/O error", are those of a broken disk. It needs a file beside the database even to read.
       if case .unavailable = error, folder.isReadOnly {
-        abandon(.unavailable("vault.db: it is on a read-only file system"))
+        abandon(.unavailable(.of(.database, .vault(.readOnly))))
       } else {
         abandon(error)
       }
@@ -204,7 +205,7 @@ public final class Vault {
     let rows = try store.collections()
     let classes = try store.classKeys()
     guard Set(classes.map(\.collection)).isSubset(of: rows.map(\.id)) else {
-      throw .damaged("vault.db: a class key belongs to no collection")
+      throw .damaged(.of(.database, .vault(.classKeyAlone)))
     }
     for row in rows {
       let collection = try OpenCollection(row, classes: classes.filter { $0.collection == row.id })
@@ -294,7 +295,7 @@ public final class Vault {
     }
     do throws(VaultError) { _ = try rotation.openIndex(tiers.session, former, store) } catch {
       if healing.canHeal(tiers, former) { return }
-      if case .damaged = error { throw .unavailable("keybag and vault.db do not belong together") }
+      if case .damaged = error { throw .unavailable(.vault(.notTogether)) }
       throw error
     }
   }
@@ -359,7 +360,7 @@ public final class Vault {
     rotation.meet(indexEpoch: indexEpoch)
     if let index = keys.index, try !index.isSame(as: genuine) {
       // That row was made without the password. Items that its index did not find may exist all the same.
-      database.note(.damaged("vault.db: a row of table device is not the vault's"))
+      database.note(.damaged(.of(.database, .vault(.foreignDeviceRow))))
     }
     keys.index = genuine
     collections.nameAll()

@@ -76,7 +76,7 @@ public final class VaultCollections {
   func title(of row: CollectionRow, index: AttributeIndex) throws(VaultError) -> CollectionTitle {
     let vault = try database.ready().vault
     let key = try index.collectionLabelKey()
-    let plain = try VaultError.sodium("a collection's label") { () throws(SodiumError) in
+    let plain = try VaultError.sodium(.vault(.collectionLabel)) { () throws(SodiumError) in
       try AEAD.open(row.label.span.bytes, key: key, associated: Self.labelAssociated(vault, row.uuid))
     }
     return CollectionTitle(decoding: plain.bytes.withUnsafeBytes { Array($0) })
@@ -275,7 +275,7 @@ public final class VaultCollections {
 
   /// The first collection is the login's: programs that nobody looks at keep their secrets there.
   private func protectable(_ id: Int64) throws(VaultError) -> OpenCollection {
-    guard id != 1 else { throw .unavailable("the login unlocks the login collection, so it has no passphrase") }
+    guard id != 1 else { throw .unavailable(.vault(.loginHasNone)) }
     let collection = try collection(id)
     guard !collection.isLockedByItself, collection.unlocked != nil else { throw .isLocked }
     return collection

@@ -1,3 +1,5 @@
+import LatchkeyReasons
+
 /// The vault's open database, and its problems. After damage was found, nothing is written any more.
 final class VaultDatabase {
   private enum State {
@@ -10,8 +12,8 @@ final class VaultDatabase {
   }
 
   private var state = State.closed(nil)
-  /// The damage that was found in it, for a person. It stays if the database is opened again.
-  private(set) var damage: String?
+  /// The damage that was found in it. It stays if the database is opened again.
+  private(set) var damage: Reason?
   /// Called for the first damage that a call or the verification finds.
   weak var delegate: (any VaultDelegate)?
 
@@ -88,7 +90,7 @@ final class VaultDatabase {
   var absence: VaultError? {
     guard store?.database.hasMoved == true else { return nil }
     return .unavailable(
-      "vault.db: it was moved or removed, so nothing is stored until it is back or you log out and in again")
+      .of(.database, .vault(.moved)))
   }
 
   /// Runs a step on the database. Damage that it finds is noted.
@@ -121,15 +123,15 @@ final class VaultDatabase {
 
   /// Notes damage, after which nothing is written any more.
   func note(_ error: VaultError) {
-    guard case .damaged(let text) = error, damage == nil else { return }
-    damage = text
+    guard case .damaged(let reason) = error, damage == nil else { return }
+    damage = reason
     store?.database.leaveAlone()
     delegate?.foundDamage()
   }
 
   /// Notes the damage of a file that somebody cut off.
   func noteCut() {
-    if let store, store.isCut { note(.damaged("vault.db: it was cut off")) }
+    if let store, store.isCut { note(.damaged(.of(.database, .vault(.cutOff)))) }
   }
 
   /// Moves what was written to its place in the file and empties the log. A failure loses nothing; the next call tries
@@ -158,7 +160,7 @@ final class VaultDatabase {
     guard case .open(let store, var walk?) = state else { return false }
     do throws(VaultError) { try walk.step() } catch {
       // The walk did not reach its end, so the remaining rows are not believed.
-      note(.damaged(error.explanation))
+      note(.damaged(error.reason))
       if let store = self.store { state = .open(store, nil) }
       return false
     }

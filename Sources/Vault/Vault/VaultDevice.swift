@@ -2,6 +2,7 @@ import Glibc
 import LatchkeyBackup
 import LatchkeyKeybag
 import LatchkeyPosix
+import LatchkeyReasons
 import LatchkeySodium
 
 /// Which device key the vault depends on: the system service's where there is one, else a file beside the vault. One that
@@ -67,7 +68,7 @@ public final class VaultDevice {
     let rows = try database.store?.devices() ?? []
     do throws(DeviceKeyError) { state.key = try chosenKey(folder, rows: rows, mayCreate: mayCreate) } catch {
       // The line was made where it is known whose fault it is.
-      keys.deviceProblem = error.explanation
+      keys.deviceProblem = error.reason
     }
     try openShare(rows)
   }
@@ -91,21 +92,20 @@ public final class VaultDevice {
       } catch { throw Self.told(error, of: .file) }
     }
     if isKnown(file) {
-      if let failure { keys.deviceProblem = failure.explanation }
+      if let failure { keys.deviceProblem = failure.reason }
       return file
     }
     if let served { return served }
     if let failure { throw failure }
     if mark {
-      throw Self.told(
-        .unavailable("it is not there, and this vault's device key on this machine is with it"), of: .host)
+      throw Self.told(.unavailable(.device(.withService)), of: .host)
     }
     if let file { return file }
-    throw Self.told(.unavailable("the file is missing"), of: .file)
+    throw Self.told(.unavailable(.device(.fileMissing)), of: .file)
   }
 
   private static func told(_ error: DeviceKeyError, of backend: DeviceKeyBackend) -> DeviceKeyError {
-    .unavailable("\(backend.title): \(error.explanation)")
+    .unavailable(.of(backend.title, error.reason))
   }
 
   /// Opens this device's share and, with it, the index.
@@ -116,13 +116,13 @@ public final class VaultDevice {
       return
     }
     do throws(DeviceKeyError) { keys.share = try DeviceShare(row, vault: store.vault, device: key) } catch {
-      keys.deviceProblem = "\(key.backend.title): \(error.explanation)"
+      keys.deviceProblem = .of(key.backend.title, error.reason)
       return
     }
     guard let found = try keys.share?.index(row, vault: store.vault) else { return }
     if let index = keys.index, try !index.isSame(as: found) {
       // That row was made without the password. Items that its index did not find may exist all the same.
-      database.note(.damaged("vault.db: a row of table device is not the vault's"))
+      database.note(.damaged(.of(.database, .vault(.foreignDeviceRow))))
     }
     if keys.index == nil { keys.index = found }
   }
@@ -149,7 +149,7 @@ public final class VaultDevice {
     do throws(DeviceKeyError) {
       _ = try place.service()
       keys.deviceProblem = nil
-    } catch { keys.deviceProblem = Self.told(error, of: .host).explanation }
+    } catch { keys.deviceProblem = Self.told(error, of: .host).reason }
   }
 
   /// Gives a device that the vault has not met a share and the index key; needs the index.
@@ -159,12 +159,14 @@ public final class VaultDevice {
     }
     let known = try store.devices()
     guard !known.contains(where: { $0.identity == key.identity }) else { return }
-    guard let last = ([0] + known.map(\.id)).max(), last < .max else { throw .damaged("vault.db: a number is damaged") }
+    guard let last = ([0] + known.map(\.id)).max(), last < .max else {
+      throw .damaged(.of(.database, .vault(.numberDamaged)))
+    }
     let (share, row): (DeviceShare, DeviceRow)
     do throws(VaultError) {
       (share, row) = try DeviceShare.make(id: last + 1, vault: store.vault, device: key, index: index)
     } catch {
-      if case .unavailable(let text) = error { keys.deviceProblem = text }
+      if case .unavailable(let reason) = error { keys.deviceProblem = reason }
       throw error
     }
     if key.backend != .file { try mark(folder, ServiceMark(machine: place.machine)) }
@@ -191,7 +193,7 @@ public final class VaultDevice {
 
   private func mark(_ folder: borrowing Folder, _ mark: ServiceMark) throws(VaultError) {
     do throws(PosixError) { try mark.write(in: folder) } catch {
-      throw error.code == ENOSPC ? .diskFull : .unavailable("\(ServiceMark.name): \(error.description)")
+      throw error.code == ENOSPC ? .diskFull : .unavailable(.of(.serviceMark, .verbatim(error.description)))
     }
   }
 
@@ -211,10 +213,10 @@ public final class VaultDevice {
       next = try share.moved(row, to: served, vault: store.vault)
       // A wrapping that cannot be unwrapped must not become the only copy.
       let again = try DeviceShare(next, vault: store.vault, device: served)
-      guard again.isSame(as: share) else { throw .unavailable("it returned another secret than it was given") }
+      guard again.isSame(as: share) else { throw .unavailable(.device(.otherSecret)) }
       try markMoved(row, folder)
     } catch {
-      keys.deviceProblem = "\(DeviceKeyBackend.host.title): \(error.explanation)"
+      keys.deviceProblem = .of(DeviceKeyBackend.host.title, error.reason)
       state.isUnsettled = true
       return
     }
@@ -226,7 +228,7 @@ public final class VaultDevice {
 
   private func markMoved(_ row: DeviceRow, _ folder: borrowing Folder) throws(DeviceKeyError) {
     do throws(PosixError) { try ServiceMark(machine: place.machine, replaced: row.identity).write(in: folder) } catch {
-      throw .unavailable("\(ServiceMark.name): \(error.description)")
+      throw .unavailable(.of(.serviceMark, .verbatim(error.description)))
     }
   }
 
@@ -260,27 +262,27 @@ public final class VaultDevice {
   /// The secret of the keybag's protector, which the device key unwraps.
   public func presentSecret() throws(VaultError) -> DeviceSecret {
     guard let keybag = keybag.keybag, let protector = keybag.deviceProtector, let wrapping = protector.deviceWrapping
-    else { throw .unavailable("the vault has a password") }
+    else { throw .unavailable(.vault(.hasPassword)) }
     let device = try key(of: wrapping.identity)
     do throws(DeviceKeyError) {
       return DeviceSecret(
         protector: protector.id, wrapping: wrapping,
         key: try device.unwrap(
           wrapping.wrapped, .bound, context: DeviceSecret.context(vault: keybag.vault, protector: protector.id)))
-    } catch { throw .unavailable("\(device.backend.title): \(error.explanation)") }
+    } catch { throw .unavailable(.of(device.backend.title, error.reason)) }
   }
 
   /// A new secret for the protector of that name, which this machine's device key has wrapped. There need not be a vault.
   public func newSecret(vault: [UInt8], protector: [UInt8]) throws(VaultError) -> DeviceSecret {
     if key == nil { try open(try place.openFolder(), mayCreate: database.store == nil) }
-    guard let device = key else { throw .unavailable(keys.deviceProblem ?? "there is no device key") }
-    let secret = try VaultError.sodium("a new key") { () throws(SodiumError) in try Key.random() }
+    guard let device = key else { throw .unavailable(keys.deviceProblem ?? .device(.noKey)) }
+    let secret = try VaultError.sodium(.subject(.deviceKey)) { () throws(SodiumError) in try Key.random() }
     let wrapped: [UInt8]
     do throws(DeviceKeyError) {
       wrapped = try device.wrap(secret, .bound, context: DeviceSecret.context(vault: vault, protector: protector))
-    } catch { throw .unavailable("\(device.backend.title): \(error.explanation)") }
+    } catch { throw .unavailable(.of(device.backend.title, error.reason)) }
     guard let wrapping = DeviceSecret.Wrapping(identity: device.identity, wrapped: wrapped) else {
-      throw .unavailable("\(device.backend.title): it returned an unknown kind of wrapped key")
+      throw .unavailable(.of(device.backend.title, .device(.unknownKind)))
     }
     return DeviceSecret(protector: protector, wrapping: wrapping, key: secret)
   }
@@ -288,10 +290,10 @@ public final class VaultDevice {
   /// The device key of that identity, wherever it is: while it moves, protector and database may name different ones.
   private func key(of identity: [UInt8]) throws(VaultError) -> any DeviceKey {
     if let key, key.identity == identity { return key }
-    var problem = "keybag: only the device key of another machine opens it, or its recovery code"
+    var problem = Reason.of(.keybag, .keybag(.onlyOtherDevice))
     do throws(DeviceKeyError) {
       if let served = try place.service(), served.identity == identity { return served }
-    } catch { problem = "\(DeviceKeyBackend.host.title): \(error.explanation)" }
+    } catch { problem = .of(DeviceKeyBackend.host.title, error.reason) }
     do {
       let folder = try place.folder()
       if folder.contains(FileDeviceKey.name) {
@@ -333,8 +335,8 @@ public final class VaultDevice {
     do throws(DeviceKeyError) {
       return BackupSeal(try device.unwrap(wrapped.byKey, .bound, context: context), id: id)
     } catch {
-      guard case .unavailable(let text) = error else { return nil }
-      throw .unavailable("the device key: \(text)")
+      guard case .unavailable(let reason) = error else { return nil }
+      throw .unavailable(.of(.deviceKey, reason))
     }
   }
 }

@@ -1,4 +1,5 @@
 import LatchkeyKeybag
+import LatchkeyReasons
 import LatchkeySQLite
 import LatchkeySodium
 
@@ -20,10 +21,10 @@ public enum VaultError: Error, Equatable, Sendable {
   case tooLarge
   /// There is no vault yet: nobody gave a password.
   case notCreated
-  /// A file of the vault is damaged; the text names it. Nothing is written any more.
-  case damaged(String)
-  /// A file of the vault cannot be used; the text names it and says why.
-  case unavailable(String)
+  /// A file of the vault is damaged; the reason names it. Nothing is written any more.
+  case damaged(Reason)
+  /// A file of the vault cannot be used; the reason names it.
+  case unavailable(Reason)
   /// The disk is full.
   case diskFull
   /// The item of that number says that it was stored while its class was locked, but not by this vault's session.
@@ -40,8 +41,8 @@ public enum VaultError: Error, Equatable, Sendable {
   case duplicate
   /// Access control flags do not go together.
   case badAccessControl(AccessControl.Mistake)
-  /// An item that requires the enrolled fingers cannot be stored; the text says why.
-  case noFingers(String)
+  /// An item that requires the enrolled fingers cannot be stored; the reason says why.
+  case noFingers(Reason)
   /// The class depends on the login's password, and the login has none.
   case noPasscode
   /// The item is bound to a device, and this one's key cannot be used.
@@ -50,23 +51,23 @@ public enum VaultError: Error, Equatable, Sendable {
   case outOfMemory
 
   /// Without fingers, nobody could ever open such an item.
-  public static let noFingerEnrolled = VaultError.noFingers("no finger is enrolled: run 'fprintd-enroll' first")
+  public static let noFingerEnrolled = VaultError.noFingers(.finger(.enrollFirst))
 
   /// A copy needs more bytes than are free.
   static func lacksRoom(of bytes: Int) -> VaultError {
-    .unavailable("less than \(bytes / (1 << 20) + 1) MiB are free on the disk")
+    .unavailable(.lacksRoom(mebibytes: bytes / (1 << 20) + 1))
   }
 
   init(_ error: SQLiteError) {
     self =
       switch error.kind {
       case .full: .diskFull
-      case .damaged: .damaged("vault.db: it is damaged (SQLite: \(error.message))")
-      case .busy: .unavailable("vault.db: another process uses it")
+      case .damaged: .damaged(.of(.database, .sqlite(error.message)))
+      case .busy: .unavailable(.of(.database, .vault(.inUse)))
       // This program keeps every constraint of the schema. A broken constraint means that other rows were written into the
       // file.
-      case .constraint: .damaged("vault.db: it is damaged (SQLite: \(error.message))")
-      case .inaccessible, .other: .unavailable("vault.db: \(error.message)")
+      case .constraint: .damaged(.of(.database, .sqlite(error.message)))
+      case .inaccessible, .other: .unavailable(.of(.database, .verbatim(error.message)))
       }
   }
 
@@ -77,42 +78,40 @@ public enum VaultError: Error, Equatable, Sendable {
 
   /// Runs cryptography on values of the store: a value that does not open is damaged.
   static func sodium<Result: ~Copyable>(
-    _ what: @autoclosure () -> String, _ body: () throws(SodiumError) -> Result
+    _ what: @autoclosure () -> Reason, _ body: () throws(SodiumError) -> Result
   ) throws(VaultError) -> Result {
     do { return try body() } catch {
-      throw error == .outOfMemory ? .outOfMemory : .damaged("vault.db: \(what()) does not open")
+      throw error == .outOfMemory ? .outOfMemory : .damaged(.of(.database, .doesNotOpen(what())))
     }
   }
 }
 
 extension VaultError {
-  /// For a person: what is wrong, and with which file.
-  public var explanation: String {
+  /// The problem, and the file that has it.
+  public var reason: Reason {
     switch self {
-    case .isLocked: "it is locked"
-    case .isLockedByItself: "it was locked explicitly: run 'latchkey unlock'"
-    case .noSuchItem: "there is no such item"
-    case .noSuchCollection: "there is no such collection"
-    case .unknownClass:
-      "latchkey:accessible must be one of " + AccessibilityClass.allCases.map(\.name).joined(separator: ", ")
-    case .unknownControlAttribute:
-      "the only attributes that begin with latchkey: are latchkey:accessible and latchkey:require"
-    case .tooLarge: "it is too large for the vault"
-    case .notCreated: "there is no vault yet: 'latchkey unlock', or a login with your password, creates it"
-    case .damaged(let text), .unavailable(let text): text
-    case .diskFull: "the disk is full"
-    case .foreignItem(let id): "item \(id) was put into the vault by somebody else, so it is not opened"
-    case .otherDevice: "it was stored on another device"
-    case .needsGrant: "it has requirements: 'latchkey get' asks you to meet them, and so do other programs"
-    case .keepsItsAccess:
-      "writing an item changes neither its requirements nor its class; 'latchkey edit' changes them"
-    case .duplicate: "an item with these attributes already exists"
-    case .badAccessControl(let mistake): mistake.explanation
-    case .noFingers(let text): text
-    case .noPasscode:
-      "your login has no password, which when-passcode-set-this-device-only needs: set one, and log in again"
-    case .deviceMissing: "it is bound to a device, and the device key cannot be used now"
-    case .outOfMemory: "there is not enough memory"
+    case .isLocked: .vault(.locked)
+    case .isLockedByItself: .vault(.lockedByItself)
+    case .noSuchItem: .vault(.noSuchItem)
+    case .noSuchCollection: .vault(.noSuchCollection)
+    case .unknownClass: .accessibleMustBe(oneOf: AccessibilityClass.allCases.map(\.name).joined(separator: ", "))
+    case .unknownControlAttribute: .vault(.unknownControlAttribute)
+    case .tooLarge: .vault(.tooLarge)
+    case .notCreated: .vault(.notCreated)
+    case .damaged(let reason), .unavailable(let reason), .noFingers(let reason): reason
+    case .diskFull: .vault(.diskFull)
+    case .foreignItem(let id): .foreignItem(id)
+    case .otherDevice: .vault(.otherDevice)
+    case .needsGrant: .vault(.needsGrant)
+    case .keepsItsAccess: .vault(.keepsItsAccess)
+    case .duplicate: .vault(.duplicate)
+    case .badAccessControl(let mistake): mistake.reason
+    case .noPasscode: .vault(.noPasscode)
+    case .deviceMissing: .vault(.deviceMissing)
+    case .outOfMemory: .vault(.noMemory)
     }
   }
+
+  /// The same in English, for the log.
+  public var explanation: String { reason.text }
 }

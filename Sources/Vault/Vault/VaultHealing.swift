@@ -1,6 +1,7 @@
 import Glibc
 import LatchkeyKeybag
 import LatchkeyPosix
+import LatchkeyReasons
 import LatchkeySQLite
 import LatchkeySodium
 
@@ -14,7 +15,7 @@ public final class VaultHealing {
     /// The healing of the database; nil after the end of the session in which it was announced.
     var healing: Healing?
     /// Why the database could not be healed.
-    var problem: String?
+    var problem: Reason?
     /// The generations that there were when it could not be healed.
     var failed: [PastGeneration]?
     /// Whether keys came since the last session ended.
@@ -48,8 +49,8 @@ public final class VaultHealing {
   /// The healing of the database; nil after the end of the session in which it was announced.
   public var done: Healing? { state.healing }
 
-  /// Why the database could not be healed, for a person.
-  var problem: String? { state.problem }
+  /// Why the database could not be healed.
+  var problem: Reason? { state.problem }
 
   /// Forgets what is known of the files, as an object does that has just been made.
   func forget() { state = State() }
@@ -100,8 +101,7 @@ public final class VaultHealing {
   /// Says that an unlock with the password heals the database, where that is so: tier key C alone does not look into all items.
   func noteRemedy(_ session: borrowing Key) {
     guard let generation = remedy(session, []) else { return }
-    state.problem =
-      "vault.db: the next unlock with the password makes it again from generation \(generation.number)"
+    state.problem = .of(.database, .nextUnlockHeals(from: generation.number))
   }
 
   /// The newest generation that opens with these keys, where the database needs one.
@@ -124,9 +124,7 @@ public final class VaultHealing {
       }
     }
     guard sizes.contains(where: { $0 > Self.sizeLimit }) else { return false }
-    state.problem =
-      "vault.db: it or a generation has more than \(Self.sizeLimit >> 20) MiB, so it does not heal by itself; "
-      + "'man latchkey-history' says how to put a generation in its place"
+    state.problem = .both(.of(.database, .tooLargeToHeal(mebibytes: Self.sizeLimit >> 20)), .vault(.seeManual))
     return true
   }
 
@@ -143,8 +141,7 @@ public final class VaultHealing {
     guard !isTooLarge() else { return }
     // Another daemon on the same home folder may heal it, too.
     guard let lock = try? KeybagFile.lock(folder, deadline: Self.lockTime) else {
-      state.problem =
-        "vault.db: it cannot be healed now, as another process has keybag.lock; the next unlock tries again"
+      state.problem = .both(.of(.database, .vault(.lockIsHeld)), .vault(.nextUnlockTries))
       return
     }
     defer { extendLifetime(lock) }
@@ -177,7 +174,7 @@ public final class VaultHealing {
           // The damage is still there: nothing is written into the database until the walk has found it again.
           if let damage { database.note(.damaged(damage)) }
           if error.isOfContent { state.failed = generations }
-          state.problem = "vault.db: it cannot be healed: \(error.explanation)"
+          state.problem = .of(.database, .because(.vault(.cannotHeal), error.reason))
         }
       }
       Self.removeDrafts(folder)
@@ -207,7 +204,7 @@ public final class VaultHealing {
     for step in salvage == nil ? [2] : [0, 1, 2] where draft == nil {
       Self.removeDraft(folder)
       do throws(PosixError) { try folder.copy(sound, to: Self.draftName) } catch {
-        throw VaultError(error, "vault.db")
+        throw VaultError(error, .database)
       }
       merge = nil
       if step < 2, let salvage {
@@ -223,9 +220,9 @@ public final class VaultHealing {
         try HealingMerge.leaveGaps(in: try Store(path: draftPath, vault: base.vault))
       }
       draft = try unlockedDraft(tiers, former)
-      if draft == nil, step == 2 { throw .unavailable("the generation does not open") }
+      if draft == nil, step == 2 { throw .unavailable(.vault(.generationDoesNotOpen)) }
     }
-    guard let draft else { throw .unavailable("the generation does not open") }
+    guard let draft else { throw .unavailable(.vault(.generationDoesNotOpen)) }
     let check = HealedDraft(draft)
     if let merge { try check.check(merge, against: base, &healing) } else { healing.isCounted = false }
     try draft.olderFiles.catchUp(tiers.session)
@@ -234,21 +231,21 @@ public final class VaultHealing {
     healing.aside = folder.contains(KeybagFile.database) ? place.path + "/" + exchange.aside : nil
     do throws(VaultError) {
       do throws(PosixError) { try exchange.publish(Self.draftName, folder) } catch {
-        throw VaultError(error, "vault.db")
+        throw VaultError(error, .database)
       }
-      guard isSound(exchange.healed, folder) else { throw .unavailable("vault.db: the copy cannot be read again") }
+      guard isSound(exchange.healed, folder) else { throw .unavailable(.of(.database, .vault(.copyUnreadable))) }
     } catch {
       exchange.withdraw(folder)
       throw error
     }
     do throws(PosixError) { try exchange.run(folder) } catch {
       guard !exchange.hasBegun(folder) else {
-        let problem = Self.unfinished(error.description)
+        let problem = Self.unfinished(.verbatim(error.description))
         database.awaitsHealing(problem)
         throw problem
       }
       exchange.withdraw(folder)
-      throw VaultError(error, "vault.db")
+      throw VaultError(error, .database)
     }
   }
 
@@ -302,9 +299,9 @@ public final class VaultHealing {
       var lock: FileDescriptor?
       do throws(PosixError) { lock = try KeybagFile.lock(folder, deadline: deadline) } catch {
         // A process that has it is at work on them.
-        if error.code == EWOULDBLOCK { return Self.unfinished("another process writes the vault's files") }
+        if error.code == EWOULDBLOCK { return Self.unfinished(.vault(.otherWriter)) }
         // A draft alone changes nothing.
-        return candidates.isEmpty ? nil : Self.unfinished("keybag.lock: \(error.description)")
+        return candidates.isEmpty ? nil : Self.unfinished(.of(.keybagLock, .verbatim(error.description)))
       }
       defer { extendLifetime(lock) }
       if hasDrafts { Self.removeDrafts(folder) }
@@ -338,13 +335,13 @@ public final class VaultHealing {
       (state.healing, state.problem) = (healing, nil)
       delegate?.wasHealed(healing)
       return nil
-    } catch { return Self.unfinished(error.description) }
+    } catch { return Self.unfinished(.verbatim(error.description)) }
   }
 
-  /// Why a healed database is not in its place, for a person.
-  private static func unfinished(_ reason: String) -> VaultError {
+  /// Why a healed database is not in its place.
+  private static func unfinished(_ reason: Reason) -> VaultError {
     .unavailable(
-      "vault.db: the healed database cannot take its place: \(reason); run 'latchkey unlock' to try again")
+      .both(.of(.database, .because(.vault(.healedNotInPlace), reason)), .vault(.unlockToTryAgain)))
   }
 
   /// The state of `vault.db` before anything is opened.
@@ -371,10 +368,10 @@ public final class VaultHealing {
       _ = try header.withUnsafeMutableBufferPointer { buffer throws(PosixError) in
         try folder.read(name, into: UnsafeMutableRawBufferPointer(buffer))
       }
-    } catch { return .unknown(VaultError(error, "vault.db")) }
+    } catch { return .unknown(VaultError(error, .database)) }
     let keybag: Keybag
     do throws(KeybagError) { keybag = try KeybagFile.load(from: folder) } catch {
-      return .unknown(.damaged("keybag: \(error.explanation)"))
+      return .unknown(.damaged(.of(.keybag, error.reason)))
     }
     do throws(VaultError) {
       try StoreFile.checkHeader(header)

@@ -1,5 +1,6 @@
 import LatchkeyKeybag
 import LatchkeyPosix
+import LatchkeyReasons
 
 /// A vault's keybag, as far as it can be read. If it is damaged, missing or another vault's, its copy takes its place as soon as
 /// anybody looks.
@@ -8,10 +9,10 @@ final class VaultKeybag {
     /// There is none, and none is expected.
     case missing
     case present(Keybag)
-    /// There should be one, and none can be used; why, for a person.
-    case unusable(String)
+    /// There should be one, and none can be used; the reason says why.
+    case unusable(Reason)
     /// The session stays with the keybag that its keys came with: the file has others.
-    case replaced(Keybag, problem: String)
+    case replaced(Keybag, problem: Reason)
 
     var keybag: Keybag? {
       switch self {
@@ -20,7 +21,7 @@ final class VaultKeybag {
       }
     }
 
-    var problem: String? {
+    var problem: Reason? {
       switch self {
       case .unusable(let problem), .replaced(_, problem: let problem): problem
       case .missing, .present: nil
@@ -47,7 +48,7 @@ final class VaultKeybag {
   var keybag: Keybag? { state.keybag }
 
   /// Why it cannot be used, or is not the one of the file.
-  var problem: String? { state.problem }
+  var problem: Reason? { state.problem }
 
   /// Whether the keybag is that of a login without a password.
   var isPasswordless: Bool { keybag?.isPasswordless ?? false }
@@ -68,8 +69,8 @@ final class VaultKeybag {
       state = .missing
       return .notCreated
     }
-    state = .unusable(error.explanation)
-    return .unavailable("the vault's folder: \(error.explanation)")
+    state = .unusable(error.reason)
+    return .unavailable(.of(.folder, error.reason))
   }
 
   /// Takes in what was read of the file.
@@ -79,13 +80,13 @@ final class VaultKeybag {
     // The author of that file does not have this session's keys, so the session stays with the keybag that its keys came
     // with.
     guard found.hasKeys(of: keys.heldEpochs) else {
-      let problem = "its keys are not those of this session: put the right file back, or log out to use this one"
+      let problem = Reason.keybag(.otherKeys)
       state = keybag.map { .replaced($0, problem: problem) } ?? .unusable(problem)
       return false
     }
     state = .present(found)
     if let store = database.store, found.vault != store.vault {
-      state = .unusable("it belongs to another vault than the database that is open")
+      state = .unusable(.keybag(.otherDatabase))
     }
     return true
   }
@@ -99,8 +100,8 @@ final class VaultKeybag {
       state = .missing
       return .notCreated
     }
-    state = .unusable(error.explanation)
-    return .damaged("keybag: \(error.explanation)")
+    state = .unusable(error.reason)
+    return .damaged(.of(.keybag, error.reason))
   }
 
   /// Reads the keybag; where that needs its copy, after that took its place.

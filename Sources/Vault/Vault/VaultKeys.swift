@@ -1,4 +1,5 @@
 import LatchkeyKeybag
+import LatchkeyReasons
 
 /// The keys that are in memory now: of collections and their classes, of the index, and this device's share.
 final class VaultKeys {
@@ -15,7 +16,7 @@ final class VaultKeys {
   /// The database's own generation, which is sealed with the index, as the last keys found it.
   var generation: UInt64 = 0
   /// The problem with the device key; the line names its cause.
-  var deviceProblem: String?
+  var deviceProblem: Reason?
   /// The explicit locks of objects whose keys stay in memory.
   var ownLocks = OwnLocks()
   /// Deleted collections that are to come back.
@@ -27,13 +28,13 @@ final class VaultKeys {
   var isUnlocked: Bool { chains.isUnlocked }
 
   /// The problem if the device key can be used, but the vault has no share for it.
-  static let strangeDevice = "the device key: the vault does not know this machine's key"
+  static let strangeDevice = Reason.of(.deviceKey, .device(.unknownKey))
 
   /// The index, or the reason why it cannot be used.
   func readyIndex() throws(VaultError) -> AttributeIndex {
     guard let index else {
       throw .unavailable(
-        "\(deviceProblem ?? VaultKeys.strangeDevice); no item can be found until the vault is unlocked")
+        .both(deviceProblem ?? VaultKeys.strangeDevice, .vault(.nothingFound)))
     }
     return index
   }

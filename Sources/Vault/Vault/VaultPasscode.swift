@@ -41,7 +41,7 @@ public final class VaultPasscode {
     let folder = try place.openFolder()
     for device in try devicesOfItems(folder) {
       do throws(DeviceKeyError) { try device.eraseErasable(in: folder) } catch {
-        throw .unavailable("\(device.backend.title): \(error.explanation)")
+        throw .unavailable(.of(device.backend.title, error.reason))
       }
     }
     forgetErasable()
@@ -69,14 +69,14 @@ public final class VaultPasscode {
     // Only the database tells which of them it is.
     var devices: [any DeviceKey] = []
     do throws(DeviceKeyError) { if let served = try place.service() { devices.append(served) } } catch {
-      throw .unavailable("\(DeviceKeyBackend.host.title): \(error.explanation)")
+      throw .unavailable(.of(DeviceKeyBackend.host.title, error.reason))
     }
     guard folder.contains(FileDeviceKey.name) else { return devices }
     do throws(DeviceKeyError) {
       devices.append(try FileDeviceKey(folder: folder, machine: place.machine, mayCreate: false))
     } catch {
       // A file that somebody laid there is not to save what depends on the service.
-      if devices.isEmpty { throw .unavailable("\(FileDeviceKey.name): \(error.explanation)") }
+      if devices.isEmpty { throw .unavailable(.of(.deviceFile, error.reason)) }
     }
     return devices
   }
@@ -117,7 +117,7 @@ public final class VaultPasscode {
       guard let row = try database.ready().devices().first(where: { $0.id == share.row }) else { return }
       let present: DeviceShare
       do throws(DeviceKeyError) { present = try DeviceShare(row, vault: vault, device: device) } catch {
-        throw .unavailable("\(device.backend.title): \(error.explanation)")
+        throw .unavailable(.of(device.backend.title, error.reason))
       }
       if present.isErased { forgetErasable() }
     }

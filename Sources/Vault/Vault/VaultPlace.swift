@@ -39,10 +39,10 @@ struct VaultPlace {
 
   func folder() throws(KeybagError) -> Folder { try KeybagFile.folder(home: home, owner: owner) }
 
-  /// The folder, or the line for a person that says what is wrong with it.
+  /// The folder, or the reason that says what is wrong with it.
   func openFolder() throws(VaultError) -> Folder {
     do throws(KeybagError) { return try folder() } catch {
-      throw .unavailable("the vault's folder: \(error.explanation)")
+      throw .unavailable(.of(.folder, error.reason))
     }
   }
 }

@@ -80,7 +80,7 @@ public final class VaultRotation {
       try SealedIndex(
         opening: row.indexKey, key: try session.derive(.indexWrap, [store.vault]), vault: store.vault)
     }
-    return try VaultError.sodium("the index key") { () throws(SodiumError) in
+    return try VaultError.sodium(.vault(.indexKey)) { () throws(SodiumError) in
       do throws(SodiumError) { return (try open(tier), keybag.keybag?.epoch.number ?? 1) } catch {
         guard error == .decryptionFailed else { throw error }
       }
@@ -107,7 +107,7 @@ public final class VaultRotation {
   public func checkMayBegin() throws(VaultError) {
     _ = try database.writable()
     guard keys.isUnlocked else { throw .isLocked }
-    guard database.isVerified else { throw .unavailable("the vault is still being checked; try again in a moment") }
+    guard database.isVerified else { throw .unavailable(.vault(.stillChecked)) }
   }
 
   /// Gives new class keys to every unlocked collection whose own are older than the newest tier keys. When this returns, all

@@ -27,18 +27,18 @@ struct Verification {
   mutating func step(items limit: Int = 32) throws(VaultError) {
     if !structureChecked {
       structureChecked = true
-      if let damage = try structuralDamage() { throw .damaged("vault.db: \(damage)") }
+      if let damage = try structuralDamage() { throw .damaged(.of(.database, .verbatim(damage))) }
       _ = try store.aliases()
       for table in NumberedTable.allCases { _ = try store.nextID(table) }
-      guard try indexesHaveNothingElse() else { throw .damaged("vault.db: the index of the items is damaged") }
+      guard try indexesHaveNothingElse() else { throw .damaged(.of(.database, .vault(.indexDamaged))) }
       return
     }
     var size = 0
     let batch = try store.items(after: position, limit: limit)
     for id in batch {
-      guard let row = try store.item(id) else { throw .damaged("vault.db: item \(id) is damaged") }
+      guard let row = try store.item(id) else { throw .damaged(.of(.database, .itemDamaged(id))) }
       try store.checkTokens(of: row)
-      guard try isIndexed(row) else { throw .damaged("vault.db: the index of item \(id) is damaged") }
+      guard try isIndexed(row) else { throw .damaged(.of(.database, .itemIndexDamaged(id))) }
       position = id
       size += row.secret.count + row.metadata.count
       // Large secrets take time, and other work must not wait for a batch of them.

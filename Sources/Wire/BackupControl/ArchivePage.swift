@@ -2,6 +2,7 @@ import LatchkeyBackup
 import LatchkeyBytes
 import LatchkeyControl
 import LatchkeyKeybag
+import LatchkeyReasons
 
 /// A part of a report: all its numbers, and as many of its lines as a packet has room for.
 package struct ArchivePage: ControlFields, Equatable, Sendable {
@@ -32,7 +33,8 @@ package struct ArchivePage: ControlFields, Equatable, Sendable {
     for line in report.lines {
       out.number(line.outcome.rawValue)
       out.number(line.accessibility?.rawValue ?? 0)
-      for text in [line.collection, line.label, line.reason] { out.text(text, limit: ArchivePage.textLimit) }
+      for text in [line.collection, line.label] { out.text(text, limit: ArchivePage.textLimit) }
+      Reason.encode(line.reason, into: &out, limit: ArchivePage.textLimit)
     }
   }
 
@@ -52,8 +54,9 @@ package struct ArchivePage: ControlFields, Equatable, Sendable {
         guard let outcome = ArchiveReport.Outcome(rawValue: try input.number()) else { return nil }
         let accessibility = AccessibilityClass(rawValue: try input.number())
         guard let collection = input.text(limit: ArchivePage.textLimit),
-          let label = input.text(limit: ArchivePage.textLimit), let reason = input.text(limit: ArchivePage.textLimit)
+          let label = input.text(limit: ArchivePage.textLimit)
         else { return nil }
+        let reason = try Reason.optional(decoding: &input)
         report.lines.append(
           .init(outcome, collection: collection, label: label, accessibility: accessibility, reason: reason))
       }

@@ -1,3 +1,5 @@
+import LatchkeyReasons
+
 /// Why the daemon could not be asked.
 public enum ControlError: Error, Equatable, Sendable {
   /// Nobody listens.
@@ -8,8 +10,8 @@ public enum ControlError: Error, Equatable, Sendable {
   case silent
   /// An answer that this version does not know, or the connection ended.
   case broken
-  /// It cannot be done; the text says why.
-  case declined(String)
+  /// It cannot be done, for this reason.
+  case declined(Reason)
   /// The daemon is of another version, as it was started before the package was upgraded.
   case otherVersion
   /// The same, and it ends where a helper asks it to: ``ControlClient/replaceDaemon(until:)``.

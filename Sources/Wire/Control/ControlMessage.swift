@@ -1,4 +1,5 @@
 import LatchkeyBytes
+import LatchkeyReasons
 
 /// One thing that a peer can ask the daemon over the control socket. A type has everything about it: its number, its fields,
 /// and its answer. The client asks by ``ControlClient/ask(_:until:)``; the daemon has one line for each message where it
@@ -57,7 +58,7 @@ extension ControlFields {
       throw .broken
     }
     if found == ControlPacket.declined {
-      guard let reason = try? input.text() else { throw .broken }
+      guard let reason = Reason(decoding: &input) else { throw .broken }
       throw .declined(reason)
     }
     guard found == operation, let answer = Self(decoding: &input) else { throw .broken }

@@ -1,9 +1,11 @@
 import LatchkeyBytes
+import LatchkeyReasons
 
-/// The common form of all packets of the control socket: version, operation, fields. FORMAT.md has them byte by byte.
+/// The common form of all packets of the control socket: version, operation, fields. docs/developer/protocols.md has them byte by
+/// byte.
 public enum ControlPacket {
   /// From the first release on it changes with every change that a program of the version before would not understand.
-  static let version: UInt8 = 1
+  static let version: UInt8 = 2
   /// In the place of an operation in an answer: it cannot be done.
   static let declined: UInt8 = 255
   /// In the place of an operation in an answer: the message is of another version than this answer, which has no more than this. It
@@ -20,9 +22,6 @@ public enum ControlPacket {
   public static let messageLimit = 4096
   /// Version and operation, in bytes.
   public static let headSize = 2
-  /// The longest reason of a declined message, in bytes; longer ones are cut.
-  static let reasonLimit = 1024
-
   static func begin(_ operation: UInt8) -> ByteWriter {
     var out = ByteWriter()
     out.number(version)
@@ -37,11 +36,9 @@ public enum ControlPacket {
   public static var thatGivesWay: [UInt8] { begin(giveWay).bytes }
 
   /// The answer that it cannot be done.
-  ///
-  /// - Parameter reason: for a person.
-  public static func declined(_ reason: String) -> [UInt8] {
+  public static func declined(_ reason: Reason) -> [UInt8] {
     var out = begin(declined)
-    out.text(reason, limit: reasonLimit)
+    reason.encode(into: &out)
     return out.bytes
   }
 }

@@ -1,4 +1,5 @@
 import LatchkeyBytes
+import LatchkeyReasons
 
 /// A helper's first message, before it spends any time: it describes the authentication.
 public struct Hello: ControlMessage, Equatable {
@@ -71,31 +72,32 @@ public enum Need: ControlFields, Equatable, Sendable {
   case nothing
   /// The tier keys.
   case keys
-  /// This authentication may not change anything now; the text says why.
-  case refused(String)
+  /// This authentication may not change anything now; the reason says why.
+  case refused(Reason)
   /// The daemon does not know what happened since the password was given.
   case late
 
   package init?(decoding input: inout ByteReader) {
-    guard let code = try? input.number(UInt8.self), let text = try? input.text() else { return nil }
-    switch code {
+    switch try? input.number(UInt8.self) {
     case 0: self = .nothing
     case 1: self = .keys
-    case 2: self = .refused(text)
+    case 2:
+      guard let reason = Reason(decoding: &input) else { return nil }
+      self = .refused(reason)
     case 3: self = .late
     default: return nil
     }
   }
 
   package func encode(into out: inout ByteWriter) {
-    let (code, text): (UInt8, String) =
+    let (code, reason): (UInt8, Reason?) =
       switch self {
-      case .nothing: (0, "")
-      case .keys: (1, "")
+      case .nothing: (0, nil)
+      case .keys: (1, nil)
       case .refused(let reason): (2, reason)
-      case .late: (3, "")
+      case .late: (3, nil)
       }
     out.number(code)
-    out.text(text, limit: ControlPacket.reasonLimit)
+    reason?.encode(into: &out)
   }
 }

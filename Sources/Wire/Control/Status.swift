@@ -1,4 +1,5 @@
 import LatchkeyBytes
+import LatchkeyReasons
 
 /// The facts that `latchkey status` shows. It contains no secret, label or attribute.
 public struct Status: ControlFields, Equatable, Sendable {
@@ -39,16 +40,16 @@ public struct Status: ControlFields, Equatable, Sendable {
   public var state = State.sealed
   /// Whether the session was unlocked since it began.
   public var firstUnlocked = false
-  /// Why it is locked; each a line for a person.
-  public var lockReasons: [String] = []
+  /// Why it is locked.
+  public var lockReasons: [Reason] = []
   /// Whether a locker is on the screen.
   public var lockerUp = false
   /// Whether keys wait until the locker is gone.
   public var staged = false
   /// Every class.
   public var classes: [ClassState] = []
-  /// The problems, each a line for a person that names the file.
-  public var problems: [String] = []
+  /// The problems, each of which names the file.
+  public var problems: [Reason] = []
   /// The vault's folder.
   public var vaultPath = ""
   /// The keybag's generation; 0 without a keybag.
@@ -62,7 +63,7 @@ public struct Status: ControlFields, Equatable, Sendable {
   /// The owner of `org.freedesktop.secrets`: "latchkeyd", "nobody", or another program's bus name.
   public var nameOwner = ""
   /// Where news of locked screens comes from.
-  public var lockSources: [String] = []
+  public var lockSources: [Reason] = []
   /// How many items there are.
   public var items: UInt64 = 0
   /// How many collections there are.
@@ -142,8 +143,8 @@ public struct Status: ControlFields, Equatable, Sendable {
     public var count: UInt32 = 0
     /// When the newest was made, in seconds since 1970; 0 without one.
     public var newest: UInt64 = 0
-    /// Why the last one was not made; empty where it was.
-    public var problem = ""
+    /// Why the last one was not made; nil where it was.
+    public var problem: Reason?
 
     /// None.
     public init() {}
@@ -166,15 +167,15 @@ public struct Status: ControlFields, Equatable, Sendable {
   private static let nameLimit = 64
 
   package func encode(into out: inout ByteWriter) {
-    func list(_ lines: [String]) {
-      var lines = lines
-      if lines.count > Status.listLimit {
-        let surplus = lines.count - Status.listLimit + 1
-        lines.removeLast(surplus)
-        lines.append("and \(surplus) more")
+    func list(_ reasons: [Reason]) {
+      var reasons = reasons
+      if reasons.count > Status.listLimit {
+        let surplus = reasons.count - Status.listLimit + 1
+        reasons.removeLast(surplus)
+        reasons.append(.andMore(surplus))
       }
-      out.number(UInt8(lines.count))
-      for line in lines { out.text(line, limit: Status.textLimit) }
+      out.number(UInt8(reasons.count))
+      for reason in reasons { reason.encode(into: &out, limit: Status.textLimit) }
     }
     out.number(state.rawValue)
     out.number(UInt8((firstUnlocked ? 1 : 0) | (lockerUp ? 2 : 0) | (staged ? 4 : 0) | (memoryLocked ? 8 : 0)))
@@ -182,7 +183,8 @@ public struct Status: ControlFields, Equatable, Sendable {
     list(problems)
     list(lockSources)
     let classes = self.classes.prefix(Status.listLimit)
-    list(classes.map(\.name))
+    out.number(UInt8(classes.count))
+    for one in classes { out.text(one.name, limit: Status.nameLimit) }
     for one in classes { out.number(UInt8(one.isPresent ? 1 : 0)) }
     out.text(vaultPath, limit: Status.pathLimit)
     out.number(generation)
@@ -211,7 +213,7 @@ public struct Status: ControlFields, Equatable, Sendable {
     out.number(UInt8(history.isOn ? 1 : 0))
     out.number(history.count)
     out.number(history.newest)
-    out.text(history.problem, limit: Status.textLimit)
+    Reason.encode(history.problem, into: &out, limit: Status.textLimit)
     let damaged = damagedFiles.prefix(Status.damagedLimit)
     out.number(UInt8(damaged.count))
     for name in damaged { out.text(name, limit: Status.nameLimit) }
@@ -226,9 +228,9 @@ public struct Status: ControlFields, Equatable, Sendable {
       lockerUp = flags & 2 != 0
       staged = flags & 4 != 0
       memoryLocked = flags & 8 != 0
-      lockReasons = try Status.list(&input)
-      problems = try Status.list(&input)
-      lockSources = try Status.list(&input)
+      lockReasons = try Status.reasons(&input)
+      problems = try Status.reasons(&input)
+      lockSources = try Status.reasons(&input)
       for name in try Status.list(&input) { classes.append(ClassState(name: name, isPresent: false)) }
       for index in classes.indices { classes[index].isPresent = try input.number(UInt8.self) == 1 }
       vaultPath = try input.text()
@@ -262,9 +264,19 @@ public struct Status: ControlFields, Equatable, Sendable {
       history.isOn = try input.number(UInt8.self) == 1
       history.count = try input.number()
       history.newest = try input.number()
-      history.problem = try input.text()
+      history.problem = try Reason.optional(decoding: &input)
       damagedFiles = try Status.list(&input)
     } catch { return nil }
+  }
+
+  private static func reasons(_ input: inout ByteReader) throws(CodedReason.Unknown) -> [Reason] {
+    guard let count = try? input.number(UInt8.self) else { throw CodedReason.Unknown() }
+    var reasons: [Reason] = []
+    for _ in 0..<count {
+      guard let reason = Reason(decoding: &input) else { throw CodedReason.Unknown() }
+      reasons.append(reason)
+    }
+    return reasons
   }
 
   private static func list(_ input: inout ByteReader) throws(ByteReader.Truncated) -> [String] {

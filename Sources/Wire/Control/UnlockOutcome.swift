@@ -1,4 +1,5 @@
 import LatchkeyBytes
+import LatchkeyReasons
 
 /// The fate of keys that were delivered.
 public enum UnlockOutcome: ControlFields, Equatable, Sendable {
@@ -8,37 +9,38 @@ public enum UnlockOutcome: ControlFields, Equatable, Sendable {
   case staged
   /// They are not this vault's.
   case wrongKeys
-  /// They may not be used now; the text says why.
-  case refused(String)
-  /// The vault's files cannot be used; the text says why.
-  case unusable(String)
+  /// They may not be used now; the reason says why.
+  case refused(Reason)
+  /// The vault's files cannot be used; the reason says why.
+  case unusable(Reason)
 
   /// The number in the answer to every ``KeyMessage``.
   static let operation: UInt8 = 2
 
   package init?(decoding input: inout ByteReader) {
-    guard let code = try? input.number(UInt8.self), let text = try? input.text() else { return nil }
+    guard let code = try? input.number(UInt8.self) else { return nil }
     switch code {
     case 0: self = .live
     case 1: self = .staged
     case 2: self = .wrongKeys
-    case 3: self = .refused(text)
-    case 4: self = .unusable(text)
+    case 3, 4:
+      guard let reason = Reason(decoding: &input) else { return nil }
+      self = code == 3 ? .refused(reason) : .unusable(reason)
     default: return nil
     }
   }
 
   package func encode(into out: inout ByteWriter) {
-    let (code, text): (UInt8, String) =
+    let (code, reason): (UInt8, Reason?) =
       switch self {
-      case .live: (0, "")
-      case .staged: (1, "")
-      case .wrongKeys: (2, "")
+      case .live: (0, nil)
+      case .staged: (1, nil)
+      case .wrongKeys: (2, nil)
       case .refused(let reason): (3, reason)
       case .unusable(let reason): (4, reason)
       }
     out.number(code)
-    out.text(text, limit: ControlPacket.reasonLimit)
+    reason?.encode(into: &out)
   }
 
   /// The bytes of the packet that tells it.

@@ -1,6 +1,7 @@
 import Glibc
 import LatchkeyBytes
 import LatchkeyKeybag
+import LatchkeyReasons
 import LatchkeySodium
 
 /// The common form of all packets of the device key service's socket: version, operation or outcome, fields.
@@ -234,16 +235,18 @@ public enum DeviceReply {
   public static func failed(_ error: DeviceKeyError) throws(SodiumError) -> SecureBytes {
     switch error {
     case .otherDevice: try packet(.otherDevice)
-    case .unavailable(let text): try packet(.unavailable, reason(text))
+    case .unavailable(let reason): try packet(.unavailable, bytes(reason))
     }
   }
 
-  /// The peer may not ask that; the text says why.
-  public static func refused(_ text: String) throws(SodiumError) -> SecureBytes { try packet(.refused, reason(text)) }
+  /// The peer may not ask that; the reason says why.
+  public static func refused(_ reason: Reason) throws(SodiumError) -> SecureBytes {
+    try packet(.refused, bytes(reason))
+  }
 
-  private static func reason(_ text: String) -> [UInt8] {
+  private static func bytes(_ reason: Reason) -> [UInt8] {
     var out = ByteWriter()
-    out.short(Array(text.utf8.prefix(reasonLimit)))
+    reason.encode(into: &out, limit: reasonLimit)
     return out.bytes
   }
 }

@@ -42,10 +42,10 @@ public struct LoginConnection: ~Copyable {
       try DevicePacket.unwrap(wrapped, .session, context: context)
     }
     guard let answer = try ServiceDeviceKey.ask(packet, on: socket, until: Deadline(deadline)) else {
-      throw .unavailable("it ended the connection")
+      throw .unavailable(.device(.ended))
     }
     do throws(SodiumError) { return try Key(answer) } catch {
-      throw error == .outOfMemory ? .unavailable("not enough memory") : ServiceDeviceKey.strange
+      throw error == .outOfMemory ? .unavailable(.device(.noMemory)) : ServiceDeviceKey.strange
     }
   }
 }

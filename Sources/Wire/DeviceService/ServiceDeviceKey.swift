@@ -2,6 +2,7 @@ import Glibc
 import LatchkeyBytes
 import LatchkeyKeybag
 import LatchkeyPosix
+import LatchkeyReasons
 import LatchkeySodium
 
 /// The device key of the system service `latchkey-deviced`: the client's end of its socket. The kernel tells the service which
@@ -44,13 +45,13 @@ public final class ServiceDeviceKey: DeviceKey, GenerationMemory {
     self.backend = backend
   }
 
-  static let silent = DeviceKeyError.unavailable("it does not answer")
-  static let strange = DeviceKeyError.unavailable("it returned an invalid reply")
+  static let silent = DeviceKeyError.unavailable(.device(.silent))
+  static let strange = DeviceKeyError.unavailable(.device(.invalidReply))
 
   static func packet(
     _ make: () throws(SodiumError) -> SecureBytes
   ) throws(DeviceKeyError) -> SecureBytes {
-    do throws(SodiumError) { return try make() } catch { throw .unavailable("not enough memory") }
+    do throws(SodiumError) { return try make() } catch { throw .unavailable(.device(.noMemory)) }
   }
 
   /// Wraps `share` for this user on this device.
@@ -59,7 +60,7 @@ public final class ServiceDeviceKey: DeviceKey, GenerationMemory {
   ) throws(DeviceKeyError) -> [UInt8] {
     let packet: SecureBytes
     do throws(SodiumError) { packet = try DevicePacket.wrap(share, kind, context: context) } catch {
-      throw .unavailable("not enough memory")
+      throw .unavailable(.device(.noMemory))
     }
     let answer = try ServiceDeviceKey.ask(packet, at: path, timeout: ServiceDeviceKey.timeout, limit)
     guard answer.count == DevicePacket.wrappedSize else { throw ServiceDeviceKey.strange }
@@ -77,7 +78,7 @@ public final class ServiceDeviceKey: DeviceKey, GenerationMemory {
     }
     let answer = try ServiceDeviceKey.ask(packet, at: path, timeout: ServiceDeviceKey.timeout, limit)
     do throws(SodiumError) { return try Key(answer) } catch {
-      throw error == .outOfMemory ? .unavailable("not enough memory") : ServiceDeviceKey.strange
+      throw error == .outOfMemory ? .unavailable(.device(.noMemory)) : ServiceDeviceKey.strange
     }
   }
 
@@ -181,7 +182,7 @@ public final class ServiceDeviceKey: DeviceKey, GenerationMemory {
     switch error.code {
     case ETIMEDOUT: silent
     case ECANCELED: .brokenOff  // says nothing of the service
-    default: .unavailable(error.description)
+    default: .unavailable(.verbatim(error.description))
     }
   }
 
@@ -191,7 +192,7 @@ public final class ServiceDeviceKey: DeviceKey, GenerationMemory {
   ) throws(DeviceKeyError) -> SecureBytes? {
     var answer: SecureBytes
     do throws(SodiumError) { answer = try SecureBytes(count: DevicePacket.sizeLimit) } catch {
-      throw .unavailable("not enough memory")
+      throw .unavailable(.device(.noMemory))
     }
     let size: Int
     do throws(PosixError) { size = try exchange(packet, &answer, on: socket, until: deadline) } catch {
@@ -199,7 +200,7 @@ public final class ServiceDeviceKey: DeviceKey, GenerationMemory {
       guard error.code == EPIPE || error.code == ECONNRESET else { throw failure(error) }
       return nil
     }
-    guard size > 0 else { throw .unavailable("it ended the connection") }
+    guard size > 0 else { throw .unavailable(.device(.ended)) }
     let bytes = answer.bytes.extracting(first: size)
     guard size >= 2, bytes.unsafeLoad(fromByteOffset: 0, as: UInt8.self) == DevicePacket.version,
       let outcome = DevicePacket.Outcome(rawValue: bytes.unsafeLoad(fromByteOffset: 1, as: UInt8.self))
@@ -208,12 +209,12 @@ public final class ServiceDeviceKey: DeviceKey, GenerationMemory {
     switch outcome {
     case .done:
       do throws(SodiumError) { return try SecureBytes(copying: fields) } catch {
-        throw .unavailable("not enough memory")
+        throw .unavailable(.device(.noMemory))
       }
     case .otherDevice: throw .otherDevice
     case .unavailable, .refused:
       var input = ByteReader(fields.withUnsafeBytes { Array($0) })
-      throw .unavailable((try? input.text()) ?? "for an unknown reason")
+      throw .unavailable(Reason(decoding: &input) ?? .device(.unexplained))
     }
   }
 

@@ -1,6 +1,7 @@
 import LatchkeyBytes
 import LatchkeyControl
 import LatchkeyKeybag
+import LatchkeyReasons
 
 /// A part of a comparison: all its numbers, and as many of its lines as a packet has room for.
 package struct ComparisonPage: ControlFields, Equatable, Sendable {
@@ -25,13 +26,13 @@ package struct ComparisonPage: ControlFields, Equatable, Sendable {
     package let label: String
     /// Its class.
     package let accessibility: AccessibilityClass?
-    /// Why it cannot be brought back now; empty if it can.
-    package let obstacle: String
+    /// Why it cannot be brought back now; nil if it can.
+    package let obstacle: Reason?
 
     /// Puts them together.
     package init(
       _ change: Change, item: UInt64, collection: UInt64, home: String, label: String,
-      accessibility: AccessibilityClass?, obstacle: String
+      accessibility: AccessibilityClass?, obstacle: Reason?
     ) {
       (self.change, self.item, self.collection) = (change, item, collection)
       (self.home, self.label) = (home, label)
@@ -81,7 +82,8 @@ package struct ComparisonPage: ControlFields, Equatable, Sendable {
       out.number(line.accessibility?.rawValue ?? 0)
       out.number(line.collection)
       out.number(line.item)
-      for text in [line.home, line.label, line.obstacle] { out.text(text, limit: Self.textLimit) }
+      for text in [line.home, line.label] { out.text(text, limit: Self.textLimit) }
+      Reason.encode(line.obstacle, into: &out, limit: Self.textLimit)
     }
   }
 
@@ -95,9 +97,10 @@ package struct ComparisonPage: ControlFields, Equatable, Sendable {
         guard let change = Change(rawValue: try input.number()) else { return nil }
         let accessibility = AccessibilityClass(rawValue: try input.number())
         let (collection, item): (UInt64, UInt64) = (try input.number(), try input.number())
-        guard let home = input.text(limit: Self.textLimit), let label = input.text(limit: Self.textLimit),
-          let obstacle = input.text(limit: Self.textLimit)
-        else { return nil }
+        guard let home = input.text(limit: Self.textLimit), let label = input.text(limit: Self.textLimit) else {
+          return nil
+        }
+        let obstacle = try Reason.optional(decoding: &input)
         lines.append(
           Line(
             change, item: item, collection: collection, home: home, label: label, accessibility: accessibility,

@@ -1,5 +1,6 @@
 import LatchkeyBytes
 import LatchkeyControl
+import LatchkeyReasons
 
 /// A part of the list of generations, with the settings for all.
 package struct GenerationPage: ControlFields, Equatable, Sendable {
@@ -13,11 +14,11 @@ package struct GenerationPage: ControlFields, Equatable, Sendable {
     package let size: UInt64
     /// How many items it has; 0 if it cannot be read.
     package let items: UInt64
-    /// Why it cannot be read; empty if it can.
-    package let problem: String
+    /// Why it cannot be read; nil if it can.
+    package let problem: Reason?
 
     /// Puts them together.
-    package init(number: UInt32, time: UInt64, size: UInt64, items: UInt64, problem: String) {
+    package init(number: UInt32, time: UInt64, size: UInt64, items: UInt64, problem: Reason?) {
       (self.number, self.time, self.size) = (number, time, size)
       (self.items, self.problem) = (items, problem)
     }
@@ -27,8 +28,8 @@ package struct GenerationPage: ControlFields, Equatable, Sendable {
   package let isOn: Bool
   /// The path of the settings.
   package let settings: String
-  /// Why the last generation was not made, or the error in the settings; empty if all is well.
-  package let problem: String
+  /// Why the last generation was not made, or the error in the settings; nil if all is well.
+  package let problem: Reason?
   /// The newest first.
   package let lines: [Line]
   /// Whether there are older ones.
@@ -40,7 +41,7 @@ package struct GenerationPage: ControlFields, Equatable, Sendable {
   private static let pathLimit = 4000
 
   /// Puts them together; lines beyond ``lineLimit`` are left out.
-  package init(isOn: Bool, settings: String, problem: String, lines: [Line], hasMore: Bool) {
+  package init(isOn: Bool, settings: String, problem: Reason?, lines: [Line], hasMore: Bool) {
     (self.isOn, self.settings, self.problem) = (isOn, settings, problem)
     self.lines = Array(lines.prefix(Self.lineLimit))
     self.hasMore = hasMore || lines.count > Self.lineLimit
@@ -57,12 +58,12 @@ package struct GenerationPage: ControlFields, Equatable, Sendable {
   package func encode(into out: inout ByteWriter) {
     out.number(UInt8((hasMore ? 1 : 0) | (isOn ? 2 : 0)))
     out.text(settings, limit: Self.pathLimit)
-    out.text(problem, limit: Self.textLimit)
+    Reason.encode(problem, into: &out, limit: Self.textLimit)
     out.number(UInt8(lines.count))
     for line in lines {
       out.number(line.number)
       for number in [line.time, line.size, line.items] { out.number(number) }
-      out.text(line.problem, limit: Self.textLimit)
+      Reason.encode(line.problem, into: &out, limit: Self.textLimit)
     }
   }
 
@@ -70,15 +71,14 @@ package struct GenerationPage: ControlFields, Equatable, Sendable {
     var lines: [Line] = []
     do {
       let flags = try input.number(UInt8.self)
-      guard flags <= 3, let settings = input.text(limit: Self.pathLimit),
-        let problem = input.text(limit: Self.textLimit)
-      else { return nil }
+      guard flags <= 3, let settings = input.text(limit: Self.pathLimit) else { return nil }
+      let problem = try Reason.optional(decoding: &input)
       let count = try input.number(UInt8.self)
       guard count <= Self.lineLimit else { return nil }
       for _ in 0..<count {
         let number = try input.number(UInt32.self)
         let (time, size, items): (UInt64, UInt64, UInt64) = (try input.number(), try input.number(), try input.number())
-        guard let problem = input.text(limit: Self.textLimit) else { return nil }
+        let problem = try Reason.optional(decoding: &input)
         lines.append(Line(number: number, time: time, size: size, items: items, problem: problem))
       }
       (isOn, hasMore) = (flags & 2 != 0, flags & 1 != 0)

@@ -2,7 +2,7 @@ import LatchkeyBytes
 import LatchkeyControl
 
 /// Begins to bring items back from a generation, on this connection, whose end is the restore's. ``GoThroughGeneration`` goes on
-/// with it, and ``GetRestoreReport`` writes.
+/// with it, and ``FinishRestore`` writes.
 package struct RestoreFromGeneration: ControlMessage, Equatable {
   package typealias Answer = Done
   package static let operation: UInt8 = 38

@@ -105,21 +105,21 @@ extension Target {
         vault: [UInt8](repeating: 7, count: 16), key: SessionKey(epoch: 1, key: try Key.random()))
       let key = try session.packet()
       return [
-        hello.packet, keys.bytes.withUnsafeBytes { Array($0) }, more.bytes.withUnsafeBytes { Array($0) }, [1, 3],
-        [1, 4],
-        [1, 5] + number, [1, 6, 0],
-        [1, 7] + number + number,
-        [1, 8] + number + [UInt8](repeating: 3, count: 32), [1, 9, 2, 1, 0, 0x61], [1, 10, 1, 0, 0x61], [1, 22],
-        [1, 23], present, new, [1, 25, 0], [1, 25, 1], [1, 26] + number, [1, 27],
-        key.bytes.withUnsafeBytes { Array($0) }, [1, 28], [1, 29, 2, 0, 0x2F, 0x61], [1, 31] + publicKey,
-        [1, 33],
+        hello.packet, keys.bytes.withUnsafeBytes { Array($0) }, more.bytes.withUnsafeBytes { Array($0) }, [2, 3],
+        [2, 4],
+        [2, 5] + number, [2, 6, 0],
+        [2, 7] + number + number,
+        [2, 8] + number + [UInt8](repeating: 3, count: 32), [2, 9, 2, 1, 0, 0x61], [2, 10, 1, 0, 0x61], [2, 22],
+        [2, 23], present, new, [2, 25, 0], [2, 25, 1], [2, 26] + number, [2, 27],
+        key.bytes.withUnsafeBytes { Array($0) }, [2, 28], [2, 29, 2, 0, 0x2F, 0x61], [2, 31] + publicKey,
+        [2, 33],
       ]
     case .controlReply:
       var status = Status()
-      status.lockReasons = ["the screen is locked"]
-      status.problems = ["vault.db: it is damaged"]
+      status.lockReasons = [.session(.screenSaver)]
+      status.problems = [.both(.of(.database, .sqlite("x")), .vault(.unlockToTryAgain))]
       status.classes = AccessibilityClass.allCases.map { .init(name: $0.name, isPresent: true) }
-      status.lockSources = ["logind"]
+      status.lockSources = [.session(.logind)]
       status.hasOlderKeybag = true
       status.protectors = [.init(kind: 1, state: 1, created: 7), .init(kind: 3, state: 1, created: 8)]
       let publicKey = SealedBox.publicKey(of: try Key.random())
@@ -130,13 +130,13 @@ extension Target {
         reason: "to send", hasPassphrase: true)
       let aside = VaultAside(path: "/home/ann/.local/share/latchkey-aside-20261122-020000")
       return [
-        GetStatus.packet(answering: status), Hello.packet(answering: .refused("not now")),
-        UnlockOutcome.unusable("why").packet, UnlockOutcome.live.packet, LockVault.packet(answering: Done()),
+        GetStatus.packet(answering: status), Hello.packet(answering: .refused(.session(.notNow))),
+        UnlockOutcome.unusable(.verbatim("why")).packet, UnlockOutcome.live.packet, LockVault.packet(answering: Done()),
         DeviceSecretRequest.packet(answering: secret), DestroyPasscodeItems.packet(answering: 7),
-        ControlPacket.declined("not now"), GetAccessLog.packet(answering: Target.page),
-        ClearAccessLog.packet(answering: 3), NoteOtherPassword.packet(answering: Done()), [1, 33] + publicKey,
+        ControlPacket.declined(.session(.notNow)), GetAccessLog.packet(answering: Target.page),
+        ClearAccessLog.packet(answering: 3), NoteOtherPassword.packet(answering: Done()), [2, 33] + publicKey,
         PutVaultAside.packet(answering: aside), ShowPrompt.packet(answering: prompt),
-        [1, 31] + Array("open sesame".utf8),
+        [2, 31] + Array("open sesame".utf8),
       ]
     case .deriveRequest:
       return [UInt8(2), 8, 10, 11, 12, 13].map { operation in

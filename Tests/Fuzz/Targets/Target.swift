@@ -130,12 +130,12 @@ enum Target: String, CaseIterable {
 
   private static let messages: [any ControlMessage.Type] = [
     Hello.self, GetStatus.self, LockVault.self, ShowPrompt.self, EndPrompt.self, GetDerivation.self, OpenPrompt.self,
-    RemovePassphrase.self, BeginBackup.self, BeginRestore.self, TakeChunk.self, GiveChunk.self, GetArchiveReport.self,
+    RemovePassphrase.self, BeginBackup.self, BeginRestore.self, TakeChunk.self, GiveChunk.self, FinishArchive.self,
     CheckMayRotate.self, CheckMayDerive.self, GetNeededEpoch.self, DeviceSecretRequest.self, DestroyPasscodeItems.self,
     GetAccessLog.self,
     ClearAccessLog.self, NoteOtherPassword.self, PutVaultAside.self, TakePassphrase.self, NoteSlowPassword.self,
     MakeOneTimeKey.self, ListGenerations.self, MakeGeneration.self, CompareGeneration.self,
-    RestoreFromGeneration.self, GoThroughGeneration.self, GetComparison.self, GetRestoreReport.self,
+    RestoreFromGeneration.self, GoThroughGeneration.self, GetComparison.self, FinishRestore.self,
     FindInGenerations.self, GetFoundItems.self, ForgetEverywhere.self, GetForgetting.self, DeleteCollection.self,
   ]
 

@@ -1,25 +1,46 @@
 /// A text for a person, with values in it. It is written as a string literal. Its catalogue entry has "%1$s", "%2$s" in the
 /// place of the values, so that a translation can put them in another order.
-package struct Phrase: ExpressibleByStringInterpolation {
+package struct Phrase: ExpressibleByStringInterpolation, Hashable, Sendable {
+  /// A value in a text.
+  package indirect enum Value: Hashable, Sendable {
+    /// A name, a path, a number: the same in every language.
+    case plain(String)
+    /// Another text, which is translated with it.
+    case phrase(Phrase)
+
+    var text: String {
+      switch self {
+      case .plain(let text): text
+      case .phrase(let phrase): phrase.text
+      }
+    }
+  }
+
   /// The texts before, between and behind the values: one more than there are values.
   private let pieces: [String]
-  let values: [String]
+  package let values: [Value]
 
-  init(pieces: [String], values: [String]) { (self.pieces, self.values) = (pieces, values) }
+  package init(pieces: [String], values: [String]) { (self.pieces, self.values) = (pieces, values.map(Value.plain)) }
+
+  /// Words that are the same in every language.
+  package init(verbatim words: String) { self.init(pieces: ["", ""], values: [words]) }
 
   package init(stringLiteral text: String) { (pieces, values) = ([text], []) }
 
   package init(stringInterpolation parts: StringInterpolation) { (pieces, values) = (parts.pieces, parts.values) }
 
   /// The English text.
-  package var text: String {
+  package var text: String { filled(with: values.map(\.text)) }
+
+  /// The English text with other words for the values.
+  package func filled(with values: [String]) -> String {
     var text = pieces[0]
     for (value, piece) in zip(values, pieces.dropFirst()) { text += value + piece }
     return text
   }
 
   /// The key in the catalogue. Without values, "%" is an ordinary character.
-  var key: String {
+  package var key: String {
     guard !values.isEmpty else { return pieces[0] }
     var key = Phrase.escaped(pieces[0])
     for (number, piece) in pieces.dropFirst().enumerated() { key += "%\(number + 1)$s" + Phrase.escaped(piece) }
@@ -37,7 +58,7 @@ package struct Phrase: ExpressibleByStringInterpolation {
   /// - Parameter count: how many of the values, from the first on, the translation must have. It may have the others.
   /// - Returns: nil if it lacks a value, which may be the name that the person is asked about, or has a placeholder without a
   ///   value.
-  static func filled(_ translation: String, with values: [String], atLeast count: Int) -> String? {
+  package static func filled(_ translation: String, with values: [String], atLeast count: Int) -> String? {
     guard !values.isEmpty else { return translation }
     var filled = ""
     var used = Set<Int>()
@@ -64,30 +85,19 @@ package struct Phrase: ExpressibleByStringInterpolation {
   /// Splits a literal with values into its parts.
   package struct StringInterpolation: StringInterpolationProtocol {
     fileprivate var pieces = [""]
-    fileprivate var values: [String] = []
+    fileprivate var values: [Value] = []
 
     package init(literalCapacity: Int, interpolationCount: Int) {}
 
     package mutating func appendLiteral(_ literal: String) { pieces[pieces.count - 1] += literal }
 
-    package mutating func appendInterpolation(_ value: some Any) {
-      values.append("\(value)")
+    package mutating func appendInterpolation(_ value: some Any) { append(.plain("\(value)")) }
+
+    package mutating func appendInterpolation(_ phrase: Phrase) { append(.phrase(phrase)) }
+
+    private mutating func append(_ value: Value) {
+      values.append(value)
       pieces.append("")
     }
   }
-}
-
-/// A text in the person's language; in English if the catalogue has no translation, or a wrong one. `po/extract` finds the
-/// literals of these calls. Texts for logs, JSON or a protocol are not translated. No value may be a secret.
-package func translated(_ phrase: Phrase) -> String {
-  guard let found = Language.find(phrase.key) else { return phrase.text }
-  return Phrase.filled(found, with: phrase.values, atLeast: phrase.values.count) ?? phrase.text
-}
-
-/// A text about a number of things. Both have the same values in the same order; `one` may leave out the last ones, and say
-/// "a" or "1" instead of a value.
-package func translated(_ count: some BinaryInteger, one: Phrase, other: Phrase) -> String {
-  let phrase = count == 1 ? one : other
-  guard let found = Language.find(one.key, other.key, UInt(truncatingIfNeeded: count)) else { return phrase.text }
-  return Phrase.filled(found, with: other.values, atLeast: one.values.count) ?? phrase.text
 }

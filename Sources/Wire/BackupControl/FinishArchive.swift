@@ -1,8 +1,8 @@
 import LatchkeyBackup
 import LatchkeyControl
 
-/// Asks what became of everything, a page at a time. The first one ends a restore: then it is done.
-package struct GetArchiveReport: PageMessage {
+/// Ends a backup or a restore, which writes what it restores, and asks what became of everything. Further ones ask for the other pages.
+package struct FinishArchive: PageMessage {
   package typealias Answer = ArchivePage
   package static let operation: UInt8 = 15
   package let after: UInt64
@@ -11,9 +11,9 @@ package struct GetArchiveReport: PageMessage {
 }
 
 extension ControlClient {
-  /// The report of the backup or restore. The first call ends a restore: it is then complete.
-  package borrowing func archiveReport(until deadline: Int) throws(ControlError) -> ArchiveReport {
-    try report(until: deadline) { GetArchiveReport(after: $0) }
+  /// Ends the backup or restore: a restore is written then. Its report.
+  package borrowing func finishArchive(until deadline: Int) throws(ControlError) -> ArchiveReport {
+    try report(until: deadline) { FinishArchive(after: $0) }
   }
 
   /// Every page of a report; `page` asks for the lines behind so many.

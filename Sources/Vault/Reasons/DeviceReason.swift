@@ -1,0 +1,68 @@
+import LatchkeyText
+
+/// Why the device key cannot be used.
+public enum DeviceReason: String, ReasonGroup {
+  case otherDevice, brokenOff, fileDamaged, fileNewer, noMachineIdentity, noMemory, fileTruncated, fileMissing
+  case serviceKeepsLogins, withService, otherSecret, unknownKind, markDamaged, markTruncated, generationUnknown
+  case unknownKey, noKey, silent, invalidReply, ended, unexplained, noTPM, cannotKeep, stateMissing, noPlace
+  case readBackOther, formerCopyStays, tpmUnusable, tpmLibrary, tpmOther, tpmDamaged, tpmSealing, tpmLoading
+  case tpmUnsealing, tpmWriting, tpmConnecting, tpmDeriving, tpmSession, tpmEncrypting, onlyAtLogin
+  case onlyRootErases, onlyRootMoves, onlyRootForgets, onlyRootLogin, manyLogins, noService, notAdmitted
+  case loginConnection
+
+  package static let name = "device"
+
+  package var phrase: Phrase {
+    switch self {
+    case .otherDevice: Phrase("it belongs to another device")
+    case .brokenOff: Phrase("latchkeyd had other work first, and asks again in a moment")
+    case .fileDamaged: Phrase("the file is damaged")
+    case .fileNewer: Phrase("the file has a newer format")
+    case .noMachineIdentity: Phrase("the machine has no identity")
+    case .noMemory: Phrase("not enough memory")
+    case .fileTruncated: Phrase("the file is truncated")
+    case .fileMissing: Phrase("the file is missing")
+    case .serviceKeepsLogins: Phrase("only the device key service keeps what is for logins alone")
+    case .withService: Phrase("it is not there, and this vault's device key on this machine is with it")
+    case .otherSecret: Phrase("it returned another secret than it was given")
+    case .unknownKind: Phrase("it returned an unknown kind of wrapped key")
+    case .markDamaged: Phrase("device.service is damaged or of a newer format")
+    case .markTruncated: Phrase("device.service is truncated")
+    case .generationUnknown: Phrase("so it is not known whether an older copy of the vault was put back")
+    case .unknownKey: Phrase("the vault does not know this machine's key")
+    case .noKey: Phrase("there is no device key")
+    case .silent: Phrase("it does not answer")
+    case .invalidReply: Phrase("it returned an invalid reply")
+    case .ended: Phrase("it ended the connection")
+    case .unexplained: Phrase("for an unknown reason")
+    case .noTPM: Phrase("there is no usable TPM")
+    case .cannotKeep: Phrase("the device secret cannot be kept there")
+    case .stateMissing:
+      Phrase("the file device of the service's state is missing, although keys of users depend on it")
+    case .noPlace: Phrase("there is no place for the device secret")
+    case .readBackOther: Phrase("the device secret was read back as another one")
+    case .formerCopyStays: Phrase("the device secret was moved, but its former copy cannot be erased")
+    case .tpmUnusable: Phrase("the TPM cannot be used")
+    case .tpmLibrary: Phrase("the library tpm2-tss is not installed")
+    case .tpmOther: Phrase("it was cleared, or it is another one")
+    case .tpmDamaged: Phrase("what is sealed to it is damaged")
+    case .tpmSealing: Phrase(verbatim: "sealing")
+    case .tpmLoading: Phrase("loading what is sealed")
+    case .tpmUnsealing: Phrase(verbatim: "unsealing")
+    case .tpmWriting: Phrase("writing down what is sealed")
+    case .tpmConnecting: Phrase(verbatim: "connecting")
+    case .tpmDeriving: Phrase("deriving its storage key")
+    case .tpmSession: Phrase("beginning a session")
+    case .tpmEncrypting: Phrase(verbatim: "encrypting")
+    case .onlyAtLogin: Phrase(verbatim: "that is given out at a login only")
+    case .onlyRootErases: Phrase(verbatim: "only root erases what is another user's")
+    case .onlyRootMoves: Phrase(verbatim: "only root moves the device secret")
+    case .onlyRootForgets: Phrase(verbatim: "only root has a user forgotten")
+    case .onlyRootLogin: Phrase(verbatim: "only root says whose login it is")
+    case .manyLogins: Phrase(verbatim: "there are too many logins of that user")
+    case .noService: Phrase(verbatim: "there is no such service")
+    case .notAdmitted: Phrase(verbatim: "it did not let the login in")
+    case .loginConnection: Phrase(verbatim: "this connection is a login's, and for nothing else")
+    }
+  }
+}

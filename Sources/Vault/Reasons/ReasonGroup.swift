@@ -1,0 +1,9 @@
+import LatchkeyText
+
+/// Reasons of one topic, without values.
+package protocol ReasonGroup: RawRepresentable, CaseIterable, Hashable, Sendable where RawValue == String {
+  /// The first word of their codes.
+  static var name: String { get }
+  /// The sentence.
+  var phrase: Phrase { get }
+}

@@ -1,0 +1,1 @@
+../../VaultTests/Texts.swift
