@@ -8,8 +8,8 @@ import pytest
 MB = 1_000_000
 # A little above the size of today. Whatever brings Foundation or regular expressions into a program adds more than that.
 LIMITS = {
-    "usr/bin/latchkey": 12.4 * MB,
-    "usr/libexec/latchkeyd": 10.2 * MB,
+    "usr/bin/latchkey": 12.6 * MB,
+    "usr/libexec/latchkeyd": 10.4 * MB,
     "usr/libexec/latchkey-derive": 6.9 * MB,
     "usr/libexec/latchkey-prompt": 7.3 * MB,
     "usr/libexec/latchkey-deviced": 7.6 * MB,
@@ -18,7 +18,7 @@ LIMITS = {
     "pam_latchkey.so": 0.06 * MB,
 }
 MODULE = "pam_latchkey.so"
-TOTAL = 62 * MB
+TOTAL = 63 * MB
 
 
 def tool(*arguments):

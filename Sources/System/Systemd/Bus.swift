@@ -140,9 +140,11 @@ public final class Bus {
   ///   - timeout: 25 seconds when nil.
   ///   - sensitive: call and reply are erased from memory when freed.
   ///   - autoStart: whether the bus may start a service that owns the destination.
+  ///   - takesDetail: whether an error's answer may have `BusError.detail` behind its message. It is the message's flag
+  ///     `ALLOW_INTERACTIVE_AUTHORIZATION`, so leave it out in calls to services that ask polkit.
   public func callAsync(
     destination: String, path: String, interface: String, member: String, timeout: Duration? = nil,
-    sensitive: Bool = false, autoStart: Bool = true,
+    sensitive: Bool = false, autoStart: Bool = true, takesDetail: Bool = false,
     build: (inout MessageWriter) throws(BusError) -> Void = { _ in },
     reply: @escaping (Result<Message, BusError>) -> Void
   ) throws(BusError) {
@@ -153,6 +155,7 @@ public final class Bus {
     defer { sd_bus_message_unref(call) }
     if sensitive { sd_bus_message_sensitive(call) }
     if !autoStart { sd_bus_message_set_auto_start(call, 0) }
+    if takesDetail { sd_bus_message_set_allow_interactive_authorization(call, 1) }
     try MessageWriter.write(call, build)
     do {
       try BusSlot.float(box: ReplyBox(sensitive: sensitive, reply), "call \(member)") { slot, userdata in

@@ -9,7 +9,8 @@ public struct BusError: Error, Equatable, CustomStringConvertible {
   /// For a person to read. It reaches the other side: never put a secret here.
   public let message: String
 
-  /// The same for a program: bytes behind the message, which other programs pass over. Errors of properties travel without.
+  /// The same for a program: bytes behind the message, for callers that asked for them (`Bus.callAsync`'s `takesDetail`). Errors
+  /// of properties travel without.
   public let detail: [UInt8]
 
   /// An error of any name.

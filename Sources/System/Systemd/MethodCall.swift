@@ -44,7 +44,7 @@ public final class MethodCall {
     }
   }
 
-  /// Answers with an error.
+  /// Answers with an error. Its detail goes to callers that asked for it: GLib shows no message that has something behind it.
   public func fail(_ error: BusError) {
     guard !isAnswered else { return }
     isAnswered = true
@@ -53,7 +53,7 @@ public final class MethodCall {
     defer { sd_bus_error_free(&raw) }
     sd_bus_error_set(&raw, error.name, error.message)
     guard sd_bus_message_new_method_error(message.pointer, &answer, &raw) >= 0, let answer else { return }
-    if !error.detail.isEmpty {
+    if !error.detail.isEmpty, sd_bus_message_get_allow_interactive_authorization(message.pointer) > 0 {
       _ = error.detail.withUnsafeBytes {
         sd_bus_message_append_array(answer, CChar(bitPattern: UInt8(ascii: "y")), $0.baseAddress, $0.count)
       }

@@ -107,7 +107,7 @@ public final class ServiceConnection {
     let answer = try wait { done throws(BusError) in
       try self.bus.callAsync(
         destination: self.owner, path: path, interface: interface, member: member, timeout: timeout, sensitive: true,
-        autoStart: false, build: build, reply: done)
+        autoStart: false, takesDetail: true, build: build, reply: done)
     }
     return try read(answer)
   }
