@@ -367,7 +367,7 @@ def test_devices_of_the_vectors(vector):
 # The walk at the end of FORMAT.md
 
 KEYBAG = VECTORS["keybags"][0]
-ROWS = json.loads((REPOSITORY / "Tests/Integration/Vectors/rows.json").read_text())
+ROWS = json.loads((REPOSITORY / "Tests/Integration/Files/Vectors/rows.json").read_text())
 ATTRIBUTES = {"service": "mail", "user": "me"}
 FORMAT = (REPOSITORY / "FORMAT.md").read_text()
 

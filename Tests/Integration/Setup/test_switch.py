@@ -17,7 +17,7 @@ from support.session import SECRETS, wait_until
 
 HOME = "/home/x"
 KEYRING = "/usr/bin/gnome-keyring-daemon"
-DEBIAN = pathlib.Path(__file__).resolve().parents[2] / "debian"
+DEBIAN = pathlib.Path(__file__).resolve().parents[3] / "debian"
 # The calls that change what is on the disk.
 CHANGES = ("mkdir", "symlink", "rename", "unlink", "rmdir", "fsync")
 DONE, REFUSED, LEFT = 0, 1, 4

@@ -5,11 +5,11 @@ import LatchkeyPrompters
 import LatchkeySystemd
 
 /// Asks one question by the desktop's prompter, a pinentry, or the terminal of the program that caused it.
-public enum QuestionProgram {
+enum QuestionProgram {
   /// Reads the question from standard input.
   ///
   /// - Returns: the exit status: 0 where the person agreed, 1 where they did not, 2 where nobody can be asked.
-  public static func run() -> Int32 {
+  static func run() -> Int32 {
     takeDisplay()
     Language.begin()
     guard let bytes = try? FileDescriptor(owning: STDIN_FILENO).readAll(limit: 4096),

@@ -19,7 +19,7 @@ from support.session import REPOSITORY, wait_until
 
 pytestmark = pytest.mark.night("kwallet")
 
-SOURCE = REPOSITORY / "Tests/Integration/Shims/kwalletprogram.cpp"
+SOURCE = REPOSITORY / "Tests/Integration/KWallet/Shims/kwalletprogram.cpp"
 HEADERS = pathlib.Path("/usr/include/KF5/KWallet")
 SCREENLESS = {"QT_QPA_PLATFORM": "offscreen"}
 WIDE = "\u00e4/\u6f22 \U0001f511"

@@ -6,7 +6,7 @@ import LatchkeySodium
 import LatchkeySystemd
 
 /// The agent: answers the requests of its clients with the keys of the vault.
-public final class SSHAgent {
+final class SSHAgent {
   /// More keys than this are not added to a session.
   private static let keyLimit = 256
   /// More clients than this wait until others have ended.
@@ -35,7 +35,7 @@ public final class SSHAgent {
   ///   - listener: a local socket of streams that listens.
   ///   - program: the program that asks the person.
   ///   - arguments: its arguments.
-  public init(listener: consuming FileDescriptor, loop: EventLoop, program: String, arguments: [String]) throws {
+  init(listener: consuming FileDescriptor, loop: EventLoop, program: String, arguments: [String]) throws {
     self.loop = loop
     self.listener = listener
     vault = try AgentVault(loop: loop)
