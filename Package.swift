@@ -157,8 +157,10 @@ let package = Package(
     // Wire
     module(
       "Control", on: .wire,
-      ["LatchkeyAccessLog", "LatchkeyBytes", "LatchkeyKeybag", "LatchkeyPosix", "LatchkeyReasons", "LatchkeySodium"]),
-    // Not in Control: no program that handles passwords needs the format of backups.
+      ["LatchkeyBytes", "LatchkeyKeybag", "LatchkeyPosix", "LatchkeyReasons", "LatchkeySodium"]),
+    // Not in Control: no program that handles passwords needs the log.
+    module("LogControl", on: .wire, ["LatchkeyAccessLog", "LatchkeyBytes", "LatchkeyControl"]),
+    // Nor does one need the format of backups.
     module(
       "BackupControl", on: .wire,
       ["LatchkeyBackup", "LatchkeyBytes", "LatchkeyControl", "LatchkeyKeybag", "LatchkeyReasons"]),
@@ -195,8 +197,8 @@ let package = Package(
       [
         "LatchkeyAccessLog", "LatchkeyBackup", "LatchkeyBackupControl", "LatchkeyBiometry", "LatchkeyClassRules",
         "LatchkeyControl",
-        "LatchkeyDeviceService", "LatchkeyGettext", "LatchkeyHistoryControl", "LatchkeyKeybag", "LatchkeyPosix",
-        "LatchkeyPrompts", "LatchkeyReasons",
+        "LatchkeyDeviceService", "LatchkeyGettext", "LatchkeyHistoryControl", "LatchkeyKeybag", "LatchkeyLogControl",
+        "LatchkeyPosix", "LatchkeyPrompts", "LatchkeyReasons",
         "LatchkeySecretService", "LatchkeySessionState", "LatchkeySodium", "LatchkeySystemd", "LatchkeyVault",
       ]),
 
@@ -271,7 +273,7 @@ let package = Package(
         "LatchkeyControl",
         "LatchkeyDeviceService", "LatchkeyDoctor", "LatchkeyForeignKeyrings", "LatchkeyGcrypt", "LatchkeyGettext",
         "LatchkeyHistoryControl",
-        "LatchkeyItemProtection", "LatchkeyKeybag", "LatchkeyPAMClient",
+        "LatchkeyItemProtection", "LatchkeyKeybag", "LatchkeyLogControl", "LatchkeyPAMClient",
         "LatchkeyPosix", "LatchkeyProviderSwitch", "LatchkeyReasons", "LatchkeySSHProtocol", "LatchkeySecretClient",
         "LatchkeySodium", "LatchkeySystemd", "LatchkeyText", "LatchkeyYAML",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
@@ -337,8 +339,8 @@ let package = Package(
       name: "ControlTests",
       dependencies: [
         "LatchkeyAccessLog", "LatchkeyBackup", "LatchkeyBackupControl", "LatchkeyBytes", "LatchkeyControl",
-        "LatchkeyHistoryControl",
-        "LatchkeyKeybag", "LatchkeyPosix", "LatchkeyReasons", "LatchkeySodium",
+        "LatchkeyHistoryControl", "LatchkeyKeybag", "LatchkeyLogControl", "LatchkeyPosix", "LatchkeyReasons",
+        "LatchkeySodium",
       ],
       swiftSettings: strict),
     .testTarget(
@@ -464,7 +466,8 @@ if Context.environment["LATCHKEY_FUZZ"] != nil {
         "CLatchkeyFuzzer",
         "LatchkeyControl",
         "LatchkeyDeviceService", "LatchkeyForeignKeyrings", "LatchkeyHistoryControl",
-        "LatchkeyKeybag", "LatchkeyPosix", "LatchkeyPrompters", "LatchkeyPrompts", "LatchkeyReasons", "LatchkeySQLite",
+        "LatchkeyKeybag", "LatchkeyLogControl", "LatchkeyPosix", "LatchkeyPrompters", "LatchkeyPrompts",
+        "LatchkeyReasons", "LatchkeySQLite",
         "LatchkeySSHProtocol", "LatchkeySecretService", "LatchkeySodium", "LatchkeyVault",
       ],
       path: "Tests/Fuzz/Targets", swiftSettings: strict,

@@ -1,6 +1,7 @@
 import LatchkeyAccessLog
 import LatchkeyControl
 import LatchkeyKeybag
+import LatchkeyLogControl
 import LatchkeyPosix
 import LatchkeyPrompts
 import LatchkeySecretService

@@ -4,6 +4,7 @@ import LatchkeyAccessLog
 import LatchkeyControl
 import LatchkeyGettext
 import LatchkeyKeybag
+import LatchkeyLogControl
 import LatchkeyPosix
 
 /// `latchkey log`

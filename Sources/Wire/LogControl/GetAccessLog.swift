@@ -1,6 +1,6 @@
 import LatchkeyAccessLog
 import LatchkeyBytes
-import LatchkeyKeybag
+import LatchkeyControl
 
 /// Asks for the entries of the access log before a number, newest first. Declined while the vault is locked.
 package struct GetAccessLog: ControlMessage {

@@ -1,6 +1,6 @@
 import LatchkeyAccessLog
 import LatchkeyBytes
-import LatchkeyKeybag
+import LatchkeyControl
 
 /// A part of the access log, newest first.
 public struct AccessLogPage: ControlFields, Equatable, Sendable {

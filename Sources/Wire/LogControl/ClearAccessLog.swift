@@ -1,3 +1,5 @@
+import LatchkeyControl
+
 /// Removes the entries of the access log; how many there were.
 package struct ClearAccessLog: FieldlessMessage {
   package typealias Answer = UInt64
