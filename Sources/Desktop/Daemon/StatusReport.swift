@@ -50,7 +50,7 @@ final class StatusReport {
     status.state = session.state
     status.firstUnlocked = status.state != .sealed
     switch machine.state {
-    // A keybag that opens nothing gives no keys, so no keys could fail.
+    // An unusable keybag gives no keys, so the machine never hears that keys failed.
     case .sealed:
       status.lockReasons = [.session((vault.hasUnusableKeybag ? .keysFailed : machine.sealReason).reason)]
     case .locked(let reason): status.lockReasons = [.session(reason.reason)]

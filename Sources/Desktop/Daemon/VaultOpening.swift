@@ -269,7 +269,7 @@ final class VaultOpening {
     }
     password.rotated()
     upkeep.goOn()
-    // New keys must not bring back items that another program has erased.
+    // New keys do not bring items back whose erasable secret another program has erased.
     upkeep.tellDestroyed()
     device.meet()
     return .live

@@ -68,7 +68,7 @@ final class VaultPrompts: PromptQueueDelegate {
     table.take(EndPrompt.self) { message, peer in peer.end(message.end) }
     table.answerHelper(GetDerivation.self) { [unowned self] message throws(Refusal) in
       let derivation = try derivation(prompt: message.prompt)
-      // If a helper died, the others must still get a key.
+      // Drops the times of prompts that are over: a helper may have died without bringing a key.
       given = given.filter { queue.question(ofPrompt: $0.key) != nil }
       given[message.prompt] = min(message.given, Process.microsecondsSinceBoot)
       return derivation
