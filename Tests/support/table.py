@@ -4,6 +4,7 @@
 """
 
 import argparse
+import itertools
 import pathlib
 
 from support.clients import CLASS, CLASSES
@@ -161,14 +162,18 @@ def other_device(session, _peer):
 
 STATES = {
     "sealed": sealed,
+    "logged out": logged_out,
     "unlocked": unlocked,
     "locked": locked,
     "behind a locker": behind_a_locker,
-    "logged out": logged_out,
     "other device": other_device,
     "no password": no_password,
     "password removed": password_removed,
 }
+
+
+# Between the states of one column.
+BETWEEN = ", "
 
 
 def begin(session, state):
@@ -198,11 +203,13 @@ def measure(stage, state):
 
 
 def markdown(measured):
-    """The table, as it stands in docs/user/classes.md."""
-    lines = ["| class | operation | " + " | ".join(measured) + " |", "| --- | --- |" + " --- |" * len(measured)]
+    """The table, as it stands in docs/user/classes.md. States beside each other with the same outcomes share a column."""
+    columns = [list(states) for _, states in itertools.groupby(measured, key=measured.get)]
+    heads = [BETWEEN.join(states) for states in columns]
+    lines = ["| class | operation | " + " | ".join(heads) + " |", "| --- | --- |" + " --- |" * len(heads)]
     for name in CLASSES:
         for operation, text in OPERATIONS.items():
-            cells = [outcomes[name][operation] for outcomes in measured.values()]
+            cells = [measured[states[0]][name][operation] for states in columns]
             shown = f"`{name}`" if operation == "secret" else ""
             lines.append(f"| {shown} | {text} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
@@ -217,8 +224,9 @@ def written():
     operations = {text: operation for operation, text in OPERATIONS.items()}
     for shown, text, *cells in rows[2:]:
         name = shown.strip("`") or name
-        for state, cell in zip(states, cells, strict=True):
-            table.setdefault(state, {}).setdefault(name, {})[operations[text]] = cell
+        for joined, cell in zip(states, cells, strict=True):
+            for state in joined.split(BETWEEN):
+                table.setdefault(state, {}).setdefault(name, {})[operations[text]] = cell
     return table
 
 

@@ -8,7 +8,7 @@ import LatchkeySecretService
 import LatchkeyVault
 
 /// Writes questions to a person into the access log, and serves its readers. Only questions about items are logged. The queue
-/// reports the beginning and the end of each.
+/// reports the beginning and the end of each question.
 final class AccessLogService {
   private let vault: Vault
   private let upkeep: VaultUpkeep
@@ -23,7 +23,7 @@ final class AccessLogService {
   }
 
   func asked(_ question: Question) {
-    // Noted now: it may be deleted before it ends.
+    // The item is noted now, because it may be deleted before the question ends.
     askedAbout[question] = event(question, .ended(.withdrawn), .unknown)
   }
 
@@ -43,13 +43,13 @@ final class AccessLogService {
     if let event = event(question, .used, caller) { note(event) }
   }
 
-  /// Nobody waits until it is written.
+  /// Adds an entry. Nobody waits until it is written.
   private func note(_ event: AccessEvent) {
     vault.accessLog.add(event)
     upkeep.goOn()
   }
 
-  /// The entry for a question; nil if it is about no item.
+  /// The entry for a question; nil if the question is about no item.
   private func event(_ question: Question, _ outcome: AccessEvent.Outcome, _ caller: Caller) -> AccessEvent? {
     switch question {
     case .item(let id, _): return vault.accessLog.event(.open, outcome, item: id, caller: caller.name)

@@ -8,8 +8,8 @@ import LatchkeySodium
 import LatchkeySystemd
 import LatchkeyVault
 
-/// A backup or a restore on one connection: first a prompt asks for its passphrase; then the client takes or gives one chunk
-/// after the other. It ends with the connection, and when the vault is locked.
+/// A backup or a restore on one connection: first a prompt asks for its passphrase; then the client takes or gives one chunk after
+/// the other. The work ends with the connection, and when the vault is locked.
 final class Archive {
   enum Purpose {
     case backup
@@ -17,11 +17,11 @@ final class Archive {
   }
 
   enum Work {
-    /// The passphrase was not given yet.
+    /// The passphrase has not been given yet.
     case waiting
     case backup(BackupWork)
     case restore(RestoreWork)
-    /// The text says why.
+    /// The work has ended, for this reason.
     case failed(Reason)
   }
 
@@ -29,7 +29,7 @@ final class Archive {
   let prompt: UInt64
   let connection: any PromptConnection
   private(set) var work = Work.waiting
-  /// Ends it when its client is silent for too long, because nobody else can have one meanwhile.
+  /// Ends the work if its client is silent for too long, because no other client can make or restore a backup meanwhile.
   var limit: EventSource?
 
   static let silenceLimit = Duration.seconds(60)
@@ -46,7 +46,7 @@ final class Archive {
     return header.derivation
   }
 
-  /// Erases its keys. The next answer tells the client the reason.
+  /// Erases the keys of the work. The next answer tells the client the reason.
   func cancel(_ reason: Reason) {
     if case .failed = work { return }
     let before = work
@@ -56,7 +56,7 @@ final class Archive {
 
   /// Begins with the key that the passphrase gave.
   ///
-  /// - Returns: whether it is the right one.
+  /// - Returns: whether the key is right.
   func start(
     _ key: borrowing Key, _ derivation: PassphraseDerivation?, vault: Vault, loop: EventLoop
   ) throws(VaultError) -> Bool {
@@ -87,7 +87,7 @@ final class Archive {
   }
 }
 
-/// The chunks of a backup, made as they are asked for.
+/// The chunks of a backup, each made on request.
 final class BackupWork {
   private let export: Export
   private var writer: BackupWriter
@@ -130,7 +130,7 @@ final class BackupWork {
   var report: ArchiveReport? { writer.isOver ? export.report : nil }
 }
 
-/// A backup that is read chunk by chunk, and waits to be written.
+/// A backup that is read chunk by chunk, and then written into the vault.
 final class RestoreWork {
   private var reader: BackupReader
   private let restore: Restore
@@ -145,7 +145,7 @@ final class RestoreWork {
     self.loop = loop
   }
 
-  /// Takes a chunk, and answers when all that is in it was looked at: whether the backup is whole with it.
+  /// Takes a chunk, and answers when all of its records were compared: whether it was the last one.
   func give(_ chunk: [UInt8], answer: @escaping (Result<Bool, Refusal>) -> Void) {
     guard self.answer == nil else { return answer(.failure(Refusal(.refusal(.chunksOutOfOrder)))) }
     do throws(BackupError) { try reader.take(chunk.span.bytes) } catch {
@@ -157,7 +157,7 @@ final class RestoreWork {
     if idle == nil { finish(.failure(Refusal(.refusal(.noMemory)))) }
   }
 
-  /// Looks at records for a moment.
+  /// Compares records for a moment.
   ///
   /// - Returns: whether there are more in this chunk.
   private func turn() -> Bool {

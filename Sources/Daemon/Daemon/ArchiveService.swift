@@ -15,7 +15,7 @@ final class ArchiveService {
   private let session: SessionReference
   private let presence: BusPresence
   private let queue: PromptQueue
-  /// The one that is under way.
+  /// The backup or restore that is under way.
   private var archive: Archive?
 
   init(_ vault: Vault, queue: PromptQueue, session: SessionReference, presence: BusPresence, loop: EventLoop) {
@@ -43,10 +43,10 @@ final class ArchiveService {
     }
   }
 
-  /// How the passphrase of a backup that is to be restored becomes a key; nil where no restore waits for it.
+  /// How the passphrase of a backup that is to be restored becomes a key; nil if no restore waits for that passphrase.
   func derivation(prompt number: UInt64) -> PassphraseDerivation? { archive?.derivation(prompt: number) }
 
-  /// Lets the keys of what is under way go.
+  /// Erases the keys of the work under way.
   func cancel(_ reason: Reason) { archive?.cancel(reason) }
 
   private func beginBackup(on connection: any PromptConnection) throws(Refusal) -> UInt64 {
@@ -63,7 +63,7 @@ final class ArchiveService {
     do throws(BackupError) { header = try BackupHeader(decoding: request.header) } catch {
       throw Refusal(error.reason)
     }
-    // Before anybody is asked for a passphrase.
+    // This is checked before anybody is asked for a passphrase.
     _ = try Refusal.vault { () throws(VaultError) in
       try Restore(vault, id: header.id, takingTheirs: request.takesTheirs, isDry: request.isDry)
     }
@@ -72,7 +72,7 @@ final class ArchiveService {
 
   private func mayBeginArchive() throws(Refusal) {
     guard archive == nil else { throw Refusal(.refusal(.otherArchive)) }
-    // The person who types need not be the one at the screen.
+    // The person who types may be another one than the person at the screen.
     guard !session.machine.lockerUp else { throw Refusal(.refusal(.screenLocked)) }
     guard vault.isUnlocked else {
       throw Refusal(.refusal(vault.hasDatabase ? .vaultLockedBefore : .noVaultUnlocked))
@@ -87,7 +87,7 @@ final class ArchiveService {
     return number
   }
 
-  /// The key of its passphrase came: the work can begin.
+  /// Begins the work: the key of its passphrase has come.
   func start(prompt number: UInt64, _ key: borrowing Key) -> UnlockOutcome {
     guard let archive, archive.prompt == number else { return .refused(.refusal(.noArchiveWaits)) }
     if case .failed(let reason) = archive.work { return .refused(reason) }
@@ -100,7 +100,7 @@ final class ArchiveService {
       archive.cancel(error.reason)
       return .unusable(error.reason)
     }
-    // The prompt is over; its connection goes on.
+    // The prompt is over, but its connection stays.
     queue.ended(on: archive.connection)
     archive.limit = try? loop.addTimer(after: Archive.silenceLimit) { [weak archive] in archive?.connection.withdraw {}
     }
@@ -113,7 +113,7 @@ final class ArchiveService {
     ended.cancel(.refusal(.connectionEnded))
   }
 
-  /// The work of a connection.
+  /// The work of this connection.
   private func work(on connection: any PromptConnection) throws(Refusal) -> Archive.Work {
     guard let archive, archive.connection === connection else {
       throw Refusal(.refusal(.noArchiveBegun))

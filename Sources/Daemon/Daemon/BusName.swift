@@ -1,7 +1,7 @@
 import LatchkeySystemd
 
-/// A well-known name on the session bus that the daemon wants: asked for without queueing, and again when it becomes
-/// free. Where the daemon before it left a place in the queue, the name is taken from there.
+/// A well-known name on the session bus that the daemon wants. The daemon requests it without queueing, and again when it becomes
+/// free. If the former daemon left a place in the queue, the name is taken from there.
 final class BusName {
   let name: String
   /// The consequence if another program owns it, for a person.
@@ -11,7 +11,7 @@ final class BusName {
   private var watch: BusSlot?
   private var answered: (Bool) -> Void = { _ in }
   private var saidThatItIsTaken = false
-  /// Its owner: "latchkeyd", "nobody", or another program's bus name.
+  /// The name's owner: "latchkeyd", "nobody", or another program's bus name.
   private(set) var owner = "nobody"
   var isOurs: Bool { owner == BusName.ourselves }
 
@@ -24,8 +24,8 @@ final class BusName {
     self.consequence = consequence
   }
 
-  /// Asks for the name on a connection, for as long as that stands. `answered` is told, each time that the bus answers,
-  /// whether the name is ours.
+  /// Requests the name on a connection, for as long as that exists. At each answer of the bus, `answered` hears whether the name is
+  /// ours.
   func claim(on bus: Bus, answered: @escaping (Bool) -> Void) throws(SystemdError) {
     self.bus = bus
     self.answered = answered
@@ -42,7 +42,7 @@ final class BusName {
     request()
   }
 
-  /// The connection is lost.
+  /// Forgets the connection, which is lost.
   func forget() {
     place?.leave()
     (watch, bus) = (nil, nil)
@@ -66,7 +66,7 @@ final class BusName {
     }
   }
 
-  /// Another program was faster. It is told once; the name is taken when it becomes free.
+  /// Another program owns the name. The journal says so once, and the daemon takes the name when it becomes free.
   private func isTaken() {
     try? bus?.nameOwner(of: name) { [weak self] result in
       guard let self, case .success(let owner?) = result else { return }

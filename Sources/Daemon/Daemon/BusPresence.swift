@@ -4,13 +4,13 @@ import LatchkeySecretService
 import LatchkeySystemd
 import LatchkeyVault
 
-/// The view that the daemon's place on the bus has of the daemon.
+/// The daemon, as its presence on the bus needs it.
 protocol BusPresenceDelegate: SecretServiceDelegate {
-  /// Where persons are asked.
+  /// The queue of questions to persons.
   var promptQueue: PromptQueue { get }
   /// The facts about the vault that clients may read.
   var vaultFacts: VaultObject.Facts { get }
-  /// There is a new connection, for the other listeners on the bus.
+  /// A new connection exists, which the other listeners on the bus use from now on.
   func connected(to bus: Bus)
   /// The bus has said who owns the Secret Service's name.
   func nameAnswered()
@@ -22,7 +22,7 @@ final class BusPresence {
   private let loop: EventLoop
   private let vault: Vault
   private let address: Bus.Address
-  /// Whether there is no service manager that started this program.
+  /// Whether no service manager started this program.
   let endsWithBus: Bool
   weak var delegate: (any BusPresenceDelegate)?
 
@@ -39,15 +39,15 @@ final class BusPresence {
   private var unitRetry: EventSource?
   private var retryDelay = Duration.milliseconds(250)
   private var hasConnected = false
-  /// Whether nothing is read from the bus for now.
+  /// Whether reading from the bus is paused.
   private var isPaused = false
-  /// Whether the bus has said who owns the Secret Service's name. Until then no program finds this one, and the bus is read.
+  /// Whether the bus has said who owns the Secret Service's name. Until then no program finds this one, and reading is not paused.
   private var isNameAnswered = false
   /// The owner of the Secret Service's name: "latchkeyd", "nobody", or another program's bus name.
   var nameOwner: String { secretsName.owner }
   /// Whether programs that look for the Secret Service find this one.
   var ownsSecretsName: Bool { secretsName.isOurs }
-  /// Whether the service manager keeps the name for a daemon that it starts next.
+  /// Whether the service manager keeps the name for the next daemon.
   var isNameKept: Bool { secretsPlace.isKept }
   /// Whether another program waits for the name.
   var othersWaitForName: Bool { secretsPlace.othersWait }
@@ -97,7 +97,7 @@ final class BusPresence {
   }
 
   private func answered(_ isOurs: Bool) {
-    // Also where another program has the name there was a bus, and the daemon is tied to that.
+    // Even if another program has the name, the bus exists, and the daemon ends with it.
     hasConnected = true
     retryDelay = .milliseconds(250)
     isNameAnswered = true
@@ -106,8 +106,8 @@ final class BusPresence {
     delegate?.nameAnswered()
   }
 
-  /// Leaves what programs send where it is, for a moment. The names are claimed nevertheless: another provider must not get them,
-  /// and the bus makes a program that started this one wait for them.
+  /// Pauses reading, so that messages of programs wait. The daemon still claims its names: another provider must not get them, and
+  /// the bus makes a program that started this one wait for them.
   func pause() {
     isPaused = true
     if isNameAnswered { bus?.pause() }
@@ -117,17 +117,17 @@ final class BusPresence {
   func resume() {
     guard isPaused else { return }
     isPaused = false
-    // As with a connection that cannot be used: another one is made.
+    // The connection cannot be used, so another one is made.
     do throws(SystemdError) { try bus?.resume() } catch { lost() }
   }
 
-  /// Tells clients what is different now.
+  /// Tells clients of the changes.
   func stateChanged() {
     service?.stateChanged()
     if let delegate { object?.changed(to: delegate.vaultFacts) }
   }
 
-  /// Starts a unit of the user's service manager once, and tells if that cannot be done.
+  /// Starts a unit of the user's service manager once, and reports a failure.
   func start(unit: String, failed: @escaping () -> Void) {
     guard let bus, bus.isOpen else { return failed() }
     do throws(BusError) { try call(.start, unit, bus) { failed() } } catch { failed() }
@@ -147,8 +147,8 @@ final class BusPresence {
     }
   }
 
-  /// Starts or stops a unit of the user's service manager, which may need a moment before it is on the bus. Without one,
-  /// nothing happens.
+  /// Starts or stops a unit of the user's service manager, which may need a moment before it is on the bus. Without a service
+  /// manager, nothing happens.
   func manage(_ operation: UnitOperation, _ unit: String) {
     unitRetry = nil
     manage(operation, unit, triesLeft: 40)

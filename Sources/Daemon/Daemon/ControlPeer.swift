@@ -7,13 +7,13 @@ import LatchkeySessionState
 import LatchkeySodium
 import LatchkeySystemd
 
-/// The events of a connection for the server that has it.
+/// The events of a connection, for its server.
 protocol ControlPeerDelegate: AnyObject {
-  /// It has ended, or left.
+  /// The connection has ended.
   func ended(_ peer: ControlPeer)
-  /// Its helper begins to work on a password.
+  /// The connection's helper begins to work on a password.
   func willDerive(_ peer: ControlPeer)
-  /// It stood for a prompt, and has ended; with nil where nothing else was said.
+  /// The connection of a prompt has ended. The end is nil if the program reported none.
   func promptEnded(_ peer: ControlPeer, _ end: PromptEnd?)
   /// A packet of another version came, which is to be answered.
   func met(_ message: OtherVersionMessage, from peer: ControlPeer)
@@ -28,31 +28,31 @@ final class ControlPeer: PromptConnection {
   private var source: EventSource?
   private var limit: EventSource?
   private var delay: EventSource?
-  /// The authentication that its keys will be for.
+  /// The authentication for which the connection will bring keys.
   var greeting: Hello?
-  /// The claim by which those keys will be judged, or what is known of a helper that brings none.
+  /// The claim that decides about those keys, or the claim of a helper that brings none.
   var claim: Claim?
-  /// Called once its keys of a login are answered, or none will come.
+  /// Called when the keys of a login are answered, or none will come.
   var loginEnded: (() -> Void)?
-  /// Called when the connection ends, by what goes on for it from one request to the next.
+  /// Called when the connection ends, for work that lasts over several requests.
   var workEnded: (() -> Void)?
-  /// Whether its helper works on one, in silence; also while it leaves, until it has erased the password.
+  /// Whether the helper works on a password, in silence. True until it has erased the password.
   private(set) var isDeriving = false
-  /// Whether its helper may still have a password or keys in memory: it began to work, and has not ended.
+  /// Whether the helper may still have a password or keys in memory, because it began to work and has not ended.
   private(set) var hasDerived = false
   let begun = ContinuousClock.now
   /// Whether its keys may lift a lock.
   var mayLift: Bool { claim?.mayLift ?? false }
   private var wrongKeys = 0
   private var isOver = false
-  /// All are told when it has left; none where it does not leave.
+  /// Called when the connection has left. Empty while it does not leave.
   private var leaving: [() -> Void] = []
-  /// Whether it was asked to leave, and has not yet.
+  /// Whether the connection was asked to leave, and has not left yet.
   var isLeaving: Bool { !leaving.isEmpty }
-  /// All are told when it has ended by itself.
+  /// Called when the connection has ended by itself.
   private var awaiting: [() -> Void] = []
   private var awaitingLimit: EventSource?
-  /// Whether it stands for a prompt on the screen: then it may be silent for as long as the person is.
+  /// Whether the connection belongs to a prompt on the screen. Then it may be silent for as long as the person is.
   var isPrompt = false
   /// Its descriptor, by which the server knows it.
   let number: Int32
@@ -61,7 +61,7 @@ final class ControlPeer: PromptConnection {
 
   /// How long a peer may be silent.
   private static let silenceLimit = Duration.seconds(10)
-  /// How long a helper may be that works on a password. It ends by itself a little sooner.
+  /// How long a helper that works on a password may be silent. The helper ends by itself a little sooner.
   private static let derivingLimit = Duration.seconds(300)
   /// After so many wrong keys the connection ends.
   private static let wrongKeyLimit = 3
@@ -80,14 +80,14 @@ final class ControlPeer: PromptConnection {
     } catch { return nil }
   }
 
-  /// Whether this is the same login as another one, a step later.
+  /// Whether this connection belongs to the same login as the other one, a step later.
   func follows(_ other: ControlPeer) -> Bool {
     guard let greeting, let before = other.greeting else { return false }
     return greeting.stage == .openSession && before.stage == .authenticate && greeting.service == before.service
       && greeting.tty == before.tty && greeting.remoteHost == before.remoteHost
   }
 
-  /// Whether what its helper works on is unwanted.
+  /// Whether the keys that the helper works on are unwanted.
   func isAmong(_ unwanted: UnwantedDerivations) -> Bool {
     switch unwanted {
     case .all: true
@@ -95,7 +95,7 @@ final class ControlPeer: PromptConnection {
     }
   }
 
-  /// Whether its program has gone. While an answer is due, nothing is read, and its end goes unnoticed.
+  /// Whether the peer's program has ended. While an answer is due, nothing is read, so the end would go unnoticed.
   var hasGone: Bool { isOver || connection.hasEnded }
 
   func end(_ outcome: PromptEnd? = nil) {
@@ -109,9 +109,9 @@ final class ControlPeer: PromptConnection {
     if isPrompt { delegate.promptEnded(self, outcome) }
   }
 
-  /// Waits for a helper that needs nothing more, and erases what it has.
+  /// Waits for the end of a helper that has delivered its keys and erases its memory.
   ///
-  /// - Parameter gone: called once, at once or soon: when it has ended, or takes too long.
+  /// - Parameter gone: called once, now or soon: when the helper has ended, or takes too long.
   func awaitEnd(_ gone: @escaping () -> Void) {
     awaiting.append(gone)
     if awaitingLimit == nil {
@@ -127,8 +127,8 @@ final class ControlPeer: PromptConnection {
     for gone in told { gone() }
   }
 
-  /// How long what shows a prompt may take to leave, or a helper to erase its memory. The unit's TimeoutStopSec= is more, and so
-  /// is logind's InhibitDelayMaxSec=.
+  /// How long a prompt may take to leave the screen, or a helper to erase its memory. The unit's TimeoutStopSec= and logind's
+  /// InhibitDelayMaxSec= are longer.
   private static let leaveLimit = Duration.seconds(3)
 
   func withdraw(gone: @escaping () -> Void) {
@@ -145,7 +145,7 @@ final class ControlPeer: PromptConnection {
     if limit == nil || source == nil { leave() }
   }
 
-  /// It has left, or takes too long.
+  /// The connection has left, or takes too long.
   private func leave() {
     (source, limit) = (nil, nil)
     isDeriving = false
@@ -159,7 +159,7 @@ final class ControlPeer: PromptConnection {
 
   private func receive() {
     guard !isOver else {
-      // Its packets count for nothing now.
+      // Packets of a leaving connection count for nothing.
       if case .ended = connection.receive() { leave() }
       return
     }
@@ -176,7 +176,7 @@ final class ControlPeer: PromptConnection {
     }
   }
 
-  /// One packet at a time: the next is read when this one is answered.
+  /// Reads one packet at a time. The next packet is read when this one is answered.
   private func awaitAnswer() {
     source?.pause()
     limit?.pause()
@@ -188,7 +188,7 @@ final class ControlPeer: PromptConnection {
     row.serve(packet, self)
   }
 
-  /// Begins a prompt that this connection stands for from then on.
+  /// Begins a prompt, which belongs to this connection from then on.
   func beginPrompt<Prompt>(_ begin: () throws(Refusal) -> Prompt) throws(Refusal) -> Prompt {
     guard !isPrompt else { throw Refusal(.refusal(.otherPrompt)) }
     let prompt = try begin()
@@ -203,7 +203,7 @@ final class ControlPeer: PromptConnection {
     }
   }
 
-  /// Wrong keys are answered late, on this connection alone.
+  /// Answers wrong keys late, on this connection alone.
   func answer(_ outcome: UnlockOutcome) {
     endLogin()
     guard outcome == .wrongKeys else { return send(outcome.packet) }
@@ -230,13 +230,13 @@ final class ControlPeer: PromptConnection {
     source?.resume()
   }
 
-  /// Tells a program of another version that nothing is done for it.
+  /// Tells a program of another version that its request is not served.
   func declineOtherVersion() {
     send(ControlPacket.ofOtherVersion)
     end()
   }
 
-  /// The answer that follows makes a helper work on a password.
+  /// Notes that the next answer makes a helper work on a password.
   func beginsDeriving() {
     isDeriving = true
     hasDerived = true

@@ -46,7 +46,7 @@ final class ControlServer {
   private func acceptAll() {
     while peers.count < ControlServer.connectionLimit {
       guard let socket = try? listener.accept() else { return }
-      // Anybody else is dropped without a word.
+      // Any other peer is dropped without an answer.
       guard let connection = ControlConnection(socket), connection.peer.uid == owner || connection.peer.uid == 0
       else { continue }
       if let peer = ControlPeer(connection, loop: loop, table: table, delegate: self) { peers[peer.number] = peer }
@@ -54,17 +54,16 @@ final class ControlServer {
     source?.pause()
   }
 
-  /// Ends helpers that work on a password. They erase their memory then. Those that have handed over their keys do so by
-  /// themselves.
+  /// Ends helpers that work on a password, and they erase their memory. Helpers that have handed over their keys end by themselves.
   ///
-  /// - Parameter gone: called once, at once or soon: when all of them have done so, or take too long.
+  /// - Parameter gone: called once, now or soon: when all helpers have ended, or take too long.
   func endDerivations(_ which: UnwantedDerivations, gone: @escaping () -> Void) {
     var left = 1
     let hasLeft = {
       left -= 1
       if left == 0 { gone() }
     }
-    // One that leaves already is waited for as well.
+    // A helper that is leaving already is waited for as well.
     for peer in peers.values where peer.hasDerived && peer.isAmong(which) {
       left += 1
       if peer.isDeriving { peer.withdraw(gone: hasLeft) } else { peer.awaitEnd(hasLeft) }
@@ -72,9 +71,8 @@ final class ControlServer {
     hasLeft()
   }
 
-  /// A helper begins: the newest password is the one to work on. The login that it belongs to has begun another one before,
-  /// which is not needed any more unless it alone may lift a lock; of all others the oldest go, whose passwords were
-  /// perhaps wrong.
+  /// Notes that a helper begins to work, and ends others. The helper that the same login began before is not needed any more,
+  /// unless it alone may lift a lock. If there are still too many, the oldest end, because their passwords were perhaps wrong.
   private func makeRoom(for newest: ControlPeer) {
     var others = peers.values.filter { $0 !== newest && $0.isDeriving && !$0.isLeaving }.sorted { $0.begun < $1.begun }
     while let index = others.firstIndex(where: { newest.follows($0) && (newest.mayLift || !$0.mayLift) }) {

@@ -7,7 +7,7 @@ import LatchkeySessionState
 struct ControlTable {
   /// The handler of one message.
   struct Row {
-    /// Whether a helper that works on a password still does so while it asks this.
+    /// Whether a helper that works on a password goes on with that while it asks this.
     let keepsDeriving: Bool
     let serve: (consuming ArrivedPacket, ControlPeer) -> Void
   }
@@ -15,8 +15,8 @@ struct ControlTable {
   private var rows: [UInt8: Row] = [:]
   private let mayDerive: MayDerive
 
-  /// Whether a helper in the process of a peer may work on a password, where no ``Hello`` announces it: by what it is known to
-  /// be unwanted, or why it must not.
+  /// Whether a helper in the process of a peer may work on a password without a ``Hello``: the claim by which it may become
+  /// unwanted, or the reason against it.
   typealias MayDerive = (LocalSocket.Peer, @escaping (Result<Claim, Refusal>) -> Void) -> Void
 
   init(mayDerive: @escaping MayDerive) {
@@ -33,7 +33,7 @@ struct ControlTable {
     rows[operation] = Row(keepsDeriving: keepsDeriving, serve: serve)
   }
 
-  /// The packet that answers a message, or declines it.
+  /// The packet that answers or declines a message.
   private static func packet<Message: ControlMessage>(
     _: Message.Type, _ answer: () throws(Refusal) -> Message.Answer
   ) -> [UInt8] {
@@ -42,7 +42,7 @@ struct ControlTable {
     }
   }
 
-  /// A message that is answered at once.
+  /// Adds a message that is answered at once.
   mutating func answer<Message: ControlMessage>(
     _: Message.Type, keepsDeriving: Bool = false,
     by body: @escaping (Message, ControlPeer) throws(Refusal) -> Message.Answer
@@ -53,7 +53,7 @@ struct ControlTable {
     }
   }
 
-  /// A message that is answered when the closure is called that `body` is handed.
+  /// Adds a message that is answered later, by the closure that `body` gets.
   mutating func answerLater<Message: ControlMessage>(
     _: Message.Type, keepsDeriving: Bool = false,
     by body: @escaping (Message, ControlPeer, @escaping (Result<Message.Answer, Refusal>) -> Void) -> Void
@@ -66,13 +66,13 @@ struct ControlTable {
     }
   }
 
-  /// A message whose answer makes a helper work on a password.
+  /// Adds a message whose answer makes a helper work on a password.
   mutating func answerHelper<Message: ControlMessage>(
     _: Message.Type, by body: @escaping (Message) throws(Refusal) -> Message.Answer
   ) {
     add(Message.operation) { [mayDerive] packet, peer in
       guard let message = packet.message(Message.self) else { return peer.end() }
-      // Keys of an authentication would have to go by a hello of their own.
+      // A former greeting ends here: keys of an authentication would need a new hello.
       (peer.greeting, peer.claim) = (nil, nil)
       mayDerive(peer.credentials) { [weak peer] result in
         guard let peer else { return }
@@ -88,7 +88,7 @@ struct ControlTable {
     }
   }
 
-  /// A message that has no answer.
+  /// Adds a message without an answer.
   mutating func take<Message: ControlMessage>(
     _: Message.Type, by body: @escaping (Message, ControlPeer) -> Void
   ) where Message.Answer == NoAnswer {
@@ -98,7 +98,7 @@ struct ControlTable {
     }
   }
 
-  /// Keys, which are answered when the closure is called that `body` is handed.
+  /// Adds a message with keys, which is answered later, by the closure that `body` gets.
   mutating func takeKeys<Message: KeyMessage & ~Copyable>(
     _: Message.Type, by body: @escaping (consuming Message, ControlPeer, @escaping (UnlockOutcome) -> Void) -> Void
   ) {

@@ -11,8 +11,8 @@ import LatchkeySessionState
 import LatchkeySystemd
 import LatchkeyVault
 
-/// The vault of one user at work: the session's state decides which keys are in memory, the control socket brings them,
-/// the bus serves what they open. It puts the parts together, and tells each of them what the others did.
+/// The vault of one user at work: the session's state decides which keys are in memory, the control socket brings them, the bus
+/// serves what they open. This type puts the parts together, and tells each of them about the others.
 package final class Daemon {
   private let loop: EventLoop
   private let vault: Vault
@@ -47,15 +47,16 @@ package final class Daemon {
     session: session, opening: opening, isStartedAgain: !endsWithBus
   ) { [unowned self] in stop(code: presence.isNameKept ? Daemon.startAgain : 0) }
   private var server: ControlServer?
-  /// Whether nobody starts the program again when it is needed.
+  /// Whether no service manager starts the program again when it is needed.
   private let endsWithBus: Bool
 
-  /// With this exit status the service manager starts the program again at once, and keeps what it has for it (`latchkeyd.service`).
+  /// With this exit status the service manager starts the program again at once, and keeps the program's descriptors
+  /// (`latchkeyd.service`).
   private static let startAgain: Int32 = 75
   private static let firstUnlockUnit = "latchkey-first-unlock.target"
   private static let wasLocked = Reason.refusal(.vaultLockedMeanwhile)
 
-  /// Which of the descriptors that the service manager passed is the control socket.
+  /// The control socket among the descriptors that the service manager passed.
   package static func controlSocket(
     in passed: [ServiceManager.ListenDescriptor]
   ) -> ServiceManager.ListenDescriptor? {
@@ -92,7 +93,7 @@ package final class Daemon {
     firstNotice = FirstNotice(home: home, owner: owner)
     healingNotice = HealingNotice(vault, home: home, owner: owner)
     vault.delegate = self
-    // As the daemon began.
+    // These files were healed when the vault was opened, before it had a delegate.
     if let healing = vault.keybagHealing { wasHealed(healing) }
     if let healing = vault.healing.done { wasHealed(healing) }
     presence.delegate = self
@@ -152,10 +153,10 @@ package final class Daemon {
     }
   }
 
-  /// Erases every key and empties the log: the program ends.
+  /// Erases every key and empties the log, because the program ends.
   package func end() {
     opening.eraseStagedKeys()
-    // A disk that hangs holds up the rest, but no key stays for it that opens anything else than the access log.
+    // A disk that hangs holds up the rest. Meanwhile only the access log's keys stay in memory.
     vault.sealAllButAccessLog()
     vault.accessLog.write()
     vault.seal()
@@ -165,14 +166,14 @@ package final class Daemon {
 
   private func lock() throws(Refusal) {
     guard !session.machine.isPasswordless else {
-      // Also where there is nothing to lock.
+      // Grants end even if there is no key to erase.
       dropGrants()
       throw Refusal(.refusal(.noLoginPassword))
     }
     session.watch?.lock()
   }
 
-  /// Puts the vault in a folder aside; where it is then.
+  /// Puts the vault in a folder aside, and returns its new path.
   private func putAside(folder: String) throws(Refusal) -> String {
     device.refresh()
     guard folder == vault.path else { throw Refusal(.folderIs(vault.path)) }
@@ -188,7 +189,7 @@ package final class Daemon {
     }
     let place: String
     do throws(VaultError) { place = try vault.setAside(as: KeybagFile.asidePrefix + Daemon.stamp) } catch {
-      // It is where it was, and closed.
+      // The vault is at its former place, and its files are closed.
       keysDidNotOpen()
       throw Refusal(error.reason)
     }
@@ -218,23 +219,23 @@ package final class Daemon {
     cancelArchives(reason)
   }
 
-  /// Ends what needs an unlocked vault for long.
+  /// Ends long work that needs an unlocked vault.
   private func cancelArchives(_ reason: Reason) {
     prompts.archives.cancel(reason)
     generations.cancel(reason)
   }
 
-  /// A person's answer does not outlive a lock.
+  /// Forgets the answers of persons, which end with a lock.
   private func dropGrants() { presence.service?.dropGrants() }
 }
 
 extension Daemon: KeyObserver {
   func keysCame() {
-    // Keys that came without a password may be followed by those of a login beside it.
+    // After keys without a password, the keys of a login at the same time may follow, so the hold goes on.
     if !session.lacksPasswordKeys { hold.end() }
     upkeep.goOn()
     upkeep.tellDestroyed()
-    // The session's state may be what it was: a collection's own lock is no part of it.
+    // The session's state may not have changed: the explicit lock of a collection is no part of it.
     stateChanged()
     device.meet()
   }
@@ -253,7 +254,7 @@ extension Daemon: KeyObserver {
     prompts.queue.stateChanged()
   }
 
-  /// Only where it is true, and where the person can read it.
+  /// Shows notifications if they are true now, and the person can read them.
   private func tellNotices() {
     let presence = presence
     if session.state == .unlocked, !isLockerUp, presence.ownsSecretsName {
@@ -278,9 +279,9 @@ extension Daemon: SessionWatchDelegate {
     switch reason {
     case .sessionsEnded, .noSession:
       vault.endSession()
-      // The next login shows it again.
+      // The next login shows the notification again.
       password.notice.forget()
-    // The person who is to read it has not gone.
+    // The person has not logged out, so the notification stays.
     case .started, .keysFailed, .hibernation, .putAside: break
     }
     cancelArchives(Daemon.wasLocked)

@@ -1,7 +1,7 @@
 import LatchkeySystemd
 
-/// One message to the person, by the desktop's notifications. It is shown as soon as somebody shows notifications, which may be
-/// long after a login.
+/// One message to the person, by the desktop's notifications. The message is shown as soon as a program shows notifications, which
+/// may be long after a login.
 final class DesktopNotification {
   /// The text for the person.
   struct Message: Equatable {
@@ -11,28 +11,28 @@ final class DesktopNotification {
 
   private weak var bus: Bus?
   private var watch: BusSlot?
-  /// Composed when it is shown, in the language that the desktop has by then.
+  /// The text is composed when it is shown, in the desktop's language at that moment.
   private var message: (() -> Message)?
   private var shown: () -> Void = {}
-  /// Whether an answer is still to come, and whether somebody else shows notifications since the question.
+  /// Whether an answer is still due, and whether another program has begun to show notifications since the question.
   private var isUnderWay = false
   private var isToBeRepeated = false
 
   private static let name = "org.freedesktop.Notifications"
 
-  /// Whether it waits to be shown.
+  /// Whether a message waits to be shown.
   var isWaiting: Bool { message != nil }
 
-  /// Shows it on this connection from now on.
+  /// Shows messages on this connection from now on.
   func use(_ bus: Bus) {
     self.bus = bus
     (watch, isUnderWay, isToBeRepeated) = (nil, false, false)
     if message != nil { send() }
   }
 
-  /// Has a message be shown. One that waits already is replaced.
+  /// Shows a message as soon as possible. It replaces a message that still waits.
   ///
-  /// - Parameter shown: called once, when it is on the screen.
+  /// - Parameter shown: called once, when the message is on the screen.
   func show(_ message: @autoclosure @escaping () -> Message, shown: @escaping () -> Void) {
     let waits = isWaiting
     (self.message, self.shown) = (message, shown)
@@ -75,7 +75,7 @@ final class DesktopNotification {
   }
 
   private func call(_ bus: Bus, _ message: Message) throws(BusError) {
-    // Nothing is started for it, which would come before the desktop, and in its place.
+    // The call starts no program: such a program would show notifications in the place of the desktop, which starts later.
     try bus.callAsync(
       destination: Self.name, path: "/org/freedesktop/Notifications", interface: Self.name, member: "Notify",
       autoStart: false

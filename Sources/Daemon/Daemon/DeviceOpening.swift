@@ -15,13 +15,13 @@ final class DeviceOpening {
   private let service: DeviceServiceProbe
   private let upkeep: VaultUpkeep
   private unowned let observer: any KeyObserver
-  /// The next ``meet()``, where other work came first.
+  /// The next ``meet()``, if other work came first.
   private var meeting: EventSource?
-  /// When that is, from the last.
+  /// The time from the last ``meet()`` to the next one.
   private var meetingDelay = DeviceOpening.shortestMeetingDelay
-  /// Why the vault of a login without a password did not open, as it was logged.
+  /// The logged reason why the vault of a login without a password did not open.
   private var problem: String?
-  /// When it is tried again at the earliest, on the clock of `Process.now`.
+  /// The earliest time of the next try, on the clock of `Process.now`.
   private var nextTry = 0
   /// The next or last try for each helper that waits for a secret, by a number of its own.
   private var waits: [UInt64: EventSource] = [:]
@@ -32,11 +32,11 @@ final class DeviceOpening {
   private static let shortestMeetingDelay = Duration.milliseconds(200)
   private static let longestSecretDelay = Duration.seconds(1)
   /// How long the first login of an account waits for a secret while the service does not answer, in milliseconds: less than the
-  /// helper waits for this program, so that it hears the reason. It has no other try. All others have, and what they do after it
-  /// must not wait: a password that is removed takes items with it.
+  /// helper waits for this program, so that the helper hears the reason. The first login has no other try. Other helpers have, and
+  /// must not wait: the removal of a password, for example, goes on to destroy items.
   private static let creationTime = 20_000
-  /// How long it is tried to destroy items while other work comes first, in milliseconds. A person who removes the password waits
-  /// for it.
+  /// How long the destruction of items is tried while other work comes first, in milliseconds. A person who removes the password
+  /// waits for it.
   private static let destructionTime = 2000
   /// How many helpers may wait at a time.
   private static let waitLimit = 3
@@ -55,7 +55,7 @@ final class DeviceOpening {
 
   /// Adds its messages of the control socket.
   func serve(in table: inout ControlTable) {
-    // A step on the way to a key.
+    // A helper that asks for a secret still works on a password.
     table.answerLater(DeviceSecretRequest.self, keepsDeriving: true) { [unowned self] message, peer, answer in
       answerWithSecret(message, for: peer, answer)
     }
@@ -72,11 +72,11 @@ final class DeviceOpening {
     followPassword()
   }
 
-  /// Another vault is there, or none.
+  /// Forgets the former vault: there is another one now, or none.
   func forgetProblem() { problem = nil }
 
-  /// Does as the keybag says: a vault without a password opens by itself and is never locked; once the keybag has a
-  /// password, the sessions decide again.
+  /// Follows the keybag: a vault without a password opens by itself and is never locked. Once the keybag has a password, the
+  /// sessions decide again.
   func followPassword() {
     guard let watch = session.watch, vault.hasKeybag else { return }
     guard vault.isPasswordless else {
@@ -84,7 +84,7 @@ final class DeviceOpening {
       return
     }
     guard !watch.machine.isPasswordless, Process.now >= nextTry else { return }
-    // A device key service that does not answer is waited for, and must not hold up everybody who asks anything.
+    // A device key service that does not answer must not hold up every request, so tries have a distance.
     nextTry = Process.now + 5000
     do throws(VaultError) {
       try vault.openByDevice()
@@ -92,14 +92,14 @@ final class DeviceOpening {
       watch.passwordless(true)
       observer.keysCame()
     } catch {
-      // It is tried again and again: one line for each reason is enough.
+      // There may be many tries, so each reason is logged once.
       guard problem != error.explanation else { return }
       problem = error.explanation
       Journal.log(.error, "the vault cannot be unlocked without a password: \(error.explanation)")
     }
   }
 
-  /// Waits for a device key service that was not quick enough, and does what needs it.
+  /// Waits for a device key service that was not quick enough, then does the work that needs it.
   func meet() {
     guard vault.waitsForDevice else { return }
     service.ask { [weak self] in
@@ -115,13 +115,13 @@ final class DeviceOpening {
         meetingDelay = DeviceOpening.shortestMeetingDelay
         return
       }
-      // The loop has other work first: that may be a lock. Where it always has, this tries less and less often.
+      // The loop has other work first, which may be a lock. If that happens again, the next tries come less and less often.
       meeting = try? loop.addTimer(after: meetingDelay) { [weak self] in self?.meet() }
       meetingDelay = min(meetingDelay * 2, VaultUpkeep.settleTime)
     }
   }
 
-  /// Opens what needs nobody's answer.
+  /// Opens collections that need no answer of a person.
   func openWithoutAsking(_ question: Question, lifting: Set<Int64>) {
     guard question == .login, session.machine.isPasswordless, !lifting.isEmpty else { return }
     do throws(VaultError) {
@@ -129,7 +129,7 @@ final class DeviceOpening {
       observer.keysCame()
     } catch {
       Journal.log(.error, "a collection cannot be unlocked: \(error.explanation)")
-      // The failure erased the keys that were there. Clients hear of the next unlock when it comes.
+      // The failure has erased the keys. Clients hear of the next unlock when it comes.
       if !vault.isUnlocked { observer.keysDidNotOpen() }
     }
   }
@@ -150,8 +150,8 @@ final class DeviceOpening {
     }
   }
 
-  /// Waits for the service, which has to be started in most cases, before it asks: a login is a moment with much other work,
-  /// for which a request to a service that is still starting would be broken off.
+  /// Waits for the service before it asks, because the service must be started in most cases. At a login there is much other work,
+  /// which would break off a request to a service that is still starting.
   ///
   /// - Parameter wait: the number of the helper that waits; nil at its first try.
   private func trySecret(
@@ -173,7 +173,7 @@ final class DeviceOpening {
       let number = wait ?? nextWait
       waits[number] = try? loop.addTimer(after: delay) { [weak self, weak peer] in
         guard let self else { return answer(result) }
-        // The next helper may wait in the place of one that is gone.
+        // The helper has ended, so another one may wait.
         guard let peer, !peer.hasGone else {
           waits[number] = nil
           return answer(result)
@@ -198,7 +198,7 @@ final class DeviceOpening {
     }
   }
 
-  /// Destroys the items, and tries again where other work came first, which may be a lock: nobody else would.
+  /// Destroys the items. If other work came first, which may be a lock, it tries again, because nobody else would.
   private func destroyPasscodeItems(
     passwordRemoved: Bool, until deadline: Int, _ answer: @escaping (Result<UInt64, Refusal>) -> Void
   ) {
@@ -222,7 +222,7 @@ final class DeviceOpening {
   private func destroyPasscodeItems(passwordRemoved: Bool) throws(Refusal) -> UInt64 {
     refresh()
     do throws(VaultError) {
-      // Items that are destroyed here are not searched for at every login.
+      // Without this question every login would search for items that are destroyed already.
       if vault.passcode.mayHaveItems { try vault.passcode.destroyItems() }
       if !passwordRemoved { try vault.startPasscodeItemsAnew() }
     } catch {

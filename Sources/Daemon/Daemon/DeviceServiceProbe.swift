@@ -15,9 +15,9 @@ final class DeviceServiceProbe {
   private var deadline: EventSource?
   private var retry: EventSource?
 
-  /// How long the service may take: a login waits behind it. One that did not answer before may take less.
+  /// How long the service may take: a login waits behind it. A service that did not answer before gets less time.
   private static let time = (first: Duration.seconds(1), again: Duration.milliseconds(250))
-  /// When it is tried again where too many others are there.
+  /// The time until the next try if the service has too many connections.
   private static let retryTime = Duration.milliseconds(20)
 
   init(loop: EventLoop, path: String, limit: TurnLimit) {
@@ -32,13 +32,13 @@ final class DeviceServiceProbe {
   /// Whether the last request was broken off for other work, and is to be made again.
   var wasBrokenOff: Bool { limit.wasBrokenOff }
 
-  /// To be called before requests of which that is asked.
+  /// Call this before the requests that ``wasBrokenOff`` is about.
   func forgetBreakingOff() { limit.wasBrokenOff = false }
 
-  /// Calls `then` when the service answered, or will not answer; at once if it is not installed.
+  /// Calls `then` when the service has answered or will not answer, or at once if it is not installed.
   func ask(_ then: @escaping () -> Void) {
     guard access(path, F_OK) == 0 else {
-      // A service that was taken away while it hung is not waited for.
+      // The service may have been removed while it hung. It is not waited for any more.
       limit.isSilent = false
       return then()
     }

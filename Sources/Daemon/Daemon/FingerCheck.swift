@@ -6,7 +6,7 @@ import LatchkeySecretService
 import LatchkeySystemd
 import LatchkeyVault
 
-/// Items that ask for the fingers that were enrolled when they were stored, and the fingers that are enrolled now.
+/// Compares the fingers that an item remembers with the fingers that are enrolled now.
 final class FingerCheck {
   private let vault: Vault
   private let presence: BusPresence
@@ -32,7 +32,7 @@ final class FingerCheck {
     }
   }
 
-  /// How a question is to end at once because of the fingers that are enrolled now; nil where it is to be asked.
+  /// The end of a question that must not be asked because of the enrolled fingers; nil if it must be asked.
   func check(_ question: Question, then: @escaping (PromptEnd?) -> Void) {
     // An item that cannot be read is refused when it is opened.
     let id: Int64? =
@@ -40,7 +40,7 @@ final class FingerCheck {
         nil
       }
     let remembers = id.flatMap { try? vault.reader.remembersFingers(ofItem: $0) } ?? false
-    // A waiting item must not remember fingers that have changed. Once stored, it could not be read.
+    // An item that waits to be stored must not remember fingers that have changed, because it could not be read then.
     let waiting = presence.service?.answers.fingers(ofWaiting: question)
     guard remembers || waiting != nil else { return then(nil) }
     presentFingers { [weak self] present in
@@ -50,13 +50,13 @@ final class FingerCheck {
     }
   }
 
-  /// How a question about an item ends because of the fingers that are enrolled now; nil where they are those that it
-  /// remembers, or another condition will do. Nothing is lost by others: an item waits for its own to be back.
+  /// The end of a question about an item because of the enrolled fingers; nil if the item remembers these fingers, or another
+  /// condition is enough. Other fingers lose nothing, because the item opens again when its own are back.
   private func end(ofQuestionAbout id: Int64, _ present: Result<FingerSet, VaultError>) -> PromptEnd? {
     guard let service = presence.service else { return .fingers }
     let problem: Reason?
     do throws(VaultError) {
-      // It was stored anew meanwhile, and asks for something else.
+      // The item was stored anew meanwhile, and requires something else.
       guard let change = try vault.reader.changeOfFingers(ofItem: id, to: try present.get()) else { return .outdated }
       problem = change.reason
     } catch { problem = .because(error.reason, .finger(.seeService)) }
@@ -84,7 +84,7 @@ final class FingerCheck {
   var problems: [Reason] {
     guard let service = presence.service else { return [] }
     return service.answers.fingerProblems.sorted { $0.key < $1.key }.compactMap { id, problem in
-      // It may have been deleted since.
+      // The item may have been deleted since.
       guard (try? vault.reader.remembersFingers(ofItem: id)) ?? false else { return nil }
       return .noFingerOpens(SecretService.numberName(ofItem: id, in: vault), problem)
     }

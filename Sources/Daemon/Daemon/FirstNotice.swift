@@ -4,39 +4,39 @@ import LatchkeyPosix
 import LatchkeySystemd
 
 /// Tells the person once, and never again, that Latchkey keeps the secrets of their programs now, how to bring the former ones
-/// over, and how to go back. Where nobody shows notifications it waits, and tries again at later logins, for a month.
+/// over, and how to go back. If no program shows notifications, it tries again at later logins, for a month.
 final class FirstNotice {
   private let notification = DesktopNotification()
   private let home: String
   private let owner: uid_t
-  /// Whether there is nothing to tell any more while this program runs.
+  /// Whether this program has nothing more to tell.
   private var isDone = false
 
-  /// For how long after the vault was created this is news, in seconds.
+  /// How long after the vault's creation the notification is news, in seconds.
   private static let newsTime: UInt64 = 30 * 24 * 3600
   private static let folder = [".local", "state", "latchkey"]
-  /// Says that it was shown.
+  /// The file that records that the notification was shown.
   private static let marker = "first-notice"
   /// The record of `latchkey switch`. A person who ran it needs no notice.
   private static let switchRecord = "switch.json"
 
-  /// Its record for all users.
+  /// The record of `latchkey switch --all-users`.
   private static let machineRecord = "/etc/latchkey/switch.json"
 
   init(home: String, owner: uid_t) { (self.home, self.owner) = (home, owner) }
 
-  /// Shows it on this connection from now on.
+  /// Shows the notification on this connection from now on.
   func use(_ bus: Bus) { notification.use(bus) }
 
   /// The vault is unlocked, programs reach it, and nothing is between the person and the desktop.
   ///
   /// - Parameters:
-  ///   - created: when the vault was created; nil where that is not known yet.
+  ///   - created: when the vault was created; nil if that is not known yet.
   ///   - othersWait: whether another program waits for the name of the Secret Service.
   func tell(created: @autoclosure () -> UInt64?, othersWait: @autoclosure @escaping () -> Bool) {
     // The session is unlocked a moment before a new vault has its database.
     guard !isDone, !notification.isWaiting, let created = created() else { return }
-    // A program that writes into the vault's folder chooses that number.
+    // A program that writes into the vault's folder can choose that time.
     let now = Process.time
     guard !wasTold, created > now || now - created < Self.newsTime else {
       isDone = true
@@ -46,10 +46,11 @@ final class FirstNotice {
     notification.show(Self.message(stores, othersWait: othersWait())) { [weak self] in self?.wasShown() }
   }
 
-  /// It is not to be shown now, but perhaps later.
+  /// Holds the notification back, perhaps until later.
   func hold() { notification.withdraw() }
 
-  /// Whether the person knows, also where that cannot be found out: rather never than at each login.
+  /// Whether the person has seen the notification. True also if that cannot be found out, because showing it at each login would be
+  /// worse than never.
   private var wasTold: Bool {
     [Self.marker, Self.switchRecord].contains { name in
       var status = stat()

@@ -6,7 +6,7 @@ final class FormerPasswordNotice {
   private let notification = DesktopNotification()
   private var wasSaid = false
 
-  /// No name of a program or of a person is in it: others may look at the screen.
+  /// The text names no program and no person, because others may look at the screen.
   private static var message: DesktopNotification.Message {
     DesktopNotification.Message(
       title: translated("The vault stays locked"),
@@ -28,16 +28,16 @@ final class FormerPasswordNotice {
         """))
   }
 
-  /// Says it on this connection from now on.
+  /// Shows the notification on this connection from now on.
   func use(_ bus: Bus) { notification.use(bus) }
 
-  /// It is to be said, unless it was.
+  /// Shows the notification, unless it was shown in this session.
   func want(isOpen: Bool) {
     guard !wasSaid else { return }
     notification.show(isOpen ? Self.openMessage : Self.message) { [weak self] in self?.wasSaid = true }
   }
 
-  /// It is not so any more, or the session in which it was said has ended.
+  /// Forgets the notification: the vault does not wait any more, or the session has ended.
   func forget() {
     wasSaid = false
     notification.withdraw()

@@ -7,13 +7,13 @@ enum FormerStore: String, CaseIterable {
   case kwallet
   case oo7
 
-  /// How people call it.
+  /// The name by which people know it.
   var title: String { self == .kwallet ? "KWallet" : rawValue }
 
   /// The command that imports its secrets.
   var command: String { "latchkey import \(rawValue)" }
 
-  /// Where that command finds its files. `XDG_DATA_HOME` is not asked, as with the vault's own folder.
+  /// The place where that command finds its files. `XDG_DATA_HOME` does not count, as for the vault's own folder.
   private var place: (folder: String, ending: String) {
     switch self {
     case .gnomeKeyring: ("keyrings", ".keyring")
@@ -22,7 +22,8 @@ enum FormerStore: String, CaseIterable {
     }
   }
 
-  /// Whether a file of it is there that its owner can read. No link is followed: the daemon must not wait for another disk.
+  /// Whether the program has a file there that the user can read. No link is followed, because the daemon must not wait for another
+  /// disk.
   func isThere(home: String, owner: uid_t) -> Bool {
     guard let folder = try? Folder.local(".local/share/\(place.folder)", below: home, owner: owner),
       let names = try? folder.names()

@@ -19,18 +19,18 @@ final class HealingNotice {
   private var shown: Set<String> = []
 
   private static let folder = [".local", "state", "latchkey"]
-  /// Has the names of the damaged files of which the person was told, one in each line.
+  /// The file with the names of the damaged files that the person has heard of, one a line.
   private static let record = "healing-notice"
 
   init(_ vault: Vault, home: String, owner: uid_t) { (self.vault, self.home, self.owner) = (vault, home, owner) }
 
-  /// Shows it on this connection from now on.
+  /// Shows the notification on this connection from now on.
   func use(_ bus: Bus) { notification.use(bus) }
 
-  /// A file was made again.
+  /// Notes that a file was made again.
   func wasHealed() { hasNews = true }
 
-  /// The vault is unlocked, and nothing is between the person and the desktop.
+  /// Shows the notification: the vault is unlocked, and no locker is up.
   func tell() {
     guard !notification.isWaiting else { return }
     let damaged = vault.healing.filesAside
@@ -41,7 +41,7 @@ final class HealingNotice {
     }
   }
 
-  /// It is not to be shown now, but perhaps later.
+  /// Holds the notification back, perhaps until later.
   func hold() { notification.withdraw() }
 
   private var told: Set<String> {
@@ -56,7 +56,7 @@ final class HealingNotice {
     shown.formUnion(damaged)
     guard damaged.contains(where: { !told.contains($0) }) else { return }
     do throws(PosixError) {
-      // Those that are gone need no line any more.
+      // Files that do not exist any more need no line.
       let text = damaged.map { $0 + "\n" }.joined()
       try Folder.create(Self.folder, below: home, owner: owner)
         .write(Self.record, Array(text.utf8).span.bytes, replacing: true)
@@ -66,7 +66,7 @@ final class HealingNotice {
     }
   }
 
-  /// No label is in it: others may look at the screen.
+  /// The text has no label, because others may look at the screen.
   private static func message(_ damaged: [String], mayMiss: Bool) -> DesktopNotification.Message {
     var sentences = [
       translated("A file of the vault was damaged or missing. Latchkey made it again from a copy.")

@@ -4,10 +4,10 @@ import LatchkeyReasons
 import LatchkeySystemd
 import LatchkeyVault
 
-/// Keeps the generations of the vault, as the user's settings say; and what the journal hears of it.
+/// Keeps the generations of the vault as the user's settings say, and reports problems to the journal.
 final class HistoryKeeper {
   private let vault: Vault
-  /// Where the settings are.
+  /// The file with the settings.
   let path: String
   private let owner: uid_t
   /// The problem with the settings.
@@ -29,7 +29,7 @@ final class HistoryKeeper {
       vault.history.policy = try HistorySettings.load(path, owner: owner)
       problem = nil
     } catch {
-      // Those from before hold: a mistake in the file is to cost no generation.
+      // The former settings stay in force, because a mistake in the file must not cost a generation.
       problem = .settingsStay(error.reason)
     }
     tell(problem)
@@ -41,7 +41,7 @@ final class HistoryKeeper {
     return vault.hasHistoryWork
   }
 
-  /// One small piece.
+  /// Does one small piece of work.
   ///
   /// - Returns: whether there is more.
   func work() -> Bool {

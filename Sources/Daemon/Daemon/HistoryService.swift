@@ -7,20 +7,19 @@ import LatchkeySecretService
 import LatchkeySystemd
 import LatchkeyVault
 
-/// The generations of the vault over the control socket: what there is, one that is made now, what differs, and items that come
-/// back. One comparison or restore at a time, a moment for each request; it ends with its connection, and when the vault is
-/// locked.
+/// The commands of generations over the control socket: list, make, compare and restore. There is one comparison or restore at a
+/// time, which works for a moment at each request. It ends with its connection, and when the vault is locked.
 final class HistoryService {
   private enum Work {
     case comparison(HistoryComparison, of: UInt32)
     case restore(HistoryRestore)
     case search(HistorySearch)
     case forgetting(HistoryForgetting, of: Int)
-    /// The text says why.
+    /// The work has ended, for this reason.
     case failed(Reason)
   }
 
-  /// How long one answer about what there is takes, in milliseconds: each generation is opened.
+  /// How long one answer to a list may take, in milliseconds, because each generation must be opened.
   private static let listTime = 10
 
   private let vault: Vault
@@ -36,7 +35,7 @@ final class HistoryService {
   private var isWritten = false
   /// The clients that wait for a generation.
   private var waiting: [(Result<MadeGeneration, Refusal>) -> Void] = []
-  /// The newest generation when the first of them came.
+  /// The newest generation at the moment when the first of these clients came.
   private var newest: UInt32 = 0
 
   init(
@@ -67,8 +66,8 @@ final class HistoryService {
     table.answer(RestoreFromGeneration.self) { [unowned self] message, peer throws(Refusal) in
       // The person who types need not be the one at the screen.
       guard !session.machine.lockerUp else { throw Refusal(.refusal(.screenLocked)) }
-      // Without a password, the vault is opened once more for deleted collections. If that failed and erased the keys, it is tried
-      // again as after a failed login.
+      // A vault without a password is opened once more for deleted collections. If that fails and erases the keys, the next try
+      // follows as after a failed login.
       defer { if session.machine.isPasswordless, !vault.isUnlocked { observer.keysDidNotOpen() } }
       return try begin(on: peer) { () throws(VaultError) in
         .restore(
@@ -105,7 +104,7 @@ final class HistoryService {
     }
   }
 
-  /// Ends the work under way, because the vault is locked. The next answer tells the client the reason.
+  /// Ends the work under way because the vault is locked. The next answer tells the client the reason.
   func cancel(_ reason: Reason) {
     // Taking items out of generations needs no key.
     if case .forgetting = work {} else if work != nil { work = .failed(reason) }
@@ -155,7 +154,7 @@ final class HistoryService {
     upkeep.goOn()
   }
 
-  /// Why no generation can be made now; nil where one can.
+  /// Why no generation can be made now; nil if one can be made.
   private var refusal: Reason? {
     if !vault.history.policy.isOn { return .generationsOff(settings: keeper.path) }
     if !vault.isUnlocked {
@@ -206,7 +205,7 @@ final class HistoryService {
     }
   }
 
-  /// The work of a connection.
+  /// The work of this connection.
   private func work(on peer: ControlPeer) throws(Refusal) -> Work {
     guard let work, self.peer === peer else { throw Refusal(.refusal(.nothingBegun)) }
     if case .failed(let reason) = work { throw Refusal(reason) }
@@ -229,7 +228,7 @@ final class HistoryService {
       case .forgetting(let forgetting, let total):
         if !isWalkOver {
           isWalkOver = try !forgetting.step()
-          // Out of the log as well, and not only when all is quiet.
+          // The items must leave the log as well, at once and not only when the vault is quiet.
           if isWalkOver { vault.settle() }
         }
         return GenerationProgress(

@@ -1,8 +1,9 @@
-/// Hears the outcome for keys that came to the vault.
+/// Hears what became of keys that came to the vault.
 protocol KeyObserver: AnyObject {
   /// The vault took keys over.
   func keysCame()
-  /// The session's state changed for keys that then did not unlock the vault. It goes back to locked or sealed.
+  /// The session changed its state because keys came, but these keys did not unlock the vault. The state goes back to locked or
+  /// sealed.
   func keysDidNotOpen()
   /// The state that clients see has changed.
   func stateChanged()

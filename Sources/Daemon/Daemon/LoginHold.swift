@@ -1,15 +1,15 @@
 import Glibc
 import LatchkeySystemd
 
-/// Holds what programs ask while a login's keys are on their way. The login does not wait for its keys, and the first program of
-/// its session must not hear that the vault is locked.
+/// Holds the requests of programs back while a login's keys are on their way. The login does not wait for its keys, and the first
+/// program of its session must not hear that the vault is locked.
 ///
 /// Nothing is read from the session bus meanwhile, so all messages keep their order: a question that came before a screen saver's
 /// word is answered before the daemon hears that word. No key stays in memory for longer by this. A hold begins only while the
 /// keys that a lock erases are not in memory. logind's words come by another connection.
 ///
-/// Any process of the user can say that it is a helper, and so bring a hold about. A hold has its limit, and what programs
-/// asked during one is answered before the next one begins.
+/// Any process of the user can say that it is a helper, and so bring a hold about. A hold has its limit, and requests that came
+/// during a hold are answered before the next one begins.
 final class LoginHold {
   private let loop: EventLoop
   private let presence: BusPresence
@@ -18,17 +18,17 @@ final class LoginHold {
   private var limit: EventSource?
   private var askerLimit: EventSource?
   private var askers: [() -> Void] = []
-  /// Those of them that took too long. Nobody waits for these any more.
+  /// The processes that took too long. No request waits for them any more.
   private var late: Set<Int32> = []
 
-  /// How long programs on the bus are held. They give up after 25 s, and so does the bus where it has started this program.
+  /// How long programs on the bus are held. Programs give up after 25 s, and so does the bus if it started this program.
   private static let limit = Duration.seconds(10)
-  /// How long those on the control socket are. `latchkey status` gives up after 5 s.
+  /// How long requests on the control socket are held. `latchkey status` gives up after 5 s.
   private static let askerLimit = Duration.seconds(4)
 
   init(loop: EventLoop, presence: BusPresence) { (self.loop, self.presence) = (loop, presence) }
 
-  /// A helper begins to work on the keys of a login.
+  /// Notes that a helper begins to work on the keys of a login.
   func begin(_ peer: ControlPeer) {
     let number = peer.number
     helpers[number] = peer.credentials.pid
@@ -46,7 +46,7 @@ final class LoginHold {
     if limit == nil || askerLimit == nil || helpers.values.contains(process) { action() } else { askers.append(action) }
   }
 
-  /// The keys are there, from whichever helper, or will not come.
+  /// Ends the hold: keys have come from any helper, or will not come.
   func end() {
     (limit, askerLimit) = (nil, nil)
     presence.resume()

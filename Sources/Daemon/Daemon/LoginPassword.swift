@@ -4,21 +4,21 @@ import LatchkeyReasons
 import LatchkeySystemd
 import LatchkeyVault
 
-/// Problems that logins found with the login password: it is not the vault's, it costs more than this machine can compute, or
-/// the memory in which it became a key was not erased. Also the advice to a person for each.
+/// Problems that logins found with the login password: the vault does not open with it, it takes too long on this machine, or the
+/// memory in which it became a key was not erased. Each comes with advice to the person.
 final class LoginPassword {
   private let vault: Vault
   private let session: SessionReference
   private let device: DeviceOpening
   private unowned let observer: any KeyObserver
   let notice = FormerPasswordNotice()
-  /// Whether it was changed without Latchkey, as far as a login has shown since. Where a PAM stack goes on after a wrong
-  /// password, a slip of the fingers looks the same until the right one follows.
+  /// Whether the password was changed without Latchkey, as far as a login has shown since. If a PAM stack goes on after a wrong
+  /// password, a mistyped password looks the same until the right one follows.
   private(set) var needsFormer = false
-  /// How long it took to check at the last unlock, in milliseconds, where this machine is too slow for it.
+  /// How long the last unlock took to check the password, in milliseconds; nil unless this machine is too slow for its cost.
   private var time: UInt32?
-  /// Whether the sender of the last keys left Argon2id's memory as it was. latchkey-derive takes the place of two of libc's
-  /// functions for libsodium. Should another libsodium not call them, all works as before, but for the erasing: that is to be seen.
+  /// Whether the sender of the last keys left Argon2id's memory as it was. latchkey-derive replaces two functions of libc for
+  /// libsodium. If another libsodium does not call them, everything works but the erasing, so this shows it.
   private var leavesMemory = false
 
   init(_ vault: Vault, session: SessionReference, device: DeviceOpening, observer: any KeyObserver) {
@@ -47,14 +47,14 @@ final class LoginPassword {
     observer.stateChanged()
   }
 
-  /// Takes note of what the sender of keys said of its memory. The last one counts.
+  /// Notes whether the sender of keys has erased its memory. The last sender counts.
   func noteMemory(of delivery: borrowing TierDelivery) {
     if delivery.leftMemory, !leavesMemory { Journal.log(.error, Reason.keybag(.memoryLeft).text) }
     leavesMemory = delivery.leftMemory
   }
 
-  /// Says to the person who sits there that the former one is needed. Behind a locker it may be a slip of the fingers, if the
-  /// stack has the module in front of the one that refuses. Then the right password follows before the locker goes.
+  /// Tells the person at the screen that the former password is needed. Behind a locker the password may be mistyped, if the stack
+  /// has the module in front of the one that refuses. Then the right password follows before the locker goes.
   func tell() {
     if needsFormer && !session.machine.lockerUp { notice.want(isOpen: session.state == .unlocked) }
   }
@@ -67,10 +67,10 @@ final class LoginPassword {
     time = nil
   }
 
-  /// Keys were changed by a password, whose cost is said anew.
+  /// Forgets the cost of the former password, because a change of keys measures it anew.
   func rotated() { time = nil }
 
-  /// For `latchkey status`.
+  /// The problems, for `latchkey status`.
   var problems: [Reason] {
     var problems: [Reason] = []
     if needsFormer { problems.append(.keybag(.formerPassword)) }

@@ -2,13 +2,14 @@ import Glibc
 import LatchkeyPosix
 import LatchkeySystemd
 
-/// The place in the queue for a bus name right behind the daemon, kept for the daemon that comes after it.
+/// The place right behind the daemon in the queue for a bus name, kept for the next daemon.
 ///
-/// A program that waits for the name, as gnome-keyring does, would get it the moment that the daemon ends. While one waits, a
-/// second connection of the daemon waits before it, and the service manager keeps that connection's descriptor. So a crash or a
-/// restart leaves the name to this connection, and the next daemon takes it from there. Calls that come in between get an error.
+/// A program that waits for the name, as gnome-keyring does, would get it the moment that the daemon ends. While such a program
+/// waits, a second connection of the daemon waits in front of it, and the service manager keeps that connection's descriptor. So a
+/// crash or a restart leaves the name to this connection, and the next daemon takes it from there. Calls that come in between get
+/// an error.
 ///
-/// Where no other program waits there is no such connection: then the bus keeps calls until the next daemon is there.
+/// If no other program waits, there is no such connection, so that the bus keeps calls for the next daemon.
 final class NamePlace {
   private let name: String
   private let loop: EventLoop
@@ -23,13 +24,13 @@ final class NamePlace {
   private(set) var isKept = false
   /// Whether another program waits for the name.
   private(set) var othersWait = false
-  /// Whether a new connection took the place of one that was not the next, and has not been seen as the next one since.
+  /// Whether a new connection has replaced one that was not next in the queue, and has not become the next one yet.
   private var hasMoved = false
 
   /// The prefix of the descriptors' names.
   private static let prefix = "name-place-"
   private static let keptName = "\(prefix)\(getpid())"
-  /// A program takes the name by which it is known a moment before it asks for this one.
+  /// How long to wait after a program has taken a name of its own: it asks for this name a moment later.
   private static let pause = Duration.seconds(1)
 
   /// - Parameter passed: the descriptors that the service manager passed to this program.
@@ -44,17 +45,17 @@ final class NamePlace {
   /// Whether a former daemon left one, from which the name may be taken.
   var hasFormer: Bool { !former.isEmpty }
 
-  /// The daemon owns the name on this connection: sees to it who waits from now on.
+  /// Notes that the daemon owns the name on this connection, and watches the queue from now on.
   func hold(for bus: Bus) {
     self.bus = bus
-    // Each program that has a name of its own: one that only waits for ours is not announced.
+    // Looks again whenever a program takes a name of its own, because the bus does not announce a program that only waits for ours.
     watch = try? bus.matchSignal(
       sender: "org.freedesktop.DBus", path: "/org/freedesktop/DBus", interface: "org.freedesktop.DBus",
       member: "NameOwnerChanged", arg0Namespace: "org", installed: { [weak self] _ in self?.look() }
     ) { [weak self] _ in self?.lookTwice() }
   }
 
-  /// The daemon does not own the name.
+  /// Notes that the daemon does not own the name.
   func leave() {
     (bus, watch, later) = (nil, nil, nil)
     othersWait = false
@@ -71,7 +72,7 @@ final class NamePlace {
     }
   }
 
-  /// Waits before the others, if there are any.
+  /// Queues the second connection in front of the others, if there are any.
   private func look() {
     guard let bus else { return }
     try? bus.queuedOwners(of: name) { [weak self] result in
@@ -89,8 +90,8 @@ final class NamePlace {
     }
   }
 
-  /// dbus-daemon puts a new connection first, and one that waits already stays where it is. dbus-broker puts each one last. So a
-  /// place that is not the next one is given up for a new one, but only once until that helps.
+  /// dbus-daemon puts a new connection first, and leaves a waiting one where it is. dbus-broker puts each one last. So a connection
+  /// that is not next is replaced by a new one, but only once until one is next.
   private func waitAgainIfNeeded(isNext: Bool) {
     guard connection != nil else { return wait() }
     guard !isNext else {
@@ -112,7 +113,7 @@ final class NamePlace {
         connection = new
       }
     } catch { return }
-    // One that would replace the owner waits as the first, also where the owner cannot be replaced.
+    // A connection that asks to replace the owner waits as the first, even if the owner cannot be replaced.
     try? connection?.requestNameAsync(name, allowReplacement: true, replaceExisting: true, queueing: true) {
       [weak self] result in
       guard let self, let connection, case .success(.queued) = result else {
@@ -127,7 +128,7 @@ final class NamePlace {
       }
       guard hasFormer else { return }
       dropFormer()
-      // One of a former daemon was perhaps all that waited.
+      // Perhaps only a connection of a former daemon waited.
       lookTwice()
     }
   }

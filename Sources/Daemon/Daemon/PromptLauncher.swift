@@ -1,12 +1,12 @@
 import LatchkeyPosix
 import LatchkeySystemd
 
-/// Starts latchkey-prompt: as a unit of the user's service manager, since nothing that must run setuid helpers may come
-/// from a hardened daemon; as a plain child only where no service manager is.
+/// Starts latchkey-prompt as a unit of the user's service manager, because a child of a hardened daemon cannot run setuid helpers.
+/// Without a service manager it is a plain child.
 final class PromptLauncher {
   private let loop: EventLoop
   private let program: String
-  /// Children that are not reaped yet.
+  /// The children that are not reaped yet.
   private var children: [Int32: (process: ChildProcess, source: EventSource)] = [:]
 
   init(loop: EventLoop, program: String) {

@@ -2,11 +2,11 @@ import LatchkeyControl
 import LatchkeySessionState
 import LatchkeySystemd
 
-/// Gives way to the installed daemon: this one was started before an upgrade, and understands no helper any more.
+/// Gives way to the installed daemon, because this one was started before an upgrade and understands no helper any more.
 ///
-/// While tier key A is in memory, or waits for the locker to go, it goes on, as its end would lock the vault. Else it ends for a
-/// helper that has opened the keybag: the service manager starts the installed daemon at the helper's next connection, and the same
-/// password opens there all that this one has. A helper that opens nothing, as by a wrong password, ends nobody.
+/// While tier key A is in memory, or is staged, this daemon goes on, because its end would lock the vault. Otherwise it ends for a
+/// helper that has opened the keybag. The service manager starts the installed daemon at the helper's next connection, and the same
+/// password unlocks everything there. A helper with a wrong password ends no daemon.
 final class Replacement {
   private let session: SessionReference
   private let opening: VaultOpening
@@ -31,7 +31,7 @@ final class Replacement {
     case .giveWay: giveWay(to: peer)
     case .prompt:
       peer.declineOtherVersion()
-      // Prompts wait while a locker is up. Without this nobody could answer one.
+      // Prompts wait while a locker is up. Unless this daemon ends, nobody could answer a prompt.
       if mayEnd, !session.machine.hasUnlockedKeys { giveWay() } else { tell() }
     case .other:
       peer.declineOtherVersion()
@@ -41,7 +41,7 @@ final class Replacement {
 
   private var mayEnd: Bool { isStartedAgain && !hasEnded }
 
-  /// A helper is about to work on a password: sleep, a lock and the end of its session end it, as any other.
+  /// Notes that a helper is about to work on a password. Sleep, a lock and the end of its session end that helper like any other.
   private func announce(_ peer: ControlPeer) {
     tell()
     check(peer) { [weak self, weak peer] claim in
@@ -55,7 +55,7 @@ final class Replacement {
 
   private func giveWay(to peer: ControlPeer) {
     guard peer.isDeriving, let claim = peer.claim else { return peer.declineOtherVersion() }
-    // logind may know of a lock that was not heard of yet.
+    // logind may know of a lock that the daemon has not heard of yet.
     check(peer) { [weak self, weak peer] present in
       guard let self, let peer else { return }
       guard present != nil, mayEnd, session.machine.mayBeReplaced(for: claim) else { return peer.declineOtherVersion() }
@@ -64,7 +64,7 @@ final class Replacement {
     }
   }
 
-  /// A claim of a helper, as things are now; nil where it may not work on a password.
+  /// The claim of a helper in the present state; nil if it may not work on a password.
   private func check(_ peer: ControlPeer, _ answer: @escaping (Claim?) -> Void) {
     opening.mayDerive(from: peer.credentials) { answer(try? $0.get()) }
   }

@@ -2,14 +2,14 @@ import Glibc
 import LatchkeyGettext
 import LatchkeySystemd
 
-/// The language of the person's desktop. The daemon starts with the login, before the desktop tells the user's service
-/// manager its environment, so that manager is asked each time that there is something to say.
+/// The language of the person's desktop. The daemon starts with the login, before the desktop tells the user's service manager its
+/// environment. So the manager is asked for the language of each notification.
 enum SessionLanguage {
   private static let variables: Set = ["LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG"]
 
-  /// Takes that language, or that of this process where no manager answers.
+  /// Uses that language, or this process's language if no manager answers.
   ///
-  /// - Parameter then: called once it is taken.
+  /// - Parameter then: called once the language is set.
   static func take(from bus: Bus, then: @escaping () -> Void) throws(BusError) {
     try bus.callAsync(
       destination: "org.freedesktop.systemd1", path: "/org/freedesktop/systemd1",

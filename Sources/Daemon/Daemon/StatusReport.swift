@@ -5,7 +5,7 @@ import LatchkeySessionState
 import LatchkeySodium
 import LatchkeyVault
 
-/// How things are, for `latchkey status`.
+/// The answer to `latchkey status`.
 final class StatusReport {
   private let vault: Vault
   private let session: SessionReference
@@ -50,7 +50,7 @@ final class StatusReport {
     status.state = session.state
     status.firstUnlocked = status.state != .sealed
     switch machine.state {
-    // No keys come from a keybag that opens nothing, so none fail.
+    // An unusable keybag gives no keys, so the machine never hears that keys failed.
     case .sealed:
       status.lockReasons = [.session((vault.hasUnusableKeybag ? .keysFailed : machine.sealReason).reason)]
     case .locked(let reason): status.lockReasons = [.session(reason.reason)]
@@ -63,7 +63,7 @@ final class StatusReport {
     status.problems += password.problems + (history.problem.map { [$0] } ?? [])
     status.problems += vault.keybagHealing.map { [$0.reason] } ?? []
     status.problems += vault.healing.done.map { [$0.reason] } ?? []
-    // Most reasons stand among the problems of the files already. A full disk does not.
+    // Most reasons are among the problems of the files already. A full disk is not.
     if machine.state == .sealed, machine.sealReason == .keysFailed, let failure = opening.failure?.reason,
       !status.problems.contains(failure)
     {
@@ -104,7 +104,7 @@ final class StatusReport {
     return status
   }
 
-  /// How far a change of keys is.
+  /// The progress of a change of keys.
   private var rotation: Status.Rotation {
     var rotation = Status.Rotation()
     guard let progress = try? vault.rotation.progress() else { return rotation }

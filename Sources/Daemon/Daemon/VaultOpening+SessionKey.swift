@@ -11,10 +11,10 @@ private final class ArrivedSessionKey {
   init(_ key: consuming SessionKey) { self.key = key }
 }
 
-// A login in which nobody gave a password, and whose user has a protector for that.
+// Logins in which nobody gave a password, if their user has a protector for that.
 extension VaultOpening {
-  /// Unlocks the classes that are readable behind the locked screen. It changes nothing that is unlocked already, and creates
-  /// nothing: this key does not prove that the rest of the keybag is genuine.
+  /// Unlocks the classes that are readable behind the locked screen. It leaves unlocked keys alone, and creates nothing, because
+  /// this key does not prove that the rest of the keybag is genuine.
   func unlock(
     _ delivery: consuming SessionDelivery, _ hello: Hello, by claim: Claim?, from peer: LocalSocket.Peer,
     answer: @escaping (UnlockOutcome) -> Void
@@ -46,7 +46,7 @@ extension VaultOpening {
     }
   }
 
-  /// Nobody is asked at such a login, and so nobody sees it but in the journal.
+  /// Nobody is asked at such a login, so only the journal shows it.
   private func refusal(_ outcome: UnlockOutcome, of service: String) -> UnlockOutcome {
     switch outcome {
     case .refused(let reason):

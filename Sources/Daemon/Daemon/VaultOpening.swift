@@ -12,11 +12,11 @@ private final class ArrivedKeys {
   let tiers: TierKeys
   let former: [FormerTiers]
   let created: Bool
-  /// Whether collections that were locked by themselves open as well.
+  /// Whether explicit locks of collections end.
   let liftsLocks: Bool
-  /// Which of them; nil for all.
+  /// The collections whose explicit locks end; nil for all.
   let lockedExplicitly: Set<Int64>?
-  /// When their password was given. The keys may wait, and a collection or item that is locked meanwhile stays locked.
+  /// When the keys' password was given. The keys may wait, and a collection or item that is locked meanwhile stays locked.
   let given: UInt64
 
   init(_ delivery: consuming TierDelivery, given: UInt64, liftsLocks: Bool, of lockedExplicitly: Set<Int64>?) {
@@ -29,7 +29,7 @@ private final class ArrivedKeys {
   }
 }
 
-/// Keys that a login, a locker or a prompt brings: whether any are wanted, what they are measured by, and what they open.
+/// Decides whether the keys of a login, a locker or a prompt are wanted, and what they unlock.
 final class VaultOpening {
   let vault: Vault
   let session: SessionReference
@@ -42,9 +42,9 @@ final class VaultOpening {
   unowned let observer: any KeyObserver
   /// Keys that wait until the locker is gone.
   private var staged: ArrivedKeys?
-  /// Why the last keys did not open the vault; nil once it was opened.
+  /// Why the last keys did not open the vault; nil once keys have opened it.
   private(set) var failure: VaultError?
-  /// Whether the program was told to end: no key is taken any more.
+  /// Whether the program was told to end. It takes no key any more then.
   private(set) var isEnding = false
 
   init(
@@ -70,7 +70,7 @@ final class VaultOpening {
         peer?.claim = claim
         if need == .keys, let peer {
           peer.beginsDeriving()
-          // The session's first program may ask before they are there.
+          // The session's first program may ask before the keys have come.
           if message.stage == .openSession, session.lacksPasswordKeys { hold.begin(peer) }
         }
         answer(.success(need))
@@ -93,13 +93,13 @@ final class VaultOpening {
       return answer(.failure(Refusal(.session(isEnding ? .daemonEnds : .daemonStarts))))
     }
     watch.claim(by: PeerProcess.of(pid: peer.pid), mayLift: false) { [session] claim in
-      // As with a login, no work is done for keys that nobody wants any more, least of all while nothing holds up sleep.
+      // As with a login, no work is done for unwanted keys, least of all while nothing holds up sleep.
       if let reason = session.machine.refusal(of: claim) { return answer(.failure(Refusal(reason))) }
       answer(.success(claim))
     }
   }
 
-  /// No key is taken from now on.
+  /// Takes no key from now on.
   func stop() {
     isEnding = true
     staged = nil
@@ -107,7 +107,7 @@ final class VaultOpening {
 
   func eraseStagedKeys() { staged = nil }
 
-  /// The keys that were set aside become live.
+  /// Makes the staged keys live.
   func stagedKeysGoLive() {
     guard let keys = staged else { return }
     staged = nil
@@ -121,18 +121,18 @@ final class VaultOpening {
   private func hello(_ hello: Hello, from peer: LocalSocket.Peer, answer: @escaping (Need, Claim?) -> Void) {
     device.refresh()
     switch decide(hello, peer) {
-    // Neither its beginning nor its end counts as a session's.
+    // A refused authentication counts neither as the beginning nor as the end of a session.
     case .refused(let reason): return answer(.refused(reason), nil)
     case .nothing: answer(.nothing, nil)
     case .keys(let mayLift):
       session.watch?.claim(by: PeerProcess.of(pid: peer.pid), mayLift: mayLift, given: hello.given) {
         [session] claim in
         if claim.isLate { return answer(.late, nil) }
-        // Keys that will be refused are not worked on, least of all when nothing holds up sleep any more.
+        // No work is done for keys that will be refused, least of all when nothing holds up sleep any more.
         if let reason = session.machine.refusal(of: claim) { return answer(.refused(reason), nil) }
         answer(.keys, claim)
       }
-      // It starts while the keys are made.
+      // The device key service starts while the helper derives the keys.
       deviceService.ask {}
     }
     switch hello.stage {
@@ -140,7 +140,7 @@ final class VaultOpening {
     case .openSession: session.watch?.pamSessionOpened(given: hello.given)
     case .closeSession:
       session.watch?.pamSessionClosed()
-      // A login after the last logout shows it again.
+      // After the last logout, the next login shows the notification again.
       if session.machine.pamSessions == 0 { password.notice.forget() }
     }
   }
@@ -180,10 +180,10 @@ final class VaultOpening {
     guard let claim, let watch = session.watch, case .keys(let mayLift) = decide(hello, peer) else {
       return answer(.refused(.session(.notNow)))
     }
-    // Minutes may have passed: where its session has ended, this process is no part of any login.
+    // Minutes may have passed. If the process's session has ended, it belongs to no login any more.
     guard PeerProcess.of(pid: peer.pid) == claim.process else { return answer(.refused(.session(.sessionEnded))) }
-    // An answer to a prompt unlocks what the prompt named. A login, or `latchkey unlock`, unlocks everything. An item or
-    // collection that was locked by itself after the password was given stays locked.
+    // An answer to a prompt unlocks what the prompt named. A login, or `latchkey unlock`, unlocks everything. An explicit lock that
+    // is later than the password stays.
     let keys = ArrivedKeys(
       delivery, given: claim.given, liftsLocks: AuthenticationPolicy.liftsOwnLocks(hello),
       of: hello.prompt == 0 ? nil : queue.lifting(prompt: hello.prompt) ?? [])
@@ -248,15 +248,15 @@ final class VaultOpening {
     do throws(VaultError) { try vault.rotation.checkMayBegin() } catch { throw Refusal(error.reason) }
   }
 
-  /// The helper has put new keys into the keybag, and brings them.
+  /// Takes the new keys that the helper has written into the keybag.
   private func rotate(_ delivery: consuming TierDelivery) -> UnlockOutcome {
-    // The first password's keybag: the vault stays unlocked, and can be locked from now on.
+    // The keybag has its first password now. The vault stays unlocked, and can be locked from now on.
     device.refresh()
     do {
       guard try vault.recognises(delivery.tiers, former: delivery.former) else { return .wrongKeys }
     } catch { return .unusable(error.reason) }
     password.noteMemory(of: delivery)
-    // It may have been locked since it was asked: then the next unlock brings the same keys.
+    // The vault may have been locked since the helper asked. Then the next unlock brings the same keys.
     do throws(Refusal) { try checkTakesNewKeys() } catch { return .refused(error.reason) }
     do throws(VaultError) {
       try vault.check(delivery.tiers, former: delivery.former, mayCreate: false)
@@ -269,7 +269,7 @@ final class VaultOpening {
     }
     password.rotated()
     upkeep.goOn()
-    // New keys are no reason to bring back items that were erased beside the daemon.
+    // New keys do not bring items back whose erasable secret another program has erased.
     upkeep.tellDestroyed()
     device.meet()
     return .live

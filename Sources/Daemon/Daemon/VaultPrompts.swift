@@ -19,7 +19,7 @@ final class VaultPrompts: PromptQueueDelegate {
   private let loop: EventLoop
   private let launcher: PromptLauncher
   private unowned let observer: any KeyObserver
-  /// When the passphrases for prompts were given that helpers are deriving keys from.
+  /// The times at which passphrases were given from which helpers derive keys now, by prompt.
   private var given: [UInt64: UInt64] = [:]
   private(set) lazy var queue = PromptQueue(loop: loop, delegate: self)
   private(set) lazy var archives = ArchiveService(
@@ -68,7 +68,7 @@ final class VaultPrompts: PromptQueueDelegate {
     table.take(EndPrompt.self) { message, peer in peer.end(message.end) }
     table.answerHelper(GetDerivation.self) { [unowned self] message throws(Refusal) in
       let derivation = try derivation(prompt: message.prompt)
-      // A helper that died brought no key for the others.
+      // Drops the times of prompts that are over: a helper may have died without bringing a key.
       given = given.filter { queue.question(ofPrompt: $0.key) != nil }
       given[message.prompt] = min(message.given, Process.microsecondsSinceBoot)
       return derivation
@@ -87,7 +87,7 @@ final class VaultPrompts: PromptQueueDelegate {
 
   /// The prompt on a connection has ended.
   ///
-  /// - Parameter end: nil where only its connection ended.
+  /// - Parameter end: nil if only its connection ended.
   func ended(on connection: any PromptConnection, _ end: PromptEnd?) {
     queue.ended(on: connection, end)
     archives.ended(on: connection)
@@ -114,7 +114,7 @@ final class VaultPrompts: PromptQueueDelegate {
     case .login:
       guard case .unlocked = session.machine.state else { return false }
       return lifting.allSatisfy { id in
-        // One that was deleted meanwhile needs nobody.
+        // A collection that was deleted meanwhile needs no answer.
         guard let state = try? vault.collections.state(of: id) else { return true }
         return state != .lockedExplicitly && !vault.collections.hasLockedItems(in: id)
       }
@@ -122,7 +122,7 @@ final class VaultPrompts: PromptQueueDelegate {
       guard let state = try? vault.collections.state(of: id) else { return true }
       return state == .unlocked || state == .locked
     case .item(let id, let client):
-      // One that is gone, or asks for nothing any more, needs nobody.
+      // An item that was deleted, or requires nothing any more, needs no answer.
       guard (try? vault.reader.readability(ofItem: id)) == .guarded else { return true }
       return presence.service?.answers.isGranted(id, for: client) ?? false
     case .itemAccess, .newItemPassphrase: return presence.service?.answers.subject(ofWaiting: question) == nil
@@ -161,7 +161,7 @@ final class VaultPrompts: PromptQueueDelegate {
       guard let grant = grant(item: id, showing: subject, answer) else { return false }
       return service.answers.give(grant, to: question, showing: subject.access)
     case .newItemPassphrase:
-      // Only now: a stack that refuses after the passphrase was typed stores nothing.
+      // The item is stored only now, because a stack may refuse after the passphrase was typed.
       guard let passphrase = (answer as? ChosenPassphrase)?.take() else { return false }
       do throws(BusError) { try service.answers.give(passphrase, to: question) } catch {
         Journal.log(.warning, "an item was not written after its passphrase was chosen: \(error.message)")
@@ -249,7 +249,7 @@ final class VaultPrompts: PromptQueueDelegate {
           return .wrongKeys
         }
         queue.wasRight(prompt: number)
-        // Its conditions are asked for as well: it counts when the prompt has come to its end.
+        // The prompt asks for the item's conditions as well, so the passphrase counts only when the prompt has ended.
         queue.keep(grant, prompt: number)
         return .live
       case .newItemPassphrase:
@@ -262,7 +262,7 @@ final class VaultPrompts: PromptQueueDelegate {
     } catch {
       return error == .isLocked ? .refused(error.reason) : .unusable(error.reason)
     }
-    // Continues with the items that waited for keys: those stored while locked, and those that get new keys.
+    // Continues with the items that waited for keys: items that were stored while locked, and items that get new keys.
     upkeep.goOn()
     observer.stateChanged()
     return .live
@@ -275,9 +275,9 @@ final class VaultPrompts: PromptQueueDelegate {
     try Refusal.vault { () throws(VaultError) in try vault.collections.removePassphrase(of: id) }
   }
 
-  /// Deletes a collection whose passphrase is forgotten: nothing else would ever get rid of it. Any other collection, or one
-  /// that holds an item with an explicit lock, is deleted as clients of the bus do it. They cannot do this, so that a program
-  /// does not lose what it cannot read.
+  /// Deletes a collection whose passphrase is forgotten, because nothing else could. Any other collection, or one that holds an
+  /// item with an explicit lock, is deleted as clients of the bus do it. Clients of the bus cannot delete a locked collection, so
+  /// that no program loses secrets that it cannot read.
   private func delete(collection name: String) throws(Refusal) {
     // The person who types need not be the one at the screen. Without a password, the vault is unlocked behind a locker too.
     guard !isLockerUp else { throw Refusal(.refusal(.screenLocked)) }
@@ -305,7 +305,7 @@ final class VaultPrompts: PromptQueueDelegate {
     queue.stateChanged()
   }
 
-  /// The collection that a person means: by its label, or by the last part of its object path.
+  /// The collection that a person names by its label or by the last part of its object path.
   private func collection(named name: String) throws(Refusal) -> Int64 {
     var found: [Int64] = []
     for id in vault.collections.ids {
@@ -323,7 +323,7 @@ final class VaultPrompts: PromptQueueDelegate {
 }
 
 extension PromptQueue {
-  /// A prompt that a connection shows itself.
+  /// Makes a prompt that a connection shows itself.
   fileprivate func opened(_ question: Question, on connection: any PromptConnection) -> OpenedPrompt {
     let (number, request) = open(question, on: connection)
     return OpenedPrompt(number: number, request: request)

@@ -4,8 +4,8 @@ import LatchkeySecretService
 import LatchkeySystemd
 import LatchkeyVault
 
-/// Idle work, with its messages to the journal and to clients. It checks the whole database, wraps the items that were stored
-/// while locked, wraps all keys anew after a rotation, and copies the database to a generation.
+/// Does idle work, and reports it to the journal and to clients: verifies the whole database, wraps items that were stored while
+/// locked, wraps all keys anew after a rotation, and makes generations.
 final class VaultUpkeep {
   private let vault: Vault
   private let presence: BusPresence
@@ -26,7 +26,7 @@ final class VaultUpkeep {
 
   /// Starts to work.
   ///
-  /// - Parameter settled: called each time that the vault was quiet for ``settleTime``.
+  /// - Parameter settled: called each time that the vault has been quiet for ``settleTime``.
   func start(on loop: EventLoop, settled: @escaping () -> Void) throws(SystemdError) {
     idle = try loop.addIdle { [weak self] in self?.turn() ?? false }
     settling = try loop.addTimer(after: VaultUpkeep.settleTime, repeating: true) { [weak self] in
@@ -34,15 +34,15 @@ final class VaultUpkeep {
       vault.accessLog.write()
       vault.settle()
       settled()
-      // Work that a full disk stopped goes on.
+      // Work that a full disk has stopped goes on.
       if vault.rotation.isUnderWay || history.hasWork { goOn() }
     }
   }
 
-  /// Lets the long work go on.
+  /// Continues the long work.
   func goOn() { idle?.resume() }
 
-  /// One small piece.
+  /// Does one small piece of work.
   ///
   /// - Returns: whether there is more.
   private func turn() -> Bool {
@@ -51,7 +51,7 @@ final class VaultUpkeep {
       if vault.verifyStep() { return true }
       presence.service?.verificationEnded()
       tellProblems()
-      // Does at once what an unlock left to it, such as a moved device key. The next turn is twenty seconds away.
+      // Work that an unlock has left over, such as a moved device key, is done at once. The next turn is twenty seconds away.
       vault.settle()
     }
     do throws(VaultError) {
@@ -61,8 +61,7 @@ final class VaultUpkeep {
     return history.work()
   }
 
-  /// Writes down what is wrong with the vault's files: each line once, whenever it is found. A request that only waits for
-  /// other work of this program is no problem.
+  /// Logs the problems of the vault's files, each once. A request that only waits for other work of this program is no problem.
   func tellProblems() {
     for problem in vault.problems where !problem.isBrokenOff {
       if toldProblems.insert(problem).inserted { Journal.log(.error, problem.text) }
@@ -79,7 +78,7 @@ final class VaultUpkeep {
       "destroyed for good, as they depend on a password of the login's: \(destroyed.count) items of class "
         + AccessibilityClass.whenPasscodeSetThisDeviceOnly.name)
     presence.service?.deleted(destroyed)
-    // Out of the log as well, and not only when all is quiet.
+    // The items must leave the log as well, at once and not only when the vault is quiet.
     vault.settle()
     return destroyed.count
   }

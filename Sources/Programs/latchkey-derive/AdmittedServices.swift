@@ -29,7 +29,7 @@ struct AdmittedServices {
     }
   }
 
-  /// A user who could rename files there could put any file of root's in its place.
+  /// A user who may rename files in the folder could replace the list by any file of root's.
   private static func checkFolder(of path: String) throws(PosixError) {
     let name = path[..<(path.lastIndex(of: "/") ?? path.startIndex)]
     let folder = try FileDescriptor.open(name.isEmpty ? "/" : String(name), flags: O_RDONLY | O_DIRECTORY)
@@ -38,7 +38,7 @@ struct AdmittedServices {
 
   private static func isRoots(_ status: stat) -> Bool { status.st_uid == 0 && status.st_mode & 0o022 == 0 }
 
-  /// The names in such a file.
+  /// The names in the file.
   static func names(in content: [UInt8]) -> Set<[UInt8]> {
     let blanks = Array(" \t\r".utf8)
     var names: Set<[UInt8]> = []
@@ -52,7 +52,7 @@ struct AdmittedServices {
     return names
   }
 
-  /// Whether a service is one of them. A service in which nobody logs in never is, even if the file names it.
+  /// Whether a service is on the list. A service in which nobody logs in never counts, even if the file names it.
   func contain(_ service: String) -> Bool {
     !helper_excludes_service(service) && names.contains(Array(service.utf8))
   }

@@ -1,7 +1,7 @@
 import LatchkeyControl
 
-/// Only tries to unlock: nothing is created by it, and nothing changed but that keys go that nothing depends on, and that one of two
-/// passwords is proven where no session will follow that does.
+/// Tries to unlock the vault, and creates nothing. It changes the keybag only to leave out keys that nothing depends on, and to
+/// prove one of two passwords if no session follows that would prove it.
 struct Authentication: Operation {
   private let run: Run
 
@@ -11,15 +11,15 @@ struct Authentication: Operation {
     let daemon = try run.daemon.client()
     if let result = try run.daemon.greet(daemon, .authenticate) { return result }
     let keybag = try run.keybags.load()
-    // Of a single password only a second login says that it stays. A daemon that does not say how it is stops no unlock.
+    // A single password is proven at a second login only. If the daemon does not answer, the unlock goes on and proves nothing.
     let proves = run.request.mayCreate && keybag.passwordCount > 1 && (try? isLastStep()) ?? false
     return try KeybagUnlock(run).unlock(keybag, at: daemon, proving: proves)
   }
 
-  /// Whether this is all that there is of the authentication, as with a screen locker or a prompt.
+  /// Whether no session follows this authentication, as with a screen locker or a prompt.
   private func isLastStep() throws(ControlError) -> Bool {
     guard !run.request.isUnlock else { return true }
-    // On a separate connection, so that a late answer is not taken for that to the next request.
+    // The question has a connection of its own, so that a late answer is not taken for the answer to the next request.
     return try run.daemon.client().ask(GetStatus(), until: run.daemon.deadline()).state == .locked
   }
 }

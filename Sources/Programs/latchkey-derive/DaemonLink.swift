@@ -4,7 +4,7 @@ import LatchkeyKeybag
 import LatchkeyPosix
 import LatchkeySodium
 
-/// The way to the user's daemon: who comes, what it is asked, and the keys that it gets.
+/// The way to the user's daemon: the greeting, the questions, and the delivery of keys.
 final class DaemonLink {
   private let runtime: String
   private let uid: uid_t
@@ -13,17 +13,17 @@ final class DaemonLink {
   private let remoteHost: String
   private let prompt: UInt64
   private let mayCreate: Bool
-  /// By when every answer must be there.
+  /// The deadline of every answer.
   let end: Int
-  /// Until when it is known that nothing came between which the password must not outlast, on the clock of
-  /// `Process.microsecondsSinceBoot`: at first, when it was given.
+  /// The last moment that is known to be free of locks and logouts since the password was given, on the clock of
+  /// `Process.microsecondsSinceBoot`. At first it is the moment at which the password was given.
   private var given: UInt64
 
-  /// How long the daemon may take for one answer, in milliseconds. It may be as starved as this process.
+  /// How long the daemon may take for one answer, in milliseconds. A busy machine slows down the daemon as well as this process.
   private static let answerLimit = 10_000
   /// How long a login waits for the user's service manager to open the control socket, in milliseconds.
   private static let socketLimit = 1000
-  /// How much of its time is kept for telling the daemon, in milliseconds.
+  /// How much of the helper's time is reserved for the delivery, in milliseconds.
   static let deliveryTime = 300
 
   init(_ request: borrowing DeriveRequest, uid: uid_t, end: Int) {
@@ -38,7 +38,7 @@ final class DaemonLink {
   /// A connection to a daemon that runs, or that the service manager starts.
   func client() throws(ControlError) -> ControlClient { try ControlClient(runtime: runtime, uid: uid) }
 
-  /// The same, waiting a moment for a service manager that is just starting: PAM's session modules run beside it.
+  /// Does the same, but waits a moment for a service manager that is just starting beside PAM's session modules.
   func connect() throws(ControlError) -> ControlClient {
     let deadline = Process.now + DaemonLink.socketLimit
     while access(ControlSocket.path(runtime: runtime), F_OK) != 0 && access(runtime, F_OK) == 0
@@ -53,7 +53,7 @@ final class DaemonLink {
 
   // MARK: - who comes
 
-  /// Says who comes.
+  /// Tells the daemon who authenticates.
   ///
   /// - Parameter limit: how long the daemon may take, in place of the usual time.
   /// - Returns: the answer if no keys are wanted; nil if they are.
@@ -70,25 +70,26 @@ final class DaemonLink {
     }
   }
 
-  /// Whether the password was given so long ago that what came since must be known.
+  /// Whether the password was given so long ago that the daemon must know the events since then.
   var isLate: Bool {
     let now = Process.microsecondsSinceBoot
     return given < now && now - given > Hello.unknownTime
   }
 
-  /// A daemon knows of this process by now, and would have ended it at an event that is later than the password.
+  /// Notes that a daemon knows of this process by now. That daemon would have ended the process at any event after the password.
   func noteFollowed() { given = Process.microsecondsSinceBoot }
 
-  /// Tells that a session began although nothing can be unlocked in it: its end will be told as well.
+  /// Tells the daemon that a session began, although the session unlocks nothing. The daemon will hear of its end too, and must
+  /// count both.
   func announce() {
     do throws(ControlError) { _ = try greet(try connect(), .openSession) } catch {}
   }
 
   // MARK: - work and keys
 
-  /// Does slow work, if no keys follow that the daemon would wait for. It is told all the same, so that it ends this process
-  /// before the machine sleeps. A vault with a password needs no daemon: where none runs, nobody is told. One that does not
-  /// answer may still hold sleep up, for a process that it does not know: nothing is done then.
+  /// Does slow work that brings no keys to the daemon. The daemon is told all the same, so that it ends this process before the
+  /// machine sleeps. If no daemon runs, the work is done without one. If the daemon does not answer, no work is done, because the
+  /// daemon could not end this process before sleep.
   func derive<Result: ~Copyable>(_ body: () throws(KeybagError) -> Result) throws -> Result {
     let daemon: ControlClient
     do throws(ControlError) { daemon = try announced() } catch {
@@ -107,7 +108,7 @@ final class DaemonLink {
 
   func deliver(_ opened: borrowing Keybag.Opened, to daemon: borrowing ControlClient) throws -> DeriveResult {
     let keybag = opened.keybag
-    // Until the first keybag is replaced, the daemon may never have got its keys, and so have no database yet.
+    // Until the first keybag is replaced, the daemon may not have received its keys yet, and so may have no database.
     let delivery = TierDelivery(
       vault: keybag.vault, generation: keybag.generation, created: keybag.awaitsDatabase,
       leftMemory: WorkingMemory.wasLeft, tiers: try opened.tiers(), former: try opened.formerTiers())
@@ -118,13 +119,13 @@ final class DaemonLink {
     }
   }
 
-  /// Tells the daemon that a password opens nothing. Where none may create a vault, others than the login password are
-  /// expected, and say nothing of it.
+  /// Tells the daemon that a password opens nothing. A line that may create no vault may get other passwords than the login's, so
+  /// the daemon is not told then.
   func noteOtherPassword(_ daemon: borrowing ControlClient) {
     if mayCreate { try? daemon.ask(NoteOtherPassword(), until: deadline()) }
   }
 
-  /// Destroys the items that depend on a login password, because there is none any more.
+  /// Destroys the items that depend on a login password, because the login has no password any more.
   func endPasscodeItems(at daemon: borrowing ControlClient) throws -> DeriveResult {
     _ = try daemon.ask(DestroyPasscodeItems(passwordRemoved: true), until: deadline())
     return .passwordless

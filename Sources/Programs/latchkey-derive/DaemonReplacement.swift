@@ -1,7 +1,8 @@
 import LatchkeyControl
 import LatchkeyKeybag
 
-/// A daemon that an upgrade left behind: it understands no helper any more, and ends for one that has keys for the installed one.
+/// The end of a daemon that an upgrade left behind. It understands no helper any more, and ends for a helper that has keys for the
+/// installed daemon.
 struct DaemonReplacement {
   private let run: Run
 
@@ -11,15 +12,16 @@ struct DaemonReplacement {
   /// opens the keybag, or will create the first one. A run without keys leaves the daemon and its keys as they are: after a
   /// wrong password, at a login without one, or at the end of a session.
   ///
-  /// - Returns: nil if the installed one is there now, or is started at the next connection.
+  /// - Returns: nil if the installed daemon runs now, or is started at the next connection.
   func perform() throws -> DeriveResult? {
     let daemon = try run.daemon.client()
     // A daemon of another version counts from its hello, whenever the password was given.
     guard !run.daemon.isLate else { return .late }
-    // Announced by the connection that it ends for: until then a lock or sleep ends this process, as with a daemon of this version.
+    // The greeting announces this process on the same connection. Until the former daemon ends, a lock or sleep ends this process,
+    // as with a daemon of this version.
     do throws(ControlError) {
       _ = try run.daemon.greet(daemon, .authenticate)
-      // Another login was faster.
+      // Another login has replaced the daemon already.
       return nil
     } catch { guard error == .givesWay else { throw error } }
     guard try hasKeys(announcedTo: daemon) else { return .otherVersion }
@@ -28,7 +30,7 @@ struct DaemonReplacement {
     return nil
   }
 
-  /// Throws if the password or code opens nothing.
+  /// Whether this run has keys to hand over. Throws if the password or code opens nothing.
   private func hasKeys(announcedTo daemon: borrowing ControlClient) throws -> Bool {
     guard run.request.token.count > 0 else { return false }
     switch run.request.operation {
@@ -38,9 +40,9 @@ struct DaemonReplacement {
     default: return false
     }
     let keybag = try run.keybags.load()
-    // Only its device key opens it, which the daemon has.
+    // Only the device key opens such a keybag, and only the daemon has that key.
     guard !keybag.isPasswordless else { return false }
-    // All of it is done once more for the installed daemon, which hears of it first, so that a lock meanwhile is later there,
+    // All work is repeated for the installed daemon. That daemon is greeted first, so that a lock meanwhile counts as later there,
     // too.
     switch run.request.operation {
     case .recover: _ = try keybag.open(code: try RecoveryCode(typed: run.request.token))

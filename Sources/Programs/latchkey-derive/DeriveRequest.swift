@@ -7,7 +7,7 @@ import LatchkeySodium
 /// comes through descriptor 0. It carries the password, so it never leaves locked memory.
 struct DeriveRequest: ~Copyable {
   let operation: HelperOperation
-  /// Whether a vault may be created at all.
+  /// Whether a vault may be created.
   let mayCreate: Bool
   /// Whether a recovery code may be written to anything but a terminal.
   let mayWriteAnywhere: Bool
@@ -23,16 +23,16 @@ struct DeriveRequest: ~Copyable {
   let home: String
   /// In the place of the user's runtime folder; empty for none.
   let runtime: String
-  /// In the place of `/etc/shadow`; empty for that.
+  /// In the place of `/etc/shadow`; empty for the default.
   let shadow: String
   /// The number of the daemon's prompt that this answers; 0 for none.
   let prompt: UInt64
-  /// In the place of `/etc/latchkey/services`; empty for that.
+  /// In the place of `/etc/latchkey/services`; empty for the default.
   let services: String
   /// In the place of the device key service's socket; empty for that.
   let device: String
-  /// The password, the passphrase for the prompt, or a recovery code; empty for a login without a password. If the password is
-  /// removed, it is the present one. If it is changed, it is the new one.
+  /// The password, the passphrase for the prompt, or a recovery code; empty for a login without a password. For `removePassword` it
+  /// is the present password, for `changePassword` the new one.
   let token: SecureBytes
   /// With `recover` the login password that will open the vault from now on; with `changePassword` the former one; with
   /// `rewrap` the former one or a recovery code; else empty.
@@ -67,7 +67,7 @@ struct DeriveRequest: ~Copyable {
       position = end
     }
     func text(_ field: HelperField) -> String { texts[Int(field.rawValue)] }
-    // A relative path would be below `/`, and belong to nobody.
+    // A relative path would be resolved below `/`, the folder of this process.
     for field in [HelperField.home, .runtime, .shadow, .services, .device] {
       guard text(field).isEmpty || text(field).hasPrefix("/") else { return nil }
     }
@@ -127,6 +127,6 @@ extension HelperOperation {
   /// Whether a second secret comes behind the token.
   var hasSecond: Bool { self == .recover || self == .changePassword || self == .rewrap }
 
-  /// Whether the operation depends on whether the login has a password. Other operations do not read the shadow file.
+  /// Whether the operation needs to know if the login has a password. Other operations do not read the shadow file.
   var asksForLogin: Bool { self == .openSession || self == .removePassword }
 }

@@ -2,8 +2,8 @@ import LatchkeyControl
 import LatchkeyKeybag
 import LatchkeySodium
 
-/// A login that had no password has one now. The vault gets new keys, because everybody who had the machine could reach the former
-/// ones.
+/// The first password of a login that had none. The vault gets new keys, because everybody who had the machine could reach the
+/// former ones.
 struct FirstPassword {
   private let run: Run
 
@@ -11,8 +11,8 @@ struct FirstPassword {
 
   /// Lets the login password, which is the first one, open the vault.
   func set(_ keybag: Keybag, at daemon: borrowing ControlClient) throws -> DeriveResult {
-    // Not asked first whether keys could be changed now: a daemon that has just been started still looks at its database, and
-    // one login after a start is all that some people do. If keys cannot be changed now, they are at the next unlock.
+    // The daemon is not asked first whether keys could be changed now. A daemon that has just started still verifies its database,
+    // and some people log in only once after a start. If keys cannot be changed now, the next unlock changes them.
     do {
       return try protect(try KeybagUnlock(run).open(keybag, at: daemon), by: run.request.token, at: daemon)
     } catch KeybagError.overtaken {
@@ -34,11 +34,11 @@ struct FirstPassword {
       next = try opened.rotated(password: password, isAwaitingDatabase: isAwaitingDatabase, cost: .measured())
     } catch {
       guard error == .tooManyEpochs else { throw error }
-      // New keys wait until nothing depends on former ones. The password does not wait, or the vault would stay without
-      // protection for ever.
+      // New keys wait until nothing depends on former ones. The password is set at once, because the vault would otherwise stay
+      // without protection for ever.
       let kept = try opened.settingPassword(password, isAwaitingDatabase: isAwaitingDatabase, cost: .measured())
       try run.keybags.replace(opened.keybag, with: kept)
-      // The daemon reads the keybag again when it is asked how things are.
+      // The daemon reads the keybag again when it is asked for its status.
       _ = try? daemon.ask(GetStatus(), until: run.daemon.deadline())
       return .tooManyEpochs
     }
@@ -46,7 +46,7 @@ struct FirstPassword {
       return try KeyRotation(run).changeKeys(of: opened.keybag, to: next, at: daemon)
     }
     try run.keybags.replace(opened.keybag, with: next.keybag)
-    // There is no database whose keys could change: these keys make it.
+    // There is no database yet whose keys could change. The daemon makes it with these keys.
     guard (try? run.daemon.deliver(next, to: daemon)) == .unlocked else { return .begun }
     try? run.keybags.confirm(next)
     return .unlocked

@@ -1,8 +1,8 @@
 import LatchkeyKeybag
 import LatchkeySodium
 
-// The keybag's functions for secrets as a request has them. A span cannot leave the object that has its secret, so these take the
-// secret itself.
+// The keybag's functions for the secrets of a request. A span cannot leave the object that owns its secret, so these functions take
+// the secret itself.
 
 extension Keybag {
   static func create(password: borrowing SecureBytes, cost: PasswordCost) throws(KeybagError) -> Opened {

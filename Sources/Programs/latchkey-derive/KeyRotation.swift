@@ -2,8 +2,8 @@ import LatchkeyControl
 import LatchkeyKeybag
 import LatchkeySodium
 
-/// Gives the vault new keys. The keybag has them first, beside those that the database still depends on: even if this ends
-/// now, the next unlock brings both.
+/// Gives the vault new keys. The keybag gets the new keys first, beside the keys that the database still depends on. So after an
+/// interruption the next unlock brings both.
 struct KeyRotation: Operation {
   private let run: Run
 
@@ -15,7 +15,7 @@ struct KeyRotation: Operation {
     let keybag = try run.keybags.load()
     let opened = try KeybagUnlock(run).open(keybag, at: daemon)
     guard keybag.isPasswordless else {
-      // All but this password would end.
+      // New keys end all other passwords, so this password must be one that may end others.
       guard opened.mayEndOthers() else { return .refused }
       let next = try daemon.derive { () throws(KeybagError) in
         try opened.rotated(password: run.request.token, cost: .measured())
@@ -26,7 +26,7 @@ struct KeyRotation: Operation {
     return try changeKeys(of: keybag, to: try opened.rotated(device: secret), at: daemon)
   }
 
-  /// Puts a keybag with new keys in the place of `keybag`, and has the daemon use them.
+  /// Replaces `keybag` by one with new keys, and has the daemon use these keys.
   func changeKeys(
     of keybag: Keybag, to next: consuming Keybag.Opened, at daemon: borrowing ControlClient
   ) throws -> DeriveResult {

@@ -3,14 +3,14 @@ import LatchkeyControl
 import LatchkeyKeybag
 import LatchkeyPosix
 
-/// The keybag's files in the user's home folder, which are opened for each access alone: an open folder keeps a home from being
-/// unmounted.
+/// The keybag's files in the user's home folder. The folder is opened for each access alone, because an open folder keeps the home
+/// from being unmounted.
 final class KeybagPlace {
   private let home: String
   private let uid: uid_t
   private let daemon: DaemonLink
-  /// The home folder as it was at first: one that was unmounted meanwhile leaves another in its place. nil until it is looked for:
-  /// a home that hangs must not hold up the first word to the daemon.
+  /// The identity of the home folder at the first access, which changes if the home is unmounted. nil before that access: a home
+  /// that hangs must not hold up the greeting of the daemon.
   private var identity: Folder.Identity??
 
   /// How long a daemon may take to heal the keybag, in milliseconds.
@@ -20,13 +20,13 @@ final class KeybagPlace {
     (self.home, self.uid, self.daemon) = (home, uid, daemon)
   }
 
-  /// Held for no longer than a file is read or written.
+  /// The vault's folder. Hold it only while a file is read or written.
   func folder() throws(KeybagError) -> Folder {
     try checkPlace()
     return try KeybagFile.folder(home: home, owner: uid)
   }
 
-  /// A late write must not land below the place where a home was mounted.
+  /// Refuses another home folder than at first: a late write must not land in the folder below an unmounted home.
   private func checkPlace() throws(KeybagError) {
     let present = Folder.Identity(path: home)
     let before: Folder.Identity? = identity ?? present
@@ -36,7 +36,7 @@ final class KeybagPlace {
 
   // MARK: - reading
 
-  /// Whether there is a vault. One without its keybag is damaged, and no other is created in its place.
+  /// Whether there is a vault. A vault without its keybag is damaged, and no other vault is created in its place.
   enum Presence {
     case absent
     case present
@@ -64,10 +64,10 @@ final class KeybagPlace {
     }
   }
 
-  /// The keybag with its copy in the place of a damaged or missing one; nil where that cannot be.
+  /// The keybag that was healed from its copy; nil if it cannot be healed.
   private func heal(_ folder: borrowing Folder) -> Keybag? {
     guard folder.contains(KeybagFile.copyName) else { return nil }
-    // A daemon that is asked how things are looks at the files, does the same, and tells the person.
+    // A daemon that is asked for its status reads the files, heals the keybag in the same way, and tells the person.
     if let client = try? daemon.client() {
       _ = try? client.ask(GetStatus(), until: min(Process.now + KeybagPlace.healingLimit, daemon.end))
     }
@@ -80,7 +80,7 @@ final class KeybagPlace {
   /// Makes the vault's folder.
   func makeFolder() throws(KeybagError) { _ = try KeybagFile.makeFolder(home: home, owner: uid) }
 
-  /// Puts a keybag in the place of another.
+  /// Replaces a keybag by another.
   func replace(_ keybag: Keybag, with next: Keybag) throws(KeybagError) {
     try KeybagFile.replace(keybag, with: next, in: try folder())
   }
@@ -97,7 +97,8 @@ final class KeybagPlace {
     }
   }
 
-  /// Raises the keybag's generation after keys were taken. They made a database: from now on a missing one is a loss.
+  /// Raises the keybag's generation after keys were taken. The daemon has made a database with the keys, so from now on a missing
+  /// database is a loss.
   func confirm(_ opened: borrowing Keybag.Opened) throws(KeybagError) {
     try rewrite(opened, in: try folder()) { (opened, _) throws(KeybagError) in
       opened.keybag.awaitsDatabase ? try opened.confirming() : nil
@@ -111,10 +112,10 @@ final class KeybagPlace {
     }
   }
 
-  /// Puts the keybag that `change` makes in the place of the present one. If another process was faster, as a login of the same
-  /// moment, it is made of that process's keybag. Nothing is derived again for it.
+  /// Replaces the present keybag by the one that `change` makes. If another process, such as a login of the same moment, has
+  /// replaced it meanwhile, `change` is called with that keybag. No password is derived again.
   ///
-  /// - Parameter change: makes the keybag; nil where none is to be written.
+  /// - Parameter change: makes the keybag; nil to write nothing.
   /// - Returns: Whether one was written.
   @discardableResult func rewrite(
     _ opened: borrowing Keybag.Opened, in folder: borrowing Folder,

@@ -9,7 +9,7 @@ struct KeybagUnlock {
 
   /// Opens the keybag with the password, and hands the keys over.
   ///
-  /// - Parameter proving: whether the keybag then says that the password served again, and leaves others out.
+  /// - Parameter proving: whether the unlock proves the password in the keybag, so that other passwords are left out.
   func unlock(_ keybag: Keybag, at daemon: borrowing ControlClient, proving: Bool) throws -> DeriveResult {
     var opened: Keybag.Opened
     do throws(KeybagError) {
@@ -34,7 +34,7 @@ struct KeybagUnlock {
     let oldest =
       keybag.epochs.count > 1 ? (try? daemon.ask(GetNeededEpoch(), until: run.daemon.deadline())) ?? 0 : 0
     let isProving = proving && (opened.mayEndOthers() || !run.request.isUnlock)
-    // The next login tries again if this fails.
+    // If the write fails, the next login tries again.
     let isWritten = try? run.keybags.rewrite(opened, in: folder) { (opened, _) throws(KeybagError) in
       if let next = try opened.dropping(epochsBefore: oldest, proving: isProving) { return next }
       return opened.keybag.awaitsDatabase ? try opened.confirming() : nil
@@ -43,7 +43,7 @@ struct KeybagUnlock {
     return result
   }
 
-  /// Opens the keybag by the login password; where the login has none, by the device key.
+  /// Opens the keybag by the login password, or by the device key if the login has no password.
   func open(_ keybag: Keybag, at daemon: borrowing ControlClient) throws -> Keybag.Opened {
     guard keybag.isPasswordless else {
       return try daemon.derive { () throws(KeybagError) in try keybag.open(password: run.request.token) }
@@ -51,7 +51,7 @@ struct KeybagUnlock {
     return try keybag.open(deviceSecret: try daemon.presentDeviceSecret(until: run.daemon.deadline()))
   }
 
-  /// The same for a command. A vault with a password needs no daemon for it.
+  /// Does the same for a command. If the vault has a password, the daemon need not run.
   func openForCommand(_ keybag: Keybag) throws -> Keybag.Opened {
     guard keybag.isPasswordless else {
       return try run.daemon.derive { () throws(KeybagError) in try keybag.open(password: run.request.token) }

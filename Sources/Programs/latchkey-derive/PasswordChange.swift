@@ -1,7 +1,7 @@
 import LatchkeyKeybag
 
-/// The password is being changed. Whether the system takes the new one is not known yet, so both open the vault until a
-/// login shows it. The daemon has no part in that.
+/// The change of the login password. Nobody knows yet whether the system takes the new password, so both open the vault until a
+/// login proves one. The daemon has no part in that.
 struct PasswordChange: Operation {
   private let run: Run
 
@@ -23,15 +23,15 @@ struct PasswordChange: Operation {
     return .unlocked
   }
 
-  /// The former password opens nothing, as it was set elsewhere. The new one may be what the vault knows; else it opens
-  /// nothing either.
+  /// Handles a former password that opens nothing, because it was set without the vault. The new password may be one that the vault
+  /// knows already. Otherwise the new password opens nothing either.
   private func changeBack(_ keybag: Keybag) throws(KeybagError) -> DeriveResult {
     let opened: Keybag.Opened
     do throws(KeybagError) { opened = try keybag.open(password: run.request.token) } catch {
       if error == .wrongPassword, let daemon = try? run.daemon.client() { run.daemon.noteOtherPassword(daemon) }
       throw error
     }
-    // One that was chosen before and never used is the newest again.
+    // A password that was chosen before, and never used, becomes the newest again.
     guard let next = try opened.renewing() else { return .nothingNeeded }
     try run.keybags.add(next.protectors[0], by: opened)
     return .unlocked

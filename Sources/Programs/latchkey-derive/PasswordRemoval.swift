@@ -1,8 +1,8 @@
 import LatchkeyControl
 import LatchkeyKeybag
 
-/// The password is being removed: from now on the device key opens the vault, where the old password still can; and items
-/// that depend on the password end. It is believed unless the system says that there still is one.
+/// The removal of the login password. If the old password still opens the vault, the device key opens it from now on. The items
+/// that depend on the password are destroyed. The removal is believed unless the system still has a password.
 struct PasswordRemoval: Operation {
   private let run: Run
 
@@ -16,7 +16,7 @@ struct PasswordRemoval: Operation {
     if run.request.token.count > 0 {
       do { try standOnDevice(daemon) } catch { failure = error }
     }
-    // Items that depend on the password end in any case.
+    // These items are destroyed even if the keybag could not be changed.
     let result = try run.daemon.endPasscodeItems(at: daemon)
     if let failure { throw failure }
     return result

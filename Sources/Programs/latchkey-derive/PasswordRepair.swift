@@ -1,9 +1,9 @@
 import LatchkeyControl
 import LatchkeyKeybag
 
-/// The login password, which PAM has accepted, opens nothing: the former one does, or the recovery code. From now on the
-/// present one does as well, until a login shows that it stays: the token that PAM left here may be a code that serves
-/// once.
+/// Repairs a vault that the login password does not open, although PAM has accepted it. The former password, or the recovery code,
+/// opens the vault. From now on the present password does too. It stays unproven until a login proves it, because PAM's token may
+/// be a one-time code.
 struct PasswordRepair: Operation {
   private let run: Run
 
@@ -16,7 +16,8 @@ struct PasswordRepair: Operation {
     let keybag = try run.keybags.load()
     guard !keybag.isPasswordless else { return .nothingNeeded }
     let opened = try daemon.derive { () throws(KeybagError) in try openByFormer(keybag) }
-    // Slow work comes before the keys: a person who waited for those may log out at once, which ends this process as well.
+    // Slow work comes before the delivery: a person who has waited for the keys may log out at once, which ends this process as
+    // well.
     let added = try daemon.derive { () throws(KeybagError) in
       try opened.addingPassword(run.request.token, opensNothing: true, cost: .measured())
     }
@@ -28,7 +29,7 @@ struct PasswordRepair: Operation {
     }
     guard try written.recognises(try reopened.tiers()), try written.recognises(try opened.tiers())
     else { throw KeybagError.damaged }
-    // Only where its keys open the database: a keybag could have been put there together with keys of its own.
+    // The keybag changes only if its keys open the database. Somebody could have written a keybag together with keys of their own.
     let result = try run.daemon.deliver(opened, to: daemon)
     guard result == .unlocked else { return result }
     do throws(KeybagError) { try run.keybags.add(next.protectors[0], by: opened) } catch {
@@ -39,7 +40,7 @@ struct PasswordRepair: Operation {
     return .unlocked
   }
 
-  /// A code has a check in it, and costs no Argon2id.
+  /// Tries a recovery code first: its check characters tell a code, and it needs no Argon2id.
   func openByFormer(_ keybag: Keybag) throws(KeybagError) -> Keybag.Opened {
     if keybag.recoveryCodeCreated != nil, let code = try? RecoveryCode(typed: run.request.second) {
       do throws(KeybagError) { return try keybag.open(code: code) } catch {

@@ -16,7 +16,7 @@ struct PromptPassphrase: Operation {
     return switch try daemon.deliver(key, until: run.daemon.deadline()) {
     case .live: .unlocked
     case .wrongKeys: .wrongPassword
-    // Keys that wait have opened nothing yet.
+    // Staged keys have opened nothing yet.
     case .refused, .staged: .refused
     case .unusable: .damaged
     }

@@ -1,8 +1,8 @@
 import LatchkeyControl
 import LatchkeyKeybag
 
-/// Opens the vault with its recovery code. Where that opened it, the login password, which PAM has accepted, opens it
-/// from now on.
+/// Opens the vault with its recovery code. If the code is right, the login password, which PAM has accepted, opens the vault from
+/// now on.
 struct Recovery: Operation {
   private let run: Run
 
@@ -17,13 +17,13 @@ struct Recovery: Operation {
     case .nothingNeeded: try daemon.ask(CheckMayDerive(), until: run.daemon.deadline())
     case .some(let result): return result
     }
-    // A vault that stood under no password gets new keys with its first one, as at a login.
+    // A vault without a password gets new keys with its first password, as at a login.
     guard !opened.keybag.isPasswordless else {
       if need == nil, let result = try failure(of: opened, at: daemon) { return result }
       let result = try FirstPassword(run).protect(opened, by: run.request.second, at: daemon)
       return result == .tooManyEpochs ? .unlocked : result
     }
-    // Slow work comes before the keys: until then, the daemon ends this process before the machine sleeps.
+    // Slow work comes before the delivery: until then, the daemon ends this process before the machine sleeps.
     let next = try daemon.derive { () throws(KeybagError) in
       try opened.settingPassword(run.request.second, cost: .measured())
     }

@@ -3,8 +3,7 @@ import LatchkeyKeybag
 import LatchkeyPosix
 import LatchkeySodium
 
-/// Makes a recovery code, shows it, and only then lets it take the place of the one before: a code that nobody saw must
-/// not be the only one.
+/// Makes a recovery code, shows it, and only then replaces the former code: a code that nobody saw must not be the only one.
 struct RecoveryCodeCreation: Operation {
   private let run: Run
 

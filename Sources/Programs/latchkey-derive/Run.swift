@@ -16,13 +16,13 @@ final class Run {
   let account: Account
   /// Whether the login has a password, as far as it is known.
   let login: LoginPassword
-  /// Whether it may be opened by the device key where nobody gave a password.
+  /// Whether the device key may open a part of the vault at this login, in which nobody gave a password.
   let admission: SessionAdmission
   /// Has the caller go on without the result.
   let letCallerGo: () -> Void
   let daemon: DaemonLink
   let keybags: KeybagPlace
-  /// By when every answer must be there, however many there are: before the supervisor ends the process.
+  /// The deadline of all answers together, before the supervisor ends the process.
   let end: Int
 
   /// - Parameters:
@@ -45,7 +45,7 @@ final class Run {
   func perform() -> DeriveResult {
     do {
       do { return try operation.init(self).perform() } catch ControlError.givesWay {
-        // Once: where the installed one is of another version as well, nothing is gained by ending that.
+        // The daemon is replaced once at most. If the installed daemon is of another version as well, ending it gains nothing.
         if let result = try DaemonReplacement(self).perform() { return result }
         return try operation.init(self).perform()
       }

@@ -7,7 +7,7 @@ import LatchkeySodium
 /// Whether a login in which nobody gave a password may have the session's key from the device key service. This is decided
 /// while the process is root, before it reads any file of the user's.
 enum SessionAdmission: ~Copyable {
-  /// No: somebody gave the password, or the login has none, or the administrator did not name the service.
+  /// No: a person gave the password, the login has no password, or the administrator did not name the service.
   case none
   /// No: the administrator's list cannot be believed.
   case unbelieved
@@ -16,7 +16,7 @@ enum SessionAdmission: ~Copyable {
   /// Yes.
   case granted(LoginConnection)
 
-  /// How long the service may take, in milliseconds: it may have to be started first.
+  /// How long the device key service may take, in milliseconds. It may have to be started first.
   private static let timeout = 800
 
   init(_ request: borrowing DeriveRequest, account: Account, login: LoginPassword) {
@@ -44,7 +44,7 @@ enum SessionAdmission: ~Copyable {
     } catch { self = .unavailable }
   }
 
-  /// Whether there is anything to ask for, if only the reason of a refusal.
+  /// Whether the device key service must be asked, even if only for the reason of a refusal.
   var mayAsk: Bool {
     switch self {
     case .none: false

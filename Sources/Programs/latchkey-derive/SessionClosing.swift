@@ -1,4 +1,4 @@
-/// A session ends.
+/// The end of a session.
 struct SessionClosing: Operation {
   private let run: Run
 

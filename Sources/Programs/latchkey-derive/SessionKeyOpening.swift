@@ -2,8 +2,8 @@ import LatchkeyControl
 import LatchkeyKeybag
 import LatchkeyPosix
 
-/// A session begins, and there is no password to open the vault with. Where the user wants that, and the administrator lets this
-/// service do so, the device key unlocks the items that are readable behind the locked screen.
+/// The beginning of a session in which nobody gave a password. If the user and the administrator both allow it, the device key
+/// unlocks the items that are readable behind the locked screen.
 struct SessionKeyOpening {
   private let run: Run
 
@@ -25,7 +25,7 @@ struct SessionKeyOpening {
     guard let protector = keybag.sessionProtector, let wrapping = protector.deviceWrapping else {
       return .nothingNeeded
     }
-    // As long as the daemon can still be told.
+    // The service may take as long as time is left for the delivery.
     let secret = try run.admission.unwrap(
       wrapping.wrapped, context: DeviceSecret.context(vault: keybag.vault, protector: protector.id),
       until: run.end - DaemonLink.deliveryTime)
@@ -38,7 +38,7 @@ struct SessionKeyOpening {
     let delivery = SessionDelivery(vault: keybag.vault, key: key)
     return switch try daemon.deliver(delivery, until: run.daemon.deadline()) {
     case .live, .staged: .sessionOpened
-    // More is unlocked than this would unlock, or the machine goes to sleep.
+    // More is unlocked already, or the machine goes to sleep.
     case .refused: .nothingNeeded
     case .wrongKeys, .unusable: .damaged
     }

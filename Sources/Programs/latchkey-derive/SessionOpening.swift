@@ -3,7 +3,7 @@ import LatchkeyKeybag
 import LatchkeyPosix
 import LatchkeySodium
 
-/// A session begins. The whole stack has accepted the password: creates the vault if there is none, and unlocks.
+/// The beginning of a session. The whole stack has accepted the password. Creates the vault if there is none, and unlocks it.
 struct SessionOpening: Operation {
   private let run: Run
 
@@ -43,8 +43,8 @@ struct SessionOpening: Operation {
     return run.mayTrustToken ? try FirstPassword(run).set(keybag, at: daemon) : .nothingNeeded
   }
 
-  /// Tells the daemon that a session begins in which nobody gave a password because there is none. Items that depend on the
-  /// password end with that. A vault that had a password waits for it, or for its recovery code: nobody here can open it.
+  /// Tells the daemon that the login of this session has no password. The items that depend on a password are destroyed then. A
+  /// vault that had a password stays locked until somebody gives that password or the recovery code.
   private func openWithoutPassword() throws -> DeriveResult {
     let daemon = try run.daemon.connect()
     if let result = try run.daemon.greet(daemon, .openSession), result == .refused { return result }
@@ -63,7 +63,7 @@ struct SessionOpening: Operation {
     }
   }
 
-  /// The first login of somebody who has no password: the vault depends on the device key, which only the daemon has.
+  /// Creates the vault of a login without a password. It depends on the device key, which only the daemon has.
   private func createWithoutPassword() throws -> DeriveResult {
     let vault = Sodium.randomBytes(16)
     let secret = try secretForCreation(vault)
@@ -72,7 +72,7 @@ struct SessionOpening: Operation {
     }
   }
 
-  /// Nothing is written without it. The session began all the same, and is told.
+  /// The secret for a new keybag. Without it nothing is written, but the daemon still hears that the session began.
   private func secretForCreation(_ vault: [UInt8]) throws -> DeviceSecret {
     do {
       try run.keybags.makeFolder()
@@ -91,11 +91,11 @@ struct SessionOpening: Operation {
 
   /// Writes the first keybag, and lets the daemon make the database.
   ///
-  /// The daemon hears of the login before anything is derived: a lock or a logout that comes meanwhile is later than this.
+  /// The daemon hears of the login before any key is derived, so that a lock or a logout meanwhile counts as later than the login.
   private func create(_ make: () throws(KeybagError) -> Keybag.Opened) throws -> DeriveResult {
     let daemon: ControlClient
     do throws(ControlError) { daemon = try run.daemon.connect() } catch {
-      // The next authentication unlocks what is created here.
+      // No daemon runs. The next authentication unlocks the new vault.
       do throws(KeybagError) { _ = try run.keybags.create(make) } catch {
         guard error == .alreadyThere, (try? run.keybags.presence()) == .present else { throw error }
         return run.login == .none ? try openWithoutPassword() : try openVault()
@@ -114,11 +114,11 @@ struct SessionOpening: Operation {
     }
     let opened: Keybag.Opened
     do throws(KeybagError) {
-      // A daemon that wants no keys ends the connection soon: the vault is created all the same.
+      // A daemon that wants no keys ends the connection soon. The vault is created all the same.
       let isWanted = need == nil
       opened = try run.keybags.create { () throws(KeybagError) in isWanted ? try daemon.derive(make) : try make() }
     } catch {
-      // Another login of the same moment was faster: its vault is this one's.
+      // Another login of the same moment has created the vault.
       guard error == .alreadyThere, (try? run.keybags.presence()) == .present else { throw error }
       if let need { return need }
       return run.login == .none ? try run.daemon.endPasscodeItems(at: daemon) : try openVault(at: daemon)
@@ -129,7 +129,7 @@ struct SessionOpening: Operation {
       if result == .unlocked { try? run.keybags.confirm(opened) }
       return result == .damaged ? .damaged : .created
     } catch is ControlError {
-      // The vault is there; the next authentication unlocks it.
+      // The vault exists, and the next authentication unlocks it.
       return .created
     }
   }

@@ -1,6 +1,7 @@
 import LatchkeyKeybag
 
-/// Lets logins without a password unlock the items that are readable behind the locked screen. Takes the place of such a protector.
+/// Lets logins without a password unlock the items that are readable behind the locked screen. Replaces an existing protector of a
+/// session.
 struct SessionProtectorAddition: Operation {
   private let run: Run
 

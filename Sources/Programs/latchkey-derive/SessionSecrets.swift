@@ -2,22 +2,22 @@ import LatchkeyDeviceService
 import LatchkeyKeybag
 import LatchkeySodium
 
-/// The protector of a session, which opens tier key C at a login without a password: its secret, which the device key wraps.
+/// The secret of a session's protector, which the device key wraps. It opens tier key C at a login in which nobody gave a password.
 struct SessionSecrets {
   private let run: Run
 
   init(_ run: Run) { self.run = run }
 
-  /// nil where the login has no password: there is no such protector then.
+  /// nil if the login has no password, and so no protector of a session.
   func openByPassword(_ keybag: Keybag) throws -> Keybag.Opened? {
     guard !keybag.isPasswordless else { return nil }
-    // No login gives an empty password, so it is not tried.
+    // An empty password is not tried, because no login has one.
     guard run.request.token.count > 0 else { throw KeybagError.wrongPassword }
     return try run.daemon.derive { () throws(KeybagError) in try keybag.open(password: run.request.token) }
   }
 
-  /// The keybag with new keys, with a protector of a session for them where this machine had one before. New keys do not
-  /// wait for a device key service that is away: then it ends, and `latchkey rotate` says so.
+  /// The keybag with new keys. If this machine had a protector of a session, the new keybag has one too. New keys do not wait for a
+  /// device key service that does not answer: then the protector ends, and `latchkey rotate` says so.
   func keepingSession(_ next: consuming Keybag.Opened, of before: Keybag) throws -> Keybag.Opened {
     guard let identity = before.sessionProtector?.deviceWrapping?.identity, let device = try? deviceKey(),
       device.identity == identity, let secret = try? newSecret(of: device, vault: before.vault)

@@ -5,20 +5,20 @@ import LatchkeyPosix
 /// Three processes for one request: the *starter*, which the caller started and collects; the *worker*, which does the work;
 /// and between them the *supervisor*.
 ///
-/// The caller waits for the worker, but not for ever. When the caller has waited long enough it says so (`HELPER_GO_ON`). Then
-/// the supervisor answers for the worker, the starter ends, and the worker goes on without them. The worker is no child of the
-/// caller: login(1) takes the end of any child for the end of its session, and a process that waits for a dead disk does not
-/// even die of SIGKILL. Without that word the worker ends with the caller. Starter and supervisor never have a secret or a
+/// The caller waits for the worker, but not for ever. When the caller has waited long enough, it sends `HELPER_GO_ON`. Then the
+/// supervisor answers for the worker, the starter ends, and the worker goes on without them. The worker is no child of the caller:
+/// login(1) takes the end of any child for the end of its session, and a process that waits for a dead disk does not even die of
+/// SIGKILL. If the caller ends without sending that byte, the worker ends too. Starter and supervisor never have a secret or a
 /// file. If a worker ends before it has read its request, the supervisor overwrites the request unread.
 enum Supervisor {
   /// How long a worker may take in all, in milliseconds. The time that the machine slept counts. On a slow machine, or a busy
   /// one, Argon2id takes a minute.
   static let limit = 300_000
-  /// How long it may wait for its request, in milliseconds. A worker on a busy machine may take a while to read it.
+  /// How long a worker may take to read its request, in milliseconds. On a busy machine that takes a while.
   private static let requestLimit = 8000
   /// The longest wait between two looks at the clock, in milliseconds: a wait does not count the time that the machine slept.
   private static let turn = 1000
-  /// How long it may take to erase its memory when it is told to end, in milliseconds.
+  /// How long a worker may take to erase its memory after SIGTERM, in milliseconds.
   private static let endLimit = 2000
   /// The worker's word that it has the request. Only after that do bytes on the channel belong to the supervisor.
   private static let hasRequest: UInt8 = 255
@@ -76,7 +76,7 @@ enum Supervisor {
       ending.closeWriting()
       result.closeReading()
       try Process.endWithParent()
-      // The parent may have ended before that.
+      // The parent may have ended before the call.
       guard getppid() == supervisor else { _exit(0) }
       return Outlet(pipe: FileDescriptor(owning: result.writing), supervisor: supervisor)
     }
@@ -84,7 +84,7 @@ enum Supervisor {
     waitForEnding(ending.reading)
   }
 
-  /// The starter: ends as the supervisor says.
+  /// Runs the starter, which ends with the status that the supervisor sends.
   private static func waitForEnding(_ pipe: Int32) -> Never {
     var status: Int32 = 0
     var count = 0
@@ -118,7 +118,7 @@ enum Supervisor {
     return child
   }
 
-  /// The supervisor's part.
+  /// The loop of the supervisor.
   private struct Watch {
     let worker: pid_t
     let result: Int32
@@ -126,7 +126,7 @@ enum Supervisor {
     let channel: Int32
     private var hasRequest = false
     private var mayReadChannel = false
-    /// Whether nobody waits any more.
+    /// Whether the caller does not wait any more.
     private var isAlone = false
     private var mayOutlive = false
     private var answer: UInt8?
@@ -145,7 +145,7 @@ enum Supervisor {
         guard left > 0 else { break }
         var entries = [
           pollfd(fd: result, events: Int16(POLLIN), revents: 0),
-          // Only its end is waited for.
+          // Only the end of the starter counts here.
           pollfd(fd: isAlone ? -1 : starter, events: 0, revents: 0),
           pollfd(fd: isAlone || !mayReadChannel ? -1 : channel, events: Int16(POLLIN), revents: 0),
         ]
@@ -153,7 +153,7 @@ enum Supervisor {
         if entries[0].revents != 0, !readResult() { finish() }
         if isAlone { continue }
         if entries[2].revents != 0 { readChannel() }
-        // The process that started it has ended. If that was after the word, the worker goes on.
+        // The starter has ended. If the caller sent `HELPER_GO_ON` before, the worker goes on.
         if !isAlone, entries[1].revents != 0 {
           if !mayReadChannel { waitForRequest() }
           if mayReadChannel { readChannel() }
@@ -164,7 +164,7 @@ enum Supervisor {
       endWorker()
     }
 
-    /// - Returns: whether more may come.
+    /// - Returns: whether the worker may send more.
     private mutating func readResult() -> Bool {
       var byte: UInt8 = 0
       let count = read(result, &byte, 1)
@@ -181,7 +181,7 @@ enum Supervisor {
       return true
     }
 
-    /// On a busy machine the worker may not have read its request when the caller gave up.
+    /// Waits until the worker has read its request. On a busy machine the caller may give up before that.
     private mutating func waitForRequest() {
       var entry = pollfd(fd: result, events: Int16(POLLIN), revents: 0)
       guard poll(&entry, 1, Int32(Supervisor.endLimit)) > 0 else { return }
@@ -218,7 +218,7 @@ enum Supervisor {
       _ = withUnsafePointer(to: status) { write(starter, $0, MemoryLayout<Int32>.size) }
     }
 
-    /// The worker has answered, or ended without.
+    /// Ends the supervisor: the worker has answered, or has ended without an answer.
     private mutating func finish() -> Never {
       // The caller gets the answer before the worker's end.
       if !isAlone, let answer { send(byte: answer) }
@@ -230,7 +230,7 @@ enum Supervisor {
       _exit(0)
     }
 
-    /// Lets the worker erase its memory first.
+    /// Ends the worker, which erases its memory first.
     private func endWorker() -> Never {
       kill(worker, SIGTERM)
       if collect(until: Process.now + Supervisor.endLimit) == nil { kill(worker, SIGKILL) }
@@ -239,7 +239,7 @@ enum Supervisor {
       _exit(0)
     }
 
-    /// The worker has ended, perhaps before it read its request.
+    /// Erases the request if the worker has ended before it read that.
     private func eraseUnread() {
       if !hasRequest { RequestMemory.eraseUnread(in: channel) }
     }

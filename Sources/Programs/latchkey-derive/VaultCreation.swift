@@ -1,8 +1,8 @@
 import LatchkeyControl
 import LatchkeyKeybag
 
-/// The whole stack has accepted the password that a person was asked for because there is no vault: creates it, and unlocks it. A
-/// vault that is there by now is unlocked as by any other prompt.
+/// Creates the vault in an open session and unlocks it. A person was asked for the login password, and the whole stack has accepted
+/// it. A vault that exists by now is unlocked as by any other prompt.
 struct VaultCreation: Operation {
   private let run: Run
 
@@ -11,7 +11,7 @@ struct VaultCreation: Operation {
   func perform() throws -> DeriveResult {
     guard run.mayTrustToken else { return .noVault }
     let daemon = try run.daemon.client()
-    // Asked first: a vault that may not be unlocked now is not created now.
+    // The daemon is asked first, because a vault that may not be unlocked now must not be created now.
     if let result = try run.daemon.greet(daemon, .authenticate) { return result }
     let opened: Keybag.Opened
     do throws(KeybagError) {
@@ -22,7 +22,7 @@ struct VaultCreation: Operation {
         }
       }
     } catch {
-      // A login, or another prompt, was faster.
+      // A login, or another prompt, has created the vault.
       guard error == .alreadyThere, (try? run.keybags.presence()) == .present else { throw error }
       return try KeybagUnlock(run).unlock(try run.keybags.load(), at: daemon, proving: false)
     }

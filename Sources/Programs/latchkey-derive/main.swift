@@ -19,7 +19,7 @@ private func start(_ channel: borrowing FileDescriptor) throws -> Supervisor.Out
 private func work(
   _ channel: borrowing FileDescriptor, _ outlet: borrowing Supervisor.Outlet, begun: Int
 ) -> DeriveResult {
-  // Called once: from then on a handler erases the content of a request.
+  // Called once, before there is a request. From then on a handler erases the content of the request.
   signal(SIGALRM, SIG_DFL)
   guard limitTime() else { return .internalError }
   do { try Sodium.initialize() } catch { return .internalError }
@@ -33,32 +33,32 @@ private func work(
   guard let account = Account(name: request.user) else { return .internalError }
   // An account with root's number and another name must not reach root's vault.
   guard account.uid != 0 || request.user == "root" else { return .noVault }
-  // Read while this process is still root, who alone may read the file.
+  // The shadow file is read while this process is still root.
   let password =
     request.operation.asksForLogin
     ? LoginPassword(of: account, in: request.shadow.isEmpty ? LoginPassword.shadow : request.shadow) : .unknown
-  // This also takes root. From here on the connection belongs to this login, and needs root no more.
+  // The admission needs root, too. From here on its connection belongs to this login.
   let admission = SessionAdmission(request, account: account, login: password)
   do {
     try Process.become(account)
-    // A change of the user resets both.
+    // The change of the user has reset this.
     try Process.forbidInspection()
     // The system may have the new password already. So it must open the vault, even if the program that changed it ends.
     if request.operation == .changePassword { outlet.tellOutlives() }
     try Process.endWithParent()
   } catch { return .internalError }
-  // It may have ended before that.
+  // The supervisor may have ended before the call.
   guard outlet.isSupervised else { return .internalError }
   return Run(
     request, account: account, login: password, admission: admission, begun: begun, letCallerGo: outlet.callerRelease
   ).perform()
 }
 
-/// Done before any step that can take long.
+/// The start time, taken before any slow step.
 private let begun = Process.sinceBoot
 private let channel = FileDescriptor(owning: STDIN_FILENO)
 guard let kind = try? channel.status().st_mode & S_IFMT, kind == S_IFSOCK else {
-  // A person started this program, and would type a password visibly.
+  // A person has started this program, and would type a password visibly.
   exit(64)
 }
 guard let outlet = try? start(channel) else { exit(70) }

@@ -5,14 +5,14 @@ import LatchkeyReasons
 
 /// A vault that is put aside, so that the next login creates another one.
 extension Vault {
-  /// Whether there is anything of a vault, be it damaged.
+  /// Whether any file of a vault exists, even a damaged one.
   public var isThere: Bool {
     guard let folder = try? place.folder() else { return false }
     return folder.contains(KeybagFile.name) || folder.contains(KeybagFile.database)
   }
 
-  /// Whether there is no vault, and its home folder could take one. A home folder that is not mounted yet, or not the user's,
-  /// says nothing of its vault, and neither does a data folder that cannot be opened.
+  /// Whether there is no vault, and its home folder could take one. If the home folder is not mounted yet, or is not the user's,
+  /// nobody knows whether it has a vault. The same holds for a data folder that cannot be opened.
   public var isMissing: Bool {
     guard hasNoDatabaseYet, keybag == nil, !isThere, !hasObstacle,
       let folder = try? Folder(path: place.home, owner: place.owner)
@@ -20,7 +20,7 @@ extension Vault {
     return faccessat(folder.number, ".", W_OK | X_OK, AT_EACCESS) == 0
   }
 
-  /// Whether a part of the vault's path is there and does not open, as a link to a disk that is not mounted.
+  /// Whether a part of the vault's path exists and does not open, such as a link to a disk that is not mounted.
   private var hasObstacle: Bool {
     var path = place.home
     for name in KeybagFile.folderNames {
@@ -35,18 +35,18 @@ extension Vault {
   /// Whether nobody gave a password yet: there is no vault, or a keybag that still waits for its database.
   public var hasNoDatabaseYet: Bool { database.isNotCreated }
 
-  /// Whether the login password creates what is missing, once it is given. System accounts get no vault.
+  /// Whether the login password, once it is given, creates the missing files. System accounts get no vault.
   public var awaitsPassword: Bool {
     guard hasNoDatabaseYet else { return false }
     return keybag == nil ? !Vault.isSystemAccount(place.owner) && isMissing : !isPasswordless
   }
 
-  /// Whether nobody's password can create what is missing, because the disk of the home folder is full.
+  /// Whether no password can create the missing files, because the disk of the home folder is full.
   public var lacksRoom: Bool {
     hasNoDatabaseYet && KeybagFile.lacksRoom(home: place.home, owner: place.owner)
   }
 
-  /// Whether that account gets no vault, whoever gives its password.
+  /// Whether the vault's account gets no vault, even with its password.
   public static func isSystemAccount(_ owner: uid_t) -> Bool { owner < Account.firstPersonUID }
 
   /// Why there is no vault, for a person who wants to store something in it.
@@ -56,12 +56,12 @@ extension Vault {
     return .notCreatedForRoom(mebibytes: Int(KeybagFile.leastRoom >> 20))
   }
 
-  /// Gives the folder another name, beside the one that it has, and changes nothing in it. There is no vault then.
+  /// Renames the vault's folder within its parent folder, and changes nothing in it. Afterwards there is no vault.
   ///
-  /// One step of the file system's: whenever this is interrupted, the vault is at the one place or at the other.
+  /// This is one step of the file system: after an interruption, the vault has its former name or its new one.
   ///
-  /// - Parameter name: where something has it already, a number is added.
-  /// - Returns: where it is then.
+  /// - Parameter name: the new name. If a file has that name already, a number is added.
+  /// - Returns: the vault's new path.
   public func setAside(as name: String) throws(VaultError) -> String {
     seal()
     settle()
@@ -75,7 +75,7 @@ extension Vault {
         try KeybagFile.setAside(home: place.home, owner: place.owner, as: free)
         break
       } catch {
-        // One more within the same second.
+        // Another vault was put aside within the same second.
         guard error == .alreadyThere, number < 10 else {
           throw .unavailable(.of(.folder, error.reason))
         }
@@ -85,9 +85,9 @@ extension Vault {
     return "\(KeybagFile.sharePath(home: place.home))/\(free)"
   }
 
-  /// The number after which those of the next vault's items begin.
+  /// The numbers of the next vault's items begin after this number.
   private func lastItemBefore() -> Int64 {
-    // A counter that somebody set to the end of all numbers would leave none for what comes.
+    // If somebody set the counter to the highest number, no number would be left for the next items.
     if !database.isDamaged, let last = try? reader.lastItem(), last < 1 << 62 { return max(lastItemAside, last) }
     // Nobody can say which numbers a damaged vault had.
     let start = Int64.random(in: 1 << 51..<1 << 52)

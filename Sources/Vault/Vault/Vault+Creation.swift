@@ -3,29 +3,29 @@ import LatchkeyKeybag
 import LatchkeyPosix
 import LatchkeySodium
 
-/// Making a vault's database.
+/// The creation of a vault's database.
 extension Vault {
   /// The label of the collection that every vault has from the beginning.
   public static let firstLabel = "Login"
-  /// Its number.
+  /// The number of that collection.
   public static let firstCollection: Int64 = 1
-  /// The aliases that it begins with.
+  /// The aliases of that collection in a new vault.
   public static let firstAliases = ["default", "login"]
 
-  /// When the vault was created, in seconds since 1970; nil where that cannot be read.
+  /// When the vault was created, in seconds since 1970; nil if the time cannot be read.
   public var created: UInt64? { (try? database.store?.vaultRow())?.created }
 
-  /// Makes the database of a vault that has none: under another name, which becomes its own when everything in it is on
-  /// the disk. So whenever this is interrupted, there is no database or a whole one.
+  /// Makes the database of a vault that has none. The file gets its own name only when everything in it is on the disk. So after an
+  /// interruption there is a whole database or none.
   func create(_ keybag: Keybag, _ tiers: borrowing TierKeys) throws(VaultError) {
     let folder = try place.openFolder()
-    // A device key that was there before the database stays: it may be shared with an older copy of the vault.
+    // A device key that is older than the database stays, because an older copy of the vault may depend on it.
     try device.open(folder, mayCreate: true)
     let draft = KeybagFile.database + ".new"
     for suffix in ["", "-wal", "-shm", "-journal"] { folder.remove(draft + suffix) }
     rotation.begin(keybag)
     do throws(VaultError) {
-      // SQLite would let others read it, and gives its log the mode of the database.
+      // SQLite would let others read the file, and gives its log the same mode.
       do throws(PosixError) {
         _ = try FileDescriptor.open(draft, at: folder.number, flags: O_WRONLY | O_CREAT | O_EXCL, mode: 0o600)
       } catch { throw error.code == ENOSPC ? .diskFull : .unavailable(.of(.database, .verbatim(error.description))) }
@@ -46,15 +46,15 @@ extension Vault {
     if let problem = database.problem { throw problem }
   }
 
-  /// Moves everything from the log into the file, and closes it. The end of the connection alone would do that as well,
-  /// but would not say that it failed.
+  /// Moves everything from the log into the file, and closes it. Closing the connection alone would do that as well, but would not
+  /// report a failure.
   private func finishDraft() throws(VaultError) {
     try database.store?.emptyLog()
     database.store?.database.trust()
     forget()
   }
 
-  /// Makes a database with one collection. `file` nil: in memory only.
+  /// Makes a database with one collection. Without a `file` the database is in memory only.
   func fill(
     _ file: String?, vault: [UInt8], tiers: borrowing TierKeys, label: String, aliases: [String]
   ) throws(VaultError) {
@@ -67,7 +67,7 @@ extension Vault {
     keys.index = index
     var unlockedChain = try collections.chain(tiers.unlocked)
     var sessionChain = try collections.chain(tiers.session)
-    // A vault is created whether its device key can be had now or not.
+    // A vault is created even if its device key is not available now.
     try device.whereThereIsService { () throws(VaultError) in
       if !place.isMemory, let folder = try? place.folder() { try device.adopt(folder) }
     }

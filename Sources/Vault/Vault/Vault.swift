@@ -6,16 +6,16 @@ import LatchkeySodium
 
 /// One user's vault: the files, and the keys that are in memory now.
 ///
-/// It knows no session and no bus. Its owner says when to ``unlock(_:former:opening:liftingLocks:of:mayCreate:)``, to
-/// ``lock()`` (screen locked) and to ``seal()`` (session ended); every call then answers by the keys that are there.
+/// It knows no session and no bus. The vault's owner calls ``unlock(_:former:opening:liftingLocks:of:mayCreate:)``, ``lock()`` (the
+/// screen is locked) and ``seal()`` (the session has ended); every other call answers by the keys that are in memory.
 ///
-/// A vault whose files are damaged is never written to. It says so in ``problems`` and by ``VaultError/damaged(_:)``.
+/// A vault whose files are damaged is never written to. The damage is in ``problems``, and calls throw ``VaultError/damaged(_:)``.
 public final class Vault {
-  /// Which tier keys are taken over from those that are given.
+  /// The tier keys that are taken over.
   public enum Opening: Sendable {
     /// Tier key C alone: the session is past its first unlock, but the screen is locked.
     case session
-    /// Both.
+    /// Both tier keys.
     case everything
   }
 
@@ -50,13 +50,13 @@ public final class Vault {
       (healing.delegate, olderFiles.delegate) = (delegate, delegate)
     }
   }
-  /// Why a vault without a password does not open; the line names the file.
+  /// Why a vault without a password does not open; the reason names the file.
   var passwordlessProblem: Reason?
-  /// The highest number that an item had in a vault that was put aside, or a random one where that is unknown; 0 for none. Those
-  /// of the next one come after it, so that no object path that somebody still has names another item.
+  /// The highest number that an item had in a vault that was put aside, or a random number if that is unknown; 0 for none. The next
+  /// vault's numbers are higher, so no object path that a client still has names another item.
   var lastItemAside: Int64 = 0
 
-  /// The vault below `home`, whose files `owner` owns; nothing of it need be there.
+  /// The vault below `home`, whose files `owner` owns. No file of it needs to exist.
   ///
   /// - Parameters:
   ///   - machine: 16 bytes of this machine's identity, or nil.
@@ -67,7 +67,7 @@ public final class Vault {
     self.init(looking: VaultPlace(home: home, owner: owner, machine: machine, service: service))
   }
 
-  /// The vault at that place, whose files are looked at.
+  /// Opens the vault at that place, as far as its files allow.
   convenience init(looking place: VaultPlace) {
     self.init(place)
     refresh()
@@ -75,7 +75,7 @@ public final class Vault {
 
   /// A vault in memory only, unlocked for good, with one collection.
   ///
-  /// - Parameter last: the number behind which those of its items begin.
+  /// - Parameter last: the numbers of its items begin after this number.
   public convenience init(inMemoryWithLabel label: String, itemsAfter last: Int64 = 0) throws(VaultError) {
     self.init(.memory)
     do {
@@ -126,20 +126,20 @@ public final class Vault {
     if let problem = database.problem, problem != .notCreated { lines.append(problem.reason) }
     if let damage = database.damage { lines.append(damage) }
     if let absence = database.absence { lines.append(absence.reason) }
-    // A keybag that cannot be read is why there is no store, too.
+    // If the keybag cannot be read, there is no store for the same reason.
     return lines.enumerated().filter { !lines[..<$0.offset].contains($0.element) }.map(\.element)
   }
 
-  /// Whether the vault should have a keybag, and none can be used.
+  /// Whether the vault should have a keybag, but has none that can be used.
   public var hasUnusableKeybag: Bool { keybag == nil && keybagFile.problem != nil }
 
-  /// Whether the database is open, so that it is known what the vault holds.
+  /// Whether the database is open, so that the vault's content is known.
   public var hasDatabase: Bool { database.store != nil }
 
   /// Looks at the files again, if they were missing or damaged. An open database stays as it is.
   public func refresh() { refresh(waiting: 0) }
 
-  /// - Parameter time: how long to wait for another process that writes the vault's files, where healing is to be finished, in
+  /// - Parameter time: how long to wait for another process that writes the vault's files if healing must be finished, in
   ///   milliseconds.
   private func refresh(waiting time: Int) {
     database.noteCut()
@@ -149,7 +149,7 @@ public final class Vault {
       return database.lacks(keybagFile.lacksFolder(error))
     }
     let loaded = keybagFile.read(folder)
-    // Healing that a crash interrupted goes on before anything is opened.
+    // Healing that a crash interrupted is finished before any file is opened.
     var unfinished: VaultError?
     if database.store == nil, place.hasOwnDatabase, case .success = loaded {
       unfinished = healing.finish(folder, deadline: time)
@@ -182,7 +182,7 @@ public final class Vault {
       let store = try Store(path: place.databasePath, vault: keybag.vault)
       try adopt(store, folder: folder)
     } catch let error as VaultError {
-      // SQLite's words, "disk I/O error", are those of a broken disk. It needs a file beside the database even to read.
+      // SQLite reports "disk I/O error", as for a broken disk. To read, it needs to write a file beside the database.
       if case .unavailable = error, folder.isReadOnly {
         abandon(.unavailable(.of(.database, .vault(.readOnly))))
       } else {
@@ -214,7 +214,7 @@ public final class Vault {
     }
   }
 
-  /// Drops the database, which was found damaged, and every key. The file stays as it is.
+  /// Drops the damaged database and every key. The file stays as it is.
   private func abandon(_ problem: VaultError) {
     history.rest()
     database.abandon()
@@ -222,7 +222,7 @@ public final class Vault {
     database.lacks(problem)
   }
 
-  /// Forgets all that is known of the files, as an object does that has just been made.
+  /// Forgets everything about the files, like a new object.
   func forgetFiles() {
     forget()
     database.forget()
@@ -247,7 +247,7 @@ public final class Vault {
     device.begin()
   }
 
-  /// Ends what is said of older copies and of healing: the session is over.
+  /// Forgets the reports of older copies and of healing, because the session is over.
   public func endSession() {
     healing.endSession()
     olderFiles.endSession()
@@ -256,16 +256,16 @@ public final class Vault {
   /// Whether damage was found in the database.
   public var isDamaged: Bool { database.isDamaged }
 
-  /// Whether the whole database was looked at since it was opened.
+  /// Whether the whole database was verified since it was opened.
   public var isVerified: Bool { database.isVerified }
 
-  /// Looks at a little more of the database. Damage becomes a line of ``problems``, and ends the walk.
+  /// Verifies a little more of the database. Damage becomes an entry of ``problems``, and ends the walk.
   ///
-  /// - Returns: whether there is more to look at.
+  /// - Returns: whether there is more to verify.
   public func verifyStep() -> Bool { database.verifyStep() }
 
-  /// To be called when the vault has been quiet for a moment: moves what was written to its place in the database and
-  /// empties the log. A failure loses nothing; the next call tries again.
+  /// Moves the pages of the log into the database, and empties the log. Called when the vault has been quiet for a moment. A
+  /// failure loses nothing; the next call tries again.
   public func settle() { device.settleDatabase() }
 
   // MARK: - keys
@@ -280,8 +280,8 @@ public final class Vault {
   }
 
   /// Whether ``unlock(_:former:opening:liftingLocks:of:mayCreate:)`` could use these keys, without taking anything over: the files
-  /// can be used, and the keys open something of the database. A keybag alone proves nothing: it could have been put
-  /// there together with keys of its own.
+  /// can be used, and the keys open something of the database. A keybag alone proves nothing: somebody could have written it
+  /// together with keys of their own.
   public func check(
     _ tiers: borrowing TierKeys, former: [FormerTiers] = [], mayCreate: Bool
   ) throws(VaultError) {
@@ -303,11 +303,11 @@ public final class Vault {
   /// Takes keys over into memory. They must be this vault's: ``recognises(_:)``.
   ///
   /// - Parameters:
-  ///   - former: the keys of former key epochs that the keybag still has, oldest first. The keys that depend on them move to
-  ///     the newest if everything is unlocked: a rotation begins, or goes on, here.
+  ///   - former: the keys of former key epochs that the keybag still has, oldest first. If everything is unlocked, a rotation
+  ///     begins or continues here: the keys that depend on former epochs move to the newest one.
   ///   - liftingLocks: whether explicit locks of collections end. A login does that; an unlock of the screen does not.
-  ///   - lockedExplicitly: which of them; nil for all.
-  ///   - mayCreate: whether a missing database is made: only right after creation.
+  ///   - lockedExplicitly: the collections whose locks end; nil for all.
+  ///   - mayCreate: whether a missing database is made. True only right after the keybag's creation.
   public func unlock(
     _ tiers: borrowing TierKeys, former: [FormerTiers] = [], opening: Opening, liftingLocks: Bool,
     of lockedExplicitly: Set<Int64>? = nil, mayCreate: Bool
@@ -331,9 +331,9 @@ public final class Vault {
   /// Takes keys over. A failure adds no key.
   ///
   /// - Parameters:
-  ///   - unlocked: tier key A's chain; nil where only tier key C is taken over.
-  ///   - notesGenerations: whether the files' generations are noted: the program that brings these keys has checked the whole
-  ///     keybag.
+  ///   - unlocked: tier key A's chain; nil if only tier key C is taken over.
+  ///   - notesGenerations: whether the files' generations are noted. True if the program that brings these keys has verified the
+  ///     whole keybag.
   func takeOver(
     _ tier: borrowing Key, unlocked: KeyChain?, former: [FormerTiers], liftingLocksOf lifted: Set<Int64>,
     notesGenerations: Bool = true
@@ -346,7 +346,7 @@ public final class Vault {
       throw error
     }
     healing.noteUnlock()
-    // Keys that are staged come twice.
+    // Staged keys come twice: now and when they become live.
     if notesGenerations, wasSealed || unlocked != nil { olderFiles.noteGenerations(tier) }
   }
 
@@ -359,7 +359,7 @@ public final class Vault {
     keys.generation = opened.generation
     rotation.meet(indexEpoch: indexEpoch)
     if let index = keys.index, try !index.isSame(as: genuine) {
-      // That row was made without the password. Items that its index did not find may exist all the same.
+      // The device's row was made without the password. Its index may have missed items that exist.
       database.note(.damaged(.of(.database, .vault(.foreignDeviceRow))))
     }
     keys.index = genuine
@@ -408,7 +408,7 @@ public final class Vault {
           share: keys.share, vault: store.vault)
       } catch let error as VaultError { throw error } catch { throw .outOfMemory }
     }
-    // Both chains stand at the same collection, also when the last ones were deleted since the other was made.
+    // Both chains must end at the same collection, even if the last collections were deleted after the other chain was made.
     while let other = keys.chains.unlocked, unlocked == nil, session.ordinal < other.ordinal {
       do { try session.skip() } catch { throw .outOfMemory }
     }
@@ -437,18 +437,18 @@ public final class Vault {
     try passcode.endItems()
     if !isPasswordless { try passcode.renewErasable() }
     try rotation.renewKeys(indexUnder: wrap)
-    // New keys came with another share of the device, which has such a secret again.
+    // New keys came with a new share of the device, which has an erasable secret again.
     try passcode.endItems()
     try collections.makeMissingClasses()
   }
 
   // MARK: - the device key service
 
-  /// Whether something is left to be done when the device key service answers: ``meetDevice()``.
+  /// Whether work is left for the moment when the device key service answers: ``meetDevice()``.
   public var waitsForDevice: Bool { device.isLacking || olderFiles.isWaiting }
 
-  /// Opens what needs the device key, where it could not be had when keys came, or at the start, and can now. Does what an
-  /// unlock left out, and notes how far the files are where that was not noted then.
+  /// Opens everything that needs the device key, if the key was not available when keys came, or at the start, and is now. Does the
+  /// work that an unlock left out, and notes the files' generations if the unlock could not.
   public func meetDevice() throws(VaultError) {
     if keybag == nil, keybagFile.problem == nil, database.store == nil, !isDamaged {
       device.forgetProblemBeforeCreation()
@@ -471,12 +471,12 @@ public final class Vault {
       try collection.open(share: keys.share, vault: store.vault)
     }
     guard isUnlocked else { return }
-    // A change of keys may be what was left out. The index key has to wait for the next unlock: its wrapping key is gone.
+    // The unlock may have left out a change of keys. The index key must wait for the next unlock, because its wrapping key is gone.
     try device.whereThereIsRoom { () throws(VaultError) in try renew(indexUnder: nil) }
   }
 
-  /// Allows items that depend on a login password again at once, if the vault is unlocked and its login has one. Otherwise the
-  /// next unlock does it.
+  /// Allows items that depend on a login password again: now if the vault is unlocked and the login has a password, else at the
+  /// next unlock.
   public func startPasscodeItemsAnew() throws(VaultError) {
     guard isUnlocked, !isPasswordless else { return }
     try passcode.renewErasable()
@@ -497,7 +497,7 @@ public final class Vault {
     accessLog.seal()
   }
 
-  /// The same, but for the access log's own keys, which open nothing else. Its remaining entries can still be written then.
+  /// Does the same, but keeps the access log's keys, which open nothing else, so that the remaining entries can still be written.
   public func sealAllButAccessLog() {
     keys.seal()
     olderFiles.seal()

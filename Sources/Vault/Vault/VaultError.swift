@@ -27,7 +27,7 @@ public enum VaultError: Error, Equatable, Sendable {
   case unavailable(Reason)
   /// The disk is full.
   case diskFull
-  /// The item of that number says that it was stored while its class was locked, but not by this vault's session.
+  /// The item of that number says that it was stored while its class was locked, but no session of this vault stored it.
   case foreignItem(Int64)
   /// The item was made on another device, whose key it needs.
   case otherDevice
@@ -45,7 +45,7 @@ public enum VaultError: Error, Equatable, Sendable {
   case noFingers(Reason)
   /// The class depends on the login's password, and the login has none.
   case noPasscode
-  /// The item is bound to a device, and this one's key cannot be used.
+  /// The item is bound to a device, and this device's key cannot be used.
   case deviceMissing
   /// Memory for a secret could not be had.
   case outOfMemory

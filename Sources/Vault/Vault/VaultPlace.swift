@@ -2,11 +2,11 @@ import Glibc
 import LatchkeyKeybag
 import LatchkeyPosix
 
-/// Where a vault's files are, and whose they are; an empty home for a vault in memory.
+/// The place and the owner of a vault's files. The home is empty for a vault in memory.
 struct VaultPlace {
-  /// The home folder below which they are.
+  /// The home folder with the files below it.
   let home: String
-  /// Their owner.
+  /// The owner of the files.
   let owner: uid_t
   /// 16 bytes of this machine's identity, or nil.
   let machine: [UInt8]?
@@ -25,7 +25,7 @@ struct VaultPlace {
     return place
   }
 
-  /// Whether there are no files.
+  /// Whether the vault is in memory only, without files.
   var isMemory: Bool { home.isEmpty }
 
   /// Whether the database is the vault's own, and not one that is being healed.
@@ -39,7 +39,7 @@ struct VaultPlace {
 
   func folder() throws(KeybagError) -> Folder { try KeybagFile.folder(home: home, owner: owner) }
 
-  /// The folder, or the reason that says what is wrong with it.
+  /// The folder. Throws the reason if it cannot be used.
   func openFolder() throws(VaultError) -> Folder {
     do throws(KeybagError) { return try folder() } catch {
       throw .unavailable(.of(.folder, error.reason))

@@ -9,11 +9,11 @@ public struct ControlClient: ~Copyable {
 
   /// Connects to the daemon of the user `uid`.
   ///
-  /// - Throws: ``ControlError/noDaemon``; ``ControlError/strangeDaemon`` when the socket is a link or somebody else's:
-  ///   nothing is sent to it; ``ControlError/silent`` when the daemon lets too many wait.
+  /// - Throws: ``ControlError/noDaemon``; ``ControlError/strangeDaemon`` if the socket is a link or another user's, and then
+  ///   nothing is sent; ``ControlError/silent`` if too many connections wait for the daemon.
   public init(runtime: String, uid: uid_t) throws(ControlError) {
-    // Against mistakes only: the file could be another one a moment later. The kernel says who listens at the other end of
-    // the connection.
+    // This check finds mistakes only, because the file could be replaced a moment later. The kernel says who listens at the other
+    // end of the connection.
     var file = stat()
     guard lstat(ControlSocket.path(runtime: runtime), &file) == 0 else { throw .noDaemon }
     guard file.st_mode & S_IFMT == S_IFSOCK, file.st_uid == uid || file.st_uid == 0 else { throw .strangeDaemon }
@@ -31,8 +31,7 @@ public struct ControlClient: ~Copyable {
   /// Asks, and waits for the answer.
   ///
   /// - Parameter deadline: on the clock of `Process.now`, in milliseconds.
-  /// - Throws: ``ControlError/declined(_:)`` with why it cannot be done; ``ControlError/silent`` at the deadline;
-  ///   ``ControlError/broken``.
+  /// - Throws: ``ControlError/declined(_:)`` with the reason; ``ControlError/silent`` at the deadline; ``ControlError/broken``.
   package borrowing func ask<Message: ControlMessage>(
     _ message: Message, until deadline: Int
   ) throws(ControlError) -> Message.Answer {
@@ -46,7 +45,7 @@ public struct ControlClient: ~Copyable {
     let _: Done = try ask(message, until: deadline)
   }
 
-  /// Tells what has no answer.
+  /// Sends a message that has no answer.
   package borrowing func tell<Message: ControlMessage>(
     _ message: Message
   ) throws(ControlError) where Message.Answer == NoAnswer {
@@ -63,7 +62,7 @@ public struct ControlClient: ~Copyable {
     do throws(ControlError) {
       return try UnlockOutcome(decodingAnswer: try exchange(sealed, until: deadline), of: UnlockOutcome.operation)
     } catch {
-      // An outcome says itself why not.
+      // The outcome has the reason itself.
       if case .declined = error { throw .broken }
       throw error
     }
@@ -87,23 +86,23 @@ public struct ControlClient: ~Copyable {
     }
   }
 
-  /// Has a daemon end that said ``ControlError/givesWay`` on this connection, and waits until it has. The service manager starts the
+  /// Ends a daemon that said ``ControlError/givesWay`` on this connection, and waits for its end. The service manager starts the
   /// installed one at the next connection.
   ///
-  /// - Throws: ``ControlError/otherVersion`` where it goes on after all.
+  /// - Throws: ``ControlError/otherVersion`` if the daemon goes on after all.
   public borrowing func replaceDaemon(until deadline: Int) throws(ControlError) {
     do throws(ControlError) { _ = try exchange(ControlPacket.thatGivesWay, until: deadline) } catch {
       guard error == .givesWay else { throw error }
-      // It says nothing more on this connection, and keeps it until its process ends.
+      // The daemon sends nothing more on this connection, and keeps it until its process ends.
       do throws(PosixError) { return try socket.waitForPacket(until: deadline) } catch { throw .silent }
     }
     throw .broken
   }
 
-  /// Does what takes long. The process ends, by SIGTERM, when the daemon ends this connection meanwhile: it wants no keys
-  /// of this authentication any more.
+  /// Does long work. If the daemon ends this connection meanwhile, because it wants no keys of this authentication any more, the
+  /// process ends by SIGTERM.
   ///
-  /// From then on the connection lasts as long as the process: at its end the daemon knows that all of this was erased.
+  /// From then on the connection lasts as long as the process: at its end the daemon knows that the process has erased its memory.
   public borrowing func derive<Result: ~Copyable>(
     _ body: () throws(KeybagError) -> Result
   ) throws(KeybagError) -> Result {

@@ -10,10 +10,10 @@ public enum ControlError: Error, Equatable, Sendable {
   case silent
   /// An answer that this version does not know, or the connection ended.
   case broken
-  /// It cannot be done, for this reason.
+  /// The daemon declined, for this reason.
   case declined(Reason)
   /// The daemon is of another version, as it was started before the package was upgraded.
   case otherVersion
-  /// The same, and it ends where a helper asks it to: ``ControlClient/replaceDaemon(until:)``.
+  /// The same, and the daemon ends if a helper asks it to: ``ControlClient/replaceDaemon(until:)``.
   case givesWay
 }

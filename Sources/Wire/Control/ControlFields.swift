@@ -2,15 +2,15 @@ import LatchkeyBytes
 
 /// The fields of a packet after its head, or some of them.
 package protocol ControlFields {
-  /// Writes what ``init(decoding:)`` reads.
+  /// Writes the fields, as ``init(decoding:)`` reads them.
   func encode(into out: inout ByteWriter)
-  /// Reads it; nil if it is malformed.
+  /// Reads the fields; nil if they are malformed.
   init?(decoding input: inout ByteReader)
 }
 
-/// Nothing: it was done.
+/// An answer without fields, which says that the request was carried out.
 package struct Done: ControlFields, Equatable, Sendable {
-  /// Done.
+  /// The only value.
   package init() {}
   package init?(decoding input: inout ByteReader) {}
   package func encode(into out: inout ByteWriter) {}

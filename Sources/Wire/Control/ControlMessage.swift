@@ -1,17 +1,16 @@
 import LatchkeyBytes
 import LatchkeyReasons
 
-/// One thing that a peer can ask the daemon over the control socket. A type has everything about it: its number, its fields,
-/// and its answer. The client asks by ``ControlClient/ask(_:until:)``; the daemon has one line for each message where it
-/// registers what it serves.
+/// One thing that a peer can ask the daemon over the control socket. A type has everything about it: its number, its fields, and
+/// its answer. The client asks by ``ControlClient/ask(_:until:)``; the daemon registers each message in one line.
 package protocol ControlMessage: ControlFields, Sendable {
   /// The daemon's answer, unless it declines.
   associatedtype Answer: ControlFields
-  /// Its number in a packet.
+  /// The message's number in a packet.
   static var operation: UInt8 { get }
-  /// The number in its answer.
+  /// The number of the answer's packet.
   static var answerOperation: UInt8 { get }
-  /// The largest packet of it, in bytes.
+  /// The size of the largest packet of this message, in bytes.
   static var sizeLimit: Int { get }
 }
 
@@ -26,7 +25,7 @@ extension ControlMessage {
     return out.bytes
   }
 
-  /// The bytes of the packet that answers it.
+  /// The bytes of the packet that answers the message.
   package static func packet(answering answer: Answer) -> [UInt8] {
     var out = ControlPacket.begin(answerOperation)
     answer.encode(into: &out)
@@ -35,7 +34,7 @@ extension ControlMessage {
 
   /// Reads an answer.
   ///
-  /// - Throws: ``ControlError/declined(_:)``; ``ControlError/broken`` for what is no answer of this version to it.
+  /// - Throws: ``ControlError/declined(_:)``; ``ControlError/broken`` if the packet is no answer of this version to the message.
   package static func answer(in packet: [UInt8]) throws(ControlError) -> Answer {
     try Answer(decodingAnswer: packet, of: answerOperation)
   }

@@ -1,11 +1,11 @@
 import LatchkeyBytes
 
-/// Destroys the items that depend on the login's password; how many there were. Declined where the device key cannot be had:
-/// nothing was destroyed then.
+/// Destroys the items that depend on the login's password. The answer is their number. If the device key is not available, this is
+/// declined and destroys nothing.
 package struct DestroyPasscodeItems: ControlMessage {
   package typealias Answer = UInt64
   package static let operation: UInt8 = 25
-  /// Whether the login has no password any more; else there may be new ones at once.
+  /// Whether the login has no password any more; else new items may be stored at once.
   package let passwordRemoved: Bool
 
   package init(passwordRemoved: Bool) { self.passwordRemoved = passwordRemoved }

@@ -2,17 +2,17 @@ import LatchkeyBytes
 import LatchkeyKeybag
 import LatchkeySodium
 
-/// Asks the daemon, which alone speaks with the device key, for the secret of a protector without a password. The answer
-/// is sealed to a key that is made for it, so that replies need no locked memory.
+/// Asks the daemon, which alone speaks with the device key, for the secret of a protector without a password. The answer is sealed
+/// to a key that is made for this request, so that replies need no locked memory.
 public struct DeviceSecretRequest: ControlMessage, Equatable {
   package typealias Answer = SealedDeviceSecret
   package static let operation: UInt8 = 24
 
   /// Which secret.
   public enum Wanted: Equatable, Sendable {
-    /// That of the keybag's protector.
+    /// The secret of the keybag's protector.
     case present
-    /// A new one, for the protector of this name (16 bytes) of this vault (16 bytes).
+    /// A new secret, for the protector of this name (16 bytes) of this vault (16 bytes).
     case new(vault: [UInt8], protector: [UInt8])
   }
 
@@ -55,7 +55,7 @@ public struct DeviceSecretRequest: ControlMessage, Equatable {
 
 /// The daemon's answer: a secret for the program that asked, and its wrapping by the device key.
 public struct SealedDeviceSecret: ControlFields, Equatable, Sendable {
-  /// As the device key has wrapped it.
+  /// The secret, wrapped by the device key.
   public let wrapping: DeviceSecret.Wrapping
   /// The secret, sealed to the public key of the request: 80 bytes.
   public let box: [UInt8]

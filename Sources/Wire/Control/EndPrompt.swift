@@ -5,14 +5,14 @@ import LatchkeyKeybag
 package struct EndPrompt: ControlMessage {
   package typealias Answer = NoAnswer
   package static let operation: UInt8 = 6
-  /// How.
+  /// The end of the prompt.
   package let end: PromptEnd
 
   /// The ends that `latchkey-prompt` reports, each at its number in a packet. It does not report whether anything is unlocked
   /// now.
   private static let told: [PromptEnd] = [.granted, .dismissed, .unavailable, .refused, .expired]
 
-  /// The message. An end that only the daemon knows of is told as ``PromptEnd/unavailable``.
+  /// Makes the message. An end that only the daemon knows of is reported as ``PromptEnd/unavailable``.
   package init(_ end: PromptEnd) { self.end = end }
 
   package init?(decoding input: inout ByteReader) {

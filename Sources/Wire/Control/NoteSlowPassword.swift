@@ -5,7 +5,7 @@ package struct NoteSlowPassword: ControlMessage {
   package typealias Answer = Done
   package static let operation: UInt8 = 32
   package static let answerOperation = NoteOtherPassword.operation
-  /// How long.
+  /// The time that the check took, in milliseconds.
   package let milliseconds: UInt32
 
   package init(milliseconds: UInt32) { self.milliseconds = milliseconds }

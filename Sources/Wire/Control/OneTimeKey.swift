@@ -1,8 +1,8 @@
 import LatchkeyBytes
 import LatchkeySodium
 
-/// A key pair for one packet that carries a secret. The receiver of the secret makes it and sends the public half. The sender
-/// seals the packet to that. So the kernel's socket buffers, which it frees without clearing them, hold no usable secret.
+/// A key pair for one packet that carries a secret. The receiver of the secret makes it and sends the public half. The sender seals
+/// the packet to that half. So the kernel's socket buffers, which it frees without clearing them, hold no usable secret.
 ///
 /// The secret half lies in locked memory and is erased with this value, once the packet was opened or is no longer expected.
 public struct OneTimeKey: ~Copyable {

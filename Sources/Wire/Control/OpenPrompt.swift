@@ -29,7 +29,7 @@ package struct OpenPrompt: ControlMessage {
 
 /// A prompt that was made.
 package struct OpenedPrompt: ControlFields, Equatable, Sendable {
-  /// Its number.
+  /// The prompt's number.
   package let number: UInt64
   /// The request.
   package let request: PromptRequest

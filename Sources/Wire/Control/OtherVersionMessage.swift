@@ -1,6 +1,6 @@
 import LatchkeySodium
 
-/// A packet of another version, as far as it can be known. These numbers stay the same in every version.
+/// A packet of another version, as far as this version understands it. These numbers stay the same in every version.
 package enum OtherVersionMessage: Equatable, Sendable {
   /// A helper begins: ``Hello``.
   case hello

@@ -31,9 +31,9 @@ public struct PromptRequest: ControlFields, Equatable, Sendable {
   public struct Interpreter: Equatable, Sendable {
     /// The name of the interpreter's executable.
     public let program: String
-    /// Its id.
+    /// The process id.
     public let pid: UInt32
-    /// When it started, by the kernel's clock: another process with the same id started later.
+    /// The start time by the kernel's clock. Another process with the same id would have started later.
     public let started: UInt64
 
     /// The way in which it takes its arguments.

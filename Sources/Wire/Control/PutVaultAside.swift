@@ -4,7 +4,7 @@ import LatchkeyBytes
 package struct PutVaultAside: ControlMessage {
   package typealias Answer = VaultAside
   package static let operation: UInt8 = 29
-  /// The vault's folder, where the peer knows it to be; any other is left alone.
+  /// The path of the vault's folder, as the peer knows it. If the vault has another path, nothing is done.
   package let folder: String
 
   package init(folder: String) { self.folder = folder }
@@ -19,7 +19,7 @@ package struct PutVaultAside: ControlMessage {
 
 /// A vault that was put aside.
 package struct VaultAside: ControlFields, Equatable, Sendable {
-  /// Where it is now.
+  /// The vault's new path.
   package let path: String
 
   /// A vault at `path`.

@@ -62,17 +62,17 @@ public struct Status: ControlFields, Equatable, Sendable {
   public var swappableSecrets: UInt64 = 0
   /// The owner of `org.freedesktop.secrets`: "latchkeyd", "nobody", or another program's bus name.
   public var nameOwner = ""
-  /// Where news of locked screens comes from.
+  /// The sources of news about locked screens.
   public var lockSources: [Reason] = []
   /// How many items there are.
   public var items: UInt64 = 0
   /// How many collections there are.
   public var collections: UInt64 = 0
 
-  /// How many of them are locked by themselves.
+  /// How many collections have an explicit lock.
   public var lockedCollections: UInt64 = 0
 
-  /// Whether an item is locked by itself.
+  /// Whether any item has an explicit lock.
   public var hasLockedItems = false
 
   /// Whether a deleted collection that is to come back waits for the password.
@@ -85,9 +85,9 @@ public struct Status: ControlFields, Equatable, Sendable {
   public struct Rotation: Equatable, Sendable {
     /// Items whose keys are still to be wrapped anew.
     public var left: UInt64 = 0
-    /// Items of locked collections: they follow when those are unlocked.
+    /// Items of locked collections, which follow when their collections are unlocked.
     public var closed: UInt64 = 0
-    /// Items of other devices: they follow there.
+    /// Items of other devices, which follow on those devices.
     public var otherDevice: UInt64 = 0
     /// Items that somebody else put into the vault, which are never opened.
     public var quarantined: UInt64 = 0
@@ -130,7 +130,7 @@ public struct Status: ControlFields, Equatable, Sendable {
   public var protectors: [Protector] = []
   /// Whether the keybag is an older copy than the one that was open on this machine before.
   public var hasOlderKeybag = false
-  /// Whether the database is.
+  /// Whether the database is an older copy.
   public var hasOlderDatabase = false
   /// Whether the login password was changed without Latchkey, and the vault waits for the former one.
   public var needsFormerPassword = false
@@ -143,7 +143,7 @@ public struct Status: ControlFields, Equatable, Sendable {
     public var count: UInt32 = 0
     /// When the newest was made, in seconds since 1970; 0 without one.
     public var newest: UInt64 = 0
-    /// Why the last one was not made; nil where it was.
+    /// Why the last one was not made; nil if it was made.
     public var problem: Reason?
 
     /// None.
@@ -159,7 +159,7 @@ public struct Status: ControlFields, Equatable, Sendable {
   /// A status with nothing in it.
   public init() {}
 
-  // With these the largest status, four full lists and three texts, is below the limit of a packet.
+  // With these limits the largest status, four full lists and three texts, fits into a packet.
   private static let listLimit = 16
   private static let textLimit = 400
   private static let pathLimit = 4096
@@ -286,7 +286,7 @@ public struct Status: ControlFields, Equatable, Sendable {
   }
 }
 
-/// Asks how things are.
+/// Asks for the status.
 package struct GetStatus: FieldlessMessage {
   package typealias Answer = Status
   package static let operation: UInt8 = 3

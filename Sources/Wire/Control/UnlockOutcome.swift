@@ -3,15 +3,15 @@ import LatchkeyReasons
 
 /// The fate of keys that were delivered.
 public enum UnlockOutcome: ControlFields, Equatable, Sendable {
-  /// They are in use.
+  /// The keys are in use.
   case live
-  /// They wait until the locker is gone.
+  /// The keys wait until the locker is gone.
   case staged
-  /// They are not this vault's.
+  /// The keys belong to another vault.
   case wrongKeys
-  /// They may not be used now; the reason says why.
+  /// The keys may not be used now, for this reason.
   case refused(Reason)
-  /// The vault's files cannot be used; the reason says why.
+  /// The vault's files cannot be used, for this reason.
   case unusable(Reason)
 
   /// The number in the answer to every ``KeyMessage``.
@@ -43,7 +43,7 @@ public enum UnlockOutcome: ControlFields, Equatable, Sendable {
     reason?.encode(into: &out)
   }
 
-  /// The bytes of the packet that tells it.
+  /// The bytes of the packet with this outcome.
   package var packet: [UInt8] {
     var out = ControlPacket.begin(UnlockOutcome.operation)
     encode(into: &out)

@@ -28,7 +28,7 @@ extension ControlClient {
     while lines.count < limit {
       let page = try ask(GetAccessLog(below: lines.last?.number ?? 0), until: deadline)
       lines += page.lines
-      // Entries that a stranger numbered backwards lead nowhere.
+      // If somebody has numbered entries backwards, reading stops.
       guard page.hasMore, let last = page.lines.last, last.number > 0, last.number <= UInt64(Int64.max) else { break }
     }
     return Array(lines.prefix(limit))

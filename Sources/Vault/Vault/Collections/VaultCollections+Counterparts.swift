@@ -1,6 +1,6 @@
 import LatchkeyBackup
 
-// Which collections of the vault those of a backup are.
+// Matches the collections of a backup with those of the vault.
 extension VaultCollections {
   private enum Mark: CaseIterable {
     case uuid, purpose, label
@@ -11,8 +11,8 @@ extension VaultCollections {
     let label: String
   }
 
-  /// The collection of `free` for each of `theirs`, if there is one. The same collections come first, then those of the same
-  /// purpose, then those of the same label. So none takes the place of a better match.
+  /// For each collection of `theirs`, the matching one of `free`, if there is one. Identical collections are matched first, then
+  /// collections of the same purpose, then of the same label, so that no weaker match takes a better one's place.
   func counterparts(
     of theirs: [BackupCollection], among free: [OpenCollection]
   ) throws(VaultError) -> [OpenCollection?] {

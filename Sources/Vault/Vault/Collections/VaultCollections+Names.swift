@@ -2,7 +2,7 @@ import LatchkeyBackup
 
 /// The names of collections in object paths (``CollectionName``).
 extension VaultCollections {
-  /// The last part of the collection's object path: made of its label where that can be opened, else of its number.
+  /// The last part of the collection's object path: made of its label if that can be opened, else of its number.
   public func pathName(of id: Int64) -> String {
     keys.collections.first { $0.row.id == id }?.name ?? CollectionName.ofNumber(id)
   }
@@ -10,7 +10,8 @@ extension VaultCollections {
   /// Whether labels can be opened, so that collections have the names made of them.
   public var knowsNames: Bool { keys.index != nil }
 
-  /// The collection of that name; nil for none, which after damage is an error: its label may be what was damaged.
+  /// The collection with that name; nil if there is none. After damage, a missing collection is an error, because its label may be
+  /// the damaged part.
   public func named(_ name: String) throws(VaultError) -> Int64? {
     _ = try database.ready()
     _ = try keys.readyIndex()
@@ -24,20 +25,20 @@ extension VaultCollections {
 
   /// The name for a new collection.
   ///
-  /// - Parameter former: the name that it had elsewhere, which it keeps where that is free.
+  /// - Parameter former: the collection's name in a generation or a backup. The collection keeps that name if it is free.
   func newName(_ label: String, former: String? = nil, besides taken: Set<String>) -> String {
     if let former, CollectionName.isFree(former, besides: taken) { return former }
     return CollectionName.derived(from: label, besides: taken)
   }
 
-  /// Names the collections that have no name yet, where labels can be opened. Kept names come first, and then the oldest
-  /// collection, so that the names are the same each time until ``keepNames()`` has kept them.
+  /// Names the collections that have no name yet, if labels can be opened. Kept names come first, and then the oldest collection,
+  /// so that the names are the same each time until ``keepNames()`` has kept them.
   func nameAll() {
     guard let index = keys.index else { return }
     var taken = takenNames
     var nameless: [(collection: OpenCollection, title: CollectionTitle)] = []
     for collection in keys.collections where collection.name == nil && collection.row.id != Vault.firstCollection {
-      // One whose label is damaged keeps its number.
+      // A collection with a damaged label keeps its number.
       guard let title = try? title(of: collection.row, index: index) else { continue }
       if let name = title.name, CollectionName.isFree(name, besides: taken) {
         collection.name = name
@@ -53,7 +54,7 @@ extension VaultCollections {
     }
   }
 
-  /// Seals names with the labels that they were made of: those of collections from before there were names.
+  /// Seals the names together with the labels, for collections that earlier versions made without a name.
   func keepNames() throws(VaultError) {
     let index = try keys.readyIndex()
     var changed: [(collection: OpenCollection, row: CollectionRow)] = []

@@ -4,8 +4,8 @@ import LatchkeyKeybag
 import LatchkeyPosix
 import LatchkeySodium
 
-/// The collections of a vault: their labels and aliases, which of them can be read, and their passphrases. An explicit lock of one
-/// is a row's; that of an item is this process's (``OwnLocks``).
+/// The collections of a vault: their labels and aliases, which of them can be read, and their passphrases. The database stores the
+/// explicit lock of a collection. The explicit lock of an item exists in this process only (``OwnLocks``).
 public final class VaultCollections {
   let database: VaultDatabase
   let keys: VaultKeys
@@ -23,7 +23,7 @@ public final class VaultCollections {
   /// Every collection, oldest first.
   public var ids: [Int64] { keys.collections.map(\.row.id) }
 
-  /// How many collections are locked by themselves.
+  /// How many collections have an explicit lock.
   public var lockedCount: Int { keys.collections.count { $0.row.locked } }
 
   func collection(_ id: Int64) throws(VaultError) -> OpenCollection {
@@ -40,7 +40,7 @@ public final class VaultCollections {
     return collection.unlocked == nil ? .locked : .unlocked
   }
 
-  /// The collection's label and times. The first one has its label before there is a vault.
+  /// The collection's label and times. The first collection has its label even before the vault exists.
   public func info(of id: Int64) throws(VaultError) -> CollectionInfo {
     if id == Vault.firstCollection && database.isNotCreated {
       return CollectionInfo(id: id, label: Vault.firstLabel, created: 0, modified: 0)
@@ -59,8 +59,8 @@ public final class VaultCollections {
     return out.bytes
   }
 
-  /// The most collections of a vault. Each has some 20 keys in locked memory, and each of those a few of the 65,530
-  /// mappings that the kernel allows a process: a vault with a thousand collections opens nowhere.
+  /// The most collections of a vault. Each has some 20 keys in locked memory, and each key takes a few of the 65,530 mappings that
+  /// the kernel allows a process. A vault with a thousand collections could not be unlocked on any machine.
   static let limit = 200
 
   /// The longest label of a collection, in bytes, and the longest alias that a client may bring.
@@ -82,7 +82,7 @@ public final class VaultCollections {
     return CollectionTitle(decoding: plain.bytes.withUnsafeBytes { Array($0) })
   }
 
-  /// Makes a collection, which `alias` then names: both or nothing. Needs the session unlocked.
+  /// Creates a collection and has `alias` name it, both or nothing. The session must be unlocked.
   public func create(label: String, alias: String? = nil) throws(VaultError) -> Int64 {
     try make(label: label, aliases: alias.map { [$0] } ?? [])
   }
@@ -130,12 +130,12 @@ public final class VaultCollections {
     return row.id
   }
 
-  /// Changes the label. Needs no key but the index's; ``checkMayChange(_:)`` says whether a client may.
+  /// Changes the label. Needs only the index key; ``checkMayChange(_:)`` says whether a client may.
   public func setLabel(of id: Int64, _ label: String) throws(VaultError) {
     let collection = try collection(id)
     _ = try database.writable()
     var row = collection.row
-    // The name in its path stays, as programs look for the collection there.
+    // The name in the object path stays, because programs look for the collection there.
     row.label = try seal(
       CollectionTitle(label: label, name: collection.name), uuid: row.uuid, index: try keys.readyIndex())
     // Healing takes the later version, whatever the clock says.
@@ -155,11 +155,11 @@ public final class VaultCollections {
     for (collection, classes) in zip(open, made) { collection.adopt(classes) }
   }
 
-  /// Deletes the collection with everything in it. Needs no key; ``checkMayDelete(_:)`` says whether a client
-  /// may.
+  /// Deletes the collection with everything in it. Needs no key; ``checkMayDelete(_:)`` says whether a client may do that.
   public func delete(_ id: Int64) throws(VaultError) {
     let collection = try collection(id)
-    // Their locks are forgotten with them: nothing else would keep a former version closed.
+    // The locks of its items are forgotten with them, so generations must lose these items: nothing else would keep their former
+    // versions locked.
     for item in keys.ownLocks.items(in: id) {
       let uuid = try database.reading { store throws(VaultError) in try store.item(item)?.uuid }
       if let uuid { history.tighten(uuid) }
@@ -170,11 +170,11 @@ public final class VaultCollections {
     keys.ownLocks.lift(of: [id])
   }
 
-  /// Locks the collection by itself: its keys are erased, and only its passphrase brings them back; where it has none,
-  /// ``Vault/unlock(_:former:opening:liftingLocks:of:mayCreate:)`` with `liftingLocks`.
+  /// Gives the collection an explicit lock and erases its keys. Only its passphrase brings them back. Without a passphrase,
+  /// ``Vault/unlock(_:former:opening:liftingLocks:of:mayCreate:)`` with `liftingLocks` does.
   public func lock(_ id: Int64) throws(VaultError) {
     let collection = try collection(id)
-    // Before any file is touched.
+    // The keys are erased before any file is touched.
     collection.close()
     keys.ownLocks.lockCollection()
     if collection.passphrase == nil { try setExplicitLock(collection, true) }
@@ -184,8 +184,8 @@ public final class VaultCollections {
     guard collection.row.locked != locked else { return }
     var row = collection.row
     row.locked = locked
-    // Also when the file cannot be written the lock holds in memory. Lifted in memory only, it is there again after a
-    // restart: both are on the safe side.
+    // If the file cannot be written, the lock still holds in memory. A lock that is lifted in memory only comes back after a
+    // restart. Both are the safe outcome.
     collection.row = row
     if !locked && database.isDamaged { return }
     do throws(VaultError) { try database.writing { store throws(VaultError) in try store.update(row) } } catch {
@@ -196,9 +196,10 @@ public final class VaultCollections {
     }
   }
 
-  /// The collection that an alias names; nil for none, which after damage is an error: it may be what was damaged.
+  /// The collection that an alias names; nil if there is none. After damage, a missing alias is an error, because it may be the
+  /// damaged part.
   public func alias(_ name: String) throws(VaultError) -> Int64? {
-    // Where there is no database, that is the reason, and not the index that is missing with it.
+    // Without a database, the error names the database, and not the index that is missing with it.
     _ = try database.ready()
     let token = try keys.readyIndex().aliasToken(name)
     let found = try database.reading { store throws(VaultError) in try store.alias(token) }
@@ -216,22 +217,22 @@ public final class VaultCollections {
 
   // MARK: - passphrases
 
-  /// How the collection's passphrase becomes a key; nil where it has none.
+  /// How the collection's passphrase becomes a key; nil without a passphrase.
   public func passphraseDerivation(of id: Int64) throws(VaultError) -> PassphraseDerivation? {
     try collection(id).passphrase?.derivation
   }
 
   /// Opens a collection by the key that a passphrase gave, until it is locked or the session ends.
   ///
-  /// - Returns: whether it is the right one.
-  /// - Throws: ``VaultError/isLocked`` before the first login: the passphrase comes on top of it.
+  /// - Returns: whether the passphrase is right.
+  /// - Throws: ``VaultError/isLocked`` before the first login, because the passphrase is needed on top of the login.
   public func open(_ id: Int64, passphraseKey key: borrowing Key) throws(VaultError) -> Bool {
     let collection = try collection(id)
     guard collection.session != nil else { throw .isLocked }
     let vault = try database.ready().vault
     guard try collection.open(passphraseKey: key, share: keys.share, vault: vault) else { return false }
-    // Kinds of items that the vault did not have when the collection was last open, and new keys in the place of those
-    // that were changed meanwhile.
+    // Adds keys of classes that the collection did not have when it was last unlocked, and replaces the keys that were changed
+    // meanwhile.
     if collection.unlocked != nil, !database.isDamaged {
       try device.whereThereIsRoom { () throws(VaultError) in try rotation.renewKeys(indexUnder: nil) }
       try device.whereThereIsRoom { () throws(VaultError) in
@@ -244,11 +245,11 @@ public final class VaultCollections {
     return true
   }
 
-  /// Gives a collection a passphrase, in the place of the one it had. Its class keys are wrapped anew, so that the login
-  /// alone opens none of them any more.
+  /// Gives a collection a passphrase, or replaces the one that it has. Its class keys are wrapped anew, so that the login alone
+  /// opens none of them any more.
   ///
-  /// - Throws: ``VaultError/isLocked`` unless the collection and the session are unlocked; ``VaultError/otherDevice`` when it
-  ///   has items of another device, whose keys are missing here.
+  /// - Throws: ``VaultError/isLocked`` unless the collection and the session are unlocked; ``VaultError/otherDevice`` if it has
+  ///   items of another device, whose keys are not available here.
   public func setPassphrase(
     of id: Int64, key: borrowing Key, _ derivation: PassphraseDerivation
   ) throws(VaultError) {
@@ -266,14 +267,14 @@ public final class VaultCollections {
     _ = try protectable(id).unprotected(share: keys.share, vault: try database.ready().vault)
   }
 
-  /// Takes the passphrase away again: the login opens the collection.
+  /// Removes the passphrase. From then on the login alone opens the collection.
   public func removePassphrase(of id: Int64) throws(VaultError) {
     let collection = try protectable(id)
     guard collection.passphrase != nil else { return }
     try protect(collection, try collection.unprotected(share: keys.share, vault: try database.ready().vault))
   }
 
-  /// The first collection is the login's: programs that nobody looks at keep their secrets there.
+  /// The first collection opens with the login alone, because programs that run without a person keep their secrets there.
   private func protectable(_ id: Int64) throws(VaultError) -> OpenCollection {
     guard id != 1 else { throw .unavailable(.vault(.loginHasNone)) }
     let collection = try collection(id)
@@ -282,7 +283,8 @@ public final class VaultCollections {
   }
 
   private func protect(_ collection: OpenCollection, _ protection: OpenCollection.Protection) throws(VaultError) {
-    // Generations have the same keys, wrapped as before. First, as an interruption between the two would leave them.
+    // Generations have the same keys under the former wrapping. They are removed first, so that an interruption leaves none of
+    // them.
     if protection.row.passphrase != nil { try history.removeAll() }
     try database.writing { store throws(VaultError) in
       try store.update(protection.row)
@@ -295,7 +297,7 @@ public final class VaultCollections {
 
   // MARK: - explicit locks
 
-  /// Refuses a change of a collection that is locked, be it by itself or with its tier keys.
+  /// Refuses a change of a collection that has an explicit lock, or whose tier keys are not in memory.
   ///
   /// - Throws: ``VaultError/isLocked``.
   public func checkMayChange(_ id: Int64) throws(VaultError) {

@@ -5,14 +5,14 @@ import LatchkeyPosix
 import LatchkeyReasons
 import LatchkeySodium
 
-/// Which device key the vault depends on: the system service's where there is one, else a file beside the vault. One that
-/// was in a file moves to the service; none moves back, and none is made in the place of one that is merely absent.
+/// The device key that the vault depends on: the system service's if there is a service, else a file beside the vault. A key in a
+/// file moves to the service. No key moves back, and no key is made in the place of one that is only absent.
 public final class VaultDevice {
   private struct State {
     var key: (any DeviceKey)?
     /// Whether an unlock left something out because the device key or the disk could not be used.
     var isUnsettled = false
-    /// Whether it is known that no key in a file is left over from before the service had it.
+    /// Whether it is known that no file still has a key that the service has taken over.
     var movedKeyIsGone = false
   }
 
@@ -26,10 +26,10 @@ public final class VaultDevice {
     (self.place, self.database, self.keys, self.keybag) = (place, database, keys, keybag)
   }
 
-  /// Forgets what is known of the files, as an object does that has just been made.
+  /// Forgets everything about the files, like a new object.
   func forget() { (state, keys.deviceProblem) = (State(), nil) }
 
-  /// The vault's device key, where it can be used.
+  /// The vault's device key, if it can be used.
   var key: (any DeviceKey)? { state.key }
 
   /// Where the device key is kept; nil without one.
@@ -41,12 +41,12 @@ public final class VaultDevice {
   /// Whether an unlock left something out that ``Vault/meetDevice()`` does, or opens less than it could.
   var isLacking: Bool { isMissing || (state.isUnsettled && keys.isUnlocked) }
 
-  /// An unlock begins, which does what others left out; or the database was closed.
+  /// Forgets the work that was left out: an unlock begins, which does that work, or the database was closed.
   func begin() { state.isUnsettled = false }
 
   // MARK: - items of others
 
-  /// How many items only another device opens; 0 while it is not known which device this is.
+  /// How many items only another device opens; 0 while this device is unknown.
   public func itemCountOfOthers() throws(VaultError) -> Int64 {
     guard keys.share != nil else { return 0 }
     return try database.reading { store throws(VaultError) in
@@ -62,12 +62,12 @@ public final class VaultDevice {
 
   /// Finds the device key, and opens what it wraps in the database.
   ///
-  /// - Parameter mayCreate: whether a key in a file may be made, where there is neither that nor a service.
+  /// - Parameter mayCreate: whether a key in a file may be made if there is neither such a file nor a service.
   func open(_ folder: borrowing Folder, mayCreate: Bool) throws(VaultError) {
     (state.key, keys.deviceProblem) = (nil, nil)
     let rows = try database.store?.devices() ?? []
     do throws(DeviceKeyError) { state.key = try chosenKey(folder, rows: rows, mayCreate: mayCreate) } catch {
-      // The line was made where it is known whose fault it is.
+      // The problem was noted at the place that knows its cause.
       keys.deviceProblem = error.reason
     }
     try openShare(rows)
@@ -83,7 +83,7 @@ public final class VaultDevice {
     if isKnown(served) { return served }
     let mark: Bool
     do throws(DeviceKeyError) { mark = try ServiceMark(in: folder)?.isOf(place.machine) ?? false } catch { mark = true }
-    // A key in a file that shares in the database depend on: these first in any case.
+    // A key in a file on which shares in the database depend: such a key comes first in any case.
     var file: FileDeviceKey?
     let hasFile = folder.contains(FileDeviceKey.name)
     if hasFile || (mayCreate && served == nil && failure == nil && !mark) {
@@ -121,29 +121,31 @@ public final class VaultDevice {
     }
     guard let found = try keys.share?.index(row, vault: store.vault) else { return }
     if let index = keys.index, try !index.isSame(as: found) {
-      // That row was made without the password. Items that its index did not find may exist all the same.
+      // The device's row was made without the password. Its index may have missed items that exist.
       database.note(.damaged(.of(.database, .vault(.foreignDeviceRow))))
     }
     if keys.index == nil { keys.index = found }
   }
 
-  /// Gives the vault its place on this device, at an unlock: with the service, where there is one now.
+  /// Connects the vault with this device at an unlock: with the service, if there is one now.
   func settle() throws(VaultError) {
     guard !place.isMemory, !database.isDamaged, let folder = try? place.folder() else { return }
-    // The service may keep its secret elsewhere by now. Asked at logins only: a TPM is slow, and nothing depends on it.
+    // The service's secret may have moved by now. Only logins ask for its place, because a TPM is slow and nothing depends on the
+    // answer.
     if keys.chains.session == nil, keys.share != nil, let key, key.backend != .file,
       let served = try? place.service(), served.identity == key.identity
     {
       state.key = served
     }
-    // The device key is gone or another device's. Items that depend on it stay as they are, and this device starts its own.
+    // The device key is lost or another device's. Items that depend on it stay as they are, and this device gets a share of its
+    // own.
     if keys.share == nil, key == nil || keys.deviceProblem != nil { try open(folder, mayCreate: true) }
     try adopt(folder)
     try moveToService(folder)
   }
 
-  /// Whether the service can be used by now, for a vault that is still to be created: a device key that a first login could not
-  /// have is no problem any more then. The next login creates the vault.
+  /// Whether the service can be used by now, for a vault that does not exist yet. Then the device key that a first login could not
+  /// get is no problem any more, and the next login creates the vault.
   func forgetProblemBeforeCreation() {
     guard keys.deviceProblem != nil else { return }
     do throws(DeviceKeyError) {
@@ -174,7 +176,7 @@ public final class VaultDevice {
     keys.share = share
   }
 
-  /// Runs what the next unlock can do as well. A full or read-only disk is no reason not to open what is there.
+  /// Runs work that the next unlock can also do. A full or read-only disk is no reason not to open what is there.
   func whereThereIsRoom(_ body: () throws(VaultError) -> Void) throws(VaultError) {
     do throws(VaultError) { try body() } catch {
       switch error {
@@ -184,7 +186,7 @@ public final class VaultDevice {
     }
   }
 
-  /// Runs what needs the service, which the next unlock asks again.
+  /// Runs work that needs the service. The next unlock asks the service again.
   func whereThereIsService(_ body: () throws(VaultError) -> Void) throws(VaultError) {
     do throws(VaultError) { try body() } catch {
       guard case .unavailable = error, backend != .file else { throw error }
@@ -197,8 +199,8 @@ public final class VaultDevice {
     }
   }
 
-  /// Moves a share that depends on the key in a file to the service. The share stays the same, and so does all that depends on
-  /// it. Whenever this is interrupted, one of the two opens it: the file goes last.
+  /// Moves a share that depends on the key in a file to the service. The share stays the same, and so does all that depends on it.
+  /// After an interruption the file or the service opens the share, because the file is erased last.
   private func moveToService(_ folder: borrowing Folder) throws(VaultError) {
     guard backend == .file, let share = keys.share, let store = database.store else { return }
     let rows = try store.devices()
@@ -232,14 +234,14 @@ public final class VaultDevice {
     }
   }
 
-  /// Moves what was written to its place in the database and empties the log, then erases a key in a file that the service has
-  /// taken the place of. A failure loses nothing; the next call tries again.
+  /// Moves the pages of the log into the database, empties the log, and erases a key file that the service has replaced. A failure
+  /// loses nothing; the next call tries again.
   func settleDatabase() {
     if database.settle() { eraseMovedKey() }
   }
 
-  /// Erases the key in a file once the service has taken its place, and the database as a whole says so on the disk. Where
-  /// the database knows other devices, the file stays: one of them may use it.
+  /// Erases the key in a file once the service has taken its place, and the database as a whole says so on the disk. If the
+  /// database knows other devices, the file stays, because one of them may use it.
   private func eraseMovedKey() {
     guard !state.movedKeyIsGone, let store = database.store, let key, key.backend != .file, keys.share != nil,
       !place.isMemory,
@@ -272,7 +274,7 @@ public final class VaultDevice {
     } catch { throw .unavailable(.of(device.backend.title, error.reason)) }
   }
 
-  /// A new secret for the protector of that name, which this machine's device key has wrapped. There need not be a vault.
+  /// A new secret for the protector with that name, wrapped by this machine's device key. The vault need not exist.
   public func newSecret(vault: [UInt8], protector: [UInt8]) throws(VaultError) -> DeviceSecret {
     if key == nil { try open(try place.openFolder(), mayCreate: database.store == nil) }
     guard let device = key else { throw .unavailable(keys.deviceProblem ?? .device(.noKey)) }
@@ -287,7 +289,8 @@ public final class VaultDevice {
     return DeviceSecret(protector: protector, wrapping: wrapping, key: secret)
   }
 
-  /// The device key of that identity, wherever it is: while it moves, protector and database may name different ones.
+  /// The device key with that identity, in the service or in a file. During a move, protector and database may name different
+  /// device keys.
   private func key(of identity: [UInt8]) throws(VaultError) -> any DeviceKey {
     if let key, key.identity == identity { return key }
     var problem = Reason.of(.keybag, .keybag(.onlyOtherDevice))
@@ -306,8 +309,7 @@ public final class VaultDevice {
 
   // MARK: - backups
 
-  /// A new key for what a backup has of this device's items, and the same wrapped by the device; none where there is no
-  /// device key.
+  /// A new key for this device's items in a backup, and the same key wrapped by the device; nil without a device key.
   func makeBackupSeal(id: [UInt8]) throws(VaultError) -> (BackupDevice?, BackupSeal?) {
     guard let device = key, let share = keys.share else { return (nil, nil) }
     let context = BackupDevice.context(id: id)

@@ -1,13 +1,13 @@
 import LatchkeyKeybag
 import LatchkeyPosix
 
-/// The end of whenPasscodeSetThisDeviceOnly, which comes with the end of the login's password. It is one of keys: what the
-/// class depends on is erased from the device first, so that copies of the vault from before stay dead as well.
+/// The end of the items of whenPasscodeSetThisDeviceOnly, which comes with the end of the login's password. The device erases the
+/// secret that the class depends on first, so former copies of the vault do not open these items either.
 public final class VaultPasscode {
   private struct State {
     /// Items that were destroyed; see ``takeDestroyed()``.
     var destroyed: [FoundItem] = []
-    /// Whether this program had the device erase what they depended on, and gave it nothing new since.
+    /// Whether this program had the device erase the secret that they depended on, and has not replaced it since.
     var itemsAreDead = false
   }
 
@@ -27,16 +27,16 @@ public final class VaultPasscode {
     (self.keybag, self.device, self.history) = (keybag, device, history)
   }
 
-  /// Forgets what is known of the files, as an object does that has just been made.
+  /// Forgets everything about the files, like a new object.
   func forget() { state = State() }
 
   /// Destroys every item of whenPasscodeSetThisDeviceOnly of this device: the device's erasable secret, then keys in memory,
   /// then rows. The next ``Vault/settle()`` clears SQLite's log.
   ///
-  /// Needs no key, and for the secret no database: one that is missing or damaged now may be put back. An interruption after
-  /// the first step leaves items that nothing can read; the next call, or the next unlock, removes them.
+  /// Needs no key, and erases the secret even without a database, because a missing or damaged database may be put back later. An
+  /// interruption after the first step leaves items that nothing can read; the next call, or the next unlock, removes them.
   ///
-  /// - Throws: ``VaultError/unavailable(_:)`` where there is no device key: nothing was destroyed then.
+  /// - Throws: ``VaultError/unavailable(_:)`` without a device key; nothing was destroyed then.
   public func destroyItems() throws(VaultError) {
     let folder = try place.openFolder()
     for device in try devicesOfItems(folder) {
@@ -46,27 +46,28 @@ public final class VaultPasscode {
     }
     forgetErasable()
     state.itemsAreDead = true
-    // Rows that cannot be removed now are dead all the same.
+    // No key opens the rows that cannot be removed now.
     guard database.store != nil, !database.isDamaged else { return }
     try finishDestruction()
   }
 
-  /// Destroys them where the keybag says that the login has no password; else removes what is left of any before.
+  /// Destroys the items if the keybag says that the login has no password. Otherwise removes the rest of items that were destroyed
+  /// before.
   func endItems() throws(VaultError) {
     guard keybag.isPasswordless, let share = keys.share, !share.isErased else { return try finishDestruction() }
     try destroyItems()
   }
 
-  /// Where the erasable secret may be that the items of this device depend on.
+  /// The places that may have the erasable secret of this device's items.
   private func devicesOfItems(_ folder: borrowing Folder) throws(VaultError) -> [any DeviceKey] {
     guard database.store == nil else {
-      // A key in a file that this database does not know may be another device's: its secret stays.
+      // If the database does not know the key in a file, it may be another device's. So that key's secret stays.
       guard let device = device.key, keys.share != nil || device.backend != .file else {
         throw .unavailable(keys.deviceProblem ?? VaultKeys.strangeDevice)
       }
       return [device]
     }
-    // Only the database tells which of them it is.
+    // Only the database tells which place has the secret.
     var devices: [any DeviceKey] = []
     do throws(DeviceKeyError) { if let served = try place.service() { devices.append(served) } } catch {
       throw .unavailable(.of(DeviceKeyBackend.host.title, error.reason))
@@ -75,33 +76,32 @@ public final class VaultPasscode {
     do throws(DeviceKeyError) {
       devices.append(try FileDeviceKey(folder: folder, machine: place.machine, mayCreate: false))
     } catch {
-      // A file that somebody laid there is not to save what depends on the service.
+      // A file that somebody put there must not keep items of the service from being destroyed.
       if devices.isEmpty { throw .unavailable(.of(.deviceFile, error.reason)) }
     }
     return devices
   }
 
-  /// Whether the device may still have the secret that the items of the class depend on, or there is something left to
-  /// remove. The database's rows about the device are not believed: a program that writes into the vault's folder could
-  /// remove them.
+  /// Whether the device may still have the secret that the items of the class depend on, or rows are left to remove. The database's
+  /// rows about the device are not believed: a program that writes into the vault's folder could remove them.
   public var mayHaveItems: Bool {
     guard state.itemsAreDead else { return true }
     guard let share = keys.share else { return database.store != nil }
     return !share.isErased || keys.collections.contains { $0.classes.contains { Self.isPasscodeKey($0, of: share) } }
   }
 
-  /// Whether a class key is the class's on this device.
+  /// Whether a class key belongs to this class and this device.
   private static func isPasscodeKey(_ key: ClassKey, of share: DeviceShare) -> Bool {
     key.row.accessibility == .whenPasscodeSetThisDeviceOnly && key.row.device == share.row
   }
 
-  /// The items that were destroyed since this was asked last, for the signals that they are gone.
+  /// The items that were destroyed since the last call, for the signals of their end.
   public func takeDestroyed() -> [FoundItem] {
     defer { state.destroyed = [] }
     return state.destroyed
   }
 
-  /// Lets go of the share's erasable secret, and of every key that depends on it.
+  /// Erases the share's erasable secret in memory, and every key that depends on it.
   private func forgetErasable() {
     keys.share = keys.share?.withoutErasable
     for key in keys.collections.flatMap(\.classes) where key.row.accessibility == .whenPasscodeSetThisDeviceOnly {
@@ -109,8 +109,8 @@ public final class VaultPasscode {
     }
   }
 
-  /// Asks the device whether it still has the erasable secret that the share depends on. This comes before the keys get
-  /// another one, which would bring back destroyed items. If the secret is gone, the items that depend on it are removed.
+  /// Asks the device whether it still has the erasable secret that the share depends on. This comes before the keys get another
+  /// secret, which would bring destroyed items back. If the device has erased the secret, the items that depend on it are removed.
   func noticeErasure() throws(VaultError) {
     if let device = device.key, let share = keys.share, !share.isErased {
       let vault = try database.ready().vault
@@ -124,7 +124,7 @@ public final class VaultPasscode {
     try finishDestruction()
   }
 
-  /// Removes what depends on an erasable secret of this device that is gone.
+  /// Removes the rows that depend on an erasable secret that this device has erased.
   func finishDestruction() throws(VaultError) {
     guard let share = keys.share, share.isErased else { return }
     let dead = keys.collections.map { $0.classes.filter { Self.isPasscodeKey($0, of: share) } }
@@ -144,12 +144,12 @@ public final class VaultPasscode {
     }
     for (collection, keys) in zip(keys.collections, dead) { collection.drop(keys) }
     state.destroyed += removed
-    // Generations have the rows as well. One that cannot be removed has only what nothing opens.
+    // Generations have the rows as well. A generation that cannot be removed keeps only rows that no key opens.
     try? history.removeAll()
   }
 
-  /// Gives the device's share a new erasable secret, once nothing depends on the one that is gone: with a password there may
-  /// be items of the class again.
+  /// Gives the device's share a new erasable secret, once nothing depends on the erased one. With a password, the class may have
+  /// items again.
   func renewErasable() throws(VaultError) {
     guard let store = database.store, let device = device.key, let share = keys.share, share.isErased,
       !database.isDamaged,

@@ -2,8 +2,8 @@ import LatchkeyKeybag
 
 /// The generations of the vault, as far as its keys and its changes of keys decide about them.
 extension Vault {
-  /// Whether a generation may be made now: of a database that is whole, and while no change of keys is under way, of which nothing
-  /// former is to be kept.
+  /// Whether a generation may be made now. The database must be whole, and no change of keys may be under way, because no
+  /// generation from before that is kept.
   public var mayKeepGeneration: Bool {
     isUnlocked && isVerified && !isDamaged && !rotation.isUnderWay && rotation.isThrough
   }
@@ -11,8 +11,8 @@ extension Vault {
   /// Whether ``keepHistory()`` has anything to do now.
   public var hasHistoryWork: Bool { history.hasWork(epoch: rotation.epoch, mayMake: mayKeepGeneration) }
 
-  /// Does a small piece of the work on generations. It makes one if the last is an hour old and something changed since. It
-  /// removes those that are too many or too old, and those from before the last rotation.
+  /// Does a small piece of the work on generations. It makes a generation if the last one is an hour old and something changed
+  /// since. It removes generations that are too many or too old, and those from before the last rotation.
   ///
   /// A failure costs a generation and nothing else.
   ///

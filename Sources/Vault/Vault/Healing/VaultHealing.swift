@@ -16,7 +16,7 @@ public final class VaultHealing {
     var healing: Healing?
     /// Why the database could not be healed.
     var problem: Reason?
-    /// The generations that there were when it could not be healed.
+    /// The generations that existed when healing failed.
     var failed: [PastGeneration]?
     /// Whether keys came since the last session ended.
     var wasUnlocked = false
@@ -52,13 +52,13 @@ public final class VaultHealing {
   /// Why the database could not be healed.
   var problem: Reason? { state.problem }
 
-  /// Forgets what is known of the files, as an object does that has just been made.
+  /// Forgets everything about the files, like a new object.
   func forget() { state = State() }
 
-  /// Takes in that keys came.
+  /// Notes that keys came.
   func noteUnlock() { state.wasUnlocked = true }
 
-  /// Ends what is said of healing: the session is over.
+  /// Forgets the report of a healing, because the session is over.
   func endSession() {
     // Healing before a login is news in the session that begins with it.
     if state.wasUnlocked {
@@ -68,8 +68,8 @@ public final class VaultHealing {
     state.problem = nil
   }
 
-  /// The files that were put aside and are still there, damaged ones and another vault's: names in the vault's folder, without those
-  /// of logs.
+  /// The files that were put aside and still exist, damaged ones and another vault's: names in the vault's folder, without the
+  /// logs.
   public var filesAside: [String] {
     guard !place.isMemory, let folder = try? place.folder() else { return [] }
     return ((try? folder.names()) ?? []).filter { name in
@@ -98,13 +98,13 @@ public final class VaultHealing {
     remedy(tiers.session, former) != nil
   }
 
-  /// Says that an unlock with the password heals the database, where that is so: tier key C alone does not look into all items.
+  /// Notes that an unlock with the password heals the database, if a generation opens. Tier key C alone does not open all items.
   func noteRemedy(_ session: borrowing Key) {
     guard let generation = remedy(session, []) else { return }
     state.problem = .of(.database, .nextUnlockHeals(from: generation.number))
   }
 
-  /// The newest generation that opens with these keys, where the database needs one.
+  /// The newest generation that opens with these keys, if the database needs one.
   private func remedy(_ session: borrowing Key, _ former: [FormerTiers]) -> PastGeneration? {
     guard loss != nil, let vault = keybag.keybag?.vault, !hasFailedToHeal, !isTooLarge() else { return nil }
     for generation in history.generations where generation.size <= Self.sizeLimit {
@@ -114,7 +114,7 @@ public final class VaultHealing {
     return nil
   }
 
-  /// Whether the damaged file, its log or the newest generation has more than can be worked on at once. That is noted.
+  /// Whether the damaged file, its log or the newest generation is too large for one step. If so, the reason is noted.
   private func isTooLarge() -> Bool {
     var sizes = [history.generations.first?.size ?? 0]
     for suffix in ["", "-wal"] {
@@ -128,12 +128,12 @@ public final class VaultHealing {
     return true
   }
 
-  /// Whether it was tried in vain with the generations that there are. A second try would cost the same time at every unlock.
+  /// Whether healing failed before with the same generations. Another try would cost the same time at every unlock.
   private var hasFailedToHeal: Bool { history.generations == state.failed }
 
   // MARK: - healing
 
-  /// Heals the database, where it needs that and a generation is there; else everything stays as it is.
+  /// Heals the database if it needs that and there is a generation. Otherwise everything stays as it is.
   func heal(_ vault: Vault, _ tiers: borrowing TierKeys, _ former: [FormerTiers]) {
     guard let loss, let number = keybag.keybag?.vault, !hasFailedToHeal, let folder = try? place.folder() else {
       return
@@ -169,7 +169,7 @@ public final class VaultHealing {
         if isUnfinished {
           database.awaitsHealing(error)
         } else {
-          // As it was before.
+          // Opens the database as before the attempt.
           vault.openDatabase(folder)
           // The damage is still there: nothing is written into the database until the walk has found it again.
           if let damage { database.note(.damaged(damage)) }
@@ -200,7 +200,7 @@ public final class VaultHealing {
     healing.isCounted = (salvage?.hasAllItems ?? false) && salvage?.hasWholeLog == true && order != .older
     var merge: HealingMerge.Outcome?
     var draft: Vault?
-    // With as much as the damaged file has; but keys that are not the vault's, which nobody finds by a check sum, open nothing.
+    // The first try uses all of the damaged file. Keys in it that are not the vault's pass a check sum, but open nothing.
     for step in salvage == nil ? [2] : [0, 1, 2] where draft == nil {
       Self.removeDraft(folder)
       do throws(PosixError) { try folder.copy(sound, to: Self.draftName) } catch {
@@ -214,7 +214,7 @@ public final class VaultHealing {
           guard error.isOfContent else { throw error }
           continue
         }
-        // The draft is closed with it.
+        // The draft's database is closed at the end of this scope, with `attempt`.
         merge = attempt.outcome
       } else {
         try HealingMerge.leaveGaps(in: try Store(path: draftPath, vault: base.vault))
@@ -267,7 +267,7 @@ public final class VaultHealing {
     for suffix in ["", "-wal", "-shm", "-journal"] { folder.remove(draftName + suffix) }
   }
 
-  /// The draft as a vault that is unlocked; nil where these keys do not open it.
+  /// The draft as a vault that is unlocked; nil if these keys do not open it.
   private func unlockedDraft(_ tiers: borrowing TierKeys, _ former: [FormerTiers]) throws(VaultError) -> Vault? {
     let draft = Vault(looking: place.withDatabase(Self.draftName))
     guard draft.hasDatabase else { return nil }
@@ -284,12 +284,12 @@ public final class VaultHealing {
 
   // MARK: - after an interruption
 
-  /// Does the rest of what a process began that ended: puts the database that it had healed in the place of the damaged one. A database
-  /// that is whole by now stays, and the healed one goes.
+  /// Finishes the exchange that a process began before it ended: the healed database replaces the damaged one. If `vault.db` is
+  /// whole by now, it stays, and the healed database is removed.
   ///
   /// - Parameter deadline: how long to wait for another process that writes the vault's files, in milliseconds.
-  /// - Returns: why that is not done; nil where nothing is left to do. Until then `vault.db` must not be opened: it may lack its log, and
-  ///   what would be written into it would be put aside with it.
+  /// - Returns: why the exchange is not finished; nil if nothing is left to do. Until then `vault.db` must not be opened: it may
+  ///   lack its log, and new rows in it would be put aside with it.
   func finish(_ folder: borrowing Folder, deadline: Int) -> VaultError? {
     do throws(PosixError) {
       let names = try folder.names()
@@ -298,7 +298,7 @@ public final class VaultHealing {
       guard hasDrafts || !candidates.isEmpty else { return nil }
       var lock: FileDescriptor?
       do throws(PosixError) { lock = try KeybagFile.lock(folder, deadline: deadline) } catch {
-        // A process that has it is at work on them.
+        // Another process has the lock, and works on these files.
         if error.code == EWOULDBLOCK { return Self.unfinished(.vault(.otherWriter)) }
         // A draft alone changes nothing.
         return candidates.isEmpty ? nil : Self.unfinished(.of(.keybagLock, .verbatim(error.description)))
@@ -308,7 +308,7 @@ public final class VaultHealing {
       let healed = candidates.sorted(by: >).first { isSound($0, folder) }
       for other in candidates where other != healed {
         guard let begun = DatabaseExchange.begun(other, folder) else { continue }
-        // It cannot be read any more. The damaged database gets its log back, and can be healed again.
+        // The healed database cannot be read any more. The damaged one gets its log back, and can be healed again.
         try begun.putBack(folder)
         try folder.remove([other])
       }
@@ -318,7 +318,7 @@ public final class VaultHealing {
       }
       let exchange = DatabaseExchange.next(healed, folder)
       let hasBegun = DatabaseExchange.begun(healed, folder) != nil
-      // Opening it would make another log.
+      // After the exchange has begun, opening `vault.db` would make another log.
       let present = presentState(folder, hasBegun ? .unchanging : .existing)
       switch present {
       case .whole where !hasBegun:
@@ -347,10 +347,10 @@ public final class VaultHealing {
   /// The state of `vault.db` before anything is opened.
   private enum PresentState {
     case missing, damaged, foreign, whole
-    /// Another process has it, a newer program made it, or it cannot be opened now.
+    /// Another process has the file, a newer program made it, or it cannot be opened now.
     case unknown(VaultError)
 
-    /// Its damage.
+    /// The file is damaged in this way.
     var loss: Healing.Loss {
       switch self {
       case .missing: .missing
@@ -375,7 +375,7 @@ public final class VaultHealing {
     }
     do throws(VaultError) {
       try StoreFile.checkHeader(header)
-      // With its log, into which nothing is written.
+      // The database is opened with its log, but nothing is written into the log.
       return try Store(path: place.path + "/" + name, vault: keybag.vault, mode: mode).isWhole ? .whole : .damaged
     } catch {
       if case .damaged = error { return .damaged }
@@ -397,7 +397,7 @@ public final class VaultHealing {
 }
 
 extension VaultError {
-  /// Whether it says something of what was read. Where not, the same could go well another time.
+  /// Whether the error says something about the file's content. Otherwise another try could succeed.
   var isOfContent: Bool {
     switch self {
     case .outOfMemory, .diskFull: false

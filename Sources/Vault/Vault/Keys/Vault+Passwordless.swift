@@ -3,24 +3,24 @@ import LatchkeyPosix
 import LatchkeyReasons
 import LatchkeySodium
 
-/// A login without a password: its vault depends on the device key alone, which opens it without anybody.
+/// The vault of a login without a password. It depends on the device key alone, which opens it without a person.
 extension Vault {
   /// Whether there is a keybag that can be read.
   public var hasKeybag: Bool { keybag != nil }
 
-  /// Whether the keybag is of such a login.
+  /// Whether the keybag belongs to a login without a password.
   public var isPasswordless: Bool { keybagFile.isPasswordless }
 
   /// Opens a vault without a password.
   ///
-  /// - Parameter lockedExplicitly: collections that were locked by themselves and open as well.
-  /// - Throws: ``VaultError/unavailable(_:)`` where the device key is another, or does not answer.
+  /// - Parameter lockedExplicitly: collections with an explicit lock, which are unlocked too.
+  /// - Throws: ``VaultError/unavailable(_:)`` if the device key is another one, or its service does not answer.
   public func openByDevice(liftingLocksOf lockedExplicitly: Set<Int64> = []) throws(VaultError) {
     do throws(VaultError) {
       let secret = try device.presentSecret()
       let opened = try openBySecret(secret, liftingLocksOf: lockedExplicitly)
       passwordlessProblem = nil
-      // The vault is unlocked. If the protector could not follow, the key that it depends on stays.
+      // The vault is unlocked. If the protector could not move to the new device key, the former key stays.
       do throws(VaultError) { try follow(opened) } catch { passwordlessProblem = error.reason }
       if let folder = try? place.folder() {
         KeybagFile.keepCopy(of: opened.keybag, in: folder, deadline: 0)
@@ -50,8 +50,8 @@ extension Vault {
     return opened
   }
 
-  /// Ends the keybag's first generation: there is a database now, and a missing one will be a loss. No helper does so, as nobody gave
-  /// a password. If it fails, the next opening tries again.
+  /// Ends the keybag's first generation: there is a database now, and a missing one will be a loss. No helper does that for such a
+  /// vault, because nobody gave a password. If it fails, the next opening tries again.
   private func confirm(_ opened: borrowing Keybag.Opened, in folder: borrowing Folder) {
     guard opened.keybag.awaitsDatabase, let next = try? opened.confirming(),
       (try? KeybagFile.replace(opened.keybag, with: next, in: folder)) != nil
@@ -59,7 +59,7 @@ extension Vault {
     refresh()
   }
 
-  /// Where the device key moved elsewhere, the protector moves after it.
+  /// If the device key moved, the protector moves too.
   private func follow(_ opened: borrowing Keybag.Opened) throws(VaultError) {
     guard let key = device.key, let present = opened.keybag.deviceProtector?.deviceWrapping,
       key.identity != present.identity

@@ -11,7 +11,7 @@ extension Vault {
   /// Whether ``unlock(_:)`` could use this key, without taking anything over: there is a database, and the key opens
   /// something of it.
   ///
-  /// - Throws: ``VaultError/isLocked`` where the database may still depend on former keys, which a password brings.
+  /// - Throws: ``VaultError/isLocked`` if the database may still depend on former keys, which only a password brings.
   public func check(_ session: borrowing SessionKey) throws(VaultError) {
     refresh()
     guard let store = database.store else {
@@ -25,14 +25,13 @@ extension Vault {
     }
   }
 
-  /// Takes the key over into memory. It must be this vault's: ``recognises(_:)``. Collections that were locked by themselves
-  /// stay so.
+  /// Takes the key over into memory. It must be this vault's: ``recognises(_:)``. Explicit locks of collections stay.
   ///
-  /// How far keybag and database are is compared with what is remembered, and not noted: of that keybag, only this key is
+  /// The generations of keybag and database are compared with the remembered ones, but not noted: only this key of the keybag is
   /// known to be genuine.
   public func unlock(_ session: borrowing SessionKey) throws(VaultError) {
     try check(session)
-    // The keybag was read again for that, and what opens is to be of the generation that it now calls the newest.
+    // ``recognises(_:)`` read the keybag again, so the key must be of the epoch that the keybag now names as the newest.
     guard (try? recognises(session)) == true else { throw .unavailable(.of(.keybag, .keybag(.changed))) }
     try takeOver(session.key, unlocked: nil, former: [], liftingLocksOf: [], notesGenerations: false)
     olderFiles.compareGenerations()

@@ -6,12 +6,12 @@ import LatchkeyReasons
 /// anybody looks.
 final class VaultKeybag {
   private enum State {
-    /// There is none, and none is expected.
+    /// There is no keybag, and none is expected.
     case missing
     case present(Keybag)
-    /// There should be one, and none can be used; the reason says why.
+    /// There should be a keybag, but none can be used, for this reason.
     case unusable(Reason)
-    /// The session stays with the keybag that its keys came with: the file has others.
+    /// The file has another keybag, with other keys. The session stays with the keybag that its keys came with.
     case replaced(Keybag, problem: Reason)
 
     var keybag: Keybag? {
@@ -37,7 +37,7 @@ final class VaultKeybag {
   private var state = State.missing {
     didSet { keys.loginHasPassword = !isPasswordless }
   }
-  /// Its healing; nil after the end of the session in which it was announced.
+  /// The healing of the keybag; nil after the end of the session in which it was announced.
   private(set) var healing: KeybagHealing?
 
   init(_ place: VaultPlace, _ database: VaultDatabase, _ keys: VaultKeys, _ history: History) {
@@ -47,16 +47,16 @@ final class VaultKeybag {
   /// The keybag; nil if none can be used.
   var keybag: Keybag? { state.keybag }
 
-  /// Why it cannot be used, or is not the one of the file.
+  /// Why the keybag cannot be used, or is not the one in the file.
   var problem: Reason? { state.problem }
 
   /// Whether the keybag is that of a login without a password.
   var isPasswordless: Bool { keybag?.isPasswordless ?? false }
 
-  /// Forgets what is known of the file, as an object does that has just been made.
+  /// Forgets everything about the file, like a new object.
   func forget() { (state, healing) = (.missing, nil) }
 
-  /// Ends what is said of its healing.
+  /// Forgets the report of a healing.
   func forgetHealing() { healing = nil }
 
   // MARK: - reading
@@ -73,9 +73,9 @@ final class VaultKeybag {
     return .unavailable(.of(.folder, error.reason))
   }
 
-  /// Takes in what was read of the file.
+  /// Takes over the result of reading the file.
   ///
-  /// - Returns: whether it can be used, and is the one that the session's keys came with.
+  /// - Returns: whether the keybag can be used, and is the one that the session's keys came with.
   func take(_ found: Keybag) -> Bool {
     // The author of that file does not have this session's keys, so the session stays with the keybag that its keys came
     // with.
@@ -104,7 +104,7 @@ final class VaultKeybag {
     return .damaged(.of(.keybag, error.reason))
   }
 
-  /// Reads the keybag; where that needs its copy, after that took its place.
+  /// Reads the keybag. If the keybag must be healed, its copy replaces it first.
   func read(_ folder: borrowing Folder) -> Result<Keybag, KeybagError> {
     do throws(KeybagError) { return .success(try load(folder)) } catch { return .failure(error) }
   }
@@ -124,8 +124,8 @@ final class VaultKeybag {
   // MARK: - healing
 
   private func heal(_ folder: borrowing Folder) -> Bool {
-    // A database that is being healed has the vault's own keybag, which is looked at by the vault. Nor does this wait for a
-    // helper that writes: the next call looks again.
+    // A database under healing shares the vault's keybag, which the vault reads itself. This call does not wait for a helper that
+    // writes, because the next call reads again.
     guard place.hasOwnDatabase else { return false }
     guard let healing = KeybagFile.heal(in: folder, deadline: 0, isForeign: { self.isForeign($0, $1) }) else {
       return false
@@ -135,12 +135,12 @@ final class VaultKeybag {
     return true
   }
 
-  /// Whether the database is the copy's and not the keybag's.
+  /// Whether the database belongs to the copy's vault and not to the keybag's.
   private func isForeign(_ found: Keybag, _ copy: Keybag) -> Bool {
     copy.vault != found.vault && hasDatabase(of: copy.vault) && !hasDatabase(of: found.vault)
   }
 
-  /// Whether the database is of that vault; where it cannot be read, whether a generation is.
+  /// Whether the database belongs to that vault. If it cannot be read, a generation tells.
   private func hasDatabase(of vault: [UInt8]) -> Bool {
     if let store = database.store { return store.vault == vault }
     if (try? Store(path: place.databasePath, vault: vault, mode: .unchanging)) != nil { return true }

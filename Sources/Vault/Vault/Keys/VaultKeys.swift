@@ -3,19 +3,19 @@ import LatchkeyReasons
 
 /// The keys that are in memory now: of collections and their classes, of the index, and this device's share.
 final class VaultKeys {
-  /// Every collection, oldest first, with its keys that are in memory.
+  /// Every collection, oldest first, with those of its keys that are in memory.
   var collections: [OpenCollection] = []
-  /// The tier keys, as far as new collections need them. ``lock()`` drops the one, ``seal()`` both.
+  /// The ends of the tier keys' chains, for new collections. ``lock()`` drops the chain of A, ``seal()`` both.
   var chains = TierChains.sealed
-  /// The key epochs of the keybag whose tier keys these are.
+  /// The key epochs of the tier keys, as the keybag has them.
   var heldEpochs: [TierEpoch] = []
-  /// Nil where this device's key cannot be used.
+  /// Nil if this device's key cannot be used.
   var share: DeviceShare?
   /// The index, which finds items. It exists before the first login if the device has a share.
   var index: AttributeIndex?
-  /// The database's own generation, which is sealed with the index, as the last keys found it.
+  /// The database's own generation, which is sealed with the index, as it was when keys last came.
   var generation: UInt64 = 0
-  /// The problem with the device key; the line names its cause.
+  /// The problem with the device key; the reason names its cause.
   var deviceProblem: Reason?
   /// The explicit locks of objects whose keys stay in memory.
   var ownLocks = OwnLocks()

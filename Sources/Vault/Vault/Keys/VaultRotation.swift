@@ -2,20 +2,20 @@ import LatchkeyKeybag
 import LatchkeyPosix
 import LatchkeySodium
 
-/// How far a change of keys is.
+/// The progress of a change of keys.
 public struct RotationProgress: Equatable, Sendable {
   /// Items whose keys are still to be wrapped under new class keys.
   public var left: Int64 = 0
-  /// Items of locked collections, which follow when those are unlocked.
+  /// Items of locked collections, which follow when their collections are unlocked.
   public var closed: Int64 = 0
-  /// Items of other devices, which follow there.
+  /// Items of other devices, which follow on those devices.
   public var otherDevice: Int64 = 0
-  /// Items that somebody else put into the vault: never opened, so never wrapped anew.
+  /// Items that somebody else put into the vault. They are never opened, so their keys are never wrapped anew.
   public var quarantined: Int64 = 0
 }
 
-/// A change of keys. The keybag has its new tier keys first, beside the former ones; then one transaction gives every
-/// unlocked collection new class keys, and wraps the keys above them anew. Then item keys follow, a few at a time. After an
+/// A change of keys. The keybag gets new tier keys first, beside the former ones. Then one transaction gives every unlocked
+/// collection new class keys, and wraps the former class keys and the index key anew. Item keys follow, a few at a time. After an
 /// interruption, the next unlock finds the keys of both key epochs, and goes on.
 public final class VaultRotation {
   private struct State {
@@ -42,7 +42,7 @@ public final class VaultRotation {
     (self.device, self.passcode, self.reader, self.accessLog) = (device, passcode, reader, accessLog)
   }
 
-  /// Forgets what is known of the files, as an object does that has just been made.
+  /// Forgets everything about the files, like a new object.
   func forget() { state = State() }
 
   // MARK: - key epochs
@@ -66,12 +66,13 @@ public final class VaultRotation {
   /// A new database depends on the newest tier keys alone.
   func begin(_ keybag: Keybag) { state = State(epoch: keybag.epoch.number, indexEpoch: keybag.epoch.number) }
 
-  /// Takes in the key epochs of keys that came.
+  /// Notes the key epochs of the keys that came.
   ///
-  /// - Parameter indexEpoch: which of them opened the index.
+  /// - Parameter indexEpoch: the epoch whose key opened the index.
   func meet(indexEpoch: UInt32) { state = State(epoch: keybag.keybag?.epoch.number ?? 1, indexEpoch: indexEpoch) }
 
-  /// The index by tier key C, and the key epoch that its key is wrapped under: a former one until a change of keys was finished.
+  /// The index, opened by tier key C, and the key epoch that the index key is wrapped under. That is a former epoch until a change
+  /// of keys is finished.
   func openIndex(
     _ tier: borrowing Key, _ former: [FormerTiers], _ store: Store
   ) throws(VaultError) -> (index: SealedIndex, epoch: UInt32) {
@@ -103,15 +104,15 @@ public final class VaultRotation {
 
   /// Whether keys could be changed now.
   ///
-  /// - Throws: why not.
+  /// - Throws: the reason if they could not.
   public func checkMayBegin() throws(VaultError) {
     _ = try database.writable()
     guard keys.isUnlocked else { throw .isLocked }
     guard database.isVerified else { throw .unavailable(.vault(.stillChecked)) }
   }
 
-  /// Gives new class keys to every unlocked collection whose own are older than the newest tier keys. When this returns, all
-  /// of it is on the disk; after an error, nothing is.
+  /// Gives new class keys to every unlocked collection whose class keys are older than the newest tier keys. When this returns, all
+  /// changes are on the disk; after an error, none is.
   ///
   /// - Parameter wrap: the key that wraps the index key from now on; nil if it is unknown, and the wrapping stays.
   func renewKeys(indexUnder wrap: HeldKey?) throws(VaultError) {
@@ -126,8 +127,8 @@ public final class VaultRotation {
         row.indexKey = try SealedIndex(index, generation: keys.generation).sealed(under: wrap.key, vault: store.vault)
         try store.update(row)
       }
-      // A new share is made only if all collections are renewed: the keys of others that depend on the old one could not be
-      // wrapped anew.
+      // A new share is made only if all collections are renewed: otherwise some keys would still depend on the old share, and could
+      // not be wrapped anew.
       var next = keys.share
       if let share = keys.share, let deviceKey = device.key, behind.count == keys.collections.count {
         let (made, row) = try DeviceShare.make(
@@ -146,7 +147,7 @@ public final class VaultRotation {
     try forgetFormerKeys()
   }
 
-  /// Notes of every collection that has nothing left that depends on former tier keys that it needs the newest only.
+  /// Notes which collections need only the newest tier keys, because nothing in them depends on former ones any more.
   private func forgetFormerKeys() throws(VaultError) {
     for collection in keys.collections where collection.row.epoch < UInt64(epoch) {
       let needsFormer = try database.reading { store throws(VaultError) in
@@ -166,7 +167,7 @@ public final class VaultRotation {
 
   // MARK: - item keys
 
-  /// The classes whose items are to get newer keys, and can now.
+  /// The classes whose items need newer keys, and can get them now.
   private var outdated: [(collection: OpenCollection, key: ClassKey)] {
     var found: [(collection: OpenCollection, key: ClassKey)] = []
     for collection in keys.collections where !collection.isLockedByItself {
@@ -181,10 +182,10 @@ public final class VaultRotation {
     return found
   }
 
-  /// Whether there are item keys that can be wrapped under newer class keys now.
+  /// Whether any item key can be wrapped under a newer class key now.
   public var isUnderWay: Bool { !outdated.isEmpty }
 
-  /// Whether something depends on former tier keys, as far as that is known before the first unlock.
+  /// Whether anything depends on former tier keys, as far as the rows tell before the first unlock.
   public var needsFormerKeys: Bool {
     guard let keybag = keybag.keybag else { return false }
     return keybag.epochs.count > 1 && neededEpoch < keybag.epoch.number
@@ -228,7 +229,7 @@ public final class VaultRotation {
     return false
   }
 
-  /// How far a change of keys is. All zero where there was none, or it is through.
+  /// The progress of a change of keys. All numbers are zero if there was no change, or it is finished.
   public func progress() throws(VaultError) -> RotationProgress {
     try database.reading { store throws(VaultError) in
       var progress = RotationProgress()

@@ -3,27 +3,27 @@ import LatchkeyReasons
 /// The vault's open database, and its problems. After damage was found, nothing is written any more.
 final class VaultDatabase {
   private enum State {
-    /// There is no database that can be used, and why; nil before it was looked for.
+    /// There is no usable database, for this reason; nil before anybody looked.
     case closed(VaultError?)
-    /// A healed database waits for its place, so that `vault.db` must not be opened; why it waits.
+    /// A healed database waits to replace `vault.db`, which must not be opened until then. The reason says why it waits.
     case unfinished(VaultError)
-    /// The rows, and the walk through them; nil if there is nothing to verify any more.
+    /// The rows, and the walk that verifies them; nil if nothing is left to verify.
     case open(Store, Verification?)
   }
 
   private var state = State.closed(nil)
-  /// The damage that was found in it. It stays if the database is opened again.
+  /// The damage that was found in the database. It stays noted if the database is opened again.
   private(set) var damage: Reason?
   /// Called for the first damage that a call or the verification finds.
   weak var delegate: (any VaultDelegate)?
 
-  /// Its rows; nil while there is no database that can be used.
+  /// The database's rows; nil while there is no usable database.
   var store: Store? {
     guard case .open(let store, _) = state else { return nil }
     return store
   }
 
-  /// Why there is none.
+  /// Why there is no usable database.
   var problem: VaultError? {
     switch state {
     case .closed(let problem): problem
@@ -44,18 +44,18 @@ final class VaultDatabase {
   /// Uses an opened database, which is verified from now on.
   func open(_ store: Store) { state = .open(store, Verification(store)) }
 
-  /// Uses a database that this program has just made: there is nothing to verify.
+  /// Uses a database that this program has just made, and that needs no verification.
   func create(_ store: Store) { state = .open(store, nil) }
 
-  /// Takes in why there is none. An open one stays.
+  /// Notes why there is no database. An open database stays.
   func lacks(_ problem: VaultError) {
     if store == nil { state = .closed(problem) }
   }
 
-  /// Takes in why a healed database cannot take its place.
+  /// Notes why a healed database cannot replace `vault.db`.
   func awaitsHealing(_ problem: VaultError) { state = .unfinished(problem) }
 
-  /// Drops the database, which was found damaged. The file stays as it is.
+  /// Drops the damaged database. The file stays as it is.
   func abandon() {
     store?.database.leaveAlone()
     close()
@@ -71,13 +71,13 @@ final class VaultDatabase {
 
   var isDamaged: Bool { damage != nil }
 
-  /// The rows, or why there are none.
+  /// The rows. Throws the reason if there are none.
   func ready() throws(VaultError) -> Store {
     guard let store else { throw problem ?? .notCreated }
     return store
   }
 
-  /// The rows for a change. Refused once damage was found anywhere in them, and while the file is not in its place.
+  /// The rows, for a change. Throws after damage was found anywhere in them, and while the file is not in its place.
   func writable() throws(VaultError) -> Store {
     let store = try ready()
     noteCut()
@@ -108,9 +108,9 @@ final class VaultDatabase {
     try writing(to: try writable(), body)
   }
 
-  /// The same for a call that has looked at the file before.
+  /// Does the same for a call that has checked the file before.
   ///
-  /// - Parameter store: as ``writable()`` gave it to this call. Damage that the call found since then refuses it.
+  /// - Parameter store: the result of this call's ``writable()``. If the call found damage since, the change is refused.
   func writing<Result>(
     to store: Store, _ body: (Store) throws(VaultError) -> Result
   ) throws(VaultError) -> Result {
@@ -134,8 +134,8 @@ final class VaultDatabase {
     if let store, store.isCut { note(.damaged(.of(.database, .vault(.cutOff)))) }
   }
 
-  /// Moves what was written to its place in the file and empties the log. A failure loses nothing; the next call tries
-  /// again. Nothing is moved into a database that was not yet verified as a whole.
+  /// Moves the pages of the log into the file, and empties the log. A failure loses nothing; the next call tries again. No page is
+  /// moved into a database that was not yet verified as a whole.
   ///
   /// - Returns: whether the log is empty.
   func settle() -> Bool {
@@ -147,7 +147,7 @@ final class VaultDatabase {
 
   // MARK: - verification
 
-  /// Whether the whole database was looked at since it was opened.
+  /// Whether the whole database was verified since it was opened.
   var isVerified: Bool {
     guard case .open(_, let walk?) = state else { return true }
     return walk.isFinished
@@ -155,7 +155,7 @@ final class VaultDatabase {
 
   /// Verifies a little more of the database. Damage is noted, and ends the walk.
   ///
-  /// - Returns: whether there is more to look at.
+  /// - Returns: whether there is more to verify.
   func verifyStep() -> Bool {
     guard case .open(let store, var walk?) = state else { return false }
     do throws(VaultError) { try walk.step() } catch {
@@ -165,7 +165,7 @@ final class VaultDatabase {
       return false
     }
     state = .open(store, walk)
-    // Damage that was found meanwhile may not show in SQLite's memory, as that of a file that was cut off.
+    // SQLite's memory may not show damage that was found meanwhile, such as that of a file that was cut off.
     if walk.isFinished, !isDamaged { store.database.trust() }
     return !walk.isFinished
   }
