@@ -116,7 +116,7 @@ import Testing
         #expect(text.utf8.count == 255 && long.hasPrefix(text))
       }
     }
-    #expect(throws: ControlError.declined(.verbatim(String(long.prefix(256))))) {
+    #expect(throws: ControlError.declined(.verbatim(String(long.prefix(255)) + "…"))) {
       _ = try GetStatus.answer(in: ControlPacket.declined(.verbatim(long)))
     }
   }

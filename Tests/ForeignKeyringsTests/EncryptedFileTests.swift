@@ -5,7 +5,7 @@ import Testing
 @testable import LatchkeyForeignKeyrings
 
 /// Wallets and encrypted keyrings, against what a hostile file may have. The files here were written by the kwalletd5 and
-/// the libsecret of Debian 12, and by gnome-keyring 48; more come from the real programs in Tests/Integration/test_import_*.py.
+/// the libsecret of Debian 12, and by gnome-keyring 48; more come from the real programs in Tests/Integration/Import.
 @Suite struct EncryptedFileTests {
   init() throws { try Sodium.initialize() }
 

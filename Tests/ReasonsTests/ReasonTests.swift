@@ -31,7 +31,7 @@ struct ReasonTests {
     .numbers(2, "7, 8"), .healed(.missing, from: 0), .healed(.foreign, from: 9), .hasItems(1), .hasItems(2),
   ]
 
-  private static func travelled(_ reason: Reason) -> Reason? { Reason(encoded: reason.encoded) }
+  private static func travelled(_ reason: Reason) -> Reason? { Reason(encoded: reason.encoded()) }
 
   @Test("Each one with values arrives with them, and its sentence has them", arguments: samples)
   func values(reason: Reason) {
@@ -74,12 +74,49 @@ struct ReasonTests {
     var later = ByteWriter()
     later.text("vault.later")
     later.number(UInt8(0))
-    #expect(Reason(encoded: later.bytes) == .verbatim("vault.later"))
-    let whole = Reason.of(.database, .itemDamaged(7)).encoded
+    #expect(Self.told(later.bytes) == .verbatim("vault.later") && Reason(encoded: later.bytes) == nil)
+    var within = ByteWriter()
+    within.text("both")
+    within.number(UInt8(2))
+    for part in [later.bytes, Reason.service(.seeStatus).encoded()] {
+      within.number(UInt8(2))
+      within.put(part)
+    }
+    #expect(Self.told(within.bytes) == .both(.verbatim("vault.later"), .service(.seeStatus)))
+    let whole = Reason.of(.database, .itemDamaged(7)).encoded()
     for size in 0..<whole.count { #expect(Reason(encoded: Array(whole.prefix(size))) == nil) }
-    // As deep as no sentence is.
-    let deep = (0..<9).reduce(Reason.vault(.locked)) { inner, _ in .noFingerOpensIt(inner) }
-    #expect(Reason(encoded: deep.encoded) == nil)
+  }
+
+  @Test("What is deeper than any sentence is left out, and never makes the whole unreadable")
+  func depth() {
+    let deep = (0..<20).reduce(Reason.vault(.locked)) { inner, _ in .noFingerOpensIt(inner) }
+    #expect(Reason(encoded: deep.encoded())?.text.hasSuffix("…") == true)
+  }
+
+  @Test("A number from a damaged file may be negative")
+  func negative() { #expect(Self.travelled(.itemDamaged(-3)) == .itemDamaged(-3)) }
+
+  @Test("A long one is told from its beginning, and no number in it is cut", arguments: [120, 255, 400, 1024])
+  func long(limit: Int) throws {
+    let numbers = Reason.numbers(20, (101...120).map { "\($0)" }.joined(separator: ", "))
+    let parts: [Reason] = [
+      .newerItems(4), .olderItems(numbers), .deletedItems(numbers), .deletedCollections(numbers), .lostItems(numbers),
+      .vault(.mayMissItems), .damagedFile("/home/anna/.local/share/latchkey/vault.db.damaged-20260714T101530"),
+    ]
+    let whole = parts.reduce(Reason.healed(.damaged, from: 7)) { .both($0, $1) }
+    var out = ByteWriter()
+    whole.encode(into: &out, limit: limit)
+    let told = try #require(Self.told(out.bytes))
+    #expect(out.bytes.count <= limit && told.isRepair && told.contains(.newerItems(4)))
+    #expect(told == whole || told.text.contains("…"))
+    for word in told.text.split(whereSeparator: { !$0.isASCII || !$0.isNumber }) where word.count < 3 {
+      #expect(["4", "7", "20"].contains(String(word)))
+    }
+  }
+
+  private static func told(_ bytes: [UInt8]) -> Reason? {
+    var input = ByteReader(bytes)
+    return Reason(decoding: &input)
   }
 
   @Test("However long its texts are, it fits", arguments: [60, 255, 400, 1024])
@@ -88,7 +125,7 @@ struct ReasonTests {
     for reason: Reason in [.verbatim(long), .both(.folderIs(long), .ambiguous(count: 3, names: long))] {
       var out = ByteWriter()
       reason.encode(into: &out, limit: limit)
-      #expect(out.bytes.count <= limit && Reason(encoded: out.bytes) != nil)
+      #expect(out.bytes.count <= limit && Self.told(out.bytes)?.text.contains("…") == true)
     }
   }
 

@@ -191,7 +191,10 @@ final class HistoryService {
     (work, isWalkOver, isWritten) = (nil, false, false)
     work = try Refusal.vault(body)
     self.peer = peer
-    peer.workEnded = { [weak self] in self?.work = nil }
+    peer.workEnded = { [weak self, weak peer] in
+      // Somebody else's may have begun since.
+      if let self, self.peer === peer { self.work = nil }
+    }
     return Done()
   }
 

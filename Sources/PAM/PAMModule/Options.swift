@@ -58,6 +58,8 @@ struct Options {
         helper = path
         guard Options.isAbsolute(path, handle) else { return nil }
       } else {
+        // What a later version forbids, this one does not do either.
+        if Options.value(of: "no_", in: argument) != nil { forbidsCreation = true }
         Log.write(LOG_WARNING, "unknown option: ", quoting: argument, to: handle)
       }
     }

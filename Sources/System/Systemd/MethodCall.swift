@@ -48,17 +48,26 @@ public final class MethodCall {
   public func fail(_ error: BusError) {
     guard !isAnswered else { return }
     isAnswered = true
+    let takesDetail = sd_bus_message_get_allow_interactive_authorization(message.pointer) > 0
+    if takesDetail, !error.detail.isEmpty, send(error, with: error.detail) { return }
+    _ = send(error, with: [])
+  }
+
+  /// Whether the error could be written.
+  private func send(_ error: BusError, with detail: [UInt8]) -> Bool {
     var answer: OpaquePointer?
     var raw = sd_bus_error()
     defer { sd_bus_error_free(&raw) }
     sd_bus_error_set(&raw, error.name, error.message)
-    guard sd_bus_message_new_method_error(message.pointer, &answer, &raw) >= 0, let answer else { return }
-    if !error.detail.isEmpty, sd_bus_message_get_allow_interactive_authorization(message.pointer) > 0 {
-      _ = error.detail.withUnsafeBytes {
+    guard sd_bus_message_new_method_error(message.pointer, &answer, &raw) >= 0, let answer else { return false }
+    defer { sd_bus_message_unref(answer) }
+    if !detail.isEmpty {
+      let result = detail.withUnsafeBytes {
         sd_bus_message_append_array(answer, CChar(bitPattern: UInt8(ascii: "y")), $0.baseAddress, $0.count)
       }
+      guard result >= 0 else { return false }
     }
     sd_bus_message_send(answer)
-    sd_bus_message_unref(answer)
+    return true
   }
 }

@@ -27,12 +27,14 @@ public struct RulesError: Error, Equatable, Sendable, CustomStringConvertible {
   public var description: String { reason.text }
 
   /// Somebody else's words in a message: short, and without control characters for a terminal.
-  static func quote(_ text: String) -> String {
+  static func plain(_ text: String) -> String {
     let short = text.unicodeScalars.prefix(64)
     let cut = short.count < text.unicodeScalars.count ? "…" : ""
-    return "'"
-      + String(String.UnicodeScalarView(short.map { $0.properties.generalCategory == .control ? "?" : $0 })) + cut + "'"
+    return String(String.UnicodeScalarView(short.map { $0.properties.generalCategory == .control ? "?" : $0 })) + cut
   }
+
+  /// The same in quotation marks.
+  static func quote(_ text: String) -> String { "'\(plain(text))'" }
 }
 
 extension Reason {
@@ -47,7 +49,7 @@ extension Reason {
       case .secondDocument: .rules(.secondDocument)
       case .tooDeep: .rules(.tooDeep)
       case .nameNotPlain: .rules(.nameNotPlain)
-      case .givenTwice(let key): .givenTwice(key)
+      case .givenTwice(let key): .givenTwice(RulesError.plain(key))
       case .endsEarly: .rules(.endsEarly)
       case .directive: .rules(.directive)
       case .alias: .rules(.alias)

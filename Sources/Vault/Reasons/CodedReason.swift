@@ -16,10 +16,12 @@ package struct CodedReason: Hashable, Sendable {
   package let values: [Value]
 
   /// A reason within a reason within a reason, and so on: no more than this.
-  private static let depthLimit = 8
+  private static let depthLimit = 12
   private static let codeLimit = 64
   /// No reason has more.
   private static let valueLimit = 4
+
+  private init(_ code: String, _ values: [Value]) { (self.code, self.values) = (code, values) }
 
   init(_ code: String, _ values: any ReasonValue...) {
     self.code = code
@@ -31,17 +33,15 @@ package struct CodedReason: Hashable, Sendable {
     values = []
   }
 
-  /// Writes it. Texts are cut where it would be longer than `limit` bytes; where it would be even then, it is not told.
-  package func encode(into out: inout ByteWriter, limit: Int) {
-    for length in [1024, 512, 380, 240, 120, 60, 16] {
-      var bytes = ByteWriter()
-      write(into: &bytes, textLimit: length)
-      if bytes.bytes.count <= limit { return out.put(bytes.bytes) }
-    }
-    CodedReason("verbatim", "…").write(into: &out, textLimit: 16)
+  /// Its bytes with texts of at most `textLimit` bytes, or nil if they are more than `limit`. A text that is cut ends with "…", and
+  /// a list of numbers is cut between two of them.
+  func bytes(textLimit: Int, limit: Int) -> [UInt8]? {
+    var out = ByteWriter()
+    write(into: &out, textLimit: textLimit, depth: 0)
+    return out.bytes.count <= limit ? out.bytes : nil
   }
 
-  private func write(into out: inout ByteWriter, textLimit: Int) {
+  private func write(into out: inout ByteWriter, textLimit: Int, depth: Int) {
     out.text(code, limit: Self.codeLimit)
     out.number(UInt8(values.count))
     for value in values {
@@ -51,13 +51,33 @@ package struct CodedReason: Hashable, Sendable {
         out.number(number)
       case .text(let text):
         out.number(UInt8(1))
-        out.text(text, limit: textLimit)
+        out.text(Self.cut(text, to: textLimit), limit: textLimit)
       case .reason(let reason):
         out.number(UInt8(2))
-        reason.write(into: &out, textLimit: textLimit)
+        // A reader would refuse the whole packet for one that is deeper.
+        let told = depth + 2 < Self.depthLimit || reason.isFlat ? reason : Self.more
+        told.write(into: &out, textLimit: textLimit, depth: depth + 1)
       }
     }
   }
+
+  private var isFlat: Bool { values.allSatisfy { if case .reason = $0 { false } else { true } } }
+
+  /// The place of what is left out.
+  static let more = CodedReason("verbatim", [.text("…")])
+
+  private static func cut(_ text: String, to limit: Int) -> String {
+    guard text.utf8.count > limit else { return text }
+    var end = text.utf8.index(text.startIndex, offsetBy: limit - "…".utf8.count)
+    while end.samePosition(in: text.unicodeScalars) == nil { end = text.utf8.index(before: end) }
+    var kept = text[..<end]
+    if text.utf8.allSatisfy({ isDigit($0) || $0 == UInt8(ascii: ",") || $0 == UInt8(ascii: " ") }) {
+      while let last = kept.last, last != " " { kept.removeLast() }
+    }
+    return kept + "…"
+  }
+
+  private static func isDigit(_ byte: UInt8) -> Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
 
   /// Reads it; nil if it is malformed.
   package init?(decoding input: inout ByteReader) { self.init(&input, depth: 0) }
@@ -110,13 +130,13 @@ protocol ReasonValue {
   init?(_ value: CodedReason.Value)
 }
 
-/// Numbers travel in 64 bits. None of them is negative.
+/// Numbers travel in 64 bits, negative ones as their two's complement: a damaged file can have any.
 protocol ReasonNumber: ReasonValue, FixedWidthInteger {}
 
 extension ReasonNumber {
-  var value: CodedReason.Value { .number(UInt64(clamping: self)) }
+  var value: CodedReason.Value { .number(UInt64(bitPattern: Int64(clamping: self))) }
   init?(_ value: CodedReason.Value) {
-    guard case .number(let number) = value, let exact = Self(exactly: number) else { return nil }
+    guard case .number(let number) = value, let exact = Self(exactly: Int64(bitPattern: number)) else { return nil }
     self = exact
   }
 }
@@ -137,7 +157,7 @@ extension Reason: ReasonValue {
   var value: CodedReason.Value { .reason(coded) }
   init?(_ value: CodedReason.Value) {
     guard case .reason(let reason) = value else { return nil }
-    self.init(reason)
+    self.init(telling: reason)
   }
 }
 
@@ -145,16 +165,39 @@ extension Reason {
   /// The longest one on the wire, in bytes, where nothing else is said.
   package static let sizeLimit = 1024
 
-  /// Writes it as ``CodedReason`` does.
+  /// Writes it in at most `limit` bytes. Where it is longer, its texts are cut first and then its last parts are left out, so that
+  /// what it is about arrives in any case.
   package func encode(into out: inout ByteWriter, limit: Int = Reason.sizeLimit) {
-    coded.encode(into: &out, limit: limit)
+    var told = self
+    while true {
+      for length in [1024, 512, 240, 120] {
+        if let bytes = told.coded.bytes(textLimit: length, limit: limit) { return out.put(bytes) }
+      }
+      guard let shorter = told.withoutLastPart else { break }
+      told = shorter
+    }
+    let coded = told.coded
+    let short = coded.bytes(textLimit: 60, limit: limit) ?? coded.bytes(textLimit: 16, limit: limit)
+    out.put(short ?? CodedReason.more.bytes(textLimit: 16, limit: .max) ?? [])
+  }
+
+  /// The same with a mark in the place of its last part; nil if there is only one.
+  private var withoutLastPart: Reason? {
+    let mark = Reason.verbatim("…")
+    guard case .both(let first, let last) = self else { return nil }
+    if last != mark { return .both(first, mark) }
+    guard case .both(let before, _) = first else { return nil }
+    return .both(before, mark)
   }
 
   /// Reads it; nil if it is malformed. A code that this version does not know is shown as it is.
   package init?(decoding input: inout ByteReader) {
     guard let coded = CodedReason(decoding: &input) else { return nil }
-    self = Reason(coded) ?? .verbatim(coded.code)
+    self.init(telling: coded)
   }
+
+  /// The reason of a code, or the code itself, if this version does not know it.
+  init(telling coded: CodedReason) { self = Reason(coded) ?? .verbatim(coded.code) }
 
   /// Writes one that need not be there.
   package static func encode(_ reason: Reason?, into out: inout ByteWriter, limit: Int = Reason.sizeLimit) {
@@ -173,16 +216,17 @@ extension Reason {
     }
   }
 
-  /// Its bytes alone.
-  package var encoded: [UInt8] {
+  /// Its bytes alone, at most `limit`.
+  package func encoded(limit: Int = Reason.sizeLimit) -> [UInt8] {
     var out = ByteWriter()
-    encode(into: &out)
+    encode(into: &out, limit: limit)
     return out.bytes
   }
 
-  /// Reads them; nil for others.
+  /// Reads them; nil for others, and for a reason that this version does not know in all its parts.
   package init?(encoded bytes: [UInt8]) {
     var input = ByteReader(bytes)
-    self.init(decoding: &input)
+    guard let coded = CodedReason(decoding: &input), let reason = Reason(coded), reason.coded == coded else { return nil }
+    self = reason
   }
 }

@@ -161,13 +161,15 @@ public struct Status: ControlFields, Equatable, Sendable {
 
   // With these limits the largest status, four full lists and three texts, fits into a packet.
   private static let listLimit = 16
+  private static let reasonLimit = 240
+  private static let problemLimit = 1024
   private static let textLimit = 400
   private static let pathLimit = 4096
   private static let damagedLimit = 8
   private static let nameLimit = 64
 
   package func encode(into out: inout ByteWriter) {
-    func list(_ reasons: [Reason]) {
+    func list(_ reasons: [Reason], limit: Int = Status.reasonLimit) {
       var reasons = reasons
       if reasons.count > Status.listLimit {
         let surplus = reasons.count - Status.listLimit + 1
@@ -175,12 +177,12 @@ public struct Status: ControlFields, Equatable, Sendable {
         reasons.append(.andMore(surplus))
       }
       out.number(UInt8(reasons.count))
-      for reason in reasons { reason.encode(into: &out, limit: Status.textLimit) }
+      for reason in reasons { reason.encode(into: &out, limit: limit) }
     }
     out.number(state.rawValue)
     out.number(UInt8((firstUnlocked ? 1 : 0) | (lockerUp ? 2 : 0) | (staged ? 4 : 0) | (memoryLocked ? 8 : 0)))
     list(lockReasons)
-    list(problems)
+    list(problems, limit: Status.problemLimit)
     list(lockSources)
     let classes = self.classes.prefix(Status.listLimit)
     out.number(UInt8(classes.count))
