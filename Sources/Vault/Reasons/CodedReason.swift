@@ -226,7 +226,9 @@ extension Reason {
   /// Reads them; nil for others, and for a reason that this version does not know in all its parts.
   package init?(encoded bytes: [UInt8]) {
     var input = ByteReader(bytes)
-    guard let coded = CodedReason(decoding: &input), let reason = Reason(coded), reason.coded == coded else { return nil }
+    guard let coded = CodedReason(decoding: &input), let reason = Reason(coded), reason.coded == coded else {
+      return nil
+    }
     self = reason
   }
 }
