@@ -5,7 +5,9 @@ import LatchkeyVault
 /// The errors of the Secret Service (specification 0.2, "Errors"), and the few that it has no name for. An error has the code of its
 /// reason behind the message, for clients that know it.
 extension BusError {
-  init(name: String, _ reason: Reason) { self.init(name: name, message: reason.text, detail: reason.encoded(limit: 8192)) }
+  init(name: String, _ reason: Reason) {
+    self.init(name: name, message: reason.text, detail: reason.encoded(limit: 8192))
+  }
 
   /// The same with a reason in the place of a message.
   private static func with(_ reason: Reason, _ error: (String) -> BusError) -> BusError {
