@@ -1,5 +1,3 @@
-// Its header has the numbers of sockets, too, and they are the first module's that the compiler reads.
-import CLatchkeyHelper
 import CLatchkeyLinux
 import Glibc
 import LatchkeyGettext
