@@ -73,3 +73,18 @@ def test_only_the_client_library_imports_foundation():
         if any(imported.startswith("Foundation") for imported in IMPORT.findall(file.read_text())):
             found.setdefault(floor, []).append(file)
     assert found.keys() == {"KeychainServices"}, found
+
+
+def test_every_module_opens_with_what_it_is(targets):
+    """20 to 40 lines: what it is, how it is used, what it promises, what it does not. DocC has these pages of the client library."""
+    documented = {folder.parent.name for folder in (REPOSITORY / "Sources").rglob("*.docc")}
+    opened = 0
+    for name, (floor, folder, _) in targets.items():
+        if floor == "C" or folder.name.removesuffix("Module") in documented:
+            continue
+        first = next(path for path in (folder / f"{folder.name}.swift", folder / "Latchkey.swift", folder / "main.swift") if path.is_file())
+        comment = re.match(r"(?://(?!/).*\n)*", first.read_text())[0].splitlines()
+        assert comment and comment[0].startswith(f"// {folder.name}: "), first
+        assert 20 <= len(comment) <= 40, (first, len(comment))
+        opened += 1
+    assert opened > 40

@@ -421,3 +421,8 @@ struct Transition {
   /// Whether the step was a lock.
   let locks: Bool
 }
+
+extension SessionMachine {
+  /// The user's sessions that count, by logind's names; nil if logind has not reported any.
+  var knownSessions: [String]? { logind == .present ? sessions.keys.sorted() : nil }
+}

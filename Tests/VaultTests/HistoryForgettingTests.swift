@@ -153,7 +153,7 @@ struct HistoryForgettingTests {
     for number in 0..<2000 { try vault.add(["n": "\(number)", "app": "all"], String(repeating: "x", count: 300)) }
     let last = try #require(try vault.database.ready().item(2000)).uuid
     let generation = try #require(vault.keepWholeHistory().first)
-    let uuids = Set(try vault.database.ready().uuids(after: 0, limit: 1999).map(\.uuid))
+    let uuids = Set(try ItemProtections(vault.database.ready()).after(0, limit: 1999).map(\.uuid))
     if isDamaged {
       let path = home.generations + "/" + generation.name
       let page: Int64
@@ -176,7 +176,7 @@ struct HistoryForgettingTests {
     while try forgetting.step() { steps += 1 }
     #expect(forgetting.changed == 1 && forgetting.unreadable == [])
     let store = try vault.history.open(generation, vault: try vault.database.ready().vault)
-    #expect(try store.uuids(after: 0, limit: 10).map(\.uuid) == [last])
+    #expect(try ItemProtections(store).after(0, limit: 10).map(\.uuid) == [last])
     // The other pages of the damaged index are nobody's then.
     #expect(isDamaged || store.isWhole)
     #expect(namesInFolder(home.generations) == [generation.name])

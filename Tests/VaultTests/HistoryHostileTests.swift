@@ -90,7 +90,6 @@ struct HistoryHostileTests {
     #expect(throws: VaultError.self) { try store.items(after: 0, limit: 64) }
     #expect(throws: VaultError.self) { try ItemProtections(store).after(0, limit: 64) }
     #expect(throws: VaultError.self) { try store.sums(after: 0, limit: 64) }
-    #expect(throws: VaultError.self) { try store.uuids(after: 0, limit: 64) }
     try walk(vault)
   }
 

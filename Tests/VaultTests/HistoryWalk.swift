@@ -28,8 +28,8 @@ extension Vault {
     _ = try? history.entries()
     // What a newly started daemon looks at by itself.
     if let store = try? database.ready() {
-      var protection = HistoryProtection(history, store)
-      toEnd("a look at protections") { try protection.step() }
+      let forgetting = HistoryForgetting(history, vault: store.vault, items: [], weakerThan: store)
+      toEnd("a look at protections") { try forgetting.work() }
     }
     passHours(2)
     toEnd("the work beside requests") { hasHistoryWork && keepHistory() }

@@ -1,3 +1,28 @@
+// Daemon: the vault of one user at work.
+//
+// This module is latchkeyd. ``Daemon`` puts the parts together and tells each about the others. The
+// session's state decides which keys are in memory, the control socket brings keys, and the objects on
+// the bus serve what the keys open.
+//
+//     let daemon = try Daemon(…)
+//     try daemon.start(serving: socket, begun: moment)
+//     return try loop.run()
+//
+// Each part is handed what it needs. `VaultOpening` takes keys, and `DeviceOpening` opens by the device
+// key. `VaultPrompts` knows what prompts are about. `ArchiveService`, `HistoryService` and
+// `AccessLogService` serve their messages, each by a row in the `ControlTable`. `VaultUpkeep` does the
+// work that waits. `LoginHold` holds calls back while the keys of a login are on their way.
+//
+// The module promises that it has one thread and one event loop, and waits for nobody. A lock erases
+// keys before anything else happens, also before anybody is told. The keys in memory follow from the
+// session's state, and only keys that fit the keybag come in. A peer that is stopped, slow or hostile
+// costs the others nothing. An outdated daemon gives way to the installed one.
+//
+// It does not derive keys and never sees a password. It draws no window: `latchkey-prompt` is a unit of
+// its own. It parses no file of another program. It decides nothing about D-Bus, which SecretService
+// does, nor about sessions, which SessionState does. Arguments and files of the command line are in
+// Programs/latchkeyd.
+
 import Glibc
 import LatchkeyClassRules
 import LatchkeyControl

@@ -1,3 +1,26 @@
+// SecretService: the objects of `org.freedesktop.secrets` on the session bus.
+//
+// One class serves one interface: `ServiceObject`, `CollectionObject`, `ItemObject`, `SessionObject`,
+// `PromptObject` of the specification 0.2, `KeychainObject` and others of Latchkey's own,
+// `PortalObject` for sandboxed applications, `PasswordObject` of gnome-keyring's. ``SecretService``
+// wires them, and tells each of them what happens around the vault.
+//
+//     let service = try SecretService(…)
+//     service.stateChanged()
+//
+// Between the objects are parts without an interface. `CollectionTree` finds the vault of a path.
+// `ItemCreation` and `PendingWrites` store items. `AccessGrants` has what a person gave one client.
+// `TransportSessions` has encrypted sessions. `Signals` and `StateAnnouncer` tell clients what changed.
+//
+// The module promises that a client gets a secret only with the keys in memory and what the item
+// requires. A grant is for one client and one item, and no grant or waiting request outlives a lock.
+// Sessions and prompts belong to the client that caused them. Every call is answered, with the error
+// that the specification names. One client can make the daemon keep a bounded amount only.
+//
+// It does not identify programs: all of a user's programs are one to D-Bus, and SECURITY.md says what
+// that means. It reads and writes no file and shows no window. dbus/*.xml describes each interface, and
+// a test compares it with what the daemon reports.
+
 import LatchkeyPrompts
 import LatchkeySystemd
 import LatchkeyVault

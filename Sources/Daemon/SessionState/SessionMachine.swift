@@ -119,9 +119,6 @@ public struct SessionMachine: Sendable {
     return desktops.allSatisfy(\.isRemote) ? Set(desktops.map(\.service)) : []
   }
 
-  /// The user's sessions that count, by logind's names; nil if logind has not reported any.
-  public var knownSessions: [String]? { logind == .present ? sessions.keys.sorted() : nil }
-
   /// The user's session that a process is in, by a unique number; nil if it is in none that counts.
   func number(of process: PeerProcess) -> UInt64? {
     guard case .session(let id, uid, _, _, _) = process else { return nil }

@@ -1,5 +1,27 @@
-// latchkey-derive: the only program that ever holds a password. pam_latchkey.so starts it with a request on descriptor 0
-// and reads one byte there. It logs nothing; the module knows what each byte means.
+// latchkey-derive: the only program that makes keys of passwords.
+//
+// pam_latchkey.so or `latchkey` starts it for one request. The request is in shared memory whose
+// descriptor comes through descriptor 0, and one byte goes back. `Run` names the operations, and each
+// is a type of its own: `SessionOpening` for a login, `PasswordChange`, `KeyRotation`, `Recovery` and
+// more.
+//
+//     main -> Supervisor -> DeriveRequest -> Run -> SessionOpening -> DaemonLink
+//
+// `Supervisor` lets a slow worker go on after the login. The worker reads the request, becomes the
+// user, and opens or creates the keybag. `DaemonLink` then brings the tier keys to the user's daemon,
+// sealed.
+//
+// The program promises that the password is in locked memory, in no core dump, and erased at its end,
+// also if a signal ends it. As root it reads no file of the user's. It tells the daemon that it has
+// come before it works on the password, so a lock that comes meanwhile wins. A keybag changes in one
+// step, or not at all. A vault is created only after the whole stack accepted the password. Its end
+// comes soon: a few minutes at most, whatever hangs.
+//
+// It does not decide whether the daemon may use the keys. It does not log while somebody waits: the
+// module knows what each byte means. `LateResult` logs for a result that nobody waited for. It reads no
+// vault.db and asks no person. It knows no language but English. Its operations are here and on no
+// floor below, so that no other program can link them.
+
 import Glibc
 import LatchkeyPosix
 import LatchkeySodium

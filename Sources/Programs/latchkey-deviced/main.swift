@@ -1,4 +1,26 @@
-// latchkey-deviced: the device key service. Arguments and wiring; see DeviceStore and DeviceServer.
+// latchkey-deviced: the device key service of the machine.
+//
+// It is a system service, started by its socket, and ends after an idle minute. It runs as root with
+// hardly a privilege. DeviceStore has its state on the disk. This program decides who may ask for what,
+// and how often: `DeviceServer` has the socket, and `DevicePeer` is one connection.
+//
+//     latchkey-deviced --state /var/lib/latchkey
+//
+// Every user may connect. The kernel tells the user number of a peer, and each user reaches the keys of
+// that user alone. Root may announce a login of a user who gave no password. `DeviceTurns` and
+// `TimeShare` give each user a fair part of the service's time, and `Accounts` looks user numbers up
+// without waiting.
+//
+// The program promises that no user can hold up another one, by connections, by requests, or by keeping
+// a TPM busy. The machine's secret never leaves the process, and no answer has a device key in it. A
+// user number without an account gets no state on the disk. Garbage ends its own connection and no
+// other.
+//
+// It does not know vaults or classes: it wraps and unwraps shares, and remembers the numbers of a
+// vault's files. It does not speak D-Bus and has no configuration file. It does not protect against
+// root, who can read its state unless a TPM seals the secret, and can ask the chip even then. FORMAT.md
+// has its files, and docs/developer/protocols.md its packets.
+
 import Glibc
 import LatchkeyDeviceStore
 import LatchkeyPosix

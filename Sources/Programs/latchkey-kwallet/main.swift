@@ -1,4 +1,26 @@
-// latchkey-kwallet: KWallet's interface in front of the vault. Arguments and wiring; see KWalletService.
+// latchkey-kwallet: KWallet's interface in front of the vault.
+//
+// KDE's programs call `org.kde.KWallet`. This program answers in KWallet's place and turns each call
+// into calls of a client of the vault. It starts with the first wallet that a program opens.
+// `KWalletService` has the methods, `WalletStore` the layout of wallets in the vault, and `VaultLink`
+// the connection.
+//
+//     wallet -> collection        entry -> item with the schema org.qt.keychain
+//
+// That layout is the one of KDE's own proxy to the Secret Service, so entries stay where a later KDE
+// finds them. `OpenWallets` counts who opened which wallet, `WalletOpenings` joins programs that wait
+// for the same prompt, and `Jobs` keeps calls to the vault out of the handlers of a bus.
+// `WalletSettings` reads the part of kwalletrc that counts here.
+//
+// The program promises that all of it is in the vault: it has no file and no key of its own. An entry
+// keeps its bytes, whatever its type is. A program that ends closes its wallets. A call that needs the
+// person waits for the vault's own prompt, and programs that want the same wallet wait for the same
+// prompt.
+//
+// It does not ask a person anything itself. It does not keep programs of one user apart, and neither
+// does KWallet: access lists of KWallet are not kept. It does not read KWallet's files. `latchkey
+// import kwallet` does, and `FormerWalletsNotice` says so once.
+
 import Glibc
 import LatchkeyGcrypt
 import LatchkeyGettext

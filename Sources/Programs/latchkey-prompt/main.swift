@@ -1,4 +1,26 @@
-// latchkey-prompt: one prompt of the daemon, shown to the person. Arguments and wiring; see PrompterChoice.
+// latchkey-prompt: one prompt of the daemon, shown to the person.
+//
+// latchkeyd starts it as a unit of the user's service manager, one for each prompt. It connects to the
+// control socket and takes the prompt by its number. It runs the PAM service of the prompt, and each
+// question of the stack becomes a question to the person. Then it tells how the prompt ended, and
+// exits.
+//
+//     latchkey-prompt NUMBER
+//
+// The file is arguments and wiring. The ways to ask are in Prompters, the steps and words in
+// `PromptStep` and `PromptWording` there, and PAM in PAMClient. pam_latchkey.so, which is in the stack,
+// hands an accepted password to `latchkey-derive`, which brings keys to the daemon.
+//
+// The program promises that a typed secret is in locked memory and erased at the end. It has one limit
+// of time for the whole prompt, five minutes. A prompt that the daemon withdraws disappears from the
+// screen. The person sees what is asked, by which program as far as the system tells, and while an
+// answer is being checked sees that too.
+//
+// It is not a part of the daemon because a person may take minutes, because libraries of prompters are
+// large, and because PAM's setuid helper fails under the daemon's hardening. It derives no key and
+// opens no item. It believes nothing that the client says about itself. It decides nothing: the daemon
+// judges the answer, and compares what was shown with what counts then.
+
 import Glibc
 import LatchkeyControl
 import LatchkeyGcrypt

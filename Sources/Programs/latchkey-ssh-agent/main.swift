@@ -1,4 +1,25 @@
-// latchkey-ssh-agent: the ssh agent. Here are its arguments and wiring; SSHAgent.swift has the rest.
+// latchkey-ssh-agent: the ssh agent whose keys are items of the vault.
+//
+// ssh, git and others connect to its socket, which the user's service manager passes. `SSHAgent`
+// answers their requests, and `AgentConnection` is one client. `AgentVault` is the way to the vault,
+// which is the way of every client.
+//
+//     SSH_AUTH_SOCK=$XDG_RUNTIME_DIR/latchkey/ssh ssh host
+//
+// Keys that `latchkey ssh` stored are items. Keys of `ssh-add` are in the session's collection, and
+// `SessionSeal` seals them once more under a key that is an item of the vault. So a lock takes both
+// away. A `Question` asks whether a key may sign, by a process of its own, which is the same program
+// with `--ask`.
+//
+// The program promises that it keeps no private key. It reads one for each signature and erases it
+// afterwards, so the vault alone decides which keys can sign now. Constraints of a key are kept:
+// lifetime, confirmation, destinations. The person reads what the signed bytes say, and the host's name
+// as the list of known hosts has it.
+//
+// It does not trust the name of the program that asks (`Asker`): that is a hint. It does not speak ssh,
+// and forwards nothing. `ssh-add -x` locks only the agent, by a passphrase of its own (`AgentLock`),
+// and not the vault. It does not make keys for hardware tokens.
+
 import Glibc
 import LatchkeyGcrypt
 import LatchkeyGettext

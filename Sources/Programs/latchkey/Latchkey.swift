@@ -1,3 +1,27 @@
+// latchkey: the command line of the vault.
+//
+// One type is one command, and its file has the command's name: `GetCommand.swift` is `latchkey get`.
+// ArgumentParser reads the arguments. The rooms are folders: Items, Run, Import, Export, Backup,
+// History, Vault, Keys, Setup, SSH, OtherPrograms, Prompts and Output. Sources/Programs/README.md says
+// what each has.
+//
+//     latchkey add --label Mail service=mail
+//     latchkey get service=mail
+//
+// Items go over the session bus, as for any other client (`VaultConnection`). The control socket has
+// what D-Bus has no words for: the status, backups, generations, the log. `latchkey-derive` is started
+// for anything that needs the login password or the recovery code, so this program derives no key.
+//
+// The program promises that a secret is never an argument, is in locked memory, and goes to standard
+// output only if that is wanted. Text from elsewhere is made safe before a terminal shows it. With
+// `--json` keys and codes stay the same in every version and language. An exit status says what kind of
+// failure it was. A command that is interrupted leaves nothing half done, and removes its temporary
+// files.
+//
+// It has no way to an item that other clients do not have. It keeps no state but records below
+// ~/.local/state, such as those of imports and of the switch. It starts no daemon by itself: the bus
+// does. Its texts are translated, and po/ has them. The manual pages in docs/man are the reference.
+
 import ArgumentParser
 import Glibc
 import LatchkeyControl

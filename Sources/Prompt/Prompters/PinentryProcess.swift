@@ -21,12 +21,9 @@ final class PinentryProcess {
   ///
   /// - Parameter hidden: variables of the environment that the pinentry does not get.
   init?(without hidden: Set<String>, deadline: PromptDeadline) {
-    var ends: [Int32] = [-1, -1]
-    guard let reader = try? AssuanReader(),
-      socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0, &ends) == 0
-    else { return nil }
-    let commands = FileDescriptor(owning: ends[1])
-    socket = FileDescriptor(owning: ends[0])
+    guard let reader = try? AssuanReader(), let ends = try? FileDescriptor.connectedPair() else { return nil }
+    let commands = FileDescriptor(owning: ends.1)
+    socket = FileDescriptor(owning: ends.0)
     self.reader = reader
     self.deadline = deadline
     var process: pid_t?

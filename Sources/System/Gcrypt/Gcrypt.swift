@@ -1,3 +1,25 @@
+// Gcrypt: a typed layer over libgcrypt, for protocols and files of other programs.
+//
+// Latchkey's own cryptography is libsodium's. libgcrypt has what others prescribe and libsodium lacks.
+// The Secret Service's encrypted sessions and GNOME's prompter take Diffie-Hellman and AES-CBC. Foreign
+// keyrings take PBKDF2, old ciphers, SHA-1 and MD5. Keys of ssh take ECDSA and RSA.
+//
+// A program calls ``Gcrypt/initialize()`` first. It then uses ``KeyAgreement`` and ``SessionCipher``
+// for sessions, ``UnpaddedCipher``, ``PasswordKey`` and ``Digest`` for files, and ``SigningKey`` for
+// signatures.
+//
+//     try Gcrypt.initialize()
+//     let agreement = try KeyAgreement(group: .secretService)
+//     send(agreement.publicKey)
+//
+// The module promises that secret numbers, keys and session keys are in libgcrypt's secure memory. It
+// is locked page by page as it is used, and erased when the value ends. ``Gcrypt/eraseAll`` erases it
+// in a signal handler. Types are not copyable where they own a secret. Errors carry no data.
+//
+// It does not decide which algorithm is good enough. Nothing of Latchkey's own depends on MD5, SHA-1 or
+// PBKDF2: a file of another program decides, and such a file is only read. It does not authenticate
+// what AES-CBC decrypts, because the protocols that use it do not. No other module calls libgcrypt.
+
 import CLatchkeyGcrypt
 
 /// The start-up of libgcrypt, which must come before any other call.

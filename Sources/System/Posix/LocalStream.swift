@@ -2,6 +2,17 @@ import CLatchkeyLinux
 import Glibc
 
 extension FileDescriptor {
+  /// The numbers of two local sockets that are connected with each other, as streams of bytes. The caller owns both.
+  public static func connectedPair() throws(PosixError) -> (Int32, Int32) {
+    var ends: [Int32] = [-1, -1]
+    let type = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
+    _ = try retrying("socketpair") { socketpair(AF_UNIX, type, 0, &ends) }
+    return (ends[0], ends[1])
+  }
+
+  /// Tells the other end of a socket that nothing more comes.
+  public borrowing func endSending() { shutdown(number, Int32(SHUT_WR)) }
+
   /// Connects to a local socket that is a stream of bytes, as an agent for ssh has it. Neither reading nor writing waits longer
   /// than `seconds` for the other end.
   ///

@@ -1,3 +1,29 @@
+// Sodium: a typed layer over libsodium, and the memory of every secret.
+//
+// ``SecureBytes`` owns the bytes of a secret, ``Key`` a key of 32 bytes. Both are in locked memory that
+// no core dump has. Neither can be copied, only lent, and both are erased when they end. Sealed values,
+// which may be on a disk, are `[UInt8]`. The type of a value therefore says whether it is secret.
+//
+//     try Sodium.initialize()
+//     let key = try Key.random()
+//     let sealed = AEAD.seal(secret.bytes, key: key, associated: place)
+//
+// ``AEAD`` seals one value, ``SecretStream`` a sequence of chunks, ``SealedBox`` to a public key.
+// ``KeyedHash`` is the one pseudo-random function. ``PasswordHash`` is Argon2id. ``Ed25519`` signs for
+// ssh.
+//
+// The module promises that associated data is authenticated with every sealed value, that inputs of a
+// hash are framed by their length, and that comparisons of secrets take the same time wherever they
+// differ. ``Sodium/eraseWhenEnded(and:)`` erases all secrets when a signal ends the process. Errors
+// carry no data.
+//
+// It does not promise that a page was locked: the kernel has a limit, and `latchkey status` tells when
+// it was reached. It cannot erase what SIGKILL or a power cut leaves behind. Registers and the kernel's
+// own copies are not in its hands. It does not choose purposes for keys. The module Keybag does, by
+// labels that are in FORMAT.md.
+//
+// No other module calls libsodium, and none has a cipher of its own.
+
 import CLatchkeySodium
 
 /// The layer over libsodium: the only module of the project that calls it.

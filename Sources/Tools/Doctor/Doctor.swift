@@ -1,3 +1,26 @@
+// Doctor: what is wrong around the vault.
+//
+// `latchkey doctor` checks whatever the vault depends on and does not see by itself: PAM stacks, the
+// owner of the bus name, units, screen lockers, limits of memory, prompters, portals, files of the
+// vault. ``Doctor`` runs the checks over a ``SystemRoot``, a folder that tests choose, and over
+// ``DesktopFacts``, which the command gathered before.
+//
+//     let doctor = Doctor(root: SystemRoot("/"), facts: facts, program: path)
+//     for finding in doctor.findings() { show(finding) }
+//
+// A check is a function in one of the files that end with Examination. It returns a ``Finding`` with an
+// id, such as `memory.freed`, and a fix where there is one. ``Provider`` knows other programs that keep
+// secrets, and ProviderSwitch uses that too.
+//
+// The module promises that it changes nothing, starts nothing and needs no privilege. A fix for PAM is
+// printed only after it was tried on the text of the files: ``PAMTrial`` goes through the stack as
+// libpam would, and a test compares it with the real libpam. Every value in a command is quoted, so
+// that a line can be pasted. No command leads root through a folder of a user.
+//
+// It does not repair anything: the person runs the commands. It reads no secret. It cannot see facts
+// that need privileges, and says "unknown" for them. It does not know every distribution. On an unknown
+// one it describes what must hold, without a command.
+
 /// Checks everything outside the vault that the vault depends on. It changes nothing, starts nothing, and needs no privilege.
 /// It uses the files of a system, and facts of the session that were gathered before.
 public struct Doctor: Sendable {

@@ -1,3 +1,25 @@
+// ProviderSwitch: other programs step aside as keepers of secrets, and come back.
+//
+// `latchkey switch` makes Latchkey the only provider of secrets, for one person or for all users.
+// `latchkey switch --back` hands back. ``ProviderSwitch`` makes a plan and performs it. ``SwitchScope``
+// says which files may be changed, and `WantedChanges` finds the changes by looking at the disk alone.
+//
+//     let change = ProviderSwitch(root: root, person: person)
+//     let plan = try change.plan(side)
+//     try change.alone { try change.perform(plan) }
+//
+// A ``FileChange`` is of one of three kinds: a file, a link to `/dev/null`, or lines in a settings
+// file. `Switcher` writes a record of what was there before, and then makes each change by a rename.
+//
+// The module promises that every change can be put back. After a kill each file is as before or as
+// afterwards, the record covers it, and either direction can be run. A second run finds nothing to do.
+// A file that somebody else changed meanwhile is left alone. As root, every folder above a file must be
+// root's own and closed to others, so nobody can turn a path elsewhere.
+//
+// It does not touch secrets, keyrings or wallets of other programs. It does not end a running provider:
+// the command asks for that afterwards, and never by SIGKILL. It does not remove packages. A user's own
+// settings stay in force where they are stronger than the machine's, and the plan names those it left.
+
 import Glibc
 import LatchkeyDoctor
 import LatchkeyPosix

@@ -1,3 +1,26 @@
+// ClassRules: which class an item gets by its attributes.
+//
+// A program that knows nothing of Latchkey stores an item without naming an accessibility class. Rules
+// then decide, for example that a network's password can be read behind the locked screen.
+// ``ClassRules`` has the rules in force: the user's file first, then the installed one. The first rule
+// that fits gives the class.
+//
+//     let rules = ClassRules(user: path, shipped: installed, owner: uid) { reason in log(reason) }
+//     let decision = rules.decision(for: attributes)
+//
+// ``RulesFile`` is the content of one file, ``ClassRule`` one rule with its patterns, and
+// ``AttributePattern`` a pattern for one value. ``GenericSchema`` is libsecret's schema for items that
+// have none, and the way in which attributes match.
+//
+// The module promises that a file is read again when it changed, and that a file which cannot be read
+// changes nothing: the rules that were read last stay in force. A file of another owner, or one that
+// others can write, is refused. An error names the file, the line and the mistake. Each problem is told
+// once.
+//
+// It does not change items that exist. It does not strengthen or weaken an item whose program named a
+// class. It holds no keys and reads no vault, so `latchkey rules test` can use it without one. The YAML
+// itself is read by the module YAML.
+
 import Glibc
 import LatchkeyReasons
 

@@ -1,3 +1,24 @@
+// DeviceStore: the state of the device key service on the disk.
+//
+// `latchkey-deviced` keeps one secret of the machine. From it and a salt, each user gets a device key.
+// ``DeviceStore`` has all of that: the secret, and for each user a salt, a secret that can be erased,
+// and how far the user's vaults are. ``DeviceSeal`` protects the machine's secret on the disk:
+// ``TPMSeal`` if there is a chip, and ``HostSeal`` otherwise.
+//
+//     let store = try DeviceStore(path: "/var/lib/latchkey", seals: seals, hasAccount: check, log: log)
+//
+// ``KnownVaults`` are the generations of a user's vaults. They tell an older copy of the files from the
+// newest one. ``StateFile`` is the form of each file: magic, version, content, check sum.
+//
+// The module promises that the machine's secret is made once and never replaced. A damaged file, or a
+// seal that does not open, stays an error that the administrator sees. A user's erasable secret is
+// overwritten before its file goes. Interrupted work is finished at the next start. Only one service
+// works on the state. After a failure of the chip it waits, so no user can keep the chip busy.
+//
+// It does not know who asks. The program does, and tells the user's number that the kernel told it. It
+// does not speak any protocol: DeviceService in Wire does. It never reveals the machine's secret, and
+// no call returns a device key. FORMAT.md has the files byte by byte.
+
 import Glibc
 import LatchkeyBytes
 import LatchkeyKeybag

@@ -1,3 +1,29 @@
+// Keybag: the hierarchy of keys, and the file that holds it.
+//
+//     password --Argon2id--> root key --+--> tier key A (while unlocked)
+//                                       `--> tier key C (first unlock to session end)
+//
+// A ``Keybag`` is the content of the file: protectors and key epochs. A ``Protector`` is one way to the
+// root key: a password, a recovery code, the device key, or a session. A ``TierEpoch`` is one set of
+// tier keys under the root key. ``KeyLabel`` lists every purpose that a key is used for. ``KeybagFile``
+// reads and replaces the file, and ``KeybagCopy`` keeps a second one.
+//
+//     let opened = try keybag.open(password: password.bytes)
+//     let keys = try opened.tiers()
+//
+// Only `latchkey-derive` opens a keybag by a password. The daemon reads the file to know its
+// generation, its protectors and its epochs.
+//
+// The module promises that the root key exists only inside ``Keybag/Opened``. A check sum finds damage
+// without a password. A tag under the root key authenticates every byte, so a changed file opens
+// nothing. No two purposes share a key. A file is replaced in one step, and a power cut leaves the
+// former file or the new one. Of two files the one with the higher generation is the newer.
+//
+// It does not keep a former password alive: a generation of the vault has no keybag of its own. It
+// cannot make a weak password strong, and only sets the cost of each guess (``PasswordCost``). It knows
+// no item, no database and no bus. ``DeviceKey`` is a protocol here; the service's client is in Wire,
+// and a file's is ``FileDeviceKey``. FORMAT.md has every derivation and every byte.
+
 import LatchkeyBytes
 import LatchkeyPosix
 import LatchkeySodium

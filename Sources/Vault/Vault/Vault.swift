@@ -1,3 +1,30 @@
+// Vault: one user's secrets, sealed in a database, and the keys that are in memory now.
+//
+// The owner of a ``Vault`` hands it tier keys, tells it to lock and to seal, and asks it for items.
+// Every answer follows from the keys that are there at that moment. The parts are in rooms, one folder
+// each: Store, Keys, Collections, Items, Device, Log, Generations, Healing, Archive.
+// Sources/Vault/README.md has a table of them.
+//
+//     let vault = Vault(home: home, owner: uid, machine: identity)
+//     try vault.unlock(tiers, opening: .everything, liftingLocks: true, mayCreate: false)
+//     let stored = try vault.writer.createItem(item, secret: secret)
+//     vault.lock()
+//
+// ``Vault/reader`` and ``Vault/writer`` are the items, ``Vault/collections`` the collections,
+// ``Vault/accessLog`` the log, ``Vault/history`` the former states, and ``Vault/rotation`` changes of
+// keys.
+//
+// The module promises that a secret opens only with the keys of its class, and that a lock erases them
+// before it returns. Every value is bound to its place, so a row that was altered or moved does not
+// open. A committed change survives a power cut. Damage is noticed, told, and healed from a generation
+// where one has the rows. A damaged file is never written to. Work that takes long is done in steps,
+// each of which ends after a few milliseconds.
+//
+// It does not know sessions, screens, buses or people. It does not derive keys from passwords. It does
+// not hide how many items there are, or how large they are (docs/security/leaks.md). It cannot tell
+// that all files together are an older copy without the device key service. FORMAT.md has the tables
+// byte by byte.
+
 import Glibc
 import LatchkeyKeybag
 import LatchkeyPosix

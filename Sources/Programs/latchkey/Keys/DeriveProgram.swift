@@ -40,20 +40,18 @@ struct DeriveProgram {
     do throws(PosixError) { memory = try RequestMemory(request) } catch {
       throw Failure.declined(translated("latchkey-derive cannot be given a request: \(error)"))
     }
-    var ends: [Int32] = [-1, -1]
-    let kind = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
-    guard socketpair(AF_UNIX, kind, 0, &ends) == 0 else {
-      let error = PosixError("socketpair")
+    let ends: (Int32, Int32)
+    do throws(PosixError) { ends = try FileDescriptor.connectedPair() } catch {
       throw Failure.declined(translated("latchkey-derive cannot be started: \(error)"))
     }
-    let ours = FileDescriptor(owning: ends[0])
+    let ours = FileDescriptor(owning: ends.0)
     let child: pid_t
     do {
-      let theirs = FileDescriptor(owning: ends[1])
+      let theirs = FileDescriptor(owning: ends.1)
       child = try spawn(input: theirs.number, output: output)
     }
     memory.give(over: ours)
-    shutdown(ours.number, Int32(SHUT_WR))
+    ours.endSending()
     var answer: [UInt8] = [0, 0]
     let count = recv(ours.number, &answer, 2, Int32(MSG_WAITALL))
     var status: Int32 = 0

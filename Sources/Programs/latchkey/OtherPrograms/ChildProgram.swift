@@ -1,5 +1,3 @@
-// Its header has the numbers of sockets, too, and they are the first module's that the compiler reads.
-import CLatchkeyHelper
 import CLatchkeyLinux
 import Glibc
 import LatchkeyGettext
@@ -61,14 +59,13 @@ struct ChildProgram {
   ///   - input: its standard input.
   ///   - document: the content of ``documentPath``, a pipe; empty for none.
   func run(_ input: borrowing SecureBytes, document: borrowing SecureBytes) throws -> Outcome {
-    var sockets: [Int32] = [-1, -1]
     var outputs: [Int32] = [-1, -1]
     var errors: [Int32] = [-1, -1]
     var documents: [Int32] = [-1, -1]
-    let kind = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
-    guard socketpair(AF_UNIX, kind, 0, &sockets) == 0 else { throw cannotStart(errno) }
-    let ours = FileDescriptor(owning: sockets[0])
-    let theirs = FileDescriptor(owning: sockets[1])
+    let sockets: (Int32, Int32)
+    do throws(PosixError) { sockets = try FileDescriptor.connectedPair() } catch { throw cannotStart(error.code) }
+    let ours = FileDescriptor(owning: sockets.0)
+    let theirs = FileDescriptor(owning: sockets.1)
     guard pipe(&outputs) == 0 else { throw cannotStart(errno) }
     let output = FileDescriptor(owning: outputs[0])
     let written = FileDescriptor(owning: outputs[1])
@@ -124,7 +121,7 @@ struct ChildProgram {
         if count >= 0 { sent += count }
         // The program may have ended without reading all input.
         if sent == input.count || count < 0 && errno != EAGAIN && errno != EINTR {
-          shutdown(sender, Int32(SHUT_WR))
+          ours.endSending()
           isSending = false
         }
       }

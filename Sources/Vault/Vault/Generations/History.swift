@@ -50,7 +50,7 @@ public final class History: TighteningObserver {
   /// before.
   private var tightened: Set<[UInt8]> = []
   /// Takes such items out: those that were known when it began.
-  private var loosening: (forgetting: HistoryForgetting, items: Set<[UInt8]>)?
+  private var loosening: HistoryForgetting?
   /// When that last failed, by ``Process.sinceBoot``.
   private var failedToLoosenAt: Int?
   /// The removal that a user asked for and that is under way. Two removals at once would undo each other, so this one waits for
@@ -58,9 +58,8 @@ public final class History: TighteningObserver {
   private weak var asked: HistoryForgetting?
   /// Whether the files of a process that ended in the middle are gone.
   private var isTidy = false
-  /// Looks for items that a former process left in generations; nil once that is done.
-  private var protectionWalk: HistoryProtection?
-  private var isProtectionKnown = false
+  /// Whether all generations were looked through for such items, as a former process may have left some.
+  private var isLookedThrough = false
   /// Whether a generation that cannot be read keeps some of these items.
   private var isStuck = false
   /// The time: in seconds since 1970, and in milliseconds since the machine started.
@@ -135,8 +134,8 @@ public final class History: TighteningObserver {
 
   /// Drops the copy of such a generation that is under way. A former process may have left one.
   private func dropForgetting(before epoch: UInt32?) throws(VaultError) {
-    for one in [loosening?.forgetting, asked] { one?.drop(before: epoch) }
-    let isInUse = [loosening?.forgetting, asked].contains { $0?.hasDraft ?? false }
+    for one in [loosening, asked] { one?.drop(before: epoch) }
+    let isInUse = [loosening, asked].contains { $0?.hasDraft ?? false }
     let name = HistoryForgetting.draftName
     guard !isInUse, let folder = try? folder(), folder.contains(name) else { return }
     HistoryDraft.remove(name, in: folder)
@@ -161,29 +160,25 @@ public final class History: TighteningObserver {
   ///
   /// - Returns: whether there is more to do.
   private func loosen(_ store: Store) throws(VaultError) -> Bool {
-    if !isProtectionKnown {
-      if protectionWalk == nil { protectionWalk = HistoryProtection(self, store) }
-      guard try protectionWalk?.step() ?? false else {
-        for uuid in protectionWalk?.weaker ?? [] { tightened.insert(uuid) }
-        (protectionWalk, isProtectionKnown) = (nil, true)
-        return !tightened.isEmpty
-      }
-      return true
-    }
-    guard let (forgetting, items) = loosening else {
-      guard !tightened.isEmpty else { return false }
+    guard let loosening else {
+      guard !tightened.isEmpty || !isLookedThrough else { return false }
       asked?.drop()
-      loosening = (HistoryForgetting(self, vault: store.vault, items: Array(tightened)), tightened)
+      loosening = HistoryForgetting(self, vault: store.vault, items: tightened, weakerThan: store)
       return true
     }
-    do throws(VaultError) { if try forgetting.work() { return true } } catch {
-      (loosening, failedToLoosenAt) = (nil, clock().uptime)
+    do throws(VaultError) {
+      let hasMore = try loosening.work()
+      // No item that was found comes back either.
+      tightened.formUnion(loosening.items)
+      if hasMore { return true }
+    } catch {
+      (self.loosening, failedToLoosenAt) = (nil, clock().uptime)
       throw error
     }
-    loosening = nil
+    (self.loosening, isLookedThrough) = (nil, true)
     // A generation that cannot be read may have such items, and may become readable. So they stay refused until this process
     // ends.
-    if forgetting.unreadable.isEmpty { tightened.subtract(items) } else { isStuck = true }
+    if loosening.unreadable.isEmpty { tightened.subtract(loosening.items) } else { isStuck = true }
     return !tightened.isEmpty && !isStuck
   }
 
@@ -202,7 +197,7 @@ public final class History: TighteningObserver {
     // The copy under way may have these items.
     rest()
     asked?.drop()
-    let forgetting = HistoryForgetting(self, vault: try database.ready().vault, items: items)
+    let forgetting = HistoryForgetting(self, vault: try database.ready().vault, items: Set(items))
     asked = forgetting
     return forgetting
   }
@@ -236,7 +231,7 @@ public final class History: TighteningObserver {
   func forget() {
     rest()
     (lookedAt, changesSeen, problem, erasure, isWanted) = (nil, nil, nil, nil, false)
-    (tightened, loosening, protectionWalk, isProtectionKnown, isStuck) = ([], nil, nil, false, false)
+    (tightened, loosening, isLookedThrough, isStuck) = ([], nil, false, false)
     asked?.drop()
     (asked, failedToLoosenAt, isTidy) = (nil, nil, false)
   }
@@ -258,7 +253,7 @@ public final class History: TighteningObserver {
 
   private var mustLoosen: Bool {
     if let failedToLoosenAt, clock().uptime - failedToLoosenAt < History.pause { return false }
-    return tightened.isEmpty || isStuck ? !isProtectionKnown && !generations.isEmpty : true
+    return tightened.isEmpty || isStuck ? !isLookedThrough && !generations.isEmpty : true
   }
 
   private var hasRemnants: Bool {

@@ -6,7 +6,6 @@ import LatchkeySQLite
 /// Nothing of it waits for the disk: that happens when the copy gets its name.
 final class HistoryDeletion {
   private enum Stage {
-    case looking(HistoryItemWalk)
     case deleting([Int64])
     /// Makes these indexes again, as one of them does not have what is to be deleted.
     case indexing([String], items: [Int64])
@@ -20,11 +19,11 @@ final class HistoryDeletion {
   private var stage: Stage
   private var areIndexesNew = false
 
-  init(of items: Set<[UInt8]>, from path: String, vault: [UInt8]) throws(VaultError) {
+  init(of items: [Int64], from path: String, vault: [UInt8]) throws(VaultError) {
     let store = try Store(path: path, vault: vault)
     try VaultError.store { () throws(SQLiteError) in try store.database.execute("PRAGMA synchronous = OFF") }
     self.store = store
-    stage = .looking(HistoryItemWalk(store, items))
+    stage = .deleting(items)
   }
 
   /// Works for a moment; for as long as it takes where an index is made again.
@@ -33,8 +32,6 @@ final class HistoryDeletion {
   func step() throws(VaultError) -> Bool {
     guard let store else { return false }
     switch stage {
-    case .looking(var walk):
-      stage = try walk.step() ? .looking(walk) : .deleting(walk.found)
     case .deleting(var items):
       do throws(VaultError) { try delete(&items, from: store) } catch {
         guard case .damaged = error, !areIndexesNew else { throw error }

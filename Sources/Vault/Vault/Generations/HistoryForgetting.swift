@@ -1,9 +1,9 @@
 import Glibc
 import LatchkeyPosix
 
-/// The end of some items in every generation. Each generation that has one of them is copied without it, and the copy replaces
-/// it in one step. Then the former file is overwritten. After an interruption a generation is as it was, or without these
-/// items.
+/// The end of some items in every generation: those that a user named, or those that are better protected now. First all
+/// generations are looked through. Then each that has such an item is copied without it, and the copy replaces it in one step.
+/// Then the former file is overwritten. After an interruption a generation is as it was, or without these items.
 ///
 /// This needs free space for one more generation and no more, because the former file is gone before the next copy begins.
 public final class HistoryForgetting {
@@ -12,22 +12,29 @@ public final class HistoryForgetting {
   private enum Stage {
     case choosing
     case looking(PastGeneration, HistoryItemWalk)
-    case copying(PastGeneration, HistoryDraft)
+    case found(PastGeneration, [Int64])
+    case copying(PastGeneration, HistoryDraft, [Int64])
     case deleting(PastGeneration, HistoryDraft, HistoryDeletion)
 
     /// The generation under work.
     var generation: PastGeneration? {
       switch self {
       case .choosing: nil
-      case .looking(let past, _), .copying(let past, _), .deleting(let past, _, _): past
+      case .looking(let past, _), .found(let past, _), .copying(let past, _, _), .deleting(let past, _, _): past
       }
     }
   }
 
   private let history: History
   private let vault: [UInt8]
-  private let items: Set<[UInt8]>
+  /// The items, by their uuids: those that were given, and those that the walks found.
+  private(set) var items: Set<[UInt8]>
+  /// The vault whose better protected items go as well; nil for the given ones alone.
+  private let present: Store?
+  /// The generations that were not looked through yet.
   private var waiting: [PastGeneration]
+  /// The generations that have such items, and the numbers of these in each.
+  private var affected: [(generation: PastGeneration, items: [Int64])] = []
   /// The generations that have such items, but no free space for their copies.
   private var withoutRoom: [PastGeneration] = []
   private var stage = Stage.choosing
@@ -37,10 +44,10 @@ public final class HistoryForgetting {
   /// The generations that cannot be read. They may still have such items.
   public private(set) var unreadable: [UInt32] = []
   /// How many generations are left.
-  public var left: Int { waiting.count + withoutRoom.count + (stage.generation == nil ? 0 : 1) }
+  public var left: Int { waiting.count + affected.count + withoutRoom.count + (stage.generation == nil ? 0 : 1) }
 
-  init(_ history: History, vault: [UInt8], items: [[UInt8]]) {
-    (self.history, self.vault, self.items) = (history, vault, Set(items))
+  init(_ history: History, vault: [UInt8], items: Set<[UInt8]>, weakerThan present: Store? = nil) {
+    (self.history, self.vault, self.items, self.present) = (history, vault, items, present)
     waiting = history.generations
   }
 
@@ -87,7 +94,7 @@ public final class HistoryForgetting {
   /// Whether a copy is being made.
   var hasDraft: Bool {
     switch stage {
-    case .choosing, .looking: false
+    case .choosing, .looking, .found: false
     case .copying, .deleting: true
     }
   }
@@ -103,19 +110,25 @@ public final class HistoryForgetting {
     switch stage {
     case .choosing: return try choose(folder)
     case .looking(let past, var walk):
-      let isOver = try !walk.step()
-      stage = walk.found.isEmpty && isOver ? .choosing : .looking(past, walk)
-      guard !walk.found.isEmpty else { return true }
+      let hasMore = try walk.step()
+      items.formUnion(walk.weaker)
+      stage = hasMore ? .looking(past, walk) : .choosing
+      if !hasMore, !walk.found.isEmpty { affected.append((past, walk.found)) }
+    case .found(let past, let found):
       guard hasRoom(for: past, folder) else {
         stage = .choosing
         withoutRoom.append(past)
         return true
       }
-      let draft = try HistoryDraft(Self.draftName, of: walk.store.database, in: folder, path: history.path)
-      stage = .copying(past, draft)
-    case .copying(let past, let draft):
+      guard let store = open(past, folder) else {
+        stage = .choosing
+        return true
+      }
+      let draft = try HistoryDraft(Self.draftName, of: store.database, in: folder, path: history.path)
+      stage = .copying(past, draft, found)
+    case .copying(let past, let draft, let found):
       guard try !draft.step(for: History.stepTime) else { return true }
-      stage = .deleting(past, draft, try HistoryDeletion(of: items, from: draft.path, vault: vault))
+      stage = .deleting(past, draft, try HistoryDeletion(of: found, from: draft.path, vault: vault))
     case .deleting(let past, let draft, let deletion):
       guard try !deletion.step() else {
         draft.beginWriting()
@@ -128,6 +141,10 @@ public final class HistoryForgetting {
   }
 
   private func choose(_ folder: borrowing Folder) throws(VaultError) -> Bool {
+    if let past = waiting.popLast() {
+      if let store = open(past, folder) { stage = .looking(past, HistoryItemWalk(store, items, weakerThan: present)) }
+      return true
+    }
     if let erasure {
       if !erasure.step() { self.erasure = nil }
       return true
@@ -137,18 +154,21 @@ public final class HistoryForgetting {
       erasure = next
       return true
     }
-    guard let past = waiting.popLast() else {
+    guard let next = affected.first else {
       if withoutRoom.isEmpty { return false }
       throw VaultError.lacksRoom(of: Self.room(for: withoutRoom.map(\.size).min() ?? 0, history))
     }
-    guard folder.contains(past.name) else { return true }
-    // A damaged generation must not keep the items in all others.
-    guard let store = try? history.open(past, vault: vault) else {
-      unreadable.append(past.number)
-      return true
-    }
-    stage = .looking(past, HistoryItemWalk(store, items))
+    affected.removeFirst()
+    stage = .found(next.generation, next.items)
     return true
+  }
+
+  /// Opens a generation; nil if it was removed meanwhile, or cannot be read. A damaged one must not keep the items in all others.
+  private func open(_ past: PastGeneration, _ folder: borrowing Folder) -> Store? {
+    guard folder.contains(past.name) else { return nil }
+    let store = try? history.open(past, vault: vault)
+    if store == nil { unreadable.append(past.number) }
+    return store
   }
 
   /// Whether the disk has room for a copy and the log of the deletions in it.

@@ -331,19 +331,6 @@ extension Store {
     return try inOrder(found, after: id, by: \.item)
   }
 
-  /// Up to `limit` items with a number above `id`, each with its uuid, by the rows themselves.
-  func uuids(after id: Int64, limit: Int) throws(VaultError) -> [(id: Int64, uuid: [UInt8])] {
-    let found = try VaultError.store { () throws(SQLiteError) -> [(id: Int64, uuid: [UInt8])] in
-      let statement = try database.statement("SELECT id, uuid FROM item NOT INDEXED WHERE id > ? ORDER BY id LIMIT ?")
-      defer { statement.reset() }
-      try statement.bind(1, id).bind(2, Int64(limit))
-      var found: [(id: Int64, uuid: [UInt8])] = []
-      while try statement.step() { found.append((statement.integer(0), statement.blob(1))) }
-      return found
-    }
-    return try inOrder(found, after: id, by: \.id)
-  }
-
   /// The number of the item with this uuid; nil if there is none.
   func item(uuid: [UInt8]) throws(VaultError) -> Int64? {
     try numbers("SELECT id FROM item WHERE uuid = ?") { s throws(SQLiteError) in try s.bind(1, uuid) }.first

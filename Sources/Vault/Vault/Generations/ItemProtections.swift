@@ -1,0 +1,60 @@
+import LatchkeyKeybag
+import LatchkeySQLite
+
+/// The protection of items, as their rows have it.
+struct ItemProtections {
+  /// An item's protection, by its row.
+  struct Row {
+    let id: Int64
+    let uuid: [UInt8]
+    let access: [UInt8]?
+    let classKey: Int64
+
+    /// Whether it comes with less than another row of the same item has.
+    func isWeaker(_ accessibility: AccessibilityClass, than other: Row, _ others: AccessibilityClass) -> Bool {
+      (other.access != nil && access != other.access) || accessibility.joined(with: others) != accessibility
+    }
+  }
+
+  private let store: Store
+
+  init(_ store: Store) { self.store = store }
+
+  /// The class of each class key.
+  func classes() throws(VaultError) -> [Int64: AccessibilityClass] {
+    Dictionary(try store.classKeys().map { ($0.id, $0.accessibility) }) { first, _ in first }
+  }
+
+  /// The protection of up to `limit` items with a number above `id`, by the rows themselves.
+  func after(_ id: Int64, limit: Int) throws(VaultError) -> [Row] {
+    try store.inOrder(
+      rows(
+        "SELECT id, uuid, passphrase, class_key FROM item NOT INDEXED WHERE id > ? ORDER BY id LIMIT ?"
+      ) { s throws(SQLiteError) in try s.bind(1, id).bind(2, Int64(limit)) }, after: id, by: \.id)
+  }
+
+  /// The protection of the item with this uuid; nil if there is none.
+  func of(uuid: [UInt8]) throws(VaultError) -> Row? {
+    try rows("SELECT id, uuid, passphrase, class_key FROM item WHERE uuid = ?") { s throws(SQLiteError) in
+      try s.bind(1, uuid)
+    }.first
+  }
+
+  private func rows(
+    _ sql: StaticString, _ bind: (Statement) throws(SQLiteError) -> Void
+  ) throws(VaultError) -> [Row] {
+    try VaultError.store { () throws(SQLiteError) in
+      let statement = try store.database.statement(sql)
+      defer { statement.reset() }
+      try bind(statement)
+      var found: [Row] = []
+      while try statement.step() {
+        found.append(
+          Row(
+            id: statement.integer(0), uuid: statement.blob(1), access: statement.optionalBlob(2),
+            classKey: statement.integer(3)))
+      }
+      return found
+    }
+  }
+}

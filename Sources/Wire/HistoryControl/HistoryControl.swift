@@ -1,0 +1,23 @@
+// HistoryControl: the messages of generations on the control socket.
+//
+// A generation is a former state of the vault's database. `latchkey history` lists generations, makes
+// one, compares one with the vault and brings items back. `latchkey rm --everywhere` takes items out of
+// all of them. Each of these is a message or a few: ``ListGenerations``, ``MakeGeneration``,
+// ``CompareGeneration``, ``RestoreFromGeneration``, ``FindInGenerations``, ``ForgetEverywhere``.
+//
+//     try client.ask(CompareGeneration(number: 0), until: deadline)
+//     while try client.ask(GoThroughGeneration(), until: deadline).hasMore {}
+//
+// Work that takes long goes in small steps: ``GoThroughGeneration`` continues what was begun on the
+// connection. Results come in pages.
+//
+// The module promises that such work ends with its connection. A message whose name begins with Get
+// changes nothing. ``FinishRestore`` is the one that writes what comes back, and answers with the first
+// page of the report. Numbers of generations and uuids of items are all that a message needs to name
+// something, so no label travels towards the daemon but in a selection that a person typed.
+//
+// It does not read generations. The rooms Generations and Healing of the module Vault do that, and the
+// daemon's HistoryService serves these messages, one piece of work at a time. No secret is in any of
+// them. Labels are in pages only while the vault is unlocked.
+//
+// docs/developer/protocols.md has the bytes of each message.
