@@ -10,7 +10,7 @@ import pytest
 from support.foreign import KWallet, seen
 from support.importing import encoded
 from support.kdeprogram import NAMES, SOURCE, WIDE, Program, asked, fill, use_everything
-from support.kderoot import Inside, command_in, root_of
+from support.kderoot import Inside, entrance, root_of
 from support.kwallet import FOLDER, Client, process_of, qt_map, qt_text, serve
 
 pytestmark = [
@@ -19,7 +19,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def root():
-    with root_of("trixie", "kwallet6", "libkf6wallet-bin", "libkf6wallet-dev", "qt6-base-dev", "g++", "pkgconf") as folder:
+    with root_of("trixie", "kwallet6", "libkf6wallet-dev", "qt6-base-dev", "g++", "pkgconf") as folder:
         yield folder
 
 
@@ -58,7 +58,7 @@ def test_kwallet_query_says_what_it_says_with_kwalletd(unlocked, root):
     client.open()
     fill(client)
     programs = Inside(root, unlocked)
-    control = KWallet(unlocked, command=lambda environment: command_in(root, unlocked, "kwalletd6", env=environment))
+    control = KWallet(unlocked, command=[*entrance(root, unlocked), "kwalletd6"])
     try:
         entries = [[FOLDER, name, 1, encoded(qt_text(f"secret of {name}"))] for name in NAMES]
         control.write_entries([*entries, [FOLDER, "map", 3, encoded(qt_map({"key": "value", WIDE: WIDE}))]])

@@ -184,7 +184,7 @@ bus.call_sync("org.kde.kwalletd5", "/modules/kwalletd5", "org.kde.KWallet", "syn
 
 class KWallet(OtherHome):
     """kwalletd5 with its default wallet. `wallet`: the file of one for a key of GPG, which it opens without a password. `command`: what
-    starts another KWallet, as root, in an environment."""
+    root starts another KWallet with."""
 
     def __init__(self, session, name="kwallet", wallet=None, command=None):
         super().__init__(session, name)
@@ -213,8 +213,7 @@ class KWallet(OtherHome):
         else:
             key = hashlib.pbkdf2_hmac("sha512", PASSWORD.encode(), self._salt, 50_000, 56)
             start = subprocess.Popen if self._command else lambda words, **options: self.session.start(*words, **options)
-            command = self._command(self.environment) if self._command else ["kwalletd5"]
-            self.process = start(["/usr/bin/python3", "-c", KWALLET_STARTER, *command], stdin=subprocess.PIPE, **self.quiet)
+            self.process = start(["/usr/bin/python3", "-c", KWALLET_STARTER, *(self._command or ["kwalletd5"])], stdin=subprocess.PIPE, **self.quiet)
             self.process.stdin.write(key)
             self.process.stdin.close()
         wait_until(lambda: self.owns("org.kde.kwalletd5"), "KWallet's start", 60)

@@ -45,7 +45,12 @@ def command_in(root, session, *command, env=None):
     """The command, in that root and as the session's user."""
     environment = {"QT_QPA_PLATFORM": "offscreen"} | (env or session.environment)
     passed = [f"{name}={environment[name]}" for name in PASSED if name in environment]
-    return ["chroot", f"--userspec={session.uid}:{session.gid}", str(root), "/usr/bin/env", "-i", *passed, "PATH=/usr/bin:/bin", *map(str, command)]
+    return [*entrance(root, session), "/usr/bin/env", "-i", *passed, "PATH=/usr/bin:/bin", *map(str, command)]
+
+
+def entrance(root, session):
+    """The same with the caller's environment, in front of the command."""
+    return ["chroot", f"--userspec={session.uid}:{session.gid}", str(root)]
 
 
 class Inside:
