@@ -142,7 +142,7 @@ class GnomeKeyring(OtherHome):
         wait_until(lambda: self.owns(NAME), "gnome-keyring's start", 60)
 
 
-# Becomes kwalletd5 as pam_kwallet5 starts it: the key of the default wallet comes by a pipe, the environment by a socket.
+# Becomes KWallet as pam_kwallet5 starts it, by the command of its arguments: the key of the default wallet comes by a pipe, the environment by a socket.
 KWALLET_STARTER = """
 import os, socket, sys
 key = sys.stdin.buffer.read()
@@ -160,7 +160,7 @@ client.close()
 os.set_inheritable(read, True)
 os.set_inheritable(server.fileno(), True)
 os.environ["PAM_KWALLET5_LOGIN"] = path
-os.execvp("kwalletd5", ["kwalletd5", "--pam-login", str(read), str(server.fileno())])
+os.execvp(sys.argv[1], [*sys.argv[1:], "--pam-login", str(read), str(server.fileno())])
 """
 # Stores entries by KWallet's own interface: folder, entry, kind, and the value as Qt writes it.
 KWALLET_WRITER = """
@@ -183,10 +183,12 @@ bus.call_sync("org.kde.kwalletd5", "/modules/kwalletd5", "org.kde.KWallet", "syn
 
 
 class KWallet(OtherHome):
-    """kwalletd5 with its default wallet. `wallet`: the file of one for a key of GPG, which it opens without a password."""
+    """kwalletd5 with its default wallet. `wallet`: the file of one for a key of GPG, which it opens without a password. `command`: what
+    root starts another KWallet with."""
 
-    def __init__(self, session, name="kwallet", wallet=None):
+    def __init__(self, session, name="kwallet", wallet=None, command=None):
         super().__init__(session, name)
+        self._command = command
         self._salt = None if wallet else os.urandom(56)
         self._place(self.folder / f"kdewallet.{'kwl' if wallet else 'salt'}", wallet or self._salt)
         # Nobody is asked whether the test may read, and programs may use it as a Secret Service.
@@ -210,7 +212,8 @@ class KWallet(OtherHome):
             self.process = self.session.start("kwalletd5", **self.quiet)
         else:
             key = hashlib.pbkdf2_hmac("sha512", PASSWORD.encode(), self._salt, 50_000, 56)
-            self.process = self.session.start("/usr/bin/python3", "-c", KWALLET_STARTER, stdin=subprocess.PIPE, **self.quiet)
+            start = subprocess.Popen if self._command else lambda words, **options: self.session.start(*words, **options)
+            self.process = start(["/usr/bin/python3", "-c", KWALLET_STARTER, *(self._command or ["kwalletd5"])], stdin=subprocess.PIPE, **self.quiet)
             self.process.stdin.write(key)
             self.process.stdin.close()
         wait_until(lambda: self.owns("org.kde.kwalletd5"), "KWallet's start", 60)

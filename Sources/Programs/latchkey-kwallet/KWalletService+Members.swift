@@ -160,29 +160,22 @@ extension KWalletService {
         call.reply { $0.appendBool(isRemoved) }
       },
       folderMember("entryList", "as") { [unowned self] wallet, folder, call in
-        let entries = entries(of: wallet, in: folder)
-        var seen: Set<ExactName> = []
-        let names = entries.map(\.name).filter { seen.insert($0).inserted }.sorted()
+        let names = entries(of: wallet, in: folder).map(\.name).sorted()
         call.reply { $0.appendStrings(names.map(\.text)) }
       },
-      folderMember("entriesList", "a{sv}") { [unowned self] wallet, folder, call in
-        answer(call, entries(of: wallet, in: folder, withSecrets: true))
-      },
-      folderMember("mapList", "a{sv}") { [unowned self] wallet, folder, call in
-        answer(call, entries(of: wallet, in: folder, withSecrets: true), .map)
-      },
+      folderMember("entriesList", "a{sv}") { [unowned self] wallet, folder, call in answer(call, wallet, folder) },
+      folderMember("mapList", "a{sv}") { [unowned self] wallet, folder, call in answer(call, wallet, folder, .map) },
       folderMember("passwordList", "a{sv}") { [unowned self] wallet, folder, call in
-        answer(call, entries(of: wallet, in: folder, withSecrets: true), .password)
+        answer(call, wallet, folder, .password)
       },
       entryMember("readEntryList", "a{sv}") { [unowned self] wallet, folder, key, call in
-        answer(call, entries(of: wallet, in: folder, withSecrets: true).filter { Wildcard.matches($0.name, key) })
+        answer(call, wallet, folder, matching: key)
       },
       entryMember("readMapList", "a{sv}") { [unowned self] wallet, folder, key, call in
-        answer(call, entries(of: wallet, in: folder, withSecrets: true).filter { Wildcard.matches($0.name, key) }, .map)
+        answer(call, wallet, folder, .map, matching: key)
       },
       entryMember("readPasswordList", "a{sv}") { [unowned self] wallet, folder, key, call in
-        answer(
-          call, entries(of: wallet, in: folder, withSecrets: true).filter { Wildcard.matches($0.name, key) }, .password)
+        answer(call, wallet, folder, .password, matching: key)
       },
     ]
   }
@@ -210,23 +203,26 @@ extension KWalletService {
     }
   }
 
-  private func entries(
-    of wallet: ExactName?, in folder: ExactName, withSecrets: Bool = false
-  ) -> [WalletStore.Entry] {
+  /// The entries of a folder, each name once; none where the program did not open the wallet.
+  private func entries(of wallet: ExactName?, in folder: ExactName) -> [WalletStore.Entry] {
     guard let wallet else { return [] }
-    return quietly([]) { () throws(BusError) in
-      try store.entries(of: wallet, folder: folder, withSecrets: withSecrets)
-    }
+    var seen: Set<ExactName> = []
+    return quietly([]) { () throws(BusError) in try store.entries(of: wallet, folder: folder) }
+      .filter { seen.insert($0.name).inserted }
   }
 
   /// The entry of that name; nil where the program did not open the wallet.
-  private func entry(
-    _ key: ExactName, in folder: ExactName, of wallet: ExactName?, withSecrets: Bool = false
-  ) -> WalletStore.Entry? {
+  private func entry(_ key: ExactName, in folder: ExactName, of wallet: ExactName?) -> WalletStore.Entry? {
     guard let wallet else { return nil }
-    return quietly(nil) { () throws(BusError) in
-      try store.entry(key, in: folder, of: wallet, withSecrets: withSecrets)
-    }
+    return quietly(nil) { () throws(BusError) in try store.entry(key, in: folder, of: wallet) }
+  }
+
+  /// The same with its secret, if it is of that kind; nil if it is of another one.
+  private func opened(
+    _ key: ExactName, in folder: ExactName, of wallet: ExactName?, _ kind: WalletContent.Kind? = nil
+  ) -> WalletStore.Entry? {
+    guard let entry = entry(key, in: folder, of: wallet), kind == nil || entry.form.kind == kind else { return nil }
+    return quietly(nil) { () throws(BusError) in try store.opened([entry]).first }
   }
 
   // MARK: - reading
@@ -242,17 +238,15 @@ extension KWalletService {
         call.reply { $0.appendInt32(kind) }
       },
       entryMember("readEntry", "ay") { [unowned self] wallet, folder, key, call in
-        let entry = entry(key, in: folder, of: wallet, withSecrets: true)
+        let entry = opened(key, in: folder, of: wallet)
         call.reply(sensitive: true) { out throws(BusError) in try Self.append(entry, to: &out) }
       },
       entryMember("readMap", "ay") { [unowned self] wallet, folder, key, call in
-        let entry = entry(key, in: folder, of: wallet, withSecrets: true)
-        let map = entry?.form == .map ? entry : nil
+        let map = opened(key, in: folder, of: wallet, .map)
         call.reply(sensitive: true) { out throws(BusError) in try Self.append(map, to: &out) }
       },
       entryMember("readPassword", "s") { [unowned self] wallet, folder, key, call in
-        let entry = entry(key, in: folder, of: wallet, withSecrets: true)
-        let text = entry?.form == .plaintext ? entry?.secret : nil
+        let text = opened(key, in: folder, of: wallet, .password)?.secret
         call.reply(sensitive: true) { Self.append(text: text, to: &$0) }
       },
     ]
@@ -284,11 +278,14 @@ extension KWalletService {
   }
 
   /// Answers with all entries that can be read, by their names.
-  private func answer(_ call: MethodCall, _ entries: [WalletStore.Entry], _ kind: WalletContent.Kind? = nil) {
-    var seen: Set<ExactName> = []
-    let wanted = entries.filter {
-      seen.insert($0.name).inserted && $0.secret != nil && (kind == nil || $0.form.kind == kind)
+  private func answer(
+    _ call: MethodCall, _ wallet: ExactName?, _ folder: ExactName, _ kind: WalletContent.Kind? = nil,
+    matching pattern: ExactName? = nil
+  ) {
+    let entries = entries(of: wallet, in: folder).filter { entry in
+      (kind == nil || entry.form.kind == kind) && pattern.map { Wildcard.matches(entry.name, $0) } != false
     }
+    let wanted = quietly([]) { () throws(BusError) in try store.opened(entries) }.filter { $0.secret != nil }
     call.reply(sensitive: true) { out throws(BusError) in
       out.open("a", "{sv}")
       for entry in wanted {

@@ -11,10 +11,10 @@ import LatchkeySystemd
 final class KWalletService {
   static let names = ["org.kde.kwalletd6", "org.kde.kwalletd5"]
   static let paths = ["/modules/kwalletd6", "/modules/kwalletd5"]
-  /// Folders that every wallet has.
-  private static let firstFolders: Set<ExactName> = [ExactName("Passwords"), ExactName("Form Data")]
   /// The name of a program that gives itself none, as kwalletd calls it.
   private static let namelessProgram = "KDE System"
+  /// The longest name of a wallet or a program, in bytes: it is kept while the wallet is open.
+  private static let nameLimit = 4096
 
   let bus: Bus
   let signals: WalletSignals
@@ -24,8 +24,7 @@ final class KWalletService {
   private let jobs: Jobs
   private var wallets = OpenWallets()
   private(set) var settings = WalletSettings()
-  /// Folders that have no entry, which the vault has no place for, and those that were removed; of each wallet.
-  private var emptyFolders: [ExactName: Set<ExactName>] = [:]
+  private var emptyFolders = EmptyFolders()
   private var watches: [String: BusSlot] = [:]
   private var slots: [BusSlot] = []
   /// Begins at random, so that no program takes a transaction for one of a former process.
@@ -46,6 +45,7 @@ final class KWalletService {
       store.forgetPlaces()
       signals.emit("walletListDirty")
     }
+    link.itemsChanged = { [unowned self] items in announce(items) }
     try export()
   }
 
@@ -84,7 +84,9 @@ final class KWalletService {
     _ wallet: ExactName, _ window: Int64, _ program: ExactName, _ call: MethodCall, endsWithConnection: Bool,
     answer: @escaping (Int32) -> Void
   ) {
-    guard settings.isEnabled, !wallet.text.isEmpty else { return answer(-1) }
+    guard settings.isEnabled, !wallet.text.isEmpty,
+      max(wallet.text.utf8.count, program.text.utf8.count) <= Self.nameLimit
+    else { return answer(-1) }
     let sender = call.sender
     watch(sender)
     openings.open(
@@ -93,8 +95,9 @@ final class KWalletService {
         program: program.text.isEmpty ? ExactName(Self.namelessProgram) : program, connection: sender,
         endsWithConnection: endsWithConnection, window: window > 0 ? String(window) : ""
       ) { [weak self] isOpen, isNew in
-        guard let self, isOpen else { return answer(-1) }
-        let (handle, isFirst) = wallets.open(wallet, for: program, on: endsWithConnection ? sender : "")
+        guard let self, isOpen,
+          let (handle, isFirst) = wallets.open(wallet, for: program, on: endsWithConnection ? sender : "")
+        else { return answer(-1) }
         answer(handle)
         if isNew { signals.emit("walletCreated", wallet) }
         if isFirst {
@@ -189,7 +192,7 @@ final class KWalletService {
     }
     guard isDeleted else { return -1 }
     _ = close(wallet, force: true)
-    emptyFolders[wallet] = nil
+    emptyFolders.forget(wallet)
     signals.emit("walletDeleted", wallet)
     signals.emit("walletListDirty")
     return 0
@@ -198,17 +201,16 @@ final class KWalletService {
   // MARK: - folders
 
   func folders(of wallet: ExactName) throws(BusError) -> [ExactName] {
-    (emptyFolders[wallet] ?? Self.firstFolders).union(try store.entries(of: wallet).map(\.folder)).sorted()
+    emptyFolders.of(wallet).union(try store.entries(of: wallet).map(\.folder)).sorted()
   }
 
   func has(_ folder: ExactName, in wallet: ExactName) throws(BusError) -> Bool {
-    if (emptyFolders[wallet] ?? Self.firstFolders).contains(folder) { return true }
+    if emptyFolders.of(wallet).contains(folder) { return true }
     return try !store.entries(of: wallet, folder: folder).isEmpty
   }
 
   func create(_ folder: ExactName, in wallet: ExactName) throws(BusError) -> Bool {
-    guard try !has(folder, in: wallet) else { return false }
-    emptyFolders[wallet, default: Self.firstFolders].insert(folder)
+    guard try !has(folder, in: wallet), emptyFolders.insert(folder, in: wallet) else { return false }
     signals.emit("folderListUpdated", wallet)
     return true
   }
@@ -216,7 +218,7 @@ final class KWalletService {
   func remove(_ folder: ExactName, from wallet: ExactName) throws(BusError) -> Bool {
     let entries = try store.entries(of: wallet, folder: folder)
     try store.delete(entries)
-    let wasNoted = emptyFolders[wallet, default: Self.firstFolders].remove(folder) != nil
+    let wasNoted = emptyFolders.remove(folder, from: wallet)
     guard wasNoted || !entries.isEmpty else { return false }
     signals.emit("folderListUpdated", wallet)
     return true
@@ -258,7 +260,7 @@ final class KWalletService {
     guard let entry = try store.entry(old, in: folder, of: wallet),
       try store.entry(new, in: folder, of: wallet) == nil
     else { return -1 }
-    try store.rename(entry, to: new)
+    try store.rename(entry, to: new, in: wallet)
     signals.emit("folderUpdated", wallet, folder)
     signals.emit("entryRenamed", wallet, folder, old, new)
     return 0
@@ -270,10 +272,33 @@ final class KWalletService {
     guard !entries.isEmpty else { return try has(folder, in: wallet) ? -3 : 0 }
     try store.delete(entries)
     // The folder stays until it is removed.
-    emptyFolders[wallet, default: Self.firstFolders].insert(folder)
+    _ = emptyFolders.insert(folder, in: wallet)
     signals.emit("folderUpdated", wallet, folder)
     signals.emit("entryDeleted", wallet, folder, name)
     return 0
+  }
+
+  /// Tells programs what another client of the vault did to entries of wallets that are open.
+  private func announce(_ items: [String]) {
+    guard !wallets.isEmpty else { return }
+    let changes = quietly([]) { () throws(BusError) in try store.changes(of: items, in: wallets.names) }
+    for change in changes {
+      if let former = change.former, let now = change.now, former != now, former.folder == now.folder {
+        signals.emit("folderUpdated", now.wallet, now.folder)
+        signals.emit("entryRenamed", now.wallet, now.folder, former.name, now.name)
+        continue
+      }
+      if let former = change.former, change.now?.folder != former.folder {
+        signals.emit("folderUpdated", former.wallet, former.folder)
+        signals.emit("entryDeleted", former.wallet, former.folder, former.name)
+        if !change.formerFolderStays { signals.emit("folderListUpdated", former.wallet) }
+      }
+      if let now = change.now {
+        if change.folderIsNew { signals.emit("folderListUpdated", now.wallet) }
+        signals.emit("folderUpdated", now.wallet, now.folder)
+        signals.emit("entryUpdated", now.wallet, now.folder, now.name)
+      }
+    }
   }
 
   /// Does something with the vault. Where that fails, the caller gets `otherwise`, and only what a lock does not explain is logged.

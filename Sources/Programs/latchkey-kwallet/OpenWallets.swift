@@ -13,6 +13,9 @@ struct OpenWallets {
 
   private var wallets: [Int32: Wallet] = [:]
 
+  /// How many programs may have a wallet open for one connection, and how many for any.
+  private static let programLimit = 256
+
   /// How a wallet was closed.
   enum Closing {
     case closed
@@ -23,6 +26,8 @@ struct OpenWallets {
 
   var isEmpty: Bool { wallets.isEmpty }
   var handles: [Int32] { wallets.keys.sorted() }
+
+  var names: [ExactName] { wallets.values.map(\.name) }
 
   func handle(of name: ExactName) -> Int32? { wallets.first { $0.value.name == name }?.key }
 
@@ -47,8 +52,16 @@ struct OpenWallets {
   /// Opens a wallet for a program.
   ///
   /// - Parameter connection: the connection with which that ends; empty if it stays.
-  mutating func open(_ name: ExactName, for program: ExactName, on connection: String) -> (handle: Int32, isNew: Bool) {
+  /// - Returns: nil if too many programs have it open. A program names itself, and may do so anew for each call.
+  mutating func open(
+    _ name: ExactName, for program: ExactName, on connection: String
+  ) -> (handle: Int32, isNew: Bool)? {
     let known = handle(of: name)
+    if let uses = known.flatMap({ wallets[$0]?.uses }), uses[program]?.counts[connection] == nil,
+      uses.values.count(where: { $0.counts[connection] != nil }) >= Self.programLimit
+    {
+      return nil
+    }
     let handle = known ?? newHandle()
     wallets[handle, default: Wallet(name: name)].uses[program, default: Use()].counts[connection, default: 0] += 1
     return (handle, known == nil)

@@ -17,6 +17,9 @@ final class VaultLink {
   private(set) var generation = 0
   /// Called when collections came, went or got another label.
   var collectionsChanged: () -> Void = {}
+  /// Called with the paths of items that another client of the vault made, changed or deleted.
+  var itemsChanged: ([String]) -> Void = { _ in }
+  private var changedItems: [String] = []
 
   /// How a prompt ended.
   enum Ending {
@@ -120,12 +123,55 @@ final class VaultLink {
           guard hasLabel, let self else { return }
           jobs.add { [weak self] in self?.collectionsChanged() }
         })
+      try watchItems(new)
       // The main loop only has to wake up: `drain` reads.
       readable = try loop.addIO(fd: new.loop.descriptor, events: .readable) { _ in }
     } catch { throw .failed(error.description) }
     (connection, channel, isGone) = (new, nil, false)
     generation += 1
     return new
+  }
+
+  private func watchItems(_ vault: ServiceConnection) throws(SystemdError) {
+    for member in ["ItemCreated", "ItemDeleted"] {
+      watches.append(
+        try vault.bus.matchSignal(sender: vault.owner, interface: ServiceConnection.collection, member: member) {
+          [weak self] (message: Message) throws(BusError) in self?.note(changed: try message.readObjectPath())
+        })
+    }
+    // ItemChanged comes with each lock, too.
+    watches.append(
+      try vault.bus.matchSignal(
+        sender: vault.owner, interface: "org.freedesktop.DBus.Properties", member: "PropertiesChanged",
+        arg0: ServiceConnection.item
+      ) { [weak self] (message: Message) throws(BusError) in
+        _ = try message.readString()
+        var isWritten = false
+        try message.readDictionary("sv") { (entry: Message) throws(BusError) in
+          if try entry.readString() == "Modified" { isWritten = true }
+          try entry.skip()
+        }
+        if isWritten, let path = message.path { self?.note(changed: path) }
+      })
+  }
+
+  private func note(changed item: String) {
+    if changedItems.isEmpty {
+      jobs.add { [weak self] in
+        guard let self else { return }
+        let items = changedItems
+        changedItems = []
+        if !items.isEmpty { itemsChanged(items) }
+      }
+    }
+    if !changedItems.contains(item) { changedItems.append(item) }
+  }
+
+  /// This program has just changed items itself, and announces that. What the vault says of them has come before its answer.
+  func passOver(_ items: [String]) {
+    try? connection?.catchUp()
+    let own = Set(items)
+    changedItems.removeAll { own.contains($0) }
   }
 
   /// Takes what has come from the vault, and lets go of a connection whose other end is gone. Not within a handler of that connection.

@@ -35,6 +35,8 @@ final class WalletOpenings {
 
   /// After that many prompts, or ends of the vault's program, the wallet counts as not opened.
   private static let roundLimit = 5
+  /// How many requests of one connection wait at a time.
+  private static let waitLimit = 64
 
   init(_ store: WalletStore, _ link: VaultLink, _ jobs: Jobs, settings: @escaping () -> WalletSettings) {
     (self.store, self.link, self.jobs, self.settings) = (store, link, jobs, settings)
@@ -47,6 +49,10 @@ final class WalletOpenings {
 
   /// Opens a wallet; the answer may come at once, or when the person has answered.
   func open(_ wallet: ExactName, _ request: Request) {
+    let waiting = openings.values.reduce(0) { sum, opening in
+      sum + opening.requests.count { $0.connection == request.connection }
+    }
+    guard waiting < Self.waitLimit else { return request.answer(false, false) }
     if openings[wallet] != nil {
       openings[wallet]?.requests.append(request)
       return

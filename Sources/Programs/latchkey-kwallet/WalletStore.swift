@@ -33,14 +33,15 @@ final class WalletStore {
     }
   }
 
-  /// An entry, and its secret if it was asked for and can be read.
+  /// An entry, and its secret if it was opened and can be read.
   struct Entry {
     let path: String
     let identifier: [UInt8]
     let folder: ExactName
     let name: ExactName
     let form: Form
-    let modified: UInt64
+    /// Whether its secret can be read now.
+    let isReadable: Bool
     var secret: Secret?
   }
 
@@ -48,6 +49,7 @@ final class WalletStore {
   /// The collections of wallets, as far as they are known.
   private var places: [ExactName: String] = [:]
   private var placesGeneration = 0
+  private(set) var known = KnownEntries()
 
   private static let keychain = "org.latchkey.Keychain"
   private static let schemaName = "xdg:schema"
@@ -59,7 +61,7 @@ final class WalletStore {
   init(_ link: VaultLink) { self.link = link }
 
   /// Collections came, went or got another label.
-  func forgetPlaces() { places = [:] }
+  func forgetPlaces() { (places, known) = ([:], KnownEntries()) }
 
   // MARK: - wallets
 
@@ -164,7 +166,7 @@ final class WalletStore {
   }
 
   private func note(_ path: String, of wallet: ExactName) {
-    if placesGeneration != link.generation { places = [:] }
+    if placesGeneration != link.generation { forgetPlaces() }
     placesGeneration = link.generation
     places[wallet] = path
   }
@@ -223,7 +225,7 @@ final class WalletStore {
   /// - Returns: false if there is no such wallet.
   func delete(_ wallet: ExactName, standard: ExactName) throws(BusError) -> Bool {
     guard case .open(let path) = try find(wallet, standard: standard) else { return false }
-    try delete(try entries(in: path, [:]))
+    try delete(try entries(of: wallet))
     return try link.with { vault throws(BusError) in
       guard try defaultCollection(vault) != path else { return true }
       let rest = try vault.call(path, "org.freedesktop.DBus.Properties", "Get") { out in
@@ -242,69 +244,131 @@ final class WalletStore {
 
   // MARK: - entries
 
-  /// The entries of a wallet with this folder and this name, of any where they are nil.
+  /// The entries of a wallet with this folder and this name, of any where they are nil. The last changed first.
   func entries(
-    of wallet: ExactName, folder: ExactName? = nil, name: ExactName? = nil, withSecrets: Bool = false
+    of wallet: ExactName, folder: ExactName? = nil, name: ExactName? = nil
   ) throws(BusError) -> [Entry] {
     guard let home = try link.with({ vault throws(BusError) in try home(of: wallet, vault) }) else { return [] }
-    var attributes: [String: String] = [:]
+    var attributes = [Self.schemaName: Self.schema]
     attributes["server"] = folder?.text
     attributes["user"] = name?.text
-    return try entries(in: home, attributes, withSecrets: withSecrets).filter {
-      (folder == nil || $0.folder == folder) && (name == nil || $0.name == name)
-    }
+    let found = try link.with { vault throws(BusError) in
+      try vault.call(ServiceConnection.root, Self.keychain, "Find") { out in
+        out.appendArray("a{ss}", of: [attributes]) { $0.appendStringDictionary($1) }
+        out.appendUInt32(0)
+        out.appendObjectPath(ServiceConnection.none)
+      } read: { (answer: Message) throws(BusError) in
+        _ = try answer.readBool()
+        return try answer.readArray("(oaya{ss}sttssyb)") { (message: Message) throws(BusError) in
+          try message.readStruct("oaya{ss}sttssyb") { (item: Message) throws(BusError) in try Self.entry(item, home) }
+        }
+      }
+    }.compactMap { $0 }.filter { (folder == nil || $0.folder == folder) && (name == nil || $0.name == name) }
+    for entry in found { known[entry.path] = .init(wallet: wallet, folder: entry.folder, name: entry.name) }
+    return found
   }
 
   /// The entry of that name. Where programs left several of different forms, it is the one that was changed last.
-  func entry(
-    _ name: ExactName, in folder: ExactName, of wallet: ExactName, withSecrets: Bool = false
-  ) throws(BusError) -> Entry? {
-    try entries(of: wallet, folder: folder, name: name, withSecrets: withSecrets).first
+  func entry(_ name: ExactName, in folder: ExactName, of wallet: ExactName) throws(BusError) -> Entry? {
+    try entries(of: wallet, folder: folder, name: name).first
   }
 
-  /// The last changed first.
-  private func entries(
-    in home: String, _ attributes: [String: String], withSecrets: Bool = false
-  ) throws(BusError) -> [Entry] {
-    let wanted = attributes.merging([Self.schemaName: Self.schema]) { $1 }
-    let read = { (vault: ServiceConnection, channel: SecretChannel?) throws(BusError) -> [Entry] in
-      try vault.call(ServiceConnection.root, Self.keychain, "Find") { out in
-        out.appendArray("a{ss}", of: [wanted]) { $0.appendStringDictionary($1) }
-        out.appendUInt32(0)
-        out.appendObjectPath(channel?.path ?? ServiceConnection.none)
+  /// The same entries with their secrets, as far as these can be read now. The vault opens no other secret.
+  func opened(_ entries: [Entry]) throws(BusError) -> [Entry] {
+    var opened = entries
+    let places = Dictionary(
+      opened.indices.filter { opened[$0].isReadable }.map { (opened[$0].path, $0) },
+      uniquingKeysWith: { first, _ in first })
+    guard !places.isEmpty else { return opened }
+    try link.withChannel { vault, channel throws(BusError) in
+      try vault.call(ServiceConnection.root, ServiceConnection.service, "GetSecrets") { out in
+        out.appendObjectPaths(places.keys)
+        out.appendObjectPath(channel.path)
       } read: { (answer: Message) throws(BusError) in
-        _ = try answer.readBool()
-        var found = try answer.readArray("(oaya{ss}sttssyb)") { (message: Message) throws(BusError) in
-          try message.readStruct("oaya{ss}sttssyb") { (item: Message) throws(BusError) in try Self.entry(item, home) }
-        }.compactMap { $0 }
-        guard let channel else { return found }
-        let places = Dictionary(found.indices.map { (found[$0].path, $0) }) { first, _ in first }
         try answer.readDictionary("o(oayays)") { (item: Message) throws(BusError) in
           guard let place = places[try item.readObjectPath()] else { return try item.skip() }
-          found[place].secret = try channel.read(from: item)
+          opened[place].secret = try channel.read(from: item)
         }
-        return found
       }
     }
-    guard withSecrets else { return try link.with { vault throws(BusError) in try read(vault, nil) } }
-    return try link.withChannel { vault, channel throws(BusError) in try read(vault, channel) }
+    return opened
   }
 
   /// One item of an answer, if it is an entry of this collection.
   private static func entry(_ item: Message, _ home: String) throws(BusError) -> Entry? {
     let path = try item.readObjectPath()
     let identifier = try item.withBytes { Array($0) }
-    let attributes = try item.readStringDictionary()
-    for _ in 0..<2 { try item.skip() }
-    let modified = try item.readUInt64()
-    guard path.hasPrefix(home + "/"), attributes.count == 4, attributes[schemaName] == schema,
-      let folder = attributes["server"], let name = attributes["user"],
-      let form = attributes["type"].flatMap({ Form(rawValue: $0) })
-    else { return nil }
+    let names = names(try item.readStringDictionary())
+    // Label, both times, class and requirements.
+    for _ in 0..<5 { try item.skip() }
+    let isReadable = try item.readByte() == 0
+    guard path.hasPrefix(home + "/"), let names else { return nil }
     return Entry(
-      path: path, identifier: identifier, folder: ExactName(folder), name: ExactName(name), form: form,
-      modified: modified)
+      path: path, identifier: identifier, folder: names.folder, name: names.name, form: names.form,
+      isReadable: isReadable)
   }
+
+  /// Folder, name and form of an item with these attributes; nil if it is no entry.
+  private static func names(_ attributes: [String: String]) -> (folder: ExactName, name: ExactName, form: Form)? {
+    guard attributes.count == 4, attributes[schemaName] == schema, let folder = attributes["server"],
+      let name = attributes["user"], let form = attributes["type"].flatMap({ Form(rawValue: $0) })
+    else { return nil }
+    return (ExactName(folder), ExactName(name), form)
+  }
+
+  // MARK: - changes by other programs
+
+  /// What became of an item that another program changed.
+  struct Change {
+    let former: KnownEntries.Place?
+    let now: KnownEntries.Place?
+    /// Whether the wallet has other entries in these folders, as far as they are known.
+    let formerFolderStays: Bool
+    let folderIsNew: Bool
+  }
+
+  /// What another program did to entries of these wallets.
+  func changes(of items: [String], in wallets: [ExactName]) throws(BusError) -> [Change] {
+    var homes: [(wallet: ExactName, prefix: String)] = []
+    for wallet in wallets {
+      let home = try link.with { vault throws(BusError) -> String? in try self.home(of: wallet, vault) }
+      if let home { homes.append((wallet, home + "/")) }
+    }
+    var changes: [Change] = []
+    for item in items {
+      guard let wallet = homes.first(where: { item.hasPrefix($0.prefix) })?.wallet else { continue }
+      let names: (folder: ExactName, name: ExactName, form: Form)?
+      do throws(BusError) { names = Self.names(try attributes(ofItem: item)) } catch {
+        // One that nobody can describe now has not gone.
+        guard error.isNoSuchObject else { continue }
+        names = nil
+      }
+      let (former, now) = (
+        known[item], names.map { KnownEntries.Place(wallet: wallet, folder: $0.folder, name: $0.name) }
+      )
+      let isNew = now.map { !known.has($0.folder, in: wallet) } ?? false
+      known[item] = now
+      guard former != nil || now != nil else { continue }
+      changes.append(
+        Change(
+          former: former, now: now, formerFolderStays: former.map { known.has($0.folder, in: wallet) } ?? true,
+          folderIsNew: isNew))
+    }
+    return changes
+  }
+
+  private func attributes(ofItem path: String) throws(BusError) -> [String: String] {
+    try link.with { vault throws(BusError) in
+      try vault.call(path, "org.freedesktop.DBus.Properties", "Get") { out in
+        out.appendString(ServiceConnection.item)
+        out.appendString("Attributes")
+      } read: { (answer: Message) throws(BusError) in
+        try answer.readVariant("a{ss}") { (value: Message) throws(BusError) in try value.readStringDictionary() }
+      }
+    }
+  }
+
+  // MARK: - changes
 
   private static func attributes(_ folder: ExactName, _ name: ExactName, _ form: String) -> [String: String] {
     [schemaName: schema, "server": folder.text, "user": name.text, "type": form]
@@ -328,9 +392,9 @@ final class WalletStore {
     if let known = try entry(name, in: folder, of: wallet) {
       return try update(known.path, attributes: known.form.rawValue == form ? nil : attributes, secret: item.secret)
     }
-    try link.withChannel { vault, channel throws(BusError) in
+    let made = try link.withChannel { vault, channel throws(BusError) in
       guard let home = try home(of: wallet, vault) else { throw .failed("the wallet's collection is gone") }
-      try vault.call(home, ServiceConnection.collection, "CreateItem") { out throws(BusError) in
+      return try vault.call(home, ServiceConnection.collection, "CreateItem") { out throws(BusError) in
         out.appendDictionary("sv") { all in
           Self.append("\(ServiceConnection.item).Label", to: &all, "s") { $0.appendString(item.label) }
           Self.append("\(ServiceConnection.item).Attributes", to: &all, "a{ss}") {
@@ -341,16 +405,22 @@ final class WalletStore {
         out.appendBool(true)
       } read: { (answer: Message) throws(BusError) in
         let made = try answer.readObjectPath()
-        guard made != ServiceConnection.none else { throw BusError(name: BusError.lockedName, message: "it is locked") }
+        guard made != ServiceConnection.none else { throw Self.isLocked }
+        return made
       }
     }
+    known[made] = .init(wallet: wallet, folder: folder, name: name)
+    link.passOver([made])
   }
 
+  private static let isLocked = BusError(name: BusError.lockedName, message: "it is locked")
+
   /// Gives an entry another name, in one step and without its secret.
-  func rename(_ entry: Entry, to name: ExactName) throws(BusError) {
+  func rename(_ entry: Entry, to name: ExactName, in wallet: ExactName) throws(BusError) {
     try update(
       entry.path, label: "\(entry.folder.text)/\(name.text)",
       attributes: Self.attributes(entry.folder, name, entry.form.rawValue))
+    known[entry.path] = .init(wallet: wallet, folder: entry.folder, name: name)
   }
 
   private func update(
@@ -382,10 +452,13 @@ final class WalletStore {
       } read: { _ in
       }
     }
+    link.passOver([path])
   }
 
-  /// Deletes entries, locked or not.
+  /// Deletes entries: none of them if the secret of one cannot be read now. The vault would delete locked items, too, but a program
+  /// that could not read an entry must not destroy it.
   func delete(_ entries: [Entry]) throws(BusError) {
+    guard entries.allSatisfy(\.isReadable) else { throw Self.isLocked }
     var rest = entries[...]
     while !rest.isEmpty {
       let some = rest.prefix(Self.changeLimit)
@@ -401,6 +474,8 @@ final class WalletStore {
         } read: { _ in
         }
       }
+      for entry in some { known[entry.path] = nil }
+      link.passOver(some.map(\.path))
     }
   }
 }

@@ -148,15 +148,18 @@ public enum WalletContent {
   ) throws(ForeignFileError) -> [(keyRange: Range<Int>, valueRange: Range<Int>)] {
     var reader = SecretReader(value)
     if reader.remaining == 0 { return [] }
-    var found: [(key: [UInt16], keyRange: Range<Int>, valueRange: Range<Int>)] = []
+    var found: [(keyRange: Range<Int>, valueRange: Range<Int>)] = []
     for _ in 0..<(try reader.number(bytes)) {
       let key = try reader.counted(bytes) ?? 0..<0
       let value = try reader.counted(bytes) ?? 0..<0
       guard key.count.isMultiple(of: 2), value.count.isMultiple(of: 2) else { throw .damaged }
-      found.append((Array(WideText(key).text(bytes).utf16), key, value))
+      found.append((key, value))
     }
     guard reader.remaining == 0 else { throw .damaged }
-    found.sort { $0.key.lexicographicallyPrecedes($1.key) }
-    return found.map { ($0.keyRange, $0.valueRange) }
+    // Where they are: a key can be a secret, too. With the high byte first, bytes have the order of the text's units.
+    bytes.bytes.withUnsafeBytes { all in
+      found.sort { all[$0.keyRange].lexicographicallyPrecedes(all[$1.keyRange]) }
+    }
+    return found
   }
 }

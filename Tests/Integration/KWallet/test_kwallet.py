@@ -1,6 +1,8 @@
 """latchkey-kwallet: org.kde.KWallet for KDE's programs, with everything in the vault."""
 
 import os
+import re
+import subprocess
 
 import pytest
 from gi.repository import GLib
@@ -10,7 +12,7 @@ from support.importing import encoded
 from support.kwallet import (
     FOLDER, KDEWALLET, MAP, PASSWORD, STREAM, Client, ask_in_windows, asked, process_of, qt_text, serve)  # fmt: skip
 from support.memory import scan
-from support.peer import DEFAULT, Peer, octets
+from support.peer import DEFAULT, ITEM, Peer, octets
 from support.session import wait_until
 
 SCHEMA = {"xdg:schema": "org.qt.keychain"}
@@ -93,6 +95,7 @@ def test_one_entry_has_one_item(unlocked, kde):
 def test_nothing_is_lost_behind_a_lock(unlocked, kde, state):
     wifi = {"psk": "of the air"}
     assert (kde.write("mail", "a password"), kde.write("map", MAPPED), kde.write("uuid", wifi, NETWORK)) == (0, 0, 0)
+    assert kde.write("gone", wifi, NETWORK) == 0
     before = seen(unlocked)
     peer = Peer(unlocked)
     bring_to(state, unlocked, peer)
@@ -103,10 +106,13 @@ def test_nothing_is_lost_behind_a_lock(unlocked, kde, state):
     # A program that takes the empty answer for the value, and stores it.
     assert kde.write("mail", "") == kde.write("map", {}) == kde.write("mail", {}) == -1
     assert kde.of("renameEntry", "sss", FOLDER, "mail", "post") == -1
+    # Nor can it destroy what it could not read.
+    assert kde.of("removeEntry", "ss", FOLDER, "mail") == kde.call("deleteWallet", "s", KDEWALLET) == -1
+    assert not kde.of("removeFolder", "s", FOLDER) and kde.of("removeEntry", "ss", NETWORK, "gone") == 0
     assert kde.write("new", "n") == 0 and kde.write("uuid", wifi | {"more": "m"}, NETWORK) == 0
     bring_back(state, unlocked, peer)
     assert (kde.read("mail"), kde.read("map"), kde.read("new")) == ("a password", MAPPED, "n")
-    assert kde.read("uuid", NETWORK) == wifi | {"more": "m"} and len(seen(unlocked)) == len(before) + 1
+    assert kde.read("uuid", NETWORK) == wifi | {"more": "m"} and len(seen(unlocked)) == len(before)
     peer.close()
 
 
@@ -114,13 +120,13 @@ def test_nothing_is_lost_behind_a_lock(unlocked, kde, state):
 @pytest.mark.skipif(os.getuid() != 0, reason="reading another process's memory needs root")
 def test_no_secret_is_left_in_memory(unlocked, kde):
     """Of what went through, and no cache of it either. Names are no secrets: the control."""
-    secret = {kind: f"a secret {kind} that nothing else has, " * 40 for kind in ("text", "value", "stream")}
+    secret = {kind: f"a secret {kind} that nothing else has, " * 40 for kind in ("text", "key", "value", "stream")}
     control = "a folder whose name is long enough to be found, and that this program keeps"
-    for entry, value in (("text", secret["text"]), ("map", {"k": secret["value"]}), ("stream", secret["stream"].encode())):
+    for entry, value in (("text", secret["text"]), ("map", {"k": "v", secret["key"]: secret["value"]}), ("stream", secret["stream"].encode())):
         for _ in range(3):
             assert kde.write(entry, value, control) == 0 and kde.read(entry, control) == value
     assert len(kde.of("entriesList", "s", control)) == 3 and kde.of("createFolder", "s", control) is False
-    forms = {"UTF-8": str.encode, "UTF-16": lambda text: text.encode("utf-16-be"), "Base64": lambda text: encoded(text.encode()).encode()}
+    forms = {"UTF-8": str.encode, "UTF-16": lambda text: text.encode("utf-16-be"), "units": lambda text: text.encode("utf-16-le"), "Base64": lambda text: encoded(text.encode()).encode()}
     needles = {f"{kind} in {form}": code(text) for kind, text in secret.items() for form, code in forms.items()}
     assert kde.of("removeFolder", "s", "none") is False
     found = scan(process_of(unlocked), needles | {"control": control.encode()})
@@ -133,10 +139,11 @@ def test_a_program_waits_for_the_login(session):
     serve(session)
     patient, leaving = Client(session, "plasma-nm"), Client(session, "leaving")
     transaction = patient.open_async()
-    leaving.open_async()
+    # One program has so many requests wait and no more.
+    leaving.wait_for("walletAsyncOpened", [leaving.open_async() for _ in range(65)][-1], -1)
     wait_until(lambda: "GETPIN" in asked(session), "the prompt")
     leaving.close_connection()
-    assert not any(signal[0] == "walletAsyncOpened" for signal in patient.listen())
+    assert not any(signal[:2] == ("walletAsyncOpened", transaction) for signal in patient.listen())
     assert patient.call("keyDoesNotExist", "sss", KDEWALLET, FOLDER, "x") is False and patient.call("wallets") == [KDEWALLET]
     assert session.login().returncode == 0
     patient.handle = patient.wait_for("walletAsyncOpened", transaction)[2]
@@ -214,4 +221,67 @@ def test_handles_and_wallets(unlocked, kde):
                                           ["pamOpen", "sayi", KDEWALLET, octets(bytes(56)), 0]):  # fmt: skip
         with pytest.raises(GLib.Error, match="NotSupported"):
             kde.call(member, signature, *arguments)
+    peer.close()
+
+
+@pytest.mark.night("kwallet")
+def test_no_program_fills_the_memory(unlocked, kde):
+    """Folders without an entry, and programs that have a wallet open, are limited."""
+    long = "f" * 4000
+    made = [kde.of("createFolder", "s", f"{number}{long}") for number in range(300)]
+    assert made[0] and not made[-1] and len(kde.of("folderList", "")) == sum(made) + 2
+    assert kde.of("removeFolder", "s", f"0{long}") and kde.of("createFolder", "s", f"n{long}")
+    opened = [kde.call("open", "sxs", KDEWALLET, 0, f"program {number}") for number in range(300)]
+    assert opened[0] == kde.open() == kde.handle and opened[-1] == -1
+    assert kde.call("open", "sxs", KDEWALLET, 0, "p" * 5000) == kde.call("open", "sxs", "w" * 5000, 0, "test") == -1
+    # A program with a connection of its own has its own limit.
+    other = Client(unlocked, "other")
+    assert other.wait_for("walletAsyncOpened", other.open_async())[2] == kde.handle
+
+
+@pytest.mark.night("kwallet")
+def test_only_what_is_handed_out_is_opened(unlocked, kde):
+    """Of entries that have the same folder and name in two wallets, and of another kind."""
+    assert kde.write("entry", "own") == kde.write("map", MAPPED) == 0
+    second = Client(unlocked, "second")
+    assert second.open("second") > 0 and second.write("entry", "other") == 0
+    with unlocked.start("dbus-monitor", "--session", "type='method_return'", stdout=subprocess.PIPE, text=True) as monitor:
+        monitor.stdout.readline()
+        assert kde.of("passwordList", "s", FOLDER) == {"entry": "own"} and kde.read("entry") == "own"
+        monitor.kill()
+        heard = monitor.stdout.read()
+    opened = re.findall(r'dict entry\(\s+object path "([^"]+)"\s+struct', heard)
+    assert len(opened) == 2 and len(set(opened)) == 1, opened
+
+
+@pytest.mark.night("kwallet")
+def test_changes_by_other_programs_are_announced(unlocked, kde):
+    peer = Peer(unlocked)
+
+    def announced():
+        """The signals of entries so far: until that of an entry that is made now."""
+        peer.create("s", attributes("signal", "s", "plaintext"))
+        kde.wait_for("entryUpdated", KDEWALLET, "signal", "s")
+        heard = [signal for signal in kde.signals if signal[0].startswith("entry") or signal[0] == "folderListUpdated"]
+        kde.signals.clear()
+        return [signal for signal in heard if "signal" not in signal]
+
+    assert announced() == [("folderListUpdated", KDEWALLET)]
+    item = peer.create("x", attributes("other", "a", "plaintext"))
+    assert announced() == [("folderListUpdated", KDEWALLET), ("entryUpdated", KDEWALLET, "other", "a")]
+    peer.set(item, ITEM, "Attributes", "a{ss}", attributes("other", "b", "plaintext"))
+    assert announced() == [("entryRenamed", KDEWALLET, "other", "a", "b")]
+    peer.create("y", attributes("other", "b", "plaintext"))
+    assert announced() == [("entryUpdated", KDEWALLET, "other", "b")]
+    peer.call(item, ITEM, "Delete")
+    assert announced() == [("entryDeleted", KDEWALLET, "other", "b"), ("folderListUpdated", KDEWALLET)]
+    # Its own changes once. Those of items that are no entries, and locks, not at all.
+    assert kde.write("own", "1") == kde.write("own", "2") == kde.of("renameEntry", "sss", FOLDER, "own", "new") == 0
+    assert kde.of("removeEntry", "ss", FOLDER, "new") == 0
+    peer.create("z", {"a": "b"})
+    unlocked.lock()
+    assert unlocked.locker().returncode == 0
+    own = [("entryUpdated", KDEWALLET, FOLDER, "own")] * 2 + [
+        ("entryRenamed", KDEWALLET, FOLDER, "own", "new"), ("entryDeleted", KDEWALLET, FOLDER, "new")]
+    assert announced() == own
     peer.close()

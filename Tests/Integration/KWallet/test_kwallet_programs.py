@@ -11,19 +11,15 @@ import pytest
 from support.clients import bring_back, bring_to
 from support.foreign import KWallet, seen
 from support.importing import encoded
+from support.kdeprogram import NAMES, SCREENLESS, SOURCE, WIDE, Program, asked, fill, query, use_everything
 from support.kwallet import FOLDER, KDEWALLET, Client, end, process_of, qt_map, qt_text, serve
 from support.notifications import know_the_first, notifications  # noqa: F401
-from support.pace import seconds
 from support.peer import Peer
-from support.session import REPOSITORY, wait_until
+from support.session import wait_until
 
 pytestmark = pytest.mark.night("kwallet")
 
-SOURCE = REPOSITORY / "Tests/Integration/KWallet/Shims/kwalletprogram.cpp"
 HEADERS = pathlib.Path("/usr/include/KF5/KWallet")
-SCREENLESS = {"QT_QPA_PLATFORM": "offscreen"}
-WIDE = "\u00e4/\u6f22 \U0001f511"
-NAMES = ["plain", "with blanks ", "a/b//c", WIDE, "caf\u00e9", "cafe\u0301", "'\"<&>%$`\\", "x" * 500]
 NO_WALLET = 1
 # Of latchkey import.
 NO_SERVICE = 3
@@ -43,63 +39,6 @@ def program():
         subprocess.run(["g++", "-fPIC", "-O1", f"-I{HEADERS}", "-o", binary, SOURCE, *flags, "-lKF5Wallet"], check=True)
         binary.chmod(0o755)
         yield binary
-
-
-class Program:
-    """It runs, and is told what to do."""
-
-    def __init__(self, session, binary, name="program", environment=None):
-        self.process = session.start(
-            binary, name, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=(environment or session.environment) | SCREENLESS)
-
-    def begin(self, command, *words):
-        coded = [(word if isinstance(word, bytes) else word.encode()).hex() for word in words]
-        self.process.stdin.write(" ".join([command, *coded]) + "\n")
-        self.process.stdin.flush()
-
-    def answer(self):
-        return self.process.stdout.readline().rstrip("\n")
-
-    def __call__(self, command, *words):
-        self.begin(command, *words)
-        return self.answer()
-
-    def texts(self, command, *words):
-        return [bytes.fromhex(word).decode() for word in self(command, *words).split()]
-
-    def value(self, command, *words):
-        """What a reading command answers: its number and its values."""
-        number, *rest = self(command, *words).split()
-        return int(number), [b"" if word == "-" else bytes.fromhex(word) for word in rest]
-
-    def end(self):
-        self.process.stdin.close()
-        assert self.process.wait(seconds(20)) == 0
-
-
-def query(session, *options, input="", environment=None):
-    """kwallet-query, which never waits for longer."""
-    return session.run("kwallet-query", *options, input=input, timeout=30, env=(environment or session.environment) | SCREENLESS)
-
-
-def fill(client):
-    for name in NAMES:
-        assert client.write(name, f"secret of {name}") == 0
-    assert client.write("map", {"key": "value", WIDE: WIDE}) == 0
-
-
-def asked(session, environment=None):
-    """What kwallet-query says to each question: status and text, without the order of lists."""
-    told = {}
-    for name, options in {
-        "entries": ["-l", KDEWALLET], "no folder": ["-l", "-f", "none", KDEWALLET], "no wallet": ["-l", "none"],
-        "password": ["-r", WIDE, KDEWALLET], "map": ["-r", "map", KDEWALLET], "no entry": ["-r", "none", KDEWALLET],
-    }.items():  # fmt: skip
-        done = query(session, *options, environment=environment)
-        told[name] = done.returncode, sorted(done.stdout.splitlines())
-    done = query(session, "-w", "plain", KDEWALLET, input="new\nlines\n", environment=environment)
-    told["write"] = done.returncode, query(session, "-r", "plain", KDEWALLET, environment=environment).stdout
-    return told
 
 
 def test_kwallet_query(unlocked):
@@ -145,19 +84,7 @@ def test_kwallet_query_says_what_it_says_with_kwalletd(unlocked):
 def test_a_program_of_kdes(unlocked, program, way):
     serve(unlocked)
     app = Program(unlocked, program)
-    assert app.texts("local") == [KDEWALLET, KDEWALLET] and KDEWALLET in app.texts("wallets")
-    assert app(way, KDEWALLET) == "1" and app("folder", WIDE) == "1" and WIDE in app.texts("folders")
-    for name in NAMES:
-        assert app("write-password", name, f"secret of {name}") == "0"
-        assert app.value("read-password", name) == (0, [f"secret of {name}".encode()])
-    assert sorted(app.texts("entries")) == sorted(NAMES)
-    large = os.urandom(1 << 20)
-    assert app("write-entry", "large", large) == "0" and app.value("read-entry", "large") == (0, [large])
-    pairs = ["", "empty", "a", "1", WIDE, WIDE]
-    assert app("write-map", "map", *pairs) == "0" and app("type", "map") == "3"
-    assert sorted(app.value("read-map", "map")[1]) == sorted(word.encode() for word in pairs)
-    assert app("rename", "plain", "other") == "0" and app("rename", "none", "x") == "-1" and app("remove", "other") == "0"
-    assert len(seen(unlocked)) == len(NAMES) - 1 + 2
+    assert use_everything(app, way) == len(seen(unlocked))
     app.end()
 
 

@@ -1,0 +1,108 @@
+"""KIO's password server with latchkey-kwallet: a page that wants a password, as Konqueror, Dolphin and other programs fetch it."""
+
+import base64
+import http.server
+import os
+import pathlib
+import signal
+import struct
+import threading
+
+import pytest
+from gi.repository import GLib
+from support.clients import bring_back, bring_to
+from support.foreign import seen
+from support.kdeprogram import SCREENLESS
+from support.kwallet import Client, process_of, qt_text, serve
+from support.peer import Peer, octets
+from support.session import BUS, is_alive, wait_until
+
+SERVICE = pathlib.Path("/usr/share/dbus-1/services/org.kde.kpasswdserver.service")
+pytestmark = [
+    pytest.mark.night("kwallet"), pytest.mark.second_try,
+    pytest.mark.skipif(not pathlib.Path("/usr/bin/kioclient5").exists() or not SERVICE.exists(), reason="kio or kde-cli-tools is missing")]
+
+REALM, PAGE = "Cellar", b"the page"
+LOGIN = {"login": "anna", "password": "geheim"}
+
+
+class Page(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        wanted = base64.b64encode(f"{LOGIN['login']}:{LOGIN['password']}".encode()).decode()
+        if self.headers.get("Authorization") == f"Basic {wanted}":
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(PAGE)))
+            self.end_headers()
+            self.wfile.write(PAGE)
+        else:
+            self.send_response(401)
+            self.send_header("WWW-Authenticate", f'Basic realm="{REALM}"')
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def port():
+    """Where the page is."""
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Page) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server.server_port
+        server.shutdown()
+
+
+@pytest.fixture
+def fetch(session, port):
+    """Has a program fetch the page, and returns what it gets: nothing without the login."""
+    service = session.root / "services" / SERVICE.name
+    service.write_text(SERVICE.read_text().replace("Exec=", "Exec=/usr/bin/env QT_QPA_PLATFORM=offscreen "))
+    service.chmod(0o644)
+    session.run("dbus-send", "--session", "--print-reply", *BUS, "org.freedesktop.DBus.ReloadConfig", check=True)
+    environment = session.environment | SCREENLESS | {"KDE_FORK_SLAVES": "1"}
+    yield lambda: session.run("kioclient5", "cat", f"http://localhost:{port}/page", env=environment, timeout=60).stdout
+    forget(session)
+
+
+def forget(session):
+    """Ends the password server, which remembers what it was told."""
+    process = process_of(session, SERVICE.stem)
+    if process is not None:
+        os.kill(process, signal.SIGKILL)
+        wait_until(lambda: not is_alive(process) and process_of(session, SERVICE.stem) is None, "the end of the password server")
+
+
+def qt_octets(value):
+    return struct.pack(">I", len(value)) + value
+
+
+def login_to_keep(port):
+    """The login as KIO tells it to its password server, which a person wants to be remembered."""
+    texts = [LOGIN["login"], LOGIN["password"], "", "", "", "", REALM, ""]
+    flags = [False, False, True, True]
+    return (b"\x01" + qt_octets(f"http://localhost:{port}/page".encode()) + b"".join(map(qt_text, texts)) + bytes(flags) + struct.pack(">I", 0))
+
+
+def test_a_page_opens_by_the_login_of_the_wallet(session, port, fetch):
+    serve(session)
+    assert session.login().returncode == 0
+    assert fetch() == ""
+    bus = Client(session).bus
+    arguments = GLib.Variant.new_tuple(octets(login_to_keep(port)), GLib.Variant("x", 0))
+    bus.call_sync(SERVICE.stem, "/modules/kpasswdserver", "org.kde.KPasswdServer", "addAuthInfo", arguments, None, 0, 30_000, None)
+    wait_until(lambda: seen(session), "the login in the vault")
+    client = Client(session)
+    client.open()
+    assert client.read(f"http-localhost:{port}-{REALM}") == LOGIN
+    forget(session)
+    assert fetch() == PAGE.decode()
+    # Behind the lock a program gets no login, and the one that is there stays.
+    peer = Peer(session)
+    forget(session)
+    bring_to("behind a locker", session, peer)
+    assert fetch() == ""
+    forget(session)
+    bring_back("behind a locker", session, peer)
+    assert fetch() == PAGE.decode() and len(seen(session)) == 1
+    peer.close()

@@ -1,0 +1,67 @@
+"""Debian roots of other releases, for KDE's programs of these. Such a program shares a session's files and its bus."""
+
+import contextlib
+import fcntl
+import hashlib
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+from support.pace import seconds
+
+PLACE = pathlib.Path("/var/tmp/latchkey-kde")
+MIRROR = "http://deb.debian.org/debian"
+PASSED = (
+    "HOME DBUS_SESSION_BUS_ADDRESS XDG_RUNTIME_DIR XDG_CONFIG_HOME XDG_DATA_HOME XDG_CACHE_HOME USER LANG DISPLAY QT_QPA_PLATFORM").split()
+
+
+@contextlib.contextmanager
+def root_of(release, *packages):
+    """The folder of a root, which takes some minutes once."""
+    folder = PLACE / f"{release}-{hashlib.sha256(' '.join(packages).encode()).hexdigest()[:8]}"
+    partial = folder.with_suffix(".partial")
+    PLACE.mkdir(exist_ok=True)
+    with folder.with_suffix(".lock").open("w") as lock:
+        # Test processes beside each other make one root, not two.
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.is_dir():
+            shutil.rmtree(partial, ignore_errors=True)
+            # A mirror may be older than a release in the making says that it is good for.
+            done = subprocess.run(
+                ["mmdebstrap", "--variant=apt", '--aptopt=Acquire::Check-Valid-Until "false"', f"--include={','.join(packages)}", release,
+                 partial, MIRROR], stdin=subprocess.DEVNULL, capture_output=True, text=True)  # fmt: skip
+            if done.returncode != 0:
+                pytest.skip(f"no root of {release}: {done.stderr[-500:]}")
+            partial.rename(folder)
+    subprocess.run(["mount", "--bind", "/tmp", folder / "tmp"], check=True)
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "--lazy", folder / "tmp"], check=True)
+
+
+def command_in(root, session, *command, env=None):
+    """The command, in that root and as the session's user."""
+    environment = {"QT_QPA_PLATFORM": "offscreen"} | (env or session.environment)
+    passed = [f"{name}={environment[name]}" for name in PASSED if name in environment]
+    return [*entrance(root, session), "/usr/bin/env", "-i", *passed, "PATH=/usr/bin:/bin", *map(str, command)]
+
+
+def entrance(root, session):
+    """The same with the caller's environment, in front of the command."""
+    return ["chroot", f"--userspec={session.uid}:{session.gid}", str(root)]
+
+
+class Inside:
+    """Starts programs of a root in a session, as the session starts those of this one."""
+
+    def __init__(self, root, session):
+        self.root, self.session, self.environment = root, session, session.environment
+
+    def start(self, *command, env=None, **options):
+        return subprocess.Popen(command_in(self.root, self.session, *command, env=env), **options)
+
+    def run(self, *command, input="", timeout=30, env=None):
+        return subprocess.run(
+            command_in(self.root, self.session, *command, env=env), input=input, capture_output=True, text=True, timeout=seconds(timeout))
