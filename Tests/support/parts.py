@@ -80,7 +80,7 @@ NIGHT_PARTS = (
          marked=True),
     Part("ssh", "The ssh agent with OpenSSH, its own tests, git, many clients and 50 locks", ("Integration",), 6,
          ("Sources/Desktop/SSHAgent/", "Sources/Wire/SSHProtocol/", "Sources/Programs/latchkey-ssh-agent/", "Sources/Wire/SecretClient/"),
-         workers=2, marked=True, packages="openssh-tests"),
+         workers=2, marked=True, packages="openssh-tests python3-paramiko python3-asyncssh golang-go golang-golang-x-crypto-dev rsync"),
     Part("kwallet", "KDE's programs with `latchkey-kwallet`: kwallet-query, libKF5Wallet, locks and kills", ("Integration",), 5,
          ("Sources/Programs/latchkey-kwallet/", *CLIENT), workers=2, marked=True, packages="ksshaskpass libkf5wallet-dev"),
     Part("faults", "Floods, full disks, kills, slow disks", ("Integration", "Programs", "Desktop"), 5, (*DAEMON, *LOGIN), workers=2,
