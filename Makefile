@@ -195,10 +195,12 @@ DOCUMENTS := SECURITY.md pam/README.md $(sort $(wildcard docs/user/*.md docs/sec
 # Everything that `install` lays and `uninstall` takes away again.
 INSTALLED = $(PREFIX)/bin/latchkey $(LIBEXECDIR)/latchkeyd $(LIBEXECDIR)/latchkey-derive \
   $(LIBEXECDIR)/latchkey-prompt $(LIBEXECDIR)/latchkey-deviced $(LIBEXECDIR)/latchkey-kwallet \
-  $(LIBEXECDIR)/latchkey-ssh-agent \
+  $(LIBEXECDIR)/latchkey-ssh-agent $(LIBEXECDIR)/latchkey-ssh-askpass \
   $(PAMDIR)/pam_latchkey.so $(ENVDIR)/60-latchkey-ssh-agent.conf \
   $(UNITDIR)/latchkey-ssh-agent.socket $(UNITDIR)/latchkey-ssh-agent.service \
   $(UNITDIR)/sockets.target.wants/latchkey-ssh-agent.socket \
+  $(UNITDIR)/latchkey-credentials.socket $(UNITDIR)/latchkey-credentials@.service \
+  $(UNITDIR)/sockets.target.wants/latchkey-credentials.socket \
   $(PREFIX)/share/dbus-1/services/org.freedesktop.secrets.latchkey.service \
   $(PREFIX)/share/dbus-1/services/org.freedesktop.impl.portal.desktop.latchkey.service \
   $(PREFIX)/share/xdg-desktop-portal/portals/latchkey.portal \
@@ -234,9 +236,13 @@ install: $(PROGRAMS:%=$(BUILT)/%) $(PAM_MODULE) $(CATALOGUES) ## lay the files u
 	$(FILL) dbus/latchkey-prompt@.service.in >$(DESTDIR)$(UNITDIR)/latchkey-prompt@.service
 	install -m 644 dbus/latchkey-first-unlock.target $(DESTDIR)$(UNITDIR)/
 	ln -sfn ../latchkeyd.socket $(DESTDIR)$(UNITDIR)/sockets.target.wants/latchkeyd.socket
+	$(FILL) dbus/latchkey-credentials@.service.in >$(DESTDIR)$(UNITDIR)/latchkey-credentials@.service
+	install -m 644 dbus/latchkey-credentials.socket $(DESTDIR)$(UNITDIR)/
+	ln -sfn ../latchkey-credentials.socket $(DESTDIR)$(UNITDIR)/sockets.target.wants/latchkey-credentials.socket
 	$(FILL) dbus/latchkey-ssh-agent.service.in >$(DESTDIR)$(UNITDIR)/latchkey-ssh-agent.service
 	install -m 644 dbus/latchkey-ssh-agent.socket $(DESTDIR)$(UNITDIR)/
 	ln -sfn ../latchkey-ssh-agent.socket $(DESTDIR)$(UNITDIR)/sockets.target.wants/latchkey-ssh-agent.socket
+	ln -sfn latchkey-ssh-agent $(DESTDIR)$(LIBEXECDIR)/latchkey-ssh-askpass
 	install -m 644 dbus/60-latchkey-ssh-agent.conf $(DESTDIR)$(ENVDIR)/
 	$(FILL) dbus/latchkey-deviced.service.in >$(DESTDIR)$(SYSTEMDIR)/latchkey-deviced.service
 	install -m 644 dbus/latchkey-deviced.socket $(DESTDIR)$(SYSTEMDIR)/

@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import Testing
 
 @testable import LatchkeyDoctor
@@ -75,6 +76,17 @@ import Testing
     for (name, state) in before { #expect(after[name] == state) }
     try run(.toLatchkey, home)
     #expect(UnitFiles(root: SystemRoot(home.path), home: nil).mask("latchkeyd.socket") == nil)
+  }
+
+  @Test func nothingIsRemovedWhereOthersMayWrite() throws {
+    let home = try system()
+    let done = try run(.toLatchkey, home)
+    let change = try #require(done.changes.first { $0.path.hasPrefix("/etc/xdg/autostart/") })
+    let leftover = "/etc/xdg/autostart/.\((change.path as NSString).lastPathComponent).latchkey-new"
+    try home.put(leftover, "of another user")
+    #expect(chmod(home.path + "/etc/xdg/autostart", 0o777) == 0)
+    _ = try home.providers.perform(try home.providers.plan(.back))
+    #expect(home.text(ofAll: leftover) == "of another user")
   }
 
   @Test func usersCanReadWhatCountsForThem() throws {

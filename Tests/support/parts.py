@@ -80,7 +80,7 @@ NIGHT_PARTS = (
          marked=True),
     Part("ssh", "The ssh agent with OpenSSH, its own tests, git, many clients and 50 locks", ("Integration",), 6,
          ("Sources/Programs/latchkey-ssh-agent/", "Sources/Wire/SSHProtocol/", "Sources/Wire/SecretClient/"),
-         workers=2, marked=True, packages="openssh-tests"),
+         workers=2, marked=True, packages="openssh-tests python3-paramiko python3-asyncssh golang-go golang-golang-x-crypto-dev rsync"),
     Part("kwallet", "KDE's programs with `latchkey-kwallet`: libraries of Debian 12 and 13, networks, kwalletmanager, locks and kills",
          ("Integration",), 6, ("Sources/Programs/latchkey-kwallet/", *CLIENT), workers=2, marked=True,
          packages="kde-cli-tools kded5 kio ksshaskpass kwalletmanager libkf5wallet-dev network-manager plasma-nm"),

@@ -47,6 +47,7 @@ in
     systemd.sockets.latchkey-deviced.wantedBy = [ "sockets.target" ];
     systemd.user.sockets.latchkeyd.wantedBy = [ "sockets.target" ];
     systemd.user.sockets.latchkey-ssh-agent.wantedBy = [ "sockets.target" ];
+    systemd.user.sockets.latchkey-credentials.wantedBy = [ "sockets.target" ];
     # Nobody's daemon is restarted: it has the keys, and would come back without them.
     systemd.user.services.latchkeyd.restartIfChanged = false;
     xdg.portal.extraPortals = [ cfg.package ];

@@ -87,3 +87,20 @@ static inline gcry_error_t latchkey_gcry_rsa_signature(gcry_sexp_t *out, latchke
 static inline gcry_error_t latchkey_gcry_ecdsa_signature(gcry_sexp_t *out, latchkey_number r, latchkey_number s) {
   return gcry_sexp_build(out, 0, "(sig-val (ecdsa (r %b) (s %b)))", r.count, r.bytes, s.count, s.bytes);
 }
+
+// New keys. libgcrypt puts their secret numbers into secure memory.
+static inline gcry_error_t latchkey_gcry_generate_rsa(gcry_sexp_t *out, int bits) {
+  gcry_sexp_t wanted = NULL;
+  gcry_error_t error = gcry_sexp_build(&wanted, 0, "(genkey (rsa (nbits %d)))", bits);
+  if (!error) error = gcry_pk_genkey(out, wanted);
+  gcry_sexp_release(wanted);
+  return error;
+}
+
+static inline gcry_error_t latchkey_gcry_generate_ecdsa(gcry_sexp_t *out, const char *curve) {
+  gcry_sexp_t wanted = NULL;
+  gcry_error_t error = gcry_sexp_build(&wanted, 0, "(genkey (ecc (curve %s)))", curve);
+  if (!error) error = gcry_pk_genkey(out, wanted);
+  gcry_sexp_release(wanted);
+  return error;
+}

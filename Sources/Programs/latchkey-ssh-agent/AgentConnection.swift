@@ -28,6 +28,8 @@ final class AgentConnection {
   /// Whether a request waits for its answer.
   private(set) var isWaiting = false
   private(set) var hasEnded = false
+  /// When the client sent something last, in milliseconds of the monotonic clock.
+  private(set) var lastUse = Process.now
 
   /// Nil where nobody is at the other end, or another user.
   init?(
@@ -55,7 +57,8 @@ final class AgentConnection {
     if source == nil { end() }
   }
 
-  private func end() {
+  /// Hangs up.
+  func end() {
     guard !hasEnded else { return }
     hasEnded = true
     source = nil
@@ -102,7 +105,10 @@ final class AgentConnection {
   /// - Returns: how many bytes came; 0 where none are there now, or the other end is gone, which ends the connection.
   private func receive(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
     let count = recv(socket.number, buffer.baseAddress, buffer.count, Int32(MSG_DONTWAIT))
-    if count > 0 { return count }
+    if count > 0 {
+      lastUse = Process.now
+      return count
+    }
     if count == 0 || errno != EAGAIN && errno != EINTR { end() }
     return 0
   }

@@ -229,13 +229,23 @@ final class AgentVault {
     }
   }
 
-  /// Items of any collection that have these attributes.
-  func search(_ attributes: [String: String]) throws(BusError) -> [String] {
-    try call(ServiceConnection.root, ServiceConnection.service, "SearchItems") {
+  /// The item of the default collection that has these attributes and no others, so that ``store(_:label:attributes:inSession:)``
+  /// replaces it. Items that another program put elsewhere do not count.
+  func own(_ attributes: [String: String]) throws(BusError) -> String? {
+    let paths = try call(Self.defaultCollection, ServiceConnection.collection, "SearchItems") {
       $0.appendStringDictionary(attributes)
     } read: { (answer: Message) throws(BusError) in
-      try answer.readObjectPaths() + answer.readObjectPaths()
+      try answer.readObjectPaths()
     }
+    for path in paths {
+      var found: [String: String] = [:]
+      try connected().properties(of: path, ServiceConnection.item) { (name: String, value: Message) throws(BusError) in
+        guard name == "Attributes" else { return try value.skip() }
+        try value.readVariant("a{ss}") { (v: Message) throws(BusError) in found = try v.readStringDictionary() }
+      }
+      if found == attributes { return path }
+    }
+    return nil
   }
 
   /// Stores an item, in the place of one that has the same attributes.

@@ -4,7 +4,8 @@ import LatchkeyPrompts
 
 /// The program that wants a signature. All of it is a hint: a program of the same user can run as any other.
 struct Asker {
-  private static let programs = ["/usr/bin/ssh-keygen", "/usr/bin/ssh-add"]
+  private static let localTools = ["/usr/bin/ssh-keygen", "/usr/bin/ssh-add"]
+  private static let ssh = "/usr/bin/ssh"
 
   let pid: pid_t
 
@@ -20,10 +21,16 @@ struct Asker {
   var terminal: String { Caller(pid: pid).terminal }
 
   /// Whether it is one of OpenSSH's programs that use the agent of this machine only and bind it to no session of ssh.
-  var isLocalTool: Bool {
-    var buffer = [UInt8](repeating: 0, count: 256)
-    let count = readlink("/proc/\(pid)/exe", &buffer, buffer.count)
-    return count > 0 && Self.programs.contains(String(decoding: buffer.prefix(count), as: UTF8.self))
+  var isLocalTool: Bool { Self.localTools.contains(where: runs) }
+
+  /// Whether it is the system's ssh, which binds each connection that it forwards.
+  var bindsForwarded: Bool { runs(Self.ssh) }
+
+  /// Whether it runs that file. A program of a container may have the same path, and is another file.
+  private func runs(_ path: String) -> Bool {
+    var (own, other) = (stat(), stat())
+    guard stat("/proc/\(pid)/exe", &own) == 0, stat(path, &other) == 0 else { return false }
+    return own.st_dev == other.st_dev && own.st_ino == other.st_ino
   }
 
   private var parent: pid_t? {

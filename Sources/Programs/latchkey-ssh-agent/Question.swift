@@ -49,14 +49,23 @@ final class QuestionQueue {
   private static let limit = 32
   /// A person has this long.
   static let personLimit = Duration.seconds(120)
+  /// How long nothing is shown after a question that was not allowed. A client can withdraw its question or let its time run
+  /// out, and a person who is about to click must see that the next one is another.
+  private static let quietTime = Duration.seconds(2)
+  /// How long a program that was told to end may go on.
+  private static let endLimit = Duration.seconds(2)
 
   private let loop: EventLoop
   private let program: String
   private let arguments: [String]
   private var waiting: [Question] = []
   private var child: ChildProcess?
+  /// Whether the program was told to end.
+  private var isStopping = false
   private var source: EventSource?
   private var limit: EventSource?
+  /// While this exists, nothing is shown.
+  private var quiet: EventSource?
 
   /// - Parameter program: the program that asks. It gets the question by its standard input, and exits with 0 for yes.
   init(loop: EventLoop, program: String, arguments: [String]) {
@@ -69,7 +78,7 @@ final class QuestionQueue {
   func ask(_ question: Question) {
     guard waiting.count < Self.limit else { return question.end(false) }
     waiting.append(question)
-    if child == nil { begin() }
+    begin()
   }
 
   /// Takes a question back. Its completion is not called any more.
@@ -88,10 +97,15 @@ final class QuestionQueue {
 
   /// Ends the program, whose end begins the next question.
   private func stop() {
-    if let child { kill(child.pid, SIGTERM) }
+    guard let child, !isStopping else { return }
+    isStopping = true
+    kill(child.pid, SIGTERM)
+    limit = try? loop.addTimer(after: Self.endLimit) { kill(child.pid, SIGKILL) }
   }
 
+  /// Asks the next question, unless one is on the screen or was there a moment ago.
   private func begin() {
+    guard child == nil, quiet == nil else { return }
     waiting.removeAll { $0.completion == nil }
     guard let question = waiting.first else { return }
     do {
@@ -117,6 +131,7 @@ final class QuestionQueue {
     source = nil
     limit = nil
     child = nil
+    isStopping = false
   }
 
   private func finished() {
@@ -124,7 +139,13 @@ final class QuestionQueue {
     clear()
     let question = waiting.removeFirst()
     if status == 2 { Journal.log(.warning, "nobody can be asked about an ssh key: there is no prompter") }
+    if status != 0, status != 2 {
+      quiet = try? loop.addTimer(after: Self.quietTime) { [unowned self] in
+        quiet = nil
+        begin()
+      }
+    }
     question.end(status == 0)
-    if child == nil { begin() }
+    begin()
   }
 }

@@ -9,8 +9,10 @@ import LatchkeySystemd
 final class SSHAgent {
   /// More keys than this are not added to a session.
   private static let keyLimit = 256
-  /// More clients than this wait until others have ended.
+  /// With more clients than this, the one that was silent for longest is disconnected.
   private static let clientLimit = 512
+  /// How long nobody is accepted when there are no descriptors left.
+  private static let acceptPause = Duration.milliseconds(500)
   private static let acceptLimit = 32
 
   private let loop: EventLoop
@@ -19,6 +21,7 @@ final class SSHAgent {
   private let questions: QuestionQueue
   private var lock: AgentLock
   private var source: EventSource?
+  private var acceptTimer: EventSource?
   private var connections: [ObjectIdentifier: AgentConnection] = [:]
   private var signings: [ObjectIdentifier: Signing] = [:]
   /// For each key with requirements, by its path: the signature that is being made.
@@ -30,6 +33,8 @@ final class SSHAgent {
   /// Keys of the vault that a client removed: they are left out until the next lock.
   private var hidden: Set<[UInt8]> = []
   private var timers: [EventSource] = []
+  /// Enabled while the answer to a wrong passphrase waits.
+  private var unlockPause: EventSource?
 
   /// - Parameters:
   ///   - listener: a local socket of streams that listens.
@@ -64,8 +69,16 @@ final class SSHAgent {
 
   private func accept() {
     for _ in 0..<Self.acceptLimit {
-      guard connections.count < Self.clientLimit else { return source?.pause() ?? () }
-      guard let socket = try? listener.acceptStream() else { return }
+      if connections.count >= Self.clientLimit, !makeRoom(1) { return pauseAccepting() }
+      let socket: FileDescriptor
+      do throws(PosixError) {
+        guard let next = try listener.acceptStream() else { return }
+        socket = next
+      } catch {
+        // No descriptor is left, not even for the vault's bus, and the client that waits would call this again at once.
+        makeRoom(connections.count / 2)
+        return pauseAccepting()
+      }
       let connection = AgentConnection(socket, loop: loop) { [unowned self] connection, message in
         handle(message, of: connection)
       } ended: { [unowned self] connection in
@@ -78,10 +91,24 @@ final class SSHAgent {
     }
   }
 
+  /// Disconnects the clients that were silent for longest. A client that waits for an answer is not silent.
+  ///
+  /// - Returns: whether there was one.
+  @discardableResult
+  private func makeRoom(_ count: Int) -> Bool {
+    let silent = connections.values.filter { !$0.isWaiting }.sorted { $0.lastUse < $1.lastUse }.prefix(count)
+    for client in silent { client.end() }
+    return !silent.isEmpty
+  }
+
+  private func pauseAccepting() {
+    source?.pause()
+    acceptTimer = try? loop.addTimer(after: Self.acceptPause) { [unowned self] in source?.resume() }
+  }
+
   private var ended: [AgentConnection?] = []
   private lazy var cleaner = try? loop.addIdle { [unowned self] in
     ended = []
-    source?.resume()
     return false
   }
 
@@ -166,12 +193,13 @@ final class SSHAgent {
   }
 
   private func unlock(_ passphrase: RawSpan, _ connection: AgentConnection) {
+    // While a wrong passphrase costs its time, no other is tried: not even one of another client.
+    guard !(unlockPause?.isEnabled ?? false) else { return connection.answer(.failure) }
     guard !lock.unlock(passphrase) else { return connection.answer(.success) }
     // Each wrong passphrase costs more time than the one before.
-    let timer = try? loop.addTimer(after: .milliseconds(100 * lock.failures)) { [weak connection] in
+    unlockPause = try? loop.addTimer(after: .milliseconds(100 * lock.failures)) { [weak connection] in
       connection?.answer(.failure)
     }
-    keep(timer)
   }
 
   /// Keeps a timer until some time after it fired.
@@ -250,21 +278,15 @@ final class SSHAgent {
     let question = Question(wording.question) { [unowned self] isAgreed in
       signing.cancel = {}
       guard isAgreed, !signing.isOutdated else { return fail(signing) }
-      if key.item.asking == .once, !connection.bindings.isForwarded, !isUnknown(connection, asker) {
-        allowed.insert(blob)
-      }
+      if key.item.asking == .once, RequestOrigin(connection.bindings, asker) == .here { allowed.insert(blob) }
       finish(signing)
     }
     signing.cancel = { [unowned self] in questions.withdraw(question) }
     questions.ask(question)
   }
 
-  private func isUnknown(_ connection: AgentConnection, _ asker: Asker) -> Bool {
-    connection.bindings.isUnbound && !asker.isLocalTool
-  }
-
   private func mustAsk(about key: AgentKey, _ connection: AgentConnection, _ asker: Asker) -> Bool {
-    if connection.bindings.isForwarded || isUnknown(connection, asker) { return true }
+    guard RequestOrigin(connection.bindings, asker) == .here else { return true }
     switch key.item.asking {
     case .never: return false
     case .once: return !allowed.contains(key.item.publicKey.blob)
@@ -343,7 +365,7 @@ final class SSHAgent {
     do throws(BusError) {
       let path = signing.key.isOfSession ? try SessionSeal(vault: vault).path : signing.key.path
       guard let path else { return fail(signing) }
-      let prompt = try vault.unlock(path, reason: wording.purpose) { [unowned self] isAnswered in
+      let prompt = try vault.unlock(path, reason: wording.reason) { [unowned self] isAnswered in
         signing.cancel = {}
         isAnswered ? finish(signing) : fail(signing)
       }

@@ -48,7 +48,7 @@ struct SessionSeal {
   }
 
   /// The item of the vault that a key of the session depends on.
-  var path: String? { get throws(BusError) { try vault.search(Self.attributes).first } }
+  var path: String? { get throws(BusError) { try vault.own(Self.attributes) } }
 
   private func read() throws(BusError) -> Key {
     guard let path = try path else { throw .failed("the seal of this session is gone") }

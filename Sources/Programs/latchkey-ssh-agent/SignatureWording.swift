@@ -10,7 +10,7 @@ struct SignatureWording {
   let asker: Asker
 
   /// The purpose, in one sentence.
-  var purpose: String {
+  private var purpose: String {
     switch subject {
     case .login(let login):
       let user = PlainText.name(login.user)
@@ -35,10 +35,41 @@ struct SignatureWording {
     return key.fingerprint
   }
 
+  private var origin: RequestOrigin { RequestOrigin(bindings, asker) }
+
   private var way: String? {
-    if bindings.isForwarded { return translated("The request comes from another machine, by agent forwarding.") }
-    return bindings.isUnbound && !asker.isLocalTool
-      ? translated("The program does not say whether the request comes from another machine.") : nil
+    switch origin {
+    case .here: nil
+    case .elsewhere: translated("The request comes from another machine, by agent forwarding.")
+    case .unknown: translated("The program does not say whether the request comes from another machine.")
+    }
+  }
+
+  /// The longest name of a program in ``reason``, in characters. A program chooses its name.
+  private static let programLimit = 24
+
+  /// The reason in the vault's own prompt about a key with requirements. The prompt shows 80 characters, so the origin comes first.
+  var reason: String {
+    let name = PlainText.name(String(asker.name.prefix(Self.programLimit)))
+    let program = name.isEmpty ? translated("a program") : "'\(name)'"
+    return switch origin {
+    case .here: translated("For \(program): \(shortPurpose)")
+    case .elsewhere: translated("By agent forwarding, for \(program): \(shortPurpose)")
+    case .unknown: translated("Perhaps forwarded, for \(program): \(shortPurpose)")
+    }
+  }
+
+  private var shortPurpose: String {
+    switch subject {
+    case .login(let login):
+      let user = PlainText.name(login.user)
+      guard let host = host(of: login) else { return translated("a login as '\(user)'") }
+      return translated("a login as '\(user)' at \(host)")
+    case .file(let namespace):
+      let name = PlainText.name(namespace)
+      return namespace == "git" ? translated("a git object") : translated("data for '\(name)'")
+    case .unknown: return translated("data of an unknown kind")
+    }
   }
 
   var question: Question.Text {

@@ -44,6 +44,7 @@ private func serve(_ options: Options) throws -> Int32 {
   try Sodium.initialize()
   try Gcrypt.initialize()
   Sodium.eraseWhenEnded(and: Gcrypt.eraseAll)
+  if let question = options.passphraseQuestion { return PassphraseProgram.run(question) }
   if options.asks { return QuestionProgram.run() }
   guard let socket = try listener(options) else {
     print(Options.usage)

@@ -57,7 +57,8 @@ struct Latchkey: ParsableCommand {
       HistoryCommand.self, ImportCommand.self, ExportCommand.self,
       RotateCommand.self, RecoveryCommand.self, ProtectorCommand.self, RulesCommand.self, DeviceCommand.self,
       RunCommand.self,
-      LogCommand.self, SSHCommand.self, StartEmptyCommand.self, AsideCommand.self, DoctorCommand.self,
+      LogCommand.self, SSHCommand.self, CredentialCommand.self, StartEmptyCommand.self, AsideCommand.self,
+      DoctorCommand.self,
       SwitchCommand.self,
     ])
 

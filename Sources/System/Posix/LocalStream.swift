@@ -68,6 +68,21 @@ extension FileDescriptor {
     return LocalSocket.Peer(pid: pid, uid: uid)
   }
 
+  /// The name of the other end of a local socket, as its process chose it; nil without one. An abstract name begins with a zero
+  /// byte.
+  public borrowing func peerName() -> [UInt8]? {
+    var address = sockaddr_un()
+    var size = socklen_t(MemoryLayout<sockaddr_un>.size)
+    let number = self.number
+    let status = withUnsafeMutablePointer(to: &address) { pointer in
+      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { getpeername(number, $0, &size) }
+    }
+    let begin = MemoryLayout.size(ofValue: address.sun_family)
+    guard status == 0, address.sun_family == sa_family_t(AF_UNIX), Int(size) > begin else { return nil }
+    let count = Int(size) - begin
+    return withUnsafeBytes(of: address.sun_path) { Array($0.prefix(count)) }
+  }
+
   /// Writes all of `bytes` to a socket. If the other end closed, that is an error and raises no signal.
   ///
   /// - Throws: ``PosixError`` with `EPIPE` if nobody reads any more.

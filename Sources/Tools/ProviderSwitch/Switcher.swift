@@ -85,13 +85,14 @@ struct Switcher {
   /// Whether the former state is back now.
   private func putBack(_ change: FileChange) throws(SwitchError) -> Bool {
     do throws(PosixError) {
-      try files.removeLeftover(of: change.path)
       let now: FileState
       do throws(PosixError) { now = try files.state(change.path) } catch {
         // The path has a state that this program would not have written.
         if [EPERM, ENOTSUP, EFBIG].contains(error.code) { return false }
         throw error
       }
+      // Only now: a folder on the way may have become another user's, and root removes nothing there.
+      try files.removeLeftover(of: change.path)
       if now == change.before { return true }
       if now == change.after {
         for folder in files.missingFolders(above: change.path) { try files.makeFolder(folder) }

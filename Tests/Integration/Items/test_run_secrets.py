@@ -1,6 +1,9 @@
 """`latchkey run`: what a command gets, how it ends, and the files of projects."""
 
+import os
+import pathlib
 import signal
+import subprocess
 
 import pexpect
 import pytest
@@ -73,6 +76,8 @@ def test_a_file_of_a_project_is_allowed_by_its_text_and_place(unlocked):
         "setpriv", [f"--reuid={unlocked.uid}", f"--regid={unlocked.gid}", "--clear-groups", *command] , cwd=str(project),
         env=unlocked.environment, encoding="utf-8", timeout=seconds(20))
     terminal.expect("TOKEN  service=github")
+    terminal.expect("in the environment, now from the item login/")
+    terminal.expect("The command that gets them now: sh -c echo got")
     terminal.expect("Type 'yes'")
     terminal.sendline("yes")
     terminal.expect("got token")
@@ -84,3 +89,56 @@ def test_a_file_of_a_project_is_allowed_by_its_text_and_place(unlocked):
     unlocked.run("cp", "-r", project, other, check=True)
     unlocked.run("tee", other / ".latchkey.yaml", input=text, check=True)
     assert unlocked.run(*command, cwd=other).returncode == 1
+
+
+@pytest.mark.night("ssh")
+def test_two_files_that_are_allowed_at_once_are_both_noted(unlocked):
+    unlocked.store("token", "service", "github")
+    command = ["latchkey", "run", "--", "sh", "-c", "echo got $TOKEN"]
+    waiting = []
+    for name in ("one", "two"):
+        project = unlocked.home / name
+        unlocked.run("mkdir", project, check=True)
+        unlocked.run("tee", project / ".latchkey.yaml", input="env:\n  TOKEN:\n    service: github\n", check=True)
+        terminal = pexpect.spawn(
+            "setpriv", [f"--reuid={unlocked.uid}", f"--regid={unlocked.gid}", "--clear-groups", *command], cwd=str(project),
+            env=unlocked.environment, encoding="utf-8", timeout=seconds(20))
+        terminal.expect("Type 'yes'")
+        waiting.append(terminal)
+    for terminal in waiting:
+        terminal.sendline("yes")
+        terminal.expect("got token")
+        terminal.close()
+    for name in ("one", "two"):
+        unlocked.run(*command, cwd=unlocked.home / name, check=True)
+
+
+@pytest.mark.night("ssh")
+def test_a_signal_in_front_of_the_command_leaves_no_file(unlocked):
+    unlocked.store("secret", "service", "deploy")
+    library = unlocked.root / "interrupted.so"
+    source = pathlib.Path(__file__).parent / "Shims/interrupted.c"
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True)
+    library.chmod(0o755)
+    environment = unlocked.environment | {"LD_PRELOAD": str(library)}
+    done = unlocked.run("latchkey", "run", "--file", "KEY=service=deploy", "--", "echo", "done", env=environment)
+    assert done.returncode == -signal.SIGINT and done.stdout == ""
+    assert not list(unlocked.runtime.glob("latchkey-run-*"))
+
+
+@pytest.mark.night("ssh")
+def test_bytes_that_are_no_text_reach_the_command(unlocked):
+    unlocked.store("secret", "service", "deploy")
+    odd = os.fsdecode(b"\xff\xfe")
+    show = 'printf %s "$ODD$1$TOKEN" | od -An -tx1'
+    for kind in ("--env", "--file"):
+        done = unlocked.run(
+            "latchkey", "run", kind, "X=service=deploy", "--", "sh", "-c", show, "sh", odd, env=unlocked.environment | {"ODD": odd},
+            check=True)
+        assert done.stdout.split() == ["ff", "fe", "ff", "fe"]
+
+
+@pytest.mark.night("ssh")
+def test_a_folder_that_is_gone_has_no_project(unlocked):
+    done = unlocked.run("sh", "-c", "mkdir gone && cd gone && rmdir ../gone && latchkey run -- true")
+    assert done.returncode == 1 and "does not exist any more" in done.stderr

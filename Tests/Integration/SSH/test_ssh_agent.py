@@ -149,7 +149,4 @@ def test_forwarded_and_unbound_requests_ask_each_time(agent):  # noqa: F811
         assert "SHA256:" in agent.asked()[3]
         agent.will_say(False)
         assert client.sign(blob, login(blob, b"s1")) is None
-    with agent.connect() as client:
-        assert client.bind(host, b"s1", False)
-        assert client.sign(blob, login(blob, b"s1"))
     assert len(agent.asked()) == 5

@@ -2,6 +2,7 @@
 
 import base64
 import contextlib
+import json
 import os
 import select
 import signal
@@ -11,6 +12,7 @@ from support.peer import Peer
 from support.person import Person, ask_on_terminals
 from support.session import wait_until
 from support.sshagent import SIGNATURE, Client, agent, public_blob, string  # noqa: F401
+from support.tmux import Tmux
 
 pytestmark = pytest.mark.night("ssh")
 
@@ -99,7 +101,8 @@ def test_each_client_needs_an_answer_of_its_own(unlocked):
         request = b"\x0d" + string(blob) + string(b"data") + bytes(4)
         first, second, third = (Client(path) for _ in range(3))
         first.send(request)
-        person.expect("login password")
+        # The vault's prompt says whom the agent asks for, and that nobody knows where the request comes from.
+        person.expect("Perhaps forwarded, for 'python3").expect("login password")
         # The first client leaves while the person answers.
         os.kill(person.pid, signal.SIGSTOP)
         first.close()
@@ -120,3 +123,97 @@ def test_each_client_needs_an_answer_of_its_own(unlocked):
             client.close()
     finally:
         os.kill(person.pid, signal.SIGKILL)
+
+
+@pytest.mark.parametrize(("kind", "word"), [
+    (["--type", "ecdsa"], "256"), (["--type", "ecdsa", "--bits", "384"], "384"), (["--type", "ecdsa", "--bits", "521"], "521"),
+    (["--type", "rsa", "--bits", "2048"], "2048"), (["--type", "rsa"], "3072")])
+def test_keys_of_other_kinds_are_created(agent, kind, word):  # noqa: F811
+    session = agent.session
+    line = session.run("latchkey", "ssh", "generate", *kind, "--ask", "never", "made", check=True).stdout
+    public = agent.folder / "made.pub"
+    public.write_text(line)
+    assert agent.run("ssh-keygen", "-lf", public, check=True).stdout.split()[0] == word
+    agent.run("ssh-add", "-T", public, check=True)
+    taken = agent.folder / "taken"
+    taken.write_text(session.run("latchkey", "get", "xdg:schema=org.latchkey.SSHKey", check=True).stdout)
+    taken.chmod(0o600)
+    os.chown(taken, session.uid, session.gid)
+    assert session.run("ssh-keygen", "-y", "-f", taken, check=True).stdout.split()[:2] == line.split()[:2]
+
+
+def test_keys_of_no_kind_are_refused(unlocked):
+    for options in (["--type", "dsa"], ["--bits", "256"], ["--type", "ecdsa", "--bits", "512"], ["--type", "rsa", "--bits", "1024"]):
+        done = unlocked.run("latchkey", "ssh", "generate", *options, "made")
+        assert done.returncode == 64 and "rsa (2048 to 8192 bits)" in done.stderr
+
+
+def test_the_list_says_what_can_sign_now(unlocked):
+    for name, options in (("plain", []), ("careful", ["--require", "user-presence"]), ("late", ["--class", "after-first-unlock"])):
+        unlocked.run("latchkey", "ssh", "generate", *options, name, check=True)
+
+    def states():
+        listed = json.loads(unlocked.run("latchkey", "ssh", "list", "--json", check=True).stdout)
+        return {key["comment"]: (key["state"], bool(key["reason"])) for key in listed}
+
+    assert states() == {"plain": ("ready", False), "careful": ("asks", True), "late": ("ready", False)}
+    told = unlocked.run("latchkey", "ssh", "list", check=True).stdout
+    assert told.count("(can sign now)") == 2 and "(requires user-presence at each signature)" in told
+    unlocked.lock()
+    assert states() == {"plain": ("locked", True), "careful": ("locked", True), "late": ("ready", False)}
+
+
+def test_copy_id_gives_ssh_copy_id_the_public_key(unlocked):
+    line = unlocked.run("latchkey", "ssh", "generate", "me@example.com", check=True).stdout
+    program = unlocked.root / "bin/ssh-copy-id"
+    program.write_text('#!/bin/sh\necho "$@"; cat "$2" "${2%.pub}"; exit $STATUS\n')
+    program.chmod(0o755)
+    command = ["latchkey", "ssh", "copy-id", "me@example.com", "anna@server", "--", "-p", "2222"]
+    done = unlocked.run(*command, check=True, env=unlocked.environment | {"STATUS": "0"})
+    words, *lines = done.stdout.splitlines(keepends=True)
+    assert words.split()[2:] == ["-p", "2222", "anna@server"] and lines == [line, line]
+    assert unlocked.run(*command, env=unlocked.environment | {"STATUS": "3"}).returncode == 1
+    assert not list(unlocked.runtime.glob("latchkey-ssh-*"))
+
+
+def protected(agent):  # noqa: F811
+    """A key file with a passphrase, and the environment in which OpenSSH asks our program for it."""
+    path = agent.key("file")
+    agent.run("ssh-keygen", "-p", "-q", "-f", path, "-P", "", "-N", "pass phrase", check=True)
+    program = agent.session.stage / "usr/libexec/latchkey-ssh-askpass"
+    return path, agent.session.environment | {"SSH_ASKPASS": str(program), "SSH_ASKPASS_REQUIRE": "force"}
+
+
+def test_ssh_add_gets_a_passphrase_of_the_vault(agent):  # noqa: F811
+    """As gnome-keyring and gcr store it, so that an imported one serves."""
+    path, environment = protected(agent)
+    agent.session.store("pass phrase", "unique", f"ssh-store:{path}")
+    agent.run("ssh-add", path, env=environment, check=True)
+    assert agent.listed() == ["file"]
+    agent.run("ssh-add", "-D", check=True)
+    # A relative name, and a passphrase that is wrong: nobody can be asked here.
+    agent.run("ssh-add", path.name, cwd=agent.folder, env=environment, check=True)
+    agent.run("ssh-add", "-D", check=True)
+    agent.session.store("other", "unique", f"ssh-store:{path}")
+    assert agent.run("ssh-add", path, env=environment).returncode != 0
+    assert agent.listed() == []
+
+
+def test_a_passphrase_is_asked_for_and_kept(agent):  # noqa: F811
+    session = agent.session
+    pinentry = session.root / "bin/pinentry"
+    pinentry.write_text("#!/bin/false\n")
+    pinentry.chmod(0o755)
+    path, environment = protected(agent)
+    command = f"SSH_ASKPASS={environment['SSH_ASKPASS']} SSH_ASKPASS_REQUIRE=force ssh-add {path}"
+    terminal = Tmux(session)
+    try:
+        terminal.run(command).expect("needs the passphrase of the key file").type("wrong")
+        terminal.expect("The passphrase was wrong").type("pass phrase")
+        terminal.expect("in the vault?").press("Enter")
+        terminal.expect("Identity added").wait_for_shell()
+    finally:
+        terminal.close()
+    assert session.lookup("unique", f"ssh-store:{path}") == "pass phrase"
+    agent.run("ssh-add", "-D", check=True)
+    agent.run("ssh-add", path, env=environment, check=True)

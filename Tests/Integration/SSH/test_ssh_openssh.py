@@ -11,42 +11,15 @@ from support.memory import scan
 from support.pace import seconds
 from support.session import REPOSITORY, wait_until
 from support.sshagent import Agent, agent, private_fields, public_blob, strings_until  # noqa: F401
+from support.sshserver import Server, accounts
 from support.tmux import Tmux
 
 pytestmark = pytest.mark.night("ssh")
 
-SSHD = "/usr/sbin/sshd"
 KINDS = {
     "ed25519": ["-t", "ed25519"], "p256": ["-t", "ecdsa", "-b", "256"], "p384": ["-t", "ecdsa", "-b", "384"],
     "p521": ["-t", "ecdsa", "-b", "521"], "rsa": ["-t", "rsa", "-b", "3072"],
 }
-
-
-class Server:
-    """An sshd of the session's user that each connection starts, with a host key of its own."""
-
-    def __init__(self, agent, name):  # noqa: F811
-        self.agent, self.name = agent, name
-        folder = agent.folder
-        host = agent.key(f"host-{name}")
-        self.log, self.allowed, self.known = folder / f"{name}.log", folder / f"{name}.keys", folder / "known_hosts"
-        self.config = folder / f"{name}.conf"
-        self.config.write_text(
-            f"HostKey {host}\nAuthorizedKeysFile {self.allowed}\nStrictModes no\nUsePAM no\nPidFile none\nLogLevel VERBOSE\n"
-            f"TrustedUserCAKeys {folder / 'authority.pub'}\n")
-        with self.known.open("a") as known:
-            known.write(f"{name} {host.with_name(host.name + '.pub').read_text()}")
-        if not (folder / "authority").exists():
-            agent.key("authority")
-
-    def login(self, *options):
-        """Whether a login by a key succeeds. The account's shell may be one that lets nobody in, after that."""
-        before = self.log.read_text().count("Accepted publickey") if self.log.exists() else 0
-        self.agent.run(
-            "ssh", "-F", "none", "-o", f"ProxyCommand={SSHD} -i -f {self.config} -E {self.log}", "-o", "BatchMode=yes",
-            "-o", f"UserKnownHostsFile={self.known}", "-o", "GlobalKnownHostsFile=none", *options, f"{self.agent.session.user}@{self.name}",
-            "true")
-        return self.log.read_text().count("Accepted publickey") == before + 1
 
 
 @pytest.fixture
@@ -231,17 +204,13 @@ def test_openssh_regress(unlocked, name):
         text = text.replace(word, str(place))
     wrapper.write_text(text)
     wrapper.chmod(0o755)
-    accounts = unlocked.root / "passwd"
-    accounts.write_text("".join(
-        ":".join([*line.split(":")[:5], str(unlocked.home), "/bin/sh"]) + "\n" if line.startswith(f"{unlocked.user}:") else line + "\n"
-        for line in pathlib.Path("/etc/passwd").read_text().splitlines()))
     variables = {
         ".OBJDIR": folder, ".CURDIR": folder, "BUILDDIR": folder, "OBJ": folder, "TEST_SHELL": "sh", "TEST_SSH_SSH": "ssh",
         "TEST_SSH_SFTPSERVER": "/usr/lib/openssh/sftp-server", "TEST_SSH_ECC": "yes", "TEST_SSH_UNSAFE_PERMISSIONS": "1",
         "TEST_SSH_SSHAGENT": wrapper, "LTESTS": name, "SKIP_UNIT": "1",
     }
     run = [
-        "unshare", "-m", "sh", "-c", 'mount --bind "$0" /etc/passwd && exec "$@"', accounts, "setpriv", f"--reuid={unlocked.uid}",
+        "unshare", "-m", "sh", "-c", 'mount --bind "$0" /etc/passwd && exec "$@"', accounts(unlocked), "setpriv", f"--reuid={unlocked.uid}",
         f"--regid={unlocked.gid}", "--clear-groups", "make", "-C", folder, *(f"{key}={value}" for key, value in variables.items()),
         "t-exec",
     ]

@@ -2,11 +2,12 @@ import Glibc
 
 /// The parts of a path.
 enum FilePath {
-  /// The absolute path.
+  /// The absolute path; the path itself where the current folder was deleted, or is below no path of this program's.
   static func absolute(_ path: String) -> String {
     guard !path.hasPrefix("/"), let folder = getcwd(nil, 0) else { return path }
     defer { free(folder) }
     let current = String(cString: folder)
+    guard current.hasPrefix("/") else { return path }
     return current + (current == "/" ? "" : "/") + path
   }
 

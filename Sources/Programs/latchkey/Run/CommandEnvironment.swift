@@ -7,11 +7,15 @@ import LatchkeySodium
 
 /// The environment of a command that gets secrets, and the command's run.
 struct CommandEnvironment: ~Copyable {
-  /// Variables without a secret.
-  private var plain: [String: String]
+  /// Variables that hold the path of a file.
+  private var paths: [String: String] = [:]
   /// Variables with one, as the kernel takes them: NAME=VALUE and a NUL.
   private var secrets: [SecretVariable] = []
   private var files: [SecretFile] = []
+  /// The names of all that is added.
+  private var names: Set<String> = []
+  /// The signals that this process held before ``hold()``, as the command does.
+  private var formerlyHeld = sigset_t()
   private let runtime: String
 
   private final class SecretVariable {
@@ -29,17 +33,18 @@ struct CommandEnvironment: ~Copyable {
     init(_ folder: consuming PrivateFolder) { self.folder = folder }
   }
 
-  init(variables: [String: String], runtime: String) {
-    plain = variables
-    self.runtime = runtime
-  }
+  /// Its variables are those of this process, byte by byte: they may be in any encoding.
+  init(runtime: String) { self.runtime = runtime }
 
   /// Adds a secret.
   mutating func add(_ secret: Secret, _ request: RunRequest) throws {
     if request.isFile {
+      // A signal that came before the command runs would leave the file behind.
+      if files.isEmpty { hold() }
       let folder = try PrivateFolder(in: runtime, for: "run", file: request.variable)
       try secret.withBytes { try folder.write($0) }
-      plain[request.variable] = folder.file
+      names.insert(request.variable)
+      paths[request.variable] = folder.file
       files.append(SecretFile(folder))
       return
     }
@@ -51,54 +56,87 @@ struct CommandEnvironment: ~Copyable {
       throw Failure.declined(
         translated("the secret for \(request.variable) has a zero byte, which no variable can have. Use --file."))
     }
-    plain[request.variable] = nil
+    names.insert(request.variable)
     secrets.append(SecretVariable(text))
   }
 
   /// Runs a command to its end, and ends this program as the command ended. Without files the command takes this program's place.
   consuming func run(_ command: [String]) throws {
-    var words = command.map { strdup($0) } + [nil]
-    var variables = plain.map { strdup("\($0.key)=\($0.value)") }
+    // As the kernel has them: what ArgumentParser hands over is repaired where it is not UTF-8.
+    let given = CommandLine.unsafeArgv
+    var words = (Int(CommandLine.argc) - command.count..<Int(CommandLine.argc)).map { given[$0] } + [nil]
+    var variables: [UnsafeMutablePointer<CChar>?] = []
+    var next = environ
+    while let entry = next.pointee {
+      let name = String(cString: entry).prefix { $0 != "=" }
+      if !names.contains(String(name)) { variables.append(entry) }
+      next += 1
+    }
+    variables += paths.map { strdup("\($0.key)=\($0.value)") }
     for secret in secrets { variables.append(secret.place) }
     variables.append(nil)
     guard files.isEmpty else {
-      let child = try Self.spawn(command[0], &words, &variables)
+      endIfInterrupted()
+      let child = try Self.spawn(command[0], &words, &variables, holding: &formerlyHeld)
       secrets = []
       let end = Self.wait(for: child)
       files = []
       if end & 0x7f != 0 { Self.end(by: end & 0x7f) }
       exit(end >> 8 & 0xff)
     }
-    execvpe(command[0], &words, &variables)
+    execvpe(words[0], &words, &variables)
     throw Self.cannotRun(command[0], errno)
+  }
+
+  /// Removes the files and ends by the signal, where one came before the command could run.
+  private mutating func endIfInterrupted() {
+    var pending = sigset_t()
+    sigpending(&pending)
+    guard let number = Self.ending.first(where: { sigismember(&pending, $0) == 1 && !Self.isIgnored($0) }) else {
+      return
+    }
+    files = []
+    secrets = []
+    Self.end(by: number)
+  }
+
+  private static func isIgnored(_ number: Int32) -> Bool {
+    var action = sigaction()
+    sigaction(number, nil, &action)
+    return unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self) == unsafeBitCast(SIG_IGN, to: Int.self)
   }
 
   private static func cannotRun(_ name: String, _ code: Int32) -> Failure {
     .declined(translated("the command \(name) cannot be run: \(String(cString: strerror(code)))."))
   }
 
+  /// The signals that end a program.
+  private static let ending = [SIGINT, SIGQUIT, SIGTERM, SIGHUP]
   /// The signals that pass to the command.
-  private static let passed = [SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGWINCH, SIGCONT]
+  private static let passed = ending + [SIGUSR1, SIGUSR2, SIGWINCH, SIGCONT]
+
+  /// From now on, signals wait for ``wait(for:)``.
+  private mutating func hold() {
+    var waited = sigset_t()
+    sigemptyset(&waited)
+    for number in Self.passed + [SIGCHLD] { sigaddset(&waited, number) }
+    sigprocmask(SIG_BLOCK, &waited, &formerlyHeld)
+    // A parent may have ignored it. Then the kernel would keep no end of the command.
+    signal(SIGCHLD, SIG_DFL)
+  }
 
   private static func spawn(
-    _ name: String, _ words: inout [UnsafeMutablePointer<CChar>?], _ variables: inout [UnsafeMutablePointer<CChar>?]
+    _ name: String, _ words: inout [UnsafeMutablePointer<CChar>?], _ variables: inout [UnsafeMutablePointer<CChar>?],
+    holding held: inout sigset_t
   ) throws -> pid_t {
     var settings = posix_spawnattr_t()
     posix_spawnattr_init(&settings)
     defer { posix_spawnattr_destroy(&settings) }
-    var mask = sigset_t()
-    sigprocmask(SIG_SETMASK, nil, &mask)
-    posix_spawnattr_setsigmask(&settings, &mask)
+    posix_spawnattr_setsigmask(&settings, &held)
     posix_spawnattr_setflags(&settings, Int16(POSIX_SPAWN_SETSIGMASK))
-    // From now on they wait for sigwaitinfo().
-    var waited = sigset_t()
-    sigemptyset(&waited)
-    for number in passed + [SIGCHLD] { sigaddset(&waited, number) }
-    sigprocmask(SIG_BLOCK, &waited, nil)
-    // A parent may have ignored it. Then the kernel would keep no end of the command.
-    signal(SIGCHLD, SIG_DFL)
     var child: pid_t = 0
-    let status = posix_spawnp(&child, name, nil, &settings, &words, &variables)
+    guard let program = words[0] else { throw cannotRun(name, ENOENT) }
+    let status = posix_spawnp(&child, program, nil, &settings, &words, &variables)
     guard status == 0 else { throw cannotRun(name, status) }
     return child
   }

@@ -13,11 +13,24 @@ struct ProjectFile {
   private static let name = ".latchkey.yaml"
   private static let folder = [".local", "state", "latchkey"]
   private static let record = "approved.json"
+  private static let lock = "approved.lock"
   private static let recordLimit = 1 << 20
+  /// How long another run may have the record, in milliseconds.
+  private static let lockLimit = 5000
 
-  /// The requests of this folder's file.
-  static func requests() throws -> [RunRequest] {
-    let path = FilePath.absolute(name)
+  /// The secrets that the file requests.
+  let requests: [RunRequest]
+  private let path: String
+  private let hash: String
+
+  /// Reads this folder's file. Call ``approve(_:command:)`` before its requests are used.
+  init() throws {
+    let name = Self.name
+    path = FilePath.absolute(name)
+    guard path.hasPrefix("/") else {
+      throw Failure.declined(
+        translated("the current folder does not exist any more. Go to another one, then run this again."))
+    }
     let text: [UInt8]
     do throws(PosixError) {
       text = try FileDescriptor.open(path, flags: O_RDONLY | O_NONBLOCK).readAll(limit: YAMLNode.sizeLimit)
@@ -27,9 +40,8 @@ struct ProjectFile {
       }
       throw Failure.file(translated("\(path) cannot be read: \(String(cString: strerror(error.code)))."))
     }
-    let requests = try read(text, path)
-    try approve(requests, path, hash: Base64.encode(Sodium.checksum(text.span.bytes)))
-    return requests
+    requests = try Self.read(text, path)
+    hash = Base64.encode(Sodium.checksum(text.span.bytes))
   }
 
   private static func read(_ text: [UInt8], _ path: String) throws -> [RunRequest] {
@@ -66,29 +78,51 @@ struct ProjectFile {
   }
 
   /// Goes on only if the person agrees, or has agreed to the same text there.
-  private static func approve(_ requests: [RunRequest], _ path: String, hash: String) throws {
+  ///
+  /// - Parameters:
+  ///   - items: for each request, the item that it gets now.
+  ///   - command: the command that gets them now.
+  func approve(_ items: [String], command: [String]) throws {
     let home = ForeignFiles.home
-    let read = try? Folder(path: ([home] + folder).joined(separator: "/"), owner: getuid()).read(
-      record, limit: recordLimit)
-    var known = read.flatMap { try? JSONValue(parsing: $0).decoded(as: [String: String].self) } ?? [:]
-    if known[path] == hash { return }
+    let top = try? Folder(path: ([home] + Self.folder).joined(separator: "/"), owner: getuid())
+    if let top, Self.approved(top)[path] == hash { return }
     guard isatty(STDIN_FILENO) == 1, isatty(STDERR_FILENO) == 1 else {
       throw Failure.declined(
         translated(
           "you have not allowed \(path) as it is now. Run this once in a terminal, and look at what it asks for."))
     }
     var lines = [translated("\(path) wants these secrets for commands that you run here:")]
-    for request in requests {
+    for (request, item) in zip(requests, items) {
       let words = request.attributes.sorted { $0.key < $1.key }.map { ItemAttributes.word($0.key, $0.value) }
       lines.append("  \(request.variable)  \(words.joined(separator: " "))")
+      lines.append(
+        "    "
+          + (request.isFile
+            ? translated("in a file, now from the item \(item)")
+            : translated("in the environment, now from the item \(item)")))
     }
+    let line = command.joined(separator: " ")
+    lines.append(translated("The command that gets them now: \(line)"))
+    lines.append(
+      translated("If you agree, each command that you run here by 'latchkey run' gets them, until the file changes."))
     StandardStream.error.show(lines.map(TerminalText.printable).joined(separator: "\n") + "\n")
     StandardStream.error.show(translated("Type 'yes' to go on: "))
     guard readLine()?.split(whereSeparator: \.isWhitespace).map({ $0.lowercased() }) == ["yes"] else {
       throw Failure.declined(translated("the answer was not 'yes', so nothing was changed."))
     }
+    // Another run may have noted its file while this one waited for the person.
+    let folder = try Folder.create(Self.folder, below: home, owner: getuid())
+    let held = try folder.lock(Self.lock, deadline: Self.lockLimit)
+    var known = Self.approved(folder)
     known[path] = hash
     let bytes = Array(try JSONValue(known).text(isPretty: false).utf8)
-    try Folder.create(folder, below: home, owner: getuid()).write(record, bytes.span.bytes, replacing: true)
+    try folder.write(Self.record, bytes.span.bytes, replacing: true)
+    withExtendedLifetime(held) {}
+  }
+
+  /// The hash of each file that was allowed.
+  private static func approved(_ folder: borrowing Folder) -> [String: String] {
+    let bytes = try? folder.read(record, limit: recordLimit)
+    return bytes.flatMap { try? JSONValue(parsing: $0).decoded(as: [String: String].self) } ?? [:]
   }
 }

@@ -58,21 +58,24 @@ struct RunCommand: ParsableCommand {
       _ = linux_set_dumpable(0)
       try Sodium.initialize()
       var requests = try wanted()
-      if requests.isEmpty { requests = try ProjectFile.requests() }
+      let project = requests.isEmpty ? try ProjectFile() : nil
+      if let project { requests = project.requests }
       let connection = try VaultConnection(place)
-      let paths = try requests.map { request in
+      let items = try requests.map { request in
         guard let item = try ItemSelector.found(request.attributes, from: connection).first else {
           throw Failure.noItem(translated("no item has the attributes for \(request.variable)."))
         }
-        return item.path
+        return item
       }
-      if !prompts.isForbidden { try connection.unlock(Array(Set(paths)), reason: reason) }
+      try project?.approve(items.map(\.title), command: command)
+      if !prompts.isForbidden { try connection.unlock(Array(Set(items.map(\.path))), reason: reason) }
       let channel = try connection.openChannel()
-      var child = CommandEnvironment(variables: LatchkeyPosix.Process.environment, runtime: place.folder)
-      for (request, path) in zip(requests, paths) {
-        let secret = try connection.opening(path, asking: false) { try connection.secret(of: path, by: channel) }
-        try child.add(secret, request)
+      // All of them, before the first file is written.
+      let secrets = try items.map { item in
+        try connection.opening(item.path, asking: false) { try connection.secret(of: item.path, by: channel) }
       }
+      var child = CommandEnvironment(runtime: place.folder)
+      for (request, secret) in zip(requests, secrets) { try child.add(secret, request) }
       try child.run(command)
     }
   }

@@ -10,20 +10,39 @@ import LatchkeySystemd
 /// `latchkey ssh generate`
 struct SSHGenerateCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "generate", abstract: translated("Create an Ed25519 key in the vault, and print its public key."))
+    commandName: "generate", abstract: translated("Create a key in the vault, and print its public key."))
 
   @OptionGroup var place: Place
   @OptionGroup var prompts: PromptChoice
   @OptionGroup var options: SSHKeyOptions
+  @Option(help: ArgumentHelp(translated("The kind of the key: ed25519, ecdsa or rsa."), valueName: "kind"))
+  var type = "ed25519"
+  @Option(
+    help: ArgumentHelp(
+      translated("The size of the key."),
+      discussion: translated("For ecdsa 256 (default), 384 or 521; for rsa 2048 to 8192 (default 3072)."),
+      valueName: "bits"))
+  var bits: Int?
   @Argument(help: ArgumentHelp(translated("What you call it, as me@example.com."), valueName: "comment"))
   var comment: String
+
+  private var kind: NewKeyKind? { NewKeyKind(type: type, bits: bits) }
+
+  func validate() throws {
+    guard kind != nil else {
+      throw ValidationError(
+        translated("There are keys of the kinds ed25519, ecdsa (256, 384 or 521 bits) and rsa (2048 to 8192 bits)."))
+    }
+  }
 
   func run() throws {
     try Failure.telling {
       try LatchkeyPosix.Process.forbidInspection()
       try Sodium.initialize()
       let connection = try VaultConnection(place)
-      let key = try PrivateKey.generate()
+      guard let kind, let key = try? PrivateKey.generate(kind) else {
+        throw Failure.declined(translated("no key could be created. Run this again."))
+      }
       _ = try ListedKey.store(key, comment: comment, options, on: connection, asking: !prompts.isForbidden)
       print(TerminalText.printable(key.publicKey.line(comment: comment)))
     }
@@ -74,13 +93,19 @@ struct SSHAddCommand: ParsableCommand {
 struct SSHListCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "list",
-    abstract: translated("List the ssh keys: where each is, fingerprint, type, class, when it asks, and comment."))
+    abstract: translated(
+      "List the ssh keys: where each is, fingerprint, type, class, when it asks, comment, and whether it can sign now.")
+  )
 
   @OptionGroup var place: Place
+  @Flag(help: .translated("As JSON, with the same keys in every version.")) var json = false
 
   func run() throws {
     try Failure.telling {
-      for key in try ListedKey.all(from: try VaultConnection(place)) { print(key.text) }
+      let connection = try VaultConnection(place)
+      let keys = try ListedKey.described(try ListedKey.all(from: connection), from: connection)
+      if json { return print(try JSONText.of(keys)) }
+      for key in keys { print(TerminalText.printable("\(key.text)  (\(key.stateText))")) }
     }
   }
 }

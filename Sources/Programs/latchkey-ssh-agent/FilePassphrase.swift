@@ -1,0 +1,77 @@
+import Glibc
+import LatchkeyPosix
+import LatchkeySodium
+import LatchkeySystemd
+
+/// The passphrase of a key file, which `ssh-keygen` checks.
+struct FilePassphrase {
+  /// Says that this process is the one that hands a passphrase to `ssh-keygen`.
+  private static let variable = "LATCHKEY_PASSPHRASE_INPUT"
+  /// The longest one, in bytes, as OpenSSH has it.
+  static let limit = 1024
+  /// How long `ssh-keygen` may take, in milliseconds.
+  private static let checkLimit: Int32 = 60_000
+
+  /// The file, as an absolute path.
+  let path: String
+
+  /// The file that a question of OpenSSH's is about; nil for any other question.
+  init?(question: String) {
+    let beginnings = ["Enter passphrase for key '", "Enter passphrase for ", "Bad passphrase, try again for "]
+    guard let beginning = beginnings.first(where: question.hasPrefix) else { return nil }
+    var name = question.dropFirst(beginning.count)
+    while let last = name.last, last == " " || last == ":" || last == "'" { name.removeLast() }
+    let note = " (will confirm each use)"
+    if name.hasSuffix(note) { name = name.dropLast(note.count) }
+    if name.hasPrefix("/") {
+      path = String(name)
+    } else {
+      guard let folder = getcwd(nil, 0) else { return nil }
+      defer { free(folder) }
+      path = String(cString: folder) + "/" + name
+    }
+    // ssh shortens long names.
+    guard access(path, R_OK) == 0 else { return nil }
+  }
+
+  /// Whether it is the file's passphrase. It goes to `ssh-keygen` by a pipe, and this program hands it on there.
+  ///
+  /// - Parameter program: this program, as `SSH_ASKPASS` names it.
+  func isRight(_ passphrase: RawSpan, program: String) -> Bool {
+    let variables = ["SSH_ASKPASS": program, "SSH_ASKPASS_REQUIRE": "force", Self.variable: "1"]
+    for (name, value) in variables { setenv(name, value, 1) }
+    defer { unsetenv(Self.variable) }
+    do throws(PosixError) {
+      let input = try FileDescriptor.pipeOfOnePage { end throws(PosixError) in
+        let count = passphrase.withUnsafeBytes { write(end, $0.baseAddress, $0.count) }
+        guard count == passphrase.byteCount else { throw PosixError("write") }
+      }
+      // ssh-keygen waits for its own child, which has the same standard input.
+      let child = try ChildProcess(
+        "/bin/sh", ["-c", "exec ssh-keygen -y -f \"$1\" >/dev/null 2>&1", "sh", path], input: input.number)
+      var end = pollfd(fd: child.descriptor, events: Int16(POLLIN), revents: 0)
+      let hasEnded = poll(&end, 1, Self.checkLimit) == 1
+      if !hasEnded { kill(child.pid, SIGKILL) }
+      let status = child.reap()
+      input.overwritePipe()
+      return hasEnded && status == 0
+    } catch { return false }
+  }
+
+  /// Hands on what standard input has, where `ssh-keygen` started this process for ``isRight(_:program:)``.
+  ///
+  /// - Returns: the exit status; nil where the person is to be asked.
+  static func handOver() -> Int32? {
+    guard getenv(variable) != nil else { return nil }
+    guard var bytes = try? SecureBytes(count: limit) else { return 1 }
+    let count = bytes.withUnsafeMutableBytes { read(STDIN_FILENO, $0.baseAddress, $0.count) }
+    guard count >= 0, let passphrase = try? bytes.prefix(count) else { return 1 }
+    return put(passphrase.bytes) ? 0 : 1
+  }
+
+  /// Writes an answer as OpenSSH reads it.
+  static func put(_ answer: RawSpan) -> Bool {
+    let output = FileDescriptor(owning: STDOUT_FILENO)
+    return (try? output.writeAll(answer)) != nil && (try? output.writeAll(([0x0a] as [UInt8]).span.bytes)) != nil
+  }
+}

@@ -1,0 +1,96 @@
+import LatchkeySecretClient
+import LatchkeySodium
+import LatchkeySystemd
+
+/// The passphrase of a key file in the vault. It has the attributes that gnome-keyring and gcr give theirs, so imported ones are
+/// found.
+struct StoredPassphrase {
+  private let connection: ServiceConnection
+  private let channel: SecretChannel
+  private let attributes: [String: String]
+  private let path: String
+
+  /// Nil without a vault.
+  init?(of file: FilePassphrase) {
+    do {
+      connection = try ServiceConnection()
+      channel = try SecretChannel(connection)
+    } catch { return nil }
+    path = file.path
+    attributes = ["xdg:schema": "org.freedesktop.Secret.Generic", "unique": "ssh-store:\(file.path)"]
+  }
+
+  /// Reads it. A locked vault asks the person first.
+  ///
+  /// - Returns: nil where there is none, or it stays locked.
+  func read() -> Secret? {
+    do throws(BusError) {
+      let found = try connection.call(ServiceConnection.root, ServiceConnection.service, "SearchItems") {
+        $0.appendStringDictionary(attributes)
+      } read: { (answer: Message) throws(BusError) in
+        try answer.readObjectPaths() + answer.readObjectPaths()
+      }
+      guard let item = found.first else { return nil }
+      do throws(BusError) { return try secret(of: item) } catch {
+        guard error.isLocked, try unlock(item) else { return nil }
+        return try secret(of: item)
+      }
+    } catch { return nil }
+  }
+
+  private func secret(of item: String) throws(BusError) -> Secret {
+    try connection.call(item, ServiceConnection.item, "GetSecret") {
+      $0.appendObjectPath(channel.path)
+    } read: { (answer: Message) throws(BusError) in
+      try channel.read(from: answer)
+    }
+  }
+
+  private func unlock(_ item: String) throws(BusError) -> Bool {
+    let prompt = try connection.call(ServiceConnection.root, ServiceConnection.service, "Unlock") {
+      $0.appendObjectPaths([item])
+    } read: { (answer: Message) throws(BusError) in
+      _ = try answer.readObjectPaths()
+      return try answer.readObjectPath()
+    }
+    guard prompt != ServiceConnection.none else { return true }
+    var outcome: Bool?
+    let slot: BusSlot
+    do {
+      slot = try connection.bus.matchSignal(
+        sender: connection.owner, path: prompt, interface: ServiceConnection.prompt, member: "Completed"
+      ) { (message: Message) throws(BusError) in outcome = try !message.readBool() }
+    } catch { throw .failed("\(error)") }
+    try connection.call(prompt, ServiceConnection.prompt, "Prompt") {
+      $0.appendString("")
+    } read: { _ in
+    }
+    try connection.serveForPerson { outcome != nil }
+    return withExtendedLifetime(slot) { outcome ?? false }
+  }
+
+  /// Stores it, in the place of a former one. A locked vault takes it, too.
+  func store(_ passphrase: RawSpan) -> Bool {
+    do {
+      let secret = Secret(try SecureBytes(copying: passphrase), contentType: "text/plain")
+      return try connection.call(
+        "/org/freedesktop/secrets/aliases/default", ServiceConnection.collection, "CreateItem"
+      ) { out throws(BusError) in
+        out.appendDictionary("sv") { all in
+          all.appendEntry("sv") { entry in
+            entry.appendString(ServiceConnection.item + ".Label")
+            entry.appendVariant("s") { $0.appendString("Unlock password for: \(path)") }
+          }
+          all.appendEntry("sv") { entry in
+            entry.appendString(ServiceConnection.item + ".Attributes")
+            entry.appendVariant("a{ss}") { $0.appendStringDictionary(attributes) }
+          }
+        }
+        try channel.write(secret, to: &out)
+        out.appendBool(true)
+      } read: { (answer: Message) throws(BusError) in
+        try answer.readObjectPath() != ServiceConnection.none
+      }
+    } catch { return false }
+  }
+}

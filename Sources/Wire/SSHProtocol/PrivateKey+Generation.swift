@@ -1,0 +1,74 @@
+import LatchkeyGcrypt
+import LatchkeySodium
+
+extension PrivateKey {
+  /// A new key.
+  public static func generate(_ kind: NewKeyKind) throws -> PrivateKey {
+    switch kind {
+    case .ed25519: return try generate()
+    case .ecdsa(let curve):
+      let new = try GeneratedKey(curve)
+      return try assemble(PublicKey.Kind.ecdsa(curve).name, [curve.rawValue], new, ["q", "d"])
+    case .rsa(let bits):
+      let new = try GeneratedKey(rsaBits: bits)
+      // libgcrypt has the inverse of its first prime modulo its second one. Files of keys have the second prime first.
+      return try assemble(PublicKey.Kind.rsa.name, [], new, ["n", "e", "d", "u", "q", "p"])
+    }
+  }
+
+  /// The key of fields that begin with some texts, and go on with numbers of a new pair.
+  private static func assemble(
+    _ type: String, _ texts: [String], _ new: borrowing GeneratedKey, _ numbers: [String]
+  ) throws -> PrivateKey {
+    var front = SSHWriter()
+    for text in [type] + texts { front.text(text) }
+    var size = front.bytes.count
+    for name in numbers { size += try new.withNumber(name) { 4 + $0.count } }
+    var fields = try SecureBytes(count: size)
+    fields.write(front.bytes.span.bytes, at: 0)
+    var place = front.bytes.count
+    for name in numbers {
+      let count = try new.withNumber(name) { number in
+        fields.withUnsafeMutableBytes { out in
+          let room = UnsafeMutableRawBufferPointer(rebasing: out[place...])
+          withUnsafeBytes(of: UInt32(number.count).bigEndian) { room.copyMemory(from: $0) }
+          UnsafeMutableRawBufferPointer(rebasing: room[4...]).copyMemory(from: number)
+        }
+        return number.count
+      }
+      place += 4 + count
+    }
+    var reader = SSHReader(0..<fields.count)
+    let key = try PrivateKey(fields.bytes, &reader)
+    guard key.isConsistent else { throw Failure.malformed }
+    return key
+  }
+}
+
+/// The kinds of keys that can be created.
+public enum NewKeyKind: Equatable, Sendable {
+  case ed25519
+  case ecdsa(NamedCurve)
+  /// With a modulus of so many bits.
+  case rsa(bits: Int)
+
+  /// The bits of an RSA key without a choice.
+  public static let usualBits = 3072
+  /// The bits that an RSA key can have.
+  public static let bits = 2048...8192
+
+  /// By the words of `ssh-keygen -t` and `-b`; nil where they do not fit.
+  public init?(type: String, bits: Int?) {
+    switch (type, bits) {
+    case ("ed25519", nil): self = .ed25519
+    case ("ecdsa", nil), ("ecdsa", 256): self = .ecdsa(.p256)
+    case ("ecdsa", 384): self = .ecdsa(.p384)
+    case ("ecdsa", 521): self = .ecdsa(.p521)
+    case ("rsa", let bits):
+      let bits = bits ?? Self.usualBits
+      guard Self.bits.contains(bits), bits % 8 == 0 else { return nil }
+      self = .rsa(bits: bits)
+    default: return nil
+    }
+  }
+}

@@ -1,0 +1,172 @@
+"""The ssh agent with other people's clients: libraries of Python and Go, rsync and scp, and a forwarded agent over two hosts."""
+
+import json
+import os
+import pathlib
+import shutil
+import sys
+
+import pytest
+from support.sshagent import agent  # noqa: F401
+from support.sshserver import Hosts
+
+pytestmark = pytest.mark.night("ssh")
+
+KINDS = {"ed25519": ["-t", "ed25519"], "ecdsa": ["-t", "ecdsa", "-b", "256"], "rsa": ["-t", "rsa", "-b", "2048"]}
+
+PARAMIKO = """
+import base64, json, sys
+import paramiko
+keys = paramiko.Agent().get_keys()
+told = []
+for key in keys:
+    flag = {"ssh-rsa": "rsa-sha2-512"}.get(key.get_name())
+    signature = key.sign_ssh_data(b"data", *([flag] if flag else []))
+    public = paramiko.PKey.from_type_string(key.get_name(), key.asbytes()) if hasattr(paramiko.PKey, "from_type_string") else {
+        "ssh-ed25519": paramiko.Ed25519Key, "ssh-rsa": paramiko.RSAKey, "ecdsa-sha2-nistp256": paramiko.ECDSAKey,
+    }[key.get_name()](data=key.asbytes())
+    told.append([key.get_name(), public.verify_ssh_sig(b"data", paramiko.Message(signature))])
+print(json.dumps(told))
+"""
+
+ASYNCSSH = """
+import asyncio, json, os
+import asyncssh
+
+async def main():
+    told = []
+    async with asyncssh.connect_agent(os.environ["SSH_AUTH_SOCK"]) as agent:
+        for pair in await agent.get_keys():
+            algorithm = pair.sig_algorithms[0]
+            pair.set_sig_algorithm(algorithm)
+            signature = await pair.sign_async(b"data")
+            told.append([pair.algorithm.decode(), asyncssh.import_public_key(
+                b" ".join([pair.algorithm, __import__("base64").b64encode(pair.public_data)])).verify(b"data", signature)])
+    print(json.dumps(told))
+
+asyncio.run(main())
+"""
+
+GO = """
+package main
+
+import (
+	"fmt"
+	"net"
+	"os"
+
+	"golang.org/x/crypto/ssh/agent"
+)
+
+func main() {
+	connection, err := net.Dial("unix", os.Getenv("SSH_AUTH_SOCK"))
+	if err != nil { panic(err) }
+	client := agent.NewClient(connection)
+	keys, err := client.List()
+	if err != nil { panic(err) }
+	for _, key := range keys {
+		signature, err := client.SignWithFlags(key, []byte("data"), agent.SignatureFlagRsaSha512)
+		if err != nil { panic(err) }
+		if err := key.Verify([]byte("data"), signature); err != nil { panic(err) }
+		fmt.Println(key.Format, "verified")
+	}
+}
+"""
+
+
+@pytest.fixture
+def keys(agent):  # noqa: F811
+    for name, options in KINDS.items():
+        agent.run("ssh-add", agent.key(name, *options[1:]), check=True)
+    agent.will_say(True)
+    return agent
+
+
+@pytest.mark.parametrize(("module", "program"), [("paramiko", PARAMIKO), ("asyncssh", ASYNCSSH)])
+def test_a_library_of_python(keys, module, program):
+    if keys.run(sys.executable, "-c", f"import {module}").returncode != 0:
+        pytest.skip(f"the package python3-{module} is missing")
+    told = json.loads(keys.run(sys.executable, "-W", "ignore", "-c", program, check=True).stdout)
+    assert [kind for kind, _ in told] == ["ssh-ed25519", "ecdsa-sha2-nistp256", "ssh-rsa"]
+    assert all(is_right for _, is_right in told)
+    # Libraries bind no connection, so each signature asked.
+    assert len(keys.asked()) == 3
+
+
+@pytest.mark.skipif(shutil.which("go") is None, reason="the package golang-go is missing")
+def test_the_library_of_go(keys):
+    source = keys.folder / "client.go"
+    source.write_text(GO)
+    environment = keys.session.environment | {
+        "GO111MODULE": "off", "GOPATH": "/usr/share/gocode", "GOCACHE": str(keys.session.home / "go"), "GOFLAGS": "-p=1", "CGO_ENABLED": "0"}
+    if not pathlib.Path("/usr/share/gocode/src/golang.org/x/crypto/ssh/agent").is_dir():
+        pytest.skip("the package golang-golang-x-crypto-dev is missing")
+    told = keys.run("go", "run", source, env=environment, check=True, timeout=300).stdout.splitlines()
+    assert told == ["ssh-ed25519 verified", "ecdsa-sha2-nistp256 verified", "ssh-rsa verified"]
+    assert len(keys.asked()) == 3
+
+
+needs_root = pytest.mark.skipif(os.getuid() != 0, reason="the logins need a shell for the session's user")
+
+
+@needs_root
+def test_an_agent_that_is_forwarded_over_two_hosts(agent):  # noqa: F811
+    hosts = Hosts(agent, "home", "far")
+    path = agent.key()
+    hosts.allow(f"{path}.pub")
+    agent.run("ssh-add", path, check=True)
+    agent.will_say(True)
+    there = hosts.run("ssh", "-A", "-F", hosts.config, "home", f"ssh -F {hosts.config} far echo arrived")
+    assert there.stdout == "arrived\n", there.stderr
+    # The first login is of this machine, and asks nothing.
+    asked = agent.asked()
+    fingerprint = agent.run("ssh-keygen", "-lf", agent.folder / "host-far", check=True).stdout.split()[1]
+    assert len(asked) == 1 and "from another machine" in asked[0] and fingerprint in asked[0], asked
+    agent.will_say(False)
+    refused = hosts.run("ssh", "-A", "-F", hosts.config, "home", f"ssh -F {hosts.config} far echo arrived")
+    assert refused.returncode != 0 and hosts.logins() == [2, 1]
+
+
+@needs_root
+def test_a_key_goes_only_the_way_that_its_destinations_name(agent):  # noqa: F811
+    hosts = Hosts(agent, "home", "far")
+    path = agent.key()
+    hosts.allow(f"{path}.pub")
+    agent.will_say(True)
+    way = ["ssh", "-A", "-F", hosts.config, "home", f"ssh -F {hosts.config} far echo arrived"]
+    agent.run("ssh-add", "-H", hosts.servers[0].known, "-h", "home", path, check=True)
+    assert hosts.run(*way).returncode != 0 and hosts.logins() == [1, 0]
+    agent.run("ssh-add", "-D", check=True)
+    agent.run("ssh-add", "-H", hosts.servers[0].known, "-h", "home", "-h", "home>far", path, check=True)
+    assert hosts.run(*way).stdout == "arrived\n" and hosts.logins() == [2, 1]
+    # Not without the first host.
+    assert hosts.run("ssh", "-F", hosts.config, "far", "true").returncode != 0
+
+
+@needs_root
+def test_copies_and_a_connection_that_stays(agent):  # noqa: F811
+    hosts = Hosts(agent, "home")
+    path = agent.key()
+    hosts.allow(f"{path}.pub")
+    agent.run("ssh-add", path, check=True)
+    source = agent.session.home / "source"
+    agent.session.run("tee", source, input="text", check=True)
+    copied = hosts.run("scp", "-F", hosts.config, source, f"home:{source}-scp")
+    assert copied.returncode == 0, copied.stderr
+    assert (agent.session.home / "source-scp").read_text() == "text"
+    if shutil.which("rsync"):
+        copied = hosts.run("rsync", "-e", f"ssh -F {hosts.config}", source, f"home:{source}-rsync")
+        assert copied.returncode == 0, copied.stderr
+        assert (agent.session.home / "source-rsync").read_text() == "text"
+    before = hosts.logins()
+    # As ansible does. A connection that stays needs no signature, also behind the lock.
+    master = ["-o", "ControlMaster=auto", "-o", f"ControlPath={agent.folder}/master", "-o", "ControlPersist=60"]
+    login = ["ssh", "-F", hosts.config, *master, "home", "echo here"]
+    assert hosts.run("sh", "-c", 'exec "$@" 2>/dev/null', "sh", *login).stdout == "here\n"
+    try:
+        agent.session.lock()
+        assert hosts.run(*login).stdout == "here\n"
+    finally:
+        assert hosts.run("ssh", "-F", hosts.config, *master, "-O", "exit", "home").returncode == 0
+    assert hosts.run(*login).returncode != 0
+    assert hosts.logins() == [before[0] + 1] and agent.asked() == []
