@@ -21,7 +21,7 @@ def shown(node):
         if node is None:
             return
         if node.get_role_name() not in ("desktop frame", "application"):
-            if not node.get_state_set().contains(Atspi.StateType.SHOWING):
+            if not node.get_state_set().contains(Atspi.StateType.VISIBLE):
                 return
         yield node
         for index in range(min(node.get_child_count(), 400)):

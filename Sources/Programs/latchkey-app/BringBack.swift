@@ -46,7 +46,7 @@ final class BringBack {
     window()?.tell(outcome.message.isEmpty ? translated("It was not done.") : outcome.message)
   }
 
-  /// What a rehearsal found, with the items.
+  /// The findings of a rehearsal, with the items.
   static func summary(_ report: JSONValue) -> String {
     var lines: [String] = []
     let back = report["added"].number + report["replaced"].number

@@ -20,7 +20,7 @@ extension AccessibilityClass {
     }
   }
 
-  /// What it means, in one sentence.
+  /// Its meaning, in one sentence.
   var meaning: String {
     switch tier {
     case .unlocked:
@@ -36,7 +36,7 @@ extension AccessibilityClass {
 
 /// Requirements of items.
 enum Requirement {
-  /// The ones that can be chosen, in the words of the command line; the first is none.
+  /// The ones that can be chosen, in the words of the command line. The first one is "nothing more".
   static let all = [
     "", "user-presence", "device-passcode", "biometry-any", "biometry-current-set", "application-password",
   ]

@@ -49,7 +49,7 @@ class CommandPage: Page {
   /// Runs a command, and shows that it is under way. A command that runs already is stopped.
   ///
   /// - Parameters:
-  ///   - words: what is said meanwhile.
+  ///   - words: the text beside the progress bar.
   ///   - then: gets its end, unless a later one was begun.
   func run(
     _ arguments: [String], input: consuming SecureBytes? = nil, saying words: String = translated("Looking…"),

@@ -2,7 +2,7 @@ import LatchkeyAdwaita
 import LatchkeyGettext
 import LatchkeyText
 
-/// What doctor finds, and what fixes it.
+/// Doctor's findings, and the fix of each.
 final class HealthPage: CommandPage {
   private let wrong = Group(translated("To fix"))
   private let fine = Group(translated("In order"))
@@ -43,7 +43,7 @@ final class HealthPage: CommandPage {
           copying.copy(command)
           window()?.tell(translated("The command is in the clipboard. Paste it into a terminal."))
         })
-      // What needs root, or a terminal that asks, stays a command.
+      // A fix that needs root, or asks on a terminal, stays a command.
       if Self.isOwn(command) {
         row.adding(Button(translated("_Fix…")) { [unowned self] in ask(command) })
       }

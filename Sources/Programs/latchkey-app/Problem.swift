@@ -4,7 +4,7 @@ import LatchkeyReasons
 import LatchkeySecretClient
 import LatchkeySystemd
 
-/// What went wrong, in words for a person.
+/// A failure, in words for a person.
 struct Problem: Error, Equatable {
   let text: String
 

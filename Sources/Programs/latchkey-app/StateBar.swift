@@ -10,12 +10,12 @@ final class StateBar {
   private let reason = Label(wraps: true).styled("caption")
   private let lock = Button(translated("_Lock now"))
   private let unlock = Button(translated("_Unlock")).styled("suggested-action")
-  /// What the person wants.
+  /// Called when the person presses a button.
   var onLock: () -> Void = {}
   var onUnlock: () -> Void = {}
 
   init() {
-    let words = Box(.column, title, reason).expanding(horizontally: true)
+    let words = Box(.column, title, reason).expanding(horizontally: true).centred()
     widget = Box(.row, spacing: 12, symbol, words, lock, unlock).margins(8, 12)
     lock.tip(translated("Erase the keys of secrets that only an unlocked session may read"))
     unlock.isVisible = false

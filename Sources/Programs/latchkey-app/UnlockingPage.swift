@@ -2,7 +2,7 @@ import LatchkeyAdwaita
 import LatchkeyGettext
 import LatchkeyText
 
-/// What unlocks the vault, and the commands that add or remove a way.
+/// The ways into the vault, and the commands that add or remove one.
 final class UnlockingPage: CommandPage {
   private let ways = Group(translated("These unlock the vault"))
   private let more = Group(

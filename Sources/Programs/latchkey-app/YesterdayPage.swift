@@ -2,7 +2,7 @@ import LatchkeyAdwaita
 import LatchkeyGettext
 import LatchkeyText
 
-/// What changed since a former state of the vault, and the way back.
+/// The changes since a former state of the vault, and the way back.
 final class YesterdayPage: CommandPage {
   private let chooser = Group()
   private let groups: [(change: String, group: Group)] = [

@@ -6,6 +6,7 @@ public final class Button: Widget {
   public init(_ text: String, _ body: @escaping () -> Void = {}) {
     super.init(gtk_button_new_with_mnemonic(text))
     Handler.connect(raw, "clicked", body)
+    name(text)
     centred()
   }
 
@@ -21,8 +22,11 @@ public final class Button: Widget {
   /// Calls `body` each time.
   public func onPress(_ body: @escaping () -> Void) { Handler.connect(raw, "clicked", body) }
 
-  /// Another text.
-  public func setText(_ text: String) { gtk_button_set_label(cast(), text) }
+  /// Names it as its text. GTK's own name has the underscore, and the text a second time.
+  private func name(_ text: String) {
+    gtk_accessible_reset_relation(opaque, GTK_ACCESSIBLE_RELATION_LABELLED_BY)
+    named(String(text.filter { $0 != "_" }))
+  }
 
   /// Another symbol and name.
   public func setSymbol(_ symbol: String, name: String) {

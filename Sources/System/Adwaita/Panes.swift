@@ -34,25 +34,32 @@ public final class Panes: Widget {
   }
 }
 
-/// Several pages, one of which is shown.
+/// Several pages, one of which is shown. The others are invisible, as GTK would tell screen readers about them all the same.
 public final class Pages: Widget {
+  private var pages: [(name: String, page: Widget)] = []
+
   /// Empty.
   public init() {
     super.init(gtk_stack_new())
     expanding(horizontally: true, vertically: true)
-    gtk_stack_set_transition_type(opaque, GTK_STACK_TRANSITION_TYPE_CROSSFADE)
   }
 
-  /// Adds a page.
+  /// Adds a page. The first one is shown.
   public func add(_ page: Widget, name: String) {
-    keep(page)
+    pages.append((name, page))
     gtk_stack_add_named(opaque, page.pointer, name)
+    page.isVisible = pages.count == 1
   }
 
   /// The name of the page that is shown.
   public var shown: String {
     get { gtk_stack_get_visible_child_name(opaque).map { String(cString: $0) } ?? "" }
-    set { gtk_stack_set_visible_child_name(opaque, newValue) }
+    set {
+      guard let next = pages.first(where: { $0.name == newValue }), !next.page.isVisible else { return }
+      next.page.isVisible = true
+      gtk_stack_set_visible_child(opaque, next.page.pointer)
+      for one in pages where one.page !== next.page { one.page.isVisible = false }
+    }
   }
 }
 

@@ -9,7 +9,7 @@ public final class Question: Widget {
   ///
   /// - Parameters:
   ///   - answers: the name of each, its text and its style; the first one is what Escape means.
-  ///   - content: what stands below the text.
+  ///   - content: a widget below the text.
   ///   - then: gets the name of the answer.
   public init(
     _ title: String, _ text: String, answers: [(name: String, text: String, style: Style)], content: Widget? = nil,
