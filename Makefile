@@ -41,6 +41,8 @@ BUILD_PACKAGES := libsodium-dev libpam0g-dev libsystemd-dev libgcrypt20-dev libs
 # The throw-away session.
 SESSION_PACKAGES := dbus-daemon dbus-bin libsecret-tools libpam-wrapper libpam-pwdfile openssl python3
 RUN_PACKAGES   := $(BUILD_PACKAGES) $(SESSION_PACKAGES)
+# The window, which nothing else needs.
+WINDOW_PACKAGES := libadwaita-1-dev
 # Draws the pictures of the documents.
 PICTURE_PACKAGES := gnuplot-nox
 # For the tests of the manual pages.
@@ -76,7 +78,7 @@ LANGUAGES  := $(shell cat po/LINGUAS)
 CATALOGUES := $(LANGUAGES:%=.build/locale/%/LC_MESSAGES/latchkey.mo)
 
 PROGRAMS := latchkeyd latchkey-derive latchkey-prompt latchkey-deviced latchkey-kwallet latchkey-ssh-agent latchkey
-.PHONY: help deps ready root-packages build module deb reproducible release install uninstall translations run check test test-all bench table fuzz-build beside docs pictures lint clean
+.PHONY: help deps ready root-packages build module window install-window uninstall-window deb reproducible release install uninstall translations run check test test-all bench table fuzz-build beside docs pictures lint clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -126,6 +128,15 @@ module:
 	cp $(BUILT)/libpam_latchkey.so $(PAM_MODULE:.so=.unstripped.so)
 	strip --strip-unneeded -o $(PAM_MODULE) $(PAM_MODULE:.so=.unstripped.so)
 
+# Apart from `build`: it needs GTK. SwiftPM refuses options of GTK's pkg-config file that no header needs, and says so each time:
+# it gets a file without them.
+window: $(CATALOGUES) ## latchkey-app, the window: a package of its own, which needs GTK
+	@$(MAKE) -s deps PACKAGES="$(BUILD_PACKAGES) $(WINDOW_PACKAGES)"
+	mkdir -p .build/pkgconfig
+	printf 'Name: %s\nDescription: %s\nVersion: 1\nCflags: %s\nLibs: %s\n' libadwaita-1 libadwaita-1 \
+	  "$$(pkg-config --cflags-only-I libadwaita-1)" "$$(pkg-config --libs libadwaita-1)" >.build/pkgconfig/latchkey-adwaita.pc
+	LATCHKEY_WINDOW=1 PKG_CONFIG_PATH=$(CURDIR)/.build/pkgconfig $(RELEASE) latchkey-app
+
 # A translation with wrong placeholders is an error.
 $(CATALOGUES): .build/locale/%/LC_MESSAGES/latchkey.mo: po/%.po
 	mkdir -p $(@D)
@@ -141,6 +152,9 @@ translations: ## po/latchkey.pot from the texts in the sources, and what is new 
 $(PROGRAMS:%=$(BUILT)/%) $(PAM_MODULE):
 	$(MAKE) build
 
+$(BUILT)/latchkey-app:
+	$(MAKE) window
+
 # dpkg-buildpackage writes its packages beside the folder that it builds, so it gets a copy of the sources. SwiftPM fetches
 # what Package.swift names before that; the build itself needs no network, and gets none where the kernel lets us take it away.
 # -nc: the copy is clean. Debian 13's lintian does not know all tags of Debian 12's that we override.
@@ -148,7 +162,7 @@ DEB := .build/deb
 OFFLINE = $(shell unshare -rn true 2>/dev/null && echo unshare -rn)
 
 deb: ## Debian packages, in .build/deb
-	@$(MAKE) -s deps PACKAGES="$(BUILD_PACKAGES) $(DEB_PACKAGES)"
+	@$(MAKE) -s deps PACKAGES="$(BUILD_PACKAGES) $(WINDOW_PACKAGES) $(DEB_PACKAGES)"
 	swift package resolve
 	rm -rf $(DEB)
 	mkdir -p $(DEB)/latchkey/.build
@@ -183,7 +197,8 @@ INTERFACES = Secrets Vault Item Keychain Prompt
 PAM_SERVICES = latchkey-unlock latchkey-collection latchkey-item latchkey-presence latchkey-biometry
 
 # mdoc: man and mandoc read these sources as they are, so that nothing has to be built or converted.
-MANUALS := $(sort $(wildcard docs/man/*.[158]))
+# The window's page goes with the window.
+MANUALS := $(filter-out docs/man/latchkey-app.1,$(sort $(wildcard docs/man/*.[158])))
 # Where a page goes: latchkey.1 to man1/latchkey.1.
 MANUAL = man$(subst .,,$(suffix $(1)))/$(notdir $(1))
 
@@ -252,7 +267,7 @@ install: $(PROGRAMS:%=$(BUILT)/%) $(PAM_MODULE) $(CATALOGUES) ## lay the files u
 	install -m 644 $(addprefix pam/,$(PAM_SERVICES)) $(DESTDIR)$(SYSCONFDIR)/pam.d/
 	for language in $(LANGUAGES); do \
 	  install -m 644 .build/locale/$$language/LC_MESSAGES/latchkey.mo $(DESTDIR)$(LOCALEDIR)/$$language/LC_MESSAGES/ || exit 1; done
-	for section in 1 5 8; do install -m 644 docs/man/*.$$section $(DESTDIR)$(MANDIR)/man$$section/ || exit 1; done
+	$(foreach page,$(MANUALS),install -m 644 $(page) $(DESTDIR)$(MANDIR)/$(call MANUAL,$(page)) &&) true
 	for page in $(DOCUMENTS); do install -m 644 $$page $(DESTDIR)$(DOCDIR)/$$page || exit 1; done
 	$(COMPLETIONS) bash >$(DESTDIR)$(PREFIX)/share/bash-completion/completions/latchkey
 	sed -i '1{/^#!/d}' $(DESTDIR)$(PREFIX)/share/bash-completion/completions/latchkey
@@ -273,6 +288,24 @@ uninstall: ## remove just what `make install` laid
 	-rmdir $(DESTDIR)$(PREFIX)/share/dbus-1/interfaces 2>/dev/null
 	-cd $(DESTDIR)$(DOCDIR) 2>/dev/null && rmdir -p docs/user docs/security docs/pictures pam 2>/dev/null; rmdir $(DESTDIR)$(DOCDIR) 2>/dev/null
 	-cd $(DESTDIR)$(PREFIX)/share 2>/dev/null && rmdir -p xdg-desktop-portal/portals 2>/dev/null
+
+# The window's files. Its icon has the name of the program on the bus, as the desktop file has.
+INSTALLED_WINDOW = $(PREFIX)/bin/latchkey-app $(PREFIX)/share/applications/org.latchkey.app.desktop \
+  $(PREFIX)/share/metainfo/org.latchkey.app.metainfo.xml \
+  $(PREFIX)/share/icons/hicolor/scalable/apps/org.latchkey.app.svg \
+  $(PREFIX)/share/icons/hicolor/symbolic/apps/org.latchkey.app-symbolic.svg $(MANDIR)/man1/latchkey-app.1
+
+install-window: $(BUILT)/latchkey-app ## lay the window's files beside those of `make install`
+	install -d $(sort $(dir $(INSTALLED_WINDOW:%=$(DESTDIR)%)))
+	install -m 755 $(STRIP) $(BUILT)/latchkey-app $(DESTDIR)$(PREFIX)/bin/
+	install -m 644 window/org.latchkey.app.desktop $(DESTDIR)$(PREFIX)/share/applications/
+	install -m 644 window/org.latchkey.app.metainfo.xml $(DESTDIR)$(PREFIX)/share/metainfo/
+	install -m 644 window/org.latchkey.app.svg $(DESTDIR)$(PREFIX)/share/icons/hicolor/scalable/apps/
+	install -m 644 window/org.latchkey.app-symbolic.svg $(DESTDIR)$(PREFIX)/share/icons/hicolor/symbolic/apps/
+	install -m 644 docs/man/latchkey-app.1 $(DESTDIR)$(MANDIR)/man1/
+
+uninstall-window: ## remove just what `make install-window` laid
+	rm -f $(INSTALLED_WINDOW:%=$(DESTDIR)%)
 
 run: ## a throwaway session with its own vault, and a tour of it
 	@$(MAKE) -s deps PACKAGES="$(RUN_PACKAGES)"

@@ -483,3 +483,17 @@ if Context.environment["LATCHKEY_BENCHMARK"] != nil {
       path: "Tests/Benchmark/Keychain", swiftSettings: strict)
   ]
 }
+
+// Only for `make window`: nobody needs GTK for the rest. docs/developer/decisions.md says why it is no package of its own.
+if Context.environment["LATCHKEY_WINDOW"] != nil {
+  package.targets += [
+    library("Adwaita", pkgConfig: "latchkey-adwaita", apt: "libadwaita-1-dev"),
+    module("Adwaita", on: .system, ["CLatchkeyAdwaita", "LatchkeySodium"]),
+    program(
+      "latchkey-app",
+      [
+        "LatchkeyAdwaita", "LatchkeyControl", "LatchkeyGcrypt", "LatchkeyGettext", "LatchkeyItemProtection",
+        "LatchkeyPosix", "LatchkeyReasons", "LatchkeySecretClient", "LatchkeySodium", "LatchkeySystemd", "LatchkeyText",
+      ]),
+  ]
+}

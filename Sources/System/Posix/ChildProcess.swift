@@ -12,8 +12,9 @@ public final class ChildProcess {
   /// - Parameters:
   ///   - input: its standard input, lent; nil for none.
   ///   - output: where its standard output goes; nil for this process's standard error.
+  ///   - errors: where its standard error goes; nil for this process's own.
   public init(
-    _ program: String, _ arguments: [String], input: Int32? = nil, output: Int32? = nil
+    _ program: String, _ arguments: [String], input: Int32? = nil, output: Int32? = nil, errors: Int32? = nil
   ) throws(PosixError) {
     var actions = posix_spawn_file_actions_t()
     posix_spawn_file_actions_init(&actions)
@@ -23,9 +24,9 @@ public final class ChildProcess {
     } else {
       posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDWR, 0)
     }
-    // Its output goes to the daemon's own standard error.
-    posix_spawn_file_actions_adddup2(&actions, 2, 2)
+    // The output of the daemon's children goes to the daemon's own standard error. The former descriptors are closed below.
     posix_spawn_file_actions_adddup2(&actions, output ?? 2, 1)
+    posix_spawn_file_actions_adddup2(&actions, errors ?? 2, 2)
     posix_spawn_file_actions_addclosefrom_np(&actions, 3)
     var attributes = posix_spawnattr_t()
     posix_spawnattr_init(&attributes)

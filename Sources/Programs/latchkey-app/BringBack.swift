@@ -1,0 +1,64 @@
+import LatchkeyAdwaita
+import LatchkeyGettext
+import LatchkeyText
+
+/// Brings items back from a generation: a rehearsal, a question, and then the same in earnest.
+final class BringBack {
+  private let window: () -> Window?
+  private var command: ChildCommand?
+
+  init(_ window: @escaping () -> Window?) { self.window = window }
+
+  /// Begins with the rehearsal.
+  ///
+  /// - Parameters:
+  ///   - items: their places; empty for everything that the generation has.
+  ///   - takesTheirs: whether items that were changed since become what they were.
+  ///   - then: called when items came back.
+  func begin(
+    generation number: String, moment: String, items: [String], takesTheirs: Bool, then: @escaping () -> Void
+  ) {
+    let words =
+      ["history", "restore", "--json"] + (takesTheirs ? ["--theirs"] : []) + (items.isEmpty ? ["--everything"] : [])
+      + [number] + items
+    command = ChildCommand(words + ["--dry-run"]) { [weak self] outcome in
+      guard let self, let window = window() else { return }
+      guard let report = outcome.json else { return tell(outcome) }
+      _ = Question(
+        translated("Bring back from \(moment)?"), Self.summary(report),
+        answers: [("cancel", translated("_Cancel"), .plain), ("back", translated("_Bring back"), .suggested)],
+        over: window
+      ) { [weak self] answer in if answer == "back" { self?.perform(words, then) } }
+    }
+  }
+
+  private func perform(_ words: [String], _ then: @escaping () -> Void) {
+    command = ChildCommand(words) { [weak self] outcome in
+      guard let self else { return }
+      guard let report = outcome.json else { return tell(outcome) }
+      let count = report["added"].number + report["replaced"].number
+      window()?.tell(translated(count, one: "1 item is back.", other: "\(count) items are back."))
+      then()
+    }
+  }
+
+  private func tell(_ outcome: ChildCommand.Outcome) {
+    window()?.tell(outcome.message.isEmpty ? translated("It was not done.") : outcome.message)
+  }
+
+  /// The findings of a rehearsal, with the items.
+  static func summary(_ report: JSONValue) -> String {
+    var lines: [String] = []
+    let back = report["added"].number + report["replaced"].number
+    lines.append(translated(back, one: "1 item comes back.", other: "\(back) items come back."))
+    let stay = report["conflicts"].number + report["left"].number
+    if stay > 0 {
+      lines.append(translated(stay, one: "1 item stays as it is.", other: "\(stay) items stay as they are."))
+    }
+    for line in report["lines"].list.prefix(8) {
+      let reason = line["reason"].string
+      lines.append("\(line["collection"].string) / \(line["label"].string)" + (reason.isEmpty ? "" : ": \(reason)"))
+    }
+    return lines.joined(separator: "\n")
+  }
+}

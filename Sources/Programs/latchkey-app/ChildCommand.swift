@@ -1,0 +1,131 @@
+import Glibc
+import LatchkeyPosix
+import LatchkeySodium
+import LatchkeyText
+
+/// A command of `latchkey` that runs beside the window. A thread waits for it, so that the window does not.
+final class ChildCommand {
+  /// Its end.
+  struct Outcome: Sendable {
+    /// The exit status; -1 where a signal ended it, and where it could not be started.
+    let status: Int32
+    fileprivate let output: [UInt8]
+    /// Its messages.
+    let errors: String
+
+    /// Its output as JSON; nil where it has none.
+    var json: JSONValue? { try? JSONValue(parsing: output) }
+    /// Its output as text.
+    var text: String { String(decoding: output, as: UTF8.self) }
+
+    /// The message for a person, without the name of the command.
+    var message: String {
+      let line = errors.split(separator: "\n").joined(separator: " ")
+      for start in ["latchkey: ", "Error: "] where line.hasPrefix(start) { return String(line.dropFirst(start.count)) }
+      return line
+    }
+  }
+
+  private var child: ChildProcess?
+  private var reader: SideThread?
+
+  /// The most that is kept of an output.
+  private static let limit = 64 << 20
+
+  /// Starts it.
+  ///
+  /// - Parameters:
+  ///   - words: its arguments.
+  ///   - input: its standard input, which only a pipe has.
+  ///   - then: gets its end, on the window's thread.
+  convenience init(_ words: [String], input: consuming SecureBytes? = nil, then: @escaping (Outcome) -> Void) {
+    self.init(program: Process.folder + "/latchkey", words, input: input, then: then)
+  }
+
+  /// Starts any program, by its path.
+  init(program: String, _ words: [String], input: consuming SecureBytes? = nil, then: @escaping (Outcome) -> Void) {
+    let ended = OnMainThread<Outcome> { [weak self] outcome in
+      self?.reader = nil
+      self?.child = nil
+      then(outcome)
+    }
+    guard let outputs = WakingPipe(), let errors = WakingPipe() else {
+      ended(Outcome(status: -1, output: [], errors: String(cString: strerror(errno))))
+      return
+    }
+    do throws(PosixError) {
+      if let input {
+        let given = try FileDescriptor.pipeOfOnePage { end in
+          input.bytes.withUnsafeBytes { _ = write(end, $0.baseAddress, min($0.count, 4096)) }
+        }
+        // The command waits for its input as at a terminal.
+        _ = fcntl(given.number, F_SETFL, 0)
+        child = try ChildProcess(
+          program, words, input: given.number, output: outputs.writing, errors: errors.writing)
+      } else {
+        child = try ChildProcess(program, words, output: outputs.writing, errors: errors.writing)
+      }
+    } catch { ended(Outcome(status: -1, output: [], errors: "\(error)")) }
+    close(outputs.writing)
+    close(errors.writing)
+    guard let started = child else {
+      close(outputs.reading)
+      close(errors.reading)
+      return
+    }
+    let child = Handed(value: started)
+    let (output, complaints) = (outputs.reading, errors.reading)
+    reader = SideThread { _ in
+      let (all, words) = ChildCommand.read(output, complaints)
+      close(output)
+      close(complaints)
+      var end = pollfd(fd: child.value.descriptor, events: Int16(POLLIN), revents: 0)
+      poll(&end, 1, -1)
+      ended(Outcome(status: child.value.reap(), output: all, errors: String(decoding: words, as: UTF8.self)))
+    }
+  }
+
+  /// Reads both to their ends.
+  private static func read(_ first: Int32, _ second: Int32) -> ([UInt8], [UInt8]) {
+    var found: [[UInt8]] = [[], []]
+    var watched = [first, second].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
+    var buffer = [UInt8](repeating: 0, count: 64 << 10)
+    while watched.contains(where: { $0.fd >= 0 }) {
+      guard poll(&watched, 2, -1) >= 0 || errno == EINTR else { break }
+      for number in 0..<2 where watched[number].revents != 0 {
+        let count = Glibc.read(watched[number].fd, &buffer, buffer.count)
+        if count < 0, errno == EINTR { continue }
+        if count <= 0 {
+          watched[number].fd = -1
+        } else if found[number].count < limit {
+          found[number] += buffer[..<count]
+        }
+      }
+    }
+    return (found[0], found[1])
+  }
+
+  /// Ends it, as Ctrl-C does.
+  func stop() { if let child { kill(child.pid, SIGINT) } }
+}
+
+extension JSONValue {
+  /// The value of an object's key; null without one.
+  subscript(key: String) -> JSONValue {
+    if case .object(let values) = self { values[key] ?? .null } else { .null }
+  }
+  /// The values of an array.
+  var list: [JSONValue] { if case .array(let values) = self { values } else { [] } }
+  /// The text, or the number as a text; empty for anything else.
+  var string: String {
+    switch self {
+    case .string(let text): text
+    case .number(let text): text
+    default: ""
+    }
+  }
+  /// A number that is not negative; 0 for anything else.
+  var number: UInt64 { if case .number(let text) = self { UInt64(text) ?? 0 } else { 0 } }
+  /// Whether it is true.
+  var isTrue: Bool { self == .bool(true) }
+}

@@ -1,0 +1,94 @@
+import LatchkeyAdwaita
+import LatchkeyGettext
+import LatchkeySodium
+
+/// The common part of pages that show what a command of `latchkey` says: groups of rows, what is under way, and a way to stop
+/// it.
+class CommandPage: Page {
+  let title: String
+  var widget: Widget { area }
+  let content = Box(.column, spacing: 18)
+  let copying: Copying
+  let window: () -> Window?
+  /// "sealed", "unlocked" or "locked".
+  private(set) var state = ""
+
+  private let area: ScrolledArea
+  private let progress = ProgressBar().expanding(horizontally: true).centred()
+  private let working = Label()
+  private let progressBox: Box
+  private let message = Label(wraps: true, isSelectable: true).styled("warning")
+  private var command: ChildCommand?
+  private var pulse: Timer?
+  // A command that was begun later has a higher number.
+  private var turn = 0
+
+  init(_ title: String, _ text: String, _ copying: Copying, _ window: @escaping () -> Window?) {
+    (self.title, self.copying, self.window) = (title, copying, window)
+    let stop = Button(translated("_Stop"))
+    progressBox = Box(.column, spacing: 6, working, Box(.row, spacing: 12, progress, stop))
+    area = ScrolledArea(
+      Clamp(Box(.column, spacing: 18, Label(text, wraps: true), progressBox, message, content).margins(18, 12)))
+    progressBox.isVisible = false
+    message.isVisible = false
+    stop.onPress { [unowned self] in self.command?.stop() }
+  }
+
+  /// Fills the page. For subclasses.
+  func load() {}
+
+  func appear() { load() }
+  func leave() {}
+
+  func vaultChanged(_ state: String) {
+    let former = self.state
+    self.state = state
+    if former != state, area.isOnScreen { load() }
+  }
+
+  /// Runs a command, and shows that it is under way. A command that runs already is stopped.
+  ///
+  /// - Parameters:
+  ///   - words: the text beside the progress bar.
+  ///   - then: gets its end, unless a later one was begun.
+  func run(
+    _ arguments: [String], input: consuming SecureBytes? = nil, saying words: String = translated("Looking…"),
+    then: @escaping (ChildCommand.Outcome) -> Void
+  ) {
+    command?.stop()
+    turn += 1
+    let mine = turn
+    message.isVisible = false
+    working.text = words
+    pulse = Timer(milliseconds: 150, repeating: true) { [unowned self] in
+      progressBox.isVisible = true
+      progress.pulse()
+    }
+    command = ChildCommand(arguments, input: input) { [weak self] outcome in
+      guard let self, mine == turn else { return }
+      pulse = nil
+      command = nil
+      progressBox.isVisible = false
+      then(outcome)
+    }
+  }
+
+  /// Shows an error that stays until the next command.
+  func complain(_ outcome: ChildCommand.Outcome) {
+    complain(outcome.status == -1 && outcome.message.isEmpty ? translated("It was stopped.") : outcome.message)
+  }
+
+  func complain(_ text: String) {
+    message.text = text
+    message.isVisible = !text.isEmpty
+  }
+
+  /// A row with a command, and a button that copies it.
+  func row(_ title: String, command line: String) -> Row {
+    Row(title, line).adding(
+      Button(symbol: "edit-copy-symbolic", name: translated("Copy the command")) { [unowned self] in
+        copying.copy(line)
+        window()?.tell(translated("The command is in the clipboard. Paste it into a terminal."))
+      })
+  }
+}

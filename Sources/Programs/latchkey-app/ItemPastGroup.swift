@@ -1,0 +1,84 @@
+import LatchkeyAdwaita
+import LatchkeyGettext
+import LatchkeyText
+
+/// The former states of one item, and the way back to each.
+final class ItemPastGroup {
+  let widget = Group(
+    translated("Earlier"),
+    translated("The vault keeps copies of itself, one for each hour, day and week in which something changed."))
+
+  private let window: () -> Window?
+  private let look = Button(translated("_Look"))
+  private let bringing: BringBack
+  private var item: ShownItem?
+  private var command: ChildCommand?
+
+  /// How many generations are compared with the present.
+  private static let limit = 8
+
+  init(_ window: @escaping () -> Window?) {
+    self.window = window
+    bringing = BringBack(window)
+    look.onPress { [unowned self] in search() }
+  }
+
+  func show(_ item: ShownItem) {
+    leave()
+    self.item = item
+    clear(translated("Copies that differ from the present"))
+  }
+
+  func leave() {
+    command?.stop()
+    command = nil
+    item = nil
+  }
+
+  private func clear(_ text: String) {
+    widget.removeAll()
+    widget.append(Row(text).adding(look))
+  }
+
+  private func search() {
+    look.isEnabled = false
+    command = ChildCommand(["history", "--json"]) { [weak self] outcome in
+      guard let self else { return }
+      let all = outcome.json?["generations"].list ?? []
+      guard !all.isEmpty else {
+        return end(outcome.message.isEmpty ? translated("There is no copy yet.") : outcome.message)
+      }
+      clear(translated("Copies that differ from the present"))
+      compare(all.prefix(Self.limit).filter { $0["problem"] == .null }, found: 0)
+    }
+  }
+
+  private func compare(_ rest: [JSONValue], found: Int) {
+    guard let first = rest.first, let place = item?.place else {
+      return end(found == 0 ? translated("In the newest copies it is the same.") : nil)
+    }
+    let number = first["number"].string
+    command = ChildCommand(["history", "diff", "--json", number]) { [weak self] outcome in
+      guard let self, item?.place == place else { return }
+      let isOther = (outcome.json?["items"].list ?? []).contains {
+        $0["path"].string == place && $0["change"].string == "changed"
+      }
+      if isOther { offer(first, place) }
+      compare(Array(rest.dropFirst()), found: found + (isOther ? 1 : 0))
+    }
+  }
+
+  private func offer(_ generation: JSONValue, _ place: String) {
+    let (number, moment) = (generation["number"].string, Moment.text(generation["time"].number))
+    let button = Button(translated("_Bring back…")) { [unowned self] in
+      bringing.begin(generation: number, moment: moment, items: [place], takesTheirs: true) {}
+    }
+    widget.append(Row(translated("It was different at \(moment)")).adding(button))
+  }
+
+  private func end(_ text: String?) {
+    command = nil
+    look.isEnabled = true
+    if let text { clear(text) }
+  }
+}

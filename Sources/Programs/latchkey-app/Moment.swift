@@ -1,0 +1,9 @@
+import LatchkeyAdwaita
+
+/// A moment in the machine's time zone.
+struct Moment {
+  /// As in "2026-11-22 17:44", which is the form of the command line.
+  static func text(_ seconds: UInt64) -> String {
+    seconds == 0 ? "?" : CalendarDate.text(seconds, "%F %R")
+  }
+}

@@ -1,0 +1,41 @@
+/// The arguments of latchkey-app.
+struct Options {
+  /// The page that is shown first.
+  var page: PageName?
+
+  static let usage = """
+    usage: latchkey-app [--page NAME]
+
+    The window of the Latchkey vault.
+      --page NAME   begin with that page: items, yesterday, moving-in, unlocking, health, who-asked
+    """
+
+  enum Failure: Error {
+    case usage
+    case help
+  }
+
+  /// Reads the arguments.
+  init(_ arguments: [String]) throws(Failure) {
+    var rest = arguments.dropFirst()
+    while let argument = rest.popFirst() {
+      switch argument {
+      case "--page":
+        guard let value = rest.popFirst(), let name = PageName(rawValue: value) else { throw .usage }
+        page = name
+      case "--help", "-h": throw .help
+      default: throw .usage
+      }
+    }
+  }
+}
+
+/// The pages of the window, as the command line names them.
+enum PageName: String, CaseIterable {
+  case items
+  case yesterday
+  case movingIn = "moving-in"
+  case unlocking
+  case health
+  case whoAsked = "who-asked"
+}

@@ -1,0 +1,20 @@
+import LatchkeyAdwaita
+import LatchkeyControl
+
+/// A page of the window.
+protocol Page: AnyObject {
+  /// Its title, for the bar at the top.
+  var title: String { get }
+  var widget: Widget { get }
+  /// A person comes to it.
+  func appear()
+  /// A person leaves it.
+  func leave()
+  /// The vault is in another state: "sealed", "unlocked" or "locked".
+  func vaultChanged(_ state: String)
+}
+
+extension Page {
+  func leave() {}
+  func vaultChanged(_ state: String) {}
+}

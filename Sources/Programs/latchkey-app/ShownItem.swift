@@ -1,0 +1,98 @@
+import Glibc
+import LatchkeyGettext
+import LatchkeyItemProtection
+import LatchkeySystemd
+
+/// An item as the window shows it: everything but the secret.
+struct ShownItem: Sendable, Equatable {
+  let path: String
+  var label = ""
+  var attributes: [String: String] = [:]
+  var isLocked = false
+  var created: UInt64 = 0
+  var modified: UInt64 = 0
+  var accessible = ""
+  var require = ""
+  /// Label and attributes in small letters, for the search.
+  private(set) var words: [UInt8] = []
+
+  init(path: String) { self.path = path }
+
+  /// The properties of every interface that it has.
+  init(path: String, from message: Message) throws(BusError) {
+    self.init(path: path)
+    var item = self
+    try message.readDictionary("sv") { (entry: Message) throws(BusError) in
+      switch try entry.readString() {
+      case "Label": item.label = try entry.readVariant("s") { (value) throws(BusError) in try value.readString() }
+      case "Attributes":
+        item.attributes = try entry.readVariant("a{ss}") { (value) throws(BusError) in try value.readStringDictionary()
+        }
+      case "Locked": item.isLocked = try entry.readVariant("b") { (value) throws(BusError) in try value.readBool() }
+      case "Created": item.created = try entry.readVariant("t") { (value) throws(BusError) in try value.readUInt64() }
+      case "Modified": item.modified = try entry.readVariant("t") { (value) throws(BusError) in try value.readUInt64() }
+      case "Accessible":
+        item.accessible = try entry.readVariant("s") { (value) throws(BusError) in try value.readString() }
+      case "Require": item.require = try entry.readVariant("s") { (value) throws(BusError) in try value.readString() }
+      default: try entry.skip()
+      }
+    }
+    self = item
+    words = Array(([label] + attributes.values.sorted()).joined(separator: "\n").lowercased().utf8)
+  }
+
+  /// Its place, in the words of the command line.
+  var place: String { path.split(separator: "/").suffix(2).joined(separator: "/") }
+  /// Its number, which grows with each item.
+  var number: UInt64 { UInt64(path.split(separator: "/").last ?? "") ?? 0 }
+  /// The path of its collection.
+  var collectionPath: String { String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)]) }
+  /// The label for a person.
+  var title: String { label.isEmpty ? translated("(no label, or it cannot be read now)") : label }
+
+  /// The program that stored it, as far as its attributes tell.
+  var program: String {
+    for name in ["application", "app_id", "server", "service", "xdg:schema"] {
+      if let value = attributes[name], !value.isEmpty { return value }
+    }
+    return ""
+  }
+
+  /// The class; nil for one that this version does not know.
+  var accessibility: AccessibilityClass? { AccessibilityClass(name: accessible) }
+
+  /// Whether a search finds it: each word is in the label or in a value.
+  func matches(_ wanted: [[UInt8]]) -> Bool {
+    words.withUnsafeBytes { words in
+      wanted.allSatisfy { word in
+        word.withUnsafeBytes { Self.occurs($0, in: words) }
+      }
+    }
+  }
+
+  /// Whether bytes occur in others. libc's function of this kind is an extension that Swift does not see.
+  private static func occurs(_ word: UnsafeRawBufferPointer, in text: UnsafeRawBufferPointer) -> Bool {
+    guard let wanted = word.baseAddress, let first = word.first else { return true }
+    guard var at = text.baseAddress else { return false }
+    let end = at + text.count
+    while end - at >= word.count, let found = memchr(at, Int32(first), end - at - word.count + 1) {
+      if memcmp(found, wanted, word.count) == 0 { return true }
+      at = UnsafeRawPointer(found) + 1
+    }
+    return false
+  }
+
+  /// The words of a search.
+  static func searchWords(_ text: String) -> [[UInt8]] {
+    text.lowercased().split(separator: " ").map { Array($0.utf8) }
+  }
+}
+
+/// A collection as the window shows it.
+struct ShownCollection: Sendable, Equatable {
+  let path: String
+  let label: String
+  let isLocked: Bool
+
+  var title: String { label.isEmpty ? String(path.split(separator: "/").last ?? "") : label }
+}

@@ -1,0 +1,64 @@
+import LatchkeyAdwaita
+import LatchkeyControl
+import LatchkeyGettext
+
+/// The state of the vault at the top of the window, and what changes it.
+final class StateBar {
+  let widget: Box
+  private let symbol = Symbol("channel-insecure-symbolic")
+  private let title = Label(wraps: true).styled("heading")
+  private let reason = Label(wraps: true).styled("caption")
+  private let lock = Button(translated("_Lock now"))
+  private let unlock = Button(translated("_Unlock")).styled("suggested-action")
+  /// Called when the person presses a button.
+  var onLock: () -> Void = {}
+  var onUnlock: () -> Void = {}
+
+  init() {
+    let words = Box(.column, title, reason).expanding(horizontally: true).centred()
+    widget = Box(.row, spacing: 12, symbol, words, lock, unlock).margins(8, 12)
+    lock.tip(translated("Erase the keys of secrets that only an unlocked session may read"))
+    unlock.isVisible = false
+    lock.isVisible = false
+    reason.isVisible = false
+    title.text = translated("Connecting to the vault…")
+    lock.onPress { [unowned self] in onLock() }
+    unlock.onPress { [unowned self] in onUnlock() }
+  }
+
+  /// Shows a state: "sealed", "unlocked" or "locked", and why, as far as that is known.
+  func show(_ state: String, _ status: Status?) {
+    let reasons = (status?.lockReasons ?? []).map(\.phrase.translated).joined(separator: ", ")
+    switch state {
+    case "unlocked":
+      say(
+        "changes-allow-symbolic", translated("Unlocked"),
+        (status?.passwordless ?? false) ? translated("The login has no password, so the vault is always unlocked.") : ""
+      )
+    case "locked":
+      say("changes-prevent-symbolic", translated("Locked"), reasons)
+    default:
+      say(
+        "system-lock-screen-symbolic", translated("Sealed"),
+        reasons.isEmpty ? translated("No login has unlocked the vault since the session began.") : reasons)
+    }
+    let isUnlocked = state == "unlocked"
+    lock.isVisible = isUnlocked && !(status?.passwordless ?? false)
+    // Behind a locker nobody can be asked; the person sees no window either.
+    unlock.isVisible = !isUnlocked
+  }
+
+  /// Shows that there is no vault to ask.
+  func show(_ problem: Problem) {
+    say("dialog-warning-symbolic", translated("No answer"), problem.text)
+    lock.isVisible = false
+    unlock.isVisible = false
+  }
+
+  private func say(_ name: String, _ what: String, _ why: String) {
+    symbol.show(name)
+    title.text = what
+    reason.text = why
+    reason.isVisible = !why.isEmpty
+  }
+}

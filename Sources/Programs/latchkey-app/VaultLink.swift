@@ -1,0 +1,316 @@
+import Glibc
+import LatchkeyControl
+import LatchkeyGettext
+import LatchkeyItemProtection
+import LatchkeyPosix
+import LatchkeySecretClient
+import LatchkeySodium
+import LatchkeySystemd
+
+/// News of the vault.
+enum VaultNews: Sendable {
+  /// "sealed", "unlocked" or "locked".
+  case state(String)
+  /// The connection is gone, or there is none.
+  case gone(Problem)
+  /// Items came, went or changed.
+  case items
+  /// Collections came, went or changed.
+  case collections
+}
+
+/// A thread's connection to the vault: that of every client. Each call waits for its answer.
+final class VaultLink {
+  private var connection: ServiceConnection?
+  private var channel: SecretChannel?
+  private var slots: [BusSlot] = []
+  private var bell: EventSource?
+  private var hasRung = false
+  private var isGone = false
+  private let listener: (@Sendable (VaultNews) -> Void)?
+  private let ear: Int32
+
+  private static let vaultPath = "/org/latchkey/vault"
+  private static let properties = "org.freedesktop.DBus.Properties"
+  private static let toldPrompt = "org.latchkey.Prompt"
+  private static let root = ServiceConnection.root
+
+  /// - Parameters:
+  ///   - ear: readable when there is work for the thread.
+  ///   - listener: gets the news; nil for a thread that only works.
+  init(ear: Int32, listener: (@Sendable (VaultNews) -> Void)?) { (self.ear, self.listener) = (ear, listener) }
+
+  // MARK: The connection
+
+  /// The connection; a new one where there is none, or its vault is gone.
+  private func connected() throws(Problem) -> ServiceConnection {
+    if let connection, !connection.isLost, !isGone { return connection }
+    disconnect()
+    let new: ServiceConnection
+    do throws(ConnectionFailure) { new = try ServiceConnection() } catch { throw Problem(error) }
+    isGone = false
+    do {
+      slots = [try new.bus.watchPeer(new.owner) { [unowned self] in isGone = true }]
+      if listener != nil { slots += try watches(of: new) }
+      bell = try new.loop.addIO(fd: ear, events: .readable) { [unowned self] _ in hasRung = true }
+    } catch { throw Problem(error.description) }
+    connection = new
+    listener?(.state(new.stateAtStart))
+    return new
+  }
+
+  private func disconnect() {
+    bell = nil
+    slots = []
+    channel = nil
+    connection = nil
+  }
+
+  private func watches(of new: ServiceConnection) throws(SystemdError) -> [BusSlot] {
+    [
+      try new.bus.matchSignal(
+        sender: new.owner, path: Self.vaultPath, interface: Self.properties, member: "PropertiesChanged"
+      ) { [unowned self] message throws(BusError) in try stateChanged(message) },
+      try new.bus.matchSignal(sender: new.owner, interface: ServiceConnection.collection) { [unowned self] _ in
+        listener?(.items)
+      },
+      try new.bus.matchSignal(sender: new.owner, path: Self.root, interface: ServiceConnection.service) {
+        [unowned self] _ in listener?(.collections)
+      },
+    ]
+  }
+
+  private func stateChanged(_ message: Message) throws(BusError) {
+    guard try message.readString() == "org.latchkey.Vault" else { return }
+    try message.readDictionary("sv") { (entry: Message) throws(BusError) in
+      guard try entry.readString() == "State" else { return try entry.skip() }
+      listener?(.state(try entry.readVariant("s") { (value: Message) throws(BusError) in try value.readString() }))
+    }
+  }
+
+  /// Waits until there is work, and meanwhile hears the news.
+  func rest() {
+    hasRung = false
+    guard listener != nil || connection != nil else { return sleep(-1) }
+    do throws(Problem) {
+      let connection = try connected()
+      do throws(BusError) {
+        try connection.serve { hasRung || isGone }
+      } catch { isGone = true }
+      guard isGone else { return }
+      disconnect()
+      listener?(.gone(Problem(.disconnected(""))))
+      // The service manager needs a moment to notice its end.
+      sleep(1000)
+    } catch {
+      listener?(.gone(error))
+      sleep(2000)
+    }
+  }
+
+  private func sleep(_ milliseconds: Int32) {
+    var watched = pollfd(fd: ear, events: Int16(POLLIN), revents: 0)
+    poll(&watched, 1, milliseconds)
+  }
+
+  private func call<Value>(
+    _ path: String, _ interface: String, _ member: String,
+    build: (inout MessageWriter) throws(BusError) -> Void = { _ in }, read: (Message) throws(BusError) -> Value
+  ) throws(Problem) -> Value {
+    let connection = try connected()
+    do throws(BusError) { return try connection.call(path, interface, member, build: build, read: read) } catch {
+      throw Problem(error)
+    }
+  }
+
+  // MARK: Reading
+
+  private func paths(_ property: String, of path: String, _ interface: String) throws(Problem) -> [String] {
+    try call(path, Self.properties, "Get") {
+      $0.appendString(interface)
+      $0.appendString(property)
+    } read: { (answer: Message) throws(BusError) in
+      try answer.readVariant("ao") { (value: Message) throws(BusError) in try value.readObjectPaths() }
+    }
+  }
+
+  /// Every collection, without that of the session where it is empty.
+  func collections() throws(Problem) -> [ShownCollection] {
+    var found: [ShownCollection] = []
+    for path in try paths("Collections", of: Self.root, ServiceConnection.service) {
+      let one = try call(path, Self.properties, "GetAll") {
+        $0.appendString(ServiceConnection.collection)
+      } read: { (answer: Message) throws(BusError) in
+        var (label, isLocked, isEmpty) = ("", false, true)
+        try answer.readDictionary("sv") { (entry: Message) throws(BusError) in
+          switch try entry.readString() {
+          case "Label": label = try entry.readVariant("s") { (value) throws(BusError) in try value.readString() }
+          case "Locked": isLocked = try entry.readVariant("b") { (value) throws(BusError) in try value.readBool() }
+          case "Items":
+            isEmpty = try entry.readVariant("ao") { (value) throws(BusError) in try value.readObjectPaths() }.isEmpty
+          default: try entry.skip()
+          }
+        }
+        return (ShownCollection(path: path, label: label, isLocked: isLocked), isEmpty)
+      }
+      if !path.hasSuffix("/session") || !one.1 { found.append(one.0) }
+    }
+    return found
+  }
+
+  /// The paths of all items of some collections, the newest first.
+  func items(of collections: [String]) throws(Problem) -> [String] {
+    var found: [String] = []
+    for path in collections { found += try paths("Items", of: path, ServiceConnection.collection).reversed() }
+    return found
+  }
+
+  /// Everything but the secrets of some items. Those that are gone are left out.
+  func describe(_ paths: [String]) throws(Problem) -> [ShownItem] {
+    let connection = try connected()
+    var found: [ShownItem] = []
+    var answers = 0
+    do throws(BusError) {
+      for path in paths {
+        try connection.bus.callAsync(
+          destination: connection.owner, path: path, interface: Self.properties, member: "GetAll", autoStart: false
+        ) {
+          $0.appendString("")
+        } reply: { reply in
+          answers += 1
+          if case .success(let message) = reply, let item = try? ShownItem(path: path, from: message) {
+            found.append(item)
+          }
+        }
+      }
+      try connection.serve { answers == paths.count || isGone }
+    } catch { throw Problem(error) }
+    if isGone { throw Problem(.disconnected("")) }
+    return found
+  }
+
+  /// The vault's status, from its control socket.
+  func status() throws(Problem) -> Status {
+    try control { client throws(ControlError) in try client.ask(GetStatus(), until: Process.now + 5000) }
+  }
+
+  /// Asks on the control socket.
+  func control<Answer>(_ body: (borrowing ControlClient) throws(ControlError) -> Answer) throws(Problem) -> Answer {
+    let set = Process.environment["XDG_RUNTIME_DIR"] ?? ""
+    let runtime = set.hasPrefix("/") ? set : ControlSocket.runtimeFolder(uid: getuid())
+    do throws(ControlError) { return try body(try ControlClient(runtime: runtime, uid: getuid())) } catch {
+      throw Problem(error)
+    }
+  }
+
+  // MARK: With a person
+
+  /// Reads a secret, and has a person asked where the item needs that.
+  func secret(of path: String) throws(Problem) -> Secret {
+    do throws(BusError) { return try readSecret(of: path) } catch {
+      guard error.isLocked else { throw Problem(error) }
+      let outcome = try unlock([path])
+      do throws(BusError) { return try readSecret(of: path) } catch {
+        throw Self.problem(outcome) ?? Problem(error)
+      }
+    }
+  }
+
+  private func readSecret(of path: String) throws(BusError) -> Secret {
+    let connection: ServiceConnection
+    do throws(Problem) { connection = try connected() } catch { throw .failed(error.text) }
+    let way: SecretChannel
+    if let channel { way = channel } else { way = try SecretChannel(connection) }
+    channel = way
+    return try connection.call(path, ServiceConnection.item, "GetSecret") {
+      $0.appendObjectPath(way.path)
+    } read: { (answer: Message) throws(BusError) in
+      try way.read(from: answer)
+    }
+  }
+
+  private static func problem(_ outcome: PromptOutcome?) -> Problem? {
+    switch outcome {
+    case nil, .accepted: nil
+    case .dismissed: Problem(translated("You declined."))
+    case .refused: Problem(translated("That was not right. Try again."))
+    case .paused: Problem(translated("There were too many wrong answers. Try again in half a minute."))
+    case .unavailable: Problem(translated("Nobody could be asked. The page Health says what is missing."))
+    case .expired: Problem(translated("Nobody answered in time. Try again."))
+    case .fingers: Problem(translated("Other fingers are enrolled than the item requires."))
+    case .withdrawn: Problem(translated("The vault was locked meanwhile."))
+    case .full: Problem(translated("The disk is full. Free some space, then try again."))
+    case .duplicate: Problem(translated("Another item has the same name."))
+    }
+  }
+
+  /// Has the vault unlock objects.
+  ///
+  /// - Returns: how its prompt ended; nil where nobody had to be asked.
+  @discardableResult
+  func unlock(_ paths: [String]) throws(Problem) -> PromptOutcome? {
+    let prompt = try call(Self.root, ServiceConnection.service, "Unlock") {
+      $0.appendObjectPaths(paths)
+    } read: { (answer: Message) throws(BusError) in
+      _ = try answer.readObjectPaths()
+      return try answer.readObjectPath()
+    }
+    return try perform(prompt)
+  }
+
+  /// Unlocks the whole vault.
+  func unlockVault() throws(Problem) {
+    let outcome = try unlock(try paths("Collections", of: Self.root, ServiceConnection.service))
+    if let problem = Self.problem(outcome) { throw problem }
+  }
+
+  private func perform(_ prompt: String) throws(Problem) -> PromptOutcome? {
+    guard prompt != ServiceConnection.none else { return nil }
+    let connection = try connected()
+    var outcome: PromptOutcome?
+    var isCompleted = false
+    do {
+      let told = try connection.bus.matchSignal(
+        sender: connection.owner, path: prompt, interface: Self.toldPrompt, member: "Ended"
+      ) { message in outcome = (try? message.readString()).flatMap { PromptOutcome(rawValue: $0) } }
+      let slot = try connection.bus.matchSignal(
+        sender: connection.owner, path: prompt, interface: ServiceConnection.prompt, member: "Completed"
+      ) { _ in isCompleted = true }
+      try withExtendedLifetime((told, slot)) { () throws(BusError) in
+        try connection.call(prompt, Self.toldPrompt, "Prompt") {
+          $0.appendDictionary("sv") { _ in }
+        } read: { _ in
+        }
+        try connection.serveForPerson { isCompleted || isGone }
+      }
+    } catch let error as BusError { throw Problem(error) } catch { throw Problem("\(error)") }
+    if isGone { throw Problem(.disconnected("")) }
+    return outcome
+  }
+
+  /// Changes the class of an item, or its requirements.
+  func setAccess(_ path: String, accessible: String?, require: String?) throws(Problem) {
+    let prompt = try call(path, ServiceConnection.itemAccess, "SetAccess") {
+      $0.appendDictionary("sv") { all in
+        for (name, value) in [("accessible", accessible), ("require", require)] {
+          guard let value else { continue }
+          all.appendEntry("sv") { entry in
+            entry.appendString(name)
+            entry.appendVariant("s") { $0.appendString(value) }
+          }
+        }
+      }
+    } read: { (answer: Message) throws(BusError) in
+      try answer.readObjectPath()
+    }
+    if let problem = Self.problem(try perform(prompt)) { throw problem }
+  }
+
+  /// Deletes an item.
+  func delete(_ path: String) throws(Problem) {
+    let prompt = try call(path, ServiceConnection.item, "Delete") { (answer: Message) throws(BusError) in
+      try answer.readObjectPath()
+    }
+    if let problem = Self.problem(try perform(prompt)) { throw problem }
+  }
+}

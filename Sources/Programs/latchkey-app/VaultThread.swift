@@ -1,0 +1,69 @@
+import Glibc
+import LatchkeyPosix
+import Synchronization
+
+/// A thread with a connection to the vault, so that nothing that the vault does makes the window wait. Work is done in the order
+/// in which it came.
+final class VaultThread: Sendable {
+  private typealias Job = @Sendable (VaultLink) -> Void
+
+  /// The work that waits, and the two ends of a pipe that wakes the thread.
+  private final class Desk: Sendable {
+    let jobs = Mutex<[Job]>([])
+    let (ear, bell): (Int32, Int32)
+
+    init() {
+      guard let pipe = WakingPipe() else { preconditionFailure("no descriptor is left") }
+      pipe.neverWait()
+      (ear, bell) = (pipe.reading, pipe.writing)
+    }
+
+    func put(_ job: @escaping Job) {
+      jobs.withLock { $0.append(job) }
+      var word: UInt8 = 1
+      write(bell, &word, 1)
+    }
+
+    func takeAll() -> [Job] {
+      var words = [UInt8](repeating: 0, count: 64)
+      while read(ear, &words, words.count) > 0 {}
+      return jobs.withLock { jobs in
+        let all = jobs
+        jobs = []
+        return all
+      }
+    }
+  }
+
+  private let desk = Desk()
+  private let thread: Handed<SideThread?>
+
+  /// Starts it.
+  ///
+  /// - Parameter listener: gets the news of the vault; nil for a thread that connects only for work.
+  init(listener: OnMainThread<VaultNews>? = nil) {
+    let desk = desk
+    let body: @Sendable (Int32) -> Void = { _ in VaultThread.work(at: desk, listener) }
+    thread = Handed(value: SideThread(body))
+  }
+
+  private static func work(at desk: Desk, _ listener: OnMainThread<VaultNews>?) {
+    var heard: (@Sendable (VaultNews) -> Void)?
+    if let listener { heard = { news in listener(news) } }
+    let link = VaultLink(ear: desk.ear, listener: heard)
+    while true {
+      for job in desk.takeAll() { job(link) }
+      link.rest()
+    }
+  }
+
+  /// Does `work` on the thread, and then `then` on the window's.
+  func perform<Value: Sendable>(
+    _ work: @escaping @Sendable (VaultLink) throws(Problem) -> Value, then: @escaping (Result<Value, Problem>) -> Void
+  ) {
+    let reply = OnMainThread(then)
+    desk.put { link in
+      do throws(Problem) { reply(.success(try work(link))) } catch { reply(.failure(error)) }
+    }
+  }
+}

@@ -1,0 +1,102 @@
+import LatchkeyAdwaita
+import LatchkeyGettext
+import LatchkeyText
+
+/// The changes since a former state of the vault, and the way back.
+final class YesterdayPage: CommandPage {
+  private let chooser = Group()
+  private let groups: [(change: String, group: Group)] = [
+    ("deleted", Group(translated("Deleted since"))), ("changed", Group(translated("Changed since"))),
+    ("new", Group(translated("New since"))),
+  ]
+  private let bringing: BringBack
+  private var generations: [JSONValue] = []
+  private var chosen = 0
+
+  init(_ copying: Copying, _ window: @escaping () -> Window?) {
+    bringing = BringBack(window)
+    super.init(
+      translated("Yesterday"),
+      translated(
+        "The vault keeps copies of itself. Choose one to see what changed since, and bring back what you miss."),
+      copying, window)
+    content.append(chooser)
+    for one in groups {
+      content.append(one.group)
+      one.group.isVisible = false
+    }
+  }
+
+  override func load() {
+    run(["history", "--json"]) { [unowned self] outcome in
+      guard let report = outcome.json else { return complain(outcome) }
+      generations = report["generations"].list.filter { $0["problem"] == .null }
+      chosen = min(chosen, max(generations.count - 1, 0))
+      fill(isOn: report["on"].isTrue)
+      if !generations.isEmpty { compare() }
+    }
+  }
+
+  private func fill(isOn: Bool) {
+    chooser.removeAll()
+    for one in groups { one.group.isVisible = false }
+    guard !generations.isEmpty else {
+      return chooser.append(
+        Row(
+          translated("There is no copy yet."),
+          isOn ? translated("One is made within an hour of a change.") : translated("Copies are turned off.")))
+    }
+    let choice = Choice(
+      generations.map { one in
+        let (moment, count) = (Moment.text(one["time"].number), one["items"].number)
+        return translated(count, one: "\(moment), 1 item", other: "\(moment), \(count) items")
+      }, name: translated("Copy of the vault"))
+    choice.chosen = chosen
+    choice.onChange { [unowned self] in
+      chosen = choice.chosen
+      compare()
+    }
+    chooser.append(Row(translated("Copy of the vault")).adding(choice))
+  }
+
+  private func compare() {
+    let generation = generations[chosen]
+    run(["history", "diff", "--json", generation["number"].string]) { [unowned self] outcome in
+      guard let report = outcome.json else { return complain(outcome) }
+      let items = report["items"].list
+      for (change, group) in groups { fill(group, items.filter { $0["change"].string == change }, change, generation) }
+      let same = report["same"].number
+      if items.isEmpty {
+        complain(
+          translated(same, one: "The one item is the same as then.", other: "All \(same) items are the same as then."))
+      }
+    }
+  }
+
+  private func fill(_ group: Group, _ items: [JSONValue], _ change: String, _ generation: JSONValue) {
+    group.removeAll()
+    group.isVisible = !items.isEmpty
+    if items.count > 1, change == "deleted" {
+      group.append(
+        Row(translated("All of them")).adding(button(items.filter { $0["reason"] == .null }, change, generation)))
+    }
+    for item in items.prefix(200) {
+      let label = item["label"].string
+      let row = Row(
+        label.isEmpty ? translated("(no label, or it cannot be read now)") : label, item["collection"].string)
+      if change != "new", item["reason"] == .null { row.adding(button([item], change, generation)) }
+      if item["reason"] != .null { row.setText(item["reason"].string) }
+      group.append(row)
+    }
+    if items.count > 200 { group.append(Row(translated("\(items.count - 200) more are not listed here."))) }
+  }
+
+  private func button(_ items: [JSONValue], _ change: String, _ generation: JSONValue) -> Button {
+    Button(translated("_Bring back…")) { [unowned self] in
+      bringing.begin(
+        generation: generation["number"].string, moment: Moment.text(generation["time"].number),
+        items: items.prefix(200).map { $0["path"].string }, takesTheirs: change == "changed"
+      ) { [weak self] in self?.load() }
+    }
+  }
+}

@@ -1,0 +1,93 @@
+import CLatchkeyAdwaita
+
+/// The program, as the desktop sees it: one process, however often it is started.
+public final class Application {
+  private let pointer: UnsafeMutablePointer<AdwApplication>
+  private var raw: UnsafeMutableRawPointer { UnsafeMutableRawPointer(pointer) }
+
+  /// - Parameter name: the name on the bus, which is that of the desktop file too.
+  public init(name: String) {
+    guard let made = adw_application_new(name, G_APPLICATION_HANDLES_COMMAND_LINE) else {
+      preconditionFailure("GTK made no application")
+    }
+    pointer = made
+  }
+
+  deinit { g_object_unref(pointer) }
+
+  /// Runs it until its last window is closed.
+  ///
+  /// - Parameter opened: gets the words of the command line each time that somebody starts the program.
+  public func run(_ words: [String], opened: @escaping ([String]) -> Void) -> Int32 {
+    Handler.connect(raw, argumentOf: "command-line") { line in
+      var count: Int32 = 0
+      let words = g_application_command_line_get_arguments(
+        line?.assumingMemoryBound(to: GApplicationCommandLine.self), &count)
+      defer { g_strfreev(words) }
+      opened((0..<Int(count)).compactMap { words?[$0].map { String(cString: $0) } })
+      return false
+    }
+    var pointers: [UnsafeMutablePointer<CChar>?] = words.map { g_strdup($0) }
+    pointers.append(nil)
+    defer { for pointer in pointers { g_free(pointer) } }
+    return g_application_run(raw.assumingMemoryBound(to: GApplication.self), Int32(words.count), &pointers)
+  }
+
+  /// An action of the whole program, with the keys that call it.
+  public func add(action name: String, keys: String..., body: @escaping () -> Void) {
+    guard let action = g_simple_action_new(name, nil) else { return }
+    Handler.connect(UnsafeMutableRawPointer(action), argumentOf: "activate") { _ in
+      body()
+      return false
+    }
+    g_action_map_add_action(OpaquePointer(pointer), action)
+    g_object_unref(UnsafeMutableRawPointer(action))
+    var words: [UnsafePointer<CChar>?] = keys.map { UnsafePointer(g_strdup($0)) }
+    words.append(nil)
+    gtk_application_set_accels_for_action(raw.assumingMemoryBound(to: GtkApplication.self), "app.\(name)", words)
+    for word in words { g_free(UnsafeMutableRawPointer(mutating: word)) }
+  }
+
+  /// Ends it.
+  public func quit() { g_application_quit(raw.assumingMemoryBound(to: GApplication.self)) }
+
+  var asParent: UnsafeMutablePointer<GtkApplication> { raw.assumingMemoryBound(to: GtkApplication.self) }
+}
+
+/// The program's window.
+public final class Window: Widget {
+  private let toasts: Widget
+
+  /// With one content.
+  public init(of application: Application, title: String, icon: String, _ content: Widget) {
+    toasts = Widget(adw_toast_overlay_new())
+    super.init(adw_application_window_new(application.asParent))
+    adw_toast_overlay_set_child(toasts.opaque, content.pointer)
+    adw_application_window_set_content(cast(), toasts.pointer)
+    keep(content)
+    gtk_window_set_title(cast(), title)
+    gtk_window_set_icon_name(cast(), icon)
+    gtk_window_set_default_size(cast(), 980, 640)
+    atLeast(width: 360, height: 294)
+  }
+
+  /// Shows it, in front of others.
+  public func present() { gtk_window_present(cast()) }
+
+  /// Closes it.
+  public func close() { gtk_window_close(cast()) }
+
+  /// Calls `body` before it closes.
+  public func onClose(_ body: @escaping () -> Void) {
+    Handler.connect(raw, answering: "close-request") {
+      body()
+      return false
+    }
+  }
+
+  /// Shows a text for some seconds.
+  public func tell(_ text: String) {
+    guard let toast = adw_toast_new(escapedMarkup(text)) else { return }
+    adw_toast_overlay_add_toast(toasts.opaque, toast)
+  }
+}

@@ -1,0 +1,73 @@
+import CLatchkeyAdwaita
+
+/// A text.
+public final class Label: Widget {
+  /// A text, at the side where its language begins.
+  public init(_ text: String = "", wraps: Bool = false, isSelectable: Bool = false) {
+    super.init(gtk_label_new(text))
+    gtk_label_set_xalign(opaque, 0)
+    if wraps {
+      gtk_label_set_wrap(opaque, 1)
+      gtk_label_set_wrap_mode(opaque, PANGO_WRAP_WORD_CHAR)
+    } else {
+      gtk_label_set_ellipsize(opaque, PANGO_ELLIPSIZE_END)
+    }
+    gtk_label_set_selectable(opaque, isSelectable ? 1 : 0)
+  }
+
+  /// The text.
+  public var text: String {
+    get { gtk_label_get_text(opaque).map { String(cString: $0) } ?? "" }
+    set { gtk_label_set_text(opaque, newValue) }
+  }
+}
+
+/// A symbol of the desktop's theme.
+public final class Symbol: Widget {
+  /// A symbol that screen readers pass over: its meaning stands beside it.
+  public init(_ name: String) { super.init(gtk_image_new_from_icon_name(name)) }
+
+  /// Shows another one.
+  public func show(_ name: String) { gtk_image_set_from_icon_name(opaque, name) }
+}
+
+/// A wheel that turns while something is under way.
+public final class Spinner: Widget {
+  /// At rest.
+  public init() { super.init(gtk_spinner_new()) }
+
+  /// Whether it turns.
+  public var isTurning: Bool = false {
+    didSet { gtk_spinner_set_spinning(opaque, isTurning ? 1 : 0) }
+  }
+}
+
+/// A page that says one thing in large letters.
+public final class StatusPage: Widget {
+  /// With a symbol, a title and a sentence.
+  public init(symbol: String, title: String, text: String = "") {
+    super.init(adw_status_page_new())
+    show(symbol: symbol, title: title, text: text)
+    expanding(horizontally: true, vertically: true)
+  }
+
+  /// Says something else.
+  public func show(symbol: String, title: String, text: String) {
+    adw_status_page_set_icon_name(opaque, symbol)
+    adw_status_page_set_title(opaque, title)
+    adw_status_page_set_description(opaque, escapedMarkup(text))
+  }
+
+  /// Puts something below the text.
+  public func setChild(_ child: Widget) {
+    keep(child)
+    adw_status_page_set_child(opaque, child.pointer)
+  }
+}
+
+/// A text for the places where libadwaita reads markup.
+func escapedMarkup(_ text: String) -> String {
+  guard let escaped = g_markup_escape_text(text, -1) else { return "" }
+  defer { g_free(escaped) }
+  return String(cString: escaped)
+}

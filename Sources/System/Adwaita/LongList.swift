@@ -1,0 +1,107 @@
+import CLatchkeyAdwaita
+
+/// The content of a row: a symbol, a title, a text below it, and a remark at its end.
+public final class ListRow: Widget {
+  private let symbol = Symbol("")
+  private let title = Label()
+  private let text = Label().styled("caption", "dim-label")
+  private let remark = Label().styled("caption", "dim-label")
+
+  init() {
+    super.init(gtk_box_new(GTK_ORIENTATION_HORIZONTAL, 12))
+    margins(6, 6)
+    let words = Box(.column, spacing: 2, title, text).expanding(horizontally: true)
+    for child in [symbol, words, remark] {
+      keep(child)
+      gtk_box_append(cast(), child.pointer)
+    }
+  }
+
+  /// Shows a row. A screen reader says all of it.
+  public func show(symbol name: String, _ title: String, _ text: String, _ remark: String) {
+    symbol.show(name)
+    self.title.text = title
+    self.text.text = text
+    self.text.isVisible = !text.isEmpty
+    self.remark.text = remark
+    nameRow([title, text, remark].filter { !$0.isEmpty }.joined(separator: ", "))
+  }
+}
+
+/// A list with any number of rows. There are widgets for those on the screen, and no others.
+public final class LongList: Widget {
+  private let model: ListModel
+  private let factory: OpaquePointer
+  // The widgets of rows that exist, by GTK's row.
+  private var contents: [UnsafeMutableRawPointer: ListRow] = [:]
+  // The rows that show something: position to content.
+  private var shown: [Int: ListRow] = [:]
+
+  /// Empty.
+  ///
+  /// - Parameters:
+  ///   - show: shows what stands at a position.
+  public init(name: String, show: @escaping (ListRow, Int) -> Void) {
+    model = ListModel()
+    guard let factory = gtk_signal_list_item_factory_new() else { preconditionFailure("GTK made no factory") }
+    self.factory = factory
+    g_object_ref(model.object)
+    let selection = gtk_single_selection_new(OpaquePointer(model.object))
+    gtk_single_selection_set_autoselect(selection, 0)
+    gtk_single_selection_set_can_unselect(selection, 1)
+    g_object_ref(UnsafeMutableRawPointer(factory))
+    super.init(gtk_list_view_new(selection, factory))
+    gtk_list_view_set_single_click_activate(opaque, 1)
+    named(name)
+    expanding(horizontally: true, vertically: true)
+    let raw = UnsafeMutableRawPointer(factory)
+    Handler.connect(raw, argumentOf: "setup") { [unowned self] item in
+      guard let item else { return false }
+      let content = ListRow()
+      contents[item] = content
+      gtk_list_item_set_child(OpaquePointer(item), content.pointer)
+      return false
+    }
+    Handler.connect(raw, argumentOf: "bind") { [unowned self] item in
+      guard let item, let content = contents[item] else { return false }
+      let position = Int(gtk_list_item_get_position(OpaquePointer(item)))
+      shown[position] = content
+      show(content, position)
+      return false
+    }
+    Handler.connect(raw, argumentOf: "unbind") { [unowned self] item in
+      guard let item, let content = contents[item] else { return false }
+      if let position = shown.first(where: { $0.value === content })?.key { shown[position] = nil }
+      return false
+    }
+    Handler.connect(raw, argumentOf: "teardown") { [unowned self] item in
+      if let item { contents[item] = nil }
+      return false
+    }
+    self.show = show
+  }
+
+  private var show: (ListRow, Int) -> Void = { _, _ in }
+
+  deinit { g_object_unref(UnsafeMutableRawPointer(factory)) }
+
+  /// How many rows there are. Setting it draws all of them anew.
+  public var count: Int {
+    get { model.count }
+    set { model.count = newValue }
+  }
+
+  /// The positions that exist as widgets now.
+  public var positions: [Int] { shown.keys.sorted() }
+
+  /// Draws the rows on the screen again.
+  public func refresh() { for (position, content) in shown { show(content, position) } }
+
+  /// Calls `body` with the position of the row that a person pressed, or on which Enter was pressed.
+  public func onPress(_ body: @escaping (Int) -> Void) {
+    Handler.connect(raw, argumentOf: "activate") { argument in
+      body(Int(UInt32(truncatingIfNeeded: UInt(bitPattern: argument))))
+      return false
+    }
+  }
+}

@@ -1,0 +1,45 @@
+import CLatchkeyAdwaita
+
+/// A question in a window of its own, in front of another one.
+public final class Question: Widget {
+  /// How an answer looks.
+  public enum Style { case plain, suggested, destructive }
+
+  /// Asks.
+  ///
+  /// - Parameters:
+  ///   - answers: the name of each, its text and its style; the first one is what Escape means.
+  ///   - content: a widget below the text.
+  ///   - then: gets the name of the answer.
+  public init(
+    _ title: String, _ text: String, answers: [(name: String, text: String, style: Style)], content: Widget? = nil,
+    over window: Window, then: @escaping (String) -> Void
+  ) {
+    super.init(latchkey_message_dialog(window.cast(), title, text))
+    for answer in answers {
+      adw_message_dialog_add_response(cast(), answer.name, answer.text)
+      switch answer.style {
+      case .plain: break
+      case .suggested:
+        adw_message_dialog_set_response_appearance(cast(), answer.name, ADW_RESPONSE_SUGGESTED)
+        adw_message_dialog_set_default_response(cast(), answer.name)
+      case .destructive: adw_message_dialog_set_response_appearance(cast(), answer.name, ADW_RESPONSE_DESTRUCTIVE)
+      }
+    }
+    if let first = answers.first { adw_message_dialog_set_close_response(cast(), first.name) }
+    if let content {
+      keep(content)
+      adw_message_dialog_set_extra_child(cast(), content.pointer)
+    }
+    // The handler holds the question until it is answered.
+    Handler.connect(raw, argumentOf: "response") { [self] name in
+      let answer = name.map { String(cString: $0.assumingMemoryBound(to: CChar.self)) } ?? ""
+      withExtendedLifetime(self) { then(answer) }
+      return false
+    }
+    gtk_window_present(cast())
+  }
+
+  /// Gives an answer in the person's place, as at the Enter key.
+  public func answer(_ name: String) { adw_message_dialog_response(cast(), name) }
+}

@@ -1,0 +1,43 @@
+import CLatchkeyAdwaita
+
+/// A row with a title, a text below it, and things to press at its end.
+public final class Row: Widget {
+  /// A row that nothing happens with until it gets something to press.
+  public init(_ title: String, _ text: String = "") {
+    super.init(adw_action_row_new())
+    adw_preferences_row_set_use_markup(cast(), 0)
+    adw_preferences_row_set_title(cast(), title)
+    adw_action_row_set_subtitle(cast(), escapedMarkup(text))
+    adw_action_row_set_title_lines(cast(), 0)
+    adw_action_row_set_subtitle_lines(cast(), 0)
+  }
+
+  /// The text below the title.
+  public func setText(_ text: String) { adw_action_row_set_subtitle(cast(), escapedMarkup(text)) }
+
+  /// The title.
+  public func setTitle(_ title: String) { adw_preferences_row_set_title(cast(), title) }
+
+  /// Puts something at its end.
+  @discardableResult
+  public func adding(_ child: Widget) -> Self {
+    keep(child)
+    adw_action_row_add_suffix(cast(), child.pointer)
+    return self
+  }
+
+  /// Puts a symbol at its beginning.
+  @discardableResult
+  public func beginning(_ symbol: Symbol) -> Self {
+    keep(symbol)
+    adw_action_row_add_prefix(cast(), symbol.pointer)
+    return self
+  }
+
+  /// A click anywhere in the row, or Enter, presses `button`.
+  @discardableResult
+  public func pressing(_ button: Button) -> Self {
+    adw_action_row_set_activatable_widget(cast(), button.pointer)
+    return self
+  }
+}

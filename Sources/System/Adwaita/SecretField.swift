@@ -1,0 +1,69 @@
+import CLatchkeyAdwaita
+import LatchkeySodium
+
+/// A field with a secret, which a person reads or types. GTK keeps its text in locked memory and erases it, unlike all other
+/// fields. While the text is visible, the text layout has a copy in plain memory.
+public final class SecretField: Widget {
+  /// How it is used.
+  public enum Purpose {
+    /// The person types a password, which is shown as dots.
+    case typing
+    /// The person reads a secret.
+    case reading
+  }
+
+  private let buffer: UnsafeMutablePointer<GtkEntryBuffer>
+
+  /// Empty.
+  public init(_ purpose: Purpose, name: String) {
+    guard let buffer = gtk_password_entry_buffer_new() else { preconditionFailure("GTK made no buffer") }
+    self.buffer = buffer
+    // Not GtkPasswordEntry: it has no way to be read-only and visible.
+    super.init(gtk_entry_new_with_buffer(buffer))
+    switch purpose {
+    case .typing:
+      gtk_entry_set_visibility(cast(), 0)
+      gtk_entry_set_input_purpose(cast(), GTK_INPUT_PURPOSE_PASSWORD)
+    case .reading:
+      gtk_editable_set_editable(opaque, 0)
+      styled("monospace")
+    }
+    gtk_entry_set_input_hints(
+      cast(), GtkInputHints(rawValue: GTK_INPUT_HINT_PRIVATE.rawValue | GTK_INPUT_HINT_NO_SPELLCHECK.rawValue))
+    gtk_editable_set_enable_undo(opaque, 0)
+    named(name)
+    expanding(horizontally: true)
+  }
+
+  deinit {
+    gtk_entry_buffer_delete_text(buffer, 0, -1)
+    g_object_unref(buffer)
+  }
+
+  /// Shows a secret that is text without a NUL.
+  public func show(_ secret: RawSpan) {
+    secret.withUnsafeBytes { bytes in
+      // GTK counts characters, and wants the end marked: this copy is locked, and erased.
+      guard var ended = try? SecureBytes(count: bytes.count + 1) else { return }
+      ended.withUnsafeMutableBytes { copy in
+        copy.copyMemory(from: bytes)
+        if let text = copy.baseAddress?.assumingMemoryBound(to: CChar.self) {
+          gtk_entry_buffer_set_text(buffer, text, -1)
+        }
+      }
+    }
+  }
+
+  /// A copy of the text in UTF-8, in locked memory.
+  public func take() throws(SodiumError) -> SecureBytes {
+    let count = gtk_entry_buffer_get_bytes(buffer)
+    guard count > 0, let text = gtk_entry_buffer_get_text(buffer) else { return try SecureBytes(count: 0) }
+    return try SecureBytes(copying: RawSpan(_unsafeStart: UnsafeRawPointer(text), byteCount: Int(count)))
+  }
+
+  /// Erases the text.
+  public func erase() { gtk_entry_buffer_delete_text(buffer, 0, -1) }
+
+  /// Calls `body` at the Enter key.
+  public func onEnter(_ body: @escaping () -> Void) { Handler.connect(raw, "activate", body) }
+}

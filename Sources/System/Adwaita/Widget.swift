@@ -1,0 +1,115 @@
+import CLatchkeyAdwaita
+
+/// A part of a window. The object holds a reference to GTK's; the window holds another one.
+open class Widget {
+  let pointer: UnsafeMutablePointer<GtkWidget>
+  private var children: [Widget] = []
+
+  init(_ pointer: UnsafeMutablePointer<GtkWidget>?) {
+    guard let pointer else { preconditionFailure("GTK made no widget") }
+    self.pointer = pointer
+    g_object_ref_sink(pointer)
+  }
+
+  deinit { g_object_unref(pointer) }
+
+  var raw: UnsafeMutableRawPointer { UnsafeMutableRawPointer(pointer) }
+  var opaque: OpaquePointer { OpaquePointer(pointer) }
+  func cast<Type>() -> UnsafeMutablePointer<Type> { raw.assumingMemoryBound(to: Type.self) }
+
+  /// Keeps the Swift side of a child for as long as this one.
+  func keep(_ child: Widget) { children.append(child) }
+  func forgetChildren() { children = [] }
+  func forget(_ child: Widget) { children.removeAll { $0 === child } }
+
+  /// Whether a person sees it.
+  public var isVisible: Bool {
+    get { gtk_widget_get_visible(pointer) != 0 }
+    set { gtk_widget_set_visible(pointer, newValue ? 1 : 0) }
+  }
+
+  /// Whether it is on the screen, with everything around it.
+  public var isOnScreen: Bool { gtk_widget_get_mapped(pointer) != 0 }
+
+  /// Whether a person can use it.
+  public var isEnabled: Bool {
+    get { gtk_widget_get_sensitive(pointer) != 0 }
+    set { gtk_widget_set_sensitive(pointer, newValue ? 1 : 0) }
+  }
+
+  /// Whether it takes room that nobody else needs.
+  @discardableResult
+  public func expanding(horizontally: Bool = false, vertically: Bool = false) -> Self {
+    gtk_widget_set_hexpand(pointer, horizontally ? 1 : 0)
+    gtk_widget_set_vexpand(pointer, vertically ? 1 : 0)
+    return self
+  }
+
+  /// The room around it.
+  @discardableResult
+  public func margins(_ vertical: Int32, _ horizontal: Int32) -> Self {
+    gtk_widget_set_margin_top(pointer, vertical)
+    gtk_widget_set_margin_bottom(pointer, vertical)
+    gtk_widget_set_margin_start(pointer, horizontal)
+    gtk_widget_set_margin_end(pointer, horizontal)
+    return self
+  }
+
+  /// Adds a class of the style sheet.
+  @discardableResult
+  public func styled(_ names: String...) -> Self {
+    for name in names { gtk_widget_add_css_class(pointer, name) }
+    return self
+  }
+
+  /// Adds or removes a class of the style sheet.
+  public func setStyle(_ name: String, _ isOn: Bool) {
+    if isOn { gtk_widget_add_css_class(pointer, name) } else { gtk_widget_remove_css_class(pointer, name) }
+  }
+
+  /// In the middle of its room, from top to bottom.
+  @discardableResult
+  public func centred() -> Self {
+    gtk_widget_set_valign(pointer, GTK_ALIGN_CENTER)
+    return self
+  }
+
+  /// The name that a screen reader says.
+  @discardableResult
+  public func named(_ name: String) -> Self {
+    latchkey_set_accessible_label(pointer, name)
+    return self
+  }
+
+  /// A text that a screen reader says after the name.
+  @discardableResult
+  public func described(_ text: String) -> Self {
+    latchkey_set_accessible_description(pointer, text)
+    return self
+  }
+
+  /// The name of a list's row, as a screen reader says it: the row is GTK's own widget around this one.
+  public func nameRow(_ name: String) {
+    if let row = gtk_widget_get_parent(pointer) { latchkey_set_accessible_label(row, name) }
+  }
+
+  /// The text that is shown beside the pointer.
+  @discardableResult
+  public func tip(_ text: String) -> Self {
+    gtk_widget_set_tooltip_text(pointer, text)
+    return self
+  }
+
+  /// The least size.
+  @discardableResult
+  public func atLeast(width: Int32 = -1, height: Int32 = -1) -> Self {
+    gtk_widget_set_size_request(pointer, width, height)
+    return self
+  }
+
+  /// Takes the keyboard.
+  public func focus() { gtk_widget_grab_focus(pointer) }
+
+  /// Calls `body` when it goes off the screen, also with a page around it.
+  public func onHide(_ body: @escaping () -> Void) { Handler.connect(raw, "unmap", body) }
+}

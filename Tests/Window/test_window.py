@@ -1,0 +1,237 @@
+"""The window with a real vault, by real keys and the accessibility bus: what it shows is what the command line says."""
+
+import json
+import os
+import signal
+import subprocess
+
+import pytest
+from support.appwindow import AppWindow
+from support.session import is_alive, wait_until
+
+PAGES = ("yesterday", "moving-in", "unlocking", "health", "who-asked")
+SECRET = "open sesame 7341"
+
+
+@pytest.fixture
+def opened(session, display):
+    """Opens the window of a session that is unlocked, when the test is ready for it."""
+    assert session.login().returncode == 0
+    windows = []
+
+    def start(*words, **variables):
+        windows.append(AppWindow(session, display, *words, **variables))
+        return windows[-1]
+
+    start.session = session
+    yield start
+    for window in windows:
+        window.close()
+
+
+def told(session, *words):
+    """What a command says as JSON, whatever its exit status."""
+    return json.loads(session.run("latchkey", *words, "--json").stdout)
+
+
+def store(session, count=3):
+    for number in range(count):
+        session.store(f"secret {number}", "service", f"mail{number}", label=f"Mail box {number}")
+    session.store(SECRET, "service", "bank", label="Bank account")
+
+
+def open_item(window, label):
+    window.wait_for(label)
+    window.click(label)
+    window.wait_for("Attributes")
+
+
+def test_the_list_has_what_find_says(opened):
+    store(opened.session)
+    window = opened()
+    for item in told(opened.session, "find"):
+        window.wait_for(item["label"])
+    window.wait_for("Unlocked")
+    assert window.shows("readable now") and window.ask("nameless") == []
+    opened.session.store("later", "service", "later", label="Later")
+    window.wait_for("Later")
+    opened.session.run("secret-tool", "clear", "service", "later", check=True)
+    window.wait_without("Later")
+
+
+def test_the_search_finds_while_one_types(opened):
+    store(opened.session)
+    window = opened()
+    window.wait_for("Mail box 1")
+    window.type("BANK")
+    window.wait_without("Mail box 1")
+    assert window.shows("Bank account")
+    window.type(" nowhere")
+    window.wait_for("Nothing found")
+
+
+def test_an_item_shows_its_secret_only_when_asked_and_hides_it_at_a_lock(opened):
+    store(opened.session)
+    window = opened()
+    open_item(window, "Bank account")
+    (item,) = [one for one in told(opened.session, "find") if one["label"] == "Bank account"]
+    for value in (*item["attributes"].keys(), *item["attributes"].values(), item["path"], "hidden", "Readable now."):
+        window.wait_for(value)
+    assert not window.shows(SECRET)
+    window.press("Show the secret")
+    window.wait_for(SECRET)
+    opened.session.lock()
+    window.wait_without(SECRET)
+    window.wait_for("locked with the session")
+    window.wait_for("latchkey lock")
+    assert opened.session.locker().returncode == 0
+    window.wait_for("Readable now.")
+    assert not window.shows(SECRET)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root reads the memory of such a process")
+def test_a_secret_is_gone_from_memory_when_the_item_is_left(opened):
+    store(opened.session)
+    window = opened()
+    open_item(window, "Bank account")
+    window.press("Show the secret")
+    window.wait_for(SECRET)
+    assert SECRET.encode() in window.memory()
+    window.press("Back")
+    window.wait_for("Mail box 1")
+    # GTK draws the next frames, and frees what it kept of the last one.
+    wait_until(lambda: SECRET.encode() not in window.memory(), "the end of the secret in memory", 20)
+
+
+def test_copy_marks_the_secret_and_clears_it(opened, monkeypatch):
+    store(opened.session)
+    window = opened()
+    open_item(window, "Bank account")
+    window.press("Copy the secret")
+    window.wait_for("Copied.")
+    read = lambda kind: opened.session.run("xclip", "-o", "-selection", "clipboard", "-t", kind).stdout
+    assert read("UTF8_STRING") == SECRET
+    assert read("x-kde-passwordManagerHint") == "secret"
+    window.keys("ctrl+q")
+    wait_until(lambda: window.program.poll() is not None, "the end of the program")
+    assert read("UTF8_STRING") == ""
+
+
+def test_lock_now_and_the_state_follow_the_session(opened):
+    window = opened()
+    window.wait_for("Unlocked")
+    window.press("Lock now")
+    window.wait_for("Locked")
+    assert opened.session.status()["state"] == "locked"
+    assert opened.session.locker().returncode == 0
+    window.wait_for("Unlocked")
+    assert opened.session.logout().returncode == 0
+    window.wait_for("Sealed")
+
+
+def test_a_killed_daemon_comes_back_with_its_items(opened):
+    store(opened.session)
+    window = opened()
+    window.wait_for("Bank account")
+    former = opened.session.daemon_pid()
+    os.kill(former, signal.SIGKILL)
+    wait_until(lambda: not is_alive(former), "the daemon's end")
+    window.wait_for("Sealed", 40)
+    assert opened.session.login().returncode == 0
+    window.wait_for("Bank account", 40)
+    window.wait_for("Unlocked")
+
+
+def test_a_stopped_daemon_does_not_stop_the_window(opened):
+    store(opened.session)
+    window = opened()
+    window.wait_for("Bank account")
+    process = opened.session.daemon_pid()
+    os.kill(process, signal.SIGSTOP)
+    try:
+        window.click("Bank account")
+        window.wait_for("Attributes")
+        window.press("Back")
+        window.wait_for("Mail box 1")
+        window.click("Moving in")
+        window.wait_for("Stores in your home")
+    finally:
+        os.kill(process, signal.SIGCONT)
+
+
+def test_yesterday_brings_a_deleted_item_back(opened):
+    session = opened.session
+    store(session)
+    session.run("latchkey", "history", "make", check=True)
+    window = opened()
+    open_item(window, "Bank account")
+    window.press("Delete…")
+    window.press("Delete")
+    window.wait_without("Bank account")
+    assert session.lookup("service", "bank") is None
+    window.click("Yesterday")
+    for item in told(session, "history", "diff")["items"]:
+        window.wait_for(item["label"])
+    window.press("Bring back…")
+    window.wait_for("1 item comes back.")
+    assert session.lookup("service", "bank") is None
+    window.press("Bring back")
+    wait_until(lambda: session.lookup("service", "bank") == SECRET, "the item")
+
+
+def test_an_item_changes_its_class(opened):
+    store(opened.session)
+    window = opened()
+    open_item(window, "Bank account")
+    window.wait_for("Programs can read it while the session is unlocked")
+    opened.session.run("latchkey", "edit", "service=bank", "--accessible", "after-first-unlock", check=True)
+    window.wait_for("Programs can read it from the first login to the last logout")
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_each_page_says_what_the_command_says(opened, page):
+    session = opened.session
+    store(session)
+    session.run("latchkey", "history", "make", check=True)
+    (session.home / ".password-store").mkdir()
+    (session.home / ".password-store/mail.gpg").touch()
+    os.chown(session.home / ".password-store", session.uid, session.gid)
+    window = opened("--page", page)
+    if page == "yesterday":
+        expected = [f"All {told(session, 'history', 'diff')['same']} items are the same as then."]
+    elif page == "moving-in":
+        expected = ["pass", "~/.password-store", "Make Latchkey the one"]
+    elif page == "unlocking":
+        expected = ["login password"] + [one["created"] for one in told(session, "status")["protectors"]]
+    elif page == "health":
+        expected = [check["id"] for check in told(session, "doctor")["checks"]]
+    else:
+        expected = ["Nobody asked yet"]
+    for text in expected:
+        window.wait_for(text, 40)
+    assert window.ask("nameless") == []
+    session.lock()
+    window.wait_for("Locked")
+    assert session.locker().returncode == 0
+    window.wait_for("Unlocked")
+
+
+def test_a_second_start_goes_to_the_page(opened):
+    window = opened()
+    window.wait_for("Unlocked")
+    session = opened.session
+    environment = session.environment | {"GDK_BACKEND": "x11"}
+    assert session.run(session.stage / "usr/bin/latchkey-app", "--page", "who-asked", env=environment).returncode == 0
+    window.wait_for("Nobody asked yet")
+
+
+def test_wrong_usage_is_said(opened):
+    done = opened.session.run(opened.session.stage / "usr/bin/latchkey-app", "--page", "nowhere")
+    assert (done.returncode, done.stdout.splitlines()[0]) == (64, "usage: latchkey-app [--page NAME]")
+
+
+def test_the_desktop_finds_the_program():
+    for command in (["appstreamcli", "validate", "--pedantic", "--no-net", "window/org.latchkey.app.metainfo.xml"],
+                    ["desktop-file-validate", "window/org.latchkey.app.desktop"]):  # fmt: skip
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert (done.returncode, "hint" in done.stdout) == (0, False), done.stdout

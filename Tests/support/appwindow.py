@@ -1,0 +1,169 @@
+"""The window as somebody uses it who cannot see the screen: by names and roles on the accessibility bus."""
+
+import json
+import os
+import subprocess
+
+from support.pace import seconds
+from support.session import BUS, wait_until
+
+# Answers each line, a list, with what it found on the screen.
+READER = """
+import json, sys, warnings
+warnings.simplefilter("ignore")
+import gi
+gi.require_version("Atspi", "2.0")
+from gi.repository import Atspi, GLib
+Atspi.init()
+
+def shown(node):
+    try:
+        if node is None:
+            return
+        if node.get_role_name() not in ("desktop frame", "application"):
+            if not node.get_state_set().contains(Atspi.StateType.VISIBLE):
+                return
+        yield node
+        for index in range(min(node.get_child_count(), 400)):
+            yield from shown(node.get_child_at_index(index))
+    except GLib.Error:
+        return  # gone meanwhile
+
+def roots():
+    # This program alone: whatever else has a window is of no interest.
+    desktop = Atspi.get_desktop(0)
+    for index in range(desktop.get_child_count()):
+        program = desktop.get_child_at_index(index)
+        if program is not None and "latchkey" in program.get_name():
+            yield from shown(program)
+
+def text(node):
+    content = node.get_text_iface()
+    return Atspi.Text.get_text(content, 0, -1) if content else node.get_name()
+
+def tree():
+    return [[node.get_role_name(), node.get_name(), text(node)] for node in roots()]
+
+def texts():
+    return [text(node) for node in roots() if node.get_role_name() in ("label", "text", "password text", "entry")]
+
+def press(name):
+    # The last one: a question is in front of its window.
+    found = [node for node in roots() if node.get_name() == name and node.get_action_iface() is not None
+             and node.get_state_set().contains(Atspi.StateType.SENSITIVE)]
+    return bool(found) and found[-1].get_action_iface().do_action(0)
+
+def centre(name, role=None):
+    found = None
+    for node in roots():
+        if name in (node.get_name(), text(node)) and (role is None or node.get_role_name() == role):
+            found = node
+    if found is None:
+        return None
+    area = found.get_component_iface().get_extents(Atspi.CoordType.WINDOW)
+    return [area.x, area.y, area.width, area.height]
+
+def nameless():
+    # What a person can use and a screen reader has no name for.
+    roles = ("push button", "toggle button", "list item", "text", "entry", "combo box", "password text")
+    return [[node.get_role_name(), text(node)] for node in roots()
+            if node.get_role_name() in roles and not (node.get_name() or text(node))]
+
+for line in sys.stdin:
+    name, *arguments = json.loads(line)
+    try:
+        answer = globals()[name](*arguments)
+    except GLib.Error as error:
+        answer = None
+    print(json.dumps(answer), flush=True)
+"""
+
+
+class AppWindow:
+    """The program, and a reader of its windows."""
+
+    def __init__(self, session, display, *words, **variables):
+        self.session, self._display = session, display
+        # The accessibility bus is the only other service that the session's bus starts.
+        name = "org.a11y.Bus.service"
+        service = session.root / "services" / name
+        with open(f"/usr/share/dbus-1/services/{name}") as template:
+            service.write_text(template.read())
+        service.chmod(0o644)
+        session.run("dbus-send", "--session", "--print-reply", *BUS, "org.freedesktop.DBus.ReloadConfig", check=True)
+        self.log = session.root / "app.log"
+        # The renderer that needs no graphics hardware.
+        environment = {"GSK_RENDERER": "cairo", "GSETTINGS_BACKEND": "memory", "GDK_BACKEND": "x11", **variables}
+        with open(self.log, "wb") as log:
+            self.program = session.start(
+                session.stage / "usr/bin/latchkey-app", *words, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                env=session.environment | environment)
+        self._reader = session.start(
+            "/usr/bin/python3", "-c", READER, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        found = session.run("xdotool", "search", "--sync", "--onlyvisible", "--class", "latchkey", check=True)
+        self.window = found.stdout.split()[0]
+        session.run("xdotool", "windowsize", "--sync", self.window, "1100", "800", check=True)
+
+    def close(self):
+        for process in (self._reader, self.program):
+            process.terminate()
+            process.wait(seconds(10))
+
+    def ask(self, *question):
+        self._reader.stdin.write(json.dumps(question) + "\n")
+        self._reader.stdin.flush()
+        return json.loads(self._reader.stdout.readline())
+
+    def texts(self):
+        return self.ask("texts") or []
+
+    def shows(self, text):
+        return any(text in label for label in self.texts())
+
+    def wait_for(self, text, timeout=20):
+        try:
+            wait_until(lambda: self.shows(text), f"{text!r}", timeout)
+        except AssertionError as error:
+            raise AssertionError(f"{error}; there are: {self.texts()}") from error
+
+    def wait_without(self, text):
+        wait_until(lambda: not self.shows(text), f"the end of {text!r}")
+
+    def press(self, name):
+        """Presses a button by its name."""
+        wait_until(lambda: self.ask("press", name), f"the button {name!r}")
+
+    def click(self, name, role=None):
+        """Clicks with the mouse, once it is where it stays."""
+        found = []
+
+        def is_still():
+            found.append(self.ask("centre", name, role))
+            return found[-1] and found[-2:-1] == found[-1:]
+
+        wait_until(is_still, f"{name!r}")
+        x, y, width, height = found[-1]
+        self.session.run(
+            "xdotool", "mousemove", "--window", self.window, x + width // 2, y + height // 2, "click", "1", check=True)
+
+    def type(self, text):
+        self.session.run("xdotool", "type", "--window", self.window, text, check=True)
+
+    def keys(self, *keys):
+        self._display.press(*keys)
+
+    def memory(self):
+        """Every part of the process's memory that can be read."""
+        pieces = []
+        with open(f"/proc/{self.program.pid}/maps") as maps, open(f"/proc/{self.program.pid}/mem", "rb", 0) as memory:
+            for line in maps:
+                place, rights = line.split()[:2]
+                if "r" not in rights or "[v" in line:
+                    continue
+                start, end = (int(part, 16) for part in place.split("-"))
+                try:
+                    memory.seek(start)
+                    pieces.append(memory.read(end - start))
+                except (OSError, ValueError):
+                    continue
+        return b"".join(pieces)
