@@ -29,7 +29,7 @@ final class AgentConnection {
   private(set) var isWaiting = false
   private(set) var hasEnded = false
 
-  /// Nil where nobody is at the other end, or another user.
+  /// Nil if nobody is at the other end, or another user.
   init?(
     _ socket: consuming FileDescriptor, loop: EventLoop,
     handle: @escaping (AgentConnection, borrowing SecureBytes) -> Void, ended: @escaping (AgentConnection) -> Void
@@ -99,7 +99,7 @@ final class AgentConnection {
     }
   }
 
-  /// - Returns: how many bytes came; 0 where none are there now, or the other end is gone, which ends the connection.
+  /// - Returns: how many bytes came; 0 if none are there now, or the other end is gone, which ends the connection.
   private func receive(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
     let count = recv(socket.number, buffer.baseAddress, buffer.count, Int32(MSG_DONTWAIT))
     if count > 0 { return count }
@@ -109,7 +109,7 @@ final class AgentConnection {
 
   // MARK: Writing
 
-  /// Answers the request. Nothing happens where the client is gone.
+  /// Answers the request. Nothing happens if the client is gone.
   func answer(_ message: [UInt8]) {
     guard !hasEnded, isWaiting else { return }
     isWaiting = false

@@ -31,7 +31,7 @@ package struct CodedReason: Hashable, Sendable {
     values = []
   }
 
-  /// Writes it. Texts are cut where it would be longer than `limit` bytes; where it would be even then, it is not told.
+  /// Writes the reason. If it would be longer than `limit` bytes, its texts are cut. If it is too long even then, it is left out.
   package func encode(into out: inout ByteWriter, limit: Int) {
     for length in [1024, 512, 380, 240, 120, 60, 16] {
       var bytes = ByteWriter()
@@ -142,7 +142,7 @@ extension Reason: ReasonValue {
 }
 
 extension Reason {
-  /// The longest one on the wire, in bytes, where nothing else is said.
+  /// The size of the longest reason on the wire, in bytes, unless a message has its own limit.
   package static let sizeLimit = 1024
 
   /// Writes it as ``CodedReason`` does.

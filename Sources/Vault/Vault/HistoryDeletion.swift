@@ -27,7 +27,7 @@ final class HistoryDeletion {
     stage = .looking(HistoryItemWalk(store, items))
   }
 
-  /// Works for a moment; for as long as it takes where an index is made again.
+  /// Works for a moment. If an index must be made again, it takes as long as that needs.
   ///
   /// - Returns: whether there is more to do.
   func step() throws(VaultError) -> Bool {
