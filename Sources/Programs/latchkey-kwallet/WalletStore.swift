@@ -65,7 +65,7 @@ final class WalletStore {
 
   private struct Collection {
     let path: String
-    /// Nil if it cannot be told.
+    /// Nil where it cannot be told.
     let label: ExactName?
     let isLocked: Bool
   }
@@ -129,7 +129,7 @@ final class WalletStore {
       {
         names[place] = standard
       }
-      // If two collections have the label, the first one is the wallet.
+      // Where two collections have a label, the first one is the wallet.
       var seen: Set<ExactName> = []
       return names.filter { seen.insert($0).inserted }
     }
@@ -242,7 +242,7 @@ final class WalletStore {
 
   // MARK: - entries
 
-  /// The entries of a wallet with this folder and this name, of any folder or name if that is nil.
+  /// The entries of a wallet with this folder and this name, of any where they are nil.
   func entries(
     of wallet: ExactName, folder: ExactName? = nil, name: ExactName? = nil, withSecrets: Bool = false
   ) throws(BusError) -> [Entry] {
@@ -255,7 +255,7 @@ final class WalletStore {
     }
   }
 
-  /// The entry of that name. If programs left several entries of different forms, the one that changed last counts.
+  /// The entry of that name. Where programs left several of different forms, it is the one that was changed last.
   func entry(
     _ name: ExactName, in folder: ExactName, of wallet: ExactName, withSecrets: Bool = false
   ) throws(BusError) -> Entry? {
@@ -357,7 +357,7 @@ final class WalletStore {
     _ path: String, label: String? = nil, attributes: [String: String]?, secret: Secret? = nil
   ) throws(BusError) {
     let sent: Secret
-    // Without a secret, an empty one of the same form is sent.
+    // Where there is none, something of that shape stands in its place.
     do { sent = try secret ?? Secret(SecureBytes(count: 0)) } catch { throw .failed("no memory") }
     try link.withChannel { vault, channel throws(BusError) in
       try vault.call(ServiceConnection.root, Self.keychain, "Update") { out throws(BusError) in
