@@ -28,15 +28,17 @@ let packed = LinkerSetting.unsafeFlags(
 let exportMappings = LinkerSetting.unsafeFlags(
   ["mmap", "munmap"].flatMap { ["-Xlinker", "--export-dynamic-symbol=\($0)"] })
 
-/// The floors of Sources, lowest first. A target depends on those of its own floor and of lower ones, but PAM has `C`
-/// alone below it, and KeychainServices ends at `wire`: test_floors.py holds this file and the imports to it.
+/// The floors of Sources. A target depends on those of its own floor and of lower ones. Daemon, Prompt, Tools and
+/// KeychainServices stand side by side on `wire`, and PAM has `C` alone below it. test_floors.py compares this file and the
+/// imports with that.
 enum Floor: String {
   case c = "C"
   case system = "System"
   case vault = "Vault"
   case wire = "Wire"
-  case imports = "Import"
-  case desktop = "Desktop"
+  case daemon = "Daemon"
+  case prompt = "Prompt"
+  case tools = "Tools"
   case pam = "PAM"
   case keychainServices = "KeychainServices"
   case programs = "Programs"
@@ -155,8 +157,10 @@ let package = Package(
     // Wire
     module(
       "Control", on: .wire,
-      ["LatchkeyAccessLog", "LatchkeyBytes", "LatchkeyKeybag", "LatchkeyPosix", "LatchkeyReasons", "LatchkeySodium"]),
-    // Not in Control: no program that handles passwords needs the format of backups.
+      ["LatchkeyBytes", "LatchkeyKeybag", "LatchkeyPosix", "LatchkeyReasons", "LatchkeySodium"]),
+    // Not in Control: no program that handles passwords needs the log.
+    module("LogControl", on: .wire, ["LatchkeyAccessLog", "LatchkeyBytes", "LatchkeyControl"]),
+    // Nor does one need the format of backups.
     module(
       "BackupControl", on: .wire,
       ["LatchkeyBackup", "LatchkeyBytes", "LatchkeyControl", "LatchkeyKeybag", "LatchkeyReasons"]),
@@ -174,52 +178,48 @@ let package = Package(
     // A client's way to the vault, as every program has it.
     module("SecretClient", on: .wire, ["LatchkeyGcrypt", "LatchkeySodium", "LatchkeySystemd"]),
 
-    // Import
+    // Daemon
     module(
-      "ForeignKeyrings", on: .imports,
-      ["LatchkeyGcrypt", "LatchkeyGettext", "LatchkeySecretClient", "LatchkeySodium", "LatchkeyText"]),
-
-    // Desktop
-    module(
-      "SessionState", on: .desktop,
+      "SessionState", on: .daemon,
       ["CLatchkeyHelper", "LatchkeyControl", "LatchkeyPosix", "LatchkeyReasons", "LatchkeySystemd"]),
-    module("Biometry", on: .desktop, ["LatchkeyReasons", "LatchkeySystemd"]),
+    module("Biometry", on: .daemon, ["LatchkeyReasons", "LatchkeySystemd"]),
     module(
-      "Doctor", on: .desktop,
-      ["CLatchkeyHelper", "CLatchkeyLinux", "LatchkeyGettext", "LatchkeyKeybag", "LatchkeyPosix", "LatchkeyText"]),
-    module(
-      "ProviderSwitch", on: .desktop,
-      ["LatchkeyDoctor", "LatchkeyGettext", "LatchkeyPosix", "LatchkeySodium", "LatchkeyText"]),
-    module(
-      "Prompts", on: .desktop,
+      "Prompts", on: .daemon,
       ["CLatchkeyLinux", "LatchkeyControl", "LatchkeyKeybag", "LatchkeyPosix", "LatchkeySystemd"]),
     module(
-      "Prompters", on: .desktop,
-      [
-        "LatchkeyControl", "LatchkeyGcrypt", "LatchkeyGettext", "LatchkeyKeybag", "LatchkeyPAMClient", "LatchkeyPosix",
-        "LatchkeySodium", "LatchkeySystemd", "LatchkeyText",
-      ]),
-    module(
-      "SSHAgent", on: .desktop,
-      [
-        "LatchkeyGcrypt", "LatchkeyGettext", "LatchkeyPosix", "LatchkeyPrompters", "LatchkeyPrompts",
-        "LatchkeySSHProtocol", "LatchkeySecretClient", "LatchkeySodium", "LatchkeySystemd",
-      ]),
-    module(
-      "SecretService", on: .desktop,
+      "SecretService", on: .daemon,
       [
         "LatchkeyControl", "LatchkeyGcrypt", "LatchkeyKeybag", "LatchkeyPosix", "LatchkeyPrompts", "LatchkeyReasons",
         "LatchkeySodium", "LatchkeySystemd", "LatchkeyVault",
       ]),
     module(
-      "Daemon", on: .desktop,
+      "Daemon", on: .daemon,
       [
         "LatchkeyAccessLog", "LatchkeyBackup", "LatchkeyBackupControl", "LatchkeyBiometry", "LatchkeyClassRules",
         "LatchkeyControl",
-        "LatchkeyDeviceService", "LatchkeyGettext", "LatchkeyHistoryControl", "LatchkeyKeybag", "LatchkeyPosix",
-        "LatchkeyPrompts", "LatchkeyReasons",
+        "LatchkeyDeviceService", "LatchkeyGettext", "LatchkeyHistoryControl", "LatchkeyKeybag", "LatchkeyLogControl",
+        "LatchkeyPosix", "LatchkeyPrompts", "LatchkeyReasons",
         "LatchkeySecretService", "LatchkeySessionState", "LatchkeySodium", "LatchkeySystemd", "LatchkeyVault",
       ]),
+
+    // Prompt
+    module(
+      "Prompters", on: .prompt,
+      [
+        "LatchkeyControl", "LatchkeyGcrypt", "LatchkeyGettext", "LatchkeyKeybag", "LatchkeyPAMClient", "LatchkeyPosix",
+        "LatchkeySodium", "LatchkeySystemd", "LatchkeyText",
+      ]),
+
+    // Tools
+    module(
+      "Doctor", on: .tools,
+      ["CLatchkeyHelper", "CLatchkeyLinux", "LatchkeyGettext", "LatchkeyKeybag", "LatchkeyPosix", "LatchkeyText"]),
+    module(
+      "ProviderSwitch", on: .tools,
+      ["LatchkeyDoctor", "LatchkeyGettext", "LatchkeyPosix", "LatchkeySodium", "LatchkeyText"]),
+    module(
+      "ForeignKeyrings", on: .tools,
+      ["LatchkeyGcrypt", "LatchkeyGettext", "LatchkeySecretClient", "LatchkeySodium", "LatchkeyText"]),
 
     // KeychainServices: for other packages. All modules of a build see each other, and packages that know nothing of us
     // ask whether they can import Security: so it imports no module of C, which only targets that depend on it would find,
@@ -273,7 +273,7 @@ let package = Package(
         "LatchkeyControl",
         "LatchkeyDeviceService", "LatchkeyDoctor", "LatchkeyForeignKeyrings", "LatchkeyGcrypt", "LatchkeyGettext",
         "LatchkeyHistoryControl",
-        "LatchkeyItemProtection", "LatchkeyKeybag", "LatchkeyPAMClient",
+        "LatchkeyItemProtection", "LatchkeyKeybag", "LatchkeyLogControl", "LatchkeyPAMClient",
         "LatchkeyPosix", "LatchkeyProviderSwitch", "LatchkeyReasons", "LatchkeySSHProtocol", "LatchkeySecretClient",
         "LatchkeySodium", "LatchkeySystemd", "LatchkeyText", "LatchkeyYAML",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
@@ -302,7 +302,8 @@ let package = Package(
     program(
       "latchkey-ssh-agent",
       [
-        "LatchkeyGcrypt", "LatchkeyGettext", "LatchkeyPosix", "LatchkeySSHAgent", "LatchkeySodium", "LatchkeySystemd",
+        "LatchkeyGcrypt", "LatchkeyGettext", "LatchkeyPosix", "LatchkeyPrompters", "LatchkeyPrompts",
+        "LatchkeySSHProtocol", "LatchkeySecretClient", "LatchkeySodium", "LatchkeySystemd",
       ]),
     program(
       "latchkey-kwallet",
@@ -338,8 +339,8 @@ let package = Package(
       name: "ControlTests",
       dependencies: [
         "LatchkeyAccessLog", "LatchkeyBackup", "LatchkeyBackupControl", "LatchkeyBytes", "LatchkeyControl",
-        "LatchkeyHistoryControl",
-        "LatchkeyKeybag", "LatchkeyPosix", "LatchkeyReasons", "LatchkeySodium",
+        "LatchkeyHistoryControl", "LatchkeyKeybag", "LatchkeyLogControl", "LatchkeyPosix", "LatchkeyReasons",
+        "LatchkeySodium",
       ],
       swiftSettings: strict),
     .testTarget(
@@ -465,7 +466,8 @@ if Context.environment["LATCHKEY_FUZZ"] != nil {
         "CLatchkeyFuzzer",
         "LatchkeyControl",
         "LatchkeyDeviceService", "LatchkeyForeignKeyrings", "LatchkeyHistoryControl",
-        "LatchkeyKeybag", "LatchkeyPosix", "LatchkeyPrompters", "LatchkeyPrompts", "LatchkeyReasons", "LatchkeySQLite",
+        "LatchkeyKeybag", "LatchkeyLogControl", "LatchkeyPosix", "LatchkeyPrompters", "LatchkeyPrompts",
+        "LatchkeyReasons", "LatchkeySQLite",
         "LatchkeySSHProtocol", "LatchkeySecretService", "LatchkeySodium", "LatchkeyVault",
       ],
       path: "Tests/Fuzz/Targets", swiftSettings: strict,

@@ -1,6 +1,7 @@
 import LatchkeyAccessLog
 import LatchkeyBytes
 import LatchkeyKeybag
+import LatchkeyLogControl
 import LatchkeyPosix
 import LatchkeySodium
 import Testing

@@ -1,5 +1,6 @@
 import LatchkeyBackupControl
 import LatchkeyHistoryControl
+import LatchkeyLogControl
 import LatchkeySodium
 
 @testable import LatchkeyControl

@@ -5,7 +5,7 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SOURCES = REPOSITORY / "Sources"
-FLOORS = ("System", "Vault", "Wire", "Import", "Desktop", "PAM", "KeychainServices", "Programs")
+FLOORS = ("System", "Vault", "Wire", "Daemon", "Prompt", "Tools", "PAM", "KeychainServices", "Programs")
 # Every process of the machine sees it, in containers too. It only says how much memory root may use when there is none left.
 NUMBER = Path("/proc/sys/vm/admin_reserve_kbytes")
 BASE = 9000

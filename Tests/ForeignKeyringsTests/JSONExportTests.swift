@@ -4,7 +4,7 @@ import Testing
 
 @testable import LatchkeyForeignKeyrings
 
-/// Exports as they are written, and what never writes them. Real ones are in Tests/Integration/test_export.py.
+/// Exports as they are written, and what never writes them. Real ones are in Tests/Integration/Export/test_export.py.
 @Suite struct JSONExportTests {
   init() throws { try Sodium.initialize() }
 

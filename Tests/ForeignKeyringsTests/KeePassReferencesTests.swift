@@ -9,7 +9,7 @@ private let id = String(repeating: "0", count: 32)
 /// "1234567890" in Base32.
 private let key = "GEZDGNBVGY3TQOJQ"
 
-/// Values of KeePass that stand for others. What KeePassXC itself makes of them is in Tests/Integration/test_import_references.py.
+/// Values of KeePass that stand for others. What KeePassXC itself makes of them is in Tests/Integration/Import/test_import_references.py.
 @Suite struct KeePassReferencesTests {
   init() throws { try Sodium.initialize() }
 

@@ -5,7 +5,7 @@ import Testing
 @testable import LatchkeyForeignKeyrings
 
 /// Readers of other programs' files, against what a hostile file may have. Real files come from the real programs, in
-/// Tests/Integration/test_import.py.
+/// Tests/Integration/Import/test_import.py.
 @Suite struct KeyringFileTests {
   init() throws { try Sodium.initialize() }
 

@@ -5,7 +5,7 @@ import Testing
 @testable import LatchkeyForeignKeyrings
 
 /// What gpg and keepassxc-cli hand over, against what they should never write. Real ones are in
-/// Tests/Integration/test_import_managers.py.
+/// Tests/Integration/Import/test_import_managers.py.
 @Suite struct ManagerFileTests {
   init() throws { try Sodium.initialize() }
 

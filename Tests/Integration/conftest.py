@@ -1,12 +1,17 @@
 """Makes the fixtures of session.py and clients.py known to every test here, and says more of a failure."""
 
 import json
+import pathlib
+import sys
 
 import pytest
 from support.evidence import add_evidence
 from support.clients import open_peer, peer, shared_peer  # noqa: F401
 from support.logind import logind  # noqa: F401
 from support.session import new_session, session, shared_session, stage, unlocked  # noqa: F401
+
+# A test may use what the test of another room has, for example its stand-ins.
+sys.path += [str(room) for room in sorted(pathlib.Path(__file__).parent.iterdir()) if room.is_dir()]
 
 
 def pytest_make_parametrize_id(config, val, argname):

@@ -26,5 +26,5 @@ def test_pam_readme_names_every_excluded_service():
 
 
 def test_no_two_files_of_tests_have_one_name():
-    names = [path.name for path in ROOT.glob("Tests/*/test_*.py")]
+    names = [path.name for path in ROOT.glob("Tests/**/test_*.py")]
     assert sorted(names) == sorted(set(names))

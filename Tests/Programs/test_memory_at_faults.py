@@ -1,5 +1,5 @@
 """No secret stays behind in the memory of latchkey-prompt or latchkey-deviced when a fault ends them. The kernel frees that memory
-as it is. `Integration/test_memory_ending.py` proves the same of latchkeyd.
+as it is. `Integration/Memory/test_memory_ending.py` proves the same of latchkeyd.
 
 The control: the secret is there in the moment in which the signal arrives, and a text of the program in its last one.
 """

@@ -15,11 +15,12 @@ BELOW = {
     "System": ["C"],
     "Vault": ["C", "System"],
     "Wire": ["C", "System", "Vault"],
-    "Import": ["C", "System", "Vault", "Wire"],
-    "Desktop": ["C", "System", "Vault", "Wire"],
+    "Daemon": ["C", "System", "Vault", "Wire"],
+    "Prompt": ["C", "System", "Vault", "Wire"],
+    "Tools": ["C", "System", "Vault", "Wire"],
     "PAM": ["C"],
     "KeychainServices": ["C", "System", "Vault", "Wire"],
-    "Programs": ["C", "System", "Vault", "Wire", "Import", "Desktop"],
+    "Programs": ["C", "System", "Vault", "Wire", "Daemon", "Prompt", "Tools"],
 }
 IMPORT = re.compile(r"^\s*(?:@\w+(?:\(\w+\))? )*(?:(?:public|internal|package|private|fileprivate) )?import (?:\w+ )?(\w+)", re.M)
 

@@ -10,7 +10,9 @@ from support.parts import GATE_PARTS, NIGHT_NAMES, NIGHT_PARTS, parts_for, table
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 TESTS = REPOSITORY / "Tests"
-TEST_FILES = sorted(TESTS.glob("*/test_*.py"))
+TEST_FILES = sorted(TESTS.rglob("test_*.py"))
+# The folder of Tests that a file is in, however deep.
+folder_of = lambda path: path.relative_to(TESTS).parts[0]
 name_of = lambda path: str(path.relative_to(REPOSITORY))
 # What these words name is never tried a second time: races are faults there.
 PROTECTED = re.compile(r"lock(?!er)|key(?!ring|chain)|memory|damage|crash|faults|peer|healing|power_cuts|kill|persist|lost|rotat")
@@ -28,7 +30,7 @@ def marks(path):
 
 def test_every_folder_with_tests_belongs_to_a_part():
     of_parts = {name.partition("/")[0] for part in (*GATE_PARTS, *NIGHT_PARTS) for name in part.tests}
-    assert {path.parent.name for path in TEST_FILES} - {"Benchmark"} == of_parts
+    assert {folder_of(path) for path in TEST_FILES} - {"Benchmark"} == of_parts
 
 
 def test_a_part_of_the_night_is_named_by_some_test():
@@ -41,14 +43,14 @@ def test_a_file_with_marked_tests_is_in_the_folders_of_their_part(path):
     folders = {part.name: part.tests for part in NIGHT_PARTS}
     for name, arguments in marks(path):
         if name == "night" and arguments:
-            assert path.parent.name in folders[arguments[0]]
+            assert folder_of(path) in folders[arguments[0]]
 
 
 @pytest.mark.parametrize("part", [part for part in NIGHT_PARTS if part.marked], ids=lambda part: part.name)
 def test_a_run_over_several_folders_imports_no_conftest(part):
     """Each folder has one, and Python knows one module of that name."""
     for folder in part.tests:
-        for path in sorted((TESTS / folder).glob("test_*.py")):
+        for path in sorted((TESTS / folder).rglob("test_*.py")):
             assert "from conftest import" not in path.read_text(), path.name
 
 

@@ -122,5 +122,5 @@ def test_the_texts_of_the_pam_module_are_translated_as_it_says_them():
     """The module knows no language: latchkey takes the place of what it says, by the exact text."""
     sources = REPOSITORY / "Sources"
     module = (sources / "PAM/PAMModule/Call.swift").read_text()
-    told = re.findall(r'^    case "(.*)":', (sources / "Programs/latchkey/PassphraseCommand.swift").read_text(), re.M)
+    told = re.findall(r'^    case "(.*)":', (sources / "Programs/latchkey/Keys/PassphraseCommand.swift").read_text(), re.M)
     assert len(told) == 2 and all(f'Literal = "{text}"' in module for text in told)

@@ -12,14 +12,14 @@ PYTEST = ("/usr/bin/python3", "-m", "pytest", "-p", "no:cacheprovider", "-q")
 
 # The tests of a file share sessions, which are made once if one worker has them all.
 BY_FILE = ("--dist", "loadfile")
-CLIENT = ("Sources/Programs/latchkey/", "Sources/Import/", "Sources/Wire/", "Sources/System/")
+CLIENT = ("Sources/Programs/latchkey/", "Sources/Tools/ForeignKeyrings/", "Sources/Wire/", "Sources/System/")
 PROMPTS = (
-    "Sources/Desktop/Prompt", "Sources/Programs/latchkey-prompt/", "Sources/System/PAMClient/", "Sources/System/Gettext/",
+    "Sources/Daemon/Prompts/", "Sources/Prompt/", "Sources/Programs/latchkey-prompt/", "Sources/System/PAMClient/", "Sources/System/Gettext/",
     "Tests/support/dialog.py", "Tests/support/prompting.py", "Tests/support/display.py")
 LOGIN = (
     "Sources/PAM/", "Sources/Programs/latchkey-derive/", "Sources/C/CHelper/", "Sources/C/CPAM", "Sources/Vault/Keybag/",
-    "Sources/Desktop/SessionState/", "pam/")
-DAEMON = ("Sources/Desktop/Daemon/", "Sources/Desktop/SecretService/", "Sources/Vault/", "Sources/Programs/latchkeyd/", "dbus/")
+    "Sources/Daemon/SessionState/", "pam/")
+DAEMON = ("Sources/Daemon/Daemon/", "Sources/Daemon/SecretService/", "Sources/Vault/", "Sources/Programs/latchkeyd/", "dbus/")
 DEVICE = ("Sources/Programs/latchkey-deviced/", "Sources/Vault/DeviceStore/", "Sources/Wire/DeviceService/", "Sources/System/TSS/")
 
 
@@ -79,7 +79,7 @@ NIGHT_PARTS = (
     Part("imports", "Imports and exports of every program, with real files", ("Integration", "Programs"), 6, CLIENT, workers=3,
          marked=True),
     Part("ssh", "The ssh agent with OpenSSH, its own tests, git, many clients and 50 locks", ("Integration",), 6,
-         ("Sources/Desktop/SSHAgent/", "Sources/Wire/SSHProtocol/", "Sources/Programs/latchkey-ssh-agent/", "Sources/Wire/SecretClient/"),
+         ("Sources/Programs/latchkey-ssh-agent/", "Sources/Wire/SSHProtocol/", "Sources/Wire/SecretClient/"),
          workers=2, marked=True, packages="openssh-tests"),
     Part("kwallet", "KDE's programs with `latchkey-kwallet`: kwallet-query, libKF5Wallet, locks and kills", ("Integration",), 5,
          ("Sources/Programs/latchkey-kwallet/", *CLIENT), workers=2, marked=True, packages="ksshaskpass libkf5wallet-dev"),
@@ -93,20 +93,20 @@ NIGHT_PARTS = (
     Part("fuzz", "No input crashes a parser or the daemon", ("Fuzz",), 12, ("Sources/",), targets=("fuzz-build",),
          environment=(("FUZZ_SECONDS", "300"),)),
     Part("packages", "The Debian packages in booted Debian 12 and 13", ("Packages",), 12,
-         ("debian/", "packaging/", "pam/", "dbus/", "Makefile", "Sources/Desktop/ProviderSwitch/"), workers=3, targets=("deb",),
+         ("debian/", "packaging/", "pam/", "dbus/", "Makefile", "Sources/Tools/ProviderSwitch/"), workers=3, targets=("deb",),
          environment=(("CI", "true"),)),
     Part("machine", "A whole machine under QEMU: what is left in its memory", ("Machine",), 20,
          (*LOGIN, "Sources/System/Sodium/", "Sources/System/ErasedMappings/", "Tests/Machine/")),
     Part("desktops", "GNOME, Plasma, Xfce and MATE, booted and typed into", ("RealDesktops",), 25,
-         (*PROMPTS, "Sources/Desktop/SessionState/"), environment=(("CI", "true"),)),
+         (*PROMPTS, "Sources/Daemon/SessionState/"), environment=(("CI", "true"),)),
     Part("beside", "The client library and swift-certificates in one program", (), 8,
          ("Package.swift", "Sources/KeychainServices/", "Tests/SecurityBeside/"), in_root=False, command=("make", "beside")),
-    Part("corpora", "2,000 items from each provider, in and out", ("Integration/test_import_corpus.py", "Integration/test_export_corpus.py"),
-         10, ("Sources/Import/", "Sources/Programs/latchkey/"), workers=2, environment=(("LATCHKEY_CORPUS", "2000"),)),
+    Part("corpora", "2,000 items from each provider, in and out", ("Integration/Import/test_import_corpus.py", "Integration/Export/test_export_corpus.py"),
+         10, ("Sources/Tools/ForeignKeyrings/", "Sources/Programs/latchkey/"), workers=2, environment=(("LATCHKEY_CORPUS", "2000"),)),
     Part("all-suites", "The same suites and those that need compilers, beside gnome-keyring", ("Suites",), 15, (),
          environment=(("LATCHKEY_SUITES", "all"),),
          packages="gir1.2-gcr-3 golang-go golang-github-docker-docker-credential-helpers-dev cargo rustc librust-secret-service-dev"),
-    Part("kills", "The daemon killed at 500 random moments under load", ("Integration/test_load.py",), 10, (),
+    Part("kills", "The daemon killed at 500 random moments under load", ("Integration/Daemon/test_load.py",), 10, (),
          environment=(("LATCHKEY_KILLS", "500"),)),
     Part("elsewhere", "The gate on another person's machine: started a moment ago, one core, other zone, locale, umask and home", (), 40, (),
          in_root=False, command=("Tests/Session/elsewhere", "--", "Tests/run", "gate")),

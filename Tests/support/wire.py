@@ -7,7 +7,7 @@ from pathlib import Path
 
 SOURCES = Path(__file__).resolve().parents[2] / "Sources"
 CONTROL = "".join(
-    file.read_text() for folder in ("Control", "BackupControl", "HistoryControl") for file in sorted((SOURCES / "Wire" / folder).glob("*.swift")))
+    file.read_text() for folder in ("Control", "BackupControl", "HistoryControl", "LogControl") for file in sorted((SOURCES / "Wire" / folder).glob("*.swift")))
 DEVICE = (SOURCES / "Wire/DeviceService/DevicePacket.swift").read_text()
 KEYBAG = (SOURCES / "Vault/Keybag/DeviceKey.swift").read_text()
 

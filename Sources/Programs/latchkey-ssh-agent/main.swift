@@ -1,9 +1,8 @@
-// latchkey-ssh-agent: the ssh agent. Arguments and wiring; see LatchkeySSHAgent.
+// latchkey-ssh-agent: the ssh agent. Here are its arguments and wiring; SSHAgent.swift has the rest.
 import Glibc
 import LatchkeyGcrypt
 import LatchkeyGettext
 import LatchkeyPosix
-import LatchkeySSHAgent
 import LatchkeySodium
 import LatchkeySystemd
 

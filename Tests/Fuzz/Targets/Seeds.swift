@@ -1,6 +1,7 @@
 import CLatchkeyHelper
 import LatchkeyAccessLog
 import LatchkeyBytes
+import LatchkeyLogControl
 import LatchkeySodium
 
 @testable import LatchkeyBackup

@@ -2,6 +2,7 @@ import Glibc
 import LatchkeyAccessLog
 import LatchkeyBytes
 import LatchkeyHistoryControl
+import LatchkeyLogControl
 import LatchkeyPosix
 import LatchkeyPrompters
 import LatchkeySodium

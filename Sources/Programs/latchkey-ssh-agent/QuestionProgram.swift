@@ -1,0 +1,55 @@
+import Glibc
+import LatchkeyGettext
+import LatchkeyPosix
+import LatchkeyPrompters
+import LatchkeySystemd
+
+/// Asks one question by the desktop's prompter, a pinentry, or the terminal of the program that caused it.
+enum QuestionProgram {
+  /// Reads the question from standard input.
+  ///
+  /// - Returns: the exit status: 0 where the person agreed, 1 where they did not, 2 where nobody can be asked.
+  static func run() -> Int32 {
+    takeDisplay()
+    Language.begin()
+    guard let bytes = try? FileDescriptor(owning: STDIN_FILENO).readAll(limit: 4096),
+      let text = Question.Text(bytes), let loop = try? EventLoop()
+    else { return 2 }
+    let deadline = PromptDeadline(loop: loop, limit: QuestionQueue.personLimit)
+    let signals = [SIGTERM, SIGINT, SIGHUP].map { try? loop.addSignal($0) { deadline.giveUp() } }
+    let prompter = PrompterChoice(
+      desktop: Desktop { getenv($0).map { String(cString: $0) } }, terminal: text.terminal, windowID: "",
+      deadline: deadline)
+    defer { prompter.end() }
+    var question = PromptText(
+      title: translated("SSH key"), message: text.message, detail: text.detail, label: "",
+      button: translated("Allow"))
+    question.isConfirmation = true
+    return withExtendedLifetime(signals) {
+      switch prompter.ask(question) {
+      case .given: 0
+      case .dismissed: 1
+      case .unavailable: 2
+      }
+    }
+  }
+
+  private static let display = ["DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "XDG_CURRENT_DESKTOP"]
+
+  /// Takes the display from the service manager. A desktop may have set it there after the agent was started.
+  private static func takeDisplay() {
+    guard getenv("DISPLAY") == nil, getenv("WAYLAND_DISPLAY") == nil, getenv("NOTIFY_SOCKET") != nil,
+      let answer = popen("systemctl --user show-environment 2>/dev/null", "re")
+    else { return }
+    defer { pclose(answer) }
+    var line: UnsafeMutablePointer<CChar>?
+    var size = 0
+    defer { free(line) }
+    while getline(&line, &size, answer) > 0, let text = line.map({ String(cString: $0) }) {
+      guard let equals = text.firstIndex(of: "="), text.hasSuffix("\n") else { continue }
+      let name = String(text[..<equals])
+      guard display.contains(name) else { continue }
+      setenv(name, String(text[text.index(after: equals)...].dropLast()), 1)
+    }
+  }
+}

@@ -1,0 +1,376 @@
+import Glibc
+import LatchkeyPosix
+import LatchkeySSHProtocol
+import LatchkeySecretClient
+import LatchkeySodium
+import LatchkeySystemd
+
+/// The agent: answers the requests of its clients with the keys of the vault.
+final class SSHAgent {
+  /// More keys than this are not added to a session.
+  private static let keyLimit = 256
+  /// More clients than this wait until others have ended.
+  private static let clientLimit = 512
+  private static let acceptLimit = 32
+
+  private let loop: EventLoop
+  private let listener: FileDescriptor
+  private let vault: AgentVault
+  private let questions: QuestionQueue
+  private var lock: AgentLock
+  private var source: EventSource?
+  private var connections: [ObjectIdentifier: AgentConnection] = [:]
+  private var signings: [ObjectIdentifier: Signing] = [:]
+  /// For each key with requirements, by its path: the signature that is being made.
+  private var turns: [String: Signing] = [:]
+  /// Signatures that wait for such a key.
+  private var queue: [Signing] = []
+  /// Keys that were allowed until the next lock.
+  private var allowed: Set<[UInt8]> = []
+  /// Keys of the vault that a client removed: they are left out until the next lock.
+  private var hidden: Set<[UInt8]> = []
+  private var timers: [EventSource] = []
+
+  /// - Parameters:
+  ///   - listener: a local socket of streams that listens.
+  ///   - program: the program that asks the person.
+  ///   - arguments: its arguments.
+  init(listener: consuming FileDescriptor, loop: EventLoop, program: String, arguments: [String]) throws {
+    self.loop = loop
+    self.listener = listener
+    vault = try AgentVault(loop: loop)
+    questions = QuestionQueue(loop: loop, program: program, arguments: arguments)
+    lock = try AgentLock()
+    vault.onLock = { [unowned self] in locked() }
+    source = try loop.addIO(fd: self.listener.number, events: .readable) { [unowned self] _ in accept() }
+  }
+
+  /// The vault erased keys. No answer of the person's outlives that.
+  private func locked() {
+    allowed = []
+    hidden = []
+    for signing in signings.values { signing.isOutdated = true }
+    questions.refuseAll()
+  }
+
+  /// A client locked the agent: what waits for a person waits in vain.
+  private func refuseAll() {
+    let waiting = Array(signings.values)
+    for signing in waiting { signing.isOutdated = true }
+    for signing in waiting { withdraw(signing) }
+  }
+
+  // MARK: Clients
+
+  private func accept() {
+    for _ in 0..<Self.acceptLimit {
+      guard connections.count < Self.clientLimit else { return source?.pause() ?? () }
+      guard let socket = try? listener.acceptStream() else { return }
+      let connection = AgentConnection(socket, loop: loop) { [unowned self] connection, message in
+        handle(message, of: connection)
+      } ended: { [unowned self] connection in
+        if let signing = signings[ObjectIdentifier(connection)] { withdraw(signing) }
+        // It is in the middle of its own handler.
+        ended.append(connections.removeValue(forKey: ObjectIdentifier(connection)))
+        cleaner?.resume()
+      }
+      if let connection, !connection.hasEnded { connections[ObjectIdentifier(connection)] = connection }
+    }
+  }
+
+  private var ended: [AgentConnection?] = []
+  private lazy var cleaner = try? loop.addIdle { [unowned self] in
+    ended = []
+    source?.resume()
+    return false
+  }
+
+  // MARK: Requests
+
+  private func handle(_ body: borrowing SecureBytes, of connection: AgentConnection) {
+    var reader = SSHReader(0..<body.count)
+    let number = try? reader.byte(body.bytes)
+    guard let message = number.flatMap({ AgentMessage(rawValue: $0) }) else { return connection.answer(.failure) }
+    if lock.isLocked, message != .unlock {
+      // As OpenSSH's: a locked agent has no keys.
+      return message == .requestIdentities ? connection.answer(Self.identities([])) : connection.answer(.failure)
+    }
+    do {
+      switch message {
+      case .requestIdentities: connection.answer(Self.identities(try offered(to: connection).keys))
+      case .signRequest: try sign(body.bytes, &reader, connection)
+      case .addIdentity: try add(body.bytes, &reader, isConstrained: false, connection)
+      case .addConstrained: try add(body.bytes, &reader, isConstrained: true, connection)
+      case .removeIdentity: try remove(try reader.octets(body.bytes), connection)
+      case .removeAllIdentities: try removeAll(connection)
+      case .lock:
+        let passphrase = try reader.string(body.bytes)
+        guard lock.lock(body.bytes.extracting(passphrase)) else { return connection.answer(.failure) }
+        refuseAll()
+        connection.answer(.success)
+      case .unlock: unlock(body.bytes.extracting(try reader.string(body.bytes)), connection)
+      case .extensionRequest: try extend(body.bytes, &reader, connection)
+      default: connection.answer(.failure)
+      }
+    } catch { connection.answer(.failure) }
+  }
+
+  private static func identities(_ keys: [AgentKey]) -> [UInt8] {
+    var out = SSHWriter(.identities)
+    out.number(UInt32(keys.count))
+    for key in keys {
+      out.string(key.item.publicKey.blob)
+      out.text(key.comment)
+    }
+    return out.bytes
+  }
+
+  /// The keys that a client may know of, each once, and whether a locker is on the screen.
+  private func offered(to connection: AgentConnection) throws(BusError) -> AgentVault.View {
+    let view = try present()
+    var seen: Set<[UInt8]> = []
+    let keys = view.keys.filter { key in
+      connection.bindings.permit(key.destinations, user: nil) && seen.insert(key.item.publicKey.blob).inserted
+    }
+    return AgentVault.View(isScreenLocked: view.isScreenLocked, keys: keys)
+  }
+
+  /// All keys but those whose time is over, and those that were removed.
+  private func present() throws(BusError) -> AgentVault.View {
+    let view = try vault.look()
+    let now = UInt64(Process.sinceBoot / 1000)
+    var keys: [AgentKey] = []
+    for key in view.keys {
+      if let expiry = key.item.expiry, expiry <= now {
+        // No client of the agent deletes an item of the vault: such a key is only left out.
+        if key.isOfSession { try vault.delete(key.path) }
+      } else if key.isOfSession || !hidden.contains(key.item.publicKey.blob) {
+        keys.append(key)
+      }
+    }
+    return AgentVault.View(isScreenLocked: view.isScreenLocked, keys: keys)
+  }
+
+  private func extend(
+    _ bytes: RawSpan, _ reader: inout SSHReader, _ connection: AgentConnection
+  ) throws(SSHReader.Malformed) {
+    switch try reader.text(bytes) {
+    case AgentMessage.query:
+      var out = SSHWriter(.extensionResponse)
+      for name in [AgentMessage.query, AgentMessage.query, AgentMessage.sessionBind] { out.text(name) }
+      connection.answer(out.bytes)
+    case AgentMessage.sessionBind:
+      connection.answer(connection.bindings.bind(bytes, &reader) ? .success : .extensionFailure)
+    default: connection.answer(.failure)
+    }
+  }
+
+  private func unlock(_ passphrase: RawSpan, _ connection: AgentConnection) {
+    guard !lock.unlock(passphrase) else { return connection.answer(.success) }
+    // Each wrong passphrase costs more time than the one before.
+    let timer = try? loop.addTimer(after: .milliseconds(100 * lock.failures)) { [weak connection] in
+      connection?.answer(.failure)
+    }
+    keep(timer)
+  }
+
+  /// Keeps a timer until some time after it fired.
+  private func keep(_ timer: EventSource?) {
+    timers.removeAll { !$0.isEnabled }
+    if let timer { timers.append(timer) }
+  }
+
+  // MARK: Adding and removing
+
+  private func add(
+    _ bytes: RawSpan, _ reader: inout SSHReader, isConstrained: Bool, _ connection: AgentConnection
+  ) throws {
+    let key = try PrivateKey(bytes, &reader)
+    let comment = try reader.text(bytes)
+    let constraints = isConstrained ? try KeyConstraints(bytes, &reader) : KeyConstraints()
+    guard reader.isAtEnd, key.isConsistent else { return connection.answer(.failure) }
+    let now = UInt64(Process.sinceBoot / 1000)
+    let expiry = constraints.lifetime.flatMap { $0 == 0 ? nil : now + UInt64($0) }
+    let item = KeyItem(
+      key.publicKey, asking: constraints.confirms ? .always : .never, expiry: expiry,
+      destinations: constraints.destinations)
+    guard try vault.look().keys.count(where: \.isOfSession) < Self.keyLimit else { return connection.answer(.failure) }
+    try vault.add(key, item, comment: comment)
+    hidden.remove(key.publicKey.blob)
+    if let lifetime = constraints.lifetime, lifetime > 0 {
+      keep(try loop.addTimer(after: .seconds(Int(lifetime))) { [unowned self] in _ = try? present() })
+    }
+    connection.answer(.success)
+  }
+
+  private func remove(_ blob: [UInt8], _ connection: AgentConnection) throws(BusError) {
+    let keys = try offered(to: connection).keys.filter { $0.item.publicKey.blob == blob }
+    try remove(keys)
+    connection.answer(keys.isEmpty ? .failure : .success)
+  }
+
+  private func removeAll(_ connection: AgentConnection) throws(BusError) {
+    try remove(try present().keys)
+    connection.answer(.success)
+  }
+
+  /// Deletes keys of the session. Those of the vault are left out until the next lock: no client of the agent deletes an item of
+  /// the vault.
+  private func remove(_ keys: [AgentKey]) throws(BusError) {
+    for key in keys {
+      if key.isOfSession { try vault.delete(key.path) }
+      hidden.insert(key.item.publicKey.blob)
+      allowed.remove(key.item.publicKey.blob)
+    }
+  }
+
+  // MARK: Signing
+
+  private func sign(_ bytes: RawSpan, _ reader: inout SSHReader, _ connection: AgentConnection) throws {
+    let blob = try reader.octets(bytes)
+    let data = try reader.octets(bytes)
+    let flags = SignatureFlags(rawValue: try reader.number(bytes))
+    guard reader.isAtEnd else { return connection.answer(.failure) }
+    let view = try present()
+    guard let key = view.keys.first(where: { $0.item.publicKey.blob == blob }) else {
+      return connection.answer(.failure)
+    }
+    let subject = SigningSubject(data.span.bytes, by: key.item.publicKey)
+    guard connection.bindings.permit(key.destinations, subject) else { return connection.answer(.failure) }
+    let signing = Signing(key: key, data: data, flags: flags, subject: subject, connection: connection)
+    let asker = Asker(pid: connection.peer.pid)
+    // The vault asks by itself before it gives such a key, and shows our reason.
+    let isAsked = key.require.isEmpty && mustAsk(about: key, connection, asker)
+    // Nobody sees a question behind a locker.
+    if view.isScreenLocked, isAsked { return connection.answer(.failure) }
+    signing.isScreenLocked = view.isScreenLocked
+    guard isAsked else { return begin(signing) }
+    signings[ObjectIdentifier(connection)] = signing
+    let wording = SignatureWording(key: key, subject: subject, bindings: connection.bindings, asker: asker)
+    let question = Question(wording.question) { [unowned self] isAgreed in
+      signing.cancel = {}
+      guard isAgreed, !signing.isOutdated else { return fail(signing) }
+      if key.item.asking == .once, !connection.bindings.isForwarded, !isUnknown(connection, asker) {
+        allowed.insert(blob)
+      }
+      finish(signing)
+    }
+    signing.cancel = { [unowned self] in questions.withdraw(question) }
+    questions.ask(question)
+  }
+
+  private func isUnknown(_ connection: AgentConnection, _ asker: Asker) -> Bool {
+    connection.bindings.isUnbound && !asker.isLocalTool
+  }
+
+  private func mustAsk(about key: AgentKey, _ connection: AgentConnection, _ asker: Asker) -> Bool {
+    if connection.bindings.isForwarded || isUnknown(connection, asker) { return true }
+    switch key.item.asking {
+    case .never: return false
+    case .once: return !allowed.contains(key.item.publicKey.blob)
+    case .always: return true
+    }
+  }
+
+  /// Signs, if the key is free. A key with requirements makes one signature at a time, and the others wait: to the vault all clients
+  /// of the agent are one, so each of them could use what a person allowed for another.
+  private func begin(_ signing: Signing) {
+    guard !signing.key.require.isEmpty else { return finish(signing) }
+    signings[ObjectIdentifier(signing.connection)] = signing
+    let path = signing.key.path
+    guard turns[path] == nil else {
+      queue.append(signing)
+      return
+    }
+    turns[path] = signing
+    // A person may have answered just when the last client left.
+    do throws(BusError) { try vault.takeBack(signing.key) } catch { return fail(signing) }
+    signing.isOutdated ? fail(signing) : finish(signing)
+  }
+
+  private func fail(_ signing: Signing) {
+    end(signing)
+    signing.connection.answer(.failure)
+  }
+
+  /// Ends a signature that waits.
+  private func withdraw(_ signing: Signing) {
+    signing.cancel()
+    signing.cancel = {}
+    fail(signing)
+  }
+
+  /// Forgets a signature, and gives its key to the next one.
+  private func end(_ signing: Signing) {
+    let place = ObjectIdentifier(signing.connection)
+    if signings[place] === signing { signings[place] = nil }
+    queue.removeAll { $0 === signing }
+    let path = signing.key.path
+    guard turns[path] === signing else { return }
+    if !signing.wasMade { try? vault.takeBack(signing.key) }
+    turns[path] = nil
+    guard let next = queue.firstIndex(where: { $0.key.path == path }) else { return }
+    begin(queue.remove(at: next))
+  }
+
+  /// Signs once the vault gives the key.
+  private func finish(_ signing: Signing) {
+    do throws(BusError) {
+      let key = try vault.privateKey(of: signing.key)
+      let data = signing.data
+      // A lock that came in between took back what the person allowed.
+      guard !signing.isOutdated, let signature = key.sign(data.span.bytes, signing.flags) else {
+        return fail(signing)
+      }
+      signing.wasMade = true
+      end(signing)
+      var out = SSHWriter(.signature)
+      out.string(signature)
+      signing.connection.answer(out.bytes)
+    } catch {
+      guard error.isLocked, !signing.isScreenLocked, !signing.wasUnlocked else { return fail(signing) }
+      signing.wasUnlocked = true
+      unlock(for: signing)
+    }
+  }
+
+  /// Has the vault ask for what it needs, as its own programs do.
+  private func unlock(for signing: Signing) {
+    signings[ObjectIdentifier(signing.connection)] = signing
+    let wording = SignatureWording(
+      key: signing.key, subject: signing.subject, bindings: signing.connection.bindings,
+      asker: Asker(pid: signing.connection.peer.pid))
+    do throws(BusError) {
+      let path = signing.key.isOfSession ? try SessionSeal(vault: vault).path : signing.key.path
+      guard let path else { return fail(signing) }
+      let prompt = try vault.unlock(path, reason: wording.purpose) { [unowned self] isAnswered in
+        signing.cancel = {}
+        isAnswered ? finish(signing) : fail(signing)
+      }
+      guard let prompt else { return finish(signing) }
+      signing.cancel = { [unowned self] in vault.withdraw(prompt) }
+    } catch { fail(signing) }
+  }
+}
+
+/// A signature that waits for a person.
+private final class Signing {
+  let key: AgentKey
+  let data: [UInt8]
+  let flags: SignatureFlags
+  let subject: SigningSubject
+  let connection: AgentConnection
+  var isScreenLocked = false
+  /// Whether the vault was asked to unlock the key already.
+  var wasUnlocked = false
+  /// Whether the vault was locked since the request.
+  var isOutdated = false
+  /// Whether the key was read and has signed.
+  var wasMade = false
+  /// Takes the question off the screen.
+  var cancel: () -> Void = {}
+
+  init(key: AgentKey, data: [UInt8], flags: SignatureFlags, subject: SigningSubject, connection: AgentConnection) {
+    (self.key, self.data, self.flags, self.subject, self.connection) = (key, data, flags, subject, connection)
+  }
+}

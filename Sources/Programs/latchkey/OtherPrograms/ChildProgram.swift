@@ -1,0 +1,234 @@
+// Its header has the numbers of sockets, too, and they are the first module's that the compiler reads.
+import CLatchkeyHelper
+import CLatchkeyLinux
+import Glibc
+import LatchkeyGettext
+import LatchkeyPosix
+import LatchkeySodium
+import LatchkeyText
+
+/// Another program that reads files for which we have no library: GPG, KeePassXC, gzip. Secrets go by sockets and pipes only,
+/// never by arguments, the environment or files.
+struct ChildProgram {
+  /// Its name, for the search path.
+  let name: String
+  let arguments: [String]
+  /// Its limits; nil for the usual limits of a program.
+  var limits: Limits?
+
+  /// Limits for a program that expands a foreign file and has no limits of its own.
+  struct Limits {
+    /// Bytes of address space.
+    let memory: UInt64
+    /// Seconds of processor time.
+    let time: UInt64
+  }
+
+  /// The program's output and end.
+  struct Outcome: ~Copyable {
+    let output: SecureBytes
+    let isDone: Bool
+    /// The signal that ended it, for example because of a limit; 0 for none.
+    let signal: Int32
+    /// The lines of its standard error.
+    let complaints: [String]
+
+    /// The same outcome, with another name for a file in the text for a person.
+    consuming func naming(_ file: String, for name: String) -> Outcome {
+      let complaints = complaints.map { $0.replacing(text: name, with: file) }
+      return Outcome(output: output, isDone: isDone, signal: signal, complaints: complaints)
+    }
+
+    /// The last line of its standard error, for a person.
+    var message: String { complaints.last ?? "" }
+  }
+
+  /// How many bytes it may write.
+  private static let limit = 256 << 20
+
+  /// Runs it to its end.
+  ///
+  /// - Parameter input: its standard input.
+  /// - Throws: a failure if there is no such program, or no memory for its output.
+  func run(_ input: borrowing SecureBytes) throws -> Outcome { try run(input, document: try SecureBytes(count: 0)) }
+
+  /// The path by which a program reads its document.
+  static let documentPath = "/dev/fd/3"
+
+  /// Runs it to its end.
+  ///
+  /// - Parameters:
+  ///   - input: its standard input.
+  ///   - document: the content of ``documentPath``, a pipe; empty for none.
+  func run(_ input: borrowing SecureBytes, document: borrowing SecureBytes) throws -> Outcome {
+    var sockets: [Int32] = [-1, -1]
+    var outputs: [Int32] = [-1, -1]
+    var errors: [Int32] = [-1, -1]
+    var documents: [Int32] = [-1, -1]
+    let kind = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
+    guard socketpair(AF_UNIX, kind, 0, &sockets) == 0 else { throw cannotStart(errno) }
+    let ours = FileDescriptor(owning: sockets[0])
+    let theirs = FileDescriptor(owning: sockets[1])
+    guard pipe(&outputs) == 0 else { throw cannotStart(errno) }
+    let output = FileDescriptor(owning: outputs[0])
+    let written = FileDescriptor(owning: outputs[1])
+    guard pipe(&errors) == 0 else { throw cannotStart(errno) }
+    let complaint = FileDescriptor(owning: errors[0])
+    let complained = FileDescriptor(owning: errors[1])
+    guard pipe(&documents) == 0 else { throw cannotStart(errno) }
+    let documentReader = FileDescriptor(owning: documents[0])
+    let documentWriter = FileDescriptor(owning: documents[1])
+    _ = fcntl(documentWriter.number, F_SETFL, O_NONBLOCK)
+    // If the program ends early, this command must not end as well.
+    let former = signal(SIGPIPE, SIG_IGN)
+    defer { signal(SIGPIPE, former) }
+    let child = try spawn(
+      theirs.number, written.number, complained.number, document: document.count > 0 ? documentReader.number : nil)
+    // Our ends of the pipes close only when the child's do.
+    close(theirs.release())
+    close(written.release())
+    close(complained.release())
+    close(documentReader.release())
+    var reader = Reader()
+    // Set before the program has its input, so that no limit comes late.
+    let isLimited = limits.map { limit(child, to: $0) } ?? true
+    defer { while waitpid(child, nil, WNOHANG) == 0 && kill(child, SIGKILL) == 0 {} }
+    guard isLimited else { throw cannotStart(errno) }
+    let sender = ours.number
+    var sent = 0
+    var isReading = [true, true]
+    var isSending = true
+    var handed = 0
+    var writer: Int32 = documentWriter.release()
+    defer { if writer >= 0 { close(writer) } }
+    if document.count == 0 {
+      close(writer)
+      writer = -1
+    }
+    while isReading.contains(true) {
+      var waiting = [
+        pollfd(fd: isReading[0] ? output.number : -1, events: Int16(POLLIN), revents: 0),
+        pollfd(fd: isReading[1] ? complaint.number : -1, events: Int16(POLLIN), revents: 0),
+        pollfd(fd: isSending ? sender : -1, events: Int16(POLLOUT), revents: 0),
+        pollfd(fd: writer, events: Int16(POLLOUT), revents: 0),
+      ]
+      // Does not wait for ever: a signal that is only noted may have come just before.
+      guard poll(&waiting, 4, 1000) >= 0 || errno == EINTR else { throw cannotStart(errno) }
+      if Interruption.hasArrived { kill(child, SIGKILL) }
+      if waiting[2].revents != 0 {
+        let count = input.bytes.withUnsafeBytes { bytes in
+          send(
+            sender, bytes.baseAddress.map { $0 + sent }, bytes.count - sent,
+            Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))
+        }
+        if count >= 0 { sent += count }
+        // The program may have ended without reading all input.
+        if sent == input.count || count < 0 && errno != EAGAIN && errno != EINTR {
+          shutdown(sender, Int32(SHUT_WR))
+          isSending = false
+        }
+      }
+      if waiting[3].revents != 0 {
+        let count = document.bytes.withUnsafeBytes { bytes in
+          Glibc.write(writer, bytes.baseAddress.map { $0 + handed }, bytes.count - handed)
+        }
+        if count >= 0 { handed += count }
+        if handed == document.count || count < 0 && errno != EAGAIN && errno != EINTR {
+          close(writer)
+          writer = -1
+        }
+      }
+      if waiting[0].revents != 0 { isReading[0] = try reader.read(output.number, limit: Self.limit) }
+      if waiting[1].revents != 0 { isReading[1] = reader.complain(complaint.number) }
+    }
+    var status: Int32 = 0
+    while waitpid(child, &status, 0) < 0 && errno == EINTR {}
+    let complaints = reader.complaints
+    return Outcome(output: try reader.finish(), isDone: status == 0, signal: status & 0x7f, complaints: complaints)
+  }
+
+  /// - Returns: whether the limits hold, or it has ended already.
+  private func limit(_ child: pid_t, to limits: Limits) -> Bool {
+    let resources = [(RLIMIT_AS, limits.memory), (RLIMIT_CPU, limits.time)]
+    return resources.allSatisfy { linux_lower_limit(child, Int32($0.rawValue), $1) == 0 || errno == ESRCH }
+  }
+
+  private func cannotStart(_ code: Int32) -> Failure {
+    if code == ENOENT {
+      return .declined(translated("the program \(name) is not installed. Install it, then run this again."))
+    }
+    return .declined(translated("the program \(name) cannot be run: \(String(cString: strerror(code)))."))
+  }
+
+  private func spawn(_ input: Int32, _ output: Int32, _ errors: Int32, document: Int32?) throws -> pid_t {
+    var actions = posix_spawn_file_actions_t()
+    posix_spawn_file_actions_init(&actions)
+    defer { posix_spawn_file_actions_destroy(&actions) }
+    posix_spawn_file_actions_adddup2(&actions, input, 0)
+    posix_spawn_file_actions_adddup2(&actions, output, 1)
+    posix_spawn_file_actions_adddup2(&actions, errors, 2)
+    if let document { posix_spawn_file_actions_adddup2(&actions, document, 3) }
+    posix_spawn_file_actions_addclosefrom_np(&actions, document == nil ? 3 : 4)
+    // The environment tells GPG's agent this session's terminal for its questions.
+    let variables = LatchkeyPosix.Process.environment.merging(["LC_ALL": "C.UTF-8"]) { $1 }
+    var settings = posix_spawnattr_t()
+    posix_spawnattr_init(&settings)
+    defer { posix_spawnattr_destroy(&settings) }
+    var usual = sigset_t()
+    sigemptyset(&usual)
+    sigaddset(&usual, SIGPIPE)
+    posix_spawnattr_setsigdefault(&settings, &usual)
+    posix_spawnattr_setflags(&settings, Int16(POSIX_SPAWN_SETSIGDEF))
+    var words = ([name] + arguments).map { strdup($0) } + [nil]
+    var environment = variables.map { strdup("\($0.key)=\($0.value)") } + [nil]
+    defer { for word in words + environment { free(word) } }
+    var child: pid_t = 0
+    let status = posix_spawnp(&child, name, &actions, &settings, &words, &environment)
+    guard status == 0 else { throw cannotStart(status) }
+    return child
+  }
+
+  /// Takes the program's output.
+  private struct Reader: ~Copyable {
+    private var bytes: SecureBytes?
+    private var count = 0
+    private var complaint: [UInt8] = []
+
+    var complaints: [String] {
+      String(decoding: complaint, as: UTF8.self).split(separator: "\n").map(String.init)
+    }
+
+    /// - Returns: whether more may come.
+    mutating func read(_ descriptor: Int32, limit: Int) throws -> Bool {
+      var room = if let bytes = bytes.take() { bytes } else { try SecureBytes(count: 64 << 10) }
+      if count == room.count {
+        guard count < limit else {
+          throw Failure.file(translated("what the other program wrote is larger than a vault takes."))
+        }
+        var larger = try SecureBytes(count: 2 * count)
+        larger.write(room.bytes, at: 0)
+        room = larger
+      }
+      let place = count
+      let taken = room.withUnsafeMutableBytes {
+        Glibc.read(descriptor, $0.baseAddress.map { $0 + place }, $0.count - place)
+      }
+      let isEnd = taken == 0 || taken < 0 && errno != EINTR
+      bytes = consume room
+      if taken > 0 { count += taken }
+      return !isEnd
+    }
+
+    mutating func complain(_ descriptor: Int32) -> Bool {
+      var part = [UInt8](repeating: 0, count: 4096)
+      let taken = Glibc.read(descriptor, &part, part.count)
+      if taken > 0 { complaint = (complaint + part[..<taken]).suffix(4096) }
+      return taken > 0 || taken < 0 && errno == EINTR
+    }
+
+    mutating func finish() throws -> SecureBytes {
+      guard let bytes = bytes.take() else { return try SecureBytes(count: 0) }
+      return try bytes.prefix(count)
+    }
+  }
+}

@@ -1,0 +1,243 @@
+"""latchkey-kwallet with programs of KDE's: kwallet-query, and one on libKF5Wallet."""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import tempfile
+
+import pytest
+from support.clients import bring_back, bring_to
+from support.foreign import KWallet, seen
+from support.importing import encoded
+from support.kwallet import FOLDER, KDEWALLET, Client, end, process_of, qt_map, qt_text, serve
+from support.notifications import know_the_first, notifications  # noqa: F401
+from support.pace import seconds
+from support.peer import Peer
+from support.session import REPOSITORY, wait_until
+
+pytestmark = pytest.mark.night("kwallet")
+
+SOURCE = REPOSITORY / "Tests/Integration/KWallet/Shims/kwalletprogram.cpp"
+HEADERS = pathlib.Path("/usr/include/KF5/KWallet")
+SCREENLESS = {"QT_QPA_PLATFORM": "offscreen"}
+WIDE = "\u00e4/\u6f22 \U0001f511"
+NAMES = ["plain", "with blanks ", "a/b//c", WIDE, "caf\u00e9", "cafe\u0301", "'\"<&>%$`\\", "x" * 500]
+NO_WALLET = 1
+# Of latchkey import.
+NO_SERVICE = 3
+
+
+@pytest.fixture(scope="module")
+def program():
+    """The program on libKF5Wallet."""
+    if not HEADERS.is_dir():
+        pytest.skip("libkf5wallet-dev is missing")
+    asked = ["pkg-config", "--cflags", "--libs", "Qt5Gui"]
+    flags = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.split()
+    # Where the session's user can run it.
+    with tempfile.TemporaryDirectory(prefix="kwallet-", dir="/tmp") as folder:
+        os.chmod(folder, 0o755)
+        binary = pathlib.Path(folder) / "program"
+        subprocess.run(["g++", "-fPIC", "-O1", f"-I{HEADERS}", "-o", binary, SOURCE, *flags, "-lKF5Wallet"], check=True)
+        binary.chmod(0o755)
+        yield binary
+
+
+class Program:
+    """It runs, and is told what to do."""
+
+    def __init__(self, session, binary, name="program", environment=None):
+        self.process = session.start(
+            binary, name, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=(environment or session.environment) | SCREENLESS)
+
+    def begin(self, command, *words):
+        coded = [(word if isinstance(word, bytes) else word.encode()).hex() for word in words]
+        self.process.stdin.write(" ".join([command, *coded]) + "\n")
+        self.process.stdin.flush()
+
+    def answer(self):
+        return self.process.stdout.readline().rstrip("\n")
+
+    def __call__(self, command, *words):
+        self.begin(command, *words)
+        return self.answer()
+
+    def texts(self, command, *words):
+        return [bytes.fromhex(word).decode() for word in self(command, *words).split()]
+
+    def value(self, command, *words):
+        """What a reading command answers: its number and its values."""
+        number, *rest = self(command, *words).split()
+        return int(number), [b"" if word == "-" else bytes.fromhex(word) for word in rest]
+
+    def end(self):
+        self.process.stdin.close()
+        assert self.process.wait(seconds(20)) == 0
+
+
+def query(session, *options, input="", environment=None):
+    """kwallet-query, which never waits for longer."""
+    return session.run("kwallet-query", *options, input=input, timeout=30, env=(environment or session.environment) | SCREENLESS)
+
+
+def fill(client):
+    for name in NAMES:
+        assert client.write(name, f"secret of {name}") == 0
+    assert client.write("map", {"key": "value", WIDE: WIDE}) == 0
+
+
+def asked(session, environment=None):
+    """What kwallet-query says to each question: status and text, without the order of lists."""
+    told = {}
+    for name, options in {
+        "entries": ["-l", KDEWALLET], "no folder": ["-l", "-f", "none", KDEWALLET], "no wallet": ["-l", "none"],
+        "password": ["-r", WIDE, KDEWALLET], "map": ["-r", "map", KDEWALLET], "no entry": ["-r", "none", KDEWALLET],
+    }.items():  # fmt: skip
+        done = query(session, *options, environment=environment)
+        told[name] = done.returncode, sorted(done.stdout.splitlines())
+    done = query(session, "-w", "plain", KDEWALLET, input="new\nlines\n", environment=environment)
+    told["write"] = done.returncode, query(session, "-r", "plain", KDEWALLET, environment=environment).stdout
+    return told
+
+
+def test_kwallet_query(unlocked):
+    serve(unlocked)
+    client = Client(unlocked)
+    client.open()
+    fill(client)
+    told = asked(unlocked)
+    assert told["entries"] == (0, sorted([*NAMES, "map"])) and told["password"][1] == [f"secret of {WIDE}"]
+    assert json.loads("".join(query(unlocked, "-r", "map", KDEWALLET).stdout)) == {"key": "value", WIDE: WIDE}
+    # It ends with status 0 where it says that it could not read, as its control does.
+    assert told["no wallet"] == (NO_WALLET, ["Wallet none not found"]) and told["no folder"][1] == ["The folder none does not exist!"]
+    assert told["no entry"][1] == [f"Failed to read entry none value from the {KDEWALLET} wallet."]
+    assert told["write"] == (0, "new\nlines\n")
+    # Behind a lock it finds the entry, reads nothing, and stores nothing.
+    peer = Peer(unlocked)
+    bring_to("behind a locker", unlocked, peer)
+    assert query(unlocked, "-r", WIDE, KDEWALLET).stdout == ""
+    assert "Failed to write entry plain" in query(unlocked, "-w", "plain", KDEWALLET, input="lost?\n").stdout
+    bring_back("behind a locker", unlocked, peer)
+    assert query(unlocked, "-r", "plain", KDEWALLET).stdout == "new\nlines\n"
+    peer.close()
+
+
+@pytest.mark.second_try
+def test_kwallet_query_says_what_it_says_with_kwalletd(unlocked):
+    """The control: kwalletd5 with the same entries."""
+    serve(unlocked)
+    client = Client(unlocked)
+    client.open()
+    fill(client)
+    control = KWallet(unlocked)
+    try:
+        entries = [[FOLDER, name, 1, encoded(qt_text(f"secret of {name}"))] for name in NAMES]
+        control.write_entries([*entries, [FOLDER, "map", 3, encoded(qt_map({"key": "value", WIDE: WIDE}))]])
+        environment = unlocked.environment | control.environment
+        assert asked(unlocked) == asked(unlocked, environment)
+    finally:
+        control.close()
+
+
+@pytest.mark.parametrize("way", ["open", "open-async"])
+def test_a_program_of_kdes(unlocked, program, way):
+    serve(unlocked)
+    app = Program(unlocked, program)
+    assert app.texts("local") == [KDEWALLET, KDEWALLET] and KDEWALLET in app.texts("wallets")
+    assert app(way, KDEWALLET) == "1" and app("folder", WIDE) == "1" and WIDE in app.texts("folders")
+    for name in NAMES:
+        assert app("write-password", name, f"secret of {name}") == "0"
+        assert app.value("read-password", name) == (0, [f"secret of {name}".encode()])
+    assert sorted(app.texts("entries")) == sorted(NAMES)
+    large = os.urandom(1 << 20)
+    assert app("write-entry", "large", large) == "0" and app.value("read-entry", "large") == (0, [large])
+    pairs = ["", "empty", "a", "1", WIDE, WIDE]
+    assert app("write-map", "map", *pairs) == "0" and app("type", "map") == "3"
+    assert sorted(app.value("read-map", "map")[1]) == sorted(word.encode() for word in pairs)
+    assert app("rename", "plain", "other") == "0" and app("rename", "none", "x") == "-1" and app("remove", "other") == "0"
+    assert len(seen(unlocked)) == len(NAMES) - 1 + 2
+    app.end()
+
+
+def test_programs_survive_locks_and_kills(unlocked, program):
+    """50 cycles of lock and unlock with programs from before, behind and after the lock, under a kill of each of the two daemons: no
+    entry is lost or doubled, and nothing hangs."""
+    serve(unlocked)
+    peer = Peer(unlocked)
+    before = Program(unlocked, program, "before")
+    expected = {}
+    for cycle in range(50):
+        if before("is-open") != "1":
+            assert before("open", KDEWALLET) == "1" and before("folder", FOLDER) == "1"
+        name = f"entry {cycle}"
+        assert before("write-password", name, f"value {cycle}") == "0"
+        expected[name] = f"value {cycle}"
+        unlocked.lock()
+        peer.activate_screen_saver(True)
+        behind = Program(unlocked, program, "behind")
+        assert behind("open", KDEWALLET) == "1" and behind("folder", FOLDER) == "1"
+        for app in (before, behind):
+            # Whether it is told of its emptiness, or that it failed: the old value stays.
+            assert app.value("read-password", name) == (0, [b""]) and app("write-password", name, "lost") == "-1"
+        assert behind("write-password", f"behind {cycle}", "new") == "0"
+        expected[f"behind {cycle}"] = "new"
+        if cycle % 10 == 3:
+            end(unlocked, signal.SIGKILL)
+        if cycle % 10 == 7:
+            unlocked.restart(signal.SIGKILL)
+        assert unlocked.locker().returncode == 0
+        peer.activate_screen_saver(False)
+        if cycle % 10 == 7:
+            assert unlocked.login().returncode == 0
+        after = Program(unlocked, program, "after")
+        assert after("open", KDEWALLET) == "1" and after("folder", FOLDER) == "1"
+        assert after.value("read-password", name) == (0, [expected[name].encode()])
+        for app in (behind, after):
+            app.end()
+    reader = Client(unlocked, "reader")
+    reader.open()
+    assert reader.of("passwordList", "s", FOLDER) == expected
+    assert len(seen(unlocked)) == len(expected) and process_of(unlocked) is not None
+    before.end()
+    peer.close()
+
+
+def test_wallets_of_before_are_offered_once(new_session, notifications):
+    """By a notification, when a program uses a wallet. Their files are not read."""
+    know_the_first(new_session)
+    folder = ".local/share/kwalletd"
+    new_session.run("sh", "-c", f"mkdir -p {folder} && touch {folder}/kdewallet.kwl && chmod 0 {folder}/kdewallet.kwl", check=True)
+    assert new_session.login().returncode == 0
+    serve(new_session)
+    for _ in range(2):
+        client = Client(new_session)
+        assert client.open() > 0
+        wait_until(lambda: notifications.look(), "the notification")
+        # It was shown, which is noted.
+        wait_until(lambda: (new_session.home / ".local/state/latchkey/kwallet-notice").exists(), "the note")
+        client.call("close", "sb", KDEWALLET, True)
+        assert client.open() > 0
+        end(new_session)
+    ((title, text),) = notifications.look()
+    assert "KDE" in title and "latchkey import kwallet" in text
+
+
+def test_an_import_of_the_running_kwallet_is_none_of_this_one(unlocked):
+    serve(unlocked)
+    client = Client(unlocked)
+    client.open()
+    done = unlocked.run("latchkey", "import", "kwallet", "--running")
+    assert done.returncode == NO_SERVICE and "latchkey-kwallet answers" in done.stderr
+
+
+def test_ksshaskpass(unlocked):
+    """It answers ssh with the passphrase that it stored."""
+    serve(unlocked)
+    client = Client(unlocked)
+    client.open()
+    key = f"{unlocked.home}/.ssh/id {WIDE}"
+    assert client.write(key, "of the key", "ksshaskpass") == 0
+    done = unlocked.run("ksshaskpass", f"Enter passphrase for key '{key}': ", env=unlocked.environment | SCREENLESS)
+    assert (done.returncode, done.stdout) == (0, "of the key"), done.stderr
