@@ -370,7 +370,7 @@ KEYBAG = VECTORS["keybags"][0]
 ROWS = json.loads((REPOSITORY / "Tests/Integration/Files/Vectors/rows.json").read_text())
 ATTRIBUTES = {"service": "mail", "user": "me"}
 FORMAT = (REPOSITORY / "FORMAT.md").read_text()
-WALK = (REPOSITORY / "Tests/Integration/Vectors/walk.txt").read_text()
+WALK = (REPOSITORY / "Tests/Integration/Files/Vectors/walk.txt").read_text()
 
 
 def unhexed(row):
