@@ -344,10 +344,10 @@ beside: ## the client library and swift-certificates in one program, built twice
 	  swift build $(SWIFTFLAGS) --package-path Tests/SecurityBeside --scratch-path $$scratch && \
 	  $$scratch/debug/Beside || exit 1; done
 
-pictures: ## the drawing and the plots of the documents, from docs/pictures/day.gp and docs/BENCHMARKS.md
+pictures: ## the drawing and the plots of the documents, from docs/pictures/day.gp and benchmark.txt
 	$(MAKE) deps PACKAGES="$(PICTURE_PACKAGES)"
 	gnuplot docs/pictures/day.gp > docs/pictures/day.svg
-	$(PYTHON) Tests/Benchmark/plots.py docs/BENCHMARKS.md docs/pictures
+	$(PYTHON) Tests/Benchmark/plots.py docs/pictures/benchmark.txt docs/pictures
 
 # The public symbols of a module, under the name that programs import, and the articles beside its source. A link that leads
 # nowhere is an error.

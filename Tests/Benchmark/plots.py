@@ -4,7 +4,7 @@
     plots.py REPORT FOLDER
 
 gnuplot draws one picture for each operation of PICTURES into FOLDER. REPORT is what the benchmark printed, or
-docs/BENCHMARKS.md. A report without that table, as that of one part of the benchmark, gives no picture.
+docs/pictures/benchmark.txt. A report without that table, as that of one part of the benchmark, gives no picture.
 """
 
 import pathlib

@@ -11,7 +11,7 @@ DOCTOR = (REPOSITORY / "Sources/Tools/Doctor/PAMService.swift").read_text()
 
 def rows():
     cells = [[cell.strip() for cell in row.split("|")[1:-1]] for row in re.findall(r"^\|.*\|$", TABLE, re.M)[2:]]
-    return [(re.findall(r"`([^`]+)`", service), vault) for _, service, vault, _ in cells]
+    return [(re.findall(r"`([^`]+)`", service), vault) for _, service, vault in cells]
 
 
 def kind(name):

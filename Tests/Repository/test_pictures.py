@@ -11,7 +11,7 @@ sys.path.append(str(REPOSITORY / "Tests/Benchmark"))
 import plots  # noqa: E402
 
 FOLDER = REPOSITORY / "docs/pictures"
-REPORT = (REPOSITORY / "docs/BENCHMARKS.md").read_text()
+REPORT = (FOLDER / "benchmark.txt").read_text()
 
 
 def is_drawn_by_this_gnuplot(picture):

@@ -40,7 +40,7 @@ final class CollectionTree {
       do throws(VaultError) { return try vault.collections.named(name) != nil } catch { return true }
     case .alias(let alias):
       if vault.collections.ids.isEmpty { return Vault.firstAliases.contains(alias) }
-      // Where that cannot be told, the call tells why.
+      // If that is unknown, the call reports the reason.
       do throws(VaultError) { return try vault.collections.alias(alias) != nil } catch { return true }
     }
   }

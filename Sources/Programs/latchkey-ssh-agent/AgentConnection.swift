@@ -31,7 +31,7 @@ final class AgentConnection {
   /// When the client sent something last, in milliseconds of the monotonic clock.
   private(set) var lastUse = Process.now
 
-  /// Nil where nobody is at the other end, or another user.
+  /// Nil if nobody is at the other end, or another user.
   init?(
     _ socket: consuming FileDescriptor, loop: EventLoop,
     handle: @escaping (AgentConnection, borrowing SecureBytes) -> Void, ended: @escaping (AgentConnection) -> Void
@@ -102,7 +102,7 @@ final class AgentConnection {
     }
   }
 
-  /// - Returns: how many bytes came; 0 where none are there now, or the other end is gone, which ends the connection.
+  /// - Returns: how many bytes came; 0 if none are there now, or the other end is gone, which ends the connection.
   private func receive(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
     let count = recv(socket.number, buffer.baseAddress, buffer.count, Int32(MSG_DONTWAIT))
     if count > 0 {
@@ -115,7 +115,7 @@ final class AgentConnection {
 
   // MARK: Writing
 
-  /// Answers the request. Nothing happens where the client is gone.
+  /// Answers the request. Nothing happens if the client is gone.
   func answer(_ message: [UInt8]) {
     guard !hasEnded, isWaiting else { return }
     isWaiting = false

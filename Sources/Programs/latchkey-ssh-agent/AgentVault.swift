@@ -319,7 +319,7 @@ final class AgentVault {
   /// - Parameters:
   ///   - reason: the reason that the vault shows.
   ///   - completion: called later, with whether the person answered; or never, if this throws.
-  /// - Returns: the prompt; nil where nobody has to be asked, and then `completion` is not called.
+  /// - Returns: the prompt; nil if nobody has to be asked, and then `completion` is not called.
   func unlock(
     _ path: String, reason: String, completion: @escaping (Bool) -> Void
   ) throws(BusError) -> VaultPrompt? {

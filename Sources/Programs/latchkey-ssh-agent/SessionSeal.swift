@@ -23,7 +23,7 @@ struct SessionSeal {
     } catch let error as BusError { throw error } catch { throw .failed("no memory for a key") }
   }
 
-  /// Nil where it is damaged.
+  /// Nil if it is damaged.
   func open(_ sealed: Secret, of key: PublicKey) throws(BusError) -> PrivateKey? {
     let wrapping = try read()
     guard let file = try? sealed.withBytes({ try AEAD.open($0, key: wrapping, associated: key.blob) }) else {
@@ -53,7 +53,7 @@ struct SessionSeal {
   private func read() throws(BusError) -> Key {
     guard let path = try path else { throw .failed("the seal of this session is gone") }
     guard let key = try? vault.secret(of: path).withBytes({ try Key(copying: $0) }) else {
-      // Also where it is locked, which the caller asks by trying once more.
+      // This also happens if the item is locked, which the caller finds out by trying once more.
       throw BusError(name: BusError.lockedName, message: "the session's seal cannot be read now")
     }
     return key

@@ -59,7 +59,7 @@ public enum RunningScript {
     return true
   }
 
-  /// The name of a script, module or class; nil where no arguments tell, as with a command line in them.
+  /// The name of a script, module or class; nil if no arguments tell, as with a command line in them.
   ///
   /// - Parameter process: from the request; nil if its program is no interpreter.
   public static func name(of process: PromptRequest.Interpreter?) -> String? {

@@ -58,7 +58,7 @@ public final class ChildProcess {
 
   /// Collects the ended process. Call it only after its end.
   ///
-  /// - Returns: its exit status; -1 where a signal ended it.
+  /// - Returns: its exit status; -1 if a signal ended it.
   @discardableResult
   public func reap() -> Int32 {
     var status: Int32 = 0

@@ -87,7 +87,7 @@ extension FileDescriptor {
   /// - Parameters:
   ///   - position: where to begin to look.
   ///   - piece: the bytes to write; of a last piece, only the first are used.
-  /// - Returns: where to go on; nil where there is nothing more.
+  /// - Returns: where to go on; nil if there is nothing more.
   public borrowing func overwriteBlocks(from position: Int, with piece: [UInt8]) throws(PosixError) -> Int? {
     let file = number
     do throws(PosixError) {

@@ -1,6 +1,6 @@
 import LatchkeyGettext
 
-/// Looks at the session's ssh agent, where Latchkey's is installed.
+/// Looks at the session's ssh agent, if Latchkey's is installed.
 struct AgentExamination {
   let root: SystemRoot
   let facts: DesktopFacts

@@ -100,7 +100,7 @@ public struct DesktopFacts: Sendable {
   public var terminal = Terminal.none
   /// The name of the person's account, if the local shadow file has it and no password fits; else nil.
   public var lockedAccount: String?
-  /// SSH_AUTH_SOCK; empty where it is not set.
+  /// SSH_AUTH_SOCK; empty if it is not set.
   public var agentSocket = ""
   /// The vault.
   public var vault: Known<Vault> = .unknown("")

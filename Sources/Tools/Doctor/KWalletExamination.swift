@@ -1,6 +1,6 @@
 import LatchkeyGettext
 
-/// Looks at the program that KDE's programs find for their wallets. Only where latchkey-kwallet is installed.
+/// Looks at the program that KDE's programs find for their wallets. Only if latchkey-kwallet is installed.
 struct KWalletExamination {
   let root: SystemRoot
   let facts: DesktopFacts

@@ -34,7 +34,7 @@ package struct KWalletFront {
     return "[D-BUS Service]\nName=\(name)\nExec=/bin/sh -c \"\(command)\"\n"
   }
 
-  /// The program that KDE's own file has the bus start, where the line is a path alone.
+  /// The program that KDE's own file has the bus start, if the line is a path alone.
   private func former(of name: String) -> String? {
     let line = root.lines(Self.formerFile(of: name)).first { $0.hasPrefix("Exec=/") }
     guard let path = line?.dropFirst("Exec=".count),

@@ -118,7 +118,7 @@ struct PortalRouting {
   private static let portals = "/usr/share/xdg-desktop-portal/portals"
 
   /// The backend that is asked: the first installed one that the file names for secrets; else, the first one named for
-  /// everything that has secrets; else, one that says it is for the desktop. Nil where there is none.
+  /// everything that has secrets; else, one that says it is for the desktop. Nil if there is none.
   private func backend(_ text: SettingsText, of desktop: String) -> String? {
     if let named = names(text.value(Self.interface, in: "preferred")) {
       return named.first { root.contains("\(Self.portals)/\($0).portal") }

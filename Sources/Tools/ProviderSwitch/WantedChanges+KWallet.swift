@@ -1,7 +1,7 @@
 import LatchkeyDoctor
 import LatchkeyGettext
 
-/// KDE's programs, where latchkey-kwallet is installed: it answers them, and no KWallet of its own accord.
+/// The changes for KDE's programs if latchkey-kwallet is installed: latchkey-kwallet answers them, and KWallet does not.
 extension WantedChanges {
   /// Has the bus start it for KWallet's names, and keeps the login from starting KWallet.
   mutating func takeKWalletNames() {
@@ -9,7 +9,7 @@ extension WantedChanges {
     for name in KWalletFront.names {
       let path = "\(scope.busServices)/\(name).service"
       let text = front.service(for: name)
-      // Where it is so for all users, no user needs a file.
+      // If the setting is made for all users, no user needs a file.
       let isSoForAll = root.content("\(SwitchScope.allUsers.busServices)/\(name).service") == .text(text)
       if isSoForAll, scope == .allUsers || !root.contains(path) { continue }
       add(path, Purpose.kwalletNames.filled(), new: text)
@@ -32,7 +32,7 @@ extension WantedChanges {
         """))
   }
 
-  /// The line by which KDE's programs keep passwords at all, where a settings file forbids it and latchkey-kwallet is to have them.
+  /// The line by which KDE's programs keep passwords at all, if a settings file forbids it and latchkey-kwallet is to have them.
   func enablingLine(_ path: String) -> (section: String, key: String, value: String)? {
     guard KWalletFront(root: root) != nil,
       SettingsText(root.lines(path).joined(separator: "\n")).value("Enabled", in: "Wallet") == "false"

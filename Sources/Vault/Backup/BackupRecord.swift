@@ -140,9 +140,9 @@ public struct BackupItem: ~Copyable {
   public let created: UInt64
   /// In seconds since 1970.
   public let modified: UInt64
-  /// Label, attributes, content type and flags, as the vault seals them; sealed for the device where ``sealing`` says so.
+  /// Label, attributes, content type and flags, as the vault seals them; sealed for the device if ``sealing`` says so.
   public let metadata: [UInt8]
-  /// The secret; sealed for the device where ``sealing`` says so.
+  /// The secret; sealed for the device if ``sealing`` says so.
   public let secret: SecureBytes
 
   /// The part of a class's items that is sealed for their device.

@@ -27,7 +27,7 @@ extension DeviceKey {
   public var memory: (any GenerationMemory)? { nil }
 }
 
-/// Asks the machine's own service for the device key: nil where there is no such service.
+/// Asks the machine's own service for the device key: nil if there is no such service.
 public typealias DeviceKeyService = () throws(DeviceKeyError) -> (any DeviceKey)?
 
 /// Where a device key is kept, weakest first.

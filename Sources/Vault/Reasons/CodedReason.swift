@@ -162,7 +162,7 @@ extension Reason: ReasonValue {
 }
 
 extension Reason {
-  /// The longest one on the wire, in bytes, where nothing else is said.
+  /// The size of the longest reason on the wire, in bytes, unless a message has its own limit.
   package static let sizeLimit = 1024
 
   /// Writes it in at most `limit` bytes. Where it is longer, its texts are cut first and then its last parts are left out, so that

@@ -24,7 +24,7 @@ public indirect enum Reason: Hashable, Sendable {
   case both(Reason, Reason)
   /// How many numbers, and some of them.
   case numbers(_ count: Int, _ shown: String)
-  /// The database was made again from a generation, 0 where its number is not known.
+  /// The database was made again from a generation; the number is 0 if it is not known.
   case healed(Loss, from: UInt32)
   /// How many items a collection has.
   case hasItems(Int)

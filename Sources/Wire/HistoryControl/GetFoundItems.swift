@@ -22,7 +22,7 @@ package struct FoundItemsPage: ControlFields, Equatable, Sendable {
     package let item: UInt64
     /// The number of its collection.
     package let collection: UInt64
-    /// The label of its collection; empty where it cannot be read now.
+    /// The label of its collection; empty if it cannot be read now.
     package let home: String
     /// Its label; empty if it cannot be read now.
     package let label: String

@@ -31,7 +31,7 @@ public struct KeyItem: Equatable, Sendable {
     (self.publicKey, self.asking, self.expiry, self.destinations) = (publicKey, asking, expiry, destinations)
   }
 
-  /// Reads attributes; nil where they are no key's. An unknown word for when it asks means each time.
+  /// Reads attributes; nil if they are no key's. An unknown word for when it asks means each time.
   public init?(attributes: [String: String]) {
     guard attributes[Self.schemaName] == Self.schema, let text = attributes["public-key"],
       let blob = Base64.decode(text), let key = try? PublicKey(blob: blob)

@@ -111,7 +111,7 @@ public struct PrivateKey: ~Copyable {
 
   /// Signs a message.
   ///
-  /// - Returns: the signature with its type in front; nil where no memory is left.
+  /// - Returns: the signature with its type in front; nil if no memory is left.
   public func sign(_ message: RawSpan, _ flags: SignatureFlags) -> [UInt8]? {
     var out = SSHWriter()
     do {

@@ -95,7 +95,7 @@ struct SessionQuestions {
     return finding.condition == .broken ? finding : nil
   }
 
-  /// The ways to bring back a vault whose files cannot be used, each a line for a person; empty where they can be used.
+  /// The ways to bring back a vault whose files cannot be used, each a line for a person; empty if they can be used.
   ///
   /// - Parameter folder: the vault's.
   static func waysToRepair(_ folder: String) -> [String] {

@@ -21,7 +21,7 @@ final class VaultConnection {
 
   private let connection: ServiceConnection
   private let place: Place
-  /// How the last prompt ended; nil where the vault's program does not tell.
+  /// How the last prompt ended; nil if the vault's program does not tell.
   private(set) var lastOutcome: PromptOutcome?
   /// The channel on which it is tried whether a secret can be read.
   private var trial: SecretChannel?

@@ -24,7 +24,7 @@ public final class Restore {
   private var newUUIDs: Set<[UInt8]> = []
   /// The key under which secrets are compared.
   private let comparison: HeldKey
-  /// Where the keys of new collections come from, and where that began.
+  /// The chains that give new collections their keys, and the place at which they begin.
   private var chains: TierChains
   private let firstOrdinal: UInt64?
   /// The epoch of the keys under which everything is sealed.
@@ -88,7 +88,7 @@ public final class Restore {
 
   // MARK: - collections
 
-  /// Where the items of one of the backup's collections go.
+  /// The collection of the vault that gets the items of one of the backup's collections.
   private final class Place {
     let label: String
     let aliases: BackupCollection.Aliases

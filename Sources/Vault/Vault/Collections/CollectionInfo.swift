@@ -2,7 +2,7 @@
 public struct CollectionInfo: Equatable, Sendable {
   /// Its number: never used again for another one.
   public let id: Int64
-  /// For a person; empty where the index cannot be opened.
+  /// For a person; empty if the index cannot be opened.
   public let label: String
   /// When it was made, in seconds since 1970.
   public let created: UInt64

@@ -25,7 +25,7 @@ public final class HistoryComparison {
     public let item: Int64
     /// The number of its collection, likewise.
     public let home: Int64
-    /// The label of its collection; empty where it cannot be read now.
+    /// The label of its collection; empty if it cannot be read now.
     public let collection: String
     /// Its label, now or in the generation; empty if it cannot be read now.
     public let label: String

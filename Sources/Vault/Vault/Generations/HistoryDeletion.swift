@@ -26,7 +26,7 @@ final class HistoryDeletion {
     stage = .deleting(items)
   }
 
-  /// Works for a moment; for as long as it takes where an index is made again.
+  /// Works for a moment. If an index must be made again, it takes as long as that needs.
   ///
   /// - Returns: whether there is more to do.
   func step() throws(VaultError) -> Bool {

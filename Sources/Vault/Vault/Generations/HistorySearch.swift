@@ -13,9 +13,9 @@ public final class HistorySearch {
     public let item: Int64
     /// The number of its collection.
     public let home: Int64
-    /// The label of its collection; empty where it cannot be read now.
+    /// The label of its collection; empty if it cannot be read now.
     public let collection: String
-    /// Its label; empty where it cannot be read now.
+    /// Its label; empty if it cannot be read now.
     public let label: String
   }
 

@@ -71,7 +71,7 @@ public final class OlderFilesWatch {
     do throws(VaultError) { note(under: HeldKey(try rotation.wrapOfIndex(tier))) } catch { state.problem = nil }
   }
 
-  /// Notes it now, where nobody answered when keys came.
+  /// Notes the generations now, if the device key service did not answer when keys came.
   func noteAgain() {
     if let wrap = state.waiting { note(under: wrap) }
   }

@@ -18,9 +18,10 @@ struct Salvage {
 
   /// Looks at the database `name` in the folder, with its log.
   ///
-  /// - Parameter sound: a database with the same tables. Where the first page is damaged, that one's takes its place.
-  /// - Returns: nil where nothing of it can be read.
-  /// - Throws: where the copy cannot be made: that says nothing of the file.
+  /// - Parameter sound: a database with the same tables. If the first page of the damaged file cannot be used, this database's
+  ///   first page replaces it.
+  /// - Returns: nil if nothing of it can be read.
+  /// - Throws: if the copy cannot be made. That says nothing about the file.
   init?(of name: String, in folder: borrowing Folder, path: String, vault: [UInt8], sound: String) throws(VaultError) {
     Self.remove(in: folder)
     var opened: (database: Database, copiedLog: Bool)?
@@ -47,7 +48,7 @@ struct Salvage {
     let isSound = isWhole(0) && named == table && Self.isSound(database, "PRAGMA quick_check(item)")
     let indexesAgree = isWhole(2) && isWhole(4) && sets[2] == named && sets[4] == named
     hasAllItems = isSound || indexesAgree
-    // A page that went back to what it was is well-formed: it shows only where another one names what it has not.
+    // A page that was put back to a former state is well-formed. It shows only if another page names a row that it lacks.
     agrees =
       isSound && indexesAgree
       && Self.otherIndexes.allSatisfy { sql in
@@ -205,6 +206,6 @@ struct Salvage {
   /// The row of an item; nil if it is damaged or missing.
   func item(_ id: Int64) -> ItemRow? { try? store.item(id) }
 
-  /// The highest number that a row of the table had; nil where that is damaged.
+  /// The highest number that a row of the table had; nil if that is damaged.
   func last(_ table: NumberedTable) -> Int64? { (try? store.nextID(table)).map { $0 - 1 } }
 }

@@ -133,7 +133,7 @@ extension Store {
     }
   }
 
-  /// Where an item is; nil when there is no such item.
+  /// The place of an item; nil if there is no such item.
   func place(ofItem id: Int64) throws(VaultError) -> Place? {
     try places("SELECT id, collection, class_key, form, passphrase IS NOT NULL, modified FROM item WHERE id = ?") {
       s throws(SQLiteError) in
@@ -148,14 +148,14 @@ extension Store {
     }
   }
 
-  /// Where every item of a collection is, oldest first.
+  /// The places of all items of a collection, oldest first.
   func places(in collection: Int64) throws(VaultError) -> [Place] {
     try places(
       "SELECT id, collection, class_key, form, passphrase IS NOT NULL, modified FROM item WHERE collection = ? ORDER BY id"
     ) { s throws(SQLiteError) in try s.bind(1, collection) }
   }
 
-  /// Where every item is whose class key is `classKey`, oldest first.
+  /// The places of all items whose class key is `classKey`, oldest first.
   func places(classKey: Int64) throws(VaultError) -> [Place] {
     try places(
       "SELECT id, collection, class_key, form, passphrase IS NOT NULL, modified FROM item WHERE class_key = ? ORDER BY id"
@@ -233,7 +233,7 @@ extension Store {
     }
   }
 
-  /// Where every item is that has all of `tokens`, oldest first. At least one token.
+  /// The places of all items that have all of `tokens`, at least one token, oldest first.
   ///
   /// Starts at the token that the fewest items have, so that a search costs what its rarest attribute does: many
   /// programs give all their items one attribute in common.
@@ -259,8 +259,8 @@ extension Store {
     return found
   }
 
-  /// The token that the fewest items have; nil when no item has one of them. Looks at few entries of each first, so that
-  /// the common ones are not counted where there is a rare one.
+  /// The token that the fewest items have; nil when no item has one of them. Looks at few entries of each first, so that the common
+  /// ones are not counted if there is a rare one.
   private func rarest(of tokens: [[UInt8]]) throws(VaultError) -> [UInt8]? {
     guard tokens.count > 1 else { return tokens.first }
     var limit: Int64 = 4
