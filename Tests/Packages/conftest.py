@@ -69,6 +69,11 @@ def alice(request):
     return Account(request.getfixturevalue(name), "alice", 2001, "sesame-1")
 
 
+def lines(machine):
+    """The last lines of its journal."""
+    return machine.root("journalctl", "-q", "--no-pager", "--lines=100").stdout
+
+
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item, call):
     """Puts the machine's journal beside a failure."""
@@ -76,4 +81,4 @@ def pytest_runtest_makereport(item, call):
     if report.when == "call" and report.failed:
         for name in ("machine", "bare_machine"):
             if name in item.funcargs:
-                add_evidence(report, f"journal of {name}", item.funcargs[name].last_lines)
+                add_evidence(report, f"journal of {name}", lambda name=name: lines(item.funcargs[name]))

@@ -20,9 +20,9 @@ class Packages:
         self.files = files
 
     @classmethod
-    def built(cls):
-        files = [file for name in NAMES for file in BUILT.glob(f"{name}_*.deb")]
-        if len(files) != len(NAMES):
+    def built(cls, names=NAMES):
+        files = [file for name in names for file in BUILT.glob(f"{name}_*.deb")]
+        if len(files) != len(names):
             pytest.fail("there are no packages to test: run `make deb`")
         return cls(files)
 

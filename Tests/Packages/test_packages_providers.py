@@ -6,7 +6,7 @@ import json
 import shutil
 
 import pytest
-from packages import APT
+from packages import APT, Packages
 from release import RELEASES, root_with_providers
 from support import providers
 from support.account import TOOLS, Account
@@ -141,6 +141,32 @@ def test_installed_again(beside, former, alice, packages):
     if before is not None:
         providers.hand_back(alice, former, before)
         assert providers.logins(alice, former.program, former, FEW) == keys
+
+
+@pytest.mark.parametrize("beside", ["kwallet"], indirect=True)
+def test_kwallets_interface(former, alice):
+    """The package of its own: installed, switched to, handed back, and removed while it answers KDE's programs."""
+    machine, kwallet = alice.machine, {"bookworm": 5, "trixie": 6}[alice.machine.release]
+    front = Packages.built(["latchkey-kwallet"])
+    front.bring_to(machine.path("/"))
+    machine.root(*APT, "install", *front.inside, timeout=120)
+
+    def answering():
+        with former.running(alice) as session:
+            status = session.run(f"busctl --user status org.kde.kwalletd{kwallet}").stdout
+            return next(line for line in status.splitlines() if line.startswith("Comm="))
+
+    theirs, ours = f"Comm=kwalletd{kwallet}", "Comm=latchkey-kwalle"
+    # The installation alone changes nothing for KDE's programs.
+    assert answering() == theirs
+    before, _ = providers.take_over(alice, former)
+    assert answering() == ours
+    providers.hand_back(alice, former, before)
+    assert answering() == theirs
+    providers.take_over(alice, former, first=False)
+    assert answering() == ours
+    machine.root(*APT, "remove", "latchkey-kwallet", timeout=120)
+    assert answering() == theirs
 
 
 def shared(machine):

@@ -1,10 +1,10 @@
 /// The folders of each wallet that exist without an entry. The vault has no place for them, so they last as long as this program.
 struct EmptyFolders {
-  /// What every wallet has, until somebody removes it.
+  /// The folders of every wallet, until somebody removes them.
   private static let first: Set<ExactName> = [ExactName("Passwords"), ExactName("Form Data")]
   /// All names together, in bytes. Any program may create folders, and none of them is ever used up.
   private static let sizeLimit = 1 << 20
-  /// What a name takes beside its bytes.
+  /// The size of a folder beside the bytes of its name.
   private static let sizeOfOne = 64
 
   private var folders: [ExactName: Set<ExactName>] = [:]

@@ -167,7 +167,7 @@ final class VaultLink {
     if !changedItems.contains(item) { changedItems.append(item) }
   }
 
-  /// This program has just changed items itself, and announces that. What the vault says of them has come before its answer.
+  /// This program has just changed items itself, and announces that. The vault's signals have come before its answer.
   func passOver(_ items: [String]) {
     try? connection?.catchUp()
     let own = Set(items)

@@ -318,7 +318,7 @@ final class WalletStore {
 
   // MARK: - changes by other programs
 
-  /// What became of an item that another program changed.
+  /// An item that another program changed: its places before and now.
   struct Change {
     let former: KnownEntries.Place?
     let now: KnownEntries.Place?
@@ -327,7 +327,7 @@ final class WalletStore {
     let folderIsNew: Bool
   }
 
-  /// What another program did to entries of these wallets.
+  /// The changes that other programs made to entries of these wallets.
   func changes(of items: [String], in wallets: [ExactName]) throws(BusError) -> [Change] {
     var homes: [(wallet: ExactName, prefix: String)] = []
     for wallet in wallets {

@@ -1,5 +1,6 @@
-"""latchkey-kwallet with Debian 13's programs of KDE's: its kwallet-query, and a program on its libKF6Wallet."""
+"""latchkey-kwallet with Debian 13's programs of KDE's: its kwallet-query, and programs on its libKF6Wallet and QtKeychain."""
 
+import contextlib
 import os
 import pathlib
 import shutil
@@ -7,32 +8,51 @@ import subprocess
 import tempfile
 
 import pytest
+from support.clients import bring_back, bring_to
 from support.foreign import KWallet, seen
 from support.importing import encoded
 from support.kdeprogram import NAMES, SOURCE, WIDE, Program, asked, fill, use_everything
 from support.kderoot import Inside, entrance, root_of
 from support.kwallet import FOLDER, Client, process_of, qt_map, qt_text, serve
+from support.peer import Peer
 
 pytestmark = [
     pytest.mark.night("kwallet"), pytest.mark.skipif(os.getuid() != 0, reason="another Debian's programs need a root of their own")]
 
+# Of QtKeychain.
+ENTRY_NOT_FOUND = "1"
+
 
 @pytest.fixture(scope="module")
 def root():
-    with root_of("trixie", "kwallet6", "libkf6wallet-dev", "qt6-base-dev", "g++", "pkgconf") as folder:
+    with root_of("trixie", "kwallet6", "libkf6wallet-dev", "qtkeychain-qt6-dev", "qt6-base-dev", "g++", "pkgconf") as folder:
         yield folder
+
+
+@contextlib.contextmanager
+def built(root, source, *flags):
+    """A program of the other root."""
+    # Where the session's user can run it, and the other root has it, too.
+    with tempfile.TemporaryDirectory(prefix="kwallet-", dir="/tmp") as folder:
+        os.chmod(folder, 0o755)
+        shutil.copy(source, folder)
+        build = f"g++ -fPIC -O1 -I/usr/include/KF6/KWallet -o program {source.name} $(pkg-config --cflags --libs Qt6Gui) {' '.join(flags)}"
+        subprocess.run(["chroot", root, "sh", "-ec", f"cd {folder}; {build}"], check=True)
+        yield pathlib.Path(folder, "program")
 
 
 @pytest.fixture(scope="module")
 def program(root):
     """The program on libKF6Wallet."""
-    # Where the session's user can run it, and the other root has it, too.
-    with tempfile.TemporaryDirectory(prefix="kwallet-", dir="/tmp") as folder:
-        os.chmod(folder, 0o755)
-        shutil.copy(SOURCE, folder)
-        build = f"g++ -fPIC -O1 -I/usr/include/KF6/KWallet -o program {SOURCE.name} $(pkg-config --cflags --libs Qt6Gui) -lKF6Wallet"
-        subprocess.run(["chroot", root, "sh", "-ec", f"cd {folder}; {build}"], check=True)
-        yield pathlib.Path(folder, "program")
+    with built(root, SOURCE, "-lKF6Wallet") as binary:
+        yield binary
+
+
+@pytest.fixture(scope="module")
+def keychain(root):
+    """The program on QtKeychain."""
+    with built(root, SOURCE.with_name("keychainprogram.cpp"), "-lqt6keychain") as binary:
+        yield binary
 
 
 @pytest.mark.parametrize("way", ["open", "open-async"])
@@ -67,3 +87,27 @@ def test_kwallet_query_says_what_it_says_with_kwalletd(unlocked, root):
         assert told == asked(programs, unlocked.environment | control.environment)
     finally:
         control.close()
+
+
+def test_a_program_on_qtkeychain(unlocked, root, keychain):
+    """In a Plasma session it asks KWallet and not the Secret Service, as KMail's resources do by it."""
+    serve(unlocked)
+    plasma = unlocked.environment | {"XDG_CURRENT_DESKTOP": "KDE", "KDE_SESSION_VERSION": "6"}
+    said = lambda *words: Inside(root, unlocked).run(keychain, *words, env=plasma, timeout=60).stdout.split()
+    value, other = bytes(range(256)), "of the app".encode()
+    assert said("read", "example.app", WIDE) == [ENTRY_NOT_FOUND]
+    assert said("write", "example.app", WIDE, value.hex()) == ["0"] and said("read", "example.app", WIDE) == ["0", value.hex()]
+    client = Client(unlocked, version=6)
+    client.open()
+    assert client.entries("example.app") == [WIDE] and client.read(WIDE, "example.app") == value
+    # Behind the lock it reads nothing, and takes nothing away.
+    peer = Peer(unlocked)
+    bring_to("behind a locker", unlocked, peer)
+    assert said("read", "example.app", WIDE)[1:] == []
+    # QtKeychain does not look at the answers of these.
+    for words in (("write", "example.app", WIDE, other.hex()), ("delete", "example.app", WIDE)):
+        said(*words)
+    bring_back("behind a locker", unlocked, peer)
+    assert said("read", "example.app", WIDE) == ["0", value.hex()]
+    assert said("delete", "example.app", WIDE) == ["0"] and seen(unlocked) == []
+    peer.close()
