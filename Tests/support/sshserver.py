@@ -18,7 +18,7 @@ class Server:
         self.log, self.allowed, self.known = folder / f"{name}.log", folder / f"{name}.keys", folder / "known_hosts"
         self.config = folder / f"{name}.conf"
         self.config.write_text(
-            f"HostKey {host}\nAuthorizedKeysFile {self.allowed}\nStrictModes no\nUsePAM no\nPidFile none\nLogLevel VERBOSE\n"
+            f"HostKey {host}\nAuthorizedKeysFile {self.allowed}\nStrictModes no\nUsePAM no\nSubsystem sftp internal-sftp\nPidFile none\nLogLevel VERBOSE\n"
             f"TrustedUserCAKeys {folder / 'authority.pub'}\n")
         with self.known.open("a") as known:
             known.write(f"{name} {host.with_name(host.name + '.pub').read_text()}")
