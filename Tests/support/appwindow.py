@@ -39,7 +39,8 @@ def roots():
 
 def text(node):
     content = node.get_text_iface()
-    return Atspi.Text.get_text(content, 0, -1) if content else node.get_name()
+    # GTK 4 does not know -1 as the end.
+    return Atspi.Text.get_text(content, 0, Atspi.Text.get_character_count(content)) if content else node.get_name()
 
 def tree():
     return [[node.get_role_name(), node.get_name(), text(node)] for node in roots()]
@@ -47,11 +48,16 @@ def tree():
 def texts():
     return [text(node) for node in roots() if node.get_role_name() in ("label", "text", "password text", "entry")]
 
+def said(node):
+    # libadwaita's own buttons have the text twice, with its underscore.
+    names = [node.get_name()] + [text(node.get_child_at_index(index)) for index in range(node.get_child_count())]
+    return names
+
 def press(name):
-    # The last one: a question is in front of its window.
-    found = [node for node in roots() if node.get_name() == name and node.get_action_iface() is not None
+    # The first one: a question of libadwaita's has the same buttons once more, for a narrow window.
+    found = [node for node in roots() if node.get_role_name() in ("push button", "toggle button") and name in said(node)
              and node.get_state_set().contains(Atspi.StateType.SENSITIVE)]
-    return bool(found) and found[-1].get_action_iface().do_action(0)
+    return bool(found) and found[0].get_action_iface().do_action(0)
 
 def centre(name, role=None):
     found = None

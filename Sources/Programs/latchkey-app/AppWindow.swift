@@ -18,6 +18,7 @@ final class AppWindow {
   private let sidebar = Sidebar(name: translated("Collections and pages"))
   private let stack = Pages()
   private let header = HeaderBar("")
+  private let sideHeader = HeaderBar("Latchkey")
   private let bar = StateBar()
   private let backButton: Button
   private let reader: VaultThread
@@ -56,7 +57,6 @@ final class AppWindow {
     current = items
     backButton = Button(symbol: "go-previous-symbolic", name: translated("Back"))
     let side = Box(.column)
-    let sideHeader = HeaderBar("Latchkey")
     sideHeader.showsWindowButtons(atStart: true, atEnd: false)
     side.append(sideHeader)
     side.append(ScrolledArea(sidebar).expanding(horizontally: false, vertically: true))
@@ -119,7 +119,7 @@ final class AppWindow {
 
   /// Shows the window, with a page.
   func present(_ page: PageName?) {
-    if let page { go(to: page == .items ? .all : .page(page)) }
+    if let page { go(to: page == .items ? .all : .page(page)) } else if header.isUntitled { go(to: .all) }
     window?.present()
   }
 
@@ -170,6 +170,7 @@ final class AppWindow {
   private func showBack() {
     backButton.isVisible = panes.isFolded || current === item
     header.showsWindowButtons(atStart: panes.isFolded, atEnd: true)
+    sideHeader.showsWindowButtons(atStart: true, atEnd: panes.isFolded)
   }
 
   private func goBack() {

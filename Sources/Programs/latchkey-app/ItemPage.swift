@@ -11,7 +11,7 @@ final class ItemPage: Page {
 
   private let box = Box(.column, spacing: 18)
   private let area: ScrolledArea
-  private let label = Label(wraps: true, isSelectable: true).styled("title-2")
+  private let label = Label(wraps: true).styled("title-2")
   private let message = Label(wraps: true).styled("warning")
   private let secretGroup = Group()
   private let secretRow = Row(translated("Secret"), translated("hidden"))

@@ -1,6 +1,7 @@
 import LatchkeyAdwaita
 import LatchkeyControl
 import LatchkeyGettext
+import LatchkeyReasons
 
 /// The state of the vault at the top of the window, and what changes it.
 final class StateBar {
@@ -28,7 +29,9 @@ final class StateBar {
 
   /// Shows a state: "sealed", "unlocked" or "locked", and why, as far as that is known.
   func show(_ state: String, _ status: Status?) {
-    let reasons = (status?.lockReasons ?? []).map(\.phrase.translated).joined(separator: ", ")
+    let reasons = (status?.lockReasons ?? []).map { reason in
+      reason == .session(.command) ? translated("by Lock now, or by 'latchkey lock'") : reason.phrase.translated
+    }.joined(separator: ", ")
     switch state {
     case "unlocked":
       say(

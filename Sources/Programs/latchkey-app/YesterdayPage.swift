@@ -12,6 +12,7 @@ final class YesterdayPage: CommandPage {
   private let bringing: BringBack
   private var generations: [JSONValue] = []
   private var chosen = 0
+  private var summary: Row?
 
   init(_ copying: Copying, _ window: @escaping () -> Window?) {
     bringing = BringBack(window)
@@ -56,7 +57,9 @@ final class YesterdayPage: CommandPage {
       chosen = choice.chosen
       compare()
     }
-    chooser.append(Row(translated("Copy of the vault")).adding(choice))
+    let row = Row(translated("Copy of the vault")).adding(choice)
+    summary = row
+    chooser.append(row)
   }
 
   private func compare() {
@@ -66,10 +69,11 @@ final class YesterdayPage: CommandPage {
       let items = report["items"].list
       for (change, group) in groups { fill(group, items.filter { $0["change"].string == change }, change, generation) }
       let same = report["same"].number
-      if items.isEmpty {
-        complain(
-          translated(same, one: "The one item is the same as then.", other: "All \(same) items are the same as then."))
-      }
+      let others = report["items"].list.isEmpty
+      summary?.setText(
+        others
+          ? translated(same, one: "The one item is the same as then.", other: "All \(same) items are the same as then.")
+          : translated(same, one: "1 item is the same as then.", other: "\(same) items are the same as then."))
     }
   }
 

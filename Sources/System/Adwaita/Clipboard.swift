@@ -33,12 +33,13 @@ public final class Clipboard {
     let data = g_bytes_new_with_free_func(
       held.start, gsize(held.count), { held in if let held { Unmanaged<Held>.fromOpaque(held).release() } },
       Unmanaged.passRetained(held).toOpaque())
-    let mark = g_bytes_new_static("secret", 6)
+    let mark = g_bytes_new("secret", 6)
     var providers: [UnsafeMutablePointer<GdkContentProvider>?] = []
     for kind in ["text/plain;charset=utf-8", "text/plain"] {
       providers.append(gdk_content_provider_new_for_bytes(kind, data))
     }
-    // KDE's mark, which GNOME's and others' managers know too.
+    // KDE's mark, which GNOME's and others' managers know too. GTK lists it among the forms of the content. It answers no request
+    // for its value, as the name has no slash.
     providers.append(gdk_content_provider_new_for_bytes("x-kde-passwordManagerHint", mark))
     g_bytes_unref(data)
     g_bytes_unref(mark)

@@ -75,6 +75,9 @@ public final class HeaderBar: Widget {
     adw_header_bar_set_title_widget(opaque, title)
   }
 
+  /// Whether it has no title yet.
+  public var isUntitled: Bool { adw_window_title_get_title(title).map { $0.pointee == 0 } ?? true }
+
   /// Another title.
   public func setTitle(_ text: String, _ below: String = "") {
     adw_window_title_set_title(title, text)

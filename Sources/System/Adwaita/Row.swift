@@ -7,13 +7,13 @@ public final class Row: Widget {
     super.init(adw_action_row_new())
     adw_preferences_row_set_use_markup(cast(), 0)
     adw_preferences_row_set_title(cast(), title)
-    adw_action_row_set_subtitle(cast(), escapedMarkup(text))
+    adw_action_row_set_subtitle(cast(), text)
     adw_action_row_set_title_lines(cast(), 0)
     adw_action_row_set_subtitle_lines(cast(), 0)
   }
 
   /// The text below the title.
-  public func setText(_ text: String) { adw_action_row_set_subtitle(cast(), escapedMarkup(text)) }
+  public func setText(_ text: String) { adw_action_row_set_subtitle(cast(), text) }
 
   /// The title.
   public func setTitle(_ title: String) { adw_preferences_row_set_title(cast(), title) }

@@ -2,8 +2,9 @@ import CLatchkeyAdwaita
 
 /// The list at the side, one of whose rows is chosen.
 public final class Sidebar: Widget {
-  private var rows: [Widget?] = []
-  private var isFilling = false
+  private var rows: [Widget] = []
+  // The entries' rows. Titles have rows of their own between them, which nobody can choose.
+  private var choices: [Widget] = []
 
   /// Empty.
   public init(name: String) {
@@ -13,37 +14,41 @@ public final class Sidebar: Widget {
     named(name)
   }
 
-  /// Calls `body` with the number of the row that a person chose.
+  /// Calls `body` with the number of the entry that a person chose.
   public func onChoose(_ body: @escaping (Int) -> Void) {
     Handler.connect(raw, argumentOf: "row-activated") { [unowned self] row in
-      guard !isFilling, let row else { return false }
-      body(Int(gtk_list_box_row_get_index(row.assumingMemoryBound(to: GtkListBoxRow.self))))
+      if let number = choices.firstIndex(where: { $0.raw == row }) { body(number) }
       return false
     }
   }
 
-  /// Fills it: symbol, text and, on the first row of a part, that part's title.
+  /// Fills it: symbol, text and, in front of the first entry of a part, that part's title.
   public func fill(_ entries: [(symbol: String, text: String, title: String?)]) {
-    isFilling = true
-    defer { isFilling = false }
-    for row in rows { if let row { gtk_list_box_remove(opaque, row.pointer) } }
-    rows = entries.map { entry in
+    for row in rows { gtk_list_box_remove(opaque, row.pointer) }
+    (rows, choices) = ([], [])
+    for entry in entries {
+      if let title = entry.title {
+        let row = append(Label(title).styled("heading", "dim-label").margins(6, 6), name: title)
+        gtk_list_box_row_set_selectable(row.cast(), 0)
+        gtk_list_box_row_set_activatable(row.cast(), 0)
+      }
       let line = Box(.row, spacing: 12, Symbol(entry.symbol), Label(entry.text)).margins(8, 6)
-      let box = Box(.column)
-      if let title = entry.title { box.append(Label(title).styled("heading", "dim-label").margins(6, 6)) }
-      box.append(line)
-      let row = Widget(gtk_list_box_row_new())
-      row.keep(box)
-      gtk_list_box_row_set_child(row.cast(), box.pointer)
-      row.named(entry.text)
-      gtk_list_box_append(opaque, row.pointer)
-      return row
+      choices.append(append(line, name: entry.text))
     }
+  }
+
+  private func append(_ content: Widget, name: String) -> Widget {
+    let row = Widget(gtk_list_box_row_new())
+    row.keep(content)
+    gtk_list_box_row_set_child(row.cast(), content.pointer)
+    row.named(name)
+    gtk_list_box_append(opaque, row.pointer)
+    rows.append(row)
+    return row
   }
 
   /// Shows which one is chosen.
   public func choose(_ number: Int) {
-    guard rows.indices.contains(number), let row = rows[number] else { return }
-    gtk_list_box_select_row(opaque, row.cast())
+    if choices.indices.contains(number) { gtk_list_box_select_row(opaque, choices[number].cast()) }
   }
 }
