@@ -1,4 +1,26 @@
-// latchkey-app: the window. Arguments and wiring; see AppWindow.
+// latchkey-app: a window for the vault.
+//
+// `AppWindow` has the collections at the side, the state at the top, and one page at a time. `ItemsPage`
+// lists the items, and `ItemPage` shows one of them. The other pages have former states, imports, ways
+// to unlock, findings, and the log.
+//
+// The program is a client like any other. Items come by the Secret Service and `org.latchkey.*`, the
+// state by the control socket. For the rest it runs `latchkey --json` (`ChildCommand`), which can be
+// stopped at any moment.
+//
+//     page -> VaultThread -> VaultLink -> latchkeyd          page -> ChildCommand -> latchkey
+//
+// GTK's thread never waits for another process. `VaultThread` runs work on a connection of its own and
+// hands the result back: one thread reads, one waits for the person's answer, one uses the control
+// socket. A daemon that is stopped or killed makes a thread wait or fail, and the window says so.
+//
+// The program promises that a secret is in its memory only while it is shown or on the clipboard. A
+// lock, and leaving the item, take it away. It has no keys and no rights of its own: what a person may
+// not read by `latchkey`, the window does not show.
+//
+// It does not decide anything about items, classes or imports. It runs no command as root: it shows
+// the command to copy.
+
 import Glibc
 import LatchkeyAdwaita
 import LatchkeyGcrypt
