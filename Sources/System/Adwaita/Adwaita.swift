@@ -6,9 +6,9 @@
 //     let application = Application(name: "org.latchkey.app")
 //     application.run(CommandLine.arguments) { words in … }
 //
-// A part is a ``Widget``: an object that holds one reference to GTK's, and keeps the parts in it. What
-// a person does comes back as a closure, by ``Signal``. Work that takes time runs in a thread, and
-// ``MainThread`` brings its result to GTK's thread, from which alone the parts may be used.
+// A part is a ``Widget``: an object that holds one reference to GTK's, and keeps the parts in it.
+// ``Signal`` brings a click or a key back as a closure. Work that takes time runs in a thread, and
+// ``MainThread`` brings its result to GTK's thread. Parts may be used from that thread alone.
 //
 // The module promises that no C type and no pointer of GTK leaves it. A ``LongList`` has widgets for
 // the rows on the screen and for no others, whatever its model counts. ``SecretField`` keeps its text
