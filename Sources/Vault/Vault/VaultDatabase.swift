@@ -45,7 +45,10 @@ final class VaultDatabase {
   func open(_ store: Store) { state = .open(store, Verification(store)) }
 
   /// Uses a database that this program has just made: there is nothing to verify.
-  func create(_ store: Store) { state = .open(store, nil) }
+  func create(_ store: Store) {
+    store.isVerified = true
+    state = .open(store, nil)
+  }
 
   /// Takes in why there is none. An open one stays.
   func lacks(_ problem: VaultError) {
@@ -166,7 +169,10 @@ final class VaultDatabase {
     }
     state = .open(store, walk)
     // Damage that was found meanwhile may not show in SQLite's memory, as that of a file that was cut off.
-    if walk.isFinished, !isDamaged { store.database.trust() }
+    if walk.isFinished, !isDamaged {
+      store.isVerified = true
+      store.database.trust()
+    }
     return !walk.isFinished
   }
 }
