@@ -101,6 +101,28 @@ struct HostileFileTests {
     }
   }
 
+  @Test("two items that were given each other's numbers are found by their own attributes")
+  func exchangedNumbers() throws {
+    let specimen = try Specimen()
+    let home = try Home(copying: specimen.home)
+    let (one, two) = (specimen.items[0], specimen.items[6])
+    try edit(home) { store in
+      var first = try #require(try store.item(one.id))
+      var second = try #require(try store.item(two.id))
+      (first.id, second.id) = (second.id, first.id)
+      try store.transaction { () throws(VaultError) in
+        for row in [first, second] { _ = try store.deleteItem(row.id) }
+        for row in [first, second] { try store.insert(row) }
+      }
+    }
+    let vault = try home.unlocked()
+    vault.verifyToEnd()
+    for (item, number) in [(one, two.id), (two, one.id)] {
+      #expect(try vault.ids(["name": item.name]) == [number])
+      #expect(try vault.secretText(number) == item.secret)
+    }
+  }
+
   @Test(
     "halves of two versions or two items do not go together",
     arguments: [

@@ -62,9 +62,9 @@ struct TreeFile {
   /// The number of cells that a page names.
   func cells(_ page: Int) -> Int { min(number(treeStart(page) + 3, 2), TreeFile.size / 2) }
 
-  /// The leaves of a table.
+  /// The leaves of a table or an index.
   func leaves(of page: Int) -> [Int] {
-    guard bytes[treeStart(page)] == 5 else { return [page] }
+    guard isInner(page) else { return [page] }
     let start = start(page)
     let below = (0..<cells(page)).map { number(start + number(pointers(page) + 2 * $0, 2), 4) }
     return (below + [number(treeStart(page) + 8, 4)]).flatMap { leaves(of: $0) }
@@ -75,6 +75,13 @@ struct TreeFile {
     let (place, count) = (pointers(page), cells(page))
     let old = (0..<count).map { number(place + 2 * $0, 2) }
     for (index, pointer) in old.reversed().enumerated() { put(pointer, 2, at: place + 2 * index) }
+  }
+
+  /// Has a page name its last cell first.
+  mutating func rotate(_ page: Int) {
+    let (place, count) = (pointers(page), cells(page))
+    let old = (0..<count).map { number(place + 2 * $0, 2) }
+    for (index, pointer) in (old.suffix(1) + old.dropLast()).enumerated() { put(pointer, 2, at: place + 2 * index) }
   }
 
   /// Has a page name one of its cells in another's place too.

@@ -9,6 +9,8 @@ public final class Database {
   let handle: OpaquePointer
   /// How much work the present statement took so far, in ``workPiece``s of SQLite's virtual machine.
   private(set) var work: Int64 = 0
+  /// What all statements of this connection, and of others with the same budget, may take together; nil for no such bound.
+  public var budget: WorkBudget?
   /// Prepared statements by the address of their text: a literal does not move.
   private var statements: [UnsafePointer<UInt8>: Statement] = [:]
 
@@ -90,6 +92,7 @@ public final class Database {
   /// page many times, a few pages have more rows than any statement comes to the end of. SQLite then reports an interruption.
   private var isEndless: Bool {
     work += 1
+    if let budget, !budget.take(Database.workPiece) { return true }
     let done = work * Database.workPiece
     guard done > Database.workLimit(ofSize: 0) else { return false }
     // A size that cannot be asked for bounds nothing.

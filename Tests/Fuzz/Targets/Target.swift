@@ -64,8 +64,15 @@ enum Target: String, CaseIterable {
     case .sshMessage: Target.sshMessage
     case .database: DamagedVault().damage
     case .rows: DamagedVault().alter
-    case .hostile: HostileVault().change
+    case .hostile: Target.hostile()
     }
+  }
+
+  private static func hostile() -> ([UInt8]) -> Void {
+    let vault = HostileVault()
+    // What is left there after a trap is the input as files.
+    print("the vault is in \(vault.place)")
+    return { input in if let complaint = vault.complaint(input) { fatalError(complaint) } }
   }
 
   private static func require(_ holds: Bool, _ what: String) {

@@ -62,6 +62,7 @@ public final class Restore {
   /// Decides what becomes of the next record.
   public func take(_ record: consuming BackupRecord) throws(VaultError) {
     guard vault.isUnlocked else { throw .isLocked }
+    if !vault.isVerified { _ = vault.verifyStep() }
     switch consume record {
     case .beginning(let beginning):
       if let device = beginning.device { seal = try vault.device.openBackupSeal(device, id: id) }
@@ -409,6 +410,9 @@ public final class Restore {
   public func finish() throws(VaultError) -> Changes {
     guard !isDry else { return Changes() }
     guard vault.isUnlocked else { throw .isLocked }
+    // An index that nobody has looked at may not lead to items that are there.
+    while !vault.isVerified, vault.verifyStep() {}
+    _ = try vault.database.writable()
     guard vault.rotation.epoch == epoch else {
       throw .unavailable(.item(.newKeysMeanwhile))
     }

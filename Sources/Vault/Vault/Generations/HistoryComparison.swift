@@ -69,6 +69,8 @@ public final class HistoryComparison {
   ///
   /// - Returns: whether there is more.
   public func step() throws(VaultError) -> Bool {
+    // As ``HistoryRestore/step()``.
+    if !vault.isVerified, vault.verifyStep() { return true }
     let end = Process.now + History.stepTime
     repeat {
       if !isPastDone {

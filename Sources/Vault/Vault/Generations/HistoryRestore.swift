@@ -93,6 +93,9 @@ public final class HistoryRestore {
   /// - Returns: whether there are more. If not, ``finish()`` writes.
   public func step() throws(VaultError) -> Bool {
     guard vault.isUnlocked else { throw .isLocked }
+    // An index that nobody has looked at may not lead to items that are there.
+    if !vault.isVerified, vault.verifyStep() { return true }
+    _ = try vault.database.writable()
     let end = Process.now + History.stepTime
     repeat {
       let batch = try past.items(after: position, limit: Self.batch)

@@ -35,9 +35,11 @@ struct ItemProtections {
 
   /// The protection of the item with this uuid; nil if there is none.
   func of(uuid: [UInt8]) throws(VaultError) -> Row? {
-    try rows("SELECT id, uuid, passphrase, class_key FROM item WHERE uuid = ?") { s throws(SQLiteError) in
+    let found = try rows("SELECT id, uuid, passphrase, class_key FROM item WHERE uuid = ?") { s throws(SQLiteError) in
       try s.bind(1, uuid)
     }.first
+    try store.require(found.map { $0.uuid == uuid } ?? true)
+    return found
   }
 
   private func rows(

@@ -18,11 +18,14 @@ struct Salvage {
 
   /// Looks at the database `name` in the folder, with its log.
   ///
-  /// - Parameter sound: a database with the same tables. If the first page of the damaged file cannot be used, this database's
-  ///   first page replaces it.
-  /// - Returns: nil if nothing of it can be read.
-  /// - Throws: if the copy cannot be made. That says nothing about the file.
-  init?(of name: String, in folder: borrowing Folder, path: String, vault: [UInt8], sound: String) throws(VaultError) {
+  /// - Parameters:
+  ///   - sound: a database with the same tables. Where the first page is damaged, that one's takes its place.
+  ///   - budget: what its statements may take. Beyond that, nothing more can be read.
+  /// - Returns: nil where nothing of it can be read.
+  /// - Throws: where the copy cannot be made: that says nothing of the file.
+  init?(
+    of name: String, in folder: borrowing Folder, path: String, vault: [UInt8], sound: String, budget: WorkBudget
+  ) throws(VaultError) {
     Self.remove(in: folder)
     var opened: (database: Database, copiedLog: Bool)?
     do throws(PosixError) {
@@ -33,6 +36,7 @@ struct Salvage {
       }
     } catch { throw VaultError(error, .database) }
     guard let (database, copiedLog) = opened else { return nil }
+    database.budget = budget
     hasWholeLog = copiedLog && Self.hasWholeLog(path + "/" + name + "-wal", database)
     store = Store(salvaging: database, vault: vault)
     let walks = Self.walks.map { Self.numbers(database, $0) }
@@ -140,15 +144,39 @@ struct Salvage {
       && (try? database.statement("SELECT id FROM collection LIMIT 0").run()) != nil
   }
 
-  /// The numbers that a query gives before the first damage.
+  /// The different numbers that a query gives before the first damage, and whether it gives each of them once.
   private static func numbers(_ database: Database, _ sql: StaticString) -> (found: [Int64], isWhole: Bool) {
     var found: [Int64] = []
+    var isWhole = true
+    var sequence = RowSequence(.numbers)
     do {
       let statement = try database.statement(sql)
       defer { statement.reset() }
-      while try statement.step() { found.append(statement.integer(0)) }
-      return (found, true)
+      while try statement.step() {
+        if sequence.place(of: statement) == .repeated {
+          isWhole = false
+          guard sequence.mayGoOn else { break }
+        } else {
+          found.append(statement.integer(0))
+        }
+      }
+      return (found, isWhole)
     } catch { return (found, false) }
+  }
+
+  /// The numbers in the second column of a query before the first damage, whose first column has what each row has alone.
+  private static func references(
+    _ database: Database, _ sql: StaticString, _ order: RowSequence.Order = .numbers
+  ) -> Set<Int64> {
+    var found: Set<Int64> = []
+    var sequence = RowSequence(order)
+    guard let statement = try? database.statement(sql) else { return [] }
+    defer { statement.reset() }
+    while (try? statement.step()) == true {
+      if sequence.place(of: statement) == .repeated, !sequence.mayGoOn { break }
+      found.insert(statement.integer(1))
+    }
+    return found
   }
 
   private static func isSound(_ database: Database, _ sql: StaticString) -> Bool {
@@ -182,18 +210,19 @@ struct Salvage {
   /// The collections and class keys that items refer to, as far as rows and indexes can be read.
   func references() -> (collections: Set<Int64>, classKeys: Set<Int64>) {
     let collections: [StaticString] = [
-      "SELECT collection FROM item NOT INDEXED",
-      "SELECT collection FROM item INDEXED BY item_collection ORDER BY collection",
-      "SELECT collection FROM class_key NOT INDEXED", "SELECT collection FROM alias",
+      "SELECT id, collection FROM item NOT INDEXED",
+      "SELECT id, collection FROM item INDEXED BY item_collection ORDER BY collection",
+      "SELECT id, collection FROM class_key NOT INDEXED",
     ]
     let classKeys: [StaticString] = [
-      "SELECT class_key FROM item NOT INDEXED",
-      "SELECT class_key FROM item INDEXED BY item_class_key ORDER BY class_key",
+      "SELECT id, class_key FROM item NOT INDEXED",
+      "SELECT id, class_key FROM item INDEXED BY item_class_key ORDER BY class_key",
     ]
     func all(_ queries: [StaticString]) -> Set<Int64> {
-      queries.reduce(into: []) { $0.formUnion(Self.numbers(store.database, $1).found) }
+      queries.reduce(into: []) { $0.formUnion(Self.references(store.database, $1)) }
     }
-    return (all(collections), all(classKeys))
+    let aliases = Self.references(store.database, "SELECT token, collection FROM alias", .bytes)
+    return (all(collections).union(aliases), all(classKeys))
   }
 
   /// The rows of a small table that can be read, and whether those are all.

@@ -107,15 +107,17 @@ public final class VaultHealing {
   /// The newest generation that opens with these keys, if the database needs one.
   private func remedy(_ session: borrowing Key, _ former: [FormerTiers]) -> PastGeneration? {
     guard loss != nil, let vault = keybag.keybag?.vault, !hasFailedToHeal, !isTooLarge() else { return nil }
+    let budget = budget()
     for generation in history.generations where generation.size <= Self.sizeLimit {
       guard let store = try? history.open(generation, vault: vault) else { continue }
+      store.database.budget = budget
       if (try? rotation.openIndex(session, former, store)) != nil { return generation }
     }
     return nil
   }
 
-  /// Whether the damaged file, its log or the newest generation is too large for one step. If so, the reason is noted.
-  private func isTooLarge() -> Bool {
+  /// The sizes of the damaged file, its log and the newest generation.
+  private var sizes: [Int] {
     var sizes = [history.generations.first?.size ?? 0]
     for suffix in ["", "-wal"] {
       var information = stat()
@@ -123,6 +125,18 @@ public final class VaultHealing {
         sizes.append(Int(information.st_size))
       }
     }
+    return sizes
+  }
+
+  /// What the statements on all generations may take together in one healing, and what those on the damaged file may take, whatever
+  /// their pages lead to. A lock of the session and the machine's sleep wait for a healing.
+  private func budget() -> WorkBudget {
+    WorkBudget(forFilesOf: Int64(sizes.reduce(0) { $0 + min($1, Self.sizeLimit) }))
+  }
+
+  /// Whether one of them has more than can be worked on at once. That is noted.
+  private func isTooLarge() -> Bool {
+    let sizes = sizes
     guard sizes.contains(where: { $0 > Self.sizeLimit }) else { return false }
     state.problem = .both(.of(.database, .tooLargeToHeal(mebibytes: Self.sizeLimit >> 20)), .vault(.seeManual))
     return true
@@ -147,8 +161,9 @@ public final class VaultHealing {
     defer { extendLifetime(lock) }
     let generations = history.generations
     let damage = database.damage
+    let budget = budget()
     for generation in generations where generation.size <= Self.sizeLimit {
-      guard let base = try? history.open(generation, vault: number), base.isWhole,
+      guard let base = try? history.open(generation, vault: number), base.isWhole(within: budget),
         (try? rotation.openIndex(tiers.session, former, base)) != nil
       else { continue }
       history.rest()
@@ -195,7 +210,8 @@ public final class VaultHealing {
     let sound = history.path + "/" + healing.generation.name
     let salvage =
       healing.loss == .damaged
-      ? try Salvage(of: KeybagFile.database, in: folder, path: place.path, vault: base.vault, sound: sound) : nil
+      ? try Salvage(
+        of: KeybagFile.database, in: folder, path: place.path, vault: base.vault, sound: sound, budget: budget()) : nil
     let order = try order(of: salvage, and: base, tiers, former)
     healing.isCounted = (salvage?.hasAllItems ?? false) && salvage?.hasWholeLog == true && order != .older
     var merge: HealingMerge.Outcome?

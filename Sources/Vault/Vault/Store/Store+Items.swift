@@ -143,23 +143,45 @@ extension Store {
 
   /// Every item of a collection, oldest first.
   func items(in collection: Int64) throws(VaultError) -> [Int64] {
-    try numbers("SELECT id FROM item WHERE collection = ? ORDER BY id") { s throws(SQLiteError) in
-      try s.bind(1, collection)
+    var isRight = true
+    let found = try VaultError.store { () throws(SQLiteError) -> [Int64] in
+      let statement = try database.statement(
+        "SELECT id, collection FROM item INDEXED BY item_collection WHERE collection = ? ORDER BY id")
+      defer { statement.reset() }
+      try statement.bind(1, collection)
+      var found: [Int64] = []
+      while try statement.step() {
+        found.append(statement.integer(0))
+        if statement.integer(1) != collection { isRight = false }
+      }
+      return found
     }
+    try require(isRight)
+    return found
   }
 
   /// The places of all items of a collection, oldest first.
   func places(in collection: Int64) throws(VaultError) -> [Place] {
-    try places(
+    let found = try places(
       "SELECT id, collection, class_key, form, passphrase IS NOT NULL, modified FROM item WHERE collection = ? ORDER BY id"
     ) { s throws(SQLiteError) in try s.bind(1, collection) }
+    try require(found.allSatisfy { $0.collection == collection })
+    return found
   }
 
   /// The places of all items whose class key is `classKey`, oldest first.
   func places(classKey: Int64) throws(VaultError) -> [Place] {
-    try places(
+    let found = try places(
       "SELECT id, collection, class_key, form, passphrase IS NOT NULL, modified FROM item WHERE class_key = ? ORDER BY id"
     ) { s throws(SQLiteError) in try s.bind(1, classKey) }
+    try require(found.allSatisfy { $0.classKey == classKey })
+    return found
+  }
+
+  /// Refuses what an index gave for something else. SQLite believes an index's order: in one that is out of order, a search ends at
+  /// some entry, which SQLite takes for the one that was asked for. So whatever is found by an index is compared.
+  func require(_ isRight: Bool) throws(VaultError) {
+    guard isRight else { throw .damaged(.of(.database, .vault(.indexDamaged))) }
   }
 
   /// Up to `limit` items in `form` with a number above `id`.
@@ -256,6 +278,12 @@ extension Store {
       for place in found where try hasToken(token, place.item) { kept.append(place) }
       found = kept
     }
+    if !isVerified {
+      for place in found where place.collection != nil {
+        let listed = try self.tokens(ofItem: place.item)
+        try require(tokens.allSatisfy(listed.contains))
+      }
+    }
     return found
   }
 
@@ -282,9 +310,26 @@ extension Store {
 
   /// Whether the index has this entry.
   func hasToken(_ token: [UInt8], _ item: Int64) throws(VaultError) -> Bool {
-    try !numbers("SELECT 1 FROM token WHERE token = ? AND item = ?") { s throws(SQLiteError) in
-      try s.bind(1, token).bind(2, item)
-    }.isEmpty
+    // By the token, and not by the item.
+    let found = try entries(
+      "SELECT item, token FROM token INDEXED BY sqlite_autoindex_token_1 WHERE token = ? AND item = ?"
+    ) { s throws(SQLiteError) in try s.bind(1, token).bind(2, item) }
+    try require(found.allSatisfy { $0.number == item && $0.bytes == token })
+    return !found.isEmpty
+  }
+
+  /// A number, and bytes.
+  private func entries(
+    _ sql: StaticString, _ bind: (Statement) throws(SQLiteError) -> Void
+  ) throws(VaultError) -> [(number: Int64, bytes: [UInt8])] {
+    try VaultError.store { () throws(SQLiteError) in
+      let statement = try database.statement(sql)
+      defer { statement.reset() }
+      try bind(statement)
+      var found: [(number: Int64, bytes: [UInt8])] = []
+      while try statement.step() { found.append((statement.integer(0), statement.blob(1))) }
+      return found
+    }
   }
 
   /// The tokens that an item's row lists, the last one that of the whole set. Their check sum is not looked at.
@@ -297,17 +342,16 @@ extension Store {
     return AttributeIndex.split(column)
   }
 
-  /// How many index entries an item has.
-  func tokenCount(_ item: Int64) throws(VaultError) -> Int64 {
-    try numbers("SELECT count(*) FROM token WHERE item = ?") { s throws(SQLiteError) in try s.bind(1, item) }.first ?? 0
-  }
-
-  /// Looks whether the index has the tokens that the row lists, and no others.
+  /// Looks whether the index has the tokens that the row lists, and no others, found by the token and by the item.
   ///
   /// - Throws: ``VaultError/damaged(_:)``.
   func checkTokens(of row: ItemRow) throws(VaultError) {
     let tokens = Set(AttributeIndex.split(row.tokens))
-    var isRight = try tokenCount(row.id) == Int64(tokens.count)
+    let found = try entries("SELECT item, token FROM token INDEXED BY token_item WHERE item = ?") {
+      s throws(SQLiteError) in try s.bind(1, row.id)
+    }
+    var isRight =
+      found.count == tokens.count && found.allSatisfy { $0.number == row.id } && Set(found.map(\.bytes)) == tokens
     for token in tokens where isRight { isRight = try hasToken(token, row.id) }
     guard isRight else { throw .damaged(.of(.database, .itemIndexDamaged(row.id))) }
   }
@@ -331,9 +375,21 @@ extension Store {
     return try inOrder(found, after: id, by: \.item)
   }
 
+  /// Up to `limit` items with a number above `id`, each with its uuid, by the rows themselves.
+  func uuids(after id: Int64, limit: Int) throws(VaultError) -> [(id: Int64, uuid: [UInt8])] {
+    let found = try entries("SELECT id, uuid FROM item NOT INDEXED WHERE id > ? ORDER BY id LIMIT ?") {
+      s throws(SQLiteError) in try s.bind(1, id).bind(2, Int64(limit))
+    }
+    return try inOrder(found.map { (id: $0.number, uuid: $0.bytes) }, after: id, by: \.id)
+  }
+
   /// The number of the item with this uuid; nil if there is none.
   func item(uuid: [UInt8]) throws(VaultError) -> Int64? {
-    try numbers("SELECT id FROM item WHERE uuid = ?") { s throws(SQLiteError) in try s.bind(1, uuid) }.first
+    let found = try entries("SELECT id, uuid FROM item INDEXED BY sqlite_autoindex_item_1 WHERE uuid = ?") {
+      s throws(SQLiteError) in try s.bind(1, uuid)
+    }
+    try require(found.count < 2 && found.allSatisfy { $0.bytes == uuid })
+    return found.first?.number
   }
 
   /// How many items there are.

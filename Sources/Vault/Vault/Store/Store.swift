@@ -40,6 +40,13 @@ final class Store {
   /// The database is another vault's.
   static let foreign = VaultError.unavailable(.of(.database, .vault(.otherKeybag)))
 
+  /// The same, with no more work than a budget has. A database that is whole needs none any more: its statements come to their ends.
+  func isWhole(within budget: WorkBudget) -> Bool {
+    database.budget = budget
+    defer { database.budget = nil }
+    return isWhole
+  }
+
   /// Whether all of it is right: its structure, and every row.
   var isWhole: Bool {
     var walk = Verification(self)
@@ -67,6 +74,10 @@ final class Store {
   init(salvaging database: Database, vault: [UInt8]) {
     (self.database, self.vault, skipsDamage) = (database, vault, true)
   }
+
+  /// Whether every entry of every index was looked at since it was opened. Until then, nothing that an index leads to is believed
+  /// without a look at the item's row.
+  var isVerified = false
 
   private var skipsDamage = false
   /// Whether rows were left out since this was set to false.
@@ -104,7 +115,8 @@ final class Store {
 
   /// All rows of a query.
   private func rows<Row>(
-    _ sql: StaticString, _ bind: (Statement) throws(SQLiteError) -> Void = { _ throws(SQLiteError) in },
+    _ order: RowSequence.Order, _ sql: StaticString,
+    _ bind: (Statement) throws(SQLiteError) -> Void = { _ throws(SQLiteError) in },
     _ read: (Statement) throws(VaultError) -> Row
   ) throws(VaultError) -> [Row] {
     let statement = try VaultError.store { () throws(SQLiteError) in
@@ -114,8 +126,17 @@ final class Store {
     }
     defer { statement.reset() }
     var result: [Row] = []
+    var sequence = RowSequence(order)
     do throws(VaultError) {
       while try VaultError.store({ () throws(SQLiteError) in try statement.step() }) {
+        switch sequence.place(of: statement) {
+        case .next: break
+        case .earlier where skipsDamage: skipped = true
+        case .repeated where skipsDamage && sequence.mayGoOn:
+          skipped = true
+          continue
+        default: throw .damaged(.of(.database, .vault(.indexDamaged)))
+        }
         do throws(VaultError) { result.append(try read(statement)) } catch {
           guard skipsDamage else { throw error }
           skipped = true
@@ -134,7 +155,7 @@ final class Store {
   // MARK: - vault and device
 
   func vaultRow() throws(VaultError) -> VaultRow {
-    let found = try rows("SELECT vault, created, index_key, checksum FROM vault") { s throws(VaultError) in
+    let found = try rows(.single, "SELECT vault, created, index_key, checksum FROM vault") { s throws(VaultError) in
       try checked(
         VaultRow(vault: s.blob(0), created: Store.unsigned(s.integer(1)), indexKey: s.blob(2)), s.blob(3), "vault")
     }
@@ -143,7 +164,8 @@ final class Store {
   }
 
   func devices() throws(VaultError) -> [DeviceRow] {
-    try rows("SELECT id, identity, share, erasable, index_key, checksum FROM device") { s throws(VaultError) in
+    try rows(.numbers, "SELECT id, identity, share, erasable, index_key, checksum FROM device ORDER BY id") {
+      s throws(VaultError) in
       try checked(
         DeviceRow(id: s.integer(0), identity: s.blob(1), share: s.blob(2), erasable: s.blob(3), indexKey: s.blob(4)),
         s.blob(5), "device")
@@ -183,9 +205,10 @@ final class Store {
 
   func collections() throws(VaultError) -> [CollectionRow] {
     let found = try rows(
+      .numbers,
       """
       SELECT id, uuid, ordinal, epoch, label, locked, passphrase, default_class, created, modified, checksum
-      FROM collection ORDER BY ordinal
+      FROM collection ORDER BY id
       """
     ) { s throws(VaultError) in
       try checked(
@@ -197,7 +220,7 @@ final class Store {
     }
     guard found.allSatisfy({ $0.ordinal < Store.collectionLimit }), Set(found.map(\.ordinal)).count == found.count
     else { throw .damaged(.of(.database, .rowDamaged(table: "collection"))) }
-    return found
+    return found.sorted { $0.ordinal < $1.ordinal }
   }
 
   func insert(_ row: CollectionRow) throws(VaultError) {
@@ -232,7 +255,9 @@ final class Store {
   /// - Throws: ``VaultError/damaged(_:)`` when the counter, which has no check sum, is behind the rows that are there, or so far on
   ///   that counting on from there could come to the end of all numbers.
   func nextID(_ table: NumberedTable) throws(VaultError) -> Int64 {
-    let found = try rows(table.query) { s throws(VaultError) in (counter: s.integer(0), highest: s.integer(1)) }
+    let found = try rows(.single, table.query) { s throws(VaultError) in
+      (counter: s.integer(0), highest: s.integer(1))
+    }
     guard let last = found.first, last.counter >= 0, last.counter >= last.highest, last.counter < Store.numberLimit
     else {
       throw .damaged(.of(.database, .vault(.counterDamaged)))
@@ -268,18 +293,20 @@ final class Store {
 
   /// Every alias.
   func aliases() throws(VaultError) -> [AliasRow] {
-    try rows("SELECT token, collection, checksum FROM alias ORDER BY token") { s throws(VaultError) in
+    try rows(.bytes, "SELECT token, collection, checksum FROM alias ORDER BY token") { s throws(VaultError) in
       try checked(AliasRow(token: s.blob(0), collection: s.integer(1)), s.blob(2), "alias")
     }
   }
 
   func alias(_ token: [UInt8]) throws(VaultError) -> Int64? {
-    try rows(
-      "SELECT token, collection, checksum FROM alias WHERE token = ?",
+    let found = try rows(
+      .single, "SELECT token, collection, checksum FROM alias WHERE token = ?",
       { s throws(SQLiteError) in try s.bind(1, token) }
     ) { s throws(VaultError) in
-      try checked(AliasRow(token: s.blob(0), collection: s.integer(1)), s.blob(2), "alias").collection
+      try checked(AliasRow(token: s.blob(0), collection: s.integer(1)), s.blob(2), "alias")
     }.first
+    try require(found.map { $0.token == token } ?? true)
+    return found?.collection
   }
 
   func setAlias(_ token: [UInt8], _ collection: Int64?) throws(VaultError) {
@@ -299,6 +326,7 @@ final class Store {
   /// not be found by its collection.
   func classKeys() throws(VaultError) -> [ClassKeyRow] {
     try rows(
+      .numbers,
       """
       SELECT id, uuid, collection, class, device, created, class_key, class_key_session, metadata_key,
         metadata_key_session, public_key, public_tag, private_key, checksum

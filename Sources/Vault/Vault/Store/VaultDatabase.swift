@@ -44,8 +44,11 @@ final class VaultDatabase {
   /// Uses an opened database, which is verified from now on.
   func open(_ store: Store) { state = .open(store, Verification(store)) }
 
-  /// Uses a database that this program has just made, and that needs no verification.
-  func create(_ store: Store) { state = .open(store, nil) }
+  /// Uses a database that this program has just made: there is nothing to verify.
+  func create(_ store: Store) {
+    store.isVerified = true
+    state = .open(store, nil)
+  }
 
   /// Notes why there is no database. An open database stays.
   func lacks(_ problem: VaultError) {
@@ -165,8 +168,11 @@ final class VaultDatabase {
       return false
     }
     state = .open(store, walk)
-    // SQLite's memory may not show damage that was found meanwhile, such as that of a file that was cut off.
-    if walk.isFinished, !isDamaged { store.database.trust() }
+    // Damage that was found meanwhile may not show in SQLite's memory, as that of a file that was cut off.
+    if walk.isFinished, !isDamaged {
+      store.isVerified = true
+      store.database.trust()
+    }
     return !walk.isFinished
   }
 }

@@ -28,9 +28,10 @@ struct Verification {
     if !structureChecked {
       structureChecked = true
       if let damage = try structuralDamage() { throw .damaged(.of(.database, .verbatim(damage))) }
-      _ = try store.aliases()
       for table in NumberedTable.allCases { _ = try store.nextID(table) }
-      guard try indexesHaveNothingElse() else { throw .damaged(.of(.database, .vault(.indexDamaged))) }
+      guard try smallIndexesAreRight(), try indexesHaveNothingElse() else {
+        throw .damaged(.of(.database, .vault(.indexDamaged)))
+      }
       return
     }
     var size = 0
@@ -50,45 +51,91 @@ struct Verification {
   // MARK: - questions to SQLite
 
   /// Whether every index of the table leads to this item and tells its number right, and its class key is there.
+  ///
+  /// What is found is compared with what was asked for (``Store/require(_:)``). An index that leads to every row in this way, and to
+  /// no more, is in its order: a search that ends at an entry has compared those beside it.
   private func isIndexed(_ row: ItemRow) throws(VaultError) -> Bool {
-    let found = [
-      try store.numbers("SELECT ? FROM class_key WHERE id = ? AND collection = ?") { s throws(SQLiteError) in
-        try s.bind(1, row.id).bind(2, row.classKey).bind(3, row.collection)
-      },
-      try store.numbers(
-        "SELECT id FROM item INDEXED BY item_collection WHERE collection = ? AND id = ?"
-      ) { s throws(SQLiteError) in try s.bind(1, row.collection).bind(2, row.id) },
-      try store.numbers(
-        "SELECT id FROM item INDEXED BY item_class_key WHERE class_key = ? AND id = ?"
-      ) { s throws(SQLiteError) in try s.bind(1, row.classKey).bind(2, row.id) },
-      row.form == .wrapped
-        ? [row.id]
-        : try store.numbers(
-          "SELECT id FROM item INDEXED BY item_form WHERE form = ? AND form <> 0 AND id = ?"
-        ) { s throws(SQLiteError) in try s.bind(1, Int64(row.form.rawValue)).bind(2, row.id) },
-    ]
-    return found.allSatisfy { $0 == [row.id] }
+    guard try store.item(uuid: row.uuid) == row.id else { return false }
+    let key = try pair("SELECT id, collection FROM class_key WHERE id = ?", row.classKey)
+    guard key == [row.classKey, row.collection] else { return false }
+    let home = try pair(
+      "SELECT id, collection FROM item INDEXED BY item_collection WHERE collection = ? AND id = ?", row.collection,
+      row.id)
+    let classKey = try pair(
+      "SELECT id, class_key FROM item INDEXED BY item_class_key WHERE class_key = ? AND id = ?", row.classKey,
+      row.id)
+    guard home == [row.id, row.collection], classKey == [row.id, row.classKey] else { return false }
+    guard row.form != .wrapped else { return true }
+    let form = Int64(row.form.rawValue)
+    return try pair(
+      "SELECT id, form FROM item INDEXED BY item_form WHERE form = ? AND form <> 0 AND id = ?", form, row.id)
+      == [row.id, form]
   }
 
-  /// Whether no index leads to more than the table has.
+  /// The two numbers of a query's only row; empty if there is another number of rows.
+  private func pair(_ query: StaticString, _ first: Int64, _ second: Int64? = nil) throws(VaultError) -> [Int64] {
+    try VaultError.store { () throws(SQLiteError) in
+      let statement = try store.database.statement(query)
+      defer { statement.reset() }
+      try statement.bind(1, first)
+      if let second { try statement.bind(2, second) }
+      guard try statement.step() else { return [] }
+      let found = [statement.integer(0), statement.integer(1)]
+      return try statement.step() ? [] : found
+    }
+  }
+
+  /// Whether no index of items leads to more than the table has, and the index of attributes has no more than the items list.
   private func indexesHaveNothingElse() throws(VaultError) -> Bool {
-    let counts = try store.numbers(
+    let rows = try counts(
       """
-      SELECT count(*) FROM item NOT INDEXED UNION ALL SELECT count(*) FROM item INDEXED BY item_collection
-      UNION ALL SELECT count(*) FROM item INDEXED BY item_class_key
+      SELECT count(*), coalesce(sum(form <> 0), 0), coalesce(sum(length(tokens)), 0) / 16
+      FROM item NOT INDEXED WHERE id > ?1
+      """, 3)
+    // Each has a condition: without one, SQLite counts whichever index is the smallest.
+    let entries = try counts(
       """
-    ) { _ throws(SQLiteError) in }
-    return Set(counts).count == 1
+      SELECT (SELECT count(*) FROM item INDEXED BY sqlite_autoindex_item_1 WHERE uuid >= x''),
+        (SELECT count(*) FROM item INDEXED BY item_collection WHERE collection > ?1),
+        (SELECT count(*) FROM item INDEXED BY item_class_key WHERE class_key > ?1),
+        (SELECT count(*) FROM item INDEXED BY item_form WHERE form <> 0),
+        (SELECT count(*) FROM token INDEXED BY sqlite_autoindex_token_1 WHERE token >= x''),
+        (SELECT count(*) FROM token INDEXED BY token_item WHERE item > ?1)
+      """, 6)
+    return entries == [rows[0], rows[0], rows[0], rows[1], rows[2], rows[2]]
+  }
+
+  /// The only row of a query. Its parameter is less than every number of a row.
+  private func counts(_ query: StaticString, _ columns: Int32) throws(VaultError) -> [Int64] {
+    try VaultError.store { () throws(SQLiteError) in
+      let statement = try store.database.statement(query)
+      defer { statement.reset() }
+      _ = try statement.bind(1, .min).step()
+      return (0..<columns).map(statement.integer)
+    }
+  }
+
+  /// Whether the indexes of the small tables lead to each of their rows, and to nothing else.
+  private func smallIndexesAreRight() throws(VaultError) -> Bool {
+    for alias in try store.aliases() where try store.alias(alias.token) != alias.collection { return false }
+    let checks: [StaticString] = [
+      "PRAGMA integrity_check(device)", "PRAGMA integrity_check(collection)", "PRAGMA integrity_check(class_key)",
+    ]
+    for check in checks where try answer(to: check) != "ok" { return false }
+    return true
   }
 
   /// SQLite's own look at the structure of the file; nil when it finds nothing wrong.
   private func structuralDamage() throws(VaultError) -> String? {
+    let answer = try answer(to: "PRAGMA quick_check(1)")
+    return answer == "ok" ? nil : answer
+  }
+
+  private func answer(to check: StaticString) throws(VaultError) -> String {
     try VaultError.store { () throws(SQLiteError) in
-      let statement = try store.database.statement("PRAGMA quick_check(1)")
+      let statement = try store.database.statement(check)
       defer { statement.reset() }
-      guard try statement.step() else { return "no answer" }
-      let answer = statement.text(0)
-      return answer == "ok" ? nil : answer
+      return try statement.step() ? statement.text(0) : "no answer"
     }
   }
 }

@@ -1,0 +1,57 @@
+import LatchkeySQLite
+
+/// The order of the rows that a query gives.
+///
+/// A tree whose pages lead to one page many times gives that page's rows again and again. So rows that repeat have an end.
+struct RowSequence {
+  /// What the first column has.
+  enum Order {
+    /// There is one row at most.
+    case single
+    /// Numbers, each greater than the one before it.
+    case numbers
+    /// Bytes, likewise.
+    case bytes
+  }
+
+  /// Where a row is.
+  enum Place {
+    /// Behind all rows before it.
+    case next
+    /// Not there, although it is another row than those.
+    case earlier
+    /// It is one of those rows.
+    case repeated
+  }
+
+  private let order: Order
+  private var (number, bytes): (Int64?, [UInt8]?) = (nil, nil)
+  private var (numbers, texts): (Set<Int64>, Set<[UInt8]>) = ([], [])
+  private var repeated = 0
+
+  /// How often rows of a damaged tree may repeat: one page has fewer.
+  static let limit = 1000
+
+  init(_ order: Order) { self.order = order }
+
+  /// Whether more rows that repeat may follow.
+  var mayGoOn: Bool { repeated < Self.limit }
+
+  /// Takes in the row that a statement is at.
+  mutating func place(of statement: Statement) -> Place {
+    let (isNew, isBehind): (Bool, Bool)
+    switch order {
+    case .single: (isNew, isBehind) = (numbers.insert(0).inserted, true)
+    case .numbers:
+      let next = statement.integer(0)
+      (isNew, isBehind) = (numbers.insert(next).inserted, number.map { $0 < next } ?? true)
+      number = next
+    case .bytes:
+      let next = statement.blob(0)
+      (isNew, isBehind) = (texts.insert(next).inserted, bytes.map { $0.lexicographicallyPrecedes(next) } ?? true)
+      bytes = next
+    }
+    if !isNew { repeated += 1 }
+    return !isNew ? .repeated : isBehind ? .next : .earlier
+  }
+}
