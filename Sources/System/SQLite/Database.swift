@@ -9,7 +9,7 @@ public final class Database {
   let handle: OpaquePointer
   /// How much work the present statement took so far, in ``workPiece``s of SQLite's virtual machine.
   private(set) var work: Int64 = 0
-  /// What all statements of this connection, and of others with the same budget, may take together; nil for no such bound.
+  /// The bound for all statements of this connection, and of others with the same budget, together; nil for none.
   public var budget: WorkBudget?
   /// Prepared statements by the address of their text: a literal does not move.
   private var statements: [UnsafePointer<UInt8>: Statement] = [:]

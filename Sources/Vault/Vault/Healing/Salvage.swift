@@ -20,7 +20,7 @@ struct Salvage {
   ///
   /// - Parameters:
   ///   - sound: a database with the same tables. Where the first page is damaged, that one's takes its place.
-  ///   - budget: what its statements may take. Beyond that, nothing more can be read.
+  ///   - budget: the bound for its statements. Beyond that, nothing more can be read.
   /// - Returns: nil where nothing of it can be read.
   /// - Throws: where the copy cannot be made: that says nothing of the file.
   init?(
@@ -164,7 +164,7 @@ struct Salvage {
     } catch { return (found, false) }
   }
 
-  /// The numbers in the second column of a query before the first damage, whose first column has what each row has alone.
+  /// The numbers in the second column of a query before the first damage. The first column tells the rows apart.
   private static func references(
     _ database: Database, _ sql: StaticString, _ order: RowSequence.Order = .numbers
   ) -> Set<Int64> {

@@ -128,8 +128,8 @@ public final class VaultHealing {
     return sizes
   }
 
-  /// What the statements on all generations may take together in one healing, and what those on the damaged file may take, whatever
-  /// their pages lead to. A lock of the session and the machine's sleep wait for a healing.
+  /// A bound for the statements on all generations together, and another one for those on the damaged file, wherever their pages lead.
+  /// A lock of the session and the machine's sleep wait for a healing.
   private func budget() -> WorkBudget {
     WorkBudget(forFilesOf: Int64(sizes.reduce(0) { $0 + min($1, Self.sizeLimit) }))
   }

@@ -4,7 +4,7 @@ import LatchkeySQLite
 ///
 /// A tree whose pages lead to one page many times gives that page's rows again and again. So rows that repeat have an end.
 struct RowSequence {
-  /// What the first column has.
+  /// The kinds of values in the first column.
   enum Order {
     /// There is one row at most.
     case single

@@ -178,8 +178,8 @@ extension Store {
     return found
   }
 
-  /// Refuses what an index gave for something else. SQLite believes an index's order: in one that is out of order, a search ends at
-  /// some entry, which SQLite takes for the one that was asked for. So whatever is found by an index is compared.
+  /// Refuses an entry of an index that SQLite returned for another one. SQLite believes an index's order: in an index that is out of
+  /// order, a search can end at another entry, and SQLite returns that. So every reader by an index compares the entry.
   func require(_ isRight: Bool) throws(VaultError) {
     guard isRight else { throw .damaged(.of(.database, .vault(.indexDamaged))) }
   }

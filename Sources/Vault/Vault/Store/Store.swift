@@ -75,8 +75,8 @@ final class Store {
     (self.database, self.vault, skipsDamage) = (database, vault, true)
   }
 
-  /// Whether every entry of every index was looked at since it was opened. Until then, nothing that an index leads to is believed
-  /// without a look at the item's row.
+  /// Whether every entry of every index was looked at since the database was opened. Until then, a search by attributes also looks
+  /// at the rows of the items that it finds.
   var isVerified = false
 
   private var skipsDamage = false

@@ -52,8 +52,8 @@ struct Verification {
 
   /// Whether every index of the table leads to this item and tells its number right, and its class key is there.
   ///
-  /// What is found is compared with what was asked for (``Store/require(_:)``). An index that leads to every row in this way, and to
-  /// no more, is in its order: a search that ends at an entry has compared those beside it.
+  /// Each entry is compared with the row (``Store/require(_:)``). An index that leads to every row in this way, and to no more, is in
+  /// its order: a search that ends at an entry has compared the entries beside it.
   private func isIndexed(_ row: ItemRow) throws(VaultError) -> Bool {
     guard try store.item(uuid: row.uuid) == row.id else { return false }
     let key = try pair("SELECT id, collection FROM class_key WHERE id = ?", row.classKey)
