@@ -466,7 +466,7 @@ if Context.environment["LATCHKEY_FUZZ"] != nil {
         "LatchkeyControl",
         "LatchkeyDeviceService", "LatchkeyForeignKeyrings", "LatchkeyHistoryControl",
         "LatchkeyKeybag", "LatchkeyPosix", "LatchkeyPrompters", "LatchkeyPrompts", "LatchkeyReasons", "LatchkeySQLite",
-        "LatchkeySSHProtocol", "LatchkeySecretService", "LatchkeySodium", "LatchkeyVault",
+        "LatchkeySSHProtocol", "LatchkeySecretClient", "LatchkeySecretService", "LatchkeySodium", "LatchkeyVault",
       ],
       path: "Tests/Fuzz/Targets", swiftSettings: strict,
       linkerSettings: [.unsafeFlags(["-sanitize=fuzzer", "-use-ld=lld"])]),
