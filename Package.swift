@@ -468,7 +468,7 @@ if Context.environment["LATCHKEY_FUZZ"] != nil {
         "LatchkeyDeviceService", "LatchkeyForeignKeyrings", "LatchkeyHistoryControl",
         "LatchkeyKeybag", "LatchkeyLogControl", "LatchkeyPosix", "LatchkeyPrompters", "LatchkeyPrompts",
         "LatchkeyReasons", "LatchkeySQLite",
-        "LatchkeySSHProtocol", "LatchkeySecretService", "LatchkeySodium", "LatchkeyVault",
+        "LatchkeySSHProtocol", "LatchkeySecretClient", "LatchkeySecretService", "LatchkeySodium", "LatchkeyVault",
       ],
       path: "Tests/Fuzz/Targets", swiftSettings: strict,
       linkerSettings: [.unsafeFlags(["-sanitize=fuzzer", "-use-ld=lld"])]),

@@ -23,6 +23,7 @@ SHARES = {
     "backup": 0.05,
     "foreign-file": 0.04,
     "ssh-message": 0.04,
+    "wallet-value": 0.03,
     "database": 0.05,
     "rows": 0.1,
     "hostile": 0.1,

@@ -193,6 +193,12 @@ extension Target {
       let file = try KeyFile.encode(key, comment: "anna")
       return [key.fields.bytes.withUnsafeBytes { Array($0) }, key.publicKey.blob, [2, 1, 0, 0, 0, 9]]
         + [file.bytes.withUnsafeBytes { Array($0) }]
+    case .walletValue:
+      let text: [UInt8] = [0, 0, 0, 6, 0, 0x6b, 0xd8, 0x3d, 0xdd, 0x11]
+      return [
+        [0] + Array(#"{"k":"v\u00e4\ud83d\udd11","n":1}"#.utf8), [1] + text, [2, 0, 255],
+        [3, 0, 0, 0, 2] + text + text + [0, 0, 0, 0, 255, 255, 255, 255],
+      ]
     case .backup: return try backupSeeds()
     // Places in the file, all over it, and every way to damage it.
     case .database: return (UInt8(0)..<64).map { [$0 &* 37, $0 &* 91, $0 / 22, $0, $0, 16] }

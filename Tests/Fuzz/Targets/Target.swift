@@ -5,6 +5,7 @@ import LatchkeyHistoryControl
 import LatchkeyLogControl
 import LatchkeyPosix
 import LatchkeyPrompters
+import LatchkeySecretClient
 import LatchkeySodium
 
 @testable import LatchkeyBackup
@@ -36,6 +37,7 @@ enum Target: String, CaseIterable {
   case backup
   case foreignFile = "foreign-file"
   case sshMessage = "ssh-message"
+  case walletValue = "wallet-value"
   case database
   case rows
   case hostile
@@ -62,6 +64,7 @@ enum Target: String, CaseIterable {
     case .backup: Target.backups()
     case .foreignFile: Target.foreignFile
     case .sshMessage: Target.sshMessage
+    case .walletValue: Target.walletValue
     case .database: DamagedVault().damage
     case .rows: DamagedVault().alter
     case .hostile: Target.hostile()
@@ -371,6 +374,41 @@ enum Target: String, CaseIterable {
     let isWallet = input.first == 3 || input.first == 4
     require(secrets <= (isWallet ? 4 : 1) * rest.count, "secrets that are not in the file")
   }
+
+  /// Values as KDE's programs send them and get them back, and maps that other programs stored.
+  private static func walletValue(_ input: [UInt8]) {
+    guard let memory = try? SecureBytes(copying: Array(input.dropFirst()).span.bytes) else { fatalError("no memory") }
+    guard let kind = WalletContent.Kind(rawValue: Int32((input.first ?? 0) % 4)) else {
+      _ = try? WalletValue.map(memory)
+      return
+    }
+    guard let once = stored(memory, kind), let twice = returned(once, kind) else { return }
+    guard let again = returned(twice, kind) else { fatalError("a value that was read cannot be read again") }
+    require(octets(again) == octets(twice), "a value is written otherwise than it was read")
+  }
+
+  /// What the vault gets for a value; nil if it is malformed.
+  private static func stored(_ value: borrowing SecureBytes, _ kind: WalletContent.Kind) -> Secret? {
+    guard let item = try? WalletContent.item(value, 0..<value.count, kind, folder: "f", entry: "e") else {
+      fatalError("no memory for a value")
+    }
+    return kind == .stream || item.attributes["type"] != "base64" ? item.secret : nil
+  }
+
+  /// The same after a program has read it and stored it again.
+  private static func returned(_ secret: Secret, _ kind: WalletContent.Kind) -> Secret? {
+    guard let memory = try? secret.withBytes({ try SecureBytes(copying: $0) }) else { fatalError("no memory") }
+    let value: SecureBytes? =
+      switch kind {
+      case .password: try? WalletValue.string(memory)
+      case .map: (try? WalletValue.map(memory)) ?? nil
+      case .stream: (try? Base64.decode(secret: memory.bytes)) ?? nil
+      }
+    guard let value else { fatalError("a stored value cannot be read") }
+    return stored(value, kind)
+  }
+
+  private static func octets(_ secret: Secret) -> [UInt8] { secret.withBytes { $0.withUnsafeBytes { Array($0) } } }
 
   private static func metadata(_ input: [UInt8]) {
     guard let (metadata, revision) = try? ItemMetadata.decode(input) else { return }
