@@ -7,7 +7,9 @@ from support.machine import eventually
 
 pytestmark = pytest.mark.second_try
 
-OURS = "latchkeyd.service latchkeyd.socket latchkey-first-unlock.target latchkey-ssh-agent.service latchkey-ssh-agent.socket"
+OURS = (
+    "latchkeyd.service latchkeyd.socket latchkey-first-unlock.target latchkey-ssh-agent.service latchkey-ssh-agent.socket"
+    " latchkey-credentials.socket latchkey-credentials@1.service")
 
 
 def test_units_are_sound(alice):

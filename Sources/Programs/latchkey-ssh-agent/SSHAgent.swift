@@ -47,6 +47,9 @@ final class SSHAgent {
     questions = QuestionQueue(loop: loop, program: program, arguments: arguments)
     lock = try AgentLock()
     vault.onLock = { [unowned self] in locked() }
+    // Made now: the first timer of a clock takes a descriptor.
+    acceptTimer = try loop.addTimer(after: Self.acceptPause) { [unowned self] in source?.resume() }
+    acceptTimer?.pause()
     source = try loop.addIO(fd: self.listener.number, events: .readable) { [unowned self] _ in accept() }
   }
 
@@ -103,7 +106,7 @@ final class SSHAgent {
 
   private func pauseAccepting() {
     source?.pause()
-    acceptTimer = try? loop.addTimer(after: Self.acceptPause) { [unowned self] in source?.resume() }
+    acceptTimer?.rearm(after: Self.acceptPause)
   }
 
   private var ended: [AgentConnection?] = []
