@@ -182,11 +182,16 @@ def test_yesterday_brings_a_deleted_item_back(opened):
 
 def test_an_item_changes_its_class(opened):
     store(opened.session)
+    kind = lambda: [one["class"] for one in told(opened.session, "find", "service=bank")]
     window = opened()
     open_item(window, "Bank account")
     window.wait_for("Programs can read it while the session is unlocked")
-    opened.session.run("latchkey", "edit", "service=bank", "--accessible", "after-first-unlock", check=True)
+    opened.session.run("latchkey", "edit", "service=bank", "--class", "after-first-unlock", check=True)
     window.wait_for("Programs can read it from the first login to the last logout")
+    window.click("from the first unlock on")
+    window.keys("Up", "Return")
+    wait_until(lambda: kind() == ["when-unlocked"], "the class")
+    window.wait_for("Programs can read it while the session is unlocked")
 
 
 @pytest.mark.parametrize("page", PAGES)
