@@ -62,7 +62,7 @@ final class SessionProtectorTests {
   func roundTrip() throws {
     let read = try Keybag(decoding: file)
     #expect(read.encoded == file && file.count == Offset.end + Place.protector.count)
-    #expect(read.generation == 2 && read.protectors.map(\.kind) == [.password, .restricted] && !read.isPasswordless)
+    #expect(read.generation == 2 && read.protectors.map(\.kind) == [.password, .session] && !read.isPasswordless)
     let protector = try #require(read.sessionProtector)
     #expect(protector.state == .proven && protector.id == secret.protector)
     #expect(protector.deviceWrapping == secret.wrapping && read.deviceProtector == nil)
@@ -176,7 +176,7 @@ final class SessionProtectorTests {
     let carried = try rotated.carryingSession(next)
     #expect(carried.keybag.generation == rotated.keybag.generation)
     let read = try Keybag(decoding: carried.keybag.encoded)
-    #expect(read.protectors.map(\.kind) == [.password, .restricted] && opens(read, password))
+    #expect(read.protectors.map(\.kind) == [.password, .session] && opens(read, password))
     let opened = try read.open(sessionSecret: next.key)
     #expect(opened.epoch == 2)
     #expect(octets(opened.key) == octets(try carried.tiers().session))
@@ -230,7 +230,7 @@ final class SessionProtectorTests {
     let opened = try Keybag(decoding: file).open(with: password)
     let second = try newSecret()
     let again = try opened.settingSession(second)
-    #expect(again.protectors.map(\.kind) == [.password, .restricted] && again.generation == 3)
+    #expect(again.protectors.map(\.kind) == [.password, .session] && again.generation == 3)
     #expect(fate(again.encoded, secret.key) == .damaged && fate(again.encoded, second.key) == nil)
 
     let code = try RecoveryCode.random()
@@ -282,7 +282,7 @@ final class SessionProtectorTests {
     try keybag.sign(root: created.root)
     // One takes the place of the one before.
     #expect(try keybag.open(with: password).settingSession(secret).protectors.count == Keybag.protectorLimit)
-    keybag.protectors.removeAll { $0.kind == .restricted }
+    keybag.protectors.removeAll { $0.kind == .session }
     keybag.protectors.append(present[0])
     try keybag.sign(root: created.root)
     let opened = try keybag.open(with: password)

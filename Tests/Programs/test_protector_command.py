@@ -1,10 +1,12 @@
 """latchkey protector: what it says before it adds anything, when it does not, and that the password is PAM's business."""
 
 import json
+import re
 
 import pytest
 from support.derive import PASSWORD
 from support.deviced import service  # noqa: F401
+from support.documents import REPOSITORY
 from support.standin import status
 from test_command import DONE, FAILED, LOCKED, SEALED, UNLOCKED, USAGE, ending, person  # noqa: F401
 from test_derive_rotate import Bag
@@ -126,17 +128,39 @@ def test_rotate_says_that_it_ended(holder):
         assert ("latchkey protector add session" in done.stderr) == is_said
 
 
-def test_the_list(holder):
-    holder.is_now(protectors=WITH_SESSION)
-    for words in ((), ("list",)):
-        lines = holder.run("protector", *words).stdout.splitlines()
-        assert lines == [
-            "2023-11-14T22:13:20Z  login password",
-            "2023-11-14T22:13:21Z  logins without a password (after-first-unlock only)"]
-    assert [one["kind"] for one in json.loads(holder.run("protector", "list", "--json").stdout)] == ["password", "session"]
-    assert "login password, logins without a password" in holder.run("status").stdout
+def test_every_kind_has_a_line(holder):
+    """In the list, in JSON and in `status`, as FORMAT.md names them."""
+    table = re.findall(r"^\| (\d) \| `([\w-]+)` \| [^|]+ \| ([\w-]+) \|", (REPOSITORY / "FORMAT.md").read_text(), re.M)
+    assert len(table) >= 4
+    holder.is_now(protectors=[(int(number), 1, 1700000000 + int(number)) for number, _, _ in table])
+    listed = json.loads(holder.run("protector", "list", "--json").stdout)
+    assert [(one["kind"], one["unlocks"]) for one in listed] == [(name, reach) for _, name, reach in table]
+    lines = holder.run("protector").stdout.splitlines()
+    assert lines == holder.run("protector", "list").stdout.splitlines()
+    assert lines[0] == "2023-11-14T22:13:21Z  login password"
+    assert lines[2] == "2023-11-14T22:13:23Z  logins without a password (after-first-unlock only)"
+    texts = [line.split("  ", 1)[1] for line in lines]
+    shown = holder.run("status").stdout
+    assert re.search("^Unlocked by +" + r"\n +".join(map(re.escape, texts)) + "$", shown, re.M), shown
+    # One command for all of them: it changes the keybag, or says what does.
+    for _, name, _ in table:
+        if name in ("password", "device"):
+            for word in ("add", "remove"):
+                done = holder.run("protector", word, name)
+                assert done.returncode == FAILED and f"no command {word}s" in done.stderr and "password" in done.stderr
 
 
-@pytest.mark.parametrize("words", [("add",), ("add", "password"), ("remove", "device"), ("forget", "session")])
+def test_the_recovery_code_is_one_of_them(holder):
+    done = holder.run("protector", "add", "recovery-code", "--stdout", "--stdin", *holder.options, input=PASSWORD + "\n")
+    assert (done.returncode, done.stderr) == (DONE, "") and kinds(holder) == [1, 2]
+    done = holder.run("recovery", "check", "--stdin", *holder.options, input=done.stdout)
+    assert done.returncode == DONE
+    holder.is_now(code=1700000000)
+    done = holder.run("protector", "remove", "recovery-code", "--stdin", *holder.options, input=PASSWORD + "\n")
+    assert done.returncode == DONE and "latchkey rotate" in done.stdout and kinds(holder) == [1]
+
+
+@pytest.mark.parametrize("words", [
+    ("add",), ("add", "finger"), ("remove", "face"), ("forget", "session"), ("add", "session", "--stdout")])
 def test_wrong_usage(holder, words):
     assert holder.run("protector", *words).returncode == USAGE

@@ -233,7 +233,7 @@ public struct Keybag: Equatable, Sendable {
         try Protector.make(device: secret, root: root, vault: vault)
       }
       return try next(isAwaitingDatabase: isAwaitingDatabase) { keybag in
-        keybag.protectors.removeAll { $0.kind != .recoveryCode }
+        keybag.protectors.removeAll { $0.kind.ends(with: .removedPassword) }
         keybag.protectors.insert(made, at: 0)
       }
     }
@@ -254,11 +254,11 @@ public struct Keybag: Equatable, Sendable {
     ) throws(KeybagError) -> Keybag {
       let made = try Protector.make(
         password: password, root: root, vault: keybag.vault, state: .proven, cost: cost)
-      let codes = codes(besides: .password)
       // Under the first password, nothing stays that a person without a password could have made.
       let isFirst = keybag.isPasswordless
+      let codes = isFirst ? codes(besides: .password) : []
       return try next(isAwaitingDatabase: isAwaitingDatabase) { keybag in
-        keybag.protectors.removeAll { $0.kind != .restricted || isFirst }
+        keybag.protectors.removeAll { $0.kind.ends(with: isFirst ? .firstPassword : .otherPassword) }
         keybag.protectors.insert(made, at: 0)
         keybag.protectors += codes
       }
@@ -451,7 +451,7 @@ public struct Keybag: Equatable, Sendable {
         throw KeybagError.unreasonable
       }
       self.protectors = protectors
-      let sessions = protectors.count { $0.kind == .restricted }
+      let sessions = protectors.count { $0.kind == .session }
       let hasDevice = protectors.contains { $0.kind == .device }
       guard sessions == 0 || (sessions == 1 && !hasDevice) else { throw KeybagError.unreasonable }
       let epochCount: UInt8 = try input.number()

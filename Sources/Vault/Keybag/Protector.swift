@@ -4,18 +4,6 @@ import LatchkeySodium
 
 /// One way to the root key: a password, a recovery code, or the device key alone.
 public struct Protector: Equatable, Sendable {
-  /// The ways to open a protector.
-  public enum Kind: UInt8, Sendable {
-    /// The login password.
-    case password = 1
-    /// A recovery code: the root key is sealed to a public key, so that a new root key can be sealed without the code.
-    case recoveryCode = 2
-    /// A login in which nobody gave a password: it reaches tier key C only, and no root key (`latchkey protector`).
-    case restricted = 3
-    /// The device key alone, for a login without a password.
-    case device = 4
-  }
-
   /// How far a protector is trusted.
   public enum State: UInt8, Sendable {
     /// Made at creation, or by a change of the password; no login has shown yet that the password stays.
@@ -120,7 +108,7 @@ public struct Protector: Equatable, Sendable {
 
   /// 128 random bits or more cannot be tried one after the other, however cheap a try is: no Argon2id.
   static let keyCost = PasswordCost(passes: 0, memory: 0)
-  private static let deviceSealedSize = DeviceSecret.Wrapping.wrappedSize + Key.size + AEAD.overhead
+  static let deviceSealedSize = DeviceSecret.Wrapping.wrappedSize + Key.size + AEAD.overhead
 
   /// A new protector that depends on the device key alone.
   static func make(
@@ -138,7 +126,7 @@ public struct Protector: Equatable, Sendable {
 
   /// This protector's secret, wrapped by the device key; nil for a kind that has none.
   public var deviceWrapping: DeviceSecret.Wrapping? {
-    guard kind == .device || kind == .restricted else { return nil }
+    guard kind.holder == .deviceKey else { return nil }
     return DeviceSecret.Wrapping(
       identity: salt, wrapped: Array(sealed.prefix(DeviceSecret.Wrapping.wrappedSize)))
   }
@@ -158,7 +146,7 @@ public struct Protector: Equatable, Sendable {
 
   private static let recoveryBoxEnd = SealedBox.publicKeySize + Key.size + SealedBox.overhead
   private static let recoveryHeldEnd = recoveryBoxEnd + Key.size + AEAD.overhead
-  private static let recoverySealedSize = recoveryHeldEnd + 32
+  static let recoverySealedSize = recoveryHeldEnd + 32
 
   /// A new protector for `code`.
   static func make(
@@ -272,17 +260,12 @@ public struct Protector: Equatable, Sendable {
       salt = try input.take(PasswordHash.saltSize)
       cost = PasswordCost(passes: try input.number(), memory: try input.number())
       // Checked before any work is done.
-      guard kind == .password ? cost.isReasonable : cost == Protector.keyCost else { throw KeybagError.unreasonable }
+      guard kind.holder == .person ? cost.isReasonable : cost == Protector.keyCost else {
+        throw KeybagError.unreasonable
+      }
       commitment = try input.take(32)
       sealed = try input.short()
-      let fits =
-        switch kind {
-        case .password: sealed.count == Key.size + AEAD.overhead
-        case .recoveryCode: sealed.count == Protector.recoverySealedSize
-        case .device: sealed.count == Protector.deviceSealedSize
-        case .restricted: sealed.count == Protector.sessionSealedSize
-        }
-      guard fits else { throw KeybagError.unreasonable }
+      guard sealed.count == kind.sealedSize else { throw KeybagError.unreasonable }
     } catch let error as KeybagError {
       throw error
     } catch {

@@ -33,12 +33,12 @@ extension Protector {
     let (id, salt) = (secret.protector, secret.wrapping.identity)
     let wrap = try secret.key.derive(.sessionWrap, [vault, id])
     let associated = bound(
-      associated(.restricted, vault: vault, id: id, salt: salt, cost: keyCost), number: epoch.number,
+      associated(.session, vault: vault, id: id, salt: salt, cost: keyCost), number: epoch.number,
       commitment: epoch.sessionCommitment)
     var number = ByteWriter()
     number.number(epoch.number)
     return Protector(
-      kind: .restricted, state: .proven, id: id, created: Process.time, retireAfter: 0, salt: salt, cost: keyCost,
+      kind: .session, state: .proven, id: id, created: Process.time, retireAfter: 0, salt: salt, cost: keyCost,
       commitment: try secret.key.tag(.protectorCommitment, [vault, id]),
       sealed: secret.wrapping.wrapped + number.bytes
         + AEAD.seal(tiers.session.bytes, key: wrap, associated: associated))
@@ -46,7 +46,7 @@ extension Protector {
 
   /// The key epoch whose tier key C a session's protector has; nil for any other kind.
   var sessionEpoch: UInt32? {
-    guard kind == .restricted, sealed.count == Protector.sessionSealedSize else { return nil }
+    guard kind == .session, sealed.count == Protector.sessionSealedSize else { return nil }
     return UInt32(
       littleEndian: sealed.span.bytes.unsafeLoadUnaligned(fromByteOffset: Protector.sessionEpochOffset, as: UInt32.self)
     )
@@ -92,7 +92,7 @@ extension TierEpoch {
 
 extension Keybag {
   /// The protector that opens tier key C at a login without a password; nil without one.
-  public var sessionProtector: Protector? { protectors.first { $0.kind == .restricted } }
+  public var sessionProtector: Protector? { protectors.first { $0.kind == .session } }
 
   /// Opens with the secret of a session's protector, which the device key unwrapped. Gives only tier key C of the newest key
   /// epoch: items that depend on former epochs wait for a password.
@@ -123,7 +123,7 @@ extension Keybag.Opened {
   public borrowing func settingSession(_ secret: borrowing DeviceSecret) throws(KeybagError) -> Keybag {
     let made = try newSession(secret)
     return try next { keybag in
-      keybag.protectors.removeAll { $0.kind == .restricted }
+      keybag.protectors.removeAll { $0.kind == .session }
       keybag.protectors.append(made)
     }
   }
@@ -131,7 +131,7 @@ extension Keybag.Opened {
   /// The keybag without a protector of a session, one generation later; nil if it has none.
   public borrowing func removingSession() throws(KeybagError) -> Keybag? {
     guard keybag.sessionProtector != nil else { return nil }
-    return try next { keybag in keybag.protectors.removeAll { $0.kind == .restricted } }
+    return try next { keybag in keybag.protectors.removeAll { $0.kind == .session } }
   }
 
   /// The same keybag, not yet in a file, with such a protector. Used when new keys came with a new secret.
@@ -147,7 +147,7 @@ extension Keybag.Opened {
 
   private borrowing func newSession(_ secret: borrowing DeviceSecret) throws(KeybagError) -> Protector {
     let keybag = keybag
-    let others = keybag.protectors.count { $0.kind != .restricted }
+    let others = keybag.protectors.count { $0.kind != .session }
     guard !keybag.isPasswordless, others < Keybag.protectorLimit else { throw .unreasonable }
     let tiers = try tiers()
     do throws(SodiumError) {

@@ -1,22 +1,19 @@
 import Glibc
 import LatchkeyControl
 import LatchkeyGettext
+import LatchkeyKeybag
 
 /// A protector of the vault, as a person or a program sees it.
 struct ListedProtector: Encodable {
   let kind: String
   let state: String
   let created: String
+  let unlocks: String
 
   init(_ protector: Status.Protector) {
-    kind =
-      switch protector.kind {
-      case 1: "password"
-      case 2: "recovery-code"
-      case 3: "session"
-      case 4: "device"
-      default: "unknown"
-      }
+    let known = Protector.Kind(rawValue: protector.kind)
+    kind = known?.name ?? "unknown"
+    unlocks = known?.reach.rawValue ?? "unknown"
     state =
       switch protector.state {
       case 0: "unproven"
@@ -27,11 +24,11 @@ struct ListedProtector: Encodable {
     created = UTCTime.text(protector.created)
   }
 
-  var isSession: Bool { kind == "session" }
+  var isSession: Bool { kind == Protector.Kind.session.name }
 
-  var isPassword: Bool { kind == "password" }
+  var isPassword: Bool { kind == Protector.Kind.password.name }
 
-  /// A few words, for a line with all of them.
+  /// A few words, for a line of its own.
   var text: String {
     switch kind {
     case "password": state == "retiring" ? translated("former login password") : translated("login password")

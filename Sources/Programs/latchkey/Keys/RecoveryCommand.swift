@@ -27,43 +27,7 @@ struct RecoveryCommand: ParsableCommand {
     @Flag(help: .translated("Write the code to standard output, whatever that is, instead of the terminal."))
     var stdout = false
 
-    func run() throws {
-      try Failure.telling {
-        try RootKeyAsking.prepare()
-        let status = try place.status()
-        try requireUnlocked(status)
-        let program = try asking.program(place, vault: status.vaultPath)
-        let output = stdout ? FileDescriptor(owning: dup(STDOUT_FILENO)) : try Self.terminal()
-        let answer = try asking.askPassword(
-          for: .createRecoveryCode, of: program, status, output: output.number, anywhere: stdout)
-        guard answer == .done else {
-          if !stdout {
-            try output.writeAll(Array(translated("If a code is shown above, it is not valid.\n").utf8).span.bytes)
-          }
-          throw answer.failure(wrong: oldPassword)
-        }
-        guard !stdout else { return }
-        let advice = translated(
-          """
-          This is your recovery code. It is not shown again. Write it down, keep it apart from this machine, and check
-          what you wrote with 'latchkey recovery check'.
-
-          """)
-        try output.writeAll(Array(advice.utf8).span.bytes)
-        guard status.passwordless else { return }
-        let end =
-          translated(
-            "It ends when your login gets a password, because others could have created it. Create another one then.\n")
-        try output.writeAll(Array(end.utf8).span.bytes)
-      }
-    }
-
-    private static func terminal() throws -> FileDescriptor {
-      do { return try FileDescriptor.open("/dev/tty", flags: O_WRONLY | O_NOCTTY) } catch {
-        throw Failure.declined(
-          translated("there is no terminal to show the code on. With --stdout it is written to standard output."))
-      }
-    }
+    func run() throws { try RecoveryCodeChange(place: place, asking: asking).create(toStandardOutput: stdout) }
   }
 
   /// `latchkey recovery check`
@@ -94,22 +58,7 @@ struct RecoveryCommand: ParsableCommand {
     @OptionGroup var place: Place
     @OptionGroup var asking: RootKeyAsking
 
-    func run() throws {
-      try Failure.telling {
-        try RootKeyAsking.prepare()
-        let status = try place.status()
-        guard status.recoveryCodeCreated > 0 else { return print(translated("The vault has no recovery code.")) }
-        try requireUnlocked(status)
-        let program = try asking.program(place, vault: status.vaultPath)
-        let answer = try asking.askPassword(for: .removeRecoveryCode, of: program, status)
-        guard answer == .done || answer == .nothingNeeded else { throw answer.failure(wrong: oldPassword) }
-        print(translated("The vault has no recovery code any more."))
-        print(
-          translated(
-            "Older copies of the keybag still accept it. 'latchkey rotate' gives the vault keys that they do not have.")
-        )
-      }
-    }
+    func run() throws { try RecoveryCodeChange(place: place, asking: asking).remove() }
   }
 
   /// `latchkey recovery status`
@@ -136,17 +85,8 @@ struct RecoveryCommand: ParsableCommand {
   }
 }
 
-private let oldPassword =
-  translated(
-    "your login password does not unlock the vault, because the vault has an older one. Run 'latchkey unlock' first.")
 private let otherCode = translated(
   "that code does not unlock this vault: it belongs to another vault, or was replaced or removed.")
-
-private func requireUnlocked(_ status: LatchkeyControl.Status) throws {
-  guard status.state == .unlocked else {
-    throw Failure.declined(translated("the vault is locked. Run 'latchkey unlock' first."))
-  }
-}
 
 extension UnlockCommand {
   /// Opens the vault with its recovery code. From then on the present login password opens it.

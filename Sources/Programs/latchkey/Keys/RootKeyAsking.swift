@@ -28,6 +28,19 @@ struct RootKeyAsking: ParsableArguments {
     try Sodium.initialize()
   }
 
+  /// The message for a login password that PAM accepted and the vault does not have.
+  static var oldPassword: String {
+    translated(
+      "your login password does not unlock the vault, because the vault has an older one. Run 'latchkey unlock' first.")
+  }
+
+  /// Ends a command that needs an unlocked vault.
+  static func requireUnlocked(_ status: Status) throws {
+    guard status.state == .unlocked else {
+      throw Failure.declined(translated("the vault is locked. Run 'latchkey unlock' first."))
+    }
+  }
+
   func conversation() throws -> TerminalConversation { try TerminalConversation.asking(standardInput: stdin) }
 
   /// latchkey-derive for the vault of the daemon at `place`.

@@ -151,12 +151,12 @@ struct StatusCommand: ParsableCommand {
     if passwords > 1 {
       lines.append((translated("Login passwords"), translated("\(passwords), until a login with the newest one")))
     }
-    if status.recoveryCodeCreated > 0 { lines.append((translated("Recovery code"), translated("created"))) }
     if status.generation > 0 {
       let ways = status.protectors.map { ListedProtector($0).text }
       // After a change of the password there are two for a while.
-      let each = ways.indices.filter { !ways[..<$0].contains(ways[$0]) }.map { ways[$0] }
-      lines.append((translated("Unlocked by"), each.joined(separator: ", ")))
+      for index in ways.indices where !ways[..<index].contains(ways[index]) {
+        lines.append((index == 0 ? translated("Unlocked by") : "", ways[index]))
+      }
     }
     lines.append((translated("Device key"), Self.deviceKey(status.deviceKey)))
     lines.append((translated("Memory"), Self.memory(status)))

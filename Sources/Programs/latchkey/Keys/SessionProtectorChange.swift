@@ -1,0 +1,90 @@
+import CLatchkeyHelper
+import Glibc
+import LatchkeyControl
+import LatchkeyGettext
+
+/// Adds and removes the protector for logins without a password.
+struct SessionProtectorChange {
+  let place: Place
+  let asking: RootKeyAsking
+
+  private static let promise = translated(
+    """
+    After a login without a password (automatic login, a fingerprint, a security key), your after-first-unlock
+    secrets can then be read; labels and attributes too. Your password is still needed for all others.
+    That is a weaker promise than before: whoever is root on this machine, or gets into your account by a service that
+    is named in /etc/latchkey/services, has these secrets without your password. So has whoever gets a copy of this
+    machine's disk, unless the device key is in a TPM.
+    """)
+
+  private static var nothingToAdd: Failure {
+    .declined(translated("there is nothing to add: your login has no password, and the vault is always unlocked."))
+  }
+
+  /// Adds it, after the person confirmed what becomes weaker.
+  func add(isConfirmed: Bool) throws {
+    try Failure.telling {
+      try RootKeyAsking.prepare()
+      let status = try place.status()
+      guard status.generation > 0 else {
+        throw HelperResult?.some(.noVault).failure(wrong: RootKeyAsking.oldPassword)
+      }
+      guard !status.passwordless else { throw Self.nothingToAdd }
+      try RootKeyAsking.requireUnlocked(status)
+      // If the device key is in the user's own file, everybody who reads that file could unwrap the secret.
+      guard status.deviceKey == "host" || status.deviceKey == "tpm" else {
+        throw Failure.declined(
+          translated(
+            """
+            this needs the machine's device key service, and your vault's device key is not with it. See 'latchkey status'.
+            """))
+      }
+      try confirm(isConfirmed)
+      let program = try asking.program(place, vault: status.vaultPath)
+      let answer = try asking.askPassword(for: .addSession, of: program, status)
+      guard answer != .nothingNeeded else { throw Self.nothingToAdd }
+      guard answer == .done else { throw answer.failure(wrong: RootKeyAsking.oldPassword) }
+      print(translated("Logins without a password unlock your after-first-unlock secrets from now on."))
+      if access("/etc/latchkey/services", F_OK) != 0 {
+        print(
+          translated(
+            "No service is named yet: your administrator writes names into /etc/latchkey/services, one a line."))
+      }
+    }
+  }
+
+  private func confirm(_ isConfirmed: Bool) throws {
+    StandardStream.output.show(Self.promise + "\n")
+    guard !isConfirmed else { return }
+    guard !asking.stdin, isatty(STDIN_FILENO) == 1 else {
+      throw Failure.declined(translated("nothing was changed. Give --yes to confirm it."))
+    }
+    try Confirmation.ask()
+  }
+
+  /// Removes it.
+  func remove() throws {
+    try Failure.telling {
+      try RootKeyAsking.prepare()
+      let status = try place.status()
+      guard !status.passwordless else {
+        throw Failure.declined(
+          translated("there is nothing to remove: your login has no password, and the vault is always unlocked."))
+      }
+      let program = try asking.program(place, vault: status.vaultPath)
+      let answer = try asking.askPassword(for: .removeSession, of: program, status)
+      guard answer == .done || answer == .nothingNeeded else {
+        throw answer.failure(wrong: RootKeyAsking.oldPassword)
+      }
+      print(translated("Logins without a password unlock nothing of the vault from now on."))
+      guard answer == .done else { return }
+      print(
+        translated(
+          """
+          An older copy of the keybag still opens at such a login, and after 'latchkey rotate' only what was in a copy of the
+          database of the same time. What ends that for all copies is to take the service out of /etc/latchkey/services.
+          ('latchkey device forget', by root, does as well, and loses every secret that is bound to this device.)
+          """))
+    }
+  }
+}

@@ -1,0 +1,96 @@
+import LatchkeySodium
+
+extension Protector {
+  /// The kinds of protectors. Everything that differs between them stands here, and in FORMAT.md, "Kinds of protectors".
+  public enum Kind: UInt8, CaseIterable, Sendable {
+    /// The login password.
+    case password = 1
+    /// A recovery code: the root key is sealed to a public key, so that a new root key can be sealed without the code.
+    case recoveryCode = 2
+    /// A login in which nobody gave a password: it reaches tier key C only, and no root key.
+    case session = 3
+    /// The device key alone, for a login without a password.
+    case device = 4
+
+    /// The keys that a protector of some kind unlocks.
+    public enum Reach: String, CaseIterable, Sendable {
+      /// All tier keys, by the root key.
+      case everything
+      /// Tier key C of the newest key epoch, and nothing else.
+      case afterFirstUnlock = "after-first-unlock"
+    }
+
+    /// The holder of a protector's secret.
+    public enum Holder: CaseIterable, Sendable {
+      /// A person, who may have chosen a secret that can be guessed. So Argon2id makes each guess slow.
+      case person
+      /// A sheet of paper: 128 random bits.
+      case paper
+      /// The device key, which unwraps 32 random bytes.
+      case deviceKey
+    }
+
+    /// An event that may end a protector.
+    public enum Ending: CaseIterable, Sendable {
+      /// Another password took the place of the login's.
+      case otherPassword
+      /// The login got its first password.
+      case firstPassword
+      /// The login has no password any more.
+      case removedPassword
+      /// `latchkey protector remove`
+      case command
+    }
+  }
+}
+
+extension Protector.Kind {
+  /// The name on a command line and in JSON.
+  public var name: String {
+    switch self {
+    case .password: "password"
+    case .recoveryCode: "recovery-code"
+    case .session: "session"
+    case .device: "device"
+    }
+  }
+
+  /// The keys that it unlocks.
+  public var reach: Reach { self == .session ? .afterFirstUnlock : .everything }
+
+  /// The holder of its secret.
+  public var holder: Holder {
+    switch self {
+    case .password: .person
+    case .recoveryCode: .paper
+    case .session, .device: .deviceKey
+    }
+  }
+
+  /// Whether that ends every protector of this kind.
+  ///
+  /// With the first password, the recovery code that opened the keybag stays: a person whom the device key alone let in could
+  /// have made the others.
+  public func ends(with ending: Ending) -> Bool {
+    switch (self, ending) {
+    case (.password, .otherPassword), (.password, .firstPassword), (.password, .removedPassword): true
+    case (.recoveryCode, .firstPassword), (.recoveryCode, .command): true
+    case (.session, .firstPassword), (.session, .removedPassword), (.session, .command): true
+    // A keybag has one of them at most: the next takes its place.
+    case (.device, .otherPassword), (.device, .firstPassword), (.device, .removedPassword): true
+    case (.password, .command), (.recoveryCode, .otherPassword), (.recoveryCode, .removedPassword),
+      (.session, .otherPassword), (.device, .command):
+      false
+    }
+  }
+
+  /// The size of ``Protector/sealed``, in bytes.
+  var sealedSize: Int {
+    switch self {
+    case .password: Key.size + AEAD.overhead
+    case .recoveryCode: Protector.recoverySealedSize
+    case .session: Protector.sessionSealedSize
+    case .device: Protector.deviceSealedSize
+    }
+  }
+}
