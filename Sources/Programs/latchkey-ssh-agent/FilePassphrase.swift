@@ -48,7 +48,7 @@ struct FilePassphrase {
       }
       // ssh-keygen waits for its own child, which has the same standard input.
       let child = try ChildProcess(
-        "/bin/sh", ["-c", "exec ssh-keygen -y -f \"$1\" >/dev/null 2>&1", "sh", path], input: input.number)
+        "/bin/sh", ["-c", "exec /usr/bin/ssh-keygen -y -f \"$1\" >/dev/null 2>&1", "sh", path], input: input.number)
       var end = pollfd(fd: child.descriptor, events: Int16(POLLIN), revents: 0)
       let hasEnded = poll(&end, 1, Self.checkLimit) == 1
       if !hasEnded { kill(child.pid, SIGKILL) }

@@ -40,7 +40,7 @@ public enum PassphraseProgram {
   private static func pass(_ question: String, _ prompter: PrompterChoice) -> Int32 {
     var text = PromptText(
       title: translated("SSH"), message: PlainText.sentence(question), label: translated("Answer:"),
-      button: translated("OK"), isVisible: question.hasSuffix("? ") || question.hasSuffix("]) "))
+      button: translated("OK"), isVisible: question.contains("(yes/no"))
     // Without a hint the question has a typed answer. The other hint is "none", for a message.
     text.isConfirmation = getenv("SSH_ASKPASS_PROMPT") != nil
     guard case .given(let bytes) = prompter.ask(text) else { return 1 }

@@ -9,6 +9,8 @@ import LatchkeySystemd
 final class SSHAgent {
   /// More keys than this are not added to a session.
   private static let keyLimit = 256
+  /// How many signatures of one program may wait for the person. An ssh that forwards is one program for all of a host's clients.
+  private static let waitingLimit = 16
   /// With more clients than this, the one that was silent for longest is disconnected.
   private static let clientLimit = 512
   /// How long nobody is accepted when there are no descriptors left.
@@ -121,7 +123,8 @@ final class SSHAgent {
     var reader = SSHReader(0..<body.count)
     let number = try? reader.byte(body.bytes)
     guard let message = number.flatMap({ AgentMessage(rawValue: $0) }) else { return connection.answer(.failure) }
-    if lock.isLocked, message != .unlock {
+    // A binding counts while the agent is locked, too: ssh goes on without one, and the connection would pass for a local one.
+    if lock.isLocked, message != .unlock, message != .extensionRequest {
       // As OpenSSH's: a locked agent has no keys.
       return message == .requestIdentities ? connection.answer(Self.identities([])) : connection.answer(.failure)
     }
@@ -133,6 +136,9 @@ final class SSHAgent {
       case .addConstrained: try add(body.bytes, &reader, isConstrained: true, connection)
       case .removeIdentity: try remove(try reader.octets(body.bytes), connection)
       case .removeAllIdentities: try removeAll(connection)
+      // Another machine does not take the agent from the person, nor bring it back.
+      case .lock where connection.bindings.isForwarded, .unlock where connection.bindings.isForwarded:
+        connection.answer(.failure)
       case .lock:
         let passphrase = try reader.string(body.bytes)
         guard lock.lock(body.bytes.extracting(passphrase)) else { return connection.answer(.failure) }
@@ -150,7 +156,7 @@ final class SSHAgent {
     out.number(UInt32(keys.count))
     for key in keys {
       out.string(key.item.publicKey.blob)
-      out.text(key.comment)
+      out.text(PublicKey.oneLine(key.comment))
     }
     return out.bytes
   }
@@ -261,7 +267,8 @@ final class SSHAgent {
     let blob = try reader.octets(bytes)
     let data = try reader.octets(bytes)
     let flags = SignatureFlags(rawValue: try reader.number(bytes))
-    guard reader.isAtEnd else { return connection.answer(.failure) }
+    let waiting = signings.values.count { $0.connection.peer.pid == connection.peer.pid }
+    guard reader.isAtEnd, waiting < Self.waitingLimit else { return connection.answer(.failure) }
     let view = try present()
     guard let key = view.keys.first(where: { $0.item.publicKey.blob == blob }) else {
       return connection.answer(.failure)

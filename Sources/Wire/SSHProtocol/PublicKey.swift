@@ -169,7 +169,19 @@ public struct PublicKey: Equatable, Sendable {
 
   /// The line of a file of public keys.
   public func line(comment: String) -> String {
-    "\(type) \(Base64.encode(blob))" + (comment.isEmpty ? "" : " \(comment)")
+    "\(type) \(Base64.encode(blob))" + (comment.isEmpty ? "" : " \(Self.oneLine(comment))")
+  }
+
+  /// A comment as it can stand in a line. Its words are a label that any program chooses, and a second line of `authorized_keys` is
+  /// another key.
+  public static func oneLine(_ comment: String) -> String {
+    let scalars = comment.unicodeScalars.map { scalar -> Unicode.Scalar in
+      switch scalar.properties.generalCategory {
+      case .control, .lineSeparator, .paragraphSeparator, .format: " "
+      default: scalar
+      }
+    }
+    return String(String.UnicodeScalarView(scalars))
   }
 
   /// Whether `signature`, with its type in front, is this key's signature of a message.

@@ -150,3 +150,24 @@ def test_forwarded_and_unbound_requests_ask_each_time(agent):  # noqa: F811
         agent.will_say(False)
         assert client.sign(blob, login(blob, b"s1")) is None
     assert len(agent.asked()) == 5
+
+
+@pytest.mark.night("ssh")
+def test_a_host_does_not_pass_as_local_by_the_agents_lock(agent):  # noqa: F811
+    """ssh ignores a binding that fails. A host that had locked the agent meanwhile would bind the connection itself."""
+    host = Host()
+    path = agent.key()
+    blob = public_blob(path)
+    agent.run("ssh-add", path, check=True)
+    with agent.connect() as own, agent.connect() as forwarded, agent.connect() as later:
+        assert forwarded.bind(host, b"s1", True)
+        assert forwarded.ask(22, string("word"))[0] == FAILURE
+        # The person does it.
+        assert own.ask(22, string("word"))[0] == SUCCESS
+        assert forwarded.ask(23, string("word"))[0] == FAILURE
+        assert later.bind(host, b"s1", True)
+        assert own.ask(23, string("word"))[0] == SUCCESS
+        assert later.bind(host, b"s2", False)
+        agent.will_say(True)
+        assert later.sign(blob, login(blob, b"s2"))
+    assert len(agent.asked()) == 1 and "from another machine" in agent.asked()[0]

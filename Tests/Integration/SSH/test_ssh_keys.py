@@ -176,6 +176,17 @@ def test_copy_id_gives_ssh_copy_id_the_public_key(unlocked):
     assert not list(unlocked.runtime.glob("latchkey-ssh-*"))
 
 
+def test_a_label_of_two_lines_is_one_key(unlocked):
+    """Any program can change the label. A second line of authorized_keys would let somebody else in."""
+    unlocked.run("latchkey", "ssh", "generate", "me\nssh-ed25519 AAAA other", check=True)
+    told = unlocked.run("latchkey", "ssh", "public", "me\nssh-ed25519 AAAA other", check=True).stdout
+    program = unlocked.root / "bin/ssh-copy-id"
+    program.write_text('#!/bin/sh\ncat "$2"\n')
+    program.chmod(0o755)
+    done = unlocked.run("latchkey", "ssh", "copy-id", "me\nssh-ed25519 AAAA other", "server", check=True)
+    assert done.stdout.count("\n") == 1 == told.count("\n") and " me ssh-ed25519 AAAA other\n" in done.stdout
+
+
 def protected(agent):  # noqa: F811
     """A key file with a passphrase, and the environment in which OpenSSH asks our program for it."""
     path = agent.key("file")

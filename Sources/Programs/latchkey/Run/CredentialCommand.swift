@@ -42,7 +42,7 @@ struct CredentialCommand: ParsableCommand {
           translated(
             "no item has the attributes systemd-unit=\(asked.unit) and systemd-credential=\(asked.credential)."))
       }
-      guard item.accessibility?.tier != .unlocked || item.attributes?[Self.unlocked] == "yes" else {
+      guard let tier = item.accessibility?.tier, tier != .unlocked || item.attributes?[Self.unlocked] == "yes" else {
         throw Failure.declined(
           translated("the item \(item.place) is locked with the screen, and lacks the attribute systemd-unlocked=yes."))
       }
