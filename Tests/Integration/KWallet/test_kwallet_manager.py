@@ -14,8 +14,9 @@ PROGRAM = pathlib.Path("/usr/bin/kwalletmanager5")
 pytestmark = [
     pytest.mark.night("kwallet"), pytest.mark.second_try, pytest.mark.skipif(not PROGRAM.exists(), reason="kwalletmanager is missing")]
 
-# The folder "Passwords" in its window.
-FOLDER_PLACE = (100, 205)
+# The folder "Passwords" in its window, however narrow that is.
+FOLDER_PLACE = (60, 205)
+SEARCH_PLACE = (40, 139)
 CLIPBOARD = """
 import gi
 gi.require_version("Gtk", "3.0")
@@ -44,8 +45,12 @@ def manager(session, display):  # noqa: F811
 
 def copied(session, place):
     """What it copies for a password of the folder, counted from 1."""
-    # The star opens the folder with everything in it. Its first line stands above the passwords.
-    for words in (["mousemove", *FOLDER_PLACE, "click", 1], ["key", "asterisk"], ["key", *["Down"] * (place + 1)], ["key", "ctrl+c"]):
+    # The star opens the folder with everything in it, or is a search where the list does not have the keys yet. The folder's first
+    # line stands above the passwords.
+    for words in (
+        ["mousemove", *SEARCH_PLACE, "click", 1], ["key", "ctrl+a", "BackSpace"], ["mousemove", *FOLDER_PLACE, "click", 1],
+        ["key", "asterisk"], ["key", *["Down"] * (place + 1)], ["key", "ctrl+c"],
+    ):  # fmt: skip
         session.run("xdotool", *words, check=True)
     return session.run("/usr/bin/python3", "-c", CLIPBOARD).stdout.rstrip("\n")
 
