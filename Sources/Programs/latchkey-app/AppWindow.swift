@@ -103,7 +103,7 @@ final class AppWindow {
       go(to: destination == .all || isCollection ? destination : .all)
       items.focusSearch()
     }
-    application.add(action: "back", keys: "<Alt>Left", "Escape") { [unowned self] in
+    application.add(action: "back", keys: "<Alt>Left") { [unowned self] in
       if backButton.isVisible { goBack() }
     }
     application.add(action: "refresh", keys: "F5", "<Control>r") { [unowned self] in current.appear() }
