@@ -54,7 +54,9 @@ INSTALLED = {
     "etc/pam.d/latchkey-item",
     "etc/pam.d/latchkey-presence",
     "etc/pam.d/latchkey-biometry",
-    *(f"usr/share/man/man{page.suffix[1:]}/{page.name}" for page in (REPOSITORY / "docs/man").iterdir()),
+    # The window's page comes with `make install-window`.
+    *(f"usr/share/man/man{page.suffix[1:]}/{page.name}" for page in (REPOSITORY / "docs/man").iterdir()
+      if page.stem != "latchkey-app"),
     "usr/share/doc/latchkey/SECURITY.md",
     "usr/share/doc/latchkey/pam/README.md",
     "usr/share/doc/latchkey/docs/pictures/day.svg",

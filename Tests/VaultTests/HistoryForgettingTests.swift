@@ -68,6 +68,36 @@ struct HistoryForgettingTests {
     #expect(try forgetting.changed == 3 && !isInGenerations(other, vault))
   }
 
+  @Test("are gone from the generations that were looked through before, when one of them is protected better meanwhile")
+  func meanwhile() throws {
+    for steps in 1...60 {
+      let home = try Home()
+      let vault = try home.unlocked()
+      vault.settleWhole()
+      vault.history.spareRoom = 0
+      let first = try vault.add(["n": "first"], "first", .afterFirstUnlock)
+      let second = try vault.add(["n": "second"], "second", .afterFirstUnlock)
+      for number in 1...3 {
+        try vault.add(["n": "\(number)"], "secret \(number)")
+        vault.keepWholeHistory()
+      }
+      let uuid = try #require(try vault.database.ready().item(second)).uuid
+      let former = Set(vault.history.generations.map(\.number))
+      try vault.writer.update(item: first, accessibility: .whenUnlocked) { _ in }
+      var isOver = false
+      for _ in 0..<steps where !isOver { isOver = !vault.hasHistoryWork || !vault.keepHistory() }
+      try vault.writer.update(item: second, accessibility: .whenUnlocked) { _ in }
+      vault.keepWholeHistory()
+      let store = try vault.database.ready()
+      for one in vault.history.generations where former.contains(one.number) {
+        let past = try vault.history.open(one, vault: store.vault)
+        #expect(try past.item(uuid: uuid) == nil, "generation \(one.number), after \(steps) steps")
+      }
+      if isOver { return }
+    }
+    Issue.record("the first item was never done with")
+  }
+
   @Test("are in no generation that was being made when they were looked for")
   func underWay() throws {
     let home = try Home()

@@ -167,6 +167,7 @@ final class RestoreWork {
         try restore.take(record)
         if Process.now >= end { return answer != nil }
       }
+      if reader.isWhole, restore.verify() { return answer != nil }
       finish(.success(reader.isWhole))
     } catch let error as BackupError {
       finish(.failure(Refusal(error.reason)))

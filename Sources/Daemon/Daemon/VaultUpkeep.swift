@@ -14,6 +14,8 @@ final class VaultUpkeep {
   private var settling: EventSource?
   /// The vault's problems that are in the journal already.
   private var toldProblems: Set<Reason> = []
+  /// Whether the end of the last verification was told.
+  private var isVerificationTold = false
 
   /// How long the vault must be quiet before its log is emptied.
   static let settleTime = Duration.seconds(20)
@@ -48,8 +50,13 @@ final class VaultUpkeep {
   private func turn() -> Bool {
     vault.accessLog.write()
     if !vault.isVerified {
+      isVerificationTold = false
       if vault.verifyStep() { return true }
-      presence.service?.verificationEnded()
+    }
+    // A restore or a comparison may have made the last step. Calls that wait for it are answered in any case.
+    presence.service?.verificationEnded()
+    if !isVerificationTold {
+      isVerificationTold = true
       tellProblems()
       // Work that an unlock has left over, such as a moved device key, is done at once. The next turn is twenty seconds away.
       vault.settle()

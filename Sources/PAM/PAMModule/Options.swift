@@ -58,8 +58,6 @@ struct Options {
         helper = path
         guard Options.isAbsolute(path, handle) else { return nil }
       } else {
-        // A later version may forbid more. This one then creates nothing at least.
-        if Options.value(of: "no_", in: argument) != nil { forbidsCreation = true }
         Log.write(LOG_WARNING, "unknown option: ", quoting: argument, to: handle)
       }
     }

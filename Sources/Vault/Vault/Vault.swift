@@ -267,7 +267,7 @@ public final class Vault {
 
   /// Closes the database, and erases the keys.
   func forget() {
-    history.rest()
+    history.leaveVault()
     database.close()
     keys.forget()
     olderFiles.seal()

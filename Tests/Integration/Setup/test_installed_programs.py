@@ -14,11 +14,11 @@ LIMITS = {
     "usr/libexec/latchkey-prompt": 7.3 * MB,
     "usr/libexec/latchkey-deviced": 7.6 * MB,
     "usr/libexec/latchkey-kwallet": 8.7 * MB,
-    "usr/libexec/latchkey-ssh-agent": 8.4 * MB,
+    "usr/libexec/latchkey-ssh-agent": 9.7 * MB,
     "pam_latchkey.so": 0.06 * MB,
 }
 MODULE = "pam_latchkey.so"
-TOTAL = 63 * MB
+TOTAL = 65 * MB
 
 
 def tool(*arguments):

@@ -405,6 +405,11 @@ public final class Restore {
     }
   }
 
+  /// Looks at a little more of the vault's database. ``finish()`` needs all of it, and does at once what is left.
+  ///
+  /// - Returns: whether there is more.
+  public func verify() -> Bool { !isDry && !vault.isVerified && vault.verifyStep() }
+
   /// Writes everything in one transaction: all of it is on the disk when this returns, or nothing of it happened. Call this
   /// only when the whole backup was read.
   public func finish() throws(VaultError) -> Changes {

@@ -176,9 +176,12 @@ public final class History: TighteningObserver {
       throw error
     }
     (self.loosening, isLookedThrough) = (nil, true)
+    // The next look comes after the vault was opened anew.
+    if !loosening.hasComparedAll { isStuck = true }
     // A generation that cannot be read may have such items, and may become readable. So they stay refused until this process
     // ends.
-    if loosening.unreadable.isEmpty { tightened.subtract(loosening.items) } else { isStuck = true }
+    // An item that a walk found has another pass: generations that were looked through before it may have it.
+    if loosening.unreadable.isEmpty { tightened.subtract(loosening.given) } else { isStuck = true }
     return !tightened.isEmpty && !isStuck
   }
 
@@ -225,6 +228,12 @@ public final class History: TighteningObserver {
       if let folder = try? folder() { HistoryDraft.remove(HistoryDraft.newName, in: folder) }
       return
     }
+  }
+
+  /// Ends the comparison with the vault's database, which is closed. Another one begins with the next.
+  func leaveVault() {
+    rest()
+    (loosening, isLookedThrough, isStuck) = (nil, false, false)
   }
 
   /// Also forgets its observations of the database.

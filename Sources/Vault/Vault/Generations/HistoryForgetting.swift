@@ -27,8 +27,12 @@ public final class HistoryForgetting {
 
   private let history: History
   private let vault: [UInt8]
-  /// The items, by their uuids: those that were given, and those that the walks found.
+  /// The items that were given, by their uuids. At the end no generation has them.
+  let given: Set<[UInt8]>
+  /// These, and those that the walks found so far. A generation that was looked through before may still have a found one.
   private(set) var items: Set<[UInt8]>
+  /// Whether all items of the vault could be compared.
+  private(set) var hasComparedAll = true
   /// The vault whose better protected items go as well; nil for the given ones alone.
   private let present: Store?
   /// The generations that were not looked through yet.
@@ -47,7 +51,8 @@ public final class HistoryForgetting {
   public var left: Int { waiting.count + affected.count + withoutRoom.count + (stage.generation == nil ? 0 : 1) }
 
   init(_ history: History, vault: [UInt8], items: Set<[UInt8]>, weakerThan present: Store? = nil) {
-    (self.history, self.vault, self.items, self.present) = (history, vault, items, present)
+    (self.history, self.vault, self.present) = (history, vault, present)
+    (given, self.items) = (items, items)
     waiting = history.generations
   }
 
@@ -112,6 +117,7 @@ public final class HistoryForgetting {
     case .looking(let past, var walk):
       let hasMore = try walk.step()
       items.formUnion(walk.weaker)
+      if walk.isPresentUnreadable { hasComparedAll = false }
       stage = hasMore ? .looking(past, walk) : .choosing
       if !hasMore, !walk.found.isEmpty { affected.append((past, walk.found)) }
     case .found(let past, let found):

@@ -12,6 +12,8 @@ struct HistoryItemWalk {
   private var position: Int64 = 0
   /// The numbers of the items that were found so far.
   private(set) var found: [Int64] = []
+  /// Whether an item of the vault could not be read, and was not compared. That is no damage of the generation.
+  private(set) var isPresentUnreadable = false
   /// The uuids of those among them that the vault protects better.
   private(set) var weaker: Set<[UInt8]> = []
 
@@ -30,12 +32,13 @@ struct HistoryItemWalk {
   /// - Returns: whether there are more rows.
   mutating func step() throws(VaultError) -> Bool {
     let end = Process.now + History.stepTime
-    let presentClasses = try present.map { store throws(VaultError) in try ItemProtections(store).classes() } ?? [:]
+    let presentClasses = present.flatMap { store in try? ItemProtections(store).classes() } ?? [:]
+    if present != nil, presentClasses.isEmpty { isPresentUnreadable = true }
     repeat {
       let rows = try ItemProtections(store).after(position, limit: Self.batch)
       guard let last = rows.last else { return false }
       for row in rows {
-        let isWeaker = try isWeaker(row, presentClasses)
+        let isWeaker = isWeaker(row, presentClasses)
         if isWeaker { weaker.insert(row.uuid) }
         if isWeaker || items.contains(row.uuid) { found.append(row.id) }
       }
@@ -45,12 +48,17 @@ struct HistoryItemWalk {
   }
 
   /// Whether the vault has the item of a row, and protects it better.
-  private func isWeaker(
+  private mutating func isWeaker(
     _ row: ItemProtections.Row, _ presentClasses: [Int64: AccessibilityClass]
-  ) throws(VaultError) -> Bool {
-    guard let past = classes[row.classKey], let present,
-      let now = try ItemProtections(present).of(uuid: row.uuid), let nowClass = presentClasses[now.classKey]
-    else { return false }
-    return row.isWeaker(past, than: now, nowClass)
+  ) -> Bool {
+    guard let past = classes[row.classKey], let present else { return false }
+    do throws(VaultError) {
+      guard let now = try ItemProtections(present).of(uuid: row.uuid), let nowClass = presentClasses[now.classKey]
+      else { return false }
+      return row.isWeaker(past, than: now, nowClass)
+    } catch {
+      isPresentUnreadable = true
+      return false
+    }
   }
 }

@@ -45,7 +45,10 @@ struct Verification {
       // Large secrets take time, and other work must not wait for a batch of them.
       if size > Verification.stepSize { return }
     }
-    if batch.isEmpty { isFinished = true }
+    guard batch.isEmpty else { return }
+    // Once more: an item that changed while the walk went on may have left an entry of another item in its place.
+    guard try indexesHaveNothingElse() else { throw .damaged(.of(.database, .vault(.indexDamaged))) }
+    isFinished = true
   }
 
   // MARK: - questions to SQLite
