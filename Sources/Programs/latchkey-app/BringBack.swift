@@ -56,8 +56,8 @@ final class BringBack {
       lines.append(translated(stay, one: "1 item stays as it is.", other: "\(stay) items stay as they are."))
     }
     for line in report["lines"].list.prefix(8) {
-      let reason = line["reason"].string
-      lines.append("\(line["collection"].string) / \(line["label"].string)" + (reason.isEmpty ? "" : ": \(reason)"))
+      let reason = line["reason"].sentence
+      lines.append("\(line["collection"].name) / \(line["label"].name)" + (reason.isEmpty ? "" : ": \(reason)"))
     }
     return lines.joined(separator: "\n")
   }

@@ -20,7 +20,7 @@ final class ChildCommand {
 
     /// The message for a person, without the name of the command.
     var message: String {
-      let line = errors.split(separator: "\n").joined(separator: " ")
+      let line = ShownText.sentence(errors)
       for start in ["latchkey: ", "Error: "] where line.hasPrefix(start) { return String(line.dropFirst(start.count)) }
       return line
     }

@@ -32,11 +32,11 @@ final class HealthPage: CommandPage {
   private func add(_ check: JSONValue) {
     let (state, command) = (check["state"].string, check["command"].string)
     guard state != "ok" else {
-      return fine.append(Row(check["id"].string, check["found"].string).beginning(Symbol("emblem-ok-symbolic")))
+      return fine.append(Row(check["id"].name, check["found"].sentence).beginning(Symbol("emblem-ok-symbolic")))
     }
     let symbol = Symbol(state == "unknown" ? "dialog-question-symbolic" : "dialog-warning-symbolic")
-    let text = [check["found"].string, command, check["advice"].string].filter { !$0.isEmpty }
-    let row = Row(check["id"].string, text.joined(separator: "\n")).beginning(symbol)
+    let text = [check["found"].sentence, ShownText.sentence(command), check["advice"].sentence].filter { !$0.isEmpty }
+    let row = Row(check["id"].name, text.joined(separator: "\n")).beginning(symbol)
     if !command.isEmpty {
       row.adding(
         Button(symbol: "edit-copy-symbolic", name: translated("Copy the command")) { [unowned self] in

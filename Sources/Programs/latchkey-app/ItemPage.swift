@@ -102,7 +102,9 @@ final class ItemPage: Page {
       "", Self.whyLocked(item, state).map { translated("Not readable now: \($0).") } ?? translated("Readable now."))
     fillAccess(item)
     attributeGroup.removeAll()
-    for (name, value) in item.attributes.sorted(by: { $0.key < $1.key }) { attributeGroup.append(Row(name, value)) }
+    for (name, value) in item.attributes.sorted(by: { $0.key < $1.key }) { 
+      attributeGroup.append(Row(ShownText.name(name), ShownText.name(value)))
+    }
     attributeGroup.isVisible = !attributeGroup.isEmpty
   }
 
@@ -112,7 +114,7 @@ final class ItemPage: Page {
     let kinds = Choice(classes.map(\.when), name: translated("Readable"))
     kinds.chosen = classes.firstIndex { $0.name == item.accessible } ?? 0
     kinds.onChange { [unowned self] in change(accessible: classes[kinds.chosen].name, require: nil) }
-    accessGroup.append(Row(translated("Readable"), item.accessibility?.meaning ?? item.accessible).adding(kinds))
+    accessGroup.append(Row(translated("Readable"), item.accessibility?.meaning ?? ShownText.name(item.accessible)).adding(kinds))
     let words = Requirement.all + (Requirement.all.contains(item.require) ? [] : [item.require])
     let requirements = Choice(words.map(Requirement.words), name: translated("Each read also asks for"))
     requirements.chosen = words.firstIndex(of: item.require) ?? 0

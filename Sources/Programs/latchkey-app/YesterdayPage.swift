@@ -85,11 +85,11 @@ final class YesterdayPage: CommandPage {
         Row(translated("All of them")).adding(button(items.filter { $0["reason"] == .null }, change, generation)))
     }
     for item in items.prefix(200) {
-      let label = item["label"].string
+      let label = item["label"].name
       let row = Row(
-        label.isEmpty ? translated("(no label, or it cannot be read now)") : label, item["collection"].string)
+        label.isEmpty ? translated("(no label, or it cannot be read now)") : label, item["collection"].name)
       if change != "new", item["reason"] == .null { row.adding(button([item], change, generation)) }
-      if item["reason"] != .null { row.setText(item["reason"].string) }
+      if item["reason"] != .null { row.setText(item["reason"].sentence) }
       group.append(row)
     }
     if items.count > 200 { group.append(Row(translated("\(items.count - 200) more are not listed here."))) }
