@@ -72,7 +72,7 @@ final class ItemsPage: Page {
     }
   }
 
-  private func reload() {
+  func reload() {
     isReloadWanted = false
     epoch += 1
     let (asked, paths) = (epoch, collections)

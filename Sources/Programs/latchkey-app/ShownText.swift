@@ -33,6 +33,7 @@ enum ShownText {
       default: line.append(scalar)
       }
     }
+    if line.last == " " { line.removeLast() }
     return String(line)
   }
 }
