@@ -12,7 +12,9 @@ final class Copying {
   private var end: Timer?
   private var isEmptied = false
 
-  init(_ clipboard: Clipboard, _ window: @escaping () -> Window?) { (self.clipboard, self.window) = (clipboard, window) }
+  init(_ clipboard: Clipboard, _ window: @escaping () -> Window?) {
+    (self.clipboard, self.window) = (clipboard, window)
+  }
 
   /// Puts the secret there, and takes it away later.
   ///

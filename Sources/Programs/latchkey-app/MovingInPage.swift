@@ -55,13 +55,16 @@ final class MovingInPage: CommandPage {
       field.erase()
       if answer == "go" { self?.importing(store, isDry: isDry, given) }
     }
-    field.onEnter { question.answer("go") }
+    field.onEnter { [weak question] in question?.answer("go") }
     field.focus()
   }
 
   private func importing(_ store: OtherStore, isDry: Bool, _ password: consuming SecureBytes?) {
     let words = ["import", store.command, "--json", "--no-prompt"] + (isDry ? ["--dry-run"] : [])
-    run(words, input: Self.line(password), saying: isDry ? translated("Rehearsing…") : translated("Importing…")) {
+    run(
+      words, input: Self.line(password), saying: isDry ? translated("Rehearsing…") : translated("Importing…"),
+      isEarnest: !isDry
+    ) {
       [unowned self] outcome in
       guard let found = outcome.json else { return complain(outcome) }
       show(found, isDry: isDry)
@@ -111,7 +114,7 @@ final class MovingInPage: CommandPage {
   }
 
   private func perform(_ words: [String]) {
-    run(["switch", "--json"] + words, saying: translated("Switching…")) { [unowned self] outcome in
+    run(["switch", "--json"] + words, saying: translated("Switching…"), isEarnest: true) { [unowned self] outcome in
       guard let done = outcome.json else { return complain(outcome) }
       complain((done["refused"].list + done["left"].list).map(\.sentence).joined(separator: "\n"))
       if outcome.status == 0 { window()?.tell(translated("Done. Programs that run may need a restart.")) }

@@ -46,7 +46,8 @@ final class SecretContent {
       functions?.pointee.write_mime_type_async = { content, kind, stream, priority, _, then, data in
         guard let content, let held = g_object_get_data(&content.pointee.parent, key) else { return }
         let task = g_task_new(content, nil, then, data)
-        g_task_set_task_data(task, Unmanaged.passRetained(Unmanaged<Held>.fromOpaque(held).takeUnretainedValue()).toOpaque(), release)
+        g_task_set_task_data(
+          task, Unmanaged.passRetained(Unmanaged<Held>.fromOpaque(held).takeUnretainedValue()).toOpaque(), release)
         SecretContent.write(kind.map { String(cString: $0) } ?? "", held, to: stream, priority, task)
       }
       functions?.pointee.write_mime_type_finish = { _, task, error in g_task_propagate_boolean(task, error) }
