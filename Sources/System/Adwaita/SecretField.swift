@@ -59,7 +59,7 @@ public final class SecretField: Widget {
         }
       }
     }
-    // The field shows all of it, as nobody can move in it. What is around it scrolls.
+    // The field shows all of it, as nobody can move the cursor in it. The area around it scrolls.
     gtk_editable_set_width_chars(opaque, Int32(min(gtk_entry_buffer_get_length(buffer), 2000)))
   }
 
