@@ -122,14 +122,16 @@ final class ItemPage: Page {
     let classes = AccessibilityClass.allCases.filter { !$0.isDeprecated || $0.name == item.accessible }
     let kinds = Choice(classes.map(\.when), name: translated("Readable"))
     kinds.chosen = classes.firstIndex { $0.name == item.accessible } ?? 0
-    kinds.onChange { [unowned self, unowned kinds] in change(accessible: classes[kinds.chosen].name, require: nil) }
+    kinds.onChange { [unowned self, weak kinds] in
+      if let kinds { change(accessible: classes[kinds.chosen].name, require: nil) }
+    }
     accessGroup.append(
       Row(translated("Readable"), item.accessibility?.meaning ?? ShownText.name(item.accessible)).adding(kinds))
     let words = Requirement.all + (Requirement.all.contains(item.require) ? [] : [item.require])
     let requirements = Choice(words.map(Requirement.words), name: translated("Each read also asks for"))
     requirements.chosen = words.firstIndex(of: item.require) ?? 0
-    requirements.onChange { [unowned self, unowned requirements] in
-      change(accessible: nil, require: words[requirements.chosen])
+    requirements.onChange { [unowned self, weak requirements] in
+      if let requirements { change(accessible: nil, require: words[requirements.chosen]) }
     }
     accessGroup.append(Row(translated("Each read also asks for")).adding(requirements))
     accessGroup.append(Row(translated("Stored"), Moment.text(item.created)))

@@ -54,7 +54,8 @@ final class YesterdayPage: CommandPage {
         return translated(count, one: "\(moment), 1 item", other: "\(moment), \(count) items")
       }, name: translated("Copy of the vault"))
     choice.chosen = chosen
-    choice.onChange { [unowned self, unowned choice] in
+    choice.onChange { [unowned self, weak choice] in
+      guard let choice else { return }
       chosen = choice.chosen
       compare()
     }
