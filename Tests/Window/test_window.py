@@ -103,19 +103,77 @@ def test_a_secret_is_gone_from_memory_when_the_item_is_left(opened):
     wait_until(lambda: SECRET.encode() not in window.memory(), "the end of the secret in memory", 20)
 
 
-def test_copy_marks_the_secret_and_clears_it(opened):
+def test_a_secret_is_hidden_when_it_changes(opened):
     store(opened.session)
     window = opened()
     open_item(window, "Bank account")
+    window.press("Show the secret")
+    window.wait_for(SECRET)
+    opened.session.store("another", "service", "bank", label="Bank account")
+    window.wait_without(SECRET)
+    window.wait_for("hidden")
+
+
+def test_a_shown_secret_is_copied_by_the_button_alone(opened):
+    store(opened.session)
+    window = opened()
+    open_item(window, "Bank account")
+    window.press("Show the secret")
+    window.wait_for(SECRET)
+    window.click(SECRET)
+    window.keys("ctrl+a", "ctrl+c")
+    window.press("Hide the secret")
+    window.wait_for("hidden")
+    for selection in ("primary", "clipboard"):
+        assert SECRET not in pasted(opened.session, selection=selection)
+
+
+def test_texts_of_other_programs_are_one_safe_line(opened):
+    label = "Bank\n\n\u202eaccount" + "x" * 5000
+    opened.session.store("secret", "service", "a\nvalue", label=label)
+    window = opened()
+    window.wait_for("Bank account")
+    (shown,) = [text for text in window.texts() if text.startswith("Bank account")]
+    assert (len(shown), shown[-1]) == (201, "…")
+    open_item(window, shown)
+    window.wait_for("a value")
+    assert not window.shows("\u202e")
+
+
+def pasted(session, kind="UTF8_STRING", selection="clipboard"):
+    return session.run("xclip", "-o", "-selection", selection, "-t", kind).stdout
+
+
+def copy(window):
+    open_item(window, "Bank account")
     window.press("Copy the secret")
     window.wait_for("Copied.")
-    read = lambda kind: opened.session.run("xclip", "-o", "-selection", "clipboard", "-t", kind).stdout
-    assert read("UTF8_STRING") == SECRET
+    assert pasted(window.session) == SECRET
+
+
+def test_a_lock_takes_the_copied_secret_away(opened):
+    store(opened.session)
+    copy(opened())
+    opened.session.lock()
+    wait_until(lambda: pasted(opened.session) == "", "an empty clipboard")
+
+
+def test_copy_marks_the_secret_and_clears_it(opened):
+    store(opened.session)
+    window = opened()
+    copy(window)
     # GTK 4 names the mark, and answers no request for a name without a slash.
-    assert "x-kde-passwordManagerHint" in read("TARGETS").split()
+    assert "x-kde-passwordManagerHint" in pasted(opened.session, "TARGETS").split()
     window.keys("ctrl+q")
     wait_until(lambda: window.program.poll() is not None, "the end of the program")
-    assert read("UTF8_STRING") == ""
+    assert pasted(opened.session) == ""
+
+
+def test_a_signal_closes_the_window(opened):
+    window = opened()
+    window.wait_for("Unlocked")
+    window.program.terminate()
+    wait_until(lambda: window.program.poll() == 0, "the end of the program")
 
 
 def test_lock_now_and_the_state_follow_the_session(opened):

@@ -1,5 +1,6 @@
 #pragma once
 #include <adwaita.h>
+#include <glib-unix.h>
 
 /* Swift imports neither variadic functions nor macros with arguments: these stand in for them. */
 

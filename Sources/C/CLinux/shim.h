@@ -101,6 +101,9 @@ static inline int linux_open_in_root(int folder, const char *path, int flags) {
   return (int)syscall(SYS_openat2, folder, path, &how, sizeof how);
 }
 
+/// Sends a signal to the process of a pidfd; -1 with errno.
+static inline int linux_pidfd_send_signal(int pidfd, int signal) { return (int)syscall(SYS_pidfd_send_signal, pidfd, signal, 0, 0); }
+
 /// Whether the process of a pidfd is still alive.
 static inline int linux_is_alive(int pidfd) { return syscall(SYS_pidfd_send_signal, pidfd, 0, 0, 0) == 0 || errno == EPERM; }
 

@@ -21,10 +21,9 @@ final class AppWindow {
   private let sideHeader = HeaderBar("Latchkey")
   private let bar = StateBar()
   private let backButton: Button
-  private let reader: VaultThread
+  private let reader = VaultThread()
   private let asker = VaultThread()
   private let commands = VaultThread()
-  private var news: (VaultNews) -> Void = { _ in }
 
   private let items: ItemsPage
   private let item: ItemPage
@@ -37,14 +36,11 @@ final class AppWindow {
   private var state = ""
   private var isMoreSaid = false
 
-  init(of application: Application) {
+  init(of application: Application) throws(PosixError) {
     self.application = application
-    // The thread begins before the window is whole: its news waits for the main loop, which runs later.
-    let relay = Relay()
-    reader = VaultThread(listener: OnMainThread { relay.body($0) })
     let holder = WindowHolder()
     let lookUp: () -> Window? = { holder.window }
-    copying = Copying(Clipboard(of: sidebar))
+    copying = Copying(Clipboard(of: sidebar), lookUp)
     items = ItemsPage(reader)
     item = ItemPage(reader, asker, copying, lookUp)
     pages = [
@@ -70,14 +66,15 @@ final class AppWindow {
     let window = Window(of: application, title: "Latchkey", icon: "org.latchkey.app", panes)
     self.window = window
     holder.window = window
-    relay.body = { [unowned self] in hear($0) }
     connect(window)
     fillSidebar()
     // Only now: the toolkit has read the desktop's settings by a service that wants to look at this process.
-    try? Process.forbidInspection()
+    try Process.forbidInspection()
+    reader.start(listener: OnMainThread { [unowned self] in hear($0) })
+    asker.start()
+    commands.start()
   }
 
-  private final class Relay { var body: (VaultNews) -> Void = { _ in } }
   private final class WindowHolder { var window: Window? }
 
   private func connect(_ window: Window) {
@@ -106,13 +103,20 @@ final class AppWindow {
     application.add(action: "back", keys: "<Alt>Left") { [unowned self] in
       if backButton.isVisible { goBack() }
     }
-    application.add(action: "refresh", keys: "F5", "<Control>r") { [unowned self] in current.appear() }
+    application.add(action: "refresh", keys: "F5", "<Control>r") { [unowned self] in current.reload() }
     application.add(action: "quit", keys: "<Control>q") { [unowned self] in self.window?.close() }
     // A secret does not stay in the clipboard without the program that takes it away.
-    window.onClose { [unowned self] in
-      item.leave()
-      copying.clear()
+    window.onClose { [unowned self] in takeSecretsAway() }
+    application.onSignal { [unowned self] in
+      takeSecretsAway()
+      self.application.quit()
     }
+    window.onActivity { [unowned self] in if self.window?.isActive == true { copying.windowIsActive() } }
+  }
+
+  private func takeSecretsAway() {
+    item.leave()
+    copying.windowCloses()
   }
 
   private var isCollection: Bool { if case .collection = destination { true } else { false } }
@@ -183,6 +187,7 @@ final class AppWindow {
     switch news {
     case .state(let new):
       state = new
+      if new != "unlocked" { copying.clear() }
       bar.show(new, nil)
       askWhy()
       items.vaultChanged(new)
@@ -191,6 +196,7 @@ final class AppWindow {
       readCollections()
     case .gone(let problem):
       state = ""
+      copying.clear()
       bar.show(problem)
       item.vaultChanged("")
     case .items:

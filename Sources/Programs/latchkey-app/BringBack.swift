@@ -4,24 +4,28 @@ import LatchkeyText
 
 /// Brings items back from a generation: a rehearsal, a question, and then the same in earnest.
 final class BringBack {
-  private let window: () -> Window?
-  private var command: ChildCommand?
+  /// Runs a command of `latchkey` for the page that this belongs to.
+  ///
+  /// - Parameter isEarnest: whether it changes something. Nothing but the person ends it then.
+  typealias Run = (_ words: [String], _ isEarnest: Bool, _ then: @escaping (ChildCommand.Outcome) -> Void) -> Void
 
-  init(_ window: @escaping () -> Window?) { self.window = window }
+  private let window: () -> Window?
+  private let run: Run
+
+  init(_ window: @escaping () -> Window?, _ run: @escaping Run) { (self.window, self.run) = (window, run) }
 
   /// Begins with the rehearsal.
   ///
   /// - Parameters:
-  ///   - items: their places; empty for everything that the generation has.
+  ///   - items: their places, at least one. The command takes none as everything that the generation has.
   ///   - takesTheirs: whether items that were changed since become what they were.
   ///   - then: called when items came back.
   func begin(
     generation number: String, moment: String, items: [String], takesTheirs: Bool, then: @escaping () -> Void
   ) {
-    let words =
-      ["history", "restore", "--json"] + (takesTheirs ? ["--theirs"] : []) + (items.isEmpty ? ["--everything"] : [])
-      + [number] + items
-    command = ChildCommand(words + ["--dry-run"]) { [weak self] outcome in
+    guard !items.isEmpty else { return }
+    let words = ["history", "restore", "--json"] + (takesTheirs ? ["--theirs"] : []) + [number] + items
+    run(words + ["--dry-run"], false) { [weak self] outcome in
       guard let self, let window = window() else { return }
       guard let report = outcome.json else { return tell(outcome) }
       _ = Question(
@@ -33,7 +37,7 @@ final class BringBack {
   }
 
   private func perform(_ words: [String], _ then: @escaping () -> Void) {
-    command = ChildCommand(words) { [weak self] outcome in
+    run(words, true) { [weak self] outcome in
       guard let self else { return }
       guard let report = outcome.json else { return tell(outcome) }
       let count = report["added"].number + report["replaced"].number
@@ -56,8 +60,8 @@ final class BringBack {
       lines.append(translated(stay, one: "1 item stays as it is.", other: "\(stay) items stay as they are."))
     }
     for line in report["lines"].list.prefix(8) {
-      let reason = line["reason"].string
-      lines.append("\(line["collection"].string) / \(line["label"].string)" + (reason.isEmpty ? "" : ": \(reason)"))
+      let reason = line["reason"].sentence
+      lines.append("\(line["collection"].name) / \(line["label"].name)" + (reason.isEmpty ? "" : ": \(reason)"))
     }
     return lines.joined(separator: "\n")
   }

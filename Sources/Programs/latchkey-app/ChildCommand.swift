@@ -3,7 +3,7 @@ import LatchkeyPosix
 import LatchkeySodium
 import LatchkeyText
 
-/// A command of `latchkey` that runs beside the window. A thread waits for it, so that the window does not.
+/// A command, mostly of `latchkey`, that runs beside the window. A thread waits for it, so that the window does not.
 final class ChildCommand {
   /// Its end.
   struct Outcome: Sendable {
@@ -20,14 +20,20 @@ final class ChildCommand {
 
     /// The message for a person, without the name of the command.
     var message: String {
-      let line = errors.split(separator: "\n").joined(separator: " ")
+      let line = ShownText.sentence(errors)
       for start in ["latchkey: ", "Error: "] where line.hasPrefix(start) { return String(line.dropFirst(start.count)) }
       return line
     }
   }
 
-  private var child: ChildProcess?
-  private var reader: SideThread?
+  /// The process and the thread that waits for it. They stay until the end, also when nobody holds the command any more: to end
+  /// the thread's object is to wait for the thread.
+  private final class Running {
+    var child: ChildProcess?
+    var reader: SideThread?
+  }
+
+  private let running = Running()
 
   /// The most that is kept of an output.
   private static let limit = 64 << 20
@@ -35,18 +41,18 @@ final class ChildCommand {
   /// Starts it.
   ///
   /// - Parameters:
+  ///   - program: the path of another program than `latchkey`.
   ///   - words: its arguments.
   ///   - input: its standard input, which only a pipe has.
   ///   - then: gets its end, on the window's thread.
-  convenience init(_ words: [String], input: consuming SecureBytes? = nil, then: @escaping (Outcome) -> Void) {
-    self.init(program: Process.folder + "/latchkey", words, input: input, then: then)
-  }
-
-  /// Starts any program, by its path.
-  init(program: String, _ words: [String], input: consuming SecureBytes? = nil, then: @escaping (Outcome) -> Void) {
-    let ended = OnMainThread<Outcome> { [weak self] outcome in
-      self?.reader = nil
-      self?.child = nil
+  init(
+    program: String? = nil, _ words: [String], input: consuming SecureBytes? = nil, then: @escaping (Outcome) -> Void
+  ) {
+    let program = program ?? Process.folder + "/latchkey"
+    let ended = OnMainThread<Outcome> { [running] outcome in
+      // The thread has nothing left to do.
+      running.reader = nil
+      running.child = nil
       then(outcome)
     }
     guard let outputs = WakingPipe(), let errors = WakingPipe() else {
@@ -54,6 +60,7 @@ final class ChildCommand {
       return
     }
     do throws(PosixError) {
+      let child: ChildProcess
       if let input {
         let given = try FileDescriptor.pipeOfOnePage { end in
           input.bytes.withUnsafeBytes { _ = write(end, $0.baseAddress, min($0.count, 4096)) }
@@ -65,18 +72,19 @@ final class ChildCommand {
       } else {
         child = try ChildProcess(program, words, output: outputs.writing, errors: errors.writing)
       }
+      running.child = child
     } catch { ended(Outcome(status: -1, output: [], errors: "\(error)")) }
     close(outputs.writing)
     close(errors.writing)
-    guard let started = child else {
+    guard let started = running.child else {
       close(outputs.reading)
       close(errors.reading)
       return
     }
     let child = Handed(value: started)
     let (output, complaints) = (outputs.reading, errors.reading)
-    reader = SideThread { _ in
-      let (all, words) = ChildCommand.read(output, complaints)
+    running.reader = SideThread { _ in
+      let (all, words) = ChildCommand.read(output, complaints, until: child.value.descriptor)
       close(output)
       close(complaints)
       var end = pollfd(fd: child.value.descriptor, events: Int16(POLLIN), revents: 0)
@@ -85,13 +93,17 @@ final class ChildCommand {
     }
   }
 
-  /// Reads both to their ends.
-  private static func read(_ first: Int32, _ second: Int32) -> ([UInt8], [UInt8]) {
+  /// Reads both to their ends, or to the command's: a program that it started may keep them open.
+  private static func read(_ first: Int32, _ second: Int32, until end: Int32) -> ([UInt8], [UInt8]) {
     var found: [[UInt8]] = [[], []]
-    var watched = [first, second].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
+    var watched = [first, second, end].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
     var buffer = [UInt8](repeating: 0, count: 64 << 10)
-    while watched.contains(where: { $0.fd >= 0 }) {
-      guard poll(&watched, 2, -1) >= 0 || errno == EINTR else { break }
+    while watched.prefix(2).contains(where: { $0.fd >= 0 }) {
+      // After the end, what lies in the pipes is read, and nothing is waited for.
+      let isOver = watched[2].revents != 0
+      let count = poll(&watched, isOver ? 2 : 3, isOver ? 0 : -1)
+      if count < 0, errno == EINTR { continue }
+      guard count > 0 else { break }
       for number in 0..<2 where watched[number].revents != 0 {
         let count = Glibc.read(watched[number].fd, &buffer, buffer.count)
         if count < 0, errno == EINTR { continue }
@@ -106,7 +118,7 @@ final class ChildCommand {
   }
 
   /// Ends it, as Ctrl-C does.
-  func stop() { if let child { kill(child.pid, SIGINT) } }
+  func stop() { running.child?.send(SIGINT) }
 }
 
 extension JSONValue {

@@ -50,7 +50,7 @@ enum Requirement {
     case "biometry-any": translated("a finger")
     case "biometry-current-set": translated("a finger that is enrolled now")
     case "application-password": translated("a passphrase of its own")
-    default: require
+    default: ShownText.name(require)
     }
   }
 }

@@ -20,6 +20,8 @@ class CommandPage: Page {
   private let message = Label(wraps: true, isSelectable: true).styled("warning")
   private var command: ChildCommand?
   private var pulse: Timer?
+  // Whether the command changes something: only the person's Stop ends such a one.
+  private var isEarnest = false
   // A command that was begun later has a higher number.
   private var turn = 0
 
@@ -46,16 +48,23 @@ class CommandPage: Page {
     if former != state, area.isOnScreen { load() }
   }
 
-  /// Runs a command, and shows that it is under way. A command that runs already is stopped.
+  /// Runs a command, and shows that it is under way. A command that runs already is stopped. One that changes something is not:
+  /// then nothing happens.
   ///
   /// - Parameters:
+  ///   - program: its path; `latchkey` if nil.
   ///   - words: the text beside the progress bar.
+  ///   - isEarnest: whether it changes something. The page's buttons rest meanwhile.
   ///   - then: gets its end, unless a later one was begun.
   func run(
-    _ arguments: [String], input: consuming SecureBytes? = nil, saying words: String = translated("Looking…"),
+    program: String? = nil, _ arguments: [String], input: consuming SecureBytes? = nil,
+    saying words: String = translated("Looking…"), isEarnest: Bool = false,
     then: @escaping (ChildCommand.Outcome) -> Void
   ) {
+    guard !self.isEarnest else { return }
     command?.stop()
+    self.isEarnest = isEarnest
+    content.isEnabled = !isEarnest
     turn += 1
     let mine = turn
     message.isVisible = false
@@ -64,8 +73,10 @@ class CommandPage: Page {
       progressBox.isVisible = true
       progress.pulse()
     }
-    command = ChildCommand(arguments, input: input) { [weak self] outcome in
+    command = ChildCommand(program: program, arguments, input: input) { [weak self] outcome in
       guard let self, mine == turn else { return }
+      self.isEarnest = false
+      content.isEnabled = true
       pulse = nil
       command = nil
       progressBox.isVisible = false

@@ -24,8 +24,11 @@ final class ItemPage: Page {
   private let past: ItemPastGroup
   private let deleteButton = Button(translated("_Delete…")).styled("destructive-action")
   private var field: SecretField?
+  private var fieldArea: ScrolledArea?
   private var item: ShownItem?
   private var state = ""
+  // A secret that was asked for before the last lock is dropped.
+  private var locks = 0
   private let reader: VaultThread
   private let asker: VaultThread
   private let window: () -> Window?
@@ -67,6 +70,8 @@ final class ItemPage: Page {
 
   func appear() {}
 
+  func reload() { refresh() }
+
   func leave() {
     hide()
     past.leave()
@@ -74,7 +79,10 @@ final class ItemPage: Page {
 
   func vaultChanged(_ state: String) {
     self.state = state
-    if state != "unlocked" { hide() }
+    if state != "unlocked" {
+      locks += 1
+      hide()
+    }
     refresh()
   }
 
@@ -89,6 +97,7 @@ final class ItemPage: Page {
         return onGone()
       }
       if new != item {
+        if new.isLocked || new.modified != item?.modified { hide() }
         item = new
         fill(new)
       }
@@ -102,7 +111,9 @@ final class ItemPage: Page {
       "", Self.whyLocked(item, state).map { translated("Not readable now: \($0).") } ?? translated("Readable now."))
     fillAccess(item)
     attributeGroup.removeAll()
-    for (name, value) in item.attributes.sorted(by: { $0.key < $1.key }) { attributeGroup.append(Row(name, value)) }
+    for (name, value) in item.attributes.sorted(by: { $0.key < $1.key }) {
+      attributeGroup.append(Row(ShownText.name(name), ShownText.name(value)))
+    }
     attributeGroup.isVisible = !attributeGroup.isEmpty
   }
 
@@ -111,12 +122,17 @@ final class ItemPage: Page {
     let classes = AccessibilityClass.allCases.filter { !$0.isDeprecated || $0.name == item.accessible }
     let kinds = Choice(classes.map(\.when), name: translated("Readable"))
     kinds.chosen = classes.firstIndex { $0.name == item.accessible } ?? 0
-    kinds.onChange { [unowned self] in change(accessible: classes[kinds.chosen].name, require: nil) }
-    accessGroup.append(Row(translated("Readable"), item.accessibility?.meaning ?? item.accessible).adding(kinds))
+    kinds.onChange { [unowned self, weak kinds] in
+      if let kinds { change(accessible: classes[kinds.chosen].name, require: nil) }
+    }
+    accessGroup.append(
+      Row(translated("Readable"), item.accessibility?.meaning ?? ShownText.name(item.accessible)).adding(kinds))
     let words = Requirement.all + (Requirement.all.contains(item.require) ? [] : [item.require])
     let requirements = Choice(words.map(Requirement.words), name: translated("Each read also asks for"))
     requirements.chosen = words.firstIndex(of: item.require) ?? 0
-    requirements.onChange { [unowned self] in change(accessible: nil, require: words[requirements.chosen]) }
+    requirements.onChange { [unowned self, weak requirements] in
+      if let requirements { change(accessible: nil, require: words[requirements.chosen]) }
+    }
     accessGroup.append(Row(translated("Each read also asks for")).adding(requirements))
     accessGroup.append(Row(translated("Stored"), Moment.text(item.created)))
     if item.modified != item.created { accessGroup.append(Row(translated("Changed"), Moment.text(item.modified))) }
@@ -151,12 +167,13 @@ final class ItemPage: Page {
     message.isVisible = false
     showButton.isEnabled = false
     copyButton.isEnabled = false
+    let before = locks
     asker.perform({ link throws(Problem) in Handed(value: try link.secret(of: path)) }) { [weak self] result in
       guard let self else { return }
       showButton.isEnabled = true
       copyButton.isEnabled = true
       // The person may be elsewhere by now.
-      guard item?.path == path, area.isOnScreen else { return }
+      guard item?.path == path, area.isOnScreen, locks == before else { return }
       switch result {
       case .success(let secret): then(secret.value)
       case .failure(let problem): complain(problem)
@@ -173,17 +190,18 @@ final class ItemPage: Page {
     }
     let field = SecretField(.reading, name: translated("Secret"))
     secret.withBytes { field.show($0) }
-    self.field = field
+    let area = ScrolledArea(field, scrollsSideways: true)
+    (self.field, fieldArea) = (field, area)
     secretRow.setText("")
-    secretGroup.append(field)
+    secretGroup.append(area)
     showButton.setSymbol("view-conceal-symbolic", name: translated("Hide the secret"))
   }
 
   private func hide() {
-    guard let field else { return }
+    guard let field, let fieldArea else { return }
     field.erase()
-    secretGroup.remove(field)
-    self.field = nil
+    secretGroup.remove(fieldArea)
+    (self.field, self.fieldArea) = (nil, nil)
     secretRow.setText(translated("hidden"))
     showButton.setSymbol("view-reveal-symbolic", name: translated("Show the secret"))
   }
@@ -217,7 +235,9 @@ final class ItemPage: Page {
         hide()
         item = nil
         onGone()
-      case .failure(let problem): complain(problem)
+      case .failure(let problem):
+        // The person may look at another item by now.
+        if item?.path == path { complain(problem) } else { window()?.tell(problem.text) }
       }
     }
   }

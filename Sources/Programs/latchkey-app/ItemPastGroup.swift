@@ -10,16 +10,21 @@ final class ItemPastGroup {
 
   private let window: () -> Window?
   private let look = Button(translated("_Look"))
-  private let bringing: BringBack
+  private lazy var bringing = BringBack(window) { [unowned self] words, isEarnest, then in
+    run(words, isEarnest, then)
+  }
   private var item: ShownItem?
   private var command: ChildCommand?
+  // A search that was begun later, or for another item, has a higher number.
+  private var turn = 0
+  // Whether items are brought back. Nobody ends that by leaving.
+  private var isEarnest = false
 
   /// How many generations are compared with the present.
   private static let limit = 8
 
   init(_ window: @escaping () -> Window?) {
     self.window = window
-    bringing = BringBack(window)
     look.onPress { [unowned self] in search() }
   }
 
@@ -30,9 +35,11 @@ final class ItemPastGroup {
   }
 
   func leave() {
-    command?.stop()
+    turn += 1
+    if !isEarnest { command?.stop() }
     command = nil
     item = nil
+    look.isEnabled = true
   }
 
   private func clear(_ text: String) {
@@ -40,10 +47,33 @@ final class ItemPastGroup {
     widget.append(Row(text).adding(look))
   }
 
+  /// Runs a command for bringing back. The group's buttons rest while one is in earnest.
+  private func run(
+    _ words: [String], _ isEarnest: Bool, _ then: @escaping (ChildCommand.Outcome) -> Void
+  ) {
+    guard !self.isEarnest else { return }
+    self.isEarnest = isEarnest
+    widget.isEnabled = !isEarnest
+    command?.stop()
+    turn += 1
+    look.isEnabled = true
+    let mine = turn
+    command = ChildCommand(words) { [weak self] outcome in
+      guard let self, isEarnest || mine == turn else { return }
+      if isEarnest {
+        self.isEarnest = false
+        widget.isEnabled = true
+      }
+      then(outcome)
+    }
+  }
+
   private func search() {
     look.isEnabled = false
+    turn += 1
+    let mine = turn
     command = ChildCommand(["history", "--json"]) { [weak self] outcome in
-      guard let self else { return }
+      guard let self, mine == turn else { return }
       let all = outcome.json?["generations"].list ?? []
       guard !all.isEmpty else {
         return end(outcome.message.isEmpty ? translated("There is no copy yet.") : outcome.message)
@@ -58,8 +88,9 @@ final class ItemPastGroup {
       return end(found == 0 ? translated("In the newest copies it is the same.") : nil)
     }
     let number = first["number"].string
+    let mine = turn
     command = ChildCommand(["history", "diff", "--json", number]) { [weak self] outcome in
-      guard let self, item?.place == place else { return }
+      guard let self, mine == turn else { return }
       let isOther = (outcome.json?["items"].list ?? []).contains {
         $0["path"].string == place && $0["change"].string == "changed"
       }

@@ -72,7 +72,7 @@ final class ItemsPage: Page {
     }
   }
 
-  private func reload() {
+  func reload() {
     isReloadWanted = false
     epoch += 1
     let (asked, paths) = (epoch, collections)
@@ -144,7 +144,7 @@ final class ItemsPage: Page {
 
   private func show(_ position: Int, in row: ListRow) {
     guard let item = list.item(at: position) else { return row.show(symbol: "content-loading-symbolic", "…", "", "") }
-    let kind = item.accessibility?.when ?? item.accessible
+    let kind = item.accessibility?.when ?? ShownText.name(item.accessible)
     let about = [item.program, kind].filter { !$0.isEmpty }.joined(separator: " · ")
     row.show(
       symbol: item.isLocked ? "changes-prevent-symbolic" : "changes-allow-symbolic", item.title, about,

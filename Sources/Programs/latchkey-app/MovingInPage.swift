@@ -55,13 +55,16 @@ final class MovingInPage: CommandPage {
       field.erase()
       if answer == "go" { self?.importing(store, isDry: isDry, given) }
     }
-    field.onEnter { question.answer("go") }
+    field.onEnter { [weak question] in question?.answer("go") }
     field.focus()
   }
 
   private func importing(_ store: OtherStore, isDry: Bool, _ password: consuming SecureBytes?) {
     let words = ["import", store.command, "--json", "--no-prompt"] + (isDry ? ["--dry-run"] : [])
-    run(words, input: Self.line(password), saying: isDry ? translated("Rehearsing…") : translated("Importing…")) {
+    run(
+      words, input: Self.line(password), saying: isDry ? translated("Rehearsing…") : translated("Importing…"),
+      isEarnest: !isDry
+    ) {
       [unowned self] outcome in
       guard let found = outcome.json else { return complain(outcome) }
       show(found, isDry: isDry)
@@ -87,19 +90,19 @@ final class MovingInPage: CommandPage {
       ("replaced", translated("Replaced")), ("conflicts", translated("In conflict, which stays here")),
       ("left", translated("Stay behind")),
     ] where found[key].number > 0 || key == "added" {
-      report.append(Row(title, found[key].string))
+      report.append(Row(title, found[key].name))
     }
     for line in found["lines"].list.filter({ $0["outcome"].string != "same" }).prefix(100) {
-      let reason = line["reason"].string
-      report.append(Row(line["label"].string, line["collection"].string + (reason.isEmpty ? "" : ": \(reason)")))
+      let reason = line["reason"].sentence
+      report.append(Row(line["label"].name, line["collection"].name + (reason.isEmpty ? "" : ": \(reason)")))
     }
-    for notice in found["notices"].list { report.append(Row(notice.string)) }
+    for notice in found["notices"].list { report.append(Row(notice.sentence)) }
   }
 
   private func rehearseSwitch(_ words: [String]) {
     run(["switch", "--json"] + words + ["--dry-run"], saying: translated("Rehearsing…")) { [unowned self] outcome in
       guard let plan = outcome.json, let window = window() else { return complain(outcome) }
-      let lines = (plan["refused"].list + plan["changes"].list + plan["notes"].list + plan["left"].list).map(\.string)
+      let lines = (plan["refused"].list + plan["changes"].list + plan["notes"].list + plan["left"].list).map(\.sentence)
       let isPossible = plan["refused"].list.isEmpty && !plan["changes"].list.isEmpty
       let text = lines.isEmpty ? translated("There is nothing to do.") : lines.joined(separator: "\n")
       var answers: [(name: String, text: String, style: Question.Style)] = [("cancel", translated("_Cancel"), .plain)]
@@ -111,9 +114,9 @@ final class MovingInPage: CommandPage {
   }
 
   private func perform(_ words: [String]) {
-    run(["switch", "--json"] + words, saying: translated("Switching…")) { [unowned self] outcome in
+    run(["switch", "--json"] + words, saying: translated("Switching…"), isEarnest: true) { [unowned self] outcome in
       guard let done = outcome.json else { return complain(outcome) }
-      complain((done["refused"].list + done["left"].list).map(\.string).joined(separator: "\n"))
+      complain((done["refused"].list + done["left"].list).map(\.sentence).joined(separator: "\n"))
       if outcome.status == 0 { window()?.tell(translated("Done. Programs that run may need a restart.")) }
     }
   }

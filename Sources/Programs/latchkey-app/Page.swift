@@ -8,6 +8,8 @@ protocol Page: AnyObject {
   var widget: Widget { get }
   /// A person comes to it.
   func appear()
+  /// A person wants it read again.
+  func reload()
   /// A person leaves it.
   func leave()
   /// The vault is in another state: "sealed", "unlocked" or "locked".
@@ -15,6 +17,7 @@ protocol Page: AnyObject {
 }
 
 extension Page {
+  func reload() { appear() }
   func leave() {}
   func vaultChanged(_ state: String) {}
 }

@@ -8,7 +8,7 @@ import LatchkeySystemd
 struct Problem: Error, Equatable {
   let text: String
 
-  init(_ text: String) { self.text = text }
+  init(_ text: String) { self.text = ShownText.sentence(text) }
 
   init(_ error: BusError) {
     if error.isStandard("NoReply") || error.isStandard("Disconnected") || error.isStandard("ServiceUnknown")
@@ -16,7 +16,7 @@ struct Problem: Error, Equatable {
     {
       text = translated("The vault's program does not answer. The window goes on when it does.")
     } else {
-      text = Reason(encoded: error.detail)?.phrase.translated ?? error.message
+      text = ShownText.sentence(Reason(encoded: error.detail)?.phrase.translated ?? error.message)
     }
   }
 

@@ -48,12 +48,15 @@ struct ShownItem: Sendable, Equatable {
   /// The path of its collection.
   var collectionPath: String { String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)]) }
   /// The label for a person.
-  var title: String { label.isEmpty ? translated("(no label, or it cannot be read now)") : label }
+  var title: String {
+    let shown = ShownText.name(label)
+    return shown.isEmpty ? translated("(no label, or it cannot be read now)") : shown
+  }
 
   /// The program that stored it, as far as its attributes tell.
   var program: String {
     for name in ["application", "app_id", "server", "service", "xdg:schema"] {
-      if let value = attributes[name], !value.isEmpty { return value }
+      if let value = attributes[name], !value.isEmpty { return ShownText.name(value) }
     }
     return ""
   }
@@ -94,5 +97,8 @@ struct ShownCollection: Sendable, Equatable {
   let label: String
   let isLocked: Bool
 
-  var title: String { label.isEmpty ? String(path.split(separator: "/").last ?? "") : label }
+  var title: String {
+    let shown = ShownText.name(label)
+    return shown.isEmpty ? String(path.split(separator: "/").last ?? "") : shown
+  }
 }

@@ -38,9 +38,9 @@ final class UnlockingPage: CommandPage {
   private func show(_ protectors: [JSONValue]) {
     ways.removeAll()
     for one in protectors {
-      let name = one["name"].string
+      let name = one["name"].name
       let title = Self.title(one["kind"].string, one["state"].string)
-      let created = one["created"].string
+      let created = one["created"].name
       ways.append(
         Row(name.isEmpty ? title : "\(title): \(name)", created.isEmpty ? "" : translated("since \(created)")))
     }
@@ -56,7 +56,7 @@ final class UnlockingPage: CommandPage {
     case "recovery-code": translated("recovery code")
     case "session": translated("logins without a password (after-first-unlock only)")
     case "device": translated("device key")
-    default: kind
+    default: ShownText.name(kind)
     }
   }
 }

@@ -52,7 +52,11 @@ final class VaultLink {
     do {
       slots = [try new.bus.watchPeer(new.owner) { [unowned self] in isGone = true }]
       if listener != nil { slots += try watches(of: new) }
-      bell = try new.loop.addIO(fd: ear, events: .readable) { [unowned self] _ in hasRung = true }
+      bell = try new.loop.addIO(fd: ear, events: .readable) { [unowned self] _ in
+        hasRung = true
+        // The pipe stays readable until the thread takes the work. A call that waits meanwhile must not turn in a circle.
+        bell?.pause()
+      }
     } catch { throw Problem(error.description) }
     connection = new
     listener?(.state(new.stateAtStart))
@@ -91,6 +95,7 @@ final class VaultLink {
   /// Waits until there is work, and meanwhile hears the news.
   func rest() {
     hasRung = false
+    bell?.resume()
     guard listener != nil || connection != nil else { return sleep(-1) }
     do throws(Problem) {
       let connection = try connected()
@@ -119,8 +124,14 @@ final class VaultLink {
   ) throws(Problem) -> Value {
     let connection = try connected()
     do throws(BusError) { return try connection.call(path, interface, member, build: build, read: read) } catch {
-      throw Problem(error)
+      throw problem(error)
     }
+  }
+
+  /// Words for a failed call. A vault that does not answer gets a new connection.
+  private func problem(_ error: BusError) -> Problem {
+    if error.isStandard("NoReply") { isGone = true }
+    return Problem(error)
   }
 
   // MARK: Reading
@@ -170,6 +181,7 @@ final class VaultLink {
     let connection = try connected()
     var found: [ShownItem] = []
     var answers = 0
+    var failure: BusError?
     do throws(BusError) {
       for path in paths {
         try connection.bus.callAsync(
@@ -178,14 +190,15 @@ final class VaultLink {
           $0.appendString("")
         } reply: { reply in
           answers += 1
-          if case .success(let message) = reply, let item = try? ShownItem(path: path, from: message) {
-            found.append(item)
+          do throws(BusError) { found.append(try ShownItem(path: path, from: try reply.get())) } catch {
+            if !error.isNoSuchObject { failure = error }
           }
         }
       }
       try connection.serve { answers == paths.count || isGone }
-    } catch { throw Problem(error) }
+    } catch { throw problem(error) }
     if isGone { throw Problem(.disconnected("")) }
+    if let failure { throw problem(failure) }
     return found
   }
 
@@ -208,10 +221,10 @@ final class VaultLink {
   /// Reads a secret, and has a person asked where the item needs that.
   func secret(of path: String) throws(Problem) -> Secret {
     do throws(BusError) { return try readSecret(of: path) } catch {
-      guard error.isLocked else { throw Problem(error) }
+      guard error.isLocked else { throw problem(error) }
       let outcome = try unlock([path])
       do throws(BusError) { return try readSecret(of: path) } catch {
-        throw Self.problem(outcome) ?? Problem(error)
+        throw Self.problem(outcome) ?? problem(error)
       }
     }
   }
@@ -283,7 +296,7 @@ final class VaultLink {
         }
         try connection.serveForPerson { isCompleted || isGone }
       }
-    } catch let error as BusError { throw Problem(error) } catch { throw Problem("\(error)") }
+    } catch let error as BusError { throw problem(error) } catch { throw Problem("\(error)") }
     if isGone { throw Problem(.disconnected("")) }
     return outcome
   }

@@ -36,15 +36,16 @@ final class VaultThread: Sendable {
   }
 
   private let desk = Desk()
-  private let thread: Handed<SideThread?>
+  private let thread = Mutex(Handed<SideThread?>(value: nil))
 
-  /// Starts it.
+  /// Starts it. Work that came before waits until then.
   ///
   /// - Parameter listener: gets the news of the vault; nil for a thread that connects only for work.
-  init(listener: OnMainThread<VaultNews>? = nil) {
+  func start(listener: OnMainThread<VaultNews>? = nil) {
     let desk = desk
     let body: @Sendable (Int32) -> Void = { _ in VaultThread.work(at: desk, listener) }
-    thread = Handed(value: SideThread(body))
+    let new = Handed(value: SideThread(body))
+    thread.withLock { $0 = new }
   }
 
   private static func work(at desk: Desk, _ listener: OnMainThread<VaultNews>?) {

@@ -19,8 +19,8 @@ final class WhoAskedPage: CommandPage {
       entries.removeAll()
       guard let log = outcome.json else { return complain(outcome) }
       for entry in log.list.reversed() {
-        let label = entry["label"].string
-        let facts = [Moment.text(entry["time"].number), Self.outcome(entry["outcome"].string), entry["program"].string]
+        let label = entry["label"].name
+        let facts = [Moment.text(entry["time"].number), Self.outcome(entry["outcome"].string), entry["program"].name]
         entries.append(
           Row(
             label.isEmpty ? translated("(label not kept)") : label,
@@ -40,7 +40,7 @@ final class WhoAskedPage: CommandPage {
     case "locked": translated("refused: the vault was locked meanwhile")
     case "expired": translated("refused: nobody answered in time")
     case "withdrawn": translated("not wanted any more")
-    default: word
+    default: ShownText.name(word)
     }
   }
 }

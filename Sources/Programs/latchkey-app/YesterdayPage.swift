@@ -9,13 +9,14 @@ final class YesterdayPage: CommandPage {
     ("deleted", Group(translated("Deleted since"))), ("changed", Group(translated("Changed since"))),
     ("new", Group(translated("New since"))),
   ]
-  private let bringing: BringBack
+  private lazy var bringing = BringBack(window) { [unowned self] words, isEarnest, then in
+    run(words, isEarnest: isEarnest, then: then)
+  }
   private var generations: [JSONValue] = []
   private var chosen = 0
   private var summary: Row?
 
   init(_ copying: Copying, _ window: @escaping () -> Window?) {
-    bringing = BringBack(window)
     super.init(
       translated("Yesterday"),
       translated(
@@ -53,7 +54,8 @@ final class YesterdayPage: CommandPage {
         return translated(count, one: "\(moment), 1 item", other: "\(moment), \(count) items")
       }, name: translated("Copy of the vault"))
     choice.chosen = chosen
-    choice.onChange { [unowned self] in
+    choice.onChange { [unowned self, weak choice] in
+      guard let choice else { return }
       chosen = choice.chosen
       compare()
     }
@@ -80,16 +82,16 @@ final class YesterdayPage: CommandPage {
   private func fill(_ group: Group, _ items: [JSONValue], _ change: String, _ generation: JSONValue) {
     group.removeAll()
     group.isVisible = !items.isEmpty
-    if items.count > 1, change == "deleted" {
-      group.append(
-        Row(translated("All of them")).adding(button(items.filter { $0["reason"] == .null }, change, generation)))
+    let possible = items.filter { $0["reason"] == .null }
+    if possible.count > 1, change == "deleted" {
+      group.append(Row(translated("All of them")).adding(button(possible, change, generation)))
     }
     for item in items.prefix(200) {
-      let label = item["label"].string
+      let label = item["label"].name
       let row = Row(
-        label.isEmpty ? translated("(no label, or it cannot be read now)") : label, item["collection"].string)
+        label.isEmpty ? translated("(no label, or it cannot be read now)") : label, item["collection"].name)
       if change != "new", item["reason"] == .null { row.adding(button([item], change, generation)) }
-      if item["reason"] != .null { row.setText(item["reason"].string) }
+      if item["reason"] != .null { row.setText(item["reason"].sentence) }
       group.append(row)
     }
     if items.count > 200 { group.append(Row(translated("\(items.count - 200) more are not listed here."))) }
@@ -99,7 +101,7 @@ final class YesterdayPage: CommandPage {
     Button(translated("_Bring back…")) { [unowned self] in
       bringing.begin(
         generation: generation["number"].string, moment: Moment.text(generation["time"].number),
-        items: items.prefix(200).map { $0["path"].string }, takesTheirs: change == "changed"
+        items: items.map { $0["path"].string }, takesTheirs: change == "changed"
       ) { [weak self] in self?.load() }
     }
   }

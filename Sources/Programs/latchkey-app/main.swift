@@ -41,7 +41,12 @@ private func serve(_ options: Options) throws -> Int32 {
   var window: AppWindow?
   return application.run(CommandLine.arguments) { words in
     let page = (try? Options(words))?.page
-    if window == nil { window = AppWindow(of: application) }
+    if window == nil {
+      do throws(PosixError) { window = try AppWindow(of: application) } catch {
+        Journal.log(.error, "latchkey-app cannot start: \(error)")
+        exit(1)
+      }
+    }
     window?.present(page)
   }
 }

@@ -1,4 +1,5 @@
 import CLatchkeyAdwaita
+import Glibc
 
 /// The program, as the desktop sees it: one process, however often it is started.
 public final class Application {
@@ -48,6 +49,24 @@ public final class Application {
     for word in words { g_free(UnsafeMutableRawPointer(mutating: word)) }
   }
 
+  private final class Ending {
+    let body: () -> Void
+    init(_ body: @escaping () -> Void) { self.body = body }
+  }
+
+  /// Calls `body` when the session or a person ends the program by a signal, which does not end it any more.
+  public func onSignal(_ body: @escaping () -> Void) {
+    for signal in [SIGTERM, SIGINT, SIGHUP] {
+      g_unix_signal_add_full(
+        Int32(G_PRIORITY_DEFAULT), signal,
+        { data in
+          if let data { Unmanaged<Ending>.fromOpaque(data).takeUnretainedValue().body() }
+          return 1
+        }, Unmanaged.passRetained(Ending(body)).toOpaque(),
+        { data in if let data { Unmanaged<Ending>.fromOpaque(data).release() } })
+    }
+  }
+
   /// Ends it.
   public func quit() { g_application_quit(raw.assumingMemoryBound(to: GApplication.self)) }
 
@@ -76,6 +95,17 @@ public final class Window: Widget {
 
   /// Closes it.
   public func close() { gtk_window_close(cast()) }
+
+  /// Whether it has the keyboard.
+  public var isActive: Bool { gtk_window_is_active(cast()) != 0 }
+
+  /// Calls `body` when it gets or loses the keyboard.
+  public func onActivity(_ body: @escaping () -> Void) {
+    Handler.connect(raw, argumentOf: "notify::is-active") { _ in
+      body()
+      return false
+    }
+  }
 
   /// Calls `body` before it closes.
   public func onClose(_ body: @escaping () -> Void) {

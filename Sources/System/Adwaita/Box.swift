@@ -24,7 +24,7 @@ public final class Box: Widget {
   }
 }
 
-/// A content that scrolls.
+/// A content that scrolls up and down, or sideways.
 public final class ScrolledArea: Widget {
   /// Around `child`.
   public init(_ child: Widget, scrollsSideways: Bool = false) {
@@ -32,8 +32,9 @@ public final class ScrolledArea: Widget {
     keep(child)
     gtk_scrolled_window_set_child(opaque, child.pointer)
     gtk_scrolled_window_set_policy(
-      opaque, scrollsSideways ? GTK_POLICY_AUTOMATIC : GTK_POLICY_NEVER, GTK_POLICY_AUTOMATIC)
-    expanding(horizontally: true, vertically: true)
+      opaque, scrollsSideways ? GTK_POLICY_AUTOMATIC : GTK_POLICY_NEVER,
+      scrollsSideways ? GTK_POLICY_NEVER : GTK_POLICY_AUTOMATIC)
+    expanding(horizontally: true, vertically: !scrollsSideways)
   }
 }
 

@@ -1,7 +1,7 @@
 import CLatchkeyAdwaita
 import LatchkeySodium
 
-/// A field with a secret, which a person reads or types. GTK keeps its text in locked memory and erases it, unlike all other
+/// A field with a secret, which a person types, or reads without being able to copy it. GTK keeps its text in locked memory and erases it, unlike all other
 /// fields. While the text is visible, the text layout has a copy in plain memory.
 public final class SecretField: Widget {
   /// How it is used.
@@ -27,6 +27,13 @@ public final class SecretField: Widget {
     case .reading:
       gtk_editable_set_editable(opaque, 0)
       styled("monospace")
+      // No selection, menu, key or drag copies from it: such a copy would stay in the clipboard.
+      let inner = gtk_editable_get_delegate(opaque).map { UnsafeMutableRawPointer($0) }
+      for part in [pointer, inner?.assumingMemoryBound(to: GtkWidget.self)] {
+        gtk_widget_set_focusable(part, 0)
+        gtk_widget_set_can_focus(part, 0)
+        gtk_widget_set_can_target(part, 0)
+      }
     }
     gtk_entry_set_input_hints(
       cast(), GtkInputHints(rawValue: GTK_INPUT_HINT_PRIVATE.rawValue | GTK_INPUT_HINT_NO_SPELLCHECK.rawValue))
@@ -52,6 +59,8 @@ public final class SecretField: Widget {
         }
       }
     }
+    // The field shows all of it, as nobody can move the cursor in it. The area around it scrolls.
+    gtk_editable_set_width_chars(opaque, Int32(min(gtk_entry_buffer_get_length(buffer), 2000)))
   }
 
   /// A copy of the text in UTF-8, in locked memory.

@@ -56,6 +56,9 @@ public final class ChildProcess {
   /// Readable when the program has ended.
   public var descriptor: Int32 { end.number }
 
+  /// Sends it a signal. Does nothing after its end, whoever has its number by then.
+  public func send(_ signal: Int32) { _ = linux_pidfd_send_signal(end.number, signal) }
+
   /// Collects the ended process. Call it only after its end.
   ///
   /// - Returns: its exit status; -1 if a signal ended it.

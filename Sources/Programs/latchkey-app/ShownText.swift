@@ -1,0 +1,46 @@
+import LatchkeyText
+
+/// Text that other programs chose, such as labels and attributes, made safe to show. A window shows some of it as it is: a label of
+/// a hundred lines would push everything else away, and one that turns the direction of writing would look like another one.
+enum ShownText {
+  /// How many characters (Unicode scalars, so that none can carry a hundred accents) are shown of a name.
+  static let nameLimit = 200
+  /// How many are shown of a sentence.
+  static let sentenceLimit = 1000
+
+  /// A name, such as a label, in one line.
+  static func name(_ text: String) -> String { line(text, limit: nameLimit) }
+
+  /// A sentence with names in it, in one line.
+  static func sentence(_ text: String) -> String { line(text, limit: sentenceLimit) }
+
+  private static func line(_ text: String, limit: Int) -> String {
+    // Almost every text is such a one, and a list has many.
+    if text.utf8.count <= limit, text.utf8.allSatisfy({ 0x20..<0x7f ~= $0 }) { return text }
+    var line = String.UnicodeScalarView()
+    for scalar in text.unicodeScalars {
+      guard line.count < limit else {
+        line.append("…")
+        break
+      }
+      switch scalar.properties.generalCategory {
+      case .control, .lineSeparator, .paragraphSeparator: if let last = line.last, last != " " { line.append(" ") }
+      // The joiners are part of words. The others are not shown, and change the text around them.
+      case .format: if scalar.value == 0x200C || scalar.value == 0x200D { line.append(scalar) }
+      case .surrogate, .privateUse, .unassigned: continue
+      // At the start they would be drawn over the text before the name.
+      case .nonspacingMark, .enclosingMark: if !line.isEmpty { line.append(scalar) }
+      default: line.append(scalar)
+      }
+    }
+    if line.last == " " { line.removeLast() }
+    return String(line)
+  }
+}
+
+extension JSONValue {
+  /// The text of a name, to be shown.
+  var name: String { ShownText.name(string) }
+  /// The text of a sentence, to be shown.
+  var sentence: String { ShownText.sentence(string) }
+}
