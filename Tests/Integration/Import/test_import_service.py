@@ -13,7 +13,7 @@ from support.pace import seconds
 
 pytestmark = [pytest.mark.night("imports"), pytest.mark.second_try]
 
-STRIPPING = pathlib.Path(__file__).parents[1] / "support/strippingprovider.py"
+STRIPPING = pathlib.Path(__file__).parents[2] / "support/strippingprovider.py"
 TEXT, OCTETS = "text/plain", "application/octet-stream"
 WIDE = "\u00e4\u6f22\U0001f511"
 # Label, attributes, secret and content type, as programs store them.
