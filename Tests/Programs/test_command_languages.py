@@ -134,6 +134,6 @@ def test_help_has_no_english_sentence(speaker):
 
 def parser_free(line):
     """A line of help without what stays the same: options with their values, names of commands, and the parser's own words."""
-    line = re.sub(r"^  (?:-\w, )?(?:--?[\w-]+(?:/--?[\w-]+)*)(?: <[\w=-]+>)?|^  <[\w=|-]+>(?: \.\.\.)?|^  [a-z][\w-]*(?: \(default\))?(?=  )", "", line)
+    line = re.sub(r"^  (?:-\w, )?(?:--?[\w-]+(?:/--?[\w-]+)*)(?: <[\w=-]+>)?|^  <[\w=|@-]+>(?: \.\.\.)?|^  [a-z][\w-]*(?: \(default\))?(?=  )", "", line)
     line = re.sub(r"Show the version\.|Show help information\.|See 'latchkey help.*|\(values: [^)]*|\(default: [^)]*\)?|^ +[\w,;: ./-]+\)$", "", line)
     return line.replace("(default)", "")
