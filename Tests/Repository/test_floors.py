@@ -63,6 +63,8 @@ def test_what_is_imported_is_declared(targets):
     for name, (_, folder, dependencies) in targets.items():
         for file in folder.rglob("*.swift"):
             for imported in IMPORT.findall(file.read_text()):
+                # A module that is gone can still lie in a folder of builds.
+                assert imported in targets or not imported.startswith(("Latchkey", "CLatchkey")), (file, imported)
                 if imported in targets:
                     imports += 1
                     assert imported in dependencies, (file, imported)

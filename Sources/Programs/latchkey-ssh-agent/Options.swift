@@ -1,5 +1,3 @@
-import LatchkeySSHAgent
-
 /// The arguments of latchkey-ssh-agent.
 struct Options {
   /// Where to listen, if no service manager passes a socket.
