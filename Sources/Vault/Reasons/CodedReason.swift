@@ -21,8 +21,6 @@ package struct CodedReason: Hashable, Sendable {
   /// No reason has more.
   private static let valueLimit = 4
 
-  private init(_ code: String, _ values: [Value]) { (self.code, self.values) = (code, values) }
-
   init(_ code: String, _ values: any ReasonValue...) {
     self.code = code
     self.values = values.map(\.value)
@@ -55,16 +53,13 @@ package struct CodedReason: Hashable, Sendable {
       case .reason(let reason):
         out.number(UInt8(2))
         // A reader would refuse the whole packet for one that is deeper.
-        let told = depth + 2 < Self.depthLimit || reason.isFlat ? reason : Self.more
+        let told = depth + 2 < Self.depthLimit || reason.isFlat ? reason : Reason.more.coded
         told.write(into: &out, textLimit: textLimit, depth: depth + 1)
       }
     }
   }
 
   private var isFlat: Bool { values.allSatisfy { if case .reason = $0 { false } else { true } } }
-
-  /// The place of what is left out.
-  static let more = CodedReason("verbatim", [.text("…")])
 
   private static func cut(_ text: String, to limit: Int) -> String {
     guard text.utf8.count > limit else { return text }
@@ -178,16 +173,18 @@ extension Reason {
     }
     let coded = told.coded
     let short = coded.bytes(textLimit: 60, limit: limit) ?? coded.bytes(textLimit: 16, limit: limit)
-    out.put(short ?? CodedReason.more.bytes(textLimit: 16, limit: .max) ?? [])
+    out.put(short ?? Self.more.coded.bytes(textLimit: 16, limit: .max) ?? [])
   }
 
-  /// The same with a mark in the place of its last part; nil if there is only one.
+  /// The mark in the place of what is left out.
+  fileprivate static let more = Reason.verbatim("…")
+
+  /// The same with the mark in the place of its last part; nil if there is only one.
   private var withoutLastPart: Reason? {
-    let mark = Reason.verbatim("…")
     guard case .both(let first, let last) = self else { return nil }
-    if last != mark { return .both(first, mark) }
+    if last != Self.more { return .both(first, Self.more) }
     guard case .both(let before, _) = first else { return nil }
-    return .both(before, mark)
+    return .both(before, Self.more)
   }
 
   /// Reads it; nil if it is malformed. A code that this version does not know is shown as it is.

@@ -75,7 +75,7 @@ extension Vault {
         try KeybagFile.setAside(home: place.home, owner: place.owner, as: free)
         break
       } catch {
-        // Another vault was put aside within the same second.
+        // Another vault was put aside in the same second, and has this name.
         guard error == .alreadyThere, number < 10 else {
           throw .unavailable(.of(.folder, error.reason))
         }

@@ -22,7 +22,7 @@ extension Vault {
     // A device key that is older than the database stays, because an older copy of the vault may depend on it.
     try device.open(folder, mayCreate: true)
     let draft = KeybagFile.database + ".new"
-    for suffix in ["", "-wal", "-shm", "-journal"] { folder.remove(draft + suffix) }
+    folder.removeDatabase(draft)
     rotation.begin(keybag)
     do throws(VaultError) {
       // SQLite would let others read the file, and gives its log the same mode.
@@ -39,7 +39,7 @@ extension Vault {
     } catch {
       forget()
       database.lacks(.notCreated)
-      for suffix in ["", "-wal", "-shm", "-journal"] { folder.remove(draft + suffix) }
+      folder.removeDatabase(draft)
       throw error
     }
     openDatabase(folder)

@@ -43,10 +43,8 @@ struct DeletedCollections {
     var (unlocked, session) = (unlocked, session)
     open = [:]
     for place in wanted.sorted(by: { $0.ordinal < $1.ordinal }) {
-      while session.ordinal < place.ordinal {
-        try session.skip()
-        try unlocked.skip()
-      }
+      try session.skip(to: place.ordinal)
+      try unlocked.skip(to: place.ordinal)
       // Several collections may have had the same place, one after the other.
       var (ownUnlocked, ownSession) = (unlocked, session)
       open[place] = Keys(

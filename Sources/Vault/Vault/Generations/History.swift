@@ -238,9 +238,9 @@ public final class History: TighteningObserver {
 
   /// Also forgets its observations of the database.
   func forget() {
-    rest()
+    leaveVault()
     (lookedAt, changesSeen, problem, erasure, isWanted) = (nil, nil, nil, nil, false)
-    (tightened, loosening, isLookedThrough, isStuck) = ([], nil, false, false)
+    tightened = []
     asked?.drop()
     (asked, failedToLoosenAt, isTidy) = (nil, nil, false)
   }
@@ -313,7 +313,7 @@ public final class History: TighteningObserver {
       isWanted = false
       problem = error.reason
       // Generations that must go, go all the same.
-      if mayMake { try? removeFormer(epoch: epoch) }
+      if mayMake { try? removeGenerations(before: epoch) }
       return false
     }
   }
@@ -346,9 +346,9 @@ public final class History: TighteningObserver {
       let copied = try Store(path: draft.path, vault: store.vault, mode: .unchanging)
       stage = .checking(draft, Verification(copied, structure: false), epoch: epoch)
     case .checking(let draft, var walk, let copied):
-      try walk.step()
+      let hasMore = try walk.step()
       stage = .checking(draft, walk, epoch: copied)
-      if walk.isFinished { try finish(draft, epoch: copied) }
+      if !hasMore { try finish(draft, epoch: copied) }
     }
     return true
   }
@@ -381,7 +381,7 @@ public final class History: TighteningObserver {
     if mayMake, policy.isOn, present.contains(where: { $0.epoch < epoch }) {
       // If the former generations could not be removed, there is one already.
       let hasNewer = present.first.map { $0.epoch >= epoch } ?? false
-      if hasNewer { try removeFormer(epoch: epoch) } else { try beginCopy(store) }
+      if hasNewer { try removeGenerations(before: epoch) } else { try beginCopy(store) }
       return true
     }
     if mayMake, isDue(present, store) {
@@ -418,14 +418,9 @@ public final class History: TighteningObserver {
     let made = PastGeneration(number: last + 1, time: clock().time, epoch: epoch, size: draft.size)
     try draft.finish(as: made.name, in: folder, replacing: false)
     (stage, problem, isWanted) = (.resting, nil, false)
-    try removeFormer(epoch: epoch)
+    try removeGenerations(before: epoch)
     // Somebody else gave them such numbers, after which a new generation would never be the newest.
     try remove(present.filter { $0.number >= History.numberLimit })
-  }
-
-  /// Removes the generations from before the last change of keys.
-  private func removeFormer(epoch: UInt32) throws(VaultError) {
-    try removeGenerations(before: epoch)
   }
 
   private func remove(_ unwanted: [PastGeneration]) throws(VaultError) {

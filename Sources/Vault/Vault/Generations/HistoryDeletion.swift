@@ -68,13 +68,7 @@ final class HistoryDeletion {
 
   /// The names of all indexes.
   private static func indexNames(of store: Store) throws(VaultError) -> [String] {
-    try VaultError.store { () throws(SQLiteError) in
-      let statement = try store.database.statement("SELECT name FROM sqlite_schema WHERE type = 'index'")
-      defer { statement.reset() }
-      var found: [String] = []
-      while try statement.step() { found.append(statement.text(0)) }
-      return found
-    }
+    try store.all("SELECT name FROM sqlite_schema WHERE type = 'index'") { $0.text(0) }
   }
 
   /// Makes an index again from the rows of its table.

@@ -72,7 +72,7 @@ final class HistoryDraft {
   /// generation.
   static func remove(_ name: String, in folder: borrowing Folder) {
     if folder.contains(name) { try? folder.rename(name, to: HistoryErasure.freeName(for: name, in: folder)) }
-    for suffix in ["", "-wal", "-shm", "-journal"] { folder.remove(name + suffix) }
+    folder.removeDatabase(name)
   }
 
   /// The size of the file in bytes.

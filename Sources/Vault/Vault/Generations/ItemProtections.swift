@@ -45,18 +45,8 @@ struct ItemProtections {
   private func rows(
     _ sql: StaticString, _ bind: (Statement) throws(SQLiteError) -> Void
   ) throws(VaultError) -> [Row] {
-    try VaultError.store { () throws(SQLiteError) in
-      let statement = try store.database.statement(sql)
-      defer { statement.reset() }
-      try bind(statement)
-      var found: [Row] = []
-      while try statement.step() {
-        found.append(
-          Row(
-            id: statement.integer(0), uuid: statement.blob(1), access: statement.optionalBlob(2),
-            classKey: statement.integer(3)))
-      }
-      return found
+    try store.all(sql, bind) {
+      Row(id: $0.integer(0), uuid: $0.blob(1), access: $0.optionalBlob(2), classKey: $0.integer(3))
     }
   }
 }

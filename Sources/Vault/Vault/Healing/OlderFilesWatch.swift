@@ -141,7 +141,8 @@ public final class OlderFilesWatch {
     let store = try database.ready()
     guard
       let remembered = try? device.key?.memory?.note(
-        VaultGenerations(keybag: 0, database: 0), of: store.vault, isBeginning: false, until: Process.now + 2000)
+        VaultGenerations(keybag: 0, database: 0), of: store.vault, isBeginning: false,
+        until: Process.now + Self.noteTimeout)
     else { return }
     keys.generation = max(keys.generation, remembered.database)
     try raiseGeneration(HeldKey(try rotation.wrapOfIndex(tier)))

@@ -62,7 +62,7 @@ struct Salvage {
   }
 
   static func remove(in folder: borrowing Folder) {
-    for suffix in ["", "-wal", "-shm", "-journal"] { folder.remove(name + suffix) }
+    folder.removeDatabase(name)
   }
 
   private static let walks: [StaticString] = [

@@ -166,7 +166,6 @@ public final class VaultHealing {
       guard let base = try? history.open(generation, vault: number), base.isWhole(within: budget),
         (try? rotation.openIndex(tiers.session, former, base)) != nil
       else { continue }
-      history.rest()
       let ownLocks = keys.ownLocks
       vault.forget()
       // An item that a program locked by itself stays locked when the screen is unlocked.
@@ -199,7 +198,7 @@ public final class VaultHealing {
 
   private static func removeDrafts(_ folder: borrowing Folder) {
     Salvage.remove(in: folder)
-    for suffix in ["", "-wal", "-shm", "-journal"] { folder.remove(draftName + suffix) }
+    folder.removeDatabase(draftName)
   }
 
   private func heal(
@@ -218,7 +217,7 @@ public final class VaultHealing {
     var draft: Vault?
     // The first try uses all of the damaged file. Keys in it that are not the vault's pass a check sum, but open nothing.
     for step in salvage == nil ? [2] : [0, 1, 2] where draft == nil {
-      Self.removeDraft(folder)
+      folder.removeDatabase(Self.draftName)
       do throws(PosixError) { try folder.copy(sound, to: Self.draftName) } catch {
         throw VaultError(error, .database)
       }
@@ -278,10 +277,6 @@ public final class VaultHealing {
   }
 
   private var draftPath: String { place.path + "/" + Self.draftName }
-
-  private static func removeDraft(_ folder: borrowing Folder) {
-    for suffix in ["", "-wal", "-shm", "-journal"] { folder.remove(draftName + suffix) }
-  }
 
   /// The draft as a vault that is unlocked; nil if these keys do not open it.
   private func unlockedDraft(_ tiers: borrowing TierKeys, _ former: [FormerTiers]) throws(VaultError) -> Vault? {
@@ -360,7 +355,7 @@ public final class VaultHealing {
       .both(.of(.database, .because(.vault(.healedNotInPlace), reason)), .vault(.unlockToTryAgain)))
   }
 
-  /// The state of `vault.db` before anything is opened.
+  /// The state of a database file, `vault.db` if no other is named, before anything is opened.
   private enum PresentState {
     case missing, damaged, foreign, whole
     /// Another process has the file, a newer program made it, or it cannot be opened now.
@@ -376,15 +371,14 @@ public final class VaultHealing {
     }
   }
 
-  private func presentState(_ folder: borrowing Folder, _ mode: Database.Mode) -> PresentState {
-    let name = KeybagFile.database
+  private func presentState(
+    of name: String = KeybagFile.database, _ folder: borrowing Folder, _ mode: Database.Mode
+  ) -> PresentState {
     guard folder.contains(name) else { return .missing }
-    var header = [UInt8](repeating: 0, count: 100)
-    do {
-      _ = try header.withUnsafeMutableBufferPointer { buffer throws(PosixError) in
-        try folder.read(name, into: UnsafeMutableRawBufferPointer(buffer))
-      }
-    } catch { return .unknown(VaultError(error, .database)) }
+    let header: [UInt8]
+    do throws(PosixError) { header = try StoreFile.header(of: name, in: folder) } catch {
+      return .unknown(VaultError(error, .database))
+    }
     let keybag: Keybag
     do throws(KeybagError) { keybag = try KeybagFile.load(from: folder) } catch {
       return .unknown(.damaged(.of(.keybag, error.reason)))
@@ -401,14 +395,7 @@ public final class VaultHealing {
 
   /// Whether the file is a whole database of this vault.
   private func isSound(_ name: String, _ folder: borrowing Folder) -> Bool {
-    var header = [UInt8](repeating: 0, count: 100)
-    let count = try? header.withUnsafeMutableBufferPointer { buffer throws(PosixError) in
-      try folder.read(name, into: UnsafeMutableRawBufferPointer(buffer))
-    }
-    guard count != nil, (try? StoreFile.checkHeader(header)) != nil, let keybag = try? KeybagFile.load(from: folder),
-      let store = try? Store(path: place.path + "/" + name, vault: keybag.vault, mode: .unchanging)
-    else { return false }
-    return store.isWhole
+    if case .whole = presentState(of: name, folder, .unchanging) { true } else { false }
   }
 }
 

@@ -379,8 +379,8 @@ public final class ItemWriter {
   /// Refuses a change or deletion of an item that is locked. A *new* item can be stored while its class is locked, as that
   /// loses nothing.
   ///
-  /// An item that stays locked although everything is unlocked, as one of another device, may be deleted: no unlock would open
-  /// it.
+  /// Some items stay locked while everything is unlocked, such as an item of another device. No unlock opens them, so they may be
+  /// deleted.
   ///
   /// - Throws: ``VaultError/isLocked``.
   public func checkMayChange(item id: Int64) throws(VaultError) {

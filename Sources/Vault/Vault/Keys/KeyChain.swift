@@ -28,4 +28,9 @@ struct KeyChain {
     link = HeldKey(try link.key.derive(.nextCollection))
     ordinal += 1
   }
+
+  /// Goes on to the collection of that number, without the keys of those before it.
+  mutating func skip(to ordinal: UInt64) throws(SodiumError) {
+    while self.ordinal < ordinal { try skip() }
+  }
 }

@@ -87,14 +87,12 @@ extension Store {
 
   /// Up to `limit` rows with a number below `id`, newest first.
   func accessLog(below id: Int64, limit: Int) throws(VaultError) -> [(id: Int64, row: AccessLogRow?)] {
-    let found = try VaultError.store { () throws(SQLiteError) -> [(id: Int64, row: AccessLogRow?)] in
-      let statement = try database.statement(
-        "SELECT id, created, entry, checksum FROM access_log WHERE id < ? ORDER BY id DESC LIMIT ?")
-      defer { statement.reset() }
-      try statement.bind(1, id).bind(2, Int64(limit))
-      var found: [(id: Int64, row: AccessLogRow?)] = []
-      while try statement.step() { found.append(Store.row(statement)) }
-      return found
+    let found = try all(
+      "SELECT id, created, entry, checksum FROM access_log WHERE id < ? ORDER BY id DESC LIMIT ?"
+    ) { s throws(SQLiteError) in
+      try s.bind(1, id).bind(2, Int64(limit))
+    } _: {
+      Store.row($0)
     }
     // Otherwise a reader that asks for the entries below the last one would never reach the end.
     var last = id

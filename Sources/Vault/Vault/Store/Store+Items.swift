@@ -79,17 +79,25 @@ extension Store {
     return true
   }
 
-  func numbers(
-    _ sql: StaticString, _ bind: (Statement) throws(SQLiteError) -> Void
-  ) throws(VaultError) -> [Int64] {
-    try VaultError.store { () throws(SQLiteError) in
+  /// All rows of a query, in its order.
+  func all<Row>(
+    _ sql: StaticString, _ bind: (Statement) throws(SQLiteError) -> Void = { _ throws(SQLiteError) in },
+    _ read: (Statement) -> Row
+  ) throws(VaultError) -> [Row] {
+    try VaultError.store { () throws(SQLiteError) -> [Row] in
       let statement = try database.statement(sql)
       defer { statement.reset() }
       try bind(statement)
-      var found: [Int64] = []
-      while try statement.step() { found.append(statement.integer(0)) }
+      var found: [Row] = []
+      while try statement.step() { found.append(read(statement)) }
       return found
     }
+  }
+
+  func numbers(
+    _ sql: StaticString, _ bind: (Statement) throws(SQLiteError) -> Void
+  ) throws(VaultError) -> [Int64] {
+    try all(sql, bind) { $0.integer(0) }
   }
 
   /// The collection of an item; nil when there is no such item.
@@ -123,14 +131,7 @@ extension Store {
   private func places(
     _ sql: StaticString, _ bind: (Statement) throws(SQLiteError) -> Void
   ) throws(VaultError) -> [Place] {
-    try VaultError.store { () throws(SQLiteError) in
-      let statement = try database.statement(sql)
-      defer { statement.reset() }
-      try bind(statement)
-      var found: [Place] = []
-      while try statement.step() { found.append(Place(statement)) }
-      return found
-    }
+    try all(sql, bind) { Place($0) }
   }
 
   /// The place of an item; nil if there is no such item.
@@ -143,21 +144,15 @@ extension Store {
 
   /// Every item of a collection, oldest first.
   func items(in collection: Int64) throws(VaultError) -> [Int64] {
-    var isRight = true
-    let found = try VaultError.store { () throws(SQLiteError) -> [Int64] in
-      let statement = try database.statement(
-        "SELECT id, collection FROM item INDEXED BY item_collection WHERE collection = ? ORDER BY id")
-      defer { statement.reset() }
-      try statement.bind(1, collection)
-      var found: [Int64] = []
-      while try statement.step() {
-        found.append(statement.integer(0))
-        if statement.integer(1) != collection { isRight = false }
-      }
-      return found
+    let found = try all(
+      "SELECT id, collection FROM item INDEXED BY item_collection WHERE collection = ? ORDER BY id"
+    ) { s throws(SQLiteError) in
+      try s.bind(1, collection)
+    } _: {
+      (id: $0.integer(0), collection: $0.integer(1))
     }
-    try require(isRight)
-    return found
+    try require(found.allSatisfy { $0.collection == collection })
+    return found.map(\.id)
   }
 
   /// The places of all items of a collection, oldest first.
@@ -322,14 +317,7 @@ extension Store {
   private func entries(
     _ sql: StaticString, _ bind: (Statement) throws(SQLiteError) -> Void
   ) throws(VaultError) -> [(number: Int64, bytes: [UInt8])] {
-    try VaultError.store { () throws(SQLiteError) in
-      let statement = try database.statement(sql)
-      defer { statement.reset() }
-      try bind(statement)
-      var found: [(number: Int64, bytes: [UInt8])] = []
-      while try statement.step() { found.append((statement.integer(0), statement.blob(1))) }
-      return found
-    }
+    try all(sql, bind) { (number: $0.integer(0), bytes: $0.blob(1)) }
   }
 
   /// The tokens that an item's row lists, the last one that of the whole set. Their check sum is not looked at.
@@ -364,13 +352,10 @@ extension Store {
 
   /// Up to `limit` items with a number above `id`, each with its check sum: by these, two databases are compared.
   func sums(after id: Int64, limit: Int) throws(VaultError) -> [Sum] {
-    let found = try VaultError.store { () throws(SQLiteError) -> [Sum] in
-      let statement = try database.statement("SELECT id, checksum FROM item WHERE id > ? ORDER BY id LIMIT ?")
-      defer { statement.reset() }
-      try statement.bind(1, id).bind(2, Int64(limit))
-      var found: [Sum] = []
-      while try statement.step() { found.append(Sum(item: statement.integer(0), checksum: statement.blob(1))) }
-      return found
+    let found = try all("SELECT id, checksum FROM item WHERE id > ? ORDER BY id LIMIT ?") { s throws(SQLiteError) in
+      try s.bind(1, id).bind(2, Int64(limit))
+    } _: {
+      Sum(item: $0.integer(0), checksum: $0.blob(1))
     }
     return try inOrder(found, after: id, by: \.item)
   }

@@ -50,7 +50,7 @@ final class Store {
   /// Whether all of it is right: its structure, and every row.
   var isWhole: Bool {
     var walk = Verification(self)
-    do throws(VaultError) { while !walk.isFinished { try walk.step() } } catch { return false }
+    do throws(VaultError) { while try walk.step() {} } catch { return false }
     return true
   }
 

@@ -60,6 +60,15 @@ enum StoreFile {
     }
   }
 
+  /// The first bytes of a database file. What a shorter file lacks is zeros.
+  static func header(of name: String, in folder: borrowing Folder) throws(PosixError) -> [UInt8] {
+    var header = [UInt8](repeating: 0, count: 100)
+    _ = try header.withUnsafeMutableBufferPointer { buffer throws(PosixError) in
+      try folder.read(name, into: UnsafeMutableRawBufferPointer(buffer))
+    }
+    return header
+  }
+
   /// Whether the file is a vault's database that a newer program made.
   static func isOfNewerProgram(_ folder: borrowing Folder) -> Bool {
     guard
@@ -73,5 +82,12 @@ enum StoreFile {
     guard count == 72, header.starts(with: Array("SQLite format 3\0".utf8)) else { return false }
     func number(_ position: Int) -> Int64 { header[position..<position + 4].reduce(0) { $0 << 8 | Int64($1) } }
     return number(68) == Schema.applicationID && number(60) > Schema.version
+  }
+}
+
+extension Folder {
+  /// Removes a database, and the files that SQLite makes beside it.
+  borrowing func removeDatabase(_ name: String) {
+    for suffix in ["", "-wal", "-shm", "-journal"] { remove(name + suffix) }
   }
 }

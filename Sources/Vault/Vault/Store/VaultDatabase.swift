@@ -152,8 +152,7 @@ final class VaultDatabase {
 
   /// Whether the whole database was verified since it was opened.
   var isVerified: Bool {
-    guard case .open(_, let walk?) = state else { return true }
-    return walk.isFinished
+    if case .open(_, _?) = state { false } else { true }
   }
 
   /// Verifies a little more of the database. Damage is noted, and ends the walk.
@@ -161,18 +160,19 @@ final class VaultDatabase {
   /// - Returns: whether there is more to verify.
   func verifyStep() -> Bool {
     guard case .open(let store, var walk?) = state else { return false }
-    do throws(VaultError) { try walk.step() } catch {
+    let hasMore: Bool
+    do throws(VaultError) { hasMore = try walk.step() } catch {
       // The walk did not reach its end, so the remaining rows are not believed.
       note(.damaged(error.reason))
       if let store = self.store { state = .open(store, nil) }
       return false
     }
-    state = .open(store, walk)
+    state = .open(store, hasMore ? walk : nil)
     // Damage that was found meanwhile may not show in SQLite's memory, as that of a file that was cut off.
-    if walk.isFinished, !isDamaged {
+    if !hasMore, !isDamaged {
       store.isVerified = true
       store.database.trust()
     }
-    return !walk.isFinished
+    return hasMore
   }
 }

@@ -8,8 +8,6 @@ struct Verification {
   private let store: Store
   private var position: Int64 = 0
   private var structureChecked = false
-  /// Whether the walk has reached its end.
-  private(set) var isFinished = false
 
   /// The number of bytes after which a step ends.
   private static let stepSize = 1 << 20
@@ -23,8 +21,9 @@ struct Verification {
 
   /// One step: the structure first, then a few items.
   ///
+  /// - Returns: whether there is more.
   /// - Throws: ``VaultError/damaged(_:)`` with the first fault.
-  mutating func step(items limit: Int = 32) throws(VaultError) {
+  mutating func step(items limit: Int = 32) throws(VaultError) -> Bool {
     if !structureChecked {
       structureChecked = true
       if let damage = try structuralDamage() { throw .damaged(.of(.database, .verbatim(damage))) }
@@ -32,7 +31,7 @@ struct Verification {
       guard try smallIndexesAreRight(), try indexesHaveNothingElse() else {
         throw .damaged(.of(.database, .vault(.indexDamaged)))
       }
-      return
+      return true
     }
     var size = 0
     let batch = try store.items(after: position, limit: limit)
@@ -43,12 +42,12 @@ struct Verification {
       position = id
       size += row.secret.count + row.metadata.count
       // Large secrets take time, and other work must not wait for a batch of them.
-      if size > Verification.stepSize { return }
+      if size > Verification.stepSize { return true }
     }
-    guard batch.isEmpty else { return }
+    guard batch.isEmpty else { return true }
     // Once more: an item that changed while the walk went on may have left an entry of another item in its place.
     guard try indexesHaveNothingElse() else { throw .damaged(.of(.database, .vault(.indexDamaged))) }
-    isFinished = true
+    return false
   }
 
   // MARK: - questions to SQLite
