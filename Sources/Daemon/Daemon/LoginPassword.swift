@@ -12,8 +12,8 @@ final class LoginPassword {
   private let device: DeviceOpening
   private unowned let observer: any KeyObserver
   let notice = FormerPasswordNotice()
-  /// Whether the password was changed without Latchkey, as far as a login has shown since. If a PAM stack goes on after a wrong
-  /// password, a mistyped password looks the same until the right one follows.
+  /// Whether the last login showed that the password was changed without Latchkey. A PAM stack that goes on after a mistyped
+  /// password shows this too, until somebody types the right password.
   private(set) var needsFormer = false
   /// How long the last unlock took to check the password, in milliseconds; nil unless this machine is too slow for its cost.
   private var time: UInt32?

@@ -23,7 +23,7 @@ final class VaultAccess: Sendable {
   /// - Parameter reuse: for how many seconds a person's answer allows reading again; 0 for one use.
   init(reuse: UInt32 = 0) { self.reuse = reuse }
 
-  /// Calls, and repeats the call once if the former vault is gone, and either nothing was done or a repetition is harmless.
+  /// Calls. If the call could not be sent, or only reads and got no answer, it is made once more, on a new connection.
   func with<Result>(
     _ kind: Kind, _ body: (VaultLink) throws(BusError) -> Result
   ) throws(ItemFailure) -> Result {

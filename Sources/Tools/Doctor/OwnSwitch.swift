@@ -8,7 +8,7 @@ package struct OwnSwitch {
   /// The record has the former and the new text of each file.
   private static let sizeLimit = 1 << 26
 
-  /// Whether the person's masks come from `latchkey switch --back`, whose record names its files.
+  /// Whether `latchkey switch --back` made the person's masks. The record of the switch names the files that it changed.
   package var isHandedBack: Bool {
     guard case .text(let record) = root.content("\(home)/.local/state/latchkey/switch.json", limit: Self.sizeLimit)
     else { return false }

@@ -22,7 +22,7 @@ struct Importer {
   private var done = 0
   private var count = 0
 
-  /// - Parameter source: the name of the old place in the record.
+  /// - Parameter source: the name that the record has for the place that is imported.
   init(_ vault: VaultConnection, rules: [RulesFile], choice: ImportChoice, source: String) throws {
     (self.vault, self.rules, self.choice) = (vault, rules, choice)
     record = ImportRecord.read(source: source)
