@@ -155,14 +155,3 @@ extension StateAnnouncer: GrantObserver {
     announcement?.resume()
   }
 }
-
-extension MessageWriter {
-  fileprivate mutating func appendProperty(
-    _ name: String, _ type: String, _ value: (inout MessageWriter) -> Void
-  ) {
-    open("e", "sv")
-    appendString(name)
-    appendVariant(type, value)
-    close()
-  }
-}

@@ -102,7 +102,7 @@ final class VaultLink {
     attributes[WrittenItem.accessibleName] = protection.accessible.name
     if protection.control.requiresAnything { attributes[WrittenItem.requireName] = protection.control.text }
     return try connection.call(Self.root, Self.interface, "Add") { out throws(BusError) in
-      out.appendProperties(label: item.label, attributes: attributes)
+      out.appendItemProperties(label: item.label, attributes: attributes)
       try channel.write(secret, to: &out)
       out.appendStringDictionary(item.unique)
     } read: { (answer: Message) throws(BusError) in
@@ -134,7 +134,7 @@ final class VaultLink {
         out.appendObjectPath(change.path)
         var attributes = change.item?.attributes
         if let accessible = change.accessible { attributes?[WrittenItem.accessibleName] = accessible.name }
-        out.appendProperties(label: change.item?.label, attributes: attributes)
+        out.appendItemProperties(label: change.item?.label, attributes: attributes)
         out.appendStringDictionary(change.item?.unique ?? [:])
         out.close()
       }
@@ -200,29 +200,9 @@ extension VaultItem {
 }
 
 extension MessageWriter {
-  /// `a{sv}` with an item's properties.
-  fileprivate mutating func appendProperties(label: String?, attributes: [String: String]?) {
-    open("a", "{sv}")
-    if let label { appendText(ServiceConnection.item + ".Label", label) }
-    if let attributes {
-      open("e", "sv")
-      appendString(ServiceConnection.item + ".Attributes")
-      open("v", "a{ss}")
-      appendStringDictionary(attributes)
-      close()
-      close()
-    }
-    close()
-  }
-
   /// An entry of an `a{sv}` that is text.
   mutating func appendText(_ name: String, _ text: String) {
-    open("e", "sv")
-    appendString(name)
-    open("v", "s")
-    appendString(text)
-    close()
-    close()
+    appendProperty(name, "s") { $0.appendString(text) }
   }
 }
 

@@ -30,7 +30,6 @@ final class VaultLink {
   private let listener: (@Sendable (VaultNews) -> Void)?
   private let ear: Int32
 
-  private static let vaultPath = "/org/latchkey/vault"
   private static let properties = "org.freedesktop.DBus.Properties"
   private static let toldPrompt = "org.latchkey.Prompt"
   private static let root = ServiceConnection.root
@@ -72,9 +71,7 @@ final class VaultLink {
 
   private func watches(of new: ServiceConnection) throws(SystemdError) -> [BusSlot] {
     [
-      try new.bus.matchSignal(
-        sender: new.owner, path: Self.vaultPath, interface: Self.properties, member: "PropertiesChanged"
-      ) { [unowned self] message throws(BusError) in try stateChanged(message) },
+      try new.watchState { [unowned self] state in listener?(.state(state)) },
       try new.bus.matchSignal(sender: new.owner, interface: ServiceConnection.collection) { [unowned self] _ in
         listener?(.items)
       },
@@ -82,14 +79,6 @@ final class VaultLink {
         [unowned self] _ in listener?(.collections)
       },
     ]
-  }
-
-  private func stateChanged(_ message: Message) throws(BusError) {
-    guard try message.readString() == "org.latchkey.Vault" else { return }
-    try message.readDictionary("sv") { (entry: Message) throws(BusError) in
-      guard try entry.readString() == "State" else { return try entry.skip() }
-      listener?(.state(try entry.readVariant("s") { (value: Message) throws(BusError) in try value.readString() }))
-    }
   }
 
   /// Waits until there is work, and meanwhile hears the news.
@@ -307,10 +296,7 @@ final class VaultLink {
       $0.appendDictionary("sv") { all in
         for (name, value) in [("accessible", accessible), ("require", require)] {
           guard let value else { continue }
-          all.appendEntry("sv") { entry in
-            entry.appendString(name)
-            entry.appendVariant("s") { $0.appendString(value) }
-          }
+          all.appendProperty(name, "s") { $0.appendString(value) }
         }
       }
     } read: { (answer: Message) throws(BusError) in

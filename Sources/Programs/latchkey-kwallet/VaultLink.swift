@@ -217,10 +217,7 @@ final class VaultLink {
       try connection.call(path, "org.latchkey.Prompt", "Prompt") { out throws(BusError) in
         out.appendDictionary("sv") { all in
           for (name, value) in [("reason", reason), ("window", window)] where !value.isEmpty {
-            all.appendEntry("sv") { entry in
-              entry.appendString(name)
-              entry.appendVariant("s") { $0.appendString(value) }
-            }
+            all.appendProperty(name, "s") { $0.appendString(value) }
           }
         }
       } read: { _ in

@@ -49,7 +49,7 @@ final class WalletStore {
   /// The collections of wallets, as far as they are known.
   private var places: [ExactName: String] = [:]
   private var placesGeneration = 0
-  private(set) var known = KnownEntries()
+  private var known = KnownEntries()
 
   private static let keychain = "org.latchkey.Keychain"
   private static let schemaName = "xdg:schema"
@@ -209,7 +209,7 @@ final class WalletStore {
     try link.with { vault throws(BusError) in
       try vault.call(ServiceConnection.root, ServiceConnection.service, "CreateCollection") { out in
         out.appendDictionary("sv") { all in
-          Self.append("\(ServiceConnection.collection).Label", to: &all, "s") { $0.appendString(wallet.text) }
+          all.appendProperty("\(ServiceConnection.collection).Label", "s") { $0.appendString(wallet.text) }
         }
         out.appendString("")
       } read: { (answer: Message) throws(BusError) in
@@ -374,15 +374,6 @@ final class WalletStore {
     [schemaName: schema, "server": folder.text, "user": name.text, "type": form]
   }
 
-  private static func append(
-    _ name: String, to all: inout MessageWriter, _ type: String, _ value: (inout MessageWriter) -> Void
-  ) {
-    all.appendEntry("sv") { entry in
-      entry.appendString(name)
-      entry.appendVariant(type, value)
-    }
-  }
-
   /// Stores an entry, in the place of the one that has its name.
   ///
   /// The vault refuses to replace a secret that cannot be read now, so that nothing is lost behind a lock.
@@ -395,12 +386,7 @@ final class WalletStore {
     let made = try link.withChannel { vault, channel throws(BusError) in
       guard let home = try home(of: wallet, vault) else { throw .failed("the wallet's collection is gone") }
       return try vault.call(home, ServiceConnection.collection, "CreateItem") { out throws(BusError) in
-        out.appendDictionary("sv") { all in
-          Self.append("\(ServiceConnection.item).Label", to: &all, "s") { $0.appendString(item.label) }
-          Self.append("\(ServiceConnection.item).Attributes", to: &all, "a{ss}") {
-            $0.appendStringDictionary(attributes)
-          }
-        }
+        out.appendItemProperties(label: item.label, attributes: attributes)
         try channel.write(item.secret, to: &out)
         out.appendBool(true)
       } read: { (answer: Message) throws(BusError) in
@@ -434,16 +420,7 @@ final class WalletStore {
         out.open("a", "(oa{sv}a{ss})")
         out.open("r", "oa{sv}a{ss}")
         out.appendObjectPath(path)
-        out.appendDictionary("sv") { all in
-          if let label {
-            Self.append("\(ServiceConnection.item).Label", to: &all, "s") { $0.appendString(label) }
-          }
-          if let attributes {
-            Self.append("\(ServiceConnection.item).Attributes", to: &all, "a{ss}") {
-              $0.appendStringDictionary(attributes)
-            }
-          }
-        }
+        out.appendItemProperties(label: label, attributes: attributes)
         out.appendStringDictionary([:])
         out.close()
         out.close()

@@ -19,7 +19,6 @@ final class AgentVault {
   private static let defaultCollection = "/org/freedesktop/secrets/aliases/default"
   private static let keychain = "org.latchkey.Keychain"
   private static let toldPrompt = "org.latchkey.Prompt"
-  private static let vaultPath = "/org/latchkey/vault"
   /// For calls that need no person.
   private static let limit = Duration.seconds(20)
 
@@ -56,10 +55,8 @@ final class AgentVault {
         try new.bus.watchPeer(new.owner) { [unowned self] in
           afterwards.append { [unowned self] in disconnect() }
         },
-        try new.bus.matchSignal(
-          sender: new.owner, path: Self.vaultPath, interface: "org.freedesktop.DBus.Properties",
-          member: "PropertiesChanged"
-        ) { [unowned self] message throws(BusError) in try stateChanged(message) },
+        // Before anything else, as the vault's next answer may come after an unlock.
+        try new.watchState { [unowned self] state in if state != "unlocked" { onLock() } },
       ]
       source = try loop.addIO(fd: new.loop.descriptor, events: .readable) { [unowned self] _ in serve() }
     } catch { throw .failed("\(error)") }
@@ -78,17 +75,6 @@ final class AgentVault {
     prompts = [:]
     for prompt in waiting { prompt.end(false) }
     withExtendedLifetime(former) { onLock() }
-  }
-
-  private func stateChanged(_ message: Message) throws(BusError) {
-    guard try message.readString() == "org.latchkey.Vault" else { return }
-    try message.readDictionary("sv") { (entry: Message) throws(BusError) in
-      guard try entry.readString() == "State" else { return try entry.skip() }
-      // Before anything else, as the vault's next answer may come after an unlock.
-      if try entry.readVariant("s", { (value: Message) throws(BusError) in try value.readString() }) != "unlocked" {
-        onLock()
-      }
-    }
   }
 
   /// Handles what came.
@@ -258,16 +244,7 @@ final class AgentVault {
     let channel = try openChannel()
     let collection = isInSession ? Self.sessionCollection : Self.defaultCollection
     return try call(collection, ServiceConnection.collection, "CreateItem") { out throws(BusError) in
-      out.appendDictionary("sv") { all in
-        all.appendEntry("sv") { entry in
-          entry.appendString(ServiceConnection.item + ".Label")
-          entry.appendVariant("s") { $0.appendString(label) }
-        }
-        all.appendEntry("sv") { entry in
-          entry.appendString(ServiceConnection.item + ".Attributes")
-          entry.appendVariant("a{ss}") { $0.appendStringDictionary(attributes) }
-        }
-      }
+      out.appendItemProperties(label: label, attributes: attributes)
       try channel.write(secret, to: &out)
       out.appendBool(true)
     } read: { (answer: Message) throws(BusError) in
@@ -277,11 +254,13 @@ final class AgentVault {
     }
   }
 
-  /// Puts a key of `ssh-add`'s into the session's collection.
-  func add(_ key: borrowing PrivateKey, _ item: KeyItem, comment: String) throws(BusError) {
+  /// Puts a key of `ssh-add`'s into the session's collection, whose keys are `present`.
+  func add(
+    _ key: borrowing PrivateKey, _ item: KeyItem, comment: String, among present: [AgentKey]
+  ) throws(BusError) {
     let sealed = try SessionSeal(vault: self).seal(key, isFirst: try sessionPaths().isEmpty)
     // The same key with other constraints.
-    for old in try sessionKeys() where old.item.publicKey == item.publicKey { try delete(old.path) }
+    for old in present where old.item.publicKey == item.publicKey { try delete(old.path) }
     try store(sealed, label: comment, attributes: item.attributes, inSession: true)
   }
 
@@ -346,10 +325,7 @@ final class AgentVault {
     do throws(BusError) {
       try call(prompt, Self.toldPrompt, "Prompt") { out in
         out.appendDictionary("sv") { all in
-          all.appendEntry("sv") { entry in
-            entry.appendString("reason")
-            entry.appendVariant("s") { $0.appendString(reason) }
-          }
+          all.appendProperty("reason", "s") { $0.appendString(reason) }
         }
       } read: { _ in
       }

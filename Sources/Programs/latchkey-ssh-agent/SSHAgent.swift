@@ -231,8 +231,9 @@ final class SSHAgent {
     let item = KeyItem(
       key.publicKey, asking: constraints.confirms ? .always : .never, expiry: expiry,
       destinations: constraints.destinations)
-    guard try vault.look().keys.count(where: \.isOfSession) < Self.keyLimit else { return connection.answer(.failure) }
-    try vault.add(key, item, comment: comment)
+    let former = try vault.look().keys.filter(\.isOfSession)
+    guard former.count < Self.keyLimit else { return connection.answer(.failure) }
+    try vault.add(key, item, comment: comment, among: former)
     hidden.remove(key.publicKey.blob)
     if let lifetime = constraints.lifetime, lifetime > 0 {
       keep(try loop.addTimer(after: .seconds(Int(lifetime))) { [unowned self] in _ = try? present() })

@@ -55,18 +55,22 @@ struct StoredPassphrase {
     }
     guard prompt != ServiceConnection.none else { return true }
     var outcome: Bool?
-    let slot: BusSlot
+    let slots: [BusSlot]
     do {
-      slot = try connection.bus.matchSignal(
-        sender: connection.owner, path: prompt, interface: ServiceConnection.prompt, member: "Completed"
-      ) { (message: Message) throws(BusError) in outcome = try !message.readBool() }
+      slots = [
+        try connection.bus.matchSignal(
+          sender: connection.owner, path: prompt, interface: ServiceConnection.prompt, member: "Completed"
+        ) { (message: Message) throws(BusError) in outcome = try !message.readBool() },
+        // Its prompt ended with it.
+        try connection.bus.watchPeer(connection.owner) { outcome = outcome ?? false },
+      ]
     } catch { throw .failed("\(error)") }
     try connection.call(prompt, ServiceConnection.prompt, "Prompt") {
       $0.appendString("")
     } read: { _ in
     }
     try connection.serveForPerson { outcome != nil }
-    return withExtendedLifetime(slot) { outcome ?? false }
+    return withExtendedLifetime(slots) { outcome ?? false }
   }
 
   /// Stores it, in the place of a former one. A locked vault takes it, too.
@@ -76,16 +80,7 @@ struct StoredPassphrase {
       return try connection.call(
         "/org/freedesktop/secrets/aliases/default", ServiceConnection.collection, "CreateItem"
       ) { out throws(BusError) in
-        out.appendDictionary("sv") { all in
-          all.appendEntry("sv") { entry in
-            entry.appendString(ServiceConnection.item + ".Label")
-            entry.appendVariant("s") { $0.appendString("Unlock password for: \(path)") }
-          }
-          all.appendEntry("sv") { entry in
-            entry.appendString(ServiceConnection.item + ".Attributes")
-            entry.appendVariant("a{ss}") { $0.appendStringDictionary(attributes) }
-          }
-        }
+        out.appendItemProperties(label: "Unlock password for: \(path)", attributes: attributes)
         try channel.write(secret, to: &out)
         out.appendBool(true)
       } read: { (answer: Message) throws(BusError) in

@@ -129,15 +129,9 @@ final class SystemPrompter: Prompter {
     ]
     writer.open("a", "{sv}")
     for (name, text) in texts {
-      writer.appendEntry("sv") { entry in
-        entry.appendString(name)
-        entry.appendVariant("s") { $0.appendString(text) }
-      }
+      writer.appendProperty(name, "s") { $0.appendString(text) }
     }
-    writer.appendEntry("sv") { entry in
-      entry.appendString("password-new")
-      entry.appendVariant("b") { $0.appendBool(question.isNew) }
-    }
+    writer.appendProperty("password-new", "b") { $0.appendBool(question.isNew) }
     writer.close()
   }
 

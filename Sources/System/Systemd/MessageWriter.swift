@@ -135,6 +135,16 @@ public struct MessageWriter: ~Copyable {
     try container("e", contents, body)
   }
 
+  /// One entry of an `a{sv}`, such as a property: its name, and its value of one complete type.
+  public mutating func appendProperty<E: Error>(
+    _ name: String, _ type: String, _ value: (inout MessageWriter) throws(E) -> Void
+  ) throws(E) {
+    try appendEntry("sv") { (entry: inout MessageWriter) throws(E) in
+      entry.appendString(name)
+      try entry.appendVariant(type, value)
+    }
+  }
+
   /// A structure. `contents` is the signature of its fields, without parentheses.
   public mutating func appendStruct<E: Error>(
     _ contents: String, _ body: (inout MessageWriter) throws(E) -> Void

@@ -45,14 +45,12 @@ public struct PrivateKey: ~Copyable {
     _ bytes: RawSpan, _ reader: inout SSHReader
   ) throws(SSHReader.Malformed) -> (PublicKey, [Range<Int>]) {
     let type = try reader.text(bytes)
-    let isCertificate = type.hasSuffix(PublicKey.certificateSuffix)
-    let name = isCertificate ? String(type.dropLast(PublicKey.certificateSuffix.count)) : type
-    guard let kind = PublicKey.Kind(name: name) else { throw SSHReader.Malformed() }
+    let (kind, isCertificate) = try PublicKey.kind(ofType: type)
     var certificate: PublicKey?
     if isCertificate { certificate = try PublicKey(blob: try reader.octets(bytes)) }
     guard certificate == nil || certificate?.type == type else { throw SSHReader.Malformed() }
     var out = SSHWriter()
-    out.text(name)
+    out.text(kind.name)
     var numbers: [Range<Int>] = []
     switch kind {
     case .ed25519:

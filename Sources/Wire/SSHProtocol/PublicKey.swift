@@ -74,14 +74,20 @@ public struct PublicKey: Equatable, Sendable {
   /// The longest RSA exponent, in bytes without leading zeros. A long one makes each verification slow.
   static let exponentLimit = 8
 
+  /// The kind of a key, and whether it is a certificate, by the name of its type.
+  static func kind(ofType type: String) throws(SSHReader.Malformed) -> (kind: Kind, isCertificate: Bool) {
+    let isCertificate = type.hasSuffix(certificateSuffix)
+    let name = isCertificate ? String(type.dropLast(certificateSuffix.count)) : type
+    guard let kind = Kind(name: name) else { throw SSHReader.Malformed() }
+    return (kind, isCertificate)
+  }
+
   /// Reads a blob.
   public init(blob: [UInt8]) throws(SSHReader.Malformed) {
     let bytes = blob.span.bytes
     var reader = SSHReader(0..<blob.count)
     let type = try reader.text(bytes)
-    let isCertificate = type.hasSuffix(Self.certificateSuffix)
-    let name = isCertificate ? String(type.dropLast(Self.certificateSuffix.count)) : type
-    guard let kind = Kind(name: name) else { throw SSHReader.Malformed() }
+    let (kind, isCertificate) = try Self.kind(ofType: type)
     if isCertificate { _ = try reader.string(bytes) }  // the nonce
     switch kind {
     case .ed25519:

@@ -84,21 +84,25 @@ public struct SessionBindings: Sendable {
   }
 
   /// Whether a constrained key may make a signature: for a login alone, in the session that the connection was bound to last.
-  /// From the second host on, the login must name the host's key, as OpenSSH demands.
   public func permit(_ constraints: [DestinationConstraint], _ subject: SigningSubject) -> Bool {
     guard !constraints.isEmpty else { return true }
-    guard let last = bindings.last, case .login(let login) = subject, login.session == last.session,
-      login.hostKey == last.hostKey.blob || login.hostKey == nil && bindings.count == 1
-    else { return false }
+    guard case .login(let login) = subject, binding(of: login) != nil else { return false }
     return permit(constraints, user: login.user)
   }
 
   /// The host that a login is for, if it proved its key in the login's session. A connection that goes on from a host tells
   /// nothing of where it leads. Behind another host, only a login that names the key counts.
   public func host(of login: SigningSubject.Login) -> PublicKey? {
-    guard let last = bindings.last, !last.isForwarding, login.session == last.session,
+    guard let last = binding(of: login), !last.isForwarding else { return nil }
+    return last.hostKey
+  }
+
+  /// The last binding, if the login is in its session. From the second host on, the login must name the host's key, as OpenSSH
+  /// demands.
+  private func binding(of login: SigningSubject.Login) -> Binding? {
+    guard let last = bindings.last, login.session == last.session,
       login.hostKey == last.hostKey.blob || login.hostKey == nil && bindings.count == 1
     else { return nil }
-    return last.hostKey
+    return last
   }
 }

@@ -21,6 +21,8 @@ public final class ServiceConnection {
   /// "No object", and "no prompt needed".
   public static let none = "/"
   private static let properties = "org.freedesktop.DBus.Properties"
+  private static let vault = "/org/latchkey/vault"
+  private static let vaultInterface = "org.latchkey.Vault"
 
   /// The loop that serves the bus while a call waits.
   public let loop: EventLoop
@@ -86,11 +88,24 @@ public final class ServiceConnection {
 
   /// "sealed", "unlocked" or "locked". Only Latchkey has this property, and no other program that keeps secrets.
   public func vaultState() throws(BusError) -> String {
-    try call("/org/latchkey/vault", Self.properties, "Get") { out in
-      out.appendString("org.latchkey.Vault")
+    try call(Self.vault, Self.properties, "Get") { out in
+      out.appendString(Self.vaultInterface)
       out.appendString("State")
     } read: { (answer: Message) throws(BusError) in
       try answer.readVariant("s") { (value: Message) throws(BusError) in try value.readString() }
+    }
+  }
+
+  /// Calls `body` with each new state of the vault, for as long as the result exists.
+  public func watchState(_ body: @escaping (String) -> Void) throws(SystemdError) -> BusSlot {
+    try bus.matchSignal(
+      sender: owner, path: Self.vault, interface: Self.properties, member: "PropertiesChanged"
+    ) { (message: Message) throws(BusError) in
+      guard try message.readString() == Self.vaultInterface else { return }
+      try message.readDictionary("sv") { (entry: Message) throws(BusError) in
+        guard try entry.readString() == "State" else { return try entry.skip() }
+        body(try entry.readVariant("s") { (value: Message) throws(BusError) in try value.readString() })
+      }
     }
   }
 

@@ -186,16 +186,10 @@ struct EditCommand: ParsableCommand {
         out.appendDictionary("sv") { all in
           for (name, value) in [("accessible", className), ("require", require == "none" ? "" : require)] {
             guard let value else { continue }
-            all.appendEntry("sv") { entry in
-              entry.appendString(name)
-              entry.appendVariant("s") { $0.appendString(value) }
-            }
+            all.appendProperty(name, "s") { $0.appendString(value) }
           }
           guard newPassphrase else { return }
-          all.appendEntry("sv") { entry in
-            entry.appendString("new-passphrase")
-            entry.appendVariant("b") { $0.appendBool(true) }
-          }
+          all.appendProperty("new-passphrase", "b") { $0.appendBool(true) }
         }
       } read: { (answer: Message) throws(BusError) in
         try answer.readObjectPath()

@@ -42,22 +42,7 @@ extension VaultConnection {
     times: [String: UInt64] = [:], by channel: SecretChannel
   ) throws(BusError) -> (item: String, prompt: String?) {
     try call(collection, Self.collection, "CreateItem") { out throws(BusError) in
-      out.appendDictionary("sv") { all in
-        all.appendEntry("sv") { entry in
-          entry.appendString(Self.item + ".Label")
-          entry.appendVariant("s") { $0.appendString(label) }
-        }
-        all.appendEntry("sv") { entry in
-          entry.appendString(Self.item + ".Attributes")
-          entry.appendVariant("a{ss}") { $0.appendStringDictionary(attributes) }
-        }
-        for (name, time) in times {
-          all.appendEntry("sv") { entry in
-            entry.appendString("\(Self.itemAccess).\(name)")
-            entry.appendVariant("t") { $0.appendUInt64(time) }
-          }
-        }
-      }
+      out.appendItemProperties(label: label, attributes: attributes, times: times)
       try channel.write(secret, to: &out)
       out.appendBool(replacing)
     } read: { (answer: Message) throws(BusError) in
@@ -73,13 +58,7 @@ extension VaultConnection {
       out.open("a", "(oa{sv}a{ss})")
       out.open("r", "oa{sv}a{ss}")
       out.appendObjectPath(path)
-      out.appendDictionary("sv") { all in
-        guard let label else { return }
-        all.appendEntry("sv") { entry in
-          entry.appendString(Self.item + ".Label")
-          entry.appendVariant("s") { $0.appendString(label) }
-        }
-      }
+      out.appendItemProperties(label: label, attributes: nil)
       out.appendStringDictionary([:])
       out.close()
       out.close()
@@ -95,10 +74,7 @@ extension VaultConnection {
   func makeCollection(label: String) throws(BusError) -> (collection: String, prompt: String?) {
     try call(Self.root, Self.service, "CreateCollection") { out in
       out.appendDictionary("sv") { all in
-        all.appendEntry("sv") { entry in
-          entry.appendString(Self.collection + ".Label")
-          entry.appendVariant("s") { $0.appendString(label) }
-        }
+        all.appendProperty("\(Self.collection).Label", "s") { $0.appendString(label) }
       }
       out.appendString("")
     } read: { (answer: Message) throws(BusError) in

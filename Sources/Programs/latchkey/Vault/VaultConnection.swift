@@ -264,10 +264,7 @@ final class VaultConnection {
         try call(prompt, Self.toldPrompt, "Prompt") {
           $0.appendDictionary("sv") { all in
             guard let reason else { return }
-            all.appendEntry("sv") { entry in
-              entry.appendString("reason")
-              entry.appendVariant("s") { $0.appendString(reason) }
-            }
+            all.appendProperty("reason", "s") { $0.appendString(reason) }
           }
         } read: { _ in
         }
