@@ -18,11 +18,3 @@ static inline GtkWidget *latchkey_message_dialog(GtkWindow *parent, const char *
 static inline void latchkey_set_accessible_label(GtkWidget *widget, const char *label) {
   gtk_accessible_update_property(GTK_ACCESSIBLE(widget), GTK_ACCESSIBLE_PROPERTY_LABEL, label, -1);
 }
-
-static inline void latchkey_set_accessible_description(GtkWidget *widget, const char *text) {
-  gtk_accessible_update_property(GTK_ACCESSIBLE(widget), GTK_ACCESSIBLE_PROPERTY_DESCRIPTION, text, -1);
-}
-
-static inline void latchkey_set_labelled_by(GtkWidget *widget, GtkWidget *label) {
-  gtk_accessible_update_relation(GTK_ACCESSIBLE(widget), GTK_ACCESSIBLE_RELATION_LABELLED_BY, label, NULL, -1);
-}

@@ -47,7 +47,7 @@ final class BringBack {
   }
 
   private func tell(_ outcome: ChildCommand.Outcome) {
-    window()?.tell(outcome.message.isEmpty ? translated("It was not done.") : outcome.message)
+    window()?.tell(outcome.told)
   }
 
   /// The findings of a rehearsal, with the items.

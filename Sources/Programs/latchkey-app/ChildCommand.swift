@@ -1,4 +1,5 @@
 import Glibc
+import LatchkeyGettext
 import LatchkeyPosix
 import LatchkeySodium
 import LatchkeyText
@@ -15,8 +16,6 @@ final class ChildCommand {
 
     /// Its output as JSON; nil where it has none.
     var json: JSONValue? { try? JSONValue(parsing: output) }
-    /// Its output as text.
-    var text: String { String(decoding: output, as: UTF8.self) }
 
     /// The message for a person, without the name of the command.
     var message: String {
@@ -24,6 +23,9 @@ final class ChildCommand {
       for start in ["latchkey: ", "Error: "] where line.hasPrefix(start) { return String(line.dropFirst(start.count)) }
       return line
     }
+
+    /// What the window tells a person after a failure.
+    var told: String { message.isEmpty ? translated("It was not done.") : message }
   }
 
   /// The process and the thread that waits for it. They stay until the end, also when nobody holds the command any more: to end

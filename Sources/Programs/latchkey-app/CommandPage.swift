@@ -10,10 +10,10 @@ class CommandPage: Page {
   let content = Box(.column, spacing: 18)
   let copying: Copying
   let window: () -> Window?
-  /// "sealed", "unlocked" or "locked".
-  private(set) var state = ""
 
   private let area: ScrolledArea
+  // "sealed", "unlocked" or "locked".
+  private var state = ""
   private let progress = ProgressBar().expanding(horizontally: true).centred()
   private let working = Label()
   private let progressBox: Box
@@ -96,10 +96,14 @@ class CommandPage: Page {
 
   /// A row with a command, and a button that copies it.
   func row(_ title: String, command line: String) -> Row {
-    Row(title, line).adding(
-      Button(symbol: "edit-copy-symbolic", name: translated("Copy the command")) { [unowned self] in
-        copying.copy(line)
-        window()?.tell(translated("The command is in the clipboard. Paste it into a terminal."))
-      })
+    Row(title, line).adding(copyButton(line))
+  }
+
+  /// A button that copies a command.
+  func copyButton(_ line: String) -> Button {
+    Button(symbol: "edit-copy-symbolic", name: translated("Copy the command")) { [unowned self] in
+      copying.copy(line)
+      window()?.tell(translated("The command is in the clipboard. Paste it into a terminal."))
+    }
   }
 }

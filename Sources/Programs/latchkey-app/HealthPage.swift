@@ -37,11 +37,7 @@ final class HealthPage: CommandPage {
     let text = [check["found"].sentence, ShownText.sentence(command), check["advice"].sentence].filter { !$0.isEmpty }
     let row = Row(check["id"].name, text.joined(separator: "\n")).beginning(symbol)
     if !command.isEmpty {
-      row.adding(
-        Button(symbol: "edit-copy-symbolic", name: translated("Copy the command")) { [unowned self] in
-          copying.copy(command)
-          window()?.tell(translated("The command is in the clipboard. Paste it into a terminal."))
-        })
+      row.adding(copyButton(command))
       // A fix that needs root, or asks on a terminal, stays a command.
       if let steps = Self.steps(of: command) {
         row.adding(Button(translated("_Fix…")) { [unowned self] in ask(command, steps) })
@@ -79,7 +75,7 @@ final class HealthPage: CommandPage {
       [unowned self] outcome in
       guard outcome.status == 0 else {
         load()
-        window()?.tell(outcome.message.isEmpty ? translated("It was not done.") : outcome.message)
+        window()?.tell(outcome.told)
         return
       }
       fix(steps.dropFirst())

@@ -16,7 +16,6 @@ struct ItemList {
   private(set) var found: [Int] = []
   private var next = 0
 
-  var isComplete: Bool { next >= paths.count }
   var knownCount: Int { items.count { $0 != nil } }
 
   /// Takes other paths. Items that stay are shown as they were until they are read again.

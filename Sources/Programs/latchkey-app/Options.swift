@@ -31,7 +31,7 @@ struct Options {
 }
 
 /// The pages of the window, as the command line names them.
-enum PageName: String, CaseIterable {
+enum PageName: String {
   case items
   case yesterday
   case movingIn = "moving-in"

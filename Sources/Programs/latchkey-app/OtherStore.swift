@@ -20,13 +20,9 @@ struct OtherStore {
       OtherStore(title: "pass", command: "pass", files: ".password-store", hasPassword: false),
     ]
     return all.filter { store in
-      guard let folder = opendir("\(home)/\(store.files)") else { return false }
-      defer { closedir(folder) }
-      while let entry = readdir(folder) {
-        let isHidden = entry.pointee.d_name.0 == CChar(UInt8(ascii: "."))
-        if !isHidden { return true }
-      }
-      return false
+      let folder = "\(home)/\(store.files)"
+      let names = try? FileDescriptor.open(folder, flags: O_RDONLY | O_DIRECTORY).names()
+      return (names ?? []).contains { $0.utf8.first != UInt8(ascii: ".") }
     }
   }
 }

@@ -43,10 +43,6 @@ struct ShownItem: Sendable, Equatable {
 
   /// Its place, in the words of the command line.
   var place: String { path.split(separator: "/").suffix(2).joined(separator: "/") }
-  /// Its number, which grows with each item.
-  var number: UInt64 { UInt64(path.split(separator: "/").last ?? "") ?? 0 }
-  /// The path of its collection.
-  var collectionPath: String { String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)]) }
   /// The label for a person.
   var title: String {
     let shown = ShownText.name(label)

@@ -17,7 +17,8 @@ enum ShownText {
   private static func line(_ text: String, limit: Int) -> String {
     // Almost every text is such a one, and a list has many.
     if text.utf8.count <= limit, text.utf8.allSatisfy({ 0x20..<0x7f ~= $0 }) { return text }
-    var line = String.UnicodeScalarView()
+    // An array, as counting the scalars of a string goes through all of them.
+    var line: [Unicode.Scalar] = []
     for scalar in text.unicodeScalars {
       guard line.count < limit else {
         line.append("…")
@@ -34,7 +35,7 @@ enum ShownText {
       }
     }
     if line.last == " " { line.removeLast() }
-    return String(line)
+    return String(String.UnicodeScalarView(line))
   }
 }
 

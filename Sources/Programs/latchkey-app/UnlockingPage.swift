@@ -27,7 +27,7 @@ final class UnlockingPage: CommandPage {
   override func load() {
     // `protector list` knows what each is called, where the installed version has names.
     run(["protector", "list", "--json"]) { [unowned self] outcome in
-      if outcome.json != nil, outcome.status == 0 { return show(outcome.json?.list ?? []) }
+      if outcome.status == 0, let all = outcome.json { return show(all.list) }
       run(["status", "--json"]) { [unowned self] outcome in
         guard let status = outcome.json else { return complain(outcome) }
         show(status["protectors"].list)

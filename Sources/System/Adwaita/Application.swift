@@ -26,7 +26,6 @@ public final class Application {
         line?.assumingMemoryBound(to: GApplicationCommandLine.self), &count)
       defer { g_strfreev(words) }
       opened((0..<Int(count)).compactMap { words?[$0].map { String(cString: $0) } })
-      return false
     }
     var pointers: [UnsafeMutablePointer<CChar>?] = words.map { g_strdup($0) }
     pointers.append(nil)
@@ -37,10 +36,7 @@ public final class Application {
   /// An action of the whole program, with the keys that call it.
   public func add(action name: String, keys: String..., body: @escaping () -> Void) {
     guard let action = g_simple_action_new(name, nil) else { return }
-    Handler.connect(UnsafeMutableRawPointer(action), argumentOf: "activate") { _ in
-      body()
-      return false
-    }
+    Handler.connect(UnsafeMutableRawPointer(action), argumentOf: "activate") { _ in body() }
     g_action_map_add_action(OpaquePointer(pointer), action)
     g_object_unref(UnsafeMutableRawPointer(action))
     var words: [UnsafePointer<CChar>?] = keys.map { UnsafePointer(g_strdup($0)) }
@@ -101,19 +97,11 @@ public final class Window: Widget {
 
   /// Calls `body` when it gets or loses the keyboard.
   public func onActivity(_ body: @escaping () -> Void) {
-    Handler.connect(raw, argumentOf: "notify::is-active") { _ in
-      body()
-      return false
-    }
+    Handler.connect(raw, argumentOf: "notify::is-active") { _ in body() }
   }
 
   /// Calls `body` before it closes.
-  public func onClose(_ body: @escaping () -> Void) {
-    Handler.connect(raw, answering: "close-request") {
-      body()
-      return false
-    }
-  }
+  public func onClose(_ body: @escaping () -> Void) { Handler.connect(raw, "close-request", body) }
 
   /// Shows a text for some seconds.
   public func tell(_ text: String) {

@@ -16,12 +16,6 @@ public final class Box: Widget {
     keep(child)
     gtk_box_append(cast(), child.pointer)
   }
-
-  /// Takes one out.
-  public func remove(_ child: Widget) {
-    gtk_box_remove(cast(), child.pointer)
-    forget(child)
-  }
 }
 
 /// A content that scrolls up and down, or sideways.

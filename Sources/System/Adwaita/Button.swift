@@ -59,10 +59,7 @@ public final class Choice: Widget {
 
   /// Calls `body` when another one is chosen.
   public func onChange(_ body: @escaping () -> Void) {
-    Handler.connect(raw, argumentOf: "notify::selected") { _ in
-      body()
-      return false
-    }
+    Handler.connect(raw, argumentOf: "notify::selected") { _ in body() }
   }
 }
 

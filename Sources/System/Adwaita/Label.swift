@@ -31,17 +31,6 @@ public final class Symbol: Widget {
   public func show(_ name: String) { gtk_image_set_from_icon_name(opaque, name) }
 }
 
-/// A wheel that turns while something is under way.
-public final class Spinner: Widget {
-  /// At rest.
-  public init() { super.init(gtk_spinner_new()) }
-
-  /// Whether it turns.
-  public var isTurning: Bool = false {
-    didSet { gtk_spinner_set_spinning(opaque, isTurning ? 1 : 0) }
-  }
-}
-
 /// A page that says one thing in large letters.
 public final class StatusPage: Widget {
   /// With a symbol, a title and a sentence.
@@ -56,12 +45,6 @@ public final class StatusPage: Widget {
     adw_status_page_set_icon_name(opaque, symbol)
     adw_status_page_set_title(opaque, title)
     adw_status_page_set_description(opaque, escapedMarkup(text))
-  }
-
-  /// Puts something below the text.
-  public func setChild(_ child: Widget) {
-    keep(child)
-    adw_status_page_set_child(opaque, child.pointer)
   }
 }
 

@@ -56,27 +56,23 @@ public final class LongList: Widget {
     expanding(horizontally: true, vertically: true)
     let raw = UnsafeMutableRawPointer(factory)
     Handler.connect(raw, argumentOf: "setup") { [unowned self] item in
-      guard let item else { return false }
+      guard let item else { return }
       let content = ListRow()
       contents[item] = content
       gtk_list_item_set_child(OpaquePointer(item), content.pointer)
-      return false
     }
     Handler.connect(raw, argumentOf: "bind") { [unowned self] item in
-      guard let item, let content = contents[item] else { return false }
+      guard let item, let content = contents[item] else { return }
       let position = Int(gtk_list_item_get_position(OpaquePointer(item)))
       shown[position] = content
       show(content, position)
-      return false
     }
     Handler.connect(raw, argumentOf: "unbind") { [unowned self] item in
-      guard let item, let content = contents[item] else { return false }
+      guard let item, let content = contents[item] else { return }
       if let position = shown.first(where: { $0.value === content })?.key { shown[position] = nil }
-      return false
     }
     Handler.connect(raw, argumentOf: "teardown") { [unowned self] item in
       if let item { contents[item] = nil }
-      return false
     }
     self.show = show
   }
@@ -101,7 +97,6 @@ public final class LongList: Widget {
   public func onPress(_ body: @escaping (Int) -> Void) {
     Handler.connect(raw, argumentOf: "activate") { argument in
       body(Int(UInt32(truncatingIfNeeded: UInt(bitPattern: argument))))
-      return false
     }
   }
 }

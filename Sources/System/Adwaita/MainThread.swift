@@ -25,7 +25,7 @@ public enum MainThread {
 public final class Timer {
   private final class Work {
     let body: () -> Void
-    var isRepeated: Bool
+    let isRepeated: Bool
     var isOver = false
     init(_ body: @escaping () -> Void, isRepeated: Bool) { (self.body, self.isRepeated) = (body, isRepeated) }
   }

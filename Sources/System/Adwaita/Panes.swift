@@ -27,10 +27,7 @@ public final class Panes: Widget {
 
   /// Calls `body` when the number of panes that have room changes.
   public func onFold(_ body: @escaping () -> Void) {
-    Handler.connect(raw, argumentOf: "notify::folded") { _ in
-      body()
-      return false
-    }
+    Handler.connect(raw, argumentOf: "notify::folded") { _ in body() }
   }
 }
 
@@ -84,14 +81,10 @@ public final class HeaderBar: Widget {
     adw_window_title_set_subtitle(title, below)
   }
 
-  /// Adds something at the beginning or the end.
-  public func add(_ child: Widget, atEnd: Bool = false) {
+  /// Adds something at the beginning.
+  public func add(_ child: Widget) {
     keep(child)
-    if atEnd {
-      adw_header_bar_pack_end(opaque, child.pointer)
-    } else {
-      adw_header_bar_pack_start(opaque, child.pointer)
-    }
+    adw_header_bar_pack_start(opaque, child.pointer)
   }
 
   /// Whether the window's own buttons are at its end, where the next pane is at the side.

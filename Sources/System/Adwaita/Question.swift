@@ -35,7 +35,6 @@ public final class Question: Widget {
     Handler.connect(raw, argumentOf: "response") { [self] name in
       let answer = name.map { String(cString: $0.assumingMemoryBound(to: CChar.self)) } ?? ""
       withExtendedLifetime(self) { then(answer) }
-      return false
     }
     gtk_window_present(cast())
   }

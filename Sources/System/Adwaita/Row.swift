@@ -15,9 +15,6 @@ public final class Row: Widget {
   /// The text below the title.
   public func setText(_ text: String) { adw_action_row_set_subtitle(cast(), text) }
 
-  /// The title.
-  public func setTitle(_ title: String) { adw_preferences_row_set_title(cast(), title) }
-
   /// Puts something at its end.
   @discardableResult
   public func adding(_ child: Widget) -> Self {
@@ -31,13 +28,6 @@ public final class Row: Widget {
   public func beginning(_ symbol: Symbol) -> Self {
     keep(symbol)
     adw_action_row_add_prefix(cast(), symbol.pointer)
-    return self
-  }
-
-  /// A click anywhere in the row, or Enter, presses `button`.
-  @discardableResult
-  public func pressing(_ button: Button) -> Self {
-    adw_action_row_set_activatable_widget(cast(), button.pointer)
     return self
   }
 }

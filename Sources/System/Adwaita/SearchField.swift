@@ -16,9 +16,6 @@ public final class SearchField: Widget {
   /// Calls `body` after each change; GTK waits 150 ms for the next key.
   public func onChange(_ body: @escaping () -> Void) { Handler.connect(raw, "search-changed", body) }
 
-  /// Calls `body` at the Enter key.
-  public func onEnter(_ body: @escaping () -> Void) { Handler.connect(raw, "activate", body) }
-
   /// Takes every key that is typed in the window and means nothing else.
   public func takeKeys(of window: Widget) { gtk_search_entry_set_key_capture_widget(opaque, window.pointer) }
 }

@@ -18,7 +18,6 @@ public final class Sidebar: Widget {
   public func onChoose(_ body: @escaping (Int) -> Void) {
     Handler.connect(raw, argumentOf: "row-activated") { [unowned self] row in
       if let number = choices.firstIndex(where: { $0.raw == row }) { body(number) }
-      return false
     }
   }
 

@@ -1,10 +1,11 @@
 import CLatchkeyAdwaita
 
-/// A closure that GLib keeps, and releases with the object that it listens to.
+/// A closure that GLib keeps, and releases with the object that it listens to. A signal that wants a result gets 0: a window that
+/// a person closes does close, and a command line has succeeded.
 final class Handler {
-  private let body: (UnsafeMutableRawPointer?) -> Bool
+  private let body: (UnsafeMutableRawPointer?) -> Void
 
-  private init(_ body: @escaping (UnsafeMutableRawPointer?) -> Bool) { self.body = body }
+  private init(_ body: @escaping (UnsafeMutableRawPointer?) -> Void) { self.body = body }
 
   private static func of(_ data: UnsafeMutableRawPointer?) -> Handler? {
     data.map { Unmanaged<Handler>.fromOpaque($0).takeUnretainedValue() }
@@ -14,9 +15,13 @@ final class Handler {
   private typealias WithArgument =
     @convention(c) (UnsafeMutableRawPointer?, UnsafeMutableRawPointer?, UnsafeMutableRawPointer?) -> gboolean
 
-  private static let plain: Plain = { _, data in Handler.of(data)?.body(nil) == true ? 1 : 0 }
+  private static let plain: Plain = { _, data in
+    Handler.of(data)?.body(nil)
+    return 0
+  }
   private static let withArgument: WithArgument = { _, argument, data in
-    Handler.of(data)?.body(argument) == true ? 1 : 0
+    Handler.of(data)?.body(argument)
+    return 0
   }
   private static let release: GClosureNotify = { data, _ in
     if let data { Unmanaged<Handler>.fromOpaque(data).release() }
@@ -24,30 +29,18 @@ final class Handler {
 
   /// Calls `body` at each signal that has no arguments.
   static func connect(_ object: UnsafeMutableRawPointer, _ signal: String, _ body: @escaping () -> Void) {
-    let handler = Handler { _ in
-      body()
-      return false
-    }
     g_signal_connect_data(
-      object, signal, unsafeBitCast(plain, to: GCallback.self), Unmanaged.passRetained(handler).toOpaque(), release,
-      GConnectFlags(rawValue: 0))
+      object, signal, unsafeBitCast(plain, to: GCallback.self),
+      Unmanaged.passRetained(Handler { _ in body() }).toOpaque(), release, GConnectFlags(rawValue: 0))
   }
 
-  /// Calls `body` at each signal, with its one argument: a pointer, or a number in its place. The result counts for a signal that
-  /// wants one.
+  /// Calls `body` at each signal, with its one argument: a pointer, or a number in its place.
   static func connect(
     _ object: UnsafeMutableRawPointer, argumentOf signal: String,
-    _ body: @escaping (UnsafeMutableRawPointer?) -> Bool
+    _ body: @escaping (UnsafeMutableRawPointer?) -> Void
   ) {
     g_signal_connect_data(
       object, signal, unsafeBitCast(withArgument, to: GCallback.self),
       Unmanaged.passRetained(Handler(body)).toOpaque(), release, GConnectFlags(rawValue: 0))
-  }
-
-  /// The same for a signal without arguments that wants a result.
-  static func connect(_ object: UnsafeMutableRawPointer, answering signal: String, _ body: @escaping () -> Bool) {
-    g_signal_connect_data(
-      object, signal, unsafeBitCast(plain, to: GCallback.self),
-      Unmanaged.passRetained(Handler { _ in body() }).toOpaque(), release, GConnectFlags(rawValue: 0))
   }
 }

@@ -19,8 +19,6 @@ open class Widget {
 
   /// Keeps the Swift side of a child for as long as this one.
   func keep(_ child: Widget) { children.append(child) }
-  func forgetChildren() { children = [] }
-  func forget(_ child: Widget) { children.removeAll { $0 === child } }
 
   /// Whether a person sees it.
   public var isVisible: Bool {
@@ -62,11 +60,6 @@ open class Widget {
     return self
   }
 
-  /// Adds or removes a class of the style sheet.
-  public func setStyle(_ name: String, _ isOn: Bool) {
-    if isOn { gtk_widget_add_css_class(pointer, name) } else { gtk_widget_remove_css_class(pointer, name) }
-  }
-
   /// In the middle of its room, from top to bottom.
   @discardableResult
   public func centred() -> Self {
@@ -78,13 +71,6 @@ open class Widget {
   @discardableResult
   public func named(_ name: String) -> Self {
     latchkey_set_accessible_label(pointer, name)
-    return self
-  }
-
-  /// A text that a screen reader says after the name.
-  @discardableResult
-  public func described(_ text: String) -> Self {
-    latchkey_set_accessible_description(pointer, text)
     return self
   }
 
