@@ -1,3 +1,4 @@
+import Foundation
 import Glibc
 import Testing
 
@@ -161,5 +162,45 @@ extension SessionTests {
       try $0.put(file, "[preferred]\norg.freedesktop.impl.portal.Secret=kwallet\n")
     }
     #expect(other.condition == .ok)
+  }
+
+  @Test func activation() throws {
+    let link = "\(Self.runtime)/dbus-1/services/org.freedesktop.secrets.service"
+    #expect(try after("activation") { try $0.remove(link) }.condition == .ok, "nobody else is there")
+    var found = try after("activation") {
+      try $0.remove(link)
+      try $0.put("/usr/share/dbus-1/services/org.freedesktop.secrets.service", "Exec=/usr/bin/gnome-keyring-daemon\n")
+    }
+    #expect(found.condition == .warning && found.found.contains("chance") == false && found.fix != nil)
+    found = try after("activation") {
+      try $0.remove(link)
+      try $0.put(link, "Exec=/usr/bin/other\n")
+    }
+    #expect(found.condition == .warning && found.found.contains("another program"))
+    // The bus ignores a folder that others can write to.
+    found = try after("activation") {
+      try FileManager.default.setAttributes(
+        [.posixPermissions: 0o775], ofItemAtPath: "\($0.path)\(Self.runtime)/dbus-1")
+    }
+    #expect(found.condition == .warning && found.found.contains("other users can write to \(Self.runtime)/dbus-1"))
+    #expect(
+      try after("activation") {
+        try $0.remove(Self.ours); try $0.remove(link)
+      }.condition == .broken)
+    #expect(try told("activation", { $0.runtime = "/nowhere" }).condition == .unknown)
+  }
+
+  @Test func policy() throws {
+    let file = "/etc/dbus-1/session.d/x.conf"
+    var found = try after("bus-policy") {
+      try $0.put(
+        file, "<busconfig><policy context=\"default\">\n<deny\n own=\"org.freedesktop.secrets\"/></policy></busconfig>")
+    }
+    #expect(found.condition == .broken)
+    #expect(found.found == "\(file) forbids the name: <deny own=\"org.freedesktop.secrets\"/>")
+    found = try after("bus-policy") {
+      try $0.put(file, "<deny own=\"org.example\"/><allow own=\"org.freedesktop.secrets\"/>")
+    }
+    #expect(found.condition == .ok)
   }
 }

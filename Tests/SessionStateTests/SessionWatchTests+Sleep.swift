@@ -1,0 +1,122 @@
+import LatchkeyReasons
+import Testing
+
+@testable import LatchkeySessionState
+
+/// The machine goes to sleep, or the daemon ends.
+extension SessionWatchTests {
+  /// Also where there is nothing to erase.
+  @Test func helpersAreEndedBeforeSleepAndAtTheEnd() throws {
+    let scene = try Scene(sessions: x(1))
+    try scene.loop.run(until: "the delay lock") { scene.watch.holdsSleepInhibitor }
+    try scene.logind.prepareForSleep(true)
+    try scene.loop.run(until: "helpers to end") { scene.daemon.ends == 1 }
+    try scene.logind.prepareForSleep(false)
+    try scene.loop.run(until: "the next delay lock") { scene.watch.holdsSleepInhibitor }
+    #expect(scene.daemon.ends == 1)
+    try scene.logind.end("1")
+    try scene.loop.run(until: "helpers to end") { scene.daemon.ends == 2 }
+    scene.watch.lock()
+    #expect(scene.daemon.ends == 3)
+  }
+
+  /// They erase the password before the machine sleeps.
+  @Test func sleepWaitsForHelpersThatEnd() throws {
+    let scene = try Scene(sessions: x(1))
+    let gone = try scene.beginSleep()
+    #expect(scene.logind.heldInhibitors == 1 && scene.watch.machine.isGoingToSleep)
+    gone()
+    #expect(!scene.watch.holdsSleepInhibitor)
+    try scene.loop.run(until: "the end of the delay lock") { scene.logind.heldInhibitors == 0 }
+    try scene.logind.prepareForSleep(false)
+    try scene.loop.run(until: "the next delay lock") { scene.watch.holdsSleepInhibitor }
+    // One that takes longer than the machine's sleep leaves the lock for the next time.
+    try scene.logind.prepareForSleep(true)
+    try scene.loop.run(until: "helpers to end") { scene.daemon.ends == 2 }
+    try scene.logind.prepareForSleep(false)
+    try scene.loop.run(until: "awake") { !scene.watch.machine.isGoingToSleep }
+    gone()
+    #expect(scene.watch.holdsSleepInhibitor && scene.logind.heldInhibitors == 1)
+  }
+
+  /// What a person answered behind a lock, and what waits for an answer there, does not sleep in memory.
+  @Test(arguments: [true, false]) func sleepIsALockAlsoWhereNoKeyIsLeftToErase(isSealed: Bool) throws {
+    let scene = try Scene(sessions: x(1))
+    if !isSealed {
+      #expect(try scene.keysArrive() == .live)
+      scene.watch.lock()
+    }
+    let (locks, done) = (scene.daemon.locks, scene.daemon.done)
+    try scene.logind.prepareForSleep(true)
+    try scene.loop.run(until: "the sleep") { scene.watch.machine.isGoingToSleep }
+    #expect(scene.daemon.locks == locks + 1)
+    #expect(!scene.daemon.done.dropFirst(done.count).contains { $0.hasPrefix("erase A") })
+  }
+
+  /// Every reading of the sessions says again that the machine goes to sleep. Helpers that leave already may not be found then.
+  @Test func aSleepThatIsToldAgainWaitsForHelpersThatEndAlready() throws {
+    let scene = try Scene(sessions: x(1))
+    let gone = try scene.beginSleep()
+    scene.daemon.leave = nil
+    let locks = scene.watch.machine.locks
+    var claim: Claim?
+    scene.watch.claim(by: .unknown) { claim = $0 }
+    try scene.loop.run(until: "the reading") { claim != nil }
+    #expect(scene.watch.holdsSleepInhibitor && scene.logind.heldInhibitors == 1)
+    // It is the same sleep, and no password is to be worked on in it.
+    #expect(scene.watch.machine.locks == locks && scene.daemon.ends == 1)
+    #expect(claim.map(scene.watch.machine.refusal) == .session(.goingToSleep))
+    gone()
+    #expect(!scene.watch.holdsSleepInhibitor)
+    try scene.loop.run(until: "the end of the delay lock") { scene.logind.heldInhibitors == 0 }
+  }
+
+  /// What waits in the daemon when the machine goes to sleep is erased first: sleep waits for nothing else.
+  @Test(arguments: [true, false]) func keysThatWaitDoNotSleepInMemory(isSealed: Bool) throws {
+    final class Keys {}
+    let scene = try Scene(sessions: x(1))
+    if !isSealed {
+      #expect(try scene.keysArrive() == .live)
+      scene.watch.lock()
+    }
+    try scene.loop.run(until: "the delay lock") { scene.watch.holdsSleepInhibitor }
+    var outcome: KeyOutcome?
+    var held: Int?
+    weak var keys: Keys?
+    var goOn: () -> Void = {}
+    do {
+      let arrived = Keys()
+      keys = arrived
+      // It hangs.
+      scene.watch.keysArrived(mayLift: true, by: scene.claim, after: { goOn = $0 }) { [logind = scene.logind] in
+        outcome = $0
+        held = logind.heldInhibitors
+        withExtendedLifetime(arrived) {}
+      }
+    }
+    #expect(keys != nil)
+    try scene.logind.prepareForSleep(true)
+    try scene.loop.run(until: "the end of the delay lock") { scene.logind.heldInhibitors == 0 }
+    #expect(outcome == .refused(.session(.goingToSleep)) && held == 1 && keys == nil)
+    // And what comes when nothing holds sleep up any more.
+    outcome = nil
+    scene.watch.keysArrived(mayLift: true, by: scene.claim, after: { goOn = $0 }) { outcome = $0 }
+    #expect(outcome == .refused(.session(.goingToSleep)))
+    goOn()
+  }
+
+  @Test func sleepErasesBeforeItGoesOn() throws {
+    let scene = try Scene(sessions: x(1))
+    #expect(try scene.keysArrive() == .live)
+    try scene.loop.run(until: "the delay lock") { scene.watch.holdsSleepInhibitor }
+    var held: Int?
+    scene.daemon.atErase = { [unowned scene] in held = scene.logind.heldInhibitors }
+    try scene.logind.prepareForSleep(true)
+    try scene.run(until: "erase A: sleep")
+    #expect(held == 1)
+    #expect(try scene.keysArrive() == .refused(.session(.goingToSleep)))
+    try scene.logind.prepareForSleep(false)
+    try scene.loop.run(until: "awake") { scene.watch.holdsSleepInhibitor }
+    #expect(try scene.keysArrive() == .live)
+  }
+}
