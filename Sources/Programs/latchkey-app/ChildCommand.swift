@@ -24,7 +24,7 @@ final class ChildCommand {
       return line
     }
 
-    /// What the window tells a person after a failure.
+    /// The sentence with which the window tells a person of a failure.
     var told: String { message.isEmpty ? translated("It was not done.") : message }
   }
 

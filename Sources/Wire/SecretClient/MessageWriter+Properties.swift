@@ -1,8 +1,8 @@
 import LatchkeySystemd
 
 extension MessageWriter {
-  /// Appends the properties of an item (`a{sv}`), as `CreateItem` of the Secret Service and `org.latchkey.Keychain` take them. What
-  /// is nil is left out.
+  /// Appends the properties of an item (`a{sv}`), as `CreateItem` of the Secret Service and `org.latchkey.Keychain` take them. A
+  /// property that is nil is left out.
   ///
   /// - Parameter times: when the item was stored and changed elsewhere, as `Created` and `Modified`. Other programs than Latchkey
   ///   pass over them.
