@@ -93,9 +93,7 @@ class Dialog:
 
     def prompter(self):
         """The process of gcr-prompter."""
-        method = "org.freedesktop.DBus.GetConnectionUnixProcessID"
-        reply = self.session.run("dbus-send", "--session", "--print-reply=literal", *BUS, method, f"string:{NAME}")
-        return int(reply.stdout.split()[-1])
+        return self.session.owner(NAME)
 
     def expect(self):
         """Waits for the next question, and returns its texts."""

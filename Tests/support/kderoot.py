@@ -4,10 +4,10 @@ import contextlib
 import fcntl
 import hashlib
 import pathlib
-import shutil
 import subprocess
 
 import pytest
+from support.debianroot import remove
 from support.pace import seconds
 
 PLACE = pathlib.Path("/var/tmp/latchkey-kde")
@@ -27,7 +27,8 @@ def root_of(release, *packages):
         # Test processes beside each other make one root, not two.
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not folder.is_dir():
-            shutil.rmtree(partial, ignore_errors=True)
+            if partial.is_dir():
+                remove(partial)
             # A mirror may be older than a release in the making says that it is good for.
             done = subprocess.run(
                 ["mmdebstrap", "--variant=apt", '--aptopt=Acquire::Check-Valid-Until "false"', f"--include={','.join(packages)}", release,

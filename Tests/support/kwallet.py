@@ -8,7 +8,7 @@ import struct
 from gi.repository import Gio, GLib
 from support.pace import Limit, seconds
 from support.peer import acting_as, octets
-from support.session import BUS, is_alive, wait_until
+from support.session import is_alive, wait_until
 
 INTERFACE = "org.kde.KWallet"
 NAMES = ("org.kde.kwalletd5", "org.kde.kwalletd6")
@@ -50,17 +50,12 @@ def pairs_of(octets):
 def serve(session):
     """Has the session's bus start latchkey-kwallet, as the files of `latchkey switch` do."""
     for name in NAMES:
-        file = session.root / f"services/{name}.service"
-        file.write_text(f"[D-BUS Service]\nName={name}\nExec={session.stage}/usr/libexec/latchkey-kwallet\n")
-        file.chmod(0o644)
-    session.run("dbus-send", "--session", "--print-reply", *BUS, "org.freedesktop.DBus.ReloadConfig", check=True)
+        session.offer(name, f"[D-BUS Service]\nName={name}\nExec={session.stage}/usr/libexec/latchkey-kwallet\n")
 
 
 def process_of(session, name=NAMES[0]):
     """The process that owns the name, or None."""
-    method = "org.freedesktop.DBus.GetConnectionUnixProcessID"
-    reply = session.run("dbus-send", "--session", "--print-reply=literal", *BUS, method, f"string:{name}")
-    return int(reply.stdout.split()[-1]) if reply.returncode == 0 else None
+    return session.owner(name)
 
 
 def end(session, number=signal.SIGKILL):

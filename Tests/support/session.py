@@ -176,11 +176,22 @@ class Session:
         """The same at once: for a service that does not get its turn."""
         return json.loads(self.run("latchkey", "status", "--json", check=True).stdout)
 
+    def owner(self, name):
+        """The process that owns a name on the bus, or None."""
+        method = "org.freedesktop.DBus.GetConnectionUnixProcessID"
+        reply = self.run("dbus-send", "--session", "--print-reply=literal", *BUS, method, f"string:{name}")
+        return int(reply.stdout.split()[-1]) if reply.returncode == 0 else None
+
     def daemon_pid(self):
         """The process that owns org.freedesktop.secrets, or None."""
-        method = "org.freedesktop.DBus.GetConnectionUnixProcessID"
-        reply = self.run("dbus-send", "--session", "--print-reply=literal", *BUS, method, f"string:{SECRETS}")
-        return int(reply.stdout.split()[-1]) if reply.returncode == 0 else None
+        return self.owner(SECRETS)
+
+    def offer(self, name, text):
+        """Has the bus start a service as this text of a service file says."""
+        file = self.root / f"services/{name}.service"
+        file.write_text(text)
+        file.chmod(0o644)
+        self.run("dbus-send", "--session", "--print-reply", *BUS, "org.freedesktop.DBus.ReloadConfig", check=True)
 
     def start_daemon(self):
         """Starts the daemon by the bus where it does not run, and returns its process."""

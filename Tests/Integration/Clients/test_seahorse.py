@@ -1,6 +1,7 @@
 """Seahorse, as somebody who cannot see the screen uses it: it lists what is there, and follows what others change."""
 
 import json
+import pathlib
 import subprocess
 
 import pytest
@@ -8,7 +9,7 @@ from support.clients import bring_to
 from support.display import display  # noqa: F401
 from support.pace import seconds
 from support.peer import COLLECTION, ITEM, ROOT, SERVICE, GLib
-from support.session import BUS, wait_until
+from support.session import wait_until
 
 pytestmark = [pytest.mark.night("clients"), pytest.mark.second_try]
 
@@ -102,12 +103,7 @@ class Seahorse:
     def __init__(self, session, display):
         self._session, self._display = session, display
         # The accessibility bus is the only other service that the session's bus starts.
-        name = "org.a11y.Bus.service"
-        service = session.root / "services" / name
-        with open(f"/usr/share/dbus-1/services/{name}") as template:
-            service.write_text(template.read())
-        service.chmod(0o644)
-        session.run("dbus-send", "--session", "--print-reply", *BUS, "org.freedesktop.DBus.ReloadConfig", check=True)
+        session.offer("org.a11y.Bus", pathlib.Path("/usr/share/dbus-1/services/org.a11y.Bus.service").read_text())
         self.log = session.root / "seahorse.log"
         with open(self.log, "wb") as log:
             self._program = session.start(

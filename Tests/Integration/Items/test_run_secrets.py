@@ -8,6 +8,7 @@ import subprocess
 import pexpect
 import pytest
 from support.pace import seconds
+from support.person import ask_on_terminals
 from support.session import wait_until
 from support.tmux import Tmux
 
@@ -33,9 +34,7 @@ def test_a_command_gets_secrets_and_ends_as_itself(unlocked):
 
 @pytest.mark.night("ssh")
 def test_one_prompt_unlocks_all_and_names_the_command(unlocked):
-    pinentry = unlocked.root / "bin/pinentry"
-    pinentry.write_text("#!/bin/false\n")
-    pinentry.chmod(0o755)
+    ask_on_terminals(unlocked)
     unlocked.store("first", "service", "github")
     unlocked.store("second", "service", "deploy")
     unlocked.lock()

@@ -14,8 +14,9 @@ from support.clients import bring_back, bring_to
 from support.foreign import seen
 from support.kdeprogram import SCREENLESS
 from support.kwallet import Client, process_of, qt_text, serve
+from support.pace import seconds
 from support.peer import Peer, octets
-from support.session import BUS, is_alive, wait_until
+from support.session import is_alive, wait_until
 
 SERVICE = pathlib.Path("/usr/share/dbus-1/services/org.kde.kpasswdserver.service")
 pytestmark = [
@@ -56,10 +57,7 @@ def port():
 @pytest.fixture
 def fetch(session, port):
     """Has a program fetch the page, and returns what it gets: nothing without the login."""
-    service = session.root / "services" / SERVICE.name
-    service.write_text(SERVICE.read_text().replace("Exec=", "Exec=/usr/bin/env QT_QPA_PLATFORM=offscreen "))
-    service.chmod(0o644)
-    session.run("dbus-send", "--session", "--print-reply", *BUS, "org.freedesktop.DBus.ReloadConfig", check=True)
+    session.offer(SERVICE.stem, SERVICE.read_text().replace("Exec=", "Exec=/usr/bin/env QT_QPA_PLATFORM=offscreen "))
     environment = session.environment | SCREENLESS | {"KDE_FORK_SLAVES": "1"}
     yield lambda: session.run("kioclient5", "cat", f"http://localhost:{port}/page", env=environment, timeout=60).stdout
     forget(session)
@@ -90,7 +88,7 @@ def test_a_page_opens_by_the_login_of_the_wallet(session, port, fetch):
     assert fetch() == ""
     bus = Client(session).bus
     arguments = GLib.Variant.new_tuple(octets(login_to_keep(port)), GLib.Variant("x", 0))
-    bus.call_sync(SERVICE.stem, "/modules/kpasswdserver", "org.kde.KPasswdServer", "addAuthInfo", arguments, None, 0, 30_000, None)
+    bus.call_sync(SERVICE.stem, "/modules/kpasswdserver", "org.kde.KPasswdServer", "addAuthInfo", arguments, None, 0, round(seconds(30) * 1000), None)
     wait_until(lambda: seen(session), "the login in the vault")
     client = Client(session)
     client.open()

@@ -87,8 +87,7 @@ def test_a_helper_that_brings_none_holds_nobody_for_ever(sealed):
 
 def test_the_name_is_claimed_though_the_bus_waits(sealed):
     """Another provider would get it, and the bus has a program wait for it that asks for secrets."""
-    bus = int(sealed.run("dbus-send", "--session", "--print-reply=literal", "--dest=org.freedesktop.DBus", "/org/freedesktop/DBus",
-                         "org.freedesktop.DBus.GetConnectionUnixProcessID", "string:org.freedesktop.DBus", check=True).stdout.split()[-1])  # fmt: skip
+    bus = sealed.owner("org.freedesktop.DBus")
     command = pathlib.Path(f"/proc/{sealed.daemon_pid()}/cmdline").read_text().split("\0")[:-1]
     sealed.stop_daemon()
     os.kill(bus, signal.SIGSTOP)

@@ -8,6 +8,7 @@ import select
 import signal
 
 import pytest
+from support.pace import Limit
 from support.peer import Peer
 from support.person import Person, ask_on_terminals
 from support.session import wait_until
@@ -115,7 +116,8 @@ def test_each_client_needs_an_answer_of_its_own(unlocked):
         for client in (second, third):
             person.expect("login password")
             # The end of the prompt before drops what is typed, so the person types until it counts.
-            for _ in range(10):
+            limit = Limit(20)
+            while not limit.is_over:
                 person.type(session.password)
                 if select.select([client.socket], [], [], 2)[0]:
                     break
@@ -212,9 +214,7 @@ def test_ssh_add_gets_a_passphrase_of_the_vault(agent):  # noqa: F811
 
 def test_a_passphrase_is_asked_for_and_kept(agent):  # noqa: F811
     session = agent.session
-    pinentry = session.root / "bin/pinentry"
-    pinentry.write_text("#!/bin/false\n")
-    pinentry.chmod(0o755)
+    ask_on_terminals(session)
     path, environment = protected(agent)
     command = f"SSH_ASKPASS={environment['SSH_ASKPASS']} SSH_ASKPASS_REQUIRE=force ssh-add {path}"
     terminal = Tmux(session)

@@ -9,6 +9,7 @@ import subprocess
 import pytest
 from support.memory import scan
 from support.pace import seconds
+from support.person import ask_on_terminals
 from support.session import REPOSITORY, wait_until
 from support.sshagent import Agent, agent, private_fields, public_blob, strings_until  # noqa: F401
 from support.sshserver import Server, accounts
@@ -63,9 +64,7 @@ def test_a_question_names_the_user_and_the_host(agent, server):  # noqa: F811
 
 
 def test_the_agent_asks_on_the_terminal_of_its_client(unlocked):
-    pinentry = unlocked.root / "bin/pinentry"
-    pinentry.write_text("#!/bin/false\n")
-    pinentry.chmod(0o755)
+    ask_on_terminals(unlocked)
     agent = Agent(unlocked, asks_itself=True)  # noqa: F811
     terminal = Tmux(unlocked)
     try:
