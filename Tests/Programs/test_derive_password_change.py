@@ -683,6 +683,7 @@ def test_without_the_daemon_nothing_is_rewrapped(resident, new_keybag):
     assert resident.keybag.read_bytes() == new_keybag
 
 
+@pytest.mark.night("login")
 def test_rewrapping_that_is_killed_anywhere_leaves_what_opens(resident, new_keybag, killer):
     resident.daemon()
 

@@ -3,11 +3,13 @@
 import pathlib
 import subprocess
 
+import pytest
 from support.helper import EXCLUDED_SERVICES
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
+@pytest.mark.night("clients")
 def test_the_documentation_builds():
     built = subprocess.run(
         ["make", "-C", ROOT, "docs"], text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)

@@ -129,7 +129,7 @@ def test_libsecret_holds_the_collections_that_others_make(peer, watch):
 
 
 def test_a_store_among_many_items_tells_of_one(peer):
-    for number in range(2000):
+    for number in range(300):
         peer.create("x", {"number": str(number)})
     wait_until(lambda: peer.listen(0.2)[-1][2] == "CollectionChanged", "the last word")
     peer.signals.clear()
