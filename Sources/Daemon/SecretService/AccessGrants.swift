@@ -28,7 +28,7 @@ final class AccessGrants {
   }
 
   private let loop: EventLoop
-  /// Called when a client uses a grant.
+  /// Hears when a client uses a grant.
   private let queue: PromptQueue
   weak var observer: (any GrantObserver)?
   private var entries: [Key: Entry] = [:] {

@@ -7,7 +7,7 @@ import LatchkeySodium
 struct PastItem {
   let sealed: SealedItem?
   let row: ItemRow
-  /// The label of its collection in the generation.
+  /// The row of its collection in the generation.
   let collection: CollectionRow
   let accessibility: AccessibilityClass
   /// Its label and attributes; nil while their key is not in memory.
