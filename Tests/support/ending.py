@@ -3,7 +3,9 @@
 import contextlib
 import ctypes
 import os
+import re
 import signal
+from pathlib import Path
 
 from support.memory import scan
 
@@ -25,6 +27,8 @@ def end(pid, number, needles):
     """Ends a process by a signal. Returns what is found when the signal arrives, what is found when the process has come to its end,
     and the signal that it ended by (0 for none)."""
     before = None
+    ignored = int(re.search(r"SigIgn:\s*(\w+)", Path(f"/proc/{pid}/status").read_text())[1], 16)
+    assert not ignored >> number - 1 & 1, "it ignores the signal, and would not end"
     _ptrace(SEIZE, pid, TRACE_EXIT)
     os.kill(pid, number)
     while True:
