@@ -13,10 +13,8 @@ public struct SQLiteError: Error, Equatable, Sendable {
     case busy
     /// The disk, or the user's share of it, is full.
     case full
-    /// The file is no database, it was cut off, or its structure is damaged.
+    /// The file is no database, it was cut off, or its structure or its rows are damaged.
     case damaged
-    /// A constraint of the schema is broken.
-    case constraint
     /// The file cannot be opened, read or written.
     case inaccessible
     /// Anything else.
@@ -31,8 +29,8 @@ public struct SQLiteError: Error, Equatable, Sendable {
     case SQLITE_BUSY, SQLITE_LOCKED: .busy
     case SQLITE_FULL: .full
     // A statement of ours is only interrupted if it would not end (``Database``).
-    case SQLITE_CORRUPT, SQLITE_NOTADB, SQLITE_INTERRUPT: .damaged
-    case SQLITE_CONSTRAINT: .constraint
+    // Latchkey's own rows keep every constraint of the schema. A broken one means that other rows were written into the file.
+    case SQLITE_CORRUPT, SQLITE_NOTADB, SQLITE_INTERRUPT, SQLITE_CONSTRAINT: .damaged
     case SQLITE_CANTOPEN, SQLITE_IOERR, SQLITE_READONLY, SQLITE_PERM: .inaccessible
     default: .other
     }

@@ -64,9 +64,6 @@ public enum VaultError: Error, Equatable, Sendable {
       case .full: .diskFull
       case .damaged: .damaged(.of(.database, .sqlite(error.message)))
       case .busy: .unavailable(.of(.database, .vault(.inUse)))
-      // This program keeps every constraint of the schema. A broken constraint means that other rows were written into the
-      // file.
-      case .constraint: .damaged(.of(.database, .sqlite(error.message)))
       case .inaccessible, .other: .unavailable(.of(.database, .verbatim(error.message)))
       }
   }
