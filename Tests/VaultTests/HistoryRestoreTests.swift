@@ -79,14 +79,12 @@ struct HistoryRestoreTests {
     let home = try Home()
     let vault = try home.unlocked()
     let other = try vault.collections.create(label: "Other")
-    let uuids = try ["a", "b"].map {
-      try vault.reader.info(ofItem: try vault.add(["n": $0], $0, label: $0)).uuid
-    }
+    let numbers = try ["a", "b"].map { try vault.add(["n": $0], $0, label: $0) }
     try vault.add(["n": "o"], "o", label: "o", in: other)
     vault.settleWhole()
     vault.keepWholeHistory()
     for id in try vault.ids([:]) { try vault.writer.deleteItem(id) }
-    _ = try vault.bringBack(.items([uuids[1]]), from: 1)
+    _ = try vault.bringBack(.numbers([numbers[1]]), from: 1)
     #expect(try secrets(vault) == ["b": "b"])
     _ = try vault.bringBack(.collection("Other"), from: 1)
     #expect(try secrets(vault) == ["b": "b", "o": "o"])

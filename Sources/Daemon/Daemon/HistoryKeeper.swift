@@ -24,7 +24,8 @@ final class HistoryKeeper {
     readSettings()
   }
 
-  private func readSettings() {
+  /// Reads the settings, which may have changed.
+  func readSettings() {
     do throws(RulesError) {
       vault.history.policy = try HistorySettings.load(path, owner: owner)
       problem = nil
@@ -35,7 +36,7 @@ final class HistoryKeeper {
     tell(problem)
   }
 
-  /// Whether ``work()`` has anything to do. Reads the settings, which may have changed.
+  /// Whether ``work()`` has anything to do, by the settings as they are now.
   var hasWork: Bool {
     readSettings()
     return vault.hasHistoryWork

@@ -115,7 +115,7 @@ final class HistoryService {
   // MARK: - list
 
   private func page(below number: UInt32) throws(Refusal) -> GenerationPage {
-    _ = keeper.hasWork
+    keeper.readSettings()
     let (entries, hasMore) = try Refusal.vault { () throws(VaultError) in
       try vault.history.entries(
         below: number == 0 ? .max : number, limit: GenerationPage.lineLimit, for: HistoryService.listTime)
@@ -144,7 +144,7 @@ final class HistoryService {
   // MARK: - make
 
   private func make(_ answer: @escaping (Result<MadeGeneration, Refusal>) -> Void) {
-    _ = keeper.hasWork
+    keeper.readSettings()
     if let refusal { return answer(.failure(Refusal(refusal))) }
     if waiting.isEmpty {
       newest = vault.history.generations.first?.number ?? 0

@@ -97,7 +97,7 @@ struct ForeignFiles {
           continue
         }
         collections.append(try open(file))
-        for file in [path] + beside(path) { importer.read(file) }
+        for file in [path] + beside(path) { importer.noteFile(file) }
       } catch {
         guard paths.count > 1 else {
           throw Failure.file(translated("\(path) \(error.explanation). Nothing was imported."))

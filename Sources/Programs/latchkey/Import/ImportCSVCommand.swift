@@ -62,7 +62,7 @@ struct ImportCSVCommand: ParsableCommand {
         let list = table.unread.joined(separator: ", ")
         importer.keep(translated("Columns that were not read: \(list). --column gives them a meaning."))
       }
-      importer.read(file)
+      importer.noteFile(file)
       return importer
     }
     try importer.finish()

@@ -30,7 +30,7 @@ struct ImportJSONCommand: ParsableCommand {
       if let standard = export.collections.first(where: { $0.name == export.standard }) {
         try importer.makeStandard(standard)
       }
-      importer.read(file)
+      importer.noteFile(file)
       return importer
     }
     try importer.finish()

@@ -58,7 +58,7 @@ struct ImportKeePassCommand: ParsableCommand {
       }
       // "login" is the collection for everything if --into names no other.
       try importer.take([ForeignCollection(name: "login", label: "", items: read.items)], standard: nil)
-      importer.read(file)
+      importer.noteFile(file)
       return importer
     }
     try importer.finish()

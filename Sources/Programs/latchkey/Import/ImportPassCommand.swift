@@ -45,7 +45,7 @@ struct ImportPassCommand: ParsableCommand {
       // "login" is the collection for everything if --into names no other.
       try importer.take([ForeignCollection(name: "login", label: "", items: items)], standard: nil)
       note(store, in: &importer)
-      if importer.report.isWhole { importer.read(folder) }
+      if importer.report.isWhole { importer.noteFile(folder) }
       return importer
     }
     try importer.finish()

@@ -105,7 +105,7 @@ struct Importer {
     report.still_needed = true
   }
   /// Notes a file that was read, by its absolute path.
-  mutating func read(_ file: String) {
+  mutating func noteFile(_ file: String) {
     guard file != ForeignFile.input else { return }
     report.files.append(FilePath.absolute(file))
   }

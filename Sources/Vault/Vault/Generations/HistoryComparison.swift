@@ -19,7 +19,7 @@ public final class HistoryComparison {
   public struct Line: Equatable, Sendable {
     /// The item's change.
     public let change: Change
-    /// The uuid that names the item to ``HistoryRestore``: 16 bytes.
+    /// The item's uuid, which it keeps from generation to generation: 16 bytes.
     public let uuid: [UInt8]
     /// Its number; for a deleted item the number that it had.
     public let item: Int64

@@ -11,8 +11,6 @@ public enum HistorySelection: Sendable {
   case attributes([String: String])
   /// The items with these numbers, in the generation or in the vault. No two items ever have the same one.
   case numbers(Set<Int64>)
-  /// The items with these uuids.
-  case items([[UInt8]])
 }
 
 /// A selection, together with the vault's facts about it.
@@ -34,7 +32,6 @@ struct SelectedItems {
     case .attributes(let wanted):
       item.opened.map { GenericSchema.matches($0.metadata.attributes, wanted) } ?? false
     case .numbers(let numbers): numbers.contains(item.row.id) || chosen.contains(item.row.uuid)
-    case .items(let uuids): uuids.contains(item.row.uuid)
     }
   }
 }
