@@ -21,8 +21,8 @@ static inline void latchkey_gcry_init_secmem(unsigned int size) {
   gcry_control(GCRYCTL_INIT_SECMEM, size, 0);
 }
 
-// Locks that memory, each page as soon as it is used. libgcrypt does not tell where the memory is. It only answers whether an
-// address is secure. The first allocation lies in the first page.
+// Locks that memory, each page as soon as it is used. libgcrypt does not tell the address of the memory. It only answers whether
+// an address is secure. The first allocation lies in the first page.
 static inline int latchkey_gcry_lock_secmem(void *first, size_t size) {
   char *begin = (char *)((unsigned long)first & ~((unsigned long)sysconf(_SC_PAGESIZE) - 1));
   if (!gcry_is_secure(begin) || !gcry_is_secure(begin + size - 1)) return -1;

@@ -94,10 +94,10 @@
   entry(Services, 8)   /* in place of /etc/latchkey/services */                         \
   entry(Device, 9)     /* in place of the device key service's socket */
 
-// PAM services that the module leaves alone in every entry point, whatever stack it was put into, and that never create or
-// unlock a vault. The first services run without a person. `systemd-user` even runs inside another service's open_session,
-// while that user's manager is still starting. The other services change the user within a session that has its own login, or
-// only ask for a right. None of them begins a session, and none may lift a lock.
+// PAM services that the module leaves alone in every entry point, whatever stack it was put into, and that never create or unlock
+// a vault. The first services run without a person. `systemd-user` even runs inside another service's open_session, while that
+// user's manager is still starting. The other services change the user within a session that has its own login, or only ask for a
+// right. None of these services begins a session, and none may lift a lock.
 #define HELPER_EXCLUDED_SERVICES(entry) \
   entry("systemd-user")                 \
   entry("cron")                         \

@@ -1,5 +1,5 @@
-// tpm2-tss, opened while the program runs: latchkey-deviced also runs where the library is not installed. Swift does not import
-// the casts in the library's constants. Some calls have fifteen arguments, most of them always the same.
+// tpm2-tss, opened while the program runs: latchkey-deviced also runs if the library is not installed. Swift does not import the
+// casts in the library's constants. Some calls have fifteen arguments, most of them always the same.
 #pragma once
 #include <dlfcn.h>
 #include <stddef.h>

@@ -29,7 +29,7 @@ public final class EnrolledFingers {
     case silent
     /// fprintd answered with another error, of this name, or with an unexpected answer.
     case refused(String)
-    /// There are more of them than are asked.
+    /// There are more readers than are asked.
     case manyReaders
   }
 
@@ -169,7 +169,7 @@ private final class FingerRound {
 }
 
 extension EnrolledFingers.Unknown {
-  /// Why nothing is known of them.
+  /// Why nothing is known of the fingers.
   public var reason: Reason {
     switch self {
     case .noService: .finger(.noService)

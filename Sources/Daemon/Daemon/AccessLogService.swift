@@ -69,7 +69,7 @@ final class AccessLogService {
     }
   }
 
-  /// Adds its messages of the control socket.
+  /// Registers the messages of the control socket that this type answers.
   func serve(in table: inout ControlTable) {
     table.answer(GetAccessLog.self) { [vault] message, _ throws(Refusal) in
       let found = try Refusal.vault { () throws(VaultError) in

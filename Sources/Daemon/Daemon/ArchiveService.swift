@@ -26,7 +26,7 @@ final class ArchiveService {
     self.loop = loop
   }
 
-  /// Adds its messages of the control socket.
+  /// Registers the messages of the control socket that this type answers.
   func serve(in table: inout ControlTable) {
     table.answer(BeginBackup.self) { [unowned self] _, peer throws(Refusal) in
       try peer.beginPrompt { () throws(Refusal) in try beginBackup(on: peer) }

@@ -260,7 +260,7 @@ extension Daemon: KeyObserver {
     if !session.lacksPasswordKeys { hold.end() }
     upkeep.goOn()
     upkeep.tellDestroyed()
-    // The session's state may not have changed: the explicit lock of a collection is no part of it.
+    // The session's state may be the same: the explicit lock of a collection is not a part of that state.
     stateChanged()
     device.meet()
   }

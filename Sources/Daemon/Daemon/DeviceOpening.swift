@@ -53,7 +53,7 @@ final class DeviceOpening {
     self.observer = observer
   }
 
-  /// Adds its messages of the control socket.
+  /// Registers the messages of the control socket that this type answers.
   func serve(in table: inout ControlTable) {
     // A helper that asks for a secret still works on a password.
     table.answerLater(DeviceSecretRequest.self, keepsDeriving: true) { [unowned self] message, peer, answer in

@@ -51,7 +51,7 @@ final class HistoryService {
     keeper.worked = { [weak self] in self?.worked(hasMore: $0) }
   }
 
-  /// Adds its messages of the control socket.
+  /// Registers the messages of the control socket that this type answers.
   func serve(in table: inout ControlTable) {
     table.answer(ListGenerations.self) { [unowned self] message, _ throws(Refusal) in
       try page(below: message.below)

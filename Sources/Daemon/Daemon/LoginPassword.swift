@@ -28,7 +28,7 @@ final class LoginPassword {
     self.observer = observer
   }
 
-  /// Adds its messages of the control socket.
+  /// Registers the messages of the control socket that this type answers.
   func serve(in table: inout ControlTable) {
     table.answer(NoteOtherPassword.self) { [unowned self] _, _ in
       noteOther()

@@ -35,7 +35,7 @@ final class StatusReport {
     self.opening = opening
   }
 
-  /// Adds its messages of the control socket.
+  /// Registers the messages of the control socket that this type answers.
   func serve(in table: inout ControlTable) {
     table.answerLater(GetStatus.self) { [unowned self] _, peer, answer in
       hold.whenOver(for: peer.credentials.pid) { [unowned self] in answer(.success(status)) }

@@ -62,7 +62,7 @@ final class VaultOpening {
     self.observer = observer
   }
 
-  /// Adds its messages of the control socket.
+  /// Registers the messages of the control socket that this type answers.
   func serve(in table: inout ControlTable) {
     table.answerLater(Hello.self) { [unowned self] message, peer, answer in
       (peer.greeting, peer.claim) = (message, nil)

@@ -43,7 +43,7 @@ final class VaultPrompts: PromptQueueDelegate {
     self.observer = observer
   }
 
-  /// Adds its messages of the control socket.
+  /// Registers the messages of the control socket that this type answers.
   func serve(in table: inout ControlTable) {
     table.answer(ShowPrompt.self) { [unowned self] message, peer throws(Refusal) in
       guard !peer.isPrompt, let request = queue.show(message.number, on: peer) else {

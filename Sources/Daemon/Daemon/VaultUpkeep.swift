@@ -68,7 +68,7 @@ final class VaultUpkeep {
     return history.work()
   }
 
-  /// Logs the problems of the vault's files, each once. A request that only waits for other work of this program is no problem.
+  /// Logs the problems of the vault's files, each once. A request that only waits for other work of this program is not a problem.
   func tellProblems() {
     for problem in vault.problems where !problem.isBrokenOff {
       if toldProblems.insert(problem).inserted { Journal.log(.error, problem.text) }

@@ -9,11 +9,10 @@
 // `latchkey-prompt` then connects, takes the prompt by its number, and tells how it ended. The daemon's
 // VaultPrompts is that owner.
 //
-// The module promises that an answer counts only for the subject that was shown, and for the clients
-// that waited for it. Nobody is asked while a screen locker is up. A question that needs no answer any
-// more is withdrawn before a person sees it, or in the middle. ``WrongAnswers`` counts wrong
-// passphrases for each collection and item over all clients, and then makes a pause. A client that
-// leaves takes its place in the queue along.
+// The module promises that an answer counts only for the subject that was shown, and for the clients that waited for it. Nobody
+// is asked while a screen locker is up. A question that needs no answer any more is withdrawn before a person sees it, or in the
+// middle. ``WrongAnswers`` counts wrong passphrases for each collection and item over all clients, and then makes a pause. If a
+// client leaves, it gives up its place in the queue.
 //
 // It does not ask. Prompters, on the floor Prompt, has the ways to do that. It does not check an
 // answer: PAM or the key does. The name of a program is a hint for the person and no proof, since a

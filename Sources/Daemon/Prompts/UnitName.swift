@@ -33,7 +33,7 @@ enum UnitName {
     return String(parts[1])
   }
 
-  /// The paths in the unified hierarchy and in systemd's own. Both may exist, with one of them unused.
+  /// The paths in the unified hierarchy and in systemd's own. Both may exist, and one may be unused.
   private static func paths(_ groups: String) -> [Substring] {
     groups.split(separator: "\n").compactMap { line in
       let fields = line.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)

@@ -84,13 +84,13 @@ final class AccessGrants {
     return entry.grant
   }
 
-  /// Uses a grant up for a write; nil without one, and in the session's collection.
+  /// Uses a grant up for a write; nil without a grant, and in the session's collection.
   func take(_ item: ItemPlace, for client: String?) -> AccessGrant? {
     guard case .vault = item.collection, let client else { return nil }
     return take(item.id, for: client)
   }
 
-  /// Uses a grant up for a write; nil without one, or if it is only for reading again.
+  /// Uses a grant up for a write; nil without a grant, or if the grant is only for reading again.
   func take(_ item: Int64, for client: String) -> AccessGrant? {
     let key = Key(item: item, client: client)
     guard let entry = entries[key], !entry.wasRead else { return nil }

@@ -99,8 +99,8 @@ final class ItemCreation {
     self.delegate = delegate
   }
 
-  /// Stores the item of a call and replies, at once or later: after the database was verified, where the item replaces another
-  /// or must be the only one, as a damaged index could hide that one.
+  /// Stores the item of a call and replies, at once or later: after the database was verified, if the item replaces another or
+  /// must be the only one, because a damaged index could hide the other item.
   func create(_ new: ItemToCreate, _ call: MethodCall) throws(BusError) {
     // The client must have the collection unlocked first, so that nobody chooses a passphrase in vain.
     if new.collection == CollectionTree.firstPlace && tree.vault.hasNoDatabaseYet { throw .isLocked(tree.vault.lack) }

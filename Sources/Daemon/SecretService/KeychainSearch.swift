@@ -7,7 +7,7 @@ final class KeychainSearch {
   static let itemType = "oaya{ss}sttssyb"
   /// How many sets of attributes one search may have.
   private static let alternativeLimit = 64
-  /// How many attributes all of them may have together: a lock waits for the whole search.
+  /// How many attributes all queries may have together: a lock waits for the whole search.
   private static let searchLimit = 1024
   /// How many bytes of labels and attributes one answer may have.
   private static let answerLimit = 64 << 20

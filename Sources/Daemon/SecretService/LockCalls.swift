@@ -27,7 +27,7 @@ final class LockCalls {
     var failure: VaultError?
     let portal = PortalCollection.id(in: vault)
     for id in vault.collections.ids where id != portal {
-      // Also where it fails: keys are erased before anything is written.
+      // Also if the call fails: keys are erased before anything is written.
       do throws(VaultError) { try vault.collections.lock(id) } catch { failure = error }
       effects.locked(collection: id)
     }
@@ -51,7 +51,7 @@ final class LockCalls {
         switch try lockable(path, but: portal) {
         case .collection(let id):
           let state = try? vault.collections.state(of: id)
-          // Also where it fails: keys are erased before anything is written.
+          // Also if the call fails: keys are erased before anything is written.
           do throws(VaultError) { try vault.collections.lock(id) } catch { failure = error }
           // A collection that was locked before has no grants or prompts to end.
           if state != .lockedExplicitly && state != .needsPassphrase {

@@ -10,7 +10,7 @@ final class PortalRequest {
   /// The object that the frontend calls.
   static let portal = "/org/freedesktop/portal/desktop"
 
-  /// Whether a path can be a request's: any path that is no object of this service, wherever the frontend keeps its requests.
+  /// Whether the path can name a request: any path does, unless it is an object of this service.
   static func isHandle(_ path: String) -> Bool {
     path != ObjectPath.none && path != portal && path != VaultObject.path && path != ObjectPath.root
       && !path.hasPrefix(ObjectPath.root + "/")

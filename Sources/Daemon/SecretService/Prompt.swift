@@ -87,7 +87,7 @@ final class Prompt {
     self.purpose = purpose
   }
 
-  /// The passphrase that the client gave for a question of its prompt: that of the item to read, or that of a new item. If
+  /// The passphrase that the client gave for a question of its prompt: the passphrase of the item to read, or of a new item. If
   /// both would be asked, it is the former.
   func passphrase(for question: Question) -> GivenPassphrase? {
     switch (purpose, question) {

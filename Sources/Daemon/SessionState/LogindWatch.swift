@@ -8,11 +8,11 @@ import LatchkeySystemd
 public final class LogindWatch {
   /// The events that the watch reports.
   public enum Report: Equatable, Sendable {
-    /// All sessions, of all users. The first one comes when all of them were read.
+    /// All sessions, of all users. The first reading comes when all sessions were read.
     case sessions([SessionFacts])
     /// There is no logind, or no system bus at all. The watch tries again and again.
     case absent
-    /// A session of the user was asked to lock, or a session so new that nothing is known of it.
+    /// A session of the user, or a session that logind has not described yet, was asked to lock.
     case lockSignal(session: String)
     case unlockSignal(session: String)
     /// The machine goes to sleep (true), and sleep is held up until the handler returned; or the machine is awake, which is

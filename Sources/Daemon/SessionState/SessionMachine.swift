@@ -153,8 +153,8 @@ public struct SessionMachine: Sendable {
 
   private var sessionsAreLocked: Bool { holdsForRelevant(\.isLocked) }
 
-  /// Of several desktops all must be locked, as the keys belong to the user and not to a desktop. Of terminals one is
-  /// enough: nothing tells which of them the user sits at.
+  /// Of several desktops all must be locked, as the keys belong to the user and not to a desktop. One terminal is enough: nothing
+  /// tells at which terminal the user sits.
   private func holdsForRelevant(_ fact: (Tracked) -> Bool) -> Bool {
     let relevant = relevant
     guard let first = relevant.first else { return false }
@@ -264,7 +264,7 @@ public struct SessionMachine: Sendable {
       if starts { lock(.sleep, &effects) }
     case .hibernate: seal(.hibernation, &effects)
     case .screenSaver(let peer, active: true):
-      // A saver that repeats its report is no new lock, so staged keys stay.
+      // A saver that repeats its report is not a new lock, so staged keys stay.
       if screenSavers.insert(peer).inserted { lock(.screenSaver, &effects) }
     case .screenSaverFound(let peer):
       if screenSavers.insert(peer).inserted { lockLiveKeys(.screenSaver, &effects) }
@@ -343,7 +343,7 @@ public struct SessionMachine: Sendable {
 
   private mutating func lockSignal(_ id: String, _ effects: inout [SessionEffect]) {
     guard sessions[id] != nil else {
-      // The session is another user's, or so new that nothing is known of it. The watch only passes on sessions that may be the
+      // The session is another user's, or logind has not described it yet. The watch only passes on sessions that may be the
       // user's.
       return lock(.lockSignal, &effects)
     }

@@ -263,7 +263,7 @@ public final class SessionWatch {
   /// There is no vault any more. The keys are erased when this returns.
   public func vaultPutAside() { handle(.vaultPutAside) }
 
-  /// The login has no password, and the vault was opened without one; or it has one again.
+  /// The login has no password, and the vault was opened without a password; or the login has a password again.
   public func passwordless(_ isPasswordless: Bool) { handle(.passwordless(isPasswordless)) }
 
   /// A PAM stack opened a session of the user.

@@ -57,8 +57,8 @@ extension Keychain {
   ///   - flags: The requirements for each read; none for no requirement, or the item's own if it exists.
   ///   - reason: The text for the person when they are asked.
   ///   - context: Brings the item's passphrase, or forbids to ask.
-  /// - Throws: ``KeychainError/authenticationFailed`` for a passcode class where the login has no password, and for
-  ///   `biometryCurrentSet` where no finger is enrolled; ``KeychainError/invalidParameter`` for flags that do not go together;
+  /// - Throws: ``KeychainError/authenticationFailed`` for a passcode class if the login has no password, and for
+  /// `biometryCurrentSet` if no finger is enrolled; ``KeychainError/invalidParameter`` for flags that do not go together;
   ///   ``KeychainError/locked``, ``KeychainError/tooLarge``, ``KeychainError/diskFull``, or another ``KeychainError``.
   public func set(
     _ secret: Data, for account: String, accessibility: KeychainItemAccessibility? = nil,
@@ -82,8 +82,8 @@ extension Keychain {
   ///   - flags: The requirements for each read; none for no requirement, or the item's own if it exists.
   ///   - reason: The text for the person when they are asked.
   ///   - context: Brings the item's passphrase, or forbids to ask.
-  /// - Throws: ``KeychainError/authenticationFailed`` for a passcode class where the login has no password, and for
-  ///   `biometryCurrentSet` where no finger is enrolled; ``KeychainError/invalidParameter`` for flags that do not go together;
+  /// - Throws: ``KeychainError/authenticationFailed`` for a passcode class if the login has no password, and for
+  /// `biometryCurrentSet` if no finger is enrolled; ``KeychainError/invalidParameter`` for flags that do not go together;
   ///   ``KeychainError/locked``, ``KeychainError/tooLarge``, ``KeychainError/diskFull``, or another ``KeychainError``.
   public func set(
     _ text: String, for account: String, accessibility: KeychainItemAccessibility? = nil,
@@ -125,7 +125,7 @@ extension Keychain {
 
   /// The accounts that have an item, without holding up other tasks.
   ///
-  /// - Parameter context: May forbid to ask the person where the session's vault is locked.
+  /// - Parameter context: May forbid to ask the person if the session's vault is locked.
   /// - Returns: Their names, each once.
   /// - Throws: ``KeychainError/locked`` if one of the items is locked; ``KeychainError/cancelled`` if the person dismissed the
   ///   prompt, or the task was cancelled before the call began; or another ``KeychainError``.

@@ -25,7 +25,7 @@ public struct Keychain: Sendable {
   ///
   /// - Parameters:
   ///   - service: The name that the items share. With an empty one, the items are all of the program's that have no service.
-  ///   - accessGroup: One of the program's access groups; nil for all of them.
+  ///   - accessGroup: One of the program's access groups; nil for all its groups.
   ///   - accessibility: When new items can be read.
   public init(
     service: String, accessGroup: String? = nil, accessibility: KeychainItemAccessibility = .whenUnlocked
@@ -66,7 +66,7 @@ public struct Keychain: Sendable {
   ///   - reason: The text for the person when they are asked.
   ///   - context: Brings the item's passphrase, forbids to ask, or keeps an answer for some time.
   /// - Returns: The text.
-  /// - Throws: ``KeychainError/notText`` where the bytes are not UTF-8; else as the form for data.
+  /// - Throws: ``KeychainError/notText`` if the bytes are not UTF-8; else as the form for data.
   public func getString(
     _ account: String, reason: String? = nil, context: LAContext? = nil
   ) throws(KeychainError) -> String {
@@ -92,8 +92,8 @@ public struct Keychain: Sendable {
   ///   - context: Brings the item's passphrase (`applicationPassword`), which the person is asked for otherwise; forbids to
   ///     ask.
   /// - Throws: ``KeychainError/authenticationFailed`` for
-  ///   ``KeychainItemAccessibility/whenPasscodeSetThisDeviceOnly`` where the login has no password, and for
-  ///   `biometryCurrentSet` where no finger is enrolled (`biometryAny` is stored);
+  ///   ``KeychainItemAccessibility/whenPasscodeSetThisDeviceOnly`` if the login has no password, and for `biometryCurrentSet` if
+  /// no finger is enrolled (`biometryAny` is stored);
   ///   ``KeychainError/invalidParameter`` for flags that do not go together;
   ///   ``KeychainError/tooLarge``, ``KeychainError/diskFull``, or another ``KeychainError``.
   public func set(
@@ -110,7 +110,7 @@ public struct Keychain: Sendable {
     var item = query.merging(changes) { $1 }
     if flags.isEmpty { item[kSecAttrAccessible] = (accessibility ?? self.accessibility).attributeValue }
 
-    // The update comes first: an item that another program stored under these names is no duplicate of a new one, and searches
+    // The update comes first: an item that another program stored under these names is not a duplicate of a new one, and searches
     // would return it before the new one. Each further round means that somebody deleted or stored the item since the last
     // call.
     for _ in 0..<100 {
@@ -184,11 +184,11 @@ public struct Keychain: Sendable {
 
   /// The accounts that have an item, the most recently changed one first. Secrets are not read, so the items' requirements need not be met.
   ///
-  /// Accounts that another program stored as bytes which are no text are left out.
+  /// Accounts that another program stored as bytes which are not text are left out.
   ///
-  /// - Parameter context: May forbid to ask the person where the session's vault is locked.
+  /// - Parameter context: May forbid to ask the person if the session's vault is locked.
   /// - Returns: Their names, each once; empty if there is no item.
-  /// - Throws: ``KeychainError/locked`` or ``KeychainError/cancelled`` where one of the items is locked, or another
+  /// - Throws: ``KeychainError/locked`` or ``KeychainError/cancelled`` if one of the items is locked, or another
   ///   ``KeychainError``.
   public func accounts(context: LAContext? = nil) throws(KeychainError) -> [String] {
     var query = terms(context: context)

@@ -115,7 +115,7 @@ extension KeychainError {
     return KeychainError(errSecParam, message: "\(sentence) The flags of 'asking' are invalid: \(rule).")
   }
 
-  /// Goes on where a call worked.
+  /// Returns if the call succeeded.
   static func check(_ status: OSStatus) throws(KeychainError) {
     if let error = KeychainError(status: status) { throw error }
   }

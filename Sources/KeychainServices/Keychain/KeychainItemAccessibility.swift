@@ -12,7 +12,7 @@ public enum KeychainItemAccessibility: CaseIterable, Hashable, Sendable {
   case always
   /// As ``always``, and on this device alone. No password protects it: for no new item.
   case alwaysThisDeviceOnly
-  /// As ``whenUnlockedThisDeviceOnly``, and only where the login has a password: destroyed when that is removed.
+  /// As ``whenUnlockedThisDeviceOnly``, and only if the login has a password: the item is destroyed when the password is removed.
   case whenPasscodeSetThisDeviceOnly
   /// While the session is unlocked. The default.
   case whenUnlocked

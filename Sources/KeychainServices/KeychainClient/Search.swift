@@ -6,7 +6,7 @@ import LatchkeySystemd
 struct Matches {
   /// An item that matches.
   struct Match {
-    /// The vault's description of it.
+    /// The item as the vault describes it.
     let found: VaultItem
     /// The item as programs know it; nil if it could not be read.
     let stored: StoredItem?

@@ -9,8 +9,8 @@ import LatchkeySecurity
 struct WrittenValue: Equatable {
   /// The common form; nil if the value has none, or is empty.
   let world: String?
-  /// Our own form; nil if the common form expresses everything. It is "data" if the common form was given as data. Else it is the
-  /// value's type and the whole value, behind "=" as it is, or behind ":" in Base64.
+  /// Our own form; nil if the common form expresses everything. It is "data" if the common form was given as data. Else the text
+  /// is the value's type, then "=" and the value as it is, or ":" and the value in Base64.
   let own: String?
 
   /// Writes a value.

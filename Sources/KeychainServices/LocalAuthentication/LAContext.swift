@@ -36,8 +36,8 @@ open class LAContext: NSObject, @unchecked Sendable {
     set { state.withLock { $0.localizedCancelTitle = newValue } }
   }
 
-  /// The word on the button for another way than biometry; nil for the prompter's own. It is kept, and no prompt on Linux shows
-  /// it.
+  /// The word on the button for another way than biometry; nil for the prompter's own. The text is kept, but no prompt on Linux
+  /// shows it.
   open var localizedFallbackTitle: String? {
     get { state.withLock { $0.localizedFallbackTitle } }
     set { state.withLock { $0.localizedFallbackTitle = newValue } }

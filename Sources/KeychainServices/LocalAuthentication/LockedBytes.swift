@@ -1,8 +1,7 @@
 import Foundation
 import Synchronization
 
-/// A secret's bytes in pages of their own: locked where the kernel allows it, left out of core dumps, and erased at the
-/// end.
+/// A secret's bytes in pages of their own: locked if the kernel allows it, left out of core dumps, and erased at the end.
 ///
 /// The vault has `SecureBytes` for this, over libsodium. This library must not import a module of C.
 final class LockedBytes: @unchecked Sendable {  // Nobody writes to the pages after the start.
@@ -10,7 +9,7 @@ final class LockedBytes: @unchecked Sendable {  // Nobody writes to the pages af
   private let size: Int
   private let count: Int
 
-  /// How many of them the kernel refused to lock.
+  /// How many secrets the kernel refused to lock.
   static let lockFailures = Atomic<UInt64>(0)
 
   /// A copy; nil when there is no memory.

@@ -2,7 +2,8 @@ public import Foundation
 
 // Values of `kSecAttrAccessible`: when an item can be read.
 
-/// While the session is unlocked, and only where the login has a password. Refused without one, and destroyed with it.
+/// While the session is unlocked, and only if the login has a password. The item is refused without a password, and destroyed
+/// with the password.
 public nonisolated(unsafe) let kSecAttrAccessibleWhenPasscodeSetThisDeviceOnly: CFString = "akpu"
 
 /// While the session is unlocked. The default.

@@ -10,7 +10,7 @@ package enum AttributeValue: Hashable, Sendable {
   /// Reads a value that a program gave.
   ///
   /// - Throws: `errSecParam` for a type that the attribute does not take; also for `NSNull`, which stands for nil in a
-  ///   dictionary. A program that means "without" leaves the key out; one that forgot to unwrap must learn of it.
+  ///   dictionary. A program that wants no value leaves the key out; a program that forgot to unwrap an optional gets an error.
   init(_ value: Any, of name: AttributeName) throws(ItemFailure) {
     switch name.kind {
     case .date:

@@ -8,9 +8,9 @@ package enum FailureCause: Hashable, Sendable {
   case unknownKey(String)
   /// The value of the key has the wrong type, or the key does not take it.
   case invalidValue(key: String)
-  /// The key is no attribute of the class.
+  /// The key is not an attribute of the class.
   case otherClassKey(String)
-  /// The key is no attribute, so an update cannot change it.
+  /// The key is not an attribute, so an update cannot change it.
   case unchangeableKey(String)
   /// The keys contradict each other, or the call does not take them together.
   case contradiction([String])
@@ -42,7 +42,7 @@ package enum FailureCause: Hashable, Sendable {
   case noGroup
   /// The program has no access group: its file of groups exists, but cannot be read.
   case unreadableGroups(path: String, reason: String)
-  /// The file of entitlements is no property list, or names no group.
+  /// The file of entitlements is not a property list, or names no group.
   case malformedGroups(path: String)
   /// An item of another program would move to another access group, or become synchronizable.
   case foreignItem

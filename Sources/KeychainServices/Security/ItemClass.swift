@@ -18,7 +18,7 @@ package enum ItemClass: String, CaseIterable, Sendable {
   /// - Parameters:
   ///   - term: The value.
   ///   - absence: The code for Apple's other classes, of which the vault keeps no item.
-  /// - Throws: That code, `errSecNoSuchClass` for any other text, `errSecParam` for what is no text.
+  /// - Throws: That code, `errSecNoSuchClass` for any other text, `errSecParam` for what is not text.
   init(term: Any, absence: OSStatus) throws(ItemFailure) {
     guard let text = term as? String else { throw .parameter }
     if ["cert", "keys", "idnt"].contains(text) { throw ItemFailure(absence) }

@@ -33,7 +33,7 @@ package struct ItemQuery: Sendable {
 
   /// Reads a dictionary.
   ///
-  /// A secret in it is no search term: programs search and delete with the dictionary that they store with. Neither is a
+  /// A secret in a query is not a search term: programs search and delete with the dictionary that they store with. Neither is a
   /// ``SecAccessControl``, as on Apple's systems.
   init(
     _ dictionary: NSDictionary, for purpose: Purpose, groups: @autoclosure () throws(ItemFailure) -> AccessGroups

@@ -1,5 +1,5 @@
-/// The attributes that tell an item from all others. Its accessibility is not one of them: the same account cannot exist in
-/// two classes.
+/// The attributes that tell an item from all others. An item's accessibility is not one of these attributes: the same account
+/// cannot exist in two classes.
 package struct PrimaryKey: Hashable, Sendable {
   /// The class.
   package let itemClass: ItemClass

@@ -20,8 +20,7 @@ package struct Protection: Hashable, Sendable {
   /// Flags may be valid and yet of no use for a password here. `or` and `and` without a condition combine nothing and are
   /// left out; so is a watch beside another condition with `or`, as that other one is enough.
   ///
-  /// - Throws: `errSecParam` for ``SecAccessControlCreateFlags/privateKeyUsage``; `errSecUnimplemented` where a watch would
-  ///   have to be shown.
+  /// - Throws: `errSecParam` for ``SecAccessControlCreateFlags/privateKeyUsage``; `errSecUnimplemented` if a watch is required.
   init(_ object: SecAccessControl) throws(ItemFailure) {
     var flags = object.flags
     guard !flags.contains(.privateKeyUsage) else { throw .parameter.naming("accc") }

@@ -21,7 +21,7 @@ public final class SecAccessControl: NSObject, Sendable {
     return other.accessible == accessible && other.flags == flags
   }
 
-  /// Equal where the objects are.
+  /// Equal objects have equal hashes.
   override public var hash: Int {
     var hasher = Hasher()
     hasher.combine(accessible)

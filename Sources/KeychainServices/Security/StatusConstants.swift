@@ -99,7 +99,7 @@ public let errSecAuthFailed: OSStatus = -25293
 /// There is no such keychain. No call returns it.
 public let errSecNoSuchKeychain: OSStatus = -25294
 
-/// A Mac's file that is no keychain. No call returns it.
+/// A Mac's file that is not a keychain. No call returns it.
 public let errSecInvalidKeychain: OSStatus = -25295
 
 /// A keychain of this name exists already. No call returns it.

@@ -6,7 +6,7 @@ import LatchkeyPosix
 /// and between them the *supervisor*.
 ///
 /// The caller waits for the worker, but not for ever. When the caller has waited long enough, it sends `HELPER_GO_ON`. Then the
-/// supervisor answers for the worker, the starter ends, and the worker goes on without them. The worker is no child of the caller:
+/// supervisor answers for the worker, the starter ends, and the worker goes on without them. The worker is not a child of the caller:
 /// login(1) takes the end of any child for the end of its session, and a process that waits for a dead disk does not even die of
 /// SIGKILL. If the caller ends without sending that byte, the worker ends too. Starter and supervisor never have a secret or a
 /// file. If a worker ends before it has read its request, the supervisor overwrites the request unread.

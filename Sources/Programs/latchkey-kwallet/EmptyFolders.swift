@@ -2,7 +2,7 @@
 struct EmptyFolders {
   /// The folders of every wallet, until somebody removes them.
   private static let first: Set<ExactName> = [ExactName("Passwords"), ExactName("Form Data")]
-  /// All names together, in bytes. Any program may create folders, and none of them is ever used up.
+  /// All names together, in bytes. Any program may create folders, and nothing uses them up.
   private static let sizeLimit = 1 << 20
   /// The size of a folder beside the bytes of its name.
   private static let sizeOfOne = 64

@@ -180,7 +180,7 @@ extension KWalletService {
     ]
   }
 
-  /// A method with handle, folder and program. The wallet is nil where the program did not open it.
+  /// A method with handle, folder and program. The wallet is nil if the program did not open it.
   private func folderMember(
     _ name: String, _ output: String, _ body: @escaping (ExactName?, ExactName, MethodCall) -> Void
   ) -> Member {
@@ -203,7 +203,7 @@ extension KWalletService {
     }
   }
 
-  /// The entries of a folder, each name once; none where the program did not open the wallet.
+  /// The entries of a folder, each name once; empty if the program did not open the wallet.
   private func entries(of wallet: ExactName?, in folder: ExactName) -> [WalletStore.Entry] {
     guard let wallet else { return [] }
     var seen: Set<ExactName> = []
@@ -211,7 +211,7 @@ extension KWalletService {
       .filter { seen.insert($0.name).inserted }
   }
 
-  /// The entry of that name; nil where the program did not open the wallet.
+  /// The entry of that name; nil if the program did not open the wallet.
   private func entry(_ key: ExactName, in folder: ExactName, of wallet: ExactName?) -> WalletStore.Entry? {
     guard let wallet else { return nil }
     return quietly(nil) { () throws(BusError) in try store.entry(key, in: folder, of: wallet) }
@@ -252,7 +252,7 @@ extension KWalletService {
     ]
   }
 
-  /// Appends a password, which is empty where there is none, or none that is text.
+  /// Appends a password, which is empty if there is no entry, or if the entry is not text.
   private static func append(text: Secret?, to out: inout MessageWriter) {
     guard let text, text.isText, text.withBytes({ bytes in bytes.withUnsafeBytes { !$0.contains(0) } }) else {
       return out.appendString("")
@@ -260,7 +260,7 @@ extension KWalletService {
     text.withBytes { bytes in bytes.withUnsafeBytes { out.appendText($0) } }
   }
 
-  /// Appends a value as Qt writes it; no bytes where there is none.
+  /// Appends a value as Qt writes it; no bytes if there is no value.
   private static func append(_ entry: WalletStore.Entry?, to out: inout MessageWriter) throws(BusError) {
     guard let entry, let secret = entry.secret else { return out.appendBytes([]) }
     if entry.form == .binary { return secret.withBytes { bytes in bytes.withUnsafeBytes { out.appendBytes($0) } } }
@@ -349,7 +349,7 @@ extension KWalletService {
 
   /// The rest of a call that writes bytes.
   ///
-  /// - Parameter kind: nil where the call names it.
+  /// - Parameter kind: nil if the call names it.
   private func write(_ call: MethodCall, _ kind: WalletContent.Kind?) throws(BusError) {
     let message = call.message
     let handle = try message.readInt32()

@@ -67,7 +67,7 @@ final class WalletStore {
 
   private struct Collection {
     let path: String
-    /// Nil where it cannot be told.
+    /// Nil if the label cannot be read.
     let label: ExactName?
     let isLocked: Bool
   }
@@ -244,7 +244,7 @@ final class WalletStore {
 
   // MARK: - entries
 
-  /// The entries of a wallet with this folder and this name, of any where they are nil. The last changed first.
+  /// The entries of a wallet with this folder and this name; nil stands for any. The last changed first.
   func entries(
     of wallet: ExactName, folder: ExactName? = nil, name: ExactName? = nil
   ) throws(BusError) -> [Entry] {
@@ -308,7 +308,7 @@ final class WalletStore {
       isReadable: isReadable)
   }
 
-  /// Folder, name and form of an item with these attributes; nil if it is no entry.
+  /// Folder, name and form of an item with these attributes; nil if it is not an entry.
   private static func names(_ attributes: [String: String]) -> (folder: ExactName, name: ExactName, form: Form)? {
     guard attributes.count == 4, attributes[schemaName] == schema, let folder = attributes["server"],
       let name = attributes["user"], let form = attributes["type"].flatMap({ Form(rawValue: $0) })
@@ -432,7 +432,7 @@ final class WalletStore {
     link.passOver([path])
   }
 
-  /// Deletes entries: none of them if the secret of one cannot be read now. The vault would delete locked items, too, but a program
+  /// Deletes entries, but none if the secret of one cannot be read now. The vault would delete locked items, too, but a program
   /// that could not read an entry must not destroy it.
   func delete(_ entries: [Entry]) throws(BusError) {
     guard entries.allSatisfy(\.isReadable) else { throw Self.isLocked }

@@ -113,7 +113,7 @@ struct Place: ParsableArguments {
     try connect().ask(GetStatus(), until: LatchkeyPosix.Process.now + StatusCommand.answerLimit)
   }
 
-  /// Whether that status shows a place where no vault was created yet. A damaged vault has files.
+  /// Whether the status shows a folder in which no vault was created yet. A damaged vault has files.
   func lacksVault(_ status: Status) -> Bool {
     status.generation == 0 && access("\(status.vaultPath)/keybag", F_OK) != 0
   }

@@ -61,7 +61,7 @@ public enum RunningScript {
 
   /// The name of a script, module or class; nil if no arguments tell, as with a command line in them.
   ///
-  /// - Parameter process: from the request; nil if its program is no interpreter.
+  /// - Parameter process: from the request; nil if its program is not an interpreter.
   public static func name(of process: PromptRequest.Interpreter?) -> String? {
     name(of: process, proc: "/proc")
   }

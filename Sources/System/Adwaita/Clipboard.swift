@@ -26,7 +26,7 @@ public final class Clipboard {
     secret = new
   }
 
-  /// Puts a text there that is no secret.
+  /// Puts a text there that is not secret.
   public func put(text: String) {
     empty()
     secret = nil

@@ -17,7 +17,7 @@ public final class ListRow: Widget {
     }
   }
 
-  /// Shows a row. A screen reader says all of it.
+  /// Shows a row. A screen reader says the whole text.
   public func show(symbol name: String, _ title: String, _ text: String, _ remark: String) {
     symbol.show(name)
     self.title.text = title
@@ -81,7 +81,7 @@ public final class LongList: Widget {
 
   deinit { g_object_unref(UnsafeMutableRawPointer(factory)) }
 
-  /// How many rows there are. Setting it draws all of them anew.
+  /// How many rows there are. Setting it draws all rows anew.
   public var count: Int {
     get { model.count }
     set { model.count = newValue }

@@ -16,10 +16,10 @@ public final class Panes: Widget {
     adw_leaflet_set_can_navigate_back(opaque, 1)
   }
 
-  /// Whether only one of them has room.
+  /// Whether only one pane has room.
   public var isFolded: Bool { adw_leaflet_get_folded(opaque) != 0 }
 
-  /// Shows the content, where there is room for one only.
+  /// Shows the content, if only one pane has room.
   public func showContent() { adw_leaflet_set_visible_child(opaque, content.pointer) }
 
   /// Shows the side.
@@ -87,7 +87,7 @@ public final class HeaderBar: Widget {
     adw_header_bar_pack_start(opaque, child.pointer)
   }
 
-  /// Whether the window's own buttons are at its end, where the next pane is at the side.
+  /// Shows the window's buttons at the ends of this bar that are the window's own ends.
   public func showsWindowButtons(atStart: Bool, atEnd: Bool) {
     adw_header_bar_set_show_start_title_buttons(opaque, atStart ? 1 : 0)
     adw_header_bar_set_show_end_title_buttons(opaque, atEnd ? 1 : 0)

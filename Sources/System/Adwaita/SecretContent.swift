@@ -23,7 +23,7 @@ final class SecretContent {
     /// Where they are. They stay there as long as this object does.
     var start: UnsafeRawPointer? { bytes.withUnsafeMutableBytes { UnsafeRawPointer($0.baseAddress) } }
 
-    /// Overwrites them, where they are: a paste may be under way.
+    /// Overwrites the bytes in place: a paste may be under way.
     func erase() {
       count = 0
       bytes.withUnsafeMutableBytes { if let start = $0.baseAddress { explicit_bzero(start, $0.count) } }

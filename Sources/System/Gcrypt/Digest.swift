@@ -33,7 +33,7 @@ public enum Digest: Sendable {
   /// - Parameters:
   ///   - rounds: at least 1.
   ///   - digest: exactly `byteCount` bytes, filled.
-  /// - Throws: `badBufferSize`, `outOfSecureMemory`, `library` where the system forbids the function.
+  /// - Throws: `badBufferSize`, `outOfSecureMemory`, `library` if the system forbids the function.
   public func hash(
     _ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer = .init(start: nil, count: 0), rounds: Int = 1,
     into digest: UnsafeMutableRawBufferPointer

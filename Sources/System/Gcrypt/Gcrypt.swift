@@ -12,9 +12,9 @@
 //     let agreement = try KeyAgreement(group: .secretService)
 //     send(agreement.publicKey)
 //
-// The module promises that secret numbers, keys and session keys are in libgcrypt's secure memory. It
-// is locked page by page as it is used, and erased when the value ends. ``Gcrypt/eraseAll`` erases it
-// in a signal handler. Types are not copyable where they own a secret. Errors carry no data.
+// The module promises that secret numbers, keys and session keys are in libgcrypt's secure memory. It is locked page by page as
+// it is used, and erased when the value ends. ``Gcrypt/eraseAll`` erases it in a signal handler. Types that own a secret are not
+// copyable. Errors carry no data.
 //
 // It does not decide which algorithm is good enough. Nothing of Latchkey's own depends on MD5, SHA-1 or
 // PBKDF2: a file of another program decides, and such a file is only read. It does not authenticate
@@ -24,8 +24,8 @@ import CLatchkeyGcrypt
 
 /// The start-up of libgcrypt, which must come before any other call.
 public enum Gcrypt {
-  /// Bytes of locked memory for secret numbers and keys. A session's key takes less than 64 of them, and a handshake a few
-  /// KiB while it runs. So this serves over 12,288 sessions (tested), the service's limit. It stays far below the usual
+  /// Bytes of locked memory for secret numbers and keys. A session's key takes less than 64 bytes, and a handshake a few KiB
+  /// while it runs. So this serves over 12,288 sessions (tested), the service's limit. It stays far below the usual
   /// RLIMIT_MEMLOCK of 8 MiB.
   private static let secureMemorySize: UInt32 = 1024 * 1024
 

@@ -18,7 +18,7 @@ public struct GeneratedKey: ~Copyable {
     pair = try Expression { latchkey_gcry_generate_ecdsa(&$0, curve.name) }
   }
 
-  /// Lends a number of the private key, by libgcrypt's name: big-endian, with a zero in front where it would seem negative.
+  /// Lends a number of the private key, by libgcrypt's name: big-endian, with a zero in front if it would seem negative.
   ///
   /// - Throws: `badBufferSize` if the key has no such number.
   public func withNumber<Result>(

@@ -37,7 +37,7 @@ public enum SignatureHash: String, Sendable {
     }
   }
 
-  /// The digest of a message, which is no secret.
+  /// The digest of a message, which is not secret.
   public func digest(_ message: UnsafeRawBufferPointer) -> [UInt8] {
     var digest = [UInt8](repeating: 0, count: Int(gcry_md_get_algo_dlen(algorithm)))
     gcry_md_hash_buffer(algorithm, &digest, message.baseAddress, message.count)

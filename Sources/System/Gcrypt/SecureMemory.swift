@@ -1,6 +1,6 @@
 import CLatchkeyGcrypt
 
-/// A piece of libgcrypt's secure memory: locked where the system allows, erased at the end of its life.
+/// A piece of libgcrypt's secure memory: locked if the system allows, erased at the end of its life.
 ///
 /// Only closures get its address: a property would let the address outlive a temporary value.
 struct SecureMemory: ~Copyable {

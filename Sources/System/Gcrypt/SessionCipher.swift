@@ -72,7 +72,7 @@ public final class SessionCipher {
   ///     owns and erases it. The bytes after the plaintext, up to the ciphertext's length, are zero afterwards; after an
   ///     error, all of that length is.
   /// - Returns: bytes of plaintext, 0 up to `ciphertext.count - 1`.
-  /// - Throws: `undecryptable` for any fault of ciphertext, IV or padding; `badBufferSize` where `plaintext` is too small;
+  /// - Throws: `undecryptable` for any fault of ciphertext, IV or padding; `badBufferSize` if `plaintext` is too small;
   ///   `outOfSecureMemory`.
   public func decrypt(
     _ ciphertext: UnsafeRawBufferPointer, iv: UnsafeRawBufferPointer, into plaintext: UnsafeMutableRawBufferPointer
@@ -142,7 +142,7 @@ struct BlockChain: ~Copyable {
 
   deinit { gcry_cipher_close(handle) }
 
-  /// Takes whole blocks, and goes on where the call before ended.
+  /// Takes whole blocks, and continues at the end of the call before.
   func encrypt(
     _ plaintext: UnsafeRawBufferPointer, into ciphertext: UnsafeMutableRawBufferPointer
   ) throws(GcryptError) {

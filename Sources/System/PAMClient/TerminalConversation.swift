@@ -6,7 +6,7 @@ import LatchkeySodium
 /// A conversation on the terminal of the process: secrets are asked for without echo. Afterwards the terminal is as before,
 /// even if Ctrl-C, Ctrl-Z or a signal comes first.
 public final class TerminalConversation: Conversation {
-  /// Thrown instead of a person's answer: standard input is no terminal, and no option says to read it.
+  /// Thrown instead of a person's answer: standard input is not a terminal, and no option says to read it.
   public struct NoTerminal: Error {}
 
   private let input: FileDescriptor

@@ -21,7 +21,7 @@ public struct Deadline: Sendable {
 
   /// Waits until a descriptor is ready for reading.
   ///
-  /// - Throws: ``PosixError`` with `ETIMEDOUT`, or `ECANCELED` where something else has to be done.
+  /// - Throws: ``PosixError`` with `ETIMEDOUT`, or `ECANCELED` if other work waits.
   func wait(for descriptor: Int32, _ operation: StaticString) throws(PosixError) {
     while true {
       var items = [pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)]
@@ -44,7 +44,7 @@ public struct Deadline: Sendable {
 
   /// How many milliseconds are left.
   ///
-  /// - Throws: ``PosixError`` with `ETIMEDOUT`, or `ECANCELED` where something else has to be done.
+  /// - Throws: ``PosixError`` with `ETIMEDOUT`, or `ECANCELED` if other work waits.
   func rest(_ operation: StaticString) throws(PosixError) -> Int {
     let now = Process.now
     guard now < time else { throw PosixError(operation, code: ETIMEDOUT) }

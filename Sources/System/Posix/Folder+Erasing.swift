@@ -6,7 +6,7 @@ extension Folder {
   private static let suffix = ".erased"
 
   /// Removes the file `name` for good. It is renamed, overwritten and removed, and each step is on the disk before the next. A
-  /// missing file is no error.
+  /// missing file is not an error.
   ///
   /// After an interruption either `name` exists unchanged, or ``finishErasing(_:)`` does the rest.
   ///

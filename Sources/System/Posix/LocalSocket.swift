@@ -209,7 +209,7 @@ public struct LocalSocket: ~Copyable {
 
   /// Waits until there is a packet, or the other end is gone.
   ///
-  /// - Throws: ``PosixError`` with `ETIMEDOUT`, or `ECANCELED` where something else has to be done.
+  /// - Throws: ``PosixError`` with `ETIMEDOUT`, or `ECANCELED` if other work waits.
   public borrowing func waitForPacket(until deadline: Deadline) throws(PosixError) {
     try deadline.wait(for: descriptor.number, "receive")
   }

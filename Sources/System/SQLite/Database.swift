@@ -28,7 +28,7 @@ public final class Database {
 
   /// Opens the database at `path`.
   ///
-  /// - Throws: ``SQLiteError``, of kind `busy` if another process has it open, `damaged` if it is no database.
+  /// - Throws: ``SQLiteError``, of kind `busy` if another process has it open, `damaged` if it is not a database.
   public init(path: String, mode: Mode) throws(SQLiteError) {
     var opened: OpaquePointer?
     let flags =

@@ -63,7 +63,7 @@ public struct KeyedHash: ~Copyable {
     return try Key(out)
   }
 
-  /// The result as a tag that is no secret: a check value, an index token.
+  /// The result as a tag that is not secret: a check value, an index token.
   public consuming func tag() -> [UInt8] {
     var out = [UInt8](repeating: 0, count: length)
     _ = crypto_generichash_final(pointer, &out, length)

@@ -55,7 +55,7 @@ public struct SecureBytes: ~Copyable {
     try body(UnsafeMutableRawBufferPointer(start: start, count: count))
   }
 
-  /// Copies `source` to `offset`, where there must be room for it.
+  /// Copies `source` to `offset`. There must be room for it.
   public mutating func write(_ source: RawSpan, at offset: Int) {
     precondition(offset >= 0 && source.byteCount <= count - offset)
     let target = start + offset
@@ -64,7 +64,7 @@ public struct SecureBytes: ~Copyable {
     }
   }
 
-  /// Copies a part of `source` to `offset`, where there must be room for it.
+  /// Copies a part of `source` to `offset`. There must be room for it.
   public mutating func write(_ range: Range<Int>, of source: borrowing SecureBytes, at offset: Int) {
     write(source.bytes.extracting(range), at: offset)
   }

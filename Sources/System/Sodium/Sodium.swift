@@ -44,7 +44,7 @@ public enum Sodium {
   }
 
   /// From now on a signal that ends this process erases its secrets first. Signals that are ignored or handled stay so, except
-  /// those of faults at the first call: Swift's runtime may handle these.
+  /// the signals of faults at the first call: Swift's runtime may handle these.
   ///
   /// Every program of ours that has passwords or keys at any moment calls it. Other people's programs decide by themselves what
   /// their signals do. ``PasswordHash`` calls it.

@@ -93,7 +93,7 @@ public enum WorkingMemory {
     let known = start.load(ordering: .sequentiallyConsistent)
     guard let mapping = UnsafeMutableRawPointer(bitPattern: known) else { return }
     let count = size.load(ordering: .relaxed)
-    // libsodium maps a little more than it asks for, so its last block does not end where the mapping does.
+    // libsodium maps a little more than Argon2id needs, so the last block ends before the mapping does.
     let end = min(65536, count)
     sodium_memzero(mapping + (count - end), end)
     sodium_memzero(mapping, count - end)

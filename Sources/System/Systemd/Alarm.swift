@@ -8,7 +8,7 @@ import Glibc
 /// lies unread in a local socket, and if nobody asked for a descriptor.
 enum Alarm {
   private static let interval = 100_000
-  /// The interval while only such waits are expected: others may queue thousands of them.
+  /// The interval while only long waits are expected: others may queue thousands of waits.
   private static let shortInterval = 200
 
   /// Installs a handler that does nothing. Calls that read or write are restarted by themselves.

@@ -207,8 +207,8 @@ public final class Bus {
   /// Asks for a well-known name.
   ///
   /// - Parameters:
-  ///   - replaceExisting: takes it from an owner that allows that; where it waits, it waits before all others.
-  ///   - queueing: whether it waits for the name where somebody else owns it.
+  ///   - replaceExisting: takes the name from an owner that allows that, and waits before all others.
+  ///   - queueing: whether to wait for the name if somebody else owns it.
   public func requestNameAsync(
     _ name: String, allowReplacement: Bool = false, replaceExisting: Bool = false,
     queueing: Bool = false, completion: @escaping (Result<NameRequest, BusError>) -> Void

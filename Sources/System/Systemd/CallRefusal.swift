@@ -15,8 +15,8 @@ final class CallRefusal {
 extension Bus {
   /// Answers calls to `prefix`, and to every path below it, with the error that `error` returns; nil lets the call pass.
   ///
-  /// sd-bus asks the path's own node first, then one prefix after the other up to the root. At each of them it asks this
-  /// handler before the interfaces.
+  /// sd-bus asks the path's own node first, then one prefix after the other up to the root. For each path it asks this handler
+  /// before the interfaces.
   public func refuseCalls(
     below prefix: String, with error: @escaping (Message) -> BusError?
   ) throws(SystemdError) -> BusSlot {

@@ -54,7 +54,7 @@ public struct MessageWriter: ~Copyable {
   /// Fails when the text holds a NUL, which D-Bus cannot carry.
   public mutating func appendString(_ value: String) { appendText("s", value, "a string") }
 
-  /// Fails when `value` is no valid object path.
+  /// Fails when `value` is not a valid object path.
   public mutating func appendObjectPath(_ value: String) { appendText("o", value, "an object path") }
 
   /// A `b`.
@@ -70,7 +70,7 @@ public struct MessageWriter: ~Copyable {
   /// A `t`.
   public mutating func appendUInt64(_ value: UInt64) { appendBasic("t", value) }
 
-  /// An `s` with a copy of a text that is a secret. Fails where it is not UTF-8, or holds a NUL, which D-Bus cannot carry.
+  /// An `s` with a copy of a text that is a secret. Fails if the text is not UTF-8, or has a NUL, which D-Bus cannot carry.
   public mutating func appendText(_ text: UnsafeRawBufferPointer) {
     guard count(text.count) else { return }
     let isText = (try? UTF8Span(validating: text.bindMemory(to: UInt8.self).span)) != nil && !text.contains(0)
@@ -90,7 +90,7 @@ public struct MessageWriter: ~Copyable {
       sd_bus_message_append_array(pointer, Message.code("y"), bytes.baseAddress, bytes.count), writing: "bytes")
   }
 
-  /// An `ay` with a copy of bytes that are no secret.
+  /// An `ay` with a copy of bytes that are not secret.
   public mutating func appendBytes(_ bytes: [UInt8]) {
     bytes.withUnsafeBytes { appendBytes($0) }
   }

@@ -24,7 +24,7 @@ private struct JSONParser {
 
   init(bytes: [UInt8]) { self.bytes = bytes }
 
-  /// The next byte that is no white space, without taking it.
+  /// The next byte that is not white space, without taking it.
   mutating func next() -> UInt8? {
     while at < bytes.count {
       switch bytes[at] {

@@ -8,9 +8,9 @@
 //     let doctor = Doctor(root: SystemRoot("/"), facts: facts, program: path)
 //     for finding in doctor.findings() { show(finding) }
 //
-// A check is a function in one of the files that end with Examination. It returns a ``Finding`` with an
-// id, such as `memory.freed`, and a fix where there is one. ``Provider`` knows other programs that keep
-// secrets, and ProviderSwitch uses that too.
+// A check is a function in one of the files that end with Examination. It returns a ``Finding`` with an id, such as
+// `memory.freed`, and a fix if there is one. ``Provider`` knows other programs that keep secrets, and ProviderSwitch uses that
+// too.
 //
 // The module promises that it changes nothing, starts nothing and needs no privilege. A fix for PAM is
 // printed only after it was tried on the text of the files: ``PAMTrial`` goes through the stack as
@@ -72,7 +72,7 @@ public struct Doctor: Sendable {
     return findings.map { Self.isOfSession($0.id) ? $0.whileOff : $0 }
   }
 
-  /// Whether a check is about a running Latchkey. Such a finding is no fault if somebody turned Latchkey off.
+  /// Whether a check is about a running Latchkey. Such a finding is not a fault if somebody turned Latchkey off.
   private static func isOfSession(_ id: String) -> Bool {
     ids.contains(id) || id.hasPrefix("provider.")
   }

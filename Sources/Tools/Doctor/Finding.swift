@@ -44,7 +44,8 @@ public struct Finding: Equatable, Sendable {
   public let found: String
   /// The fix; nil if nothing is wrong, or no fix is known.
   public let fix: Fix?
-  /// A remark on the command of the fix, such as another way for machines where it does nothing; nil if there is none.
+  /// A remark on the command of the fix, such as another way for machines on which the command does nothing; nil without a
+  /// remark.
   public let remark: String?
 
   /// The command line that fixes it; nil if there is none.

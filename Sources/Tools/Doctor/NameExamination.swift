@@ -116,7 +116,8 @@ struct NameExamination {
     return findings
   }
 
-  /// The program that the bus would start for the name, by its service files. No call asks the bus which of them it has read.
+  /// The program that the bus would start for the name, by its service files. No call asks the bus which service files it has
+  /// read.
   private func activation() -> Finding {
     let id = "activation"
     let ours = "/dbus-1/services/\(NameExamination.name).latchkey.service"

@@ -1,6 +1,6 @@
 import LatchkeyGettext
 
-/// Checks Latchkey's own PAM services: those of prompts.
+/// Checks Latchkey's own PAM services, which prompts use.
 struct OwnServices {
   let root: SystemRoot
   /// The person whose password these services verify.

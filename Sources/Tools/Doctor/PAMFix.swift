@@ -82,7 +82,7 @@ struct PAMFix {
 
   private func debian() -> [Candidate] {
     let candidate = appending(lacking { "/etc/pam.d/common-\($0.rawValue)" })
-    // A line that somebody took out of a file where the profile is enabled is not put back by enabling it again.
+    // If the profile is enabled and somebody took its line out of a file, enabling the profile again does not put the line back.
     let isEnabled = PAMStack.Kind.allCases.contains {
       root.lines("/var/lib/pam/\($0.rawValue)").contains("Module: latchkey")
     }
@@ -176,7 +176,7 @@ struct PAMFix {
     }
   }
 
-  /// Lines at the ends of files: each is the last of its kind.
+  /// The place of lines that go to the end of a file, as the last line of their type.
   private func appending(_ paths: [PAMStack.Kind: String]) -> Candidate {
     var outcome = root
     var command: ShellCommand = ""

@@ -63,8 +63,8 @@ package struct Provider: Sendable {
     (self.settings, self.programs, self.otherNames, self.ending) = (settings, programs, otherNames, ending)
   }
 
-  /// The fix that makes Latchkey the only provider. One command serves for all of them, because a person with two providers
-  /// is asked twice.
+  /// The fix that makes Latchkey the only provider. One command serves for all providers, because a person with two providers is
+  /// asked twice.
   static func fix(_ root: SystemRoot) -> Finding.Fix { .command(ShellCommand(line: takeOver(root))) }
 
   static func takeOver(_ root: SystemRoot) -> String {

@@ -5,7 +5,7 @@ import LatchkeySodium
 public struct JSONExport {
   /// The format that every such file names.
   public static let format = "latchkey-export"
-  /// The only version of it.
+  /// The only version of the format.
   public static let version: UInt64 = 1
   /// How large such a file may be. An export writes no larger one.
   public static let sizeLimit = 256 << 20

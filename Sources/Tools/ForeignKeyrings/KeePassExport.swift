@@ -159,7 +159,7 @@ public struct KeePassExport {
     }
   }
 
-  /// The seconds from the first of January of the year 1, from which version 4 counts, to that of 1970.
+  /// The seconds from the first of January of the year 1, from which version 4 counts, to the first of January of 1970.
   private static let secondsTo1970: UInt64 = 62_135_596_800
 
   /// A time in seconds since 1970; 0 if it is invalid. For a database of version 4, keepassxc-cli writes the seconds as eight

@@ -16,7 +16,7 @@ struct KeePassReferences {
     case placeholder(String)
     /// It would bring a secret into an attribute, and attributes are less protected.
     case secretInAttribute
-    /// The value is encrypted by itself.
+    /// The value has an encryption of its own.
     case encrypted
     case file(ForeignFileError)
   }

@@ -77,7 +77,7 @@ public enum PasswordTable {
     case noSecret
     /// It begins on that line and has more fields than the first row names, so one of its values was split in two.
     case tooManyFields(line: Int)
-    /// The file ends in the middle of it.
+    /// The file ends in the middle of the row.
     case cutOff
     /// A value that begins on that line has a quote at its start and none at its end. No row behind it was read.
     case openQuote(line: Int)

@@ -24,7 +24,7 @@ enum AutostartChange: Equatable {
     } else if !Self.isPlain(command, of: provider) {
       self = .unclear
     } else {
-      // A command that names no part starts all of them.
+      // A command that names no part starts all parts.
       self = parts == nil ? .command("\(command) \(Self.otherParts)") : .hide
     }
   }

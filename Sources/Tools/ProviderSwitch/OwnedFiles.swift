@@ -56,8 +56,7 @@ struct OwnedFiles {
     return nil
   }
 
-  /// Takes the lock that keeps two runs apart: that of the folder itself, so that no file of it is left behind. It ends with the
-  /// value.
+  /// Locks the folder itself against a second run, so that no lock file is left behind. It ends with the value.
   ///
   /// - Returns: nil if the file system has no locks of folders, as on a network.
   /// - Throws: ``PosixError`` with `EWOULDBLOCK` if another process has the lock.

@@ -16,9 +16,9 @@
 // A file that somebody else changed meanwhile is left alone. As root, every folder above a file must be
 // root's own and closed to others, so nobody can turn a path elsewhere.
 //
-// It does not touch secrets, keyrings or wallets of other programs. It does not end a running provider:
-// the command asks for that afterwards, and never by SIGKILL. It does not remove packages. A user's own
-// settings stay in force where they are stronger than the machine's, and the plan names those it left.
+// It does not touch secrets, keyrings or wallets of other programs. It does not end a running provider: the command asks for that
+// afterwards, and never by SIGKILL. It does not remove packages. A user's own settings stay in force if they are stronger than
+// the machine's, and the plan names those that it left.
 
 import Glibc
 import LatchkeyDoctor

@@ -11,7 +11,7 @@ public enum BackupError: Error, Equatable, Sendable {
   case damagedHeader
   /// One guess of the passphrase would cost more than in any file of this program.
   case unreasonable
-  /// The key is not that of the backup's passphrase.
+  /// The key is not derived from the backup's passphrase.
   case wrongPassphrase
   /// This chunk, counted from 1, is not the one that was written there.
   case damagedChunk(Int)

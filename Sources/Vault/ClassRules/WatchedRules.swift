@@ -8,7 +8,7 @@ struct WatchedRules {
   private let mustExist: Bool
   private var stamp: Stamp?
   private var wasRead = false
-  /// The rules in force: those of the last good state of the file.
+  /// The rules in force: the last rules of the file without an error.
   private(set) var file: RulesFile?
   /// The problem with the file as it is now.
   private(set) var problem: Reason?

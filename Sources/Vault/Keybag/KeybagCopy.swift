@@ -131,7 +131,8 @@ extension KeybagFile {
     }
   }
 
-  /// Erases the damaged keybags that were put aside. Called before a password, a code or a key ends that one of them may have.
+  /// Erases the damaged keybags that were put aside. Called before a password, code or key ends that a damaged file may still
+  /// have.
   static func eraseDamaged(_ folder: borrowing Folder, unless next: Keybag, hasAllOf present: Keybag) {
     let protectors = Set(next.protectors.map(\.id))
     let epochs = Set(next.epochs.map(\.number))

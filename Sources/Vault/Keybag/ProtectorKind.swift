@@ -76,7 +76,7 @@ extension Protector.Kind {
     case (.password, .otherPassword), (.password, .firstPassword), (.password, .removedPassword): true
     case (.recoveryCode, .firstPassword), (.recoveryCode, .command): true
     case (.session, .firstPassword), (.session, .removedPassword), (.session, .command): true
-    // A keybag has one of them at most: the next takes its place.
+    // A keybag has one protector of this kind at most: a new one replaces it.
     case (.device, .otherPassword), (.device, .firstPassword), (.device, .removedPassword): true
     case (.password, .command), (.recoveryCode, .otherPassword), (.recoveryCode, .removedPassword),
       (.session, .otherPassword), (.device, .command):

@@ -17,7 +17,7 @@ public struct RecoveryCode: ~Copyable {
     case character(group: Int)
     /// This group (1...7) has a typing mistake.
     case group(Int)
-    /// Each group could be right by itself, but not all of them together.
+    /// Each group can be right, but the code as a whole is wrong.
     case whole
     /// Memory for the secret could not be had.
     case outOfMemory

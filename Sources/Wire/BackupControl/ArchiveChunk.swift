@@ -1,7 +1,7 @@
 import LatchkeyBytes
 import LatchkeyControl
 
-/// The next bytes of a backup. Without its passphrase they are no secret.
+/// The next bytes of a backup. Without its passphrase they are not secret.
 package struct ArchiveChunk: ControlFields, Equatable, Sendable {
   /// The next part of the file.
   package let bytes: [UInt8]

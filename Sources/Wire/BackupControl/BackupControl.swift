@@ -10,7 +10,7 @@
 //     let chunk = try client.ask(TakeChunk(), until: deadline)
 //
 // The module promises that an archive ends with its connection: a client that is killed leaves nothing
-// behind in the daemon. The bytes of a chunk are no secret without the backup's passphrase, so they
+// behind in the daemon. The bytes of a chunk are not secret without the backup's passphrase, so they
 // need no locked memory. A page has as many lines as a packet has room for, and says how many there are
 // in all. Nothing is written by a restore before ``FinishArchive``.
 //

@@ -18,7 +18,6 @@
 // unknown form ends its connection and nothing else. Another version is told by numbers that stay the
 // same in all versions.
 //
-// It does not decide anything. Whether keys are wanted and whether a message is refused is the daemon's
-// business. It has no messages for backups, generations and the log. Those are in BackupControl,
-// HistoryControl and LogControl, so that a program that handles passwords links none of them.
-// docs/developer/protocols.md has the bytes.
+// It does not decide anything. Whether keys are wanted and whether a message is refused is the daemon's business. It has no
+// messages for backups, generations and the log. Those are in BackupControl, HistoryControl and LogControl, which programs that
+// handle passwords do not link. docs/developer/protocols.md has the bytes.

@@ -34,7 +34,7 @@ extension ControlMessage {
 
   /// Reads an answer.
   ///
-  /// - Throws: ``ControlError/declined(_:)``; ``ControlError/broken`` if the packet is no answer of this version to the message.
+  /// - Throws: ``ControlError/declined(_:)``; ``ControlError/broken`` if the packet is not an answer of this version to the message.
   package static func answer(in packet: [UInt8]) throws(ControlError) -> Answer {
     try Answer(decodingAnswer: packet, of: answerOperation)
   }

@@ -7,7 +7,7 @@ package protocol KeyMessage: ~Copyable {
   static var operation: UInt8 { get }
   /// The fields' bytes behind `head`.
   borrowing func encoded(behind head: [UInt8]) throws(SodiumError) -> SecureBytes
-  /// Reads the fields; nil for those of another size.
+  /// Reads the fields; nil if they have another size.
   init?(decoding fields: RawSpan)
 }
 

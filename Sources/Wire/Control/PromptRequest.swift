@@ -58,7 +58,7 @@ public struct PromptRequest: ControlFields, Equatable, Sendable {
       }
     }
 
-    /// Nil if the program is no interpreter.
+    /// Nil if the program is not an interpreter.
     public init?(program: String, pid: UInt32, started: UInt64) {
       guard let family = Family(program: program), pid != 0 else { return nil }
       self.family = family

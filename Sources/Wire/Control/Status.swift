@@ -54,7 +54,8 @@ public struct Status: ControlFields, Equatable, Sendable {
   public var vaultPath = ""
   /// The keybag's generation; 0 without a keybag.
   public var generation: UInt64 = 0
-  /// Where the device key is kept: "tpm", "host" or "file"; "unavailable" while it cannot be used, empty without one.
+  /// Where the device key is kept: "tpm", "host" or "file"; "unavailable" while the device key cannot be used, empty without a
+  /// device key.
   public var deviceKey = ""
   /// Whether memory that holds secrets is locked.
   public var memoryLocked = false

@@ -68,7 +68,7 @@ public struct TierDelivery: ~Copyable {
     packet.write(tiers.session.bytes, at: offset + Key.size)
   }
 
-  /// Reads the fields; nil for those of another size.
+  /// Reads the fields; nil if they have another size.
   init?(decoding packet: RawSpan) {
     let formerCount = (packet.byteCount - TierDelivery.size) / TierDelivery.formerSize
     guard packet.byteCount >= TierDelivery.size, formerCount < Keybag.epochLimit,

@@ -1,9 +1,9 @@
 // HistoryControl: the messages of generations on the control socket.
 //
-// A generation is a former state of the vault's database. `latchkey history` lists generations, makes
-// one, compares one with the vault and brings items back. `latchkey rm --everywhere` takes items out of
-// all of them. Each of these is a message or a few: ``ListGenerations``, ``MakeGeneration``,
-// ``CompareGeneration``, ``RestoreFromGeneration``, ``FindInGenerations``, ``ForgetEverywhere``.
+// A generation is a former state of the vault's database. `latchkey history` lists generations, makes one, compares one with the
+// vault and brings items back. `latchkey rm --everywhere` takes items out of all generations. Each of these is a message or a
+// few: ``ListGenerations``, ``MakeGeneration``, ``CompareGeneration``, ``RestoreFromGeneration``, ``FindInGenerations``,
+// ``ForgetEverywhere``.
 //
 //     try client.ask(CompareGeneration(number: 0), until: deadline)
 //     while try client.ask(GoThroughGeneration(), until: deadline).hasMore {}
@@ -16,8 +16,8 @@
 // page of the report. Numbers of generations and uuids of items are all that a message needs to name
 // something, so no label travels towards the daemon but in a selection that a person typed.
 //
-// It does not read generations. The rooms Generations and Healing of the module Vault do that, and the
-// daemon's HistoryService serves these messages, one piece of work at a time. No secret is in any of
-// them. Labels are in pages only while the vault is unlocked.
+// It does not read generations. The rooms Generations and Healing of the module Vault do that, and the daemon's HistoryService
+// serves these messages, one piece of work at a time. No message has a secret. Labels are in pages only while the vault is
+// unlocked.
 //
 // docs/developer/protocols.md has the bytes of each message.

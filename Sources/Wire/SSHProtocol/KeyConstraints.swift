@@ -6,7 +6,7 @@ public struct KeyConstraints: Equatable, Sendable {
   public enum Failure: Error {
     /// They are damaged, or twice there.
     case malformed
-    /// One of them is not known here. A key must not be taken without it.
+    /// A constraint is not known here. A key must not be taken without it.
     case unknown
   }
 

@@ -6,7 +6,7 @@ public enum KeyFile {
   public enum Failure: Error {
     /// It has a passphrase.
     case encrypted
-    /// It is no such file, or its key is of a kind that cannot sign here.
+    /// It is not such a file, or its key is of a kind that cannot sign here.
     case malformed
   }
 

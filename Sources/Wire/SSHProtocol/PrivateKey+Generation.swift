@@ -57,7 +57,7 @@ public enum NewKeyKind: Equatable, Sendable {
   /// The bits that an RSA key can have.
   public static let bits = 2048...8192
 
-  /// By the words of `ssh-keygen -t` and `-b`; nil where they do not fit.
+  /// By the words of `ssh-keygen -t` and `-b`; nil if they do not fit.
   public init?(type: String, bits: Int?) {
     switch (type, bits) {
     case ("ed25519", nil): self = .ed25519

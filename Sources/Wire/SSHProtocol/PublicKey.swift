@@ -45,7 +45,7 @@ public struct PublicKey: Equatable, Sendable {
     let end: UInt64
     /// Whether it has options that a reader must understand.
     let hasCriticalOptions: Bool
-    /// The authority's signature of the bytes in front of it.
+    /// The authority's signature of the bytes before the signature.
     let signature: [UInt8]
     /// How many bytes are signed.
     let signedCount: Int
@@ -60,7 +60,7 @@ public struct PublicKey: Equatable, Sendable {
 
   /// All of its bytes.
   public let blob: [UInt8]
-  /// The name of its type, with that of certificates.
+  /// The name of the key's type; certificates have types of their own.
   public let type: String
   /// Its kind, without regard to a certificate.
   public let kind: Kind

@@ -24,7 +24,8 @@ public struct SSHWriter {
   /// Adds text with its length in front.
   public mutating func text(_ value: String) { string(Array(value.utf8)) }
 
-  /// Adds an unsigned big-endian number as an "mpint": without leading zeros, but one where it would seem negative.
+  /// Adds an unsigned big-endian number as an "mpint": without leading zeros, but with one zero if the number would seem
+  /// negative.
   public mutating func integer(_ value: [UInt8]) {
     let digits = value.drop { $0 == 0 }
     string((digits.first ?? 0) & 0x80 == 0 ? Array(digits) : [0] + digits)

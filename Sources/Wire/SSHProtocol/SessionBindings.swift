@@ -90,8 +90,8 @@ public struct SessionBindings: Sendable {
     return permit(constraints, user: login.user)
   }
 
-  /// The host that a login is for, if it proved its key in the login's session. A connection that goes on from a host tells
-  /// nothing of where it leads. Behind another host, only a login that names the key counts.
+  /// The host that a login is for, if it proved its key in the login's session. A connection that is forwarded from a host does
+  /// not say where it leads. Behind another host, only a login that names the key counts.
   public func host(of login: SigningSubject.Login) -> PublicKey? {
     guard let last = binding(of: login), !last.isForwarding else { return nil }
     return last.hostKey

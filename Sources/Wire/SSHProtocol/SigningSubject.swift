@@ -8,7 +8,7 @@ public enum SigningSubject: Equatable, Sendable {
     let session: [UInt8]
     /// The user who logs in.
     public let user: String
-    /// The host's key, where the client says it.
+    /// The host's key, if the client names it.
     let hostKey: [UInt8]?
 
     /// The fingerprint of the key that the login names; nil for none.

@@ -287,7 +287,7 @@ struct Importer {
     }
     for (item, mine) in relabelled { try relabel(item, mine, home) }
     if let mine = present.first, others.count > 1 || present.count > 1 && !others.isEmpty {
-      // It is unknown which of them replaces which.
+      // Nobody knows which item replaces which.
       let reason =
         translated(
           """

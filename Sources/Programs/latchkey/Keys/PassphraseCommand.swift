@@ -132,7 +132,7 @@ struct PassphraseAsking: ParsableArguments {
     } catch ControlError.declined(let reason) { throw declined(reason, at: place) }
   }
 
-  /// The vault's answer, with the collections that there are where none has the name.
+  /// The vault's answer, with the names of all collections if none has this name.
   static func declined(_ reason: Reason, at place: Place) -> Failure {
     guard reason == .refusal(.noCollectionOfName), let connection = try? VaultConnection(place),
       let all = try? ListedCollection.all(from: connection)
@@ -208,7 +208,7 @@ final class TranslatedConversation: Conversation {
 }
 
 extension TerminalConversation {
-  /// The terminal, or standard input where that was asked for.
+  /// The terminal, or standard input if an option says so.
   static func asking(standardInput: Bool) throws -> TerminalConversation {
     if standardInput { return TerminalConversation(standardInput: ()) }
     do { return try TerminalConversation() } catch { throw Failure.noTerminal }

@@ -13,7 +13,7 @@ struct KeePassXCEntry {
   /// - Parameters:
   ///   - attributes: all attributes that the service shows.
   ///   - path: the item's path.
-  /// - Returns: nil if it is no such entry.
+  /// - Returns: nil if it is not such an entry.
   init?(_ attributes: [String: String], at path: String) {
     guard let uuid = attributes["Uuid"], attributes["Path"] != nil, path.hasSuffix("/" + uuid) else { return nil }
     let stored = attributes.filter { !Self.names.contains($0.key) }

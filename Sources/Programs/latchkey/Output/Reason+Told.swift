@@ -6,7 +6,7 @@ extension Reason {
   /// The sentence in the person's language.
   var told: String { phrase.translated }
 
-  /// Without what to do, where that follows.
+  /// The reason alone, if the command to type follows in another line.
   var withoutAdvice: Reason { if case .both(let first, _) = self { first } else { self } }
 
   /// Whether there is no vault. One may come: a system account's does not.
@@ -19,7 +19,7 @@ extension Reason {
 }
 
 extension BusError {
-  /// The vault's reason; nil for an error of the bus or of another program, and where it travelled without.
+  /// The vault's reason; nil for an error of the bus or of another program, and for an error that came without a reason.
   var reason: Reason? { Reason(encoded: detail) }
 
   /// The sentence in the person's language. Words of another program stay as they are.

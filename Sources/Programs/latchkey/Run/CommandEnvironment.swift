@@ -62,7 +62,7 @@ struct CommandEnvironment: ~Copyable {
 
   /// Runs a command to its end, and ends this program as the command ended. Without files the command takes this program's place.
   consuming func run(_ command: [String]) throws {
-    // As the kernel has them: what ArgumentParser hands over is repaired where it is not UTF-8.
+    // As the kernel has them: ArgumentParser repairs arguments that are not UTF-8.
     let given = CommandLine.unsafeArgv
     var words = (Int(CommandLine.argc) - command.count..<Int(CommandLine.argc)).map { given[$0] } + [nil]
     var variables: [UnsafeMutablePointer<CChar>?] = []
@@ -88,7 +88,7 @@ struct CommandEnvironment: ~Copyable {
     throw Self.cannotRun(command[0], errno)
   }
 
-  /// Removes the files and ends by the signal, where one came before the command could run.
+  /// If a signal came before the command could run, removes the files and ends by that signal.
   private mutating func endIfInterrupted() {
     var pending = sigset_t()
     sigpending(&pending)

@@ -70,7 +70,7 @@ struct RunCommand: ParsableCommand {
       try project?.approve(items.map(\.title), command: command)
       if !prompts.isForbidden { try connection.unlock(Array(Set(items.map(\.path))), reason: reason) }
       let channel = try connection.openChannel()
-      // All of them, before the first file is written.
+      // Reads all secrets before the first file is written.
       let secrets = try items.map { item in
         try connection.opening(item.path, asking: false) { try connection.secret(of: item.path, by: channel) }
       }

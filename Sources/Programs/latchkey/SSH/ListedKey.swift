@@ -108,7 +108,7 @@ struct ListedKey: Encodable {
     case path, comment, fingerprint, type, public_key, `class`, require, ask, state, reason
   }
 
-  /// With the same keys for every key.
+  /// Every ssh key has the same keys in JSON.
   func encode(to encoder: any Encoder) throws {
     var out = encoder.container(keyedBy: CodingKeys.self)
     try out.encode(item.place, forKey: .path)

@@ -29,7 +29,7 @@ struct RulesTestCommand: ParsableCommand {
     }
   }
 
-  /// The attributes, and the class if one of them names it.
+  /// The attributes, and the class if an attribute names it.
   private func parsed() throws -> (attributes: [String: String], named: AccessibilityClass?) {
     var (result, named): ([String: String], AccessibilityClass?) = ([:], nil)
     for argument in attributes {

@@ -72,10 +72,10 @@ struct SessionQuestions {
     KeybagFile.home(ofFolder: folder).map { KeybagFile.lacksRoom(home: $0, owner: getuid()) } ?? false
   }
 
-  /// The name of the person's account, where no password fits it.
+  /// The name of the person's account, if no password fits it.
   ///
-  /// passwd(1) may read the shadow file. It says all that the account's line has only where there is one: the password of a
-  /// directory's account is elsewhere. A system account gets no vault with a password either.
+  /// passwd(1) may read the shadow file. The account's line counts only if it exists: a directory keeps the passwords of its
+  /// accounts elsewhere. A system account gets no vault with a password either.
   static var lockedAccount: String? {
     guard !isSystemAccount, let account = Account(uid: getuid()), account.isShadowed, (try? Sodium.initialize()) != nil,
       let nothing = try? SecureBytes(count: 0),
@@ -85,8 +85,7 @@ struct SessionQuestions {
     return words.count == 7 && words[1] == "L" ? account.name : nil
   }
 
-  /// Doctor's finding where no program or another one owns the secrets' name; nil where Latchkey does, and where the bus does
-  /// not say.
+  /// Doctor's finding if no program or another one owns the secrets' name; nil if Latchkey does, or if the bus does not say.
   static func strangeOwner() -> Finding? {
     guard let bus = try? BusQuestions(.session) else { return nil }
     var facts = DesktopFacts(uid: getuid(), home: "", runtime: "")
@@ -119,7 +118,7 @@ struct SessionQuestions {
 
   private static func serviceDamage(_ reason: Reason) -> DesktopFacts.Vault.DeviceDamage? {
     switch reason {
-    // Only where the service's own file is lost is every user's key.
+    // Every user's key is lost only if the service's own file is lost.
     case .stateDamaged("device"), .device(.stateMissing): .service
     case .stateDamaged: .user
     case .device(.tpmOther): .chip

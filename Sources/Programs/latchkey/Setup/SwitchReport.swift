@@ -14,7 +14,7 @@ struct SwitchReport: Encodable {
   var owners: [String] = []
   /// Whether files were changed, or were about to be.
   var isBegun = false
-  /// Whether there is no vault: an import needs one, and without one nothing has to be exported.
+  /// Whether there is no vault: then no import is possible, and no export is needed.
   var lacksVault = false
   var isDone = false
 

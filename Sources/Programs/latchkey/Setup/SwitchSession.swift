@@ -240,7 +240,7 @@ struct SwitchSession {
     activate(name)
   }
 
-  /// Ends a KWallet that still answers KDE's programs, where the bus starts latchkey-kwallet for them from now on.
+  /// Ends a KWallet that still answers KDE's programs, if the bus starts latchkey-kwallet for them from now on.
   private func exchangeKWallet() {
     guard let front = KWalletFront(root: Self.root), front.isStarted(home: home) else { return }
     for name in KWalletFront.names {

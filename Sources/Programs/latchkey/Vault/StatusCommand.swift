@@ -301,7 +301,7 @@ struct StatusCommand: ParsableCommand {
     return otherKeybags(foreign, status) + damagedFiles(damaged, status)
   }
 
-  /// One of them can be the last file from which the vault can be brought back.
+  /// One of these files can be the last from which the vault can be brought back.
   private static func lastCopies(_ status: Status) -> [String] {
     guard !status.damagedFiles.isEmpty else { return [] }
     return [translated("Files of the vault that earlier repairs put aside")]
@@ -444,7 +444,7 @@ extension Status {
     state == .sealed && generation > 0 && history.count == 0 && problems.contains { $0.subject == .database }
   }
 
-  /// The ways to bring back a vault that no unlock repairs, each a line for a person; empty where an unlock may.
+  /// The ways to bring back a vault that no unlock repairs, each a line for a person; empty if an unlock may repair it.
   var waysToRepair: [String] {
     hasUnusableKeybag || hasLostDatabase ? SessionQuestions.waysToRepair(vaultPath) : []
   }

@@ -35,8 +35,8 @@ extension VaultConnection {
 
   /// Stores an item.
   ///
-  /// - Parameter times: when it was stored and changed elsewhere; other programs than Latchkey pass over them.
-  /// - Returns: where it is; where a person is needed for it first, the prompt for that.
+  /// - Parameter times: when it was stored and changed elsewhere; only Latchkey reads them.
+  /// - Returns: the item's place; or the prompt, if a person has to answer first.
   func store(
     _ secret: Secret, label: String, attributes: [String: String], in collection: String, replacing: Bool,
     times: [String: UInt64] = [:], by channel: SecretChannel
@@ -70,7 +70,7 @@ extension VaultConnection {
 
   /// Makes a collection.
   ///
-  /// - Returns: where it is; where a person is needed for it first, the prompt for that.
+  /// - Returns: the item's place; or the prompt, if a person has to answer first.
   func makeCollection(label: String) throws(BusError) -> (collection: String, prompt: String?) {
     try call(Self.root, Self.service, "CreateCollection") { out in
       out.appendDictionary("sv") { all in

@@ -7,7 +7,7 @@ import LatchkeySecretClient
 import LatchkeySodium
 import LatchkeySystemd
 
-/// The command line's connection to the vault: that of every client, with messages and questions to the person.
+/// The command line's connection to the vault: as every client has it, with messages and questions to the person.
 final class VaultConnection {
   static let root = ServiceConnection.root
   static let service = ServiceConnection.service
@@ -26,7 +26,7 @@ final class VaultConnection {
   /// The channel on which it is tried whether a secret can be read.
   private var trial: SecretChannel?
 
-  /// Connects, and has the session bus start the vault where it does not run.
+  /// Connects, and has the session bus start the vault if it does not run.
   ///
   /// - Parameter place: where the vault says why it is locked.
   init(_ place: Place) throws {
@@ -72,7 +72,7 @@ final class VaultConnection {
     try connection.properties(of: path, interface, read)
   }
 
-  /// Sets a property, of an item where no other interface is named.
+  /// Sets a property; without `interface`, one of the item's interface.
   func set(
     _ property: String, of path: String, on interface: String = item, _ signature: String,
     _ build: (inout MessageWriter) -> Void
@@ -181,7 +181,7 @@ final class VaultConnection {
   /// Why everything is locked, for a person; nil while the vault is unlocked.
   func lockReason() -> String? {
     guard state != "unlocked" else { return nil }
-    // As the vault is: where it does not say why, its state is all there is to tell.
+    // The vault's state counts if the vault gives no reason.
     let status = try? place.connect().ask(GetStatus(), until: LatchkeyPosix.Process.now + StatusCommand.answerLimit)
     guard let status, !status.lockReasons.isEmpty else {
       return StatusCommand.state(state == "sealed" ? .sealed : .locked)

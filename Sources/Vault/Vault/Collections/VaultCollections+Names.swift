@@ -7,7 +7,7 @@ extension VaultCollections {
     keys.collections.first { $0.row.id == id }?.name ?? CollectionName.ofNumber(id)
   }
 
-  /// Whether labels can be opened, so that collections have the names made of them.
+  /// Whether labels can be opened, so that collections have names that are made of their labels.
   public var knowsNames: Bool { keys.index != nil }
 
   /// The collection with that name; nil if there is none. After damage, a missing collection is an error, because its label may be

@@ -245,8 +245,8 @@ public final class VaultCollections {
     return true
   }
 
-  /// Gives a collection a passphrase, or replaces the one that it has. Its class keys are wrapped anew, so that the login alone
-  /// opens none of them any more.
+  /// Gives a collection a passphrase, or replaces the one that it has. The collection's class keys are wrapped anew, so that the
+  /// login alone opens no class key any more.
   ///
   /// - Throws: ``VaultError/isLocked`` unless the collection and the session are unlocked; ``VaultError/otherDevice`` if it has
   ///   items of another device, whose keys are not available here.
@@ -283,8 +283,8 @@ public final class VaultCollections {
   }
 
   private func protect(_ collection: OpenCollection, _ protection: OpenCollection.Protection) throws(VaultError) {
-    // Generations have the same keys under the former wrapping. They are removed first, so that an interruption leaves none of
-    // them.
+    // Generations have the same keys under the former wrapping. The generations are removed first, so that an interruption leaves
+    // no generation behind.
     if protection.row.passphrase != nil { try history.removeAll() }
     try database.writing { store throws(VaultError) in
       try store.update(protection.row)

@@ -145,7 +145,7 @@ public final class VaultDevice {
   }
 
   /// Whether the service can be used by now, for a vault that does not exist yet. Then the device key that a first login could not
-  /// get is no problem any more, and the next login creates the vault.
+  /// get is not a problem any more, and the next login creates the vault.
   func forgetProblemBeforeCreation() {
     guard keys.deviceProblem != nil else { return }
     do throws(DeviceKeyError) {
@@ -176,7 +176,7 @@ public final class VaultDevice {
     keys.share = share
   }
 
-  /// Runs work that the next unlock can also do. A full or read-only disk is no reason not to open what is there.
+  /// Runs work that the next unlock can also do. A full or read-only disk is not a reason not to open what is there.
   func whereThereIsRoom(_ body: () throws(VaultError) -> Void) throws(VaultError) {
     do throws(VaultError) { try body() } catch {
       switch error {
@@ -241,7 +241,7 @@ public final class VaultDevice {
   }
 
   /// Erases the key in a file once the service has taken its place, and the database as a whole says so on the disk. If the
-  /// database knows other devices, the file stays, because one of them may use it.
+  /// database knows other devices, the file stays, because another device may use it.
   private func eraseMovedKey() {
     guard !state.movedKeyIsGone, let store = database.store, let key, key.backend != .file, keys.share != nil,
       !place.isMemory,

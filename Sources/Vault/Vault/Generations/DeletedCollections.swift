@@ -27,7 +27,7 @@ struct DeletedCollections {
   /// Whether keys of any collection are wanted.
   var isWaiting: Bool { !wanted.isEmpty }
 
-  /// The keys of a collection; nil if those of this epoch are not in memory.
+  /// The keys of a collection; nil if its keys of this epoch are not in memory.
   func keys(of row: CollectionRow, epoch: UInt32) -> Keys? { open[Place(row)].flatMap { $0.epoch == epoch ? $0 : nil } }
 
   /// Notes that the next tier keys must give the keys of this collection.

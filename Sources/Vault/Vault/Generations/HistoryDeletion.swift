@@ -7,7 +7,7 @@ import LatchkeySQLite
 final class HistoryDeletion {
   private enum Stage {
     case deleting([Int64])
-    /// Makes these indexes again, as one of them does not have what is to be deleted.
+    /// Makes these indexes again, as one lacks an entry of a row that is to be deleted.
     case indexing([String], items: [Int64])
   }
 
@@ -40,7 +40,7 @@ final class HistoryDeletion {
         return true
       }
       stage = .deleting(items)
-      // Else the log would take as much room as all of it.
+      // Else the log would take as much room as the whole generation.
       try store.emptyLog()
       if items.isEmpty {
         store.database.trust()

@@ -12,7 +12,7 @@ struct HistoryItemWalk {
   private var position: Int64 = 0
   /// The numbers of the items that were found so far.
   private(set) var found: [Int64] = []
-  /// Whether an item of the vault could not be read, and was not compared. That is no damage of the generation.
+  /// Whether an item of the vault could not be read, and was not compared. That is not damage of the generation.
   private(set) var isPresentUnreadable = false
   /// The uuids of those among them that the vault protects better.
   private(set) var weaker: Set<[UInt8]> = []

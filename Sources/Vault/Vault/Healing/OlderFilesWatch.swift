@@ -3,13 +3,13 @@ import LatchkeyPosix
 import LatchkeyReasons
 import LatchkeySodium
 
-/// Whether the vault's files are those that were open here last, or older copies of them. The files cannot tell, because
-/// older copies of all of them agree with each other. So the device key service remembers their generations.
+/// Whether the vault's files are those that were open here last, or older copies of them. The files cannot tell, because older
+/// copies of all files agree with each other. So the device key service remembers their generations.
 public final class OlderFilesWatch {
   private struct State {
     /// In the place of which files an older copy was found.
     var found: OlderFiles = []
-    /// Which of them were found at a login without a password, after which they are remembered as they were.
+    /// The older files that were found at a login without a password. The service still remembers the former generations then.
     var compared: OlderFiles = []
     /// Why it is not known whether the files are older copies.
     var problem: Reason?
@@ -58,8 +58,8 @@ public final class OlderFilesWatch {
 
   /// How long that may take together, in milliseconds.
   private static let noteTimeout = 2000
-  /// How often it may be broken off for other work before a person hears of it. At a first login that is usual: the daemon
-  /// starts, and everything there tells it something.
+  /// How often the request may be broken off for other work before a person hears of that. At a first login that is usual: the
+  /// daemon starts, and everything there tells it something.
   private static let noteTries = 5
 
   /// Asks what is remembered of the vault, and notes how far it is now. Never stands in the way of an unlock.
@@ -101,8 +101,8 @@ public final class OlderFilesWatch {
     }
   }
 
-  /// Asks what is remembered of the vault, and has nothing noted: for keys of which nobody has seen that the keybag around
-  /// them is genuine. Its generation is only what it says; that of the database is sealed under those keys.
+  /// Asks what is remembered of the vault, and has nothing noted: for keys of which nobody has seen that the keybag around them
+  /// is genuine. The keybag's generation is only the keybag's word; the database's generation is sealed under those keys.
   func compareGenerations() {
     state.problem = nil
     guard !database.isDamaged, keys.share != nil, let memory = device.key?.memory, let keybag = keybag.keybag,

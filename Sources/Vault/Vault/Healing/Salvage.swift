@@ -19,10 +19,10 @@ struct Salvage {
   /// Looks at the database `name` in the folder, with its log.
   ///
   /// - Parameters:
-  ///   - sound: a database with the same tables. Where the first page is damaged, that one's takes its place.
+  ///   - sound: a database with the same tables. If the first page is damaged, the generation's first page is used.
   ///   - budget: the bound for its statements. Beyond that, nothing more can be read.
-  /// - Returns: nil where nothing of it can be read.
-  /// - Throws: where the copy cannot be made: that says nothing of the file.
+  /// - Returns: nil if nothing of the file can be read.
+  /// - Throws: if the copy cannot be made, which says nothing about the file.
   init?(
     of name: String, in folder: borrowing Folder, path: String, vault: [UInt8], sound: String, budget: WorkBudget
   ) throws(VaultError) {
@@ -131,8 +131,8 @@ struct Salvage {
       try other.read(into: UnsafeMutableRawBufferPointer(buffer))
     }
     guard count == pageSize else { return false }
-    // Without a number of pages, SQLite counts those of the file, or of its log, which may have more. The other file's list of free
-    // pages is not valid here.
+    // Without a number of pages, SQLite counts the pages of the file, or of its log, which may have more. The other file's list
+    // of free pages is not valid here.
     for position in 28..<40 { page[position] = 0 }
     return (try? file.writeAll(page.span.bytes)) != nil
   }

@@ -134,7 +134,7 @@ public final class VaultHealing {
     WorkBudget(forFilesOf: Int64(sizes.reduce(0) { $0 + min($1, Self.sizeLimit) }))
   }
 
-  /// Whether one of them has more than can be worked on at once. That is noted.
+  /// Whether one of the files is too large to be healed in one step. That is noted.
   private func isTooLarge() -> Bool {
     let sizes = sizes
     guard sizes.contains(where: { $0 > Self.sizeLimit }) else { return false }

@@ -63,7 +63,7 @@ struct AttributeIndex {
     try tag(.aliasToken, [Array(name.utf8)])
   }
 
-  /// The tokens for a row. The last one is that of the whole set.
+  /// The tokens for a row. The last token is the whole set's.
   func column(for attributes: [String: String]) throws(VaultError) -> [UInt8] {
     let tokens = try tokens(of: attributes)
     return tokens.flatMap { $0 } + (try setToken(of: tokens))

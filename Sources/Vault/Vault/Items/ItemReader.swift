@@ -175,7 +175,7 @@ public final class ItemReader {
     if isLockedByItself(item: item.row.id) { throw .isLockedByItself }
   }
 
-  /// The uuids of those of these items that there are.
+  /// The uuids of these items, without the items that do not exist.
   func uuids(ofItems ids: Set<Int64>) throws(VaultError) -> Set<[UInt8]> {
     try database.reading { store throws(VaultError) in
       var found: Set<[UInt8]> = []

@@ -38,7 +38,7 @@ struct SealedUpdates {
   private(set) var rows: [(row: ItemRow, unique: [[UInt8]])] = []
   private var size = 0
 
-  /// The most bytes that are written at once: all of them are in memory before.
+  /// The most bytes that are written in one transaction, because all of the bytes are in memory before.
   private static let sizeLimit = 64 << 20
 
   mutating func append(_ row: ItemRow, unique: [[UInt8]]) throws(VaultError) {

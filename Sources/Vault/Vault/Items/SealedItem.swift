@@ -34,7 +34,7 @@ struct SealedItem {
 
   /// Decrypts label, attributes and flags; nil while their key is not in memory.
   ///
-  /// - Parameter index: the index entries must be those of the attributes. Otherwise an exchange of two items' entries would
+  /// - Parameter index: the index entries must belong to the attributes. Otherwise an exchange of two items' entries would
   ///   return one item for the other.
   func openMetadata(_ index: AttributeIndex?) throws(VaultError) -> OpenedMetadata? {
     guard let metadataKey = key.metadataKey else { return nil }
@@ -104,7 +104,7 @@ struct SealedItem {
     }
   }
 
-  /// Decrypts the secret. A missing passphrase key, or a superfluous one, is no damage.
+  /// Decrypts the secret. A missing passphrase key, or a superfluous one, is not damage.
   ///
   /// - Parameter checked: the result of ``control(_:)`` or ``check(_:_:)`` for the item; nil if neither ran.
   /// - Throws: ``VaultError/needsGrant``.

@@ -8,8 +8,7 @@ extension Vault {
     return try keybag.recognises(session)
   }
 
-  /// Whether ``unlock(_:)`` could use this key, without taking anything over: there is a database, and the key opens
-  /// something of it.
+  /// Whether ``unlock(_:)`` could use this key: there is a database, and the key opens its index. Changes nothing.
   ///
   /// - Throws: ``VaultError/isLocked`` if the database may still depend on former keys, which only a password brings.
   public func check(_ session: borrowing SessionKey) throws(VaultError) {

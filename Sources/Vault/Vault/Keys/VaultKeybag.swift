@@ -2,8 +2,8 @@ import LatchkeyKeybag
 import LatchkeyPosix
 import LatchkeyReasons
 
-/// A vault's keybag, as far as it can be read. If it is damaged, missing or another vault's, its copy takes its place as soon as
-/// anybody looks.
+/// A vault's keybag, as far as it can be read. If it is damaged, missing or another vault's, it is replaced by its copy as soon
+/// as anybody reads it.
 final class VaultKeybag {
   private enum State {
     /// There is no keybag, and none is expected.
@@ -50,7 +50,7 @@ final class VaultKeybag {
   /// Why the keybag cannot be used, or is not the one in the file.
   var problem: Reason? { state.problem }
 
-  /// Whether the keybag is that of a login without a password.
+  /// Whether the keybag belongs to a login without a password.
   var isPasswordless: Bool { keybag?.isPasswordless ?? false }
 
   /// Forgets everything about the file, like a new object.
@@ -91,7 +91,7 @@ final class VaultKeybag {
     return true
   }
 
-  /// The file cannot be read, and no copy takes its place.
+  /// The keybag cannot be read, and there is no copy to replace it.
   ///
   /// - Parameter isExpected: whether there is a database that needs it.
   /// - Returns: the problem of the database.

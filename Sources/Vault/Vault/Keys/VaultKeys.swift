@@ -3,7 +3,7 @@ import LatchkeyReasons
 
 /// The keys that are in memory now: of collections and their classes, of the index, and this device's share.
 final class VaultKeys {
-  /// Every collection, oldest first, with those of its keys that are in memory.
+  /// Every collection, oldest first, with its keys that are in memory.
   var collections: [OpenCollection] = []
   /// The ends of the tier keys' chains, for new collections. ``lock()`` drops the chain of A, ``seal()`` both.
   var chains = TierChains.sealed

@@ -10,7 +10,8 @@ public final class AccessLog {
   private let database: VaultDatabase
   private let keys: VaultKeys
   private let reader: ItemReader
-  /// The keys: the newest epoch's, then those of former epochs that entries may depend on. Empty before the first unlock.
+  /// The keys: first the newest epoch's, then the keys of former epochs that entries may depend on. Empty before the first
+  /// unlock.
   private(set) var held: [(epoch: UInt32, key: HeldKey)] = []
   /// The oldest epoch of tier keys that an entry depends on.
   private(set) var epoch: UInt32 = 1

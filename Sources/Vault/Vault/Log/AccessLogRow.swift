@@ -74,7 +74,7 @@ struct AccessLogSeal {
   }
 }
 
-/// The table `access_log`. A damaged row is no error but nil, because the rest of the vault does not depend on it.
+/// The table `access_log`. A damaged row is not an error but nil, because the rest of the vault does not depend on it.
 extension Store {
   /// The log's bounds. The oldest entries go first.
   static let accessLogLimit = (entries: 1000, bytes: 256 << 10)

@@ -282,8 +282,8 @@ extension Store {
     return found
   }
 
-  /// The token that the fewest items have; nil when no item has one of them. Looks at few entries of each first, so that the common
-  /// ones are not counted if there is a rare one.
+  /// The token that the fewest items have; nil if one of the tokens has no item. Looks at few entries of each first, so that the
+  /// common ones are not counted if there is a rare one.
   private func rarest(of tokens: [[UInt8]]) throws(VaultError) -> [UInt8]? {
     guard tokens.count > 1 else { return tokens.first }
     var limit: Int64 = 4
@@ -320,7 +320,7 @@ extension Store {
     try all(sql, bind) { (number: $0.integer(0), bytes: $0.blob(1)) }
   }
 
-  /// The tokens that an item's row lists, the last one that of the whole set. Their check sum is not looked at.
+  /// The tokens that an item's row lists; the last one is the whole set's. Their check sum is not looked at.
   func tokens(ofItem id: Int64) throws(VaultError) -> [[UInt8]] {
     let column = try VaultError.store { () throws(SQLiteError) in
       let statement = try database.statement("SELECT tokens FROM item WHERE id = ?")

@@ -15,7 +15,7 @@ final class Store {
 
   /// Opens the database of the vault `vault`.
   ///
-  /// - Throws: ``VaultError/damaged(_:)`` for a file that is no vault's database, or cut, or of a newer format;
+  /// - Throws: ``VaultError/damaged(_:)`` for a file that is not a vault's database, or cut, or of a newer format;
   ///   ``VaultError/unavailable(_:)`` when it cannot be opened or belongs to another vault. The file is not changed.
   init(path: String, vault: [UInt8], mode: Database.Mode = .existing) throws(VaultError) {
     let database = try VaultError.store { () throws(SQLiteError) in try Database(path: path, mode: mode) }
@@ -322,8 +322,8 @@ final class Store {
 
   // MARK: - class keys
 
-  /// The keys of every class in every collection, oldest first. All of them, as one whose collection was altered would
-  /// not be found by its collection.
+  /// The keys of every class in every collection, oldest first. Looks at all rows, because a row whose collection was altered
+  /// would not be found by its collection.
   func classKeys() throws(VaultError) -> [ClassKeyRow] {
     try rows(
       .numbers,

@@ -6,7 +6,7 @@ import LatchkeySQLite
 
 /// The file of a vault's database: its header before anything is opened, and the tables that it must have.
 enum StoreFile {
-  /// A newer program made it: that is no damage, and nothing is to be healed.
+  /// A newer program made it: that is not damage, and nothing is to be healed.
   static func isNewer(_ version: Int64) -> VaultError {
     .unavailable(.of(.database, .newerFormat(version)))
   }

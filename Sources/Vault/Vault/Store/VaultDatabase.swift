@@ -168,7 +168,7 @@ final class VaultDatabase {
       return false
     }
     state = .open(store, hasMore ? walk : nil)
-    // Damage that was found meanwhile may not show in SQLite's memory, as that of a file that was cut off.
+    // Damage that was found meanwhile, such as a file that was cut off, may not show in SQLite's memory.
     if !hasMore, !isDamaged {
       store.isVerified = true
       store.database.trust()

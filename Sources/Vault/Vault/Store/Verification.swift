@@ -94,7 +94,7 @@ struct Verification {
       SELECT count(*), coalesce(sum(form <> 0), 0), coalesce(sum(length(tokens)), 0) / 16
       FROM item NOT INDEXED WHERE id > ?1
       """, 3)
-    // Each has a condition: without one, SQLite counts whichever index is the smallest.
+    // Each query has a condition: without a condition, SQLite counts whichever index is the smallest.
     let entries = try counts(
       """
       SELECT (SELECT count(*) FROM item INDEXED BY sqlite_autoindex_item_1 WHERE uuid >= x''),
