@@ -145,6 +145,43 @@ struct HostileVaultTests {
     return before - budget.left
   }
 
+  @Test("has no more rows read into memory than there are, before it is verified")
+  func rowsWithoutEnd() throws {
+    let home = try Home()
+    let vault = try home.unlocked()
+    for number in 0..<5 { try vault.add(["n": "\(number)", "app": "all"], "secret \(number)") }
+    vault.settleWhole()
+    let path = home.folder + "/" + KeybagFile.database
+    let sound = try #require(readFile(path))
+    let row = try #require(try vault.database.ready().item(1))
+    // The first one in the index.
+    let tokens = try (1...5).map { AttributeIndex.split(try vault.database.ready().item($0)?.tokens ?? []) }.joined()
+    let token = try #require(tokens.min { $0.lexicographicallyPrecedes($1) })
+    let reads: [(index: String, read: (Store) throws -> Any)] = [
+      ("item_collection", { try $0.items(in: row.collection) }),
+      ("item_collection", { try $0.places(in: row.collection) }),
+      ("item_class_key", { try $0.places(classKey: row.classKey) }),
+      ("item_class_key", { try $0.items(classKey: row.classKey, limit: 1 << 40) }),
+      ("token", { try $0.places(withTokens: [token]) }),
+      ("token_item", { try $0.checkTokens(of: row) }),
+    ]
+    for (index, read) in reads {
+      let copy = try Home()
+      let path = copy.path + "/" + KeybagFile.database
+      writeFile(path, sound)
+      var file = try TreeFile(path)
+      let root = try file.root(of: index)
+      file.setCells(1, of: root)
+      file.multiply(root)
+      file.write()
+      let store = try Store(path: path, vault: home.keybag.vault)
+      let budget = WorkBudget(operations: 1 << 22)
+      store.database.budget = budget
+      #expect(throws: VaultError.self, "\(index)") { try read(store) }
+      #expect(budget.left > 1 << 21, "\(index)")
+    }
+  }
+
   @Test("has no more work done by several connections than their budget has")
   func budget() throws {
     let endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n"

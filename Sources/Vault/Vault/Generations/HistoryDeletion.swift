@@ -68,7 +68,10 @@ final class HistoryDeletion {
 
   /// The names of all indexes.
   private static func indexNames(of store: Store) throws(VaultError) -> [String] {
-    try store.all("SELECT name FROM sqlite_schema WHERE type = 'index'") { $0.text(0) }
+    // The schema was held against the one that is known.
+    try store.all(.count(StoreFile.expectedSchema?.count ?? 0), "SELECT name FROM sqlite_schema WHERE type = 'index'") {
+      $0.text(0)
+    }
   }
 
   /// Makes an index again from the rows of its table.

@@ -29,13 +29,14 @@ struct ItemProtections {
   func after(_ id: Int64, limit: Int) throws(VaultError) -> [Row] {
     try store.inOrder(
       rows(
-        "SELECT id, uuid, passphrase, class_key FROM item NOT INDEXED WHERE id > ? ORDER BY id LIMIT ?"
+        .count(limit), "SELECT id, uuid, passphrase, class_key FROM item NOT INDEXED WHERE id > ? ORDER BY id LIMIT ?"
       ) { s throws(SQLiteError) in try s.bind(1, id).bind(2, Int64(limit)) }, after: id, by: \.id)
   }
 
   /// The protection of the item with this uuid; nil if there is none.
   func of(uuid: [UInt8]) throws(VaultError) -> Row? {
-    let found = try rows("SELECT id, uuid, passphrase, class_key FROM item WHERE uuid = ?") { s throws(SQLiteError) in
+    let found = try rows(.count(1), "SELECT id, uuid, passphrase, class_key FROM item WHERE uuid = ?") {
+      s throws(SQLiteError) in
       try s.bind(1, uuid)
     }.first
     try store.require(found.map { $0.uuid == uuid } ?? true)
@@ -43,9 +44,9 @@ struct ItemProtections {
   }
 
   private func rows(
-    _ sql: StaticString, _ bind: (Statement) throws(SQLiteError) -> Void
+    _ end: Store.RowEnd, _ sql: StaticString, _ bind: (Statement) throws(SQLiteError) -> Void
   ) throws(VaultError) -> [Row] {
-    try store.all(sql, bind) {
+    try store.all(end, sql, bind) {
       Row(id: $0.integer(0), uuid: $0.blob(1), access: $0.optionalBlob(2), classKey: $0.integer(3))
     }
   }

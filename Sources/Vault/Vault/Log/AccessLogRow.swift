@@ -88,7 +88,7 @@ extension Store {
   /// Up to `limit` rows with a number below `id`, newest first.
   func accessLog(below id: Int64, limit: Int) throws(VaultError) -> [(id: Int64, row: AccessLogRow?)] {
     let found = try all(
-      "SELECT id, created, entry, checksum FROM access_log WHERE id < ? ORDER BY id DESC LIMIT ?"
+      .count(limit), "SELECT id, created, entry, checksum FROM access_log WHERE id < ? ORDER BY id DESC LIMIT ?"
     ) { s throws(SQLiteError) in
       try s.bind(1, id).bind(2, Int64(limit))
     } _: {

@@ -79,25 +79,51 @@ extension Store {
     return true
   }
 
+  /// What ends the rows of a query. A tree whose pages all lead to one page has that page's rows a hundred million times, and all of
+  /// them would go into memory.
+  enum RowEnd {
+    /// The number in the first column rises from row to row.
+    case rising
+    /// There are so many rows at most.
+    case count(Int)
+  }
+
   /// All rows of a query, in its order.
+  ///
+  /// - Throws: ``VaultError/damaged(_:)`` at the first row behind `end`.
   func all<Row>(
-    _ sql: StaticString, _ bind: (Statement) throws(SQLiteError) -> Void = { _ throws(SQLiteError) in },
+    _ end: RowEnd, _ sql: StaticString,
+    _ bind: (Statement) throws(SQLiteError) -> Void = { _ throws(SQLiteError) in },
     _ read: (Statement) -> Row
   ) throws(VaultError) -> [Row] {
-    try VaultError.store { () throws(SQLiteError) -> [Row] in
+    var isRight = true
+    let rows = try VaultError.store { () throws(SQLiteError) -> [Row] in
       let statement = try database.statement(sql)
       defer { statement.reset() }
       try bind(statement)
       var found: [Row] = []
-      while try statement.step() { found.append(read(statement)) }
+      var last: Int64?
+      while isRight, try statement.step() {
+        switch end {
+        case .rising:
+          let number = statement.integer(0)
+          if let last, number <= last { isRight = false }
+          last = number
+        case .count(let limit): isRight = found.count < limit
+        }
+        if isRight { found.append(read(statement)) }
+      }
       return found
     }
+    try require(isRight)
+    return rows
   }
 
+  /// The numbers in the first column of a query: one row, unless it says otherwise.
   func numbers(
-    _ sql: StaticString, _ bind: (Statement) throws(SQLiteError) -> Void
+    _ sql: StaticString, end: RowEnd = .count(1), _ bind: (Statement) throws(SQLiteError) -> Void
   ) throws(VaultError) -> [Int64] {
-    try all(sql, bind) { $0.integer(0) }
+    try all(end, sql, bind) { $0.integer(0) }
   }
 
   /// The collection of an item; nil when there is no such item.
@@ -131,7 +157,7 @@ extension Store {
   private func places(
     _ sql: StaticString, _ bind: (Statement) throws(SQLiteError) -> Void
   ) throws(VaultError) -> [Place] {
-    try all(sql, bind) { Place($0) }
+    try all(.rising, sql, bind) { Place($0) }
   }
 
   /// The place of an item; nil if there is no such item.
@@ -145,7 +171,7 @@ extension Store {
   /// Every item of a collection, oldest first.
   func items(in collection: Int64) throws(VaultError) -> [Int64] {
     let found = try all(
-      "SELECT id, collection FROM item INDEXED BY item_collection WHERE collection = ? ORDER BY id"
+      .rising, "SELECT id, collection FROM item INDEXED BY item_collection WHERE collection = ? ORDER BY id"
     ) { s throws(SQLiteError) in
       try s.bind(1, collection)
     } _: {
@@ -182,7 +208,7 @@ extension Store {
   /// Up to `limit` items in `form` with a number above `id`.
   func items(form: ItemRow.Form, after id: Int64, limit: Int) throws(VaultError) -> [Int64] {
     let found = try numbers(
-      "SELECT id FROM item WHERE form = ? AND form <> 0 AND id > ? ORDER BY id LIMIT ?"
+      "SELECT id FROM item WHERE form = ? AND form <> 0 AND id > ? ORDER BY id LIMIT ?", end: .count(limit)
     ) { s throws(SQLiteError) in
       try s.bind(1, Int64(form.rawValue)).bind(2, id).bind(3, Int64(limit))
     }
@@ -191,7 +217,7 @@ extension Store {
 
   /// Up to `limit` items with a number above `id`, for a walk through all of them.
   func items(after id: Int64, limit: Int) throws(VaultError) -> [Int64] {
-    let found = try numbers("SELECT id FROM item WHERE id > ? ORDER BY id LIMIT ?") { s throws(SQLiteError) in
+    let found = try numbers("SELECT id FROM item WHERE id > ? ORDER BY id LIMIT ?", end: .count(limit)) { s throws(SQLiteError) in
       try s.bind(1, id).bind(2, Int64(limit))
     }
     return try inOrder(found, after: id, by: \.self)
@@ -213,7 +239,7 @@ extension Store {
   /// Up to `limit` items whose keys depend on the class key `classKey`, but not those that are quarantined.
   func items(classKey: Int64, limit: Int) throws(VaultError) -> [Int64] {
     try numbers(
-      "SELECT id FROM item WHERE class_key = ? AND form <> 2 ORDER BY id LIMIT ?"
+      "SELECT id FROM item WHERE class_key = ? AND form <> 2 ORDER BY id LIMIT ?", end: .rising
     ) { s throws(SQLiteError) in try s.bind(1, classKey).bind(2, Int64(limit)) }
   }
 
@@ -307,7 +333,7 @@ extension Store {
   func hasToken(_ token: [UInt8], _ item: Int64) throws(VaultError) -> Bool {
     // By the token, and not by the item.
     let found = try entries(
-      "SELECT item, token FROM token INDEXED BY sqlite_autoindex_token_1 WHERE token = ? AND item = ?"
+      .count(1), "SELECT item, token FROM token INDEXED BY sqlite_autoindex_token_1 WHERE token = ? AND item = ?"
     ) { s throws(SQLiteError) in try s.bind(1, token).bind(2, item) }
     try require(found.allSatisfy { $0.number == item && $0.bytes == token })
     return !found.isEmpty
@@ -315,9 +341,9 @@ extension Store {
 
   /// A number, and bytes.
   private func entries(
-    _ sql: StaticString, _ bind: (Statement) throws(SQLiteError) -> Void
+    _ end: RowEnd, _ sql: StaticString, _ bind: (Statement) throws(SQLiteError) -> Void
   ) throws(VaultError) -> [(number: Int64, bytes: [UInt8])] {
-    try all(sql, bind) { (number: $0.integer(0), bytes: $0.blob(1)) }
+    try all(end, sql, bind) { (number: $0.integer(0), bytes: $0.blob(1)) }
   }
 
   /// The tokens that an item's row lists; the last one is the whole set's. Their check sum is not looked at.
@@ -335,9 +361,10 @@ extension Store {
   /// - Throws: ``VaultError/damaged(_:)``.
   func checkTokens(of row: ItemRow) throws(VaultError) {
     let tokens = Set(AttributeIndex.split(row.tokens))
-    let found = try entries("SELECT item, token FROM token INDEXED BY token_item WHERE item = ?") {
-      s throws(SQLiteError) in try s.bind(1, row.id)
-    }
+    // One more than there may be, which is this item's damage.
+    let found = try entries(
+      .count(tokens.count + 1), "SELECT item, token FROM token INDEXED BY token_item WHERE item = ?"
+    ) { s throws(SQLiteError) in try s.bind(1, row.id) }
     var isRight =
       found.count == tokens.count && found.allSatisfy { $0.number == row.id } && Set(found.map(\.bytes)) == tokens
     for token in tokens where isRight { isRight = try hasToken(token, row.id) }
@@ -352,7 +379,8 @@ extension Store {
 
   /// Up to `limit` items with a number above `id`, each with its check sum: by these, two databases are compared.
   func sums(after id: Int64, limit: Int) throws(VaultError) -> [Sum] {
-    let found = try all("SELECT id, checksum FROM item WHERE id > ? ORDER BY id LIMIT ?") { s throws(SQLiteError) in
+    let found = try all(.count(limit), "SELECT id, checksum FROM item WHERE id > ? ORDER BY id LIMIT ?") {
+      s throws(SQLiteError) in
       try s.bind(1, id).bind(2, Int64(limit))
     } _: {
       Sum(item: $0.integer(0), checksum: $0.blob(1))
@@ -362,7 +390,7 @@ extension Store {
 
   /// Up to `limit` items with a number above `id`, each with its uuid, by the rows themselves.
   func uuids(after id: Int64, limit: Int) throws(VaultError) -> [(id: Int64, uuid: [UInt8])] {
-    let found = try entries("SELECT id, uuid FROM item NOT INDEXED WHERE id > ? ORDER BY id LIMIT ?") {
+    let found = try entries(.count(limit), "SELECT id, uuid FROM item NOT INDEXED WHERE id > ? ORDER BY id LIMIT ?") {
       s throws(SQLiteError) in try s.bind(1, id).bind(2, Int64(limit))
     }
     return try inOrder(found.map { (id: $0.number, uuid: $0.bytes) }, after: id, by: \.id)
@@ -370,10 +398,10 @@ extension Store {
 
   /// The number of the item with this uuid; nil if there is none.
   func item(uuid: [UInt8]) throws(VaultError) -> Int64? {
-    let found = try entries("SELECT id, uuid FROM item INDEXED BY sqlite_autoindex_item_1 WHERE uuid = ?") {
+    let found = try entries(.count(1), "SELECT id, uuid FROM item INDEXED BY sqlite_autoindex_item_1 WHERE uuid = ?") {
       s throws(SQLiteError) in try s.bind(1, uuid)
     }
-    try require(found.count < 2 && found.allSatisfy { $0.bytes == uuid })
+    try require(found.allSatisfy { $0.bytes == uuid })
     return found.first?.number
   }
 
