@@ -93,6 +93,14 @@ struct HistoryHostileTests {
     try walk(vault)
   }
 
+  @Test("A row that the deletion does not find is no deleted one")
+  func unfound() throws {
+    let vault = try vault()
+    let path = home.generations + "/" + (try #require(vault.history.generations.first)).name
+    let deletion = try HistoryDeletion(of: [999], from: path, vault: try vault.database.ready().vault)
+    #expect(throws: VaultError.self) { while try deletion.step() {} }
+  }
+
   @Test("Generations whose pages lead anywhere are neither a trap nor endless", arguments: 1...24)
   func shuffled(_ seed: Int) throws {
     let vault = try vault(items: 30)

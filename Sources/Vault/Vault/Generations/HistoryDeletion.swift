@@ -60,7 +60,8 @@ final class HistoryDeletion {
     try store.transaction { () throws(VaultError) in
       for _ in 0..<Self.batch where Process.now < end {
         guard let id = left.popLast() else { return }
-        _ = try store.deleteItem(id)
+        // A walk found the row. A search that does not find it has met damage, and the row would stay.
+        guard try store.deleteItem(id) else { throw .damaged(.of(.database, .rowDamaged(table: "item"))) }
       }
     }
     items = left
