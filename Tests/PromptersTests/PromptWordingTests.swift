@@ -21,6 +21,18 @@ struct PromptWordingTests {
     #expect(PlainText.name(text).unicodeScalars.elementsEqual(shown.unicodeScalars))
   }
 
+  @Test("a question of another program's is shown to its end, or not at all")
+  func lines() {
+    let host = String(repeating: "h", count: 500)
+    let question = "The host '\(host)' is new.\r\n\n\u{1B}[2JIts key is SHA256:x.\nGo on (yes/no)? "
+    #expect(PlainText.lines(question) == "The host '\(host)' is new.\n[2JIts key is SHA256:x.\nGo on (yes/no)?")
+    #expect(PlainText.lines(question + String(repeating: "%", count: 200)) == nil)
+    #expect(PlainText.lines(String(repeating: "a\n", count: 16)) != nil)
+    #expect(PlainText.lines(String(repeating: "a\n", count: 17)) == nil)
+    let longest = String(repeating: "x", count: PlainText.linesBytes)
+    #expect(PlainText.lines(longest).map { Assuan.fits("SETDESC " + Assuan.escape($0 + "\n\n")) } == true)
+  }
+
   private func wording(
     _ purpose: PromptRequest.Purpose, label: String = "", caller: String = "", at service: PromptStep.Service? = nil
   ) -> PromptWording {

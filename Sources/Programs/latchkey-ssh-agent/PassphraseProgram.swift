@@ -3,6 +3,7 @@ import LatchkeyGettext
 import LatchkeyPosix
 import LatchkeyPrompters
 import LatchkeyPrompts
+import LatchkeySSHProtocol
 import LatchkeySodium
 import LatchkeySystemd
 
@@ -38,9 +39,14 @@ public enum PassphraseProgram {
 
   /// Asks a question of OpenSSH's as it is.
   private static func pass(_ question: String, _ prompter: PrompterChoice) -> Int32 {
+    // OpenSSH puts the consequence last, behind names that a stranger may have chosen.
+    guard let shown = PlainText.lines(question) else {
+      Journal.log(.warning, "\(name): the question of ssh is too long to be shown whole, so nobody was asked")
+      return 1
+    }
     var text = PromptText(
-      title: translated("SSH"), message: PlainText.sentence(question), label: translated("Answer:"),
-      button: translated("OK"), isVisible: question.contains("(yes/no"))
+      title: translated("SSH"), message: shown, label: translated("Answer:"), button: translated("OK"),
+      isVisible: HostKeyQuestion.matches(question))
     // Without a hint the question has a typed answer. The other hint is "none", for a message.
     text.isConfirmation = getenv("SSH_ASKPASS_PROMPT") != nil
     guard case .given(let bytes) = prompter.ask(text) else { return 1 }

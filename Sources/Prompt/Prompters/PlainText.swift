@@ -24,6 +24,23 @@ public enum PlainText {
     clean(text, limit: sentenceLimit, bytes: sentenceBytes, quotation: "\"")
   }
 
+  /// How many bytes a question of several lines may have, as Assuan writes them in one line with its command and with what is around
+  /// it.
+  static let linesBytes = 950
+  /// How many lines it may have. A window of more could show its end below the screen.
+  static let linesLimit = 16
+
+  /// A question of another program's with all its lines, of which nothing is cut, as what it is about may be at its end. Nil if it
+  /// is longer than a prompter shows.
+  public static func lines(_ text: String) -> String? {
+    guard text.utf8.count <= 4 * linesBytes else { return nil }
+    let lines = text.split(whereSeparator: \.isNewline).map {
+      clean(String($0), limit: .max, bytes: .max, quotation: "\"")
+    }.filter { !$0.isEmpty }
+    let all = lines.joined(separator: "\n")
+    return lines.count <= linesLimit && Assuan.escape(all).utf8.count <= linesBytes ? all : nil
+  }
+
   /// Whether it looks like a quotation mark in some language.
   private static func isQuotation(_ scalar: Unicode.Scalar) -> Bool {
     switch scalar.properties.generalCategory {
