@@ -13,7 +13,8 @@ struct PromptWordingTests {
       ("say \"hi\"", "say 'hi'"), ("say \"\u{301}", "say '\u{301}"), ("a\u{2028}b\u{A0}c\u{9B}d", "a b c d"),
       (String(repeating: "x", count: 81), String(repeating: "x", count: 80) + "…"),
       (String(repeating: "ü", count: 81), String(repeating: "ü", count: 58) + "…"),
-      ("e" + String(repeating: "\u{301}", count: 500), "e" + String(repeating: "\u{301}", count: 58) + "…"),
+      ("e" + String(repeating: "\u{301}", count: 500) + "a\u{323}", "e\u{301}\u{301}a\u{323}"),
+      ("e\u{301}\u{301} \u{301}\u{200D}\u{301}\u{301}", "e\u{301}\u{301} \u{301}\u{301}"),
       ("<b>Bank</b> & Co", "(b)Bank(/b) + Co"), ("&lt;i&gt;&#60;", "+lt;i+gt;+#60;"), ("\u{301}\u{20DD}name", "name"),
       ("ok.” Latchkey „now“ «so» it’s", "ok.' Latchkey 'now' 'so' it’s"),
     ])

@@ -2,8 +2,10 @@
 /// in it controls a terminal, turns the direction of writing, looks like the end of a quotation, or is markup. Prompters differ
 /// in what they take as markup, and some show escapes literally. So the characters that begin markup are replaced.
 public enum PlainText {
-  /// How many characters (Unicode scalars, so that none can carry a hundred accents) are shown of a name.
+  /// How many characters (Unicode scalars) are shown of a name.
   static let nameLimit = 80
+  /// How many marks one character may carry. Marks are drawn above and below each other, and many of them cover the lines around.
+  static let markLimit = 2
   /// How many characters are shown of a sentence, such as the message of a PAM module.
   static let sentenceLimit = 300
   /// How many bytes are shown of a name or a sentence for each of these characters, as Assuan writes them. A line of Assuan has
@@ -54,16 +56,23 @@ public enum PlainText {
 
   private static func clean(_ text: String, limit: Int, bytes: Int, quotation: Unicode.Scalar) -> String {
     var result = String.UnicodeScalarView()
-    var size = 0
+    var (size, marks) = (0, 0)
     reading: for scalar in text.unicodeScalars {
       switch scalar.properties.generalCategory {
       // Characters that are not shown, but change the text around them.
       case .format, .surrogate, .privateUse, .unassigned: continue
       case .control, .lineSeparator, .paragraphSeparator, .spaceSeparator:
-        if let last = result.last, last != " " { result.append(" ") }
+        if let last = result.last, last != " " {
+          result.append(" ")
+          marks = 0
+        }
       // At the start they would be drawn over the text before the name.
-      case .nonspacingMark, .enclosingMark: if !result.isEmpty { result.append(scalar) }
+      case .nonspacingMark, .enclosingMark:
+        guard !result.isEmpty, marks < markLimit else { continue }
+        marks += 1
+        result.append(scalar)
       default:
+        marks = 0
         switch scalar {
         case "<": result.append("(")
         case ">": result.append(")")
