@@ -34,20 +34,22 @@ def strings(value):
 class Agent:
     """A running agent of a session. Its questions are answered by a file: no answer means no."""
 
-    def __init__(self, session, asks_itself=False):
-        """`asks_itself`: by a real prompter, and not by the file."""
+    def __init__(self, session, asks_itself=False, providers=None):
+        """`asks_itself`: by a real prompter, and not by the file. `providers`: the libraries that may speak to security keys."""
         self.session = session
         self.folder = session.root / "agent"
         self.folder.mkdir()
         self.folder.chmod(0o777)
         self.path = self.folder / "socket"
-        self.answer, self.questions = self.folder / "answer", self.folder / "questions"
+        self.answer, self.questions, self.pin = self.folder / "answer", self.folder / "questions", self.folder / "said-pin"
         program = self.folder / "prompt"
-        program.write_text(f"#!/bin/sh\n{{ tr '\\0' '|'; echo; }} >>{self.questions}\nexit $(cat {self.answer} || echo 1)\n")
+        program.write_text(
+            f"#!/bin/sh\n{{ tr '\\0' '|'; echo; }} >>{self.questions}\n[ ! -e {self.pin} ] || cat {self.pin}\n"
+            f"exit $(cat {self.answer} || echo 1)\n")
         program.chmod(0o755)
         libexec = session.stage / "usr/libexec/latchkey-ssh-agent"
-        self.process = session.start(
-            libexec, "--socket", self.path, *([] if asks_itself else ["--prompt-program", program]))
+        asking = [] if asks_itself else ["--prompt-program", program]
+        self.process = session.start(libexec, "--socket", self.path, *asking, *(["-P", providers] if providers else []))
         session.environment["SSH_AUTH_SOCK"] = str(self.path)
         wait_until(lambda: self.path.exists() or self.process.poll() is not None, "the agent's socket")
 

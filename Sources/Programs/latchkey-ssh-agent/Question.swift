@@ -1,38 +1,74 @@
 import Glibc
 import LatchkeyPosix
+import LatchkeySodium
 import LatchkeySystemd
 
-/// A question whether a key may sign.
+/// A question to the person about a key.
 final class Question {
+  /// The kinds of questions.
+  enum Kind: String {
+    /// Whether the key may sign.
+    case agreement
+    /// The PIN of a security key, which the program writes to its standard output.
+    case pin
+    /// No question: the person reads it until the program is told to end.
+    case notice
+  }
+
   /// Its texts, and the terminal of the program that caused it.
   struct Text: Equatable {
     var message: String
     var detail: String
     var terminal: String
+    var kind = Kind.agreement
 
     private static let separator = "\0"
 
     /// As the program that asks reads it.
-    var bytes: [UInt8] { Array([message, detail, terminal].joined(separator: Self.separator).utf8) }
+    var bytes: [UInt8] { Array([message, detail, terminal, kind.rawValue].joined(separator: Self.separator).utf8) }
 
-    init(message: String, detail: String, terminal: String) {
-      (self.message, self.detail, self.terminal) = (message, detail, terminal)
+    init(message: String, detail: String, terminal: String, kind: Kind = .agreement) {
+      (self.message, self.detail, self.terminal, self.kind) = (message, detail, terminal, kind)
     }
 
     /// Nil for anything else.
     init?(_ bytes: [UInt8]) {
       let parts = String(decoding: bytes, as: UTF8.self).split(separator: "\0", omittingEmptySubsequences: false)
-      guard parts.count == 3 else { return nil }
-      self.init(message: String(parts[0]), detail: String(parts[1]), terminal: String(parts[2]))
+      guard parts.count == 4, let kind = Kind(rawValue: String(parts[3])) else { return nil }
+      self.init(message: String(parts[0]), detail: String(parts[1]), terminal: String(parts[2]), kind: kind)
+    }
+
+    /// A pipe that the program reads it from.
+    func pipe() throws(PosixError) -> FileDescriptor {
+      try FileDescriptor.pipeOfOnePage { end throws(PosixError) in
+        let bytes = bytes
+        guard write(end, bytes, bytes.count) == bytes.count else { throw PosixError("write") }
+      }
     }
   }
 
+  /// The longest PIN, in bytes, as FIDO has it.
+  static let pinLimit = 63
+
   let text: Text
+  /// The PIN that the person gave.
+  fileprivate(set) var answer: SecureBytes?
   fileprivate var completion: ((Bool) -> Void)?
 
   init(_ text: Text, _ completion: @escaping (Bool) -> Void) {
     self.text = text
     self.completion = completion
+  }
+
+  /// Takes the PIN, which is erased with the value.
+  func takeAnswer() -> SecureBytes? { answer.take() }
+
+  fileprivate func readAnswer(_ pipe: borrowing FileDescriptor) {
+    guard var bytes = try? SecureBytes(count: Self.pinLimit + 1) else { return }
+    let count = bytes.withUnsafeMutableBytes { read(pipe.number, $0.baseAddress, $0.count) }
+    pipe.overwritePipe()
+    guard (1...Self.pinLimit).contains(count) else { return }
+    answer = try? bytes.prefix(count)
   }
 
   fileprivate func end(_ isAgreed: Bool) {
@@ -55,13 +91,15 @@ final class QuestionQueue {
   /// The same after one that was allowed: a second click or Enter is meant for that one.
   private static let shortQuietTime = Duration.milliseconds(500)
   /// How long a program that was told to end may go on.
-  private static let endLimit = Duration.seconds(2)
+  static let endLimit = Duration.seconds(2)
 
   private let loop: EventLoop
-  private let program: String
-  private let arguments: [String]
+  let program: String
+  let arguments: [String]
   private var waiting: [Question] = []
   private var child: ChildProcess?
+  /// Where the program writes a PIN.
+  private var output: FileDescriptor?
   /// Whether the program was told to end.
   private var isStopping = false
   private var source: EventSource?
@@ -111,11 +149,18 @@ final class QuestionQueue {
     waiting.removeAll { $0.completion == nil }
     guard let question = waiting.first else { return }
     do {
-      let input = try FileDescriptor.pipeOfOnePage { end throws(PosixError) in
-        let bytes = question.text.bytes
-        guard write(end, bytes, bytes.count) == bytes.count else { throw PosixError("write") }
+      let input = try question.text.pipe()
+      let started: ChildProcess
+      if question.text.kind == .pin {
+        var new: ChildProcess?
+        output = try FileDescriptor.pipeOfOnePage { end throws(PosixError) in
+          new = try ChildProcess(program, arguments, input: input.number, output: end)
+        }
+        guard let new else { throw PosixError("pipe") }
+        started = new
+      } else {
+        started = try ChildProcess(program, arguments, input: input.number)
       }
-      let started = try ChildProcess(program, arguments, input: input.number)
       child = started
       source = try loop.addIO(fd: started.descriptor, events: .readable) { [unowned self] _ in finished() }
       limit = try loop.addTimer(after: Self.personLimit + .seconds(10)) { [unowned self] in stop() }
@@ -133,13 +178,15 @@ final class QuestionQueue {
     source = nil
     limit = nil
     child = nil
+    output = nil
     isStopping = false
   }
 
   private func finished() {
     let status = child?.reap() ?? -1
-    clear()
     let question = waiting.removeFirst()
+    if status == 0, let output = output.take() { question.readAnswer(output) }
+    clear()
     if status == 2 { Journal.log(.warning, "nobody can be asked about an ssh key: there is no prompter") }
     if status != 2 {
       quiet = try? loop.addTimer(after: status == 0 ? Self.shortQuietTime : Self.quietTime) { [unowned self] in

@@ -24,14 +24,26 @@ enum QuestionProgram {
     var question = PromptText(
       title: translated("SSH key"), message: text.message, detail: text.detail, label: "",
       button: translated("Allow"))
-    question.isConfirmation = true
+    question.isConfirmation = text.kind != .pin
+    if text.kind == .pin { (question.label, question.button) = (translated("PIN:"), translated("OK")) }
     return withExtendedLifetime(signals) {
-      switch prompter.ask(question) {
-      case .given: 0
+      guard text.kind != .notice else {
+        let notice = PersonNotice(title: text.message, text: text.detail)
+        if !notice.show(until: deadline), prompter.show(question) { deadline.waitToEnd() }
+        return 0
+      }
+      return switch prompter.ask(question) {
+      case .given(let bytes): text.kind != .pin || put(bytes.bytes) ? 0 : 1
       case .dismissed: 1
       case .unavailable: 2
       }
     }
+  }
+
+  /// Writes a PIN to standard output.
+  private static func put(_ answer: RawSpan) -> Bool {
+    let output = FileDescriptor(owning: STDOUT_FILENO)
+    return (try? output.writeAll(answer)) != nil
   }
 
   private static let display = ["DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "XDG_CURRENT_DESKTOP"]

@@ -21,14 +21,18 @@ final class SSHAgent {
   private let listener: FileDescriptor
   private let vault: AgentVault
   private let questions: QuestionQueue
+  /// The libraries that may speak to security keys.
+  private let providers: ProviderList
+  /// The security key that signs now.
+  private var touching: SecurityKeySigning?
   private var lock: AgentLock
   private var source: EventSource?
   private var acceptTimer: EventSource?
   private var connections: [ObjectIdentifier: AgentConnection] = [:]
   private var signings: [ObjectIdentifier: Signing] = [:]
-  /// For each key with requirements, by its path: the signature that is being made.
-  private var turns: [String: Signing] = [:]
-  /// Signatures that wait for such a key.
+  /// For each key with requirements, and for the security keys: the signature that is being made.
+  private var turns: [Signing.Turn: Signing] = [:]
+  /// Signatures that wait for their turn.
   private var queue: [Signing] = []
   /// Keys that were allowed until the next lock.
   private var allowed: Set<[UInt8]> = []
@@ -42,8 +46,12 @@ final class SSHAgent {
   ///   - listener: a local socket of streams that listens.
   ///   - program: the program that asks the person.
   ///   - arguments: its arguments.
-  init(listener: consuming FileDescriptor, loop: EventLoop, program: String, arguments: [String]) throws {
+  ///   - providers: the libraries that may speak to security keys, beside OpenSSH's own way.
+  init(
+    listener: consuming FileDescriptor, loop: EventLoop, program: String, arguments: [String], providers: ProviderList
+  ) throws {
     self.loop = loop
+    self.providers = providers
     self.listener = listener
     vault = try AgentVault(loop: loop)
     questions = QuestionQueue(loop: loop, program: program, arguments: arguments)
@@ -60,6 +68,7 @@ final class SSHAgent {
     allowed = []
     hidden = []
     for signing in signings.values { signing.isOutdated = true }
+    touching?.forget()
     questions.refuseAll()
   }
 
@@ -225,12 +234,17 @@ final class SSHAgent {
     let key = try PrivateKey(bytes, &reader)
     let comment = try reader.text(bytes)
     let constraints = isConstrained ? try KeyConstraints(bytes, &reader) : KeyConstraints()
-    guard reader.isAtEnd, key.isConsistent else { return connection.answer(.failure) }
+    let provider = self.provider(constraints.provider, of: connection)
+    // OpenSSH's ssh-add names a provider for each security key, and for no other key.
+    guard reader.isAtEnd, key.isConsistent, (key.securityKey == nil) == (constraints.provider == nil),
+      (provider == nil) == (constraints.provider == nil)
+    else { return connection.answer(.failure) }
     let now = UInt64(Process.sinceBoot / 1000)
     let expiry = constraints.lifetime.flatMap { $0 == 0 ? nil : now + UInt64($0) }
     let item = KeyItem(
       key.publicKey, asking: constraints.confirms ? .always : .never, expiry: expiry,
-      destinations: constraints.destinations)
+      destinations: constraints.destinations,
+      provider: provider == SecurityKey.internalProvider ? nil : provider)
     let former = try vault.look().keys.filter(\.isOfSession)
     guard former.count < Self.keyLimit else { return connection.answer(.failure) }
     try vault.add(key, item, comment: comment, among: former)
@@ -239,6 +253,22 @@ final class SSHAgent {
       keep(try loop.addTimer(after: .seconds(Int(lifetime))) { [unowned self] in _ = try? present() })
     }
     connection.answer(.success)
+  }
+
+  /// The library that a client named for a security key, by its whole path; nil if it is not allowed. Another machine names none.
+  private func provider(_ name: String?, of connection: AgentConnection) -> String? {
+    guard let name, name.lowercased() != SecurityKey.internalProvider else {
+      return name.map { _ in SecurityKey.internalProvider }
+    }
+    guard RequestOrigin(connection.bindings, Asker(pid: connection.peer.pid)) == .here else { return nil }
+    return allowed(provider: name)
+  }
+
+  private func allowed(provider name: String) -> String? {
+    guard let whole = realpath(name, nil) else { return nil }
+    defer { free(whole) }
+    let path = String(cString: whole)
+    return providers.allows(path) ? path : nil
   }
 
   private func remove(_ blob: [UInt8], _ connection: AgentConnection) throws(BusError) {
@@ -275,7 +305,9 @@ final class SSHAgent {
       return connection.answer(.failure)
     }
     let subject = SigningSubject(data.span.bytes, by: key.item.publicKey)
-    guard connection.bindings.permit(key.destinations, subject) else { return connection.answer(.failure) }
+    guard connection.bindings.permit(key.destinations, subject),
+      subject != .unknown || key.item.publicKey.signsUnknownData
+    else { return connection.answer(.failure) }
     let signing = Signing(key: key, data: data, flags: flags, subject: subject, connection: connection)
     let asker = Asker(pid: connection.peer.pid)
     // The vault asks by itself before it gives such a key, and shows our reason.
@@ -306,16 +338,16 @@ final class SSHAgent {
   }
 
   /// Signs, if the key is free. A key with requirements makes one signature at a time, and the others wait: to the vault all clients
-  /// of the agent are one, so each of them could use what a person allowed for another.
+  /// of the agent are one, so each of them could use what a person allowed for another. Security keys wait for each other, as the
+  /// person must know for which signature a touch is.
   private func begin(_ signing: Signing) {
-    guard !signing.key.require.isEmpty else { return finish(signing) }
+    guard let turn = signing.turn else { return finish(signing) }
     signings[ObjectIdentifier(signing.connection)] = signing
-    let path = signing.key.path
-    guard turns[path] == nil else {
+    guard turns[turn] == nil else {
       queue.append(signing)
       return
     }
-    turns[path] = signing
+    turns[turn] = signing
     // A person may have answered just when the last client left.
     do throws(BusError) { try vault.takeBack(signing.key) } catch { return fail(signing) }
     signing.isOutdated ? fail(signing) : finish(signing)
@@ -338,11 +370,10 @@ final class SSHAgent {
     let place = ObjectIdentifier(signing.connection)
     if signings[place] === signing { signings[place] = nil }
     queue.removeAll { $0 === signing }
-    let path = signing.key.path
-    guard turns[path] === signing else { return }
+    guard let turn = signing.turn, turns[turn] === signing else { return }
     if !signing.wasMade { try? vault.takeBack(signing.key) }
-    turns[path] = nil
-    guard let next = queue.firstIndex(where: { $0.key.path == path }) else { return }
+    turns[turn] = nil
+    guard let next = queue.firstIndex(where: { $0.turn == turn }) else { return }
     begin(queue.remove(at: next))
   }
 
@@ -350,21 +381,51 @@ final class SSHAgent {
   private func finish(_ signing: Signing) {
     do throws(BusError) {
       let key = try vault.privateKey(of: signing.key)
+      if key.securityKey != nil { return touch(key, signing) }
       let data = signing.data
       // A lock that came in between took back what the person allowed.
       guard !signing.isOutdated, let signature = key.sign(data.span.bytes, signing.flags) else {
         return fail(signing)
       }
-      signing.wasMade = true
-      end(signing)
-      var out = SSHWriter(.signature)
-      out.string(signature)
-      signing.connection.answer(out.bytes)
+      succeed(signing, signature)
     } catch {
       guard error.isLocked, !signing.isScreenLocked, !signing.wasUnlocked else { return fail(signing) }
       signing.wasUnlocked = true
       unlock(for: signing)
     }
+  }
+
+  private func succeed(_ signing: Signing, _ signature: [UInt8]) {
+    signing.wasMade = true
+    end(signing)
+    var out = SSHWriter(.signature)
+    out.string(signature)
+    signing.connection.answer(out.bytes)
+  }
+
+  /// Has a security key sign, which may take as long as a person does.
+  private func touch(_ key: consuming PrivateKey, _ signing: Signing) {
+    // The item's attributes are any program's to write.
+    guard !signing.isOutdated, signing.key.item.provider.map({ allowed(provider: $0) == $0 }) ?? true else {
+      return fail(signing)
+    }
+    let wording = SignatureWording(
+      key: signing.key, subject: signing.subject, bindings: signing.connection.bindings,
+      asker: Asker(pid: signing.connection.peer.pid))
+    let touch = SecurityKeySigning(
+      key, of: signing.data, wording: wording, canAsk: !signing.isScreenLocked, questions: questions, loop: loop
+    ) { [unowned self] signature in
+      touching = nil
+      signing.cancel = {}
+      guard let signature, !signing.isOutdated else { return fail(signing) }
+      succeed(signing, signature)
+    }
+    touching = touch
+    signing.cancel = { [unowned self] in
+      touching = nil
+      touch.cancel()
+    }
+    touch.begin()
   }
 
   /// Has the vault ask for what it needs, as its own programs do.
@@ -402,6 +463,18 @@ private final class Signing {
   var wasMade = false
   /// Takes the question off the screen.
   var cancel: () -> Void = {}
+
+  /// What makes one signature at a time.
+  enum Turn: Hashable {
+    case key(String)
+    case securityKeys
+  }
+
+  /// Nil for a key that need not wait.
+  var turn: Turn? {
+    if key.item.publicKey.isOfSecurityKey { return .securityKeys }
+    return key.require.isEmpty ? nil : .key(key.path)
+  }
 
   init(key: AgentKey, data: [UInt8], flags: SignatureFlags, subject: SigningSubject, connection: AgentConnection) {
     (self.key, self.data, self.flags, self.subject, self.connection) = (key, data, flags, subject, connection)

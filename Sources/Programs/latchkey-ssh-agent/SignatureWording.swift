@@ -72,14 +72,30 @@ struct SignatureWording {
     }
   }
 
+  private var name: String { PlainText.name(key.comment.isEmpty ? key.item.publicKey.fingerprint : key.comment) }
+
+  private var detail: String { [purpose, way].compactMap { $0 }.joined(separator: " ") }
+
+  /// While a security key waits for a touch.
+  var touch: Question.Text {
+    Question.Text(
+      message: translated("Touch your security key for the ssh key '\(name)'."), detail: detail,
+      terminal: asker.terminal, kind: .notice)
+  }
+
+  /// Where a security key wants its PIN.
+  var pin: Question.Text {
+    Question.Text(
+      message: translated("Enter the PIN of your security key for the ssh key '\(name)'."), detail: detail,
+      terminal: asker.terminal, kind: .pin)
+  }
+
   var question: Question.Text {
-    let name = PlainText.name(key.comment.isEmpty ? key.item.publicKey.fingerprint : key.comment)
     let program = PlainText.name(asker.name)
     let message =
       program.isEmpty
       ? translated("A program wants to use the ssh key '\(name)'.")
       : translated("The program '\(program)' wants to use the ssh key '\(name)'.")
-    return Question.Text(
-      message: message, detail: [purpose, way].compactMap { $0 }.joined(separator: " "), terminal: asker.terminal)
+    return Question.Text(message: message, detail: detail, terminal: asker.terminal)
   }
 }

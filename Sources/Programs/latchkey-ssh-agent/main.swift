@@ -18,12 +18,16 @@
 //
 // It does not trust the name of the program that asks (`Asker`): that is a hint. It does not speak ssh,
 // and forwards nothing. `ssh-add -x` locks only the agent, by a passphrase of its own (`AgentLock`),
-// and not the vault. It does not make keys for hardware tokens.
+// and not the vault.
+//
+// The key of a security key signs in its device. `SecurityKeySigning` starts OpenSSH's ssh-sk-helper, which
+// speaks to the device, and a `TouchNotice` tells the person to touch it. The agent makes no such keys.
 
 import Glibc
 import LatchkeyGcrypt
 import LatchkeyGettext
 import LatchkeyPosix
+import LatchkeySSHProtocol
 import LatchkeySodium
 import LatchkeySystemd
 
@@ -54,7 +58,7 @@ private func serve(_ options: Options) throws -> Int32 {
   let loop = try EventLoop()
   let agent = try SSHAgent(
     listener: socket, loop: loop, program: options.promptProgram ?? Process.folder + "/latchkey-ssh-agent",
-    arguments: options.promptProgram == nil ? ["--ask"] : [])
+    arguments: options.promptProgram == nil ? ["--ask"] : [], providers: ProviderList(options.providers))
   let signals = try [SIGTERM, SIGINT, SIGHUP].map { try loop.addSignal($0) { loop.exit() } }
   ServiceManager.notify("READY=1")
   let status = try withExtendedLifetime((agent, signals)) { try loop.run() }

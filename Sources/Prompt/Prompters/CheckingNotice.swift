@@ -11,9 +11,6 @@ final class CheckingNotice {
 
   /// Most answers are checked before somebody wonders.
   private static let delay = Duration.seconds(2)
-  /// How long the notification server may take to return the notification's number.
-  private static let answerLimit = Duration.seconds(1)
-  private static let name = "org.freedesktop.Notifications"
 
   init() { thread = SideThread { end in Self.run(until: end) } }
 
@@ -28,39 +25,15 @@ final class CheckingNotice {
       if case .success(let message) = reply { number = try? message.readUInt32() }
       isAnswered = true
     }
-    guard (try? notify(bus.bus, answered)) != nil else { return }
+    let notice = PersonNotice(
+      title: translated("Latchkey is checking your answer"),
+      text: translated("This can take a minute on a slow or busy machine."))
+    guard (try? notice.send(on: bus.bus, reply: answered)) != nil else { return }
     _ = life.wait(until: { bus.isLost })
     // Otherwise this would be called again and again from now on.
     ending.cancel()
-    _ = PromptDeadline(loop: loop, limit: answerLimit).wait(until: { isAnswered || bus.isLost })
+    _ = PromptDeadline(loop: loop, limit: PersonNotice.answerLimit).wait(until: { isAnswered || bus.isLost })
     guard let number, !bus.isLost else { return }
-    try? bus.bus.callAsync(
-      destination: name, path: "/org/freedesktop/Notifications", interface: name, member: "CloseNotification",
-      autoStart: false
-    ) {
-      $0.appendUInt32(number)
-    } reply: { _ in
-    }
-    bus.bus.flush()
-  }
-
-  private static func notify(
-    _ bus: Bus, _ answered: @escaping (Result<Message, BusError>) -> Void
-  ) throws(BusError) {
-    // No program is started for it.
-    try bus.callAsync(
-      destination: name, path: "/org/freedesktop/Notifications", interface: name, member: "Notify", autoStart: false
-    ) { out in
-      out.appendString("Latchkey")
-      out.appendUInt32(0)
-      out.appendString("dialog-password")
-      out.appendString(translated("Latchkey is checking your answer"))
-      out.appendString(translated("This can take a minute on a slow or busy machine."))
-      out.appendStrings([])
-      out.appendDictionary("sv") { _ in }
-      out.appendInt32(-1)
-    } reply: {
-      answered($0)
-    }
+    PersonNotice.remove(number, on: bus.bus)
   }
 }

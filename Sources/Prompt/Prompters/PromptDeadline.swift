@@ -43,6 +43,9 @@ public final class PromptDeadline {
     (isOver, isExpired) = (true, true)
   }
 
+  /// Waits until it is over.
+  public func waitToEnd() { _ = wait(until: { false }) }
+
   /// Waits until `done`, for a person, or at most for `limit`.
   ///
   /// - Returns: whether it is done.

@@ -16,6 +16,8 @@ public struct KeyConstraints: Equatable, Sendable {
   public var confirms = false
   /// The bytes of its destinations, as they came; empty for any destination.
   public var destinations: [UInt8] = []
+  /// The library that speaks to the security key, or ``SecurityKey/internalProvider``; nil for keys of other kinds.
+  public var provider: String?
 
   /// No constraints.
   public init() {}
@@ -32,15 +34,21 @@ public struct KeyConstraints: Equatable, Sendable {
           guard !confirms else { throw Failure.malformed }
           confirms = true
         case 255:
-          guard try reader.text(bytes) == "restrict-destination-v00@openssh.com" else { throw Failure.unknown }
-          guard destinations.isEmpty else { throw Failure.malformed }
-          destinations = try reader.octets(bytes)
-          // A key without a destination would be one for every destination.
-          guard
-            try !DestinationConstraint.read(
-              destinations.span.bytes, SSHReader(0..<destinations.count)
-            ).isEmpty
-          else { throw Failure.malformed }
+          switch try reader.text(bytes) {
+          case "restrict-destination-v00@openssh.com":
+            guard destinations.isEmpty else { throw Failure.malformed }
+            destinations = try reader.octets(bytes)
+            // A key without a destination would be one for every destination.
+            guard
+              try !DestinationConstraint.read(
+                destinations.span.bytes, SSHReader(0..<destinations.count)
+              ).isEmpty
+            else { throw Failure.malformed }
+          case "sk-provider@openssh.com":
+            guard provider == nil else { throw Failure.malformed }
+            provider = try reader.text(bytes)
+          default: throw Failure.unknown
+          }
         default: throw Failure.unknown
         }
       }

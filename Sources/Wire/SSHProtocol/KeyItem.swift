@@ -25,10 +25,15 @@ public struct KeyItem: Equatable, Sendable {
   public var expiry: UInt64?
   /// Where it may be used, as the protocol has it; empty for everywhere.
   public var destinations: [UInt8]
+  /// The library that speaks to its security key; nil for OpenSSH's own.
+  public var provider: String?
 
   /// A key without constraints.
-  public init(_ publicKey: PublicKey, asking: Asking, expiry: UInt64? = nil, destinations: [UInt8] = []) {
+  public init(
+    _ publicKey: PublicKey, asking: Asking, expiry: UInt64? = nil, destinations: [UInt8] = [], provider: String? = nil
+  ) {
     (self.publicKey, self.asking, self.expiry, self.destinations) = (publicKey, asking, expiry, destinations)
+    self.provider = provider
   }
 
   /// Reads attributes; nil if they are no key's. An unknown word for when it asks means each time.
@@ -37,6 +42,7 @@ public struct KeyItem: Equatable, Sendable {
       let blob = Base64.decode(text), let key = try? PublicKey(blob: blob)
     else { return nil }
     publicKey = key
+    provider = attributes["provider"]
     asking = attributes["ask"].map { Asking(rawValue: $0) ?? .always } ?? .once
     if let text = attributes["expires"] {
       guard let moment = UInt64(text) else { return nil }
@@ -58,6 +64,7 @@ public struct KeyItem: Equatable, Sendable {
       "fingerprint": publicKey.fingerprint, "ask": asking.rawValue,
     ]
     if let expiry { all["expires"] = String(expiry) }
+    if let provider { all["provider"] = provider }
     if !destinations.isEmpty { all["destinations"] = Base64.encode(destinations) }
     return all
   }

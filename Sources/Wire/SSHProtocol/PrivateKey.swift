@@ -7,7 +7,10 @@ public struct PrivateKey: ~Copyable {
   public let publicKey: PublicKey
   /// The fields, from the name of its type on.
   let fields: SecureBytes
-  /// Where its secret numbers are: for Ed25519 the secret key; for RSA d, the inverse, p and q; for ECDSA the scalar.
+  /// For a key whose device signs: what the device must do. Nil for any other.
+  public let securityKey: SecurityKey?
+  /// Where its secret numbers are: for Ed25519 the secret key; for RSA d, the inverse, p and q; for ECDSA the scalar; for a security
+  /// key the handle, from which its device makes the secret.
   private let numbers: [Range<Int>]
 
   /// A new Ed25519 key.
@@ -33,17 +36,18 @@ public struct PrivateKey: ~Copyable {
   /// Reads a key, and leaves the reader behind it.
   public init(_ bytes: RawSpan, _ reader: inout SSHReader) throws(Failure) {
     let begin = reader.position
-    let found: (publicKey: PublicKey, numbers: [Range<Int>])
+    let found: (publicKey: PublicKey, securityKey: SecurityKey?, numbers: [Range<Int>])
     do throws(SSHReader.Malformed) { found = try Self.read(bytes, &reader) } catch { throw .malformed }
     guard let fields = try? SecureBytes(copying: bytes.extracting(begin..<reader.position)) else { throw .malformed }
     self.fields = fields
     publicKey = found.publicKey
+    securityKey = found.securityKey
     numbers = found.numbers.map { $0.lowerBound - begin..<$0.upperBound - begin }
   }
 
   private static func read(
     _ bytes: RawSpan, _ reader: inout SSHReader
-  ) throws(SSHReader.Malformed) -> (PublicKey, [Range<Int>]) {
+  ) throws(SSHReader.Malformed) -> (PublicKey, SecurityKey?, [Range<Int>]) {
     let type = try reader.text(bytes)
     let (kind, isCertificate) = try PublicKey.kind(ofType: type)
     var certificate: PublicKey?
@@ -52,6 +56,7 @@ public struct PrivateKey: ~Copyable {
     var out = SSHWriter()
     out.text(kind.name)
     var numbers: [Range<Int>] = []
+    var securityKey: SecurityKey?
     switch kind {
     case .ed25519:
       out.string(try reader.octets(bytes))
@@ -69,17 +74,32 @@ public struct PrivateKey: ~Copyable {
         out.string(try reader.octets(bytes))
       }
       numbers = [try reader.string(bytes)]
+    case .securityKey(let algorithm):
+      // OpenSSH leaves out the point of an ECDSA key behind its certificate, and not that of an Ed25519 key.
+      if certificate == nil || algorithm == .ed25519 {
+        let point = try algorithm.readPoint(bytes, &reader)
+        if algorithm == .ecdsa { out.text(NamedCurve.p256.rawValue) }
+        out.string(point)
+      }
+      let application = try reader.octets(bytes)
+      out.string(application)
+      securityKey = SecurityKey(flags: try reader.byte(bytes))
+      numbers = [try reader.string(bytes)]
+      _ = try reader.string(bytes)  // reserved
+      if case .securityKey(_, let known) = certificate?.numbers, known != application { throw SSHReader.Malformed() }
     }
-    if kind == .ed25519, let certificate, certificate.plainBlob != out.bytes { throw SSHReader.Malformed() }
+    let isWhole = kind == .ed25519 || kind == .securityKey(.ed25519)
+    if isWhole, let certificate, certificate.plainBlob != out.bytes { throw SSHReader.Malformed() }
     guard numbers.allSatisfy({ !$0.isEmpty && $0.count <= PublicKey.moduli.upperBound }) else {
       throw SSHReader.Malformed()
     }
-    if let certificate { return (certificate, numbers) }
-    return (try PublicKey(blob: out.bytes), numbers)
+    if let certificate { return (certificate, securityKey, numbers) }
+    return (try PublicKey(blob: out.bytes), securityKey, numbers)
   }
 
-  /// Whether its public and secret numbers belong together.
+  /// Whether its public and secret numbers belong together. Only its device knows that of a security key.
   public var isConsistent: Bool {
+    if securityKey != nil { return true }
     if case .ed25519(let point) = publicKey.numbers {
       return Ed25519.isPair(point, secretKey: fields.bytes.extracting(numbers[0]))
     }
@@ -109,7 +129,7 @@ public struct PrivateKey: ~Copyable {
 
   /// Signs a message.
   ///
-  /// - Returns: the signature with its type in front; nil if no memory is left.
+  /// - Returns: the signature with its type in front; nil if no memory is left, and for a security key.
   public func sign(_ message: RawSpan, _ flags: SignatureFlags) -> [UInt8]? {
     var out = SSHWriter()
     do {
@@ -133,6 +153,7 @@ public struct PrivateKey: ~Copyable {
         numbers.integer(s)
         out.text(publicKey.kind.name)
         out.string(numbers.bytes)
+      case .securityKey: return nil
       }
     } catch { return nil }
     return out.bytes

@@ -8,6 +8,8 @@ public struct PublicKey: Equatable, Sendable {
     case ed25519
     case rsa
     case ecdsa(NamedCurve)
+    /// One whose private part never leaves a device.
+    case securityKey(SecurityKey.Algorithm)
 
     /// The name of the plain key's type.
     public var name: String {
@@ -15,6 +17,7 @@ public struct PublicKey: Equatable, Sendable {
       case .ed25519: "ssh-ed25519"
       case .rsa: "ssh-rsa"
       case .ecdsa(let curve): "ecdsa-sha2-\(curve.rawValue)"
+      case .securityKey(let algorithm): algorithm.rawValue
       }
     }
 
@@ -23,6 +26,10 @@ public struct PublicKey: Equatable, Sendable {
       case "ssh-ed25519": self = .ed25519
       case "ssh-rsa": self = .rsa
       default:
+        if let algorithm = SecurityKey.Algorithm(rawValue: name) {
+          self = .securityKey(algorithm)
+          return
+        }
         guard name.hasPrefix("ecdsa-sha2-"), let curve = NamedCurve(rawValue: String(name.dropFirst(11))) else {
           return nil
         }
@@ -56,6 +63,7 @@ public struct PublicKey: Equatable, Sendable {
     case ed25519(point: [UInt8])
     case rsa(exponent: [UInt8], modulus: [UInt8])
     case ecdsa(point: [UInt8])
+    case securityKey(point: [UInt8], application: [UInt8])
   }
 
   /// All of its bytes.
@@ -77,7 +85,9 @@ public struct PublicKey: Equatable, Sendable {
   /// The kind of a key, and whether it is a certificate, by the name of its type.
   static func kind(ofType type: String) throws(SSHReader.Malformed) -> (kind: Kind, isCertificate: Bool) {
     let isCertificate = type.hasSuffix(certificateSuffix)
-    let name = isCertificate ? String(type.dropLast(certificateSuffix.count)) : type
+    var name = isCertificate ? String(type.dropLast(certificateSuffix.count)) : type
+    // The type of a security key is an extension itself, and its certificate's type has that ending once.
+    if isCertificate, name.hasPrefix(SecurityKey.typePrefix) { name += SecurityKey.typeSuffix }
     guard let kind = Kind(name: name) else { throw SSHReader.Malformed() }
     return (kind, isCertificate)
   }
@@ -105,6 +115,9 @@ public struct PublicKey: Equatable, Sendable {
       let point = try reader.octets(bytes)
       guard point.first == 4, point.count < 256 else { throw SSHReader.Malformed() }
       numbers = .ecdsa(point: point)
+    case .securityKey(let algorithm):
+      let point = try algorithm.readPoint(bytes, &reader)
+      numbers = .securityKey(point: point, application: try reader.octets(bytes))
     }
     var certificate: Certificate?
     if isCertificate { certificate = try Self.readCertificate(bytes, &reader) }
@@ -163,6 +176,10 @@ public struct PublicKey: Equatable, Sendable {
     case .ecdsa(let point):
       if case .ecdsa(let curve) = kind { out.text(curve.rawValue) }
       out.string(point)
+    case .securityKey(let point, let application):
+      if case .securityKey(.ecdsa) = kind { out.text(NamedCurve.p256.rawValue) }
+      out.string(point)
+      out.string(application)
     }
     return out.bytes
   }
@@ -194,9 +211,16 @@ public struct PublicKey: Equatable, Sendable {
   public func isSignature(_ signature: [UInt8], of message: RawSpan) -> Bool {
     let bytes = signature.span.bytes
     var reader = SSHReader(0..<signature.count)
-    guard let type = try? reader.text(bytes), let value = try? reader.octets(bytes), reader.isAtEnd else {
-      return false
+    guard let type = try? reader.text(bytes), let value = try? reader.octets(bytes) else { return false }
+    if case .securityKey(let point, let application) = numbers, case .securityKey(let algorithm) = kind {
+      guard type == kind.name, let state = try? reader.take(SecurityKey.stateSize), reader.isAtEnd else { return false }
+      let signed = SecurityKey.signed(message, application: application, state: bytes.octets(state))
+      return switch algorithm {
+      case .ed25519: Ed25519.isSignature(value, of: signed.span.bytes, publicKey: point)
+      case .ecdsa: Self.isECDSA(value, of: signed.span.bytes, .p256, point: point)
+      }
     }
+    guard reader.isAtEnd else { return false }
     switch (numbers, kind) {
     case (.ed25519(let point), _):
       return type == kind.name && Ed25519.isSignature(value, of: message, publicKey: point)
@@ -211,12 +235,16 @@ public struct PublicKey: Equatable, Sendable {
         SignatureVerification.rsa(value, of: $0, hash, modulus: modulus, exponent: exponent)
       }
     case (.ecdsa(let point), .ecdsa(let curve)):
-      var numbers = SSHReader(0..<value.count)
-      guard type == kind.name, let r = try? numbers.octets(value.span.bytes),
-        let s = try? numbers.octets(value.span.bytes), numbers.isAtEnd, !r.isEmpty, !s.isEmpty
-      else { return false }
-      return message.withUnsafeBytes { SignatureVerification.ecdsa((r, s), of: $0, curve, point: point) }
+      return type == kind.name && Self.isECDSA(value, of: message, curve, point: point)
     default: return false
     }
+  }
+
+  private static func isECDSA(_ value: [UInt8], of message: RawSpan, _ curve: NamedCurve, point: [UInt8]) -> Bool {
+    var numbers = SSHReader(0..<value.count)
+    guard let r = try? numbers.octets(value.span.bytes), let s = try? numbers.octets(value.span.bytes), numbers.isAtEnd,
+      !r.isEmpty, !s.isEmpty
+    else { return false }
+    return message.withUnsafeBytes { SignatureVerification.ecdsa((r, s), of: $0, curve, point: point) }
   }
 }

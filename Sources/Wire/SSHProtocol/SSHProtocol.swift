@@ -17,7 +17,10 @@
 // refused. A constraint that is unknown here refuses the key, and is never ignored. Ed25519 is
 // libsodium's, and ECDSA and RSA are libgcrypt's.
 //
+// The key of a ``SecurityKey`` signs in its device. ``SecurityKeyHelper`` has the messages of OpenSSH's
+// program that speaks to devices, and ``ProviderList`` says which libraries may run in that program.
+//
 // It does not open sockets, ask persons or reach the vault: `latchkey-ssh-agent` does. It does not read
-// a key file with a passphrase. `latchkey ssh import` has ssh-keygen remove that, in memory. It has no
-// DSA, no hardware keys and no SSH transport: the agent never sees the connection that a signature is
+// a key file with a passphrase. `latchkey ssh add` has ssh-keygen remove that, in memory. It has no
+// DSA, no smart cards and no SSH transport: the agent never sees the connection that a signature is
 // for.

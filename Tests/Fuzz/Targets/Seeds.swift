@@ -191,8 +191,13 @@ extension Target {
     case .sshMessage:
       let key = try PrivateKey.generate()
       let file = try KeyFile.encode(key, comment: "anna")
+      var device = SSHWriter()
+      device.text(SecurityKey.Algorithm.ed25519.rawValue)
+      for field in [[UInt8](repeating: 1, count: 32), Array("ssh:".utf8)] { device.string(field) }
+      let answer: [UInt8] = [0, 0, 0, 9, 5, 0, 0, 0, 1, 0, 0, 0, 0]
       return [key.fields.bytes.withUnsafeBytes { Array($0) }, key.publicKey.blob, [2, 1, 0, 0, 0, 9]]
-        + [file.bytes.withUnsafeBytes { Array($0) }]
+        + [file.bytes.withUnsafeBytes { Array($0) }, device.bytes, answer]
+        + [device.bytes + [1, 0, 0, 0, 1, 7, 0, 0, 0, 0]]
     case .walletValue:
       let text: [UInt8] = [0, 0, 0, 6, 0, 0x6b, 0xd8, 0x3d, 0xdd, 0x11]
       return [

@@ -227,7 +227,11 @@ enum Target: String, CaseIterable {
     var bindings = SessionBindings()
     var binding = SSHReader(0..<input.count)
     _ = bindings.bind(bytes, &binding)
-    if let key = try? PublicKey(blob: input) { _ = SigningSubject(bytes, by: key) }
+    if let key = try? PublicKey(blob: input) {
+      _ = SigningSubject(bytes, by: key)
+      _ = key.isSignature(input, of: bytes)
+    }
+    _ = SecurityKeyHelper.answer(input)
     if let contents = try? KeyFile.decode(bytes) {
       require((try? KeyFile.encode(contents.key, comment: contents.comment)) != nil, "a key that cannot be written")
     }

@@ -18,7 +18,8 @@ struct ForeignKey {
     try convert(copy)
     guard let contents = try decoded(copy) else {
       throw Failure.file(
-        translated("\(path) has a key of a kind that the agent cannot use: it takes Ed25519, RSA and ECDSA keys."))
+        translated(
+          "\(path) has a key of a kind that the agent cannot use: it takes Ed25519, RSA, ECDSA and security keys."))
     }
     return contents
   }

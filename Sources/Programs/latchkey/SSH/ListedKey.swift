@@ -81,10 +81,10 @@ struct ListedKey: Encodable {
   ///
   /// - Returns: where it is.
   static func store(
-    _ key: borrowing PrivateKey, comment: String, _ options: SSHKeyOptions, on connection: VaultConnection,
-    asking: Bool
+    _ key: borrowing PrivateKey, comment: String, _ options: SSHKeyOptions, provider: String? = nil,
+    on connection: VaultConnection, asking: Bool
   ) throws -> String {
-    let item = KeyItem(key.publicKey, asking: options.ask)
+    let item = KeyItem(key.publicKey, asking: options.ask, provider: provider)
     if let old = try all(from: connection).first(where: { $0.key.publicKey == item.publicKey }) {
       throw Failure.declined(translated("the vault has this key already, as \(old.item.place)."))
     }

@@ -56,7 +56,8 @@ struct SSHAddCommand: ParsableCommand {
     discussion: translated(
       """
       ssh-keygen reads the file, and asks for its passphrase if it has one. The file stays as it is. The vault protects the \
-      key from then on, and needs no passphrase of the file's.
+      key from then on, and needs no passphrase of the file's. The file of a security key has no private key: each signature \
+      needs the device.
       """))
 
   @OptionGroup var place: Place
@@ -66,6 +67,12 @@ struct SSHAddCommand: ParsableCommand {
     help: ArgumentHelp(
       translated("What you call it, in the place of the comment in the file."), valueName: "text"))
   var comment: String?
+  @Option(
+    help: ArgumentHelp(
+      translated("The library that speaks to the security key."),
+      discussion: translated("By default OpenSSH's own. The agent runs only the libraries that its option -P names."),
+      valueName: "library"))
+  var provider: String?
   @Argument(help: .translated("The file.")) var file: String
 
   func run() throws {
@@ -79,13 +86,28 @@ struct SSHAddCommand: ParsableCommand {
       guard key.isConsistent else {
         throw Failure.file(translated("the key in \(file) is damaged: its public and private parts do not fit."))
       }
-      let stored = try ListedKey.store(key, comment: name, options, on: connection, asking: !prompts.isForbidden)
+      let library = try provider.map { try Self.library($0, for: key) }
+      let stored = try ListedKey.store(
+        key, comment: name, options, provider: library, on: connection, asking: !prompts.isForbidden)
       print(TerminalText.printable(translated("Added \(stored): \(key.publicKey.fingerprint)")))
+      guard key.securityKey == nil else { return print(translated("Each signature needs the security key.")) }
       print(
         TerminalText.printable(
           translated(
             "\(file) still has the private key. Delete it once a login with the agent's key works; keep \(file).pub.")))
     }
+  }
+
+  /// The whole path of a library.
+  private static func library(_ name: String, for key: borrowing PrivateKey) throws -> String {
+    guard key.securityKey != nil else {
+      throw Failure.declined(translated("--provider is for the keys of security keys only."))
+    }
+    guard let whole = realpath(name, nil) else {
+      throw Failure.file(translated("\(name) cannot be read: \(String(cString: strerror(errno)))."))
+    }
+    defer { free(whole) }
+    return String(cString: whole)
   }
 }
 

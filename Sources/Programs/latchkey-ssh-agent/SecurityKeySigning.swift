@@ -1,0 +1,189 @@
+import Glibc
+import LatchkeyPosix
+import LatchkeySSHProtocol
+import LatchkeySodium
+import LatchkeySystemd
+
+/// One signature by a security key. OpenSSH's `ssh-sk-helper` makes it, in a process of its own, as the library that speaks to the
+/// device may be anything. Nothing waits for that process: the loop tells when it has ended.
+///
+/// The helper gets the key's handle and a PIN by a socket, and answers once. If the device wants a PIN, the person is asked, and the
+/// helper is started once more.
+final class SecurityKeySigning {
+  /// The places of distributions.
+  private static let programs = [
+    "/usr/lib/openssh/ssh-sk-helper", "/usr/libexec/openssh/ssh-sk-helper", "/usr/lib/ssh/ssh-sk-helper",
+    "/usr/libexec/ssh-sk-helper",
+  ]
+  /// As OpenSSH's own programs have it.
+  private static let variable = "SSH_SK_HELPER"
+  /// How long the device may wait for a touch. Devices give up earlier.
+  private static let limit = Duration.seconds(60)
+
+  private let loop: EventLoop
+  private let questions: QuestionQueue
+  private let wording: SignatureWording
+  private let data: [UInt8]
+  /// Whether the person can be asked for a PIN.
+  private let canAsk: Bool
+  private let completion: ([UInt8]?) -> Void
+  private var key: PrivateKey?
+  private var helper: StartedProgram?
+  private var socket: FileDescriptor?
+  private var request: SecureBytes?
+  private var sent = 0
+  private var source: EventSource?
+  private var notice: TouchNotice?
+  private var question: Question?
+  private var wasAskedForPIN = false
+
+  /// Starts nothing yet.
+  ///
+  /// - Parameter completion: called once, with the signature; nil for none.
+  init(
+    _ key: consuming PrivateKey, of data: [UInt8], wording: SignatureWording, canAsk: Bool, questions: QuestionQueue,
+    loop: EventLoop, completion: @escaping ([UInt8]?) -> Void
+  ) {
+    self.key = consume key
+    (self.data, self.wording, self.canAsk, self.questions, self.loop) = (data, wording, canAsk, questions, loop)
+    self.completion = completion
+  }
+
+  /// Ends it at once. The completion is not called any more.
+  func cancel() {
+    helper?.abandon(signal: SIGKILL)
+    if let question { questions.withdraw(question) }
+    clear()
+  }
+
+  /// Forgets the key. The completion is called later, without a signature.
+  func forget() {
+    key = nil
+    request = nil
+    helper?.kill()
+  }
+
+  private func clear() {
+    (helper, source, notice, question) = (nil, nil, nil, nil)
+    socket = nil
+    request = nil
+    key = nil
+  }
+
+  private func end(_ signature: [UInt8]?) {
+    clear()
+    completion(signature)
+  }
+
+  /// Starts the helper.
+  func begin() {
+    let none: [UInt8] = []
+    begin(pin: none.span.bytes)
+  }
+
+  private func begin(pin: RawSpan) {
+    guard let key = key.take() else { return end(nil) }
+    let needsTouch = key.securityKey?.needsTouch ?? true
+    let provider = wording.key.item.provider ?? SecurityKey.internalProvider
+    let made = try? SecurityKeyHelper.request(data, by: key, provider: provider, pin: pin)
+    self.key = consume key
+    request = consume made
+    sent = 0
+    do {
+      var ends: [Int32] = [-1, -1]
+      guard socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &ends) == 0 else {
+        throw PosixError("socketpair")
+      }
+      socket = FileDescriptor(owning: ends[0])
+      let other = FileDescriptor(owning: ends[1])
+      let child = try ChildProcess(Self.program, [], input: other.number, output: other.number)
+      helper = try StartedProgram(child, loop: loop) { [unowned self] in finished() }
+      helper?.kill(after: Self.limit)
+      source = try loop.addIO(fd: ends[0], events: .writable) { [unowned self] _ in write() }
+      if needsTouch { notice = try? TouchNotice(wording.touch, loop: loop, as: questions) }
+    } catch {
+      Journal.log(.warning, "no program speaks to security keys: \(error)")
+      helper?.abandon(signal: SIGKILL)
+      end(nil)
+    }
+  }
+
+  private static var program: String {
+    if let chosen = getenv(variable).map({ String(cString: $0) }), !chosen.isEmpty { return chosen }
+    return programs.first { access($0, X_OK) == 0 } ?? programs[0]
+  }
+
+  private func write() {
+    guard var bytes = request.take(), let number = socket?.number else { return source = nil }
+    let (place, size) = (sent, bytes.count)
+    let count = bytes.withUnsafeMutableBytes {
+      send(
+        number, $0.baseAddress.map { UnsafeRawPointer($0 + place) }, size - place,
+        Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))
+    }
+    if count > 0 { sent += count }
+    // A helper that is gone says so by its end.
+    guard count >= 0 || errno == EAGAIN || errno == EINTR, sent < size else { return source = nil }
+    request = consume bytes
+  }
+
+  /// The helper has ended, and its answer is in the socket.
+  private func finished() {
+    (helper, notice, source) = (nil, nil, nil)
+    let answer = SecurityKeyHelper.answer(received())
+    socket = nil
+    guard key != nil else { return end(nil) }
+    switch answer {
+    case .signature(let signature):
+      // A library may return anything.
+      guard isRight(signature) else {
+        Journal.log(.warning, "a security key gave a signature of another key")
+        return end(nil)
+      }
+      end(signature)
+    case .needsPIN where canAsk && !wasAskedForPIN: askForPIN()
+    case .needsPIN: end(nil)
+    case .failed(let number):
+      Journal.log(.warning, "ssh-sk-helper could not sign: OpenSSH's error \(number)")
+      end(nil)
+    case .otherVersion(let version):
+      Journal.log(.warning, "ssh-sk-helper speaks version \(version) of its protocol, which is not known here")
+      end(nil)
+    case .malformed:
+      Journal.log(.warning, "ssh-sk-helper gave no answer")
+      end(nil)
+    }
+  }
+
+  private func isRight(_ signature: [UInt8]) -> Bool {
+    let data = data
+    return wording.key.item.publicKey.isSignature(signature, of: data.span.bytes)
+  }
+
+  private func received() -> [UInt8] {
+    guard let number = socket?.number else { return [] }
+    var bytes = [UInt8](repeating: 0, count: SecurityKeyHelper.answerLimit)
+    var filled = 0
+    while filled < bytes.count {
+      let count = bytes.withUnsafeMutableBytes {
+        recv(number, $0.baseAddress.map { $0 + filled }, $0.count - filled, Int32(MSG_DONTWAIT))
+      }
+      if count < 0, errno == EINTR { continue }
+      guard count > 0 else { break }
+      filled += count
+    }
+    return Array(bytes.prefix(filled))
+  }
+
+  private func askForPIN() {
+    wasAskedForPIN = true
+    let asked = Question(wording.pin) { [unowned self] isGiven in
+      let pin = question?.takeAnswer()
+      question = nil
+      guard isGiven, let pin, key != nil else { return end(nil) }
+      begin(pin: pin.bytes)
+    }
+    question = asked
+    questions.ask(asked)
+  }
+}

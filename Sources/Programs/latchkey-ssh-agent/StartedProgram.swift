@@ -1,0 +1,50 @@
+import Glibc
+import LatchkeyPosix
+import LatchkeySystemd
+
+/// A program whose end is awaited by the loop, also after nobody holds this object any more.
+final class StartedProgram {
+  private let child: ChildProcess
+  private let loop: EventLoop
+  private var source: EventSource?
+  private var limit: EventSource?
+  private var ended: (() -> Void)?
+
+  /// - Parameter ended: called once, after its end.
+  init(_ child: ChildProcess, loop: EventLoop, ended: @escaping () -> Void) throws(SystemdError) {
+    self.child = child
+    self.loop = loop
+    self.ended = ended
+    do throws(SystemdError) {
+      // The source holds this object until the end.
+      source = try loop.addIO(fd: child.descriptor, events: .readable) { [self] _ in finish() }
+    } catch {
+      child.send(SIGKILL)
+      throw error
+    }
+  }
+
+  private func finish() {
+    child.reap()
+    let ended = self.ended
+    self.ended = nil
+    (source, limit) = (nil, nil)
+    ended?()
+  }
+
+  /// Kills it after some time.
+  func kill(after delay: Duration) {
+    limit = try? loop.addTimer(after: delay) { [child] in child.send(SIGKILL) }
+  }
+
+  /// Kills it now.
+  func kill() { child.send(SIGKILL) }
+
+  /// Has it end, and kills it if it goes on. Its end is told to nobody.
+  func abandon(signal: Int32) {
+    ended = nil
+    guard source != nil else { return }
+    child.send(signal)
+    kill(after: QuestionQueue.endLimit)
+  }
+}

@@ -1,0 +1,191 @@
+"""Keys of security keys in the ssh agent: OpenSSH's ssh-sk-helper signs, by a security key in software."""
+
+import contextlib
+import struct
+
+import pytest
+from support.notifications import Notifications
+from support.securitykey import DUMMY, SecurityKeyLibrary
+from support.session import wait_until
+from support.sshagent import FAILURE, SUCCESS, Agent, Client, private_fields, public_blob, string
+from support.sshserver import Server
+
+pytestmark = [
+    pytest.mark.night("ssh"), pytest.mark.skipif(not DUMMY.exists(), reason="the package openssh-tests is missing")]
+
+PROVIDER = b"\xff" + string("sk-provider@openssh.com")
+
+
+@pytest.fixture
+def library(unlocked):
+    folder = unlocked.root / "securitykey"
+    folder.mkdir()
+    folder.chmod(0o777)
+    unlocked.root.chmod(0o777)
+    return SecurityKeyLibrary(folder)
+
+
+@pytest.fixture
+def agent(unlocked, library):
+    with running(unlocked, providers=f"/nothing*,{library.path}") as opened:
+        yield opened
+
+
+@contextlib.contextmanager
+def running(session, **options):
+    opened = Agent(session, **options)
+    try:
+        yield opened
+    finally:
+        opened.close()
+
+
+def make(agent, library, kind="ed25519-sk", name="key"):
+    return agent.key(name, kind, "-w", library.path)
+
+
+def children(agent):
+    return open(f"/proc/{agent.process.pid}/task/{agent.process.pid}/children").read().split()
+
+
+@pytest.mark.parametrize("kind", ["ed25519-sk", "ecdsa-sk"])
+def test_a_security_key_logs_in_and_signs(agent, library, kind):
+    server = Server(agent, "home")
+    path = make(agent, library, kind)
+    agent.run("ssh-add", "-S", library.path, path, check=True)
+    path.rename(path.with_name("private"))
+    assert "-SK)" in agent.run("ssh-add", "-l", check=True).stdout
+    server.allowed.write_text(path.with_name("key.pub").read_text())
+    assert server.login()
+    agent.run("ssh-add", "-T", f"{path}.pub", check=True)
+    signed = agent.run("ssh-keygen", "-q", "-Y", "sign", "-n", "file", "-f", f"{path}.pub", input="text", check=True).stdout
+    (agent.folder / "text.sig").write_text(signed)
+    agent.run("ssh-keygen", "-Y", "check-novalidate", "-n", "file", "-s", agent.folder / "text.sig", input="text", check=True)
+    # Its certificate, too.
+    server.allowed.write_text("")
+    agent.run("ssh-keygen", "-q", "-s", agent.folder / "authority", "-I", "id", "-n", agent.session.user, f"{path}.pub", check=True)
+    path.with_name("private").rename(path)
+    agent.run("ssh-add", "-S", library.path, path, check=True)
+    assert "-CERT)" in agent.run("ssh-add", "-l", check=True).stdout
+    assert server.login()
+    agent.session.lock()
+    assert not server.login()
+    agent.run("ssh-add", "-D", check=True)
+    assert agent.listed() == []
+
+
+def test_a_key_file_of_a_security_key_comes_into_the_vault(agent, library):
+    session = agent.session
+    path = make(agent, library)
+    told = session.run(
+        "latchkey", "ssh", "add", "--ask", "never", "--class", "after-first-unlock", "--provider", library.path, path, check=True).stdout
+    assert "Each signature needs the security key." in told
+    assert "sk-ssh-ed25519@openssh.com" in session.run("latchkey", "ssh", "list", check=True).stdout
+    path.unlink()
+    session.lock()
+    agent.run("ssh-add", "-T", f"{path}.pub", check=True)
+    assert session.locker().returncode == 0
+    # Any program of the person can write the attribute.
+    other = agent.folder / "other.so"
+    other.write_bytes(library.path.read_bytes())
+    (item,) = [line.split()[0] for line in session.run("latchkey", "ssh", "list", check=True).stdout.splitlines()]
+    session.run("latchkey", "edit", item, "--set", f"provider={other}", check=True)
+    assert agent.run("ssh-add", "-T", f"{path}.pub").returncode != 0
+    plain = agent.key("plain")
+    assert session.run("latchkey", "ssh", "add", "--provider", library.path, plain).returncode == 1
+
+
+def test_only_providers_of_the_list_are_taken(unlocked, library):
+    with running(unlocked) as agent:
+        path, plain = make(agent, library), agent.key("plain")
+        assert agent.run("ssh-add", "-S", library.path, path).returncode != 0
+        agent.run("ssh-add", "-S", "internal", path, check=True)
+        # OpenSSH's own way finds no device here.
+        assert agent.run("ssh-add", "-T", f"{path}.pub").returncode != 0
+        with agent.connect() as client:
+            fields = private_fields(plain)
+            assert client.ask(25, fields, PROVIDER, string("internal")) == bytes([FAILURE])
+            assert client.ask(25, fields, PROVIDER, string("internal"), PROVIDER, string("internal")) == bytes([FAILURE])
+            assert client.ask(17, fields)[0] == SUCCESS
+        assert agent.listed() == ["key", "plain"]
+
+
+def test_a_touch_holds_no_other_client_up(agent, library):
+    path, plain = make(agent, library), agent.key("plain")
+    for one in (("-S", library.path, path), (plain,)):
+        agent.run("ssh-add", *one, check=True)
+    agent.will_say(True)
+    library.wait_for_touch()
+    request = b"\x0d" + string(public_blob(path)) + string(b"SSHSIG" + b"".join(map(string, ("file", "", "sha512", "hash")))) + bytes(4)
+    first, second = Client(agent.path), Client(agent.path)
+    first.send(request)
+    wait_until(library.is_waiting, "the signature that waits")
+    wait_until(lambda: len(agent.asked()) == 2, "the notice")
+    assert agent.asked()[1].startswith("Touch your security key for the ssh key 'key'.") and agent.asked()[1].endswith("|notice")
+    agent.run("ssh-add", "-T", f"{plain}.pub", check=True)
+    # The second one has its turn when the first client is gone, and its helper.
+    second.send(request)
+    first.close()
+    wait_until(lambda: len(agent.asked()) == 4, "the second notice")
+    library.touch()
+    assert second.receive()[0] == 14
+    # A lock ends a signature that waits.
+    library.wait_for_touch()
+    second.send(request)
+    wait_until(library.is_waiting, "the third signature")
+    agent.session.lock()
+    assert second.receive() == bytes([FAILURE])
+    wait_until(lambda: not children(agent), "the end of the helper")
+    second.close()
+
+
+def test_a_pin_is_asked_for_where_the_key_requires_it(agent, library):
+    path = make(agent, library)
+    agent.run("ssh-add", "-S", library.path, path, check=True)
+    library.require_pin("1234")
+    agent.will_say(False)
+    assert agent.run("ssh-add", "-T", f"{path}.pub").returncode != 0
+    agent.will_say(True)
+    agent.pin.write_text("0000")
+    assert agent.run("ssh-add", "-T", f"{path}.pub").returncode != 0
+    agent.pin.write_text("1234")
+    agent.run("ssh-add", "-T", f"{path}.pub", check=True)
+    asked = [question for question in agent.asked() if question.endswith("|pin")]
+    assert len(asked) == 3 and all("PIN of your security key for the ssh key 'key'" in question for question in asked)
+
+
+def test_a_notification_says_that_the_key_waits_for_a_touch(unlocked, library):
+    desktop = Notifications(unlocked)
+    with running(unlocked, asks_itself=True, providers=str(library.path)) as agent:
+        path = make(agent, library)
+        agent.run("ssh-add", "-S", library.path, path, check=True)
+        library.wait_for_touch()
+        test = agent.session.start("ssh-add", "-T", f"{path}.pub")
+        wait_until(lambda: ("Touch your security key for the ssh key 'key'.") in [title for title, _ in desktop.look()], "the notification")
+        library.touch()
+        assert test.wait(60) == 0
+        wait_until(lambda: desktop.look() and desktop.closed, "the end of the notification")
+    desktop.close()
+
+
+def answer(*parts):
+    body = b"".join(parts)
+    return struct.pack(">I", len(body)) + body
+
+
+@pytest.mark.parametrize("said", [
+    answer(b"\6", struct.pack(">I", 1), string("signature")), answer(b"\5", struct.pack(">I", 1), string("signature")),
+    answer(b"\5", struct.pack(">II", 0, 60)), b"\0\0\0\xff", b""], ids=["version", "signature", "error", "cut", "nothing"])
+def test_a_helper_that_says_something_else_gives_no_signature(unlocked, library, said):
+    helper, saying = library.path.with_name("helper"), library.path.with_name("said")
+    saying.write_bytes(said)
+    helper.write_text(f"#!/bin/sh\ncat {saying}\n")
+    helper.chmod(0o755)
+    unlocked.environment["SSH_SK_HELPER"] = str(helper)
+    with running(unlocked, providers=str(library.path)) as agent:
+        del unlocked.environment["SSH_SK_HELPER"]
+        path, plain = make(agent, library), agent.key("plain")
+        agent.run("ssh-add", "-S", library.path, path, check=True)
+        assert agent.run("ssh-add", "-T", f"{path}.pub").returncode != 0
+        agent.run("ssh-add", plain, check=True)
+        agent.run("ssh-add", "-T", f"{plain}.pub", check=True)
