@@ -20,8 +20,7 @@ struct Options {
       --socket PATH          listen there, in the foreground
       --prompt-program FILE  what asks about a key: it reads the question from its standard input, and exits with 0 for yes
                              (default: latchkey-ssh-agent --ask)
-      -P, --providers PATTERNS
-                             the libraries that may speak to security keys, beside OpenSSH's own way (default: none)
+      --providers PATTERNS   the libraries that may speak to security keys, beside OpenSSH's own way (default: none); also -P
       --ask                  ask one question, read from standard input
 
     As latchkey-ssh-askpass it is what SSH_ASKPASS names: it gives ssh the passphrase of a key file from the vault, or asks.

@@ -464,7 +464,7 @@ private final class Signing {
   /// Takes the question off the screen.
   var cancel: () -> Void = {}
 
-  /// What makes one signature at a time.
+  /// Something that makes one signature at a time.
   enum Turn: Hashable {
     case key(String)
     case securityKeys
