@@ -62,7 +62,7 @@ class Hosts:
         for server in self.servers:
             server.allowed.write_text(pathlib.Path(public).read_text())
 
-    def run(self, *command):
+    def run(self, *command, limit=30):
         """Runs a command, as subprocess.run returns it, where the session's user has a shell."""
         session = self._session
         words = [
@@ -70,7 +70,7 @@ class Hosts:
             f"--regid={session.gid}", "--clear-groups", *command]
         return subprocess.run(
             list(map(str, words)), env=session.environment, cwd=session.home, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-            timeout=seconds(30))
+            timeout=seconds(limit))
 
     def logins(self):
         """How many logins each host had."""

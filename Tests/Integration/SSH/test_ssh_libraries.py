@@ -1,4 +1,4 @@
-"""The ssh agent with other people's clients: libraries of Python and Go, rsync and scp, and a forwarded agent over two hosts."""
+"""The ssh agent with other people's clients: libraries of Python and Go, rsync, scp and ansible, and an agent that goes over two hosts."""
 
 import json
 import os
@@ -170,3 +170,55 @@ def test_copies_and_a_connection_that_stays(agent):  # noqa: F811
         assert hosts.run("ssh", "-F", hosts.config, *master, "-O", "exit", "home").returncode == 0
     assert hosts.run(*login).returncode != 0
     assert hosts.logins() == [before[0] + 1] and agent.asked() == []
+
+
+PLAYS = """
+- hosts: home
+  gather_facts: false
+  tasks:
+    - command: echo {word}
+      register: said
+    - copy:
+        content: "{{{{ said.stdout }}}}"
+        dest: "{file}"
+- hosts: home
+  gather_facts: false
+  tasks:
+    - command: cat {file}
+"""
+
+
+@needs_root
+@pytest.mark.skipif(shutil.which("ansible-playbook") is None, reason="the package ansible-core is missing")
+def test_ansible_keeps_one_connection_for_its_plays(agent):  # noqa: F811
+    hosts = Hosts(agent, "home")
+    path = agent.key()
+    hosts.allow(f"{path}.pub")
+    agent.run("ssh-add", path, check=True)
+    path.unlink()
+    settings = {
+        "ANSIBLE_SSH_ARGS": f"-F {hosts.config} -o ControlMaster=auto -o ControlPersist=60s", "ANSIBLE_LOCAL_TEMP": f"{agent.session.home}/ansible",
+        "ANSIBLE_SSH_CONTROL_PATH_DIR": str(agent.folder), "ANSIBLE_SSH_USETTY": "False", "ANSIBLE_SSH_CONTROL_PATH": "%(directory)s/master"}
+    book, words = agent.folder / "plays.yml", ["ansible-playbook", "-i", "home,", "-e", f"ansible_python_interpreter={sys.executable}"]
+
+    def play(word):
+        book.write_text(PLAYS.format(word=word, file=agent.session.home / "said"))
+        done = hosts.run("env", *(f"{name}={value}" for name, value in settings.items()), *words, book, limit=120)
+        return done.returncode == 0, done.stdout + done.stderr
+
+    worked, told = play("first")
+    try:
+        assert worked and (agent.session.home / "said").read_text() == "first", told
+        # Two plays with three tasks had one signature.
+        assert hosts.logins() == [1] and agent.asked() == []
+        agent.session.lock()
+        worked, told = play("locked")
+        assert worked and (agent.session.home / "said").read_text() == "locked", told
+    finally:
+        ended = hosts.run("ssh", "-F", hosts.config, "-o", f"ControlPath={agent.folder}/master", "-O", "exit", "home")
+    assert ended.returncode == 0 and not play("new")[0]
+    assert hosts.logins() == [1]
+    assert agent.session.locker().returncode == 0
+    worked, told = play("unlocked")
+    hosts.run("ssh", "-F", hosts.config, "-o", f"ControlPath={agent.folder}/master", "-O", "exit", "home")
+    assert worked and hosts.logins() == [2], told
