@@ -1,6 +1,9 @@
 """A unit of a person's service manager gets a secret of the vault by systemd's own LoadCredential=."""
 
 import pytest
+from support.account import Account
+from support.debianroot import root_of
+from support.machine import REPOSITORY, Machine, make, or_skip
 
 pytestmark = pytest.mark.night("ssh")
 
@@ -10,8 +13,28 @@ ASK = (
 STORE = "printf secret | latchkey add --label Backup --class {kind} systemd-unit={unit}.service systemd-credential=token {more}"
 
 
-def test_a_unit_gets_its_credential(alice):
-    with alice.login() as session:
+@pytest.fixture(scope="module")
+def debian13():
+    """A running Debian 13 with the project installed, on the root that the tests of the packages have."""
+
+    def prepare():
+        installed = Machine(root=root_of("trixie", ["gcr"], REPOSITORY / ".build/roots"))
+        installed.change("useradd", "--create-home", "--shell", "/bin/bash", "--uid", "2001", "alice")
+        make("install", installed.top)
+        installed.change("pam-auth-update", "--package", "--enable", "latchkey")
+        return installed, Machine(below=installed).boot()
+
+    installed, machine = or_skip(prepare)
+    yield machine
+    machine.close()
+    installed.close()
+
+
+@pytest.mark.parametrize(("release", "system"), [("bookworm", "machine"), ("trixie", "debian13")])
+def test_a_unit_gets_its_credential(request, release, system):
+    machine = request.getfixturevalue(system)
+    assert release in machine.root("cat", "/etc/os-release").stdout
+    with Account(machine, "alice", 2001, "sesame-1").login() as session:
         for unit, kind, more in (("open", "after-first-unlock", ""), ("plain", "when-unlocked", ""), ("late", "when-unlocked", "systemd-unlocked=yes")):
             session.run(STORE.format(unit=unit, kind=kind, more=more))
 
