@@ -134,6 +134,8 @@ def packages(tmp_path_factory):
         tree = folder / name
         documents = tree / "usr/share/doc" / name
         (tree / "DEBIAN").mkdir(parents=True)
+        # dpkg-deb takes no other mode, and the mask of the one who runs the tests may give one.
+        (tree / "DEBIAN").chmod(0o755)
         documents.mkdir(parents=True)
         (tree / "DEBIAN/control").write_text(
             f"Package: {name}\nVersion: 0.1.0\nArchitecture: amd64\nMaintainer: Nobody <nobody@latchkey.example>\nDescription: none\n")
