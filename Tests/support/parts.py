@@ -81,7 +81,7 @@ NIGHT_PARTS = (
     Part("ssh", "The ssh agent with OpenSSH, its own tests, git, libraries, many clients and 50 locks; secrets for units", ("Integration", "Desktop"), 8,
          ("Sources/Wire/SSHProtocol/", "Sources/Programs/latchkey-ssh-agent/", "Sources/Wire/SecretClient/",
           "Sources/Programs/latchkey/Run/CredentialCommand.swift"),
-         workers=2, marked=True, packages="ansible-core openssh-tests python3-paramiko python3-asyncssh golang-go golang-golang-x-crypto-dev rsync"),
+         workers=2, marked=True, packages="ansible-core openssh-tests python3-paramiko python3-asyncssh golang-go golang-golang-x-crypto-dev rsync softhsm2"),
     Part("kwallet", "KDE's programs with `latchkey-kwallet`: libraries of Debian 12 and 13, networks, kwalletmanager, locks and kills",
          ("Integration",), 6, ("Sources/Programs/latchkey-kwallet/", *CLIENT), workers=2, marked=True,
          packages="kde-cli-tools kded5 kio ksshaskpass kwalletmanager libkf5wallet-dev network-manager plasma-nm"),

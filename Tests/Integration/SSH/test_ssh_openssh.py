@@ -2,17 +2,14 @@
 
 import base64
 import os
-import pathlib
-import shutil
-import subprocess
 
 import pytest
 from support.memory import scan
 from support.pace import seconds
 from support.person import ask_on_terminals
-from support.session import REPOSITORY, wait_until
+from support.session import wait_until
 from support.sshagent import Agent, agent, private_fields, public_blob, strings_until  # noqa: F401
-from support.sshserver import Server, accounts
+from support.sshserver import Server
 from support.tmux import Tmux
 
 pytestmark = pytest.mark.night("ssh")
@@ -181,40 +178,3 @@ def test_a_new_agent_goes_on_with_the_keys_of_the_session(agent):  # noqa: F811
     assert agent.listed() == []
     agent.run("ssh-add", path, check=True)
     agent.run("ssh-add", "-T", f"{path}.pub", check=True)
-
-
-@pytest.mark.parametrize("name", ["agent", "agent-timeout", "agent-subprocess", "agent-restrict", "sshsig", "cert-file"])
-@pytest.mark.skipif(os.getuid() != 0, reason="the tests' logins need a shell for the session's user")
-@pytest.mark.skipif(not pathlib.Path("/usr/lib/openssh/regress").is_dir(), reason="the package openssh-tests is missing")
-def test_openssh_regress(unlocked, name):
-    """OpenSSH's own tests, with an agent of ours for each that they start."""
-    folder = unlocked.root / "openssh"
-    shutil.copytree("/usr/lib/openssh/regress", folder, symlinks=True)
-    subprocess.run(["chown", "-R", f"{unlocked.uid}:{unlocked.gid}", folder], check=True)
-    # DSA keys, which the agent does not take, and newer versions of OpenSSH do not have.
-    script = folder / "test-exec.sh"
-    assert "-Q key-plain" in script.read_text()
-    script.write_text(script.read_text().replace("-Q key-plain", "-Q key-plain | grep -v dss"))
-    wrapper = unlocked.root / "ssh-agent"
-    program = unlocked.stage / "usr/libexec/latchkey-ssh-agent"
-    places = {"@AGENT@": program, "@THROWAWAY@": REPOSITORY / "Tests/Session/throwaway", "@STAGE@": unlocked.stage}
-    text = (REPOSITORY / "Tests/support/Shims/ssh-agent").read_text()
-    for word, place in places.items():
-        text = text.replace(word, str(place))
-    wrapper.write_text(text)
-    wrapper.chmod(0o755)
-    variables = {
-        ".OBJDIR": folder, ".CURDIR": folder, "BUILDDIR": folder, "OBJ": folder, "TEST_SHELL": "sh", "TEST_SSH_SSH": "ssh",
-        "TEST_SSH_SFTPSERVER": "/usr/lib/openssh/sftp-server", "TEST_SSH_ECC": "yes", "TEST_SSH_UNSAFE_PERMISSIONS": "1",
-        "TEST_SSH_SSHAGENT": wrapper, "LTESTS": name, "SKIP_UNIT": "1",
-    }
-    run = [
-        "unshare", "-m", "sh", "-c", 'mount --bind "$0" /etc/passwd && exec "$@"', accounts(unlocked), "setpriv", f"--reuid={unlocked.uid}",
-        f"--regid={unlocked.gid}", "--clear-groups", "make", "-C", folder, *(f"{key}={value}" for key, value in variables.items()),
-        "t-exec",
-    ]
-    done = subprocess.run(
-        list(map(str, run)), env=unlocked.environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=seconds(300))
-    logs = [folder / log for log in ("failed-regress.log", "failed-ssh.log")]
-    told = done.stdout[-3000:] + done.stderr[-2000:] + "".join(log.read_text()[-4000:] for log in logs if log.exists())
-    assert done.returncode == 0 and any(line.startswith("ok ") for line in done.stdout.splitlines()), told
