@@ -29,6 +29,13 @@ final class AgentVault {
   private let loop: EventLoop
   private var prompts: [String: VaultPrompt] = [:]
   private var afterwards: [() -> Void] = []
+  /// The keys as the vault told them last; nil if anything may have changed since. A signal comes before any answer that the vault
+  /// gives after the change.
+  private var known: View?
+  /// The item of the session's seal, likewise.
+  private var knownSeal: String?
+  /// Whether the bus passes the vault's signals on.
+  private var hearsChanges = true
   private var later: EventSource?
   /// Called when the keys of the vault are erased, or may have been.
   var onLock: () -> Void = {}
@@ -57,6 +64,9 @@ final class AgentVault {
         },
         // Before anything else, as the vault's next answer may come after an unlock.
         try new.watchState { [unowned self] state in if state != "unlocked" { onLock() } },
+        try new.bus.matchSignal(
+          sender: new.owner, installed: { [unowned self] error in if error != nil { hearsChanges = false } }
+        ) { [unowned self] _ in forget() },
       ]
       source = try loop.addIO(fd: new.loop.descriptor, events: .readable) { [unowned self] _ in serve() }
     } catch { throw .failed("\(error)") }
@@ -69,6 +79,7 @@ final class AgentVault {
     source = nil
     slots = []
     channel = nil
+    forget()
     let former = connection
     connection = nil
     let waiting = prompts.values
@@ -76,6 +87,8 @@ final class AgentVault {
     for prompt in waiting { prompt.end(false) }
     withExtendedLifetime(former) { onLock() }
   }
+
+  private func forget() { (known, knownSeal) = (nil, nil) }
 
   /// Handles what came.
   func serve() {
@@ -118,8 +131,26 @@ final class AgentVault {
 
   // MARK: Keys
 
+  /// The keys of the last ``look()``, if nothing has changed since. Whether a locker is on the screen may have.
+  var lastView: View? { hearsChanges && connection?.isLost == false ? known : nil }
+
   /// The keys that there are: those of the session first, each in the order in which it was stored.
   func look() throws(BusError) -> View {
+    known = nil
+    let connection = try connected()
+    // Marks the beginning: a signal that comes while it looks takes the mark away.
+    known = View(isScreenLocked: true, keys: [])
+    do throws(BusError) {
+      let view = try lookAnew()
+      known = known == nil || connection !== self.connection ? nil : view
+      return view
+    } catch {
+      known = nil
+      throw error
+    }
+  }
+
+  private func lookAnew() throws(BusError) -> View {
     let (isScreenLocked, own) = try call(ServiceConnection.root, Self.keychain, "Find") { out in
       out.appendArray("a{ss}", of: [[KeyItem.schemaName: KeyItem.schema]]) { $0.appendStringDictionary($1) }
       out.appendUInt32(0)
@@ -193,11 +224,11 @@ final class AgentVault {
   ///
   /// - Throws: an error with ``BusError/isLocked`` where the vault does not give it now.
   func privateKey(of key: AgentKey) throws(BusError) -> PrivateKey {
-    let secret = try secret(of: key.path)
     let opened: PrivateKey?
     if key.isOfSession {
-      opened = try SessionSeal(vault: self).open(secret, of: key.item.publicKey)
+      opened = try SessionSeal(vault: self).open(key)
     } else {
+      let secret = try secret(of: key.path)
       opened = try? secret.withBytes { try KeyFile.decode($0).takeKey() }
     }
     guard let opened, opened.publicKey.plainBlob == key.item.publicKey.plainBlob else {
@@ -213,6 +244,31 @@ final class AgentVault {
     } read: { (answer: Message) throws(BusError) in
       try channel.read(from: answer)
     }
+  }
+
+  /// The secrets of items that can be read now, by one call.
+  func secrets(of paths: [String]) throws(BusError) -> [String: Secret] {
+    let channel = try openChannel()
+    return try call(ServiceConnection.root, ServiceConnection.service, "GetSecrets") {
+      $0.appendObjectPaths(paths)
+      $0.appendObjectPath(channel.path)
+    } read: { (answer: Message) throws(BusError) in
+      var found: [String: Secret] = [:]
+      try answer.readDictionary("o(oayays)") { (item: Message) throws(BusError) in
+        let path = try item.readObjectPath()
+        found[path] = try channel.read(from: item)
+      }
+      return found
+    }
+  }
+
+  /// The item of the session's seal, which has these attributes; nil for none.
+  func seal(_ attributes: [String: String]) throws(BusError) -> String? {
+    if let knownSeal, lastView != nil { return knownSeal }
+    let found = try own(attributes)
+    // Without a view that is known, nothing would say that it changed.
+    if lastView != nil { knownSeal = found }
+    return found
   }
 
   /// The item of the default collection that has these attributes and no others, so that ``store(_:label:attributes:inSession:)``

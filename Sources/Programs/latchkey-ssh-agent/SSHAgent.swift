@@ -181,8 +181,10 @@ final class SSHAgent {
   }
 
   /// All keys but those whose time is over, and those that were removed.
-  private func present() throws(BusError) -> AgentVault.View {
-    let view = try vault.look()
+  ///
+  /// - Parameter known: keys that the vault told before.
+  private func present(_ known: AgentVault.View? = nil) throws(BusError) -> AgentVault.View {
+    let view = if let known { known } else { try vault.look() }
     let now = UInt64(Process.sinceBoot / 1000)
     var keys: [AgentKey] = []
     for key in view.keys {
@@ -300,18 +302,29 @@ final class SSHAgent {
     let flags = SignatureFlags(rawValue: try reader.number(bytes))
     let waiting = signings.values.count { $0.connection.peer.pid == connection.peer.pid }
     guard reader.isAtEnd, waiting < Self.waitingLimit else { return connection.answer(.failure) }
-    let view = try present()
+    let request = SigningRequest(blob: blob, data: data, flags: flags)
+    try sign(request, connection, by: vault.lastView)
+  }
+
+  /// - Parameter known: what the vault told before. It is enough for a key that asks for nothing, if the vault says of no change until
+  ///   it gave the key. Nil to ask the vault.
+  private func sign(_ request: SigningRequest, _ connection: AgentConnection, by known: AgentVault.View?) throws {
+    let (blob, data) = (request.blob, request.data)
+    let view = try present(known)
     guard let key = view.keys.first(where: { $0.item.publicKey.blob == blob }) else {
-      return connection.answer(.failure)
+      // It may be new.
+      return known == nil ? connection.answer(.failure) : try sign(request, connection, by: nil)
     }
     let subject = SigningSubject(data.span.bytes, by: key.item.publicKey)
     guard connection.bindings.permit(key.destinations, subject),
       subject != .unknown || key.item.publicKey.signsUnknownData
-    else { return connection.answer(.failure) }
-    let signing = Signing(key: key, data: data, flags: flags, subject: subject, connection: connection)
+    else { return known == nil ? connection.answer(.failure) : try sign(request, connection, by: nil) }
+    let signing = Signing(
+      key: key, request, subject: subject, connection: connection, isByKnown: known != nil)
     let asker = Asker(pid: connection.peer.pid)
     // The vault asks by itself before it gives such a key, and shows our reason.
     let isAsked = key.require.isEmpty && mustAsk(about: key, connection, asker)
+    guard known == nil || !isAsked && signing.turn == nil else { return try sign(request, connection, by: nil) }
     // Nobody sees a question behind a locker.
     if view.isScreenLocked, isAsked { return connection.answer(.failure) }
     signing.isScreenLocked = view.isScreenLocked
@@ -382,17 +395,24 @@ final class SSHAgent {
     do throws(BusError) {
       let key = try vault.privateKey(of: signing.key)
       if key.securityKey != nil { return touch(key, signing) }
-      let data = signing.data
+      if signing.isByKnown, vault.lastView == nil { return repeated(signing) }
+      let data = signing.request.data
       // A lock that came in between took back what the person allowed.
-      guard !signing.isOutdated, let signature = key.sign(data.span.bytes, signing.flags) else {
+      guard !signing.isOutdated, let signature = key.sign(data.span.bytes, signing.request.flags) else {
         return fail(signing)
       }
       succeed(signing, signature)
     } catch {
+      guard !signing.isByKnown else { return repeated(signing) }
       guard error.isLocked, !signing.isScreenLocked, !signing.wasUnlocked else { return fail(signing) }
       signing.wasUnlocked = true
       unlock(for: signing)
     }
+  }
+
+  /// Asks the vault anew, as something changed.
+  private func repeated(_ signing: Signing) {
+    do { try sign(signing.request, signing.connection, by: nil) } catch { fail(signing) }
   }
 
   private func succeed(_ signing: Signing, _ signature: [UInt8]) {
@@ -413,7 +433,7 @@ final class SSHAgent {
       key: signing.key, subject: signing.subject, bindings: signing.connection.bindings,
       asker: Asker(pid: signing.connection.peer.pid))
     let touch = SecurityKeySigning(
-      key, of: signing.data, wording: wording, canAsk: !signing.isScreenLocked, questions: questions, loop: loop
+      key, of: signing.request.data, wording: wording, canAsk: !signing.isScreenLocked, questions: questions, loop: loop
     ) { [unowned self] signature in
       touching = nil
       signing.cancel = {}
@@ -444,39 +464,5 @@ final class SSHAgent {
       guard let prompt else { return finish(signing) }
       signing.cancel = { [unowned self] in vault.withdraw(prompt) }
     } catch { fail(signing) }
-  }
-}
-
-/// A signature that waits for a person.
-private final class Signing {
-  let key: AgentKey
-  let data: [UInt8]
-  let flags: SignatureFlags
-  let subject: SigningSubject
-  let connection: AgentConnection
-  var isScreenLocked = false
-  /// Whether the vault was asked to unlock the key already.
-  var wasUnlocked = false
-  /// Whether the vault was locked since the request.
-  var isOutdated = false
-  /// Whether the key was read and has signed.
-  var wasMade = false
-  /// Takes the question off the screen.
-  var cancel: () -> Void = {}
-
-  /// Something that makes one signature at a time.
-  enum Turn: Hashable {
-    case key(String)
-    case securityKeys
-  }
-
-  /// Nil for a key that need not wait.
-  var turn: Turn? {
-    if key.item.publicKey.isOfSecurityKey { return .securityKeys }
-    return key.require.isEmpty ? nil : .key(key.path)
-  }
-
-  init(key: AgentKey, data: [UInt8], flags: SignatureFlags, subject: SigningSubject, connection: AgentConnection) {
-    (self.key, self.data, self.flags, self.subject, self.connection) = (key, data, flags, subject, connection)
   }
 }

@@ -24,13 +24,26 @@ struct SessionSeal {
   }
 
   /// Nil if it is damaged.
-  func open(_ sealed: Secret, of key: PublicKey) throws(BusError) -> PrivateKey? {
-    let wrapping = try read()
+  func open(_ key: AgentKey) throws(BusError) -> PrivateKey? {
+    if let path = try path {
+      // Both at once, if both can be read.
+      let found = try vault.secrets(of: [key.path, path])
+      if let sealed = found[key.path], let wrapping = found[path].flatMap(Self.key) {
+        return Self.open(sealed, of: key.item.publicKey, with: wrapping)
+      }
+    }
+    let sealed = try vault.secret(of: key.path)
+    return Self.open(sealed, of: key.item.publicKey, with: try read())
+  }
+
+  private static func open(_ sealed: Secret, of key: PublicKey, with wrapping: borrowing Key) -> PrivateKey? {
     guard let file = try? sealed.withBytes({ try AEAD.open($0, key: wrapping, associated: key.blob) }) else {
       return nil
     }
     return try? KeyFile.decode(file.bytes).takeKey()
   }
+
+  private static func key(_ secret: Secret) -> Key? { try? secret.withBytes { try Key(copying: $0) } }
 
   private func renew() throws(BusError) -> Key {
     do {
@@ -48,7 +61,7 @@ struct SessionSeal {
   }
 
   /// The item of the vault that a key of the session depends on.
-  var path: String? { get throws(BusError) { try vault.own(Self.attributes) } }
+  var path: String? { get throws(BusError) { try vault.seal(Self.attributes) } }
 
   private func read() throws(BusError) -> Key {
     guard let path = try path else { throw .failed("the seal of this session is gone") }

@@ -56,6 +56,25 @@ def test_a_key_of_the_vault_asks_once_until_the_lock(agent):  # noqa: F811
     assert agent.listed() == []
 
 
+def test_a_change_of_the_vault_counts_at_the_next_signature(agent):  # noqa: F811
+    """The agent knows keys that it was told of, and signs by one call. It must hear of each change first."""
+    session = agent.session
+    path = agent.key()
+    # ssh-keygen would sign by itself with a private file beside the public one.
+    private = path.rename(path.with_name("private"))
+    agent.will_say(False)
+    for _ in range(5):
+        session.run("latchkey", "ssh", "add", "--ask", "never", private, check=True)
+        assert sign(agent, f"{path}.pub") and sign(agent, f"{path}.pub")
+        before = len(agent.asked())
+        session.run("latchkey", "ssh", "edit", "--ask", "always", "key", check=True)
+        assert not sign(agent, f"{path}.pub") and len(agent.asked()) == before + 1
+        session.run("latchkey", "ssh", "edit", "--ask", "never", "key", check=True)
+        assert sign(agent, f"{path}.pub")
+        session.run("latchkey", "ssh", "rm", "key", check=True)
+        assert not sign(agent, f"{path}.pub")
+
+
 def test_a_file_with_a_passphrase_comes_into_the_vault(agent):  # noqa: F811
     session = agent.session
     path = agent.key("file", "ecdsa", "-b", "384", "-m", "PEM")
