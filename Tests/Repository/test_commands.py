@@ -17,6 +17,9 @@ AS_SOMEBODY = re.compile(r"\b(sudo|doas)( -\w+)* (-u|-iu|--user)[ =]?(?!root\b)\
 AS_ROOT = re.compile(r"(^|[\s(;|&])(sudo|doas|pkexec|run0)\s")
 # Where a line is shown as one that root types: with root's own prompt.
 ROOTS_PROMPT = re.compile(r"^# (?=(chown|chmod|mv|cp|rm|ln|install|cat|tee|mkdir|sed|touch|find|tar|rsync)\b)")
+# Words before a block that root types without its prompt.
+ROOTS_BLOCK = re.compile(r"\bas root\b|\broot (types|runs)\b", re.I)
+CHANGE_FOLDER = re.compile(r"^\s*(?:sudo )?cd\s+(\S+)")
 VARIABLE = re.compile(r"\$(\{\w+\}|\w+)")
 
 
@@ -29,6 +32,39 @@ def of_root_below_a_home(line):
     """The commands of root's in a line that touch a home."""
     commands = [part for part in parts(line) if AS_ROOT.search(part) or ROOTS_PROMPT.search(part)]
     return [part.strip() for part in commands if not AS_SOMEBODY.search(part) and HOME.search(part)]
+
+
+def blocks_of(path):
+    """The blocks of commands of a document or a manual page, each with the paragraph before it."""
+    text = path.read_text()
+    if path in PAGES:
+        shown = r"((?:^\.(?:Dl|D1) .*\n)+|^\.Bd .*\n(?:(?!\.Ed).*\n)*)"
+        pieces = re.split(shown, text, flags=re.M)
+        return [
+            (re.split(r"^\.(?:Pp|Sh|Ss|It|El|Ed).*\n", before, flags=re.M)[-1], re.sub(r"^\.(Dl|D1|Bd) ?", "", block, flags=re.M).splitlines())
+            for before, block in zip(pieces[::2], pieces[1::2])
+        ]
+    pieces = re.split(r"((?:^    .+\n)+|^```.*\n(?:(?!```).*\n)*)", text, flags=re.M)
+    return [(before.rstrip().split("\n\n")[-1], block.splitlines()) for before, block in zip(pieces[::2], pieces[1::2])]
+
+
+def of_root_in_a_block(before, lines):
+    """The commands of root's in a block that touch a home, also by the folder in which they run."""
+    is_roots = bool(ROOTS_BLOCK.search(before))
+    found, is_below = [], False
+    for line in lines:
+        line = line.strip()
+        for part in parts(line):
+            part = part.strip()
+            of_root = is_roots or AS_ROOT.search(part) or ROOTS_PROMPT.search(part)
+            if AS_SOMEBODY.search(part):
+                # Without a command, the lines that follow are that user's.
+                is_roots = is_roots and not re.search(r"\b(sh|bash|-i)$|\bsu \S+ \w+$", part)
+            elif of_root and (is_below or HOME.search(part)):
+                found.append(part)
+            if folder := CHANGE_FOLDER.match(part):
+                is_below = bool(HOME.search(" " + folder[1])) or is_below and not folder[1].startswith("/")
+    return found
 
 
 def unquoted(line):
@@ -54,6 +90,11 @@ def test_no_documented_command_has_root_touch_a_home(path):
     assert [one for line in lines_of(path) for one in of_root_below_a_home(line)] == []
 
 
+@pytest.mark.parametrize("path", [*DOCUMENTS, *PAGES], ids=name_of)
+def test_no_block_for_root_touches_a_home(path):
+    assert [one for before, lines in blocks_of(path) for one in of_root_in_a_block(before, lines)] == []
+
+
 @pytest.mark.parametrize("path", [path for path in [*DOCUMENTS, *PAGES] if "docs" in path.parts or path.name == "README.md"], ids=name_of)
 def test_documented_commands_quote_their_variables(path):
     assert [(line, one) for line in lines_of(path) for one in unquoted(line)] == []
@@ -66,6 +107,16 @@ def test_the_rule_finds_such_commands():
         "sudo -n rm .local/share/x",
     ):  # fmt: skip
         assert of_root_below_a_home(line), line
+    for before, lines in (
+        ("Then, as root\non a console:", ["cd /home/alice/.local/share", "mv latchkey new"]), ("", ["cd ~/x && sudo mv a b"]),
+        ("", ["cd ~/x", "cd y", "sudo mv a b"]), ("Run as root:", ["rm ~alice/x"]),
+    ):  # fmt: skip
+        assert of_root_in_a_block(before, lines), lines
+    for before, lines in (
+        ("As root:", ["sudo -u alice -H sh", "cd ~/.local/share", "mv -nT a b"]), ("", ["cd ~/x", "cd /tmp", "sudo mv a b"]),
+        ("As root:", ["cd /var/lib", "ls"]), ("", ["cd ~/x", "mv a b"]),
+    ):  # fmt: skip
+        assert not of_root_in_a_block(before, lines), lines
     for line in ("sudo -u bob rm -r ~bob/.local/share/latchkey", "sudo rm -r /var/lib/latchkey", "mv ~/x ~/y && sudo true"):
         assert not of_root_below_a_home(line), line
     assert unquoted("rm $HOME/x") == ["$HOME"] and unquoted('rm "$HOME/x" \'$HOME\'') == []
