@@ -48,3 +48,12 @@ def test_no_two_files_of_tests_have_the_same_name():
             paths[path.name].append(str(path.relative_to(REPOSITORY)))
     assert len(paths) > 300
     assert [group for name, group in paths.items() if len(group) > 1 and name not in PRESCRIBED] == []
+
+
+def test_every_service_that_does_not_end_can_erase_its_secrets():
+    """SIGKILL, which systemd sends otherwise, leaves no moment for that."""
+    units = sorted((REPOSITORY / "dbus").glob("*.service.in"))
+    services = {unit.name: unit.read_text() for unit in units if "ExecStart=" in unit.read_text()}
+    assert len(services) == 5
+    for name, text in services.items():
+        assert {"TimeoutStopSec=5", "TimeoutStopFailureMode=abort", "LimitCORE=0"} <= set(text.splitlines()), name
