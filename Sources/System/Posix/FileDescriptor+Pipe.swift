@@ -24,6 +24,17 @@ extension FileDescriptor {
     return reading
   }
 
+  /// Overwrites the bytes of this pipe, also those that nobody has read. To be called when its readers have ended.
+  public borrowing func erasePipe() {
+    _ = fcntl(number, F_SETFL, O_NONBLOCK)
+    var rest = [UInt8](repeating: 0, count: Self.pageSize)
+    rest.withUnsafeMutableBytes { bytes in
+      while Glibc.read(number, bytes.baseAddress, bytes.count) > 0 {}
+      if let start = bytes.baseAddress { explicit_bzero(start, bytes.count) }
+    }
+    overwritePipe()
+  }
+
   /// Overwrites the bytes that were read from this pipe, which is empty now. Does nothing if the descriptor is not a pipe.
   public borrowing func overwritePipe() {
     let size = Int(fcntl(number, Self.getPipeSize))

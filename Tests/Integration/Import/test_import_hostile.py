@@ -1,6 +1,7 @@
 """latchkey import: what files from elsewhere may try. Nothing of the vault gets less protected, and one odd item ends nothing."""
 
 import json
+import os
 import pathlib
 
 import pytest
@@ -173,6 +174,16 @@ def test_keepassxc_has_limits(unlocked):
         done = run(unlocked, "keepass", file)
         assert done.returncode == FAILED and f"ended by signal {number}" in done.stderr and "4 GiB" in done.stderr, done
     assert copies(unlocked) == []
+
+
+def test_secrets_go_by_pipes_of_one_page(unlocked):
+    """The kernel keeps that page for the next write to the pipe, so it can be overwritten. Buffers of sockets are freed as they are."""
+    file = place(unlocked, "some.kdbx", b"whatever")
+    # F_GETPIPE_SZ
+    stand_in(unlocked, "#!/usr/bin/python3\nimport fcntl, sys\nprint([fcntl.fcntl(n, 1032) for n in (0, 1)], file=sys.stderr)\nsys.exit(1)\n")
+    done = run(unlocked, "keepass", file)
+    size = os.sysconf("SC_PAGESIZE")
+    assert f"keepassxc-cli says: [{size}, {size}]" in done.stderr, done
 
 
 def test_an_import_that_is_ended_leaves_no_copy(unlocked):

@@ -5,8 +5,8 @@ import LatchkeyPosix
 import LatchkeySodium
 import LatchkeyText
 
-/// Another program that reads files for which we have no library: GPG, KeePassXC, gzip. Secrets go by sockets and pipes only,
-/// never by arguments, the environment or files.
+/// Another program that reads files for which we have no library: GPG, KeePassXC, gzip. Secrets go by pipes only, never by
+/// arguments, the environment or files. Each pipe has one page, which is overwritten when the program has ended.
 struct ChildProgram {
   /// Its name, for the search path.
   let name: String
@@ -59,82 +59,50 @@ struct ChildProgram {
   ///   - input: its standard input.
   ///   - document: the content of ``documentPath``, a pipe; empty for none.
   func run(_ input: borrowing SecureBytes, document: borrowing SecureBytes) throws -> Outcome {
-    var outputs: [Int32] = [-1, -1]
     var errors: [Int32] = [-1, -1]
-    var documents: [Int32] = [-1, -1]
-    let sockets: (Int32, Int32)
-    do throws(PosixError) { sockets = try FileDescriptor.connectedPair() } catch { throw cannotStart(error.code) }
-    let ours = FileDescriptor(owning: sockets.0)
-    let theirs = FileDescriptor(owning: sockets.1)
-    guard pipe(&outputs) == 0 else { throw cannotStart(errno) }
-    let output = FileDescriptor(owning: outputs[0])
-    let written = FileDescriptor(owning: outputs[1])
-    guard pipe(&errors) == 0 else { throw cannotStart(errno) }
+    var (sender, written, writer): (Int32, Int32, Int32) = (-1, -1, -1)
+    defer { for end in [sender, written, writer] where end >= 0 { Glibc.close(end) } }
+    // Their reading ends stay here until the end, so that a write to a program that has ended raises no signal.
+    let given = try pipe(writing: &sender)
+    let output = try pipe(writing: &written)
+    let handing = try pipe(writing: &writer)
+    defer {
+      given.erasePipe()
+      output.erasePipe()
+      handing.erasePipe()
+    }
+    // The program waits for its input.
+    for end in [given.number, handing.number] { _ = fcntl(end, F_SETFL, 0) }
+    for end in [sender, writer] { _ = fcntl(end, F_SETFL, O_NONBLOCK) }
+    guard Glibc.pipe(&errors) == 0 else { throw cannotStart(errno) }
     let complaint = FileDescriptor(owning: errors[0])
     let complained = FileDescriptor(owning: errors[1])
-    guard pipe(&documents) == 0 else { throw cannotStart(errno) }
-    let documentReader = FileDescriptor(owning: documents[0])
-    let documentWriter = FileDescriptor(owning: documents[1])
-    _ = fcntl(documentWriter.number, F_SETFL, O_NONBLOCK)
-    // If the program ends early, this command must not end as well.
-    let former = signal(SIGPIPE, SIG_IGN)
-    defer { signal(SIGPIPE, former) }
     let child = try spawn(
-      theirs.number, written.number, complained.number, document: document.count > 0 ? documentReader.number : nil)
+      given.number, written, complained.number, document: document.count > 0 ? handing.number : nil)
     // Our ends of the pipes close only when the child's do.
-    close(theirs.release())
-    close(written.release())
-    close(complained.release())
-    close(documentReader.release())
+    close(&written)
+    Glibc.close(complained.release())
     var reader = Reader()
     // Set before the program has its input, so that no limit comes late.
     let isLimited = limits.map { limit(child, to: $0) } ?? true
     defer { while waitpid(child, nil, WNOHANG) == 0 && kill(child, SIGKILL) == 0 {} }
     guard isLimited else { throw cannotStart(errno) }
-    let sender = ours.number
-    var sent = 0
+    var (sent, handed) = (0, 0)
     var isReading = [true, true]
-    var isSending = true
-    var handed = 0
-    var writer: Int32 = documentWriter.release()
-    defer { if writer >= 0 { close(writer) } }
-    if document.count == 0 {
-      close(writer)
-      writer = -1
-    }
+    if input.count == 0 { close(&sender) }
+    if document.count == 0 { close(&writer) }
     while isReading.contains(true) {
       var waiting = [
         pollfd(fd: isReading[0] ? output.number : -1, events: Int16(POLLIN), revents: 0),
         pollfd(fd: isReading[1] ? complaint.number : -1, events: Int16(POLLIN), revents: 0),
-        pollfd(fd: isSending ? sender : -1, events: Int16(POLLOUT), revents: 0),
+        pollfd(fd: sender, events: Int16(POLLOUT), revents: 0),
         pollfd(fd: writer, events: Int16(POLLOUT), revents: 0),
       ]
       // Does not wait for ever: a signal that is only noted may have come just before.
       guard poll(&waiting, 4, 1000) >= 0 || errno == EINTR else { throw cannotStart(errno) }
       if Interruption.hasArrived { kill(child, SIGKILL) }
-      if waiting[2].revents != 0 {
-        let count = input.bytes.withUnsafeBytes { bytes in
-          send(
-            sender, bytes.baseAddress.map { $0 + sent }, bytes.count - sent,
-            Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))
-        }
-        if count >= 0 { sent += count }
-        // The program may have ended without reading all input.
-        if sent == input.count || count < 0 && errno != EAGAIN && errno != EINTR {
-          ours.endSending()
-          isSending = false
-        }
-      }
-      if waiting[3].revents != 0 {
-        let count = document.bytes.withUnsafeBytes { bytes in
-          Glibc.write(writer, bytes.baseAddress.map { $0 + handed }, bytes.count - handed)
-        }
-        if count >= 0 { handed += count }
-        if handed == document.count || count < 0 && errno != EAGAIN && errno != EINTR {
-          close(writer)
-          writer = -1
-        }
-      }
+      if waiting[2].revents != 0 { hand(input, &sent, to: &sender) }
+      if waiting[3].revents != 0 { hand(document, &handed, to: &writer) }
       if waiting[0].revents != 0 { isReading[0] = try reader.read(output.number, limit: Self.limit) }
       if waiting[1].revents != 0 { isReading[1] = reader.complain(complaint.number) }
     }
@@ -142,6 +110,35 @@ struct ChildProgram {
     while waitpid(child, &status, 0) < 0 && errno == EINTR {}
     let complaints = reader.complaints
     return Outcome(output: try reader.finish(), isDone: status == 0, signal: status & 0x7f, complaints: complaints)
+  }
+
+  /// Makes a pipe of one page.
+  ///
+  /// - Returns: its reading end.
+  private func pipe(writing end: inout Int32) throws -> FileDescriptor {
+    var kept: Int32 = -1
+    defer { end = kept }
+    do throws(PosixError) {
+      return try FileDescriptor.pipeOfOnePage { writing throws(PosixError) in
+        kept = fcntl(writing, F_DUPFD_CLOEXEC, 3)
+        guard kept >= 0 else { throw PosixError("dup") }
+      }
+    } catch { throw cannotStart(error.code) }
+  }
+
+  /// Writes as much as there is room for, and closes the pipe behind the last byte.
+  private func hand(_ bytes: borrowing SecureBytes, _ count: inout Int, to end: inout Int32) {
+    let (start, writing) = (count, end)
+    let written = bytes.bytes.withUnsafeBytes { bytes in
+      Glibc.write(writing, bytes.baseAddress.map { $0 + start }, bytes.count - start)
+    }
+    if written > 0 { count += written }
+    if count == bytes.count || written < 0 && errno != EAGAIN && errno != EINTR { close(&end) }
+  }
+
+  private func close(_ end: inout Int32) {
+    Glibc.close(end)
+    end = -1
   }
 
   /// - Returns: whether the limits hold, or it has ended already.
@@ -210,7 +207,7 @@ struct ChildProgram {
       let taken = room.withUnsafeMutableBytes {
         Glibc.read(descriptor, $0.baseAddress.map { $0 + place }, $0.count - place)
       }
-      let isEnd = taken == 0 || taken < 0 && errno != EINTR
+      let isEnd = taken == 0 || taken < 0 && errno != EINTR && errno != EAGAIN
       bytes = consume room
       if taken > 0 { count += taken }
       return !isEnd

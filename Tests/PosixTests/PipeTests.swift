@@ -1,0 +1,25 @@
+import Glibc
+import LatchkeyPosix
+import Testing
+
+@Suite("Pipes that are erased")
+struct PipeTests {
+  @Test("hold nothing that was read or not, and go on")
+  func erase() throws {
+    for isRead in [true, false] {
+      var end: Int32 = -1
+      let pipe = try FileDescriptor.pipeOfOnePage {
+        end = dup($0)
+        #expect(write(end, "secret", 6) == 6)
+      }
+      var bytes = [UInt8](repeating: 0, count: 16)
+      if isRead { #expect(read(pipe.number, &bytes, 3) == 3) }
+      // As a program leaves it that waits for its input.
+      #expect(fcntl(pipe.number, F_SETFL, 0) == 0)
+      pipe.erasePipe()
+      #expect(read(pipe.number, &bytes, 16) == -1 && errno == EAGAIN)
+      #expect(write(end, "more", 4) == 4 && read(pipe.number, &bytes, 16) == 4)
+      close(end)
+    }
+  }
+}
