@@ -45,7 +45,7 @@ final class ControlPeer: PromptConnection {
   var mayLift: Bool { claim?.mayLift ?? false }
   private var wrongKeys = 0
   private var isOver = false
-  /// Called when the connection has left. Empty while it does not leave.
+  /// Called when the connection has left. Empty unless somebody waits for that.
   private var leaving: [() -> Void] = []
   /// Whether the connection was asked to leave, and has not left yet.
   var isLeaving: Bool { !leaving.isEmpty }

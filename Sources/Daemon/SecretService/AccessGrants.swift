@@ -56,7 +56,7 @@ final class AccessGrants {
   /// From now on the client's prompts are for so many seconds of reading; 0 for one use.
   func setReuse(_ seconds: UInt16, for client: String) { reuse[client] = seconds == 0 ? nil : seconds }
 
-  /// For how many seconds the client's next prompt is.
+  /// For how many seconds the client may read again after its next prompt.
   func reuse(of client: String) -> UInt16 { reuse[client] ?? 0 }
 
   /// Lets `client` use the item of the grant: once, or read it for so many seconds.

@@ -39,7 +39,7 @@ final class ItemAccessObject {
     out.appendString(try accessInfo(path).accessibility.name)
   }
 
-  /// Empty also while it is unknown, as the label is.
+  /// Also empty while the requirements are unknown, as the label is then.
   private func require(_ path: String, _ out: inout MessageWriter) throws(BusError) {
     out.appendString(try accessInfo(path).access?.text ?? "")
   }

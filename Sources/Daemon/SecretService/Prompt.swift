@@ -69,7 +69,7 @@ final class Prompt {
       return change.item.id == id
     }
   }
-  /// The questions that were asked already. None is asked a second time.
+  /// The questions that were asked already. No question is asked a second time.
   var asked: Set<Question> = []
   /// The passphrase of the item, which its client gave; until it is completed.
   var given: GivenPassphrase?

@@ -12,7 +12,7 @@ final class PromptTable {
 
   /// How long a request in a prompt is kept for a client that does not ask.
   private static let unusedTime = Duration.seconds(60)
-  /// How many prompts one client may have. With one more, the oldest goes.
+  /// How many prompts one client may have. One prompt more removes the oldest.
   private static let promptLimit = 256
 
   init(loop: EventLoop, queue: PromptQueue, clients: Clients, completion: PromptCompletion) {
@@ -43,7 +43,7 @@ final class PromptTable {
     return prompt
   }
 
-  /// The same, if its client has not asked yet.
+  /// The prompt at the path of a call, if its client has not asked yet.
   func new(_ call: MethodCall) throws(BusError) -> Prompt {
     let prompt = try own(call)
     guard prompt.isNew else { throw .alreadyExists("that prompt is being answered already") }

@@ -163,7 +163,7 @@ public final class SecretService {
     stateChanged()
   }
 
-  /// To be called at every lock, whether it erases keys or not. Neither grants nor waiting requests outlive a lock.
+  /// Call this at every lock, whether it erases keys or not. Neither grants nor waiting requests outlive a lock.
   public func dropGrants() { lockEffects.locked() }
 
   /// Removes every prompt: there is no vault that an answer could open.
@@ -172,7 +172,7 @@ public final class SecretService {
   /// Tells all who wait that nobody is asked any more, as the program ends.
   public func dismissPrompts() { prompts.dismissAll() }
 
-  /// To be called when the vault's verification has come to its end.
+  /// Call this when the vault's verification has ended.
   public func verificationEnded() { gate.ended() }
 
   /// Tells programs which items a restore brought.

@@ -58,7 +58,7 @@ final class SessionObject {
       }
       (cipher, publicKey) = (agreed.cipher, agreed.publicKey)
     default:
-      // Clients fall back to `plain` on this name only.
+      // Clients fall back to `plain` only after an error of this name.
       throw .notSupported("supported algorithms: \(TransportSession.plain) and \(TransportSession.encrypted)")
     }
     let isPlain = cipher == nil

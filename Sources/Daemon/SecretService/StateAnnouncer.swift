@@ -106,7 +106,7 @@ final class StateAnnouncer {
 
   /// The same for the items that a search found.
   func tell(found: [ItemSearch.Found], to client: String) {
-    // For very many items, in idle turns.
+    // Very many items are told in idle turns instead.
     guard known.hasDoubts(client), found.count <= Self.toldTwice else { return }
     tell(found.map(\.path), to: client)
   }

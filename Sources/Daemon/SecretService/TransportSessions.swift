@@ -9,7 +9,7 @@ final class TransportSessions {
   /// The paths of each client's sessions, oldest first.
   private var paths: [String: [String]] = [:]
 
-  /// How many sessions one client may have. With one more, its oldest goes.
+  /// How many sessions one client may have. One session more ends the client's oldest.
   static let limitPerClient = 256
   /// How many there may be of all clients.
   static let limit = 12_288

@@ -10,7 +10,7 @@ public enum SessionEffect: Equatable, Sendable {
   case dropStaged
   /// Place the arrived keys according to the outcome, and erase the others.
   case install(KeyOutcome)
-  /// The A that was set aside becomes live.
+  /// The tier key A that was set aside becomes live.
   case goLive
   /// Send `stagingTimerFired` 30 s from now, counted anew.
   case startStagingTimer
@@ -50,6 +50,6 @@ public enum KeyOutcome: Equatable, Sendable {
   case firstUnlockOnly
   /// Everything was live already.
   case notNeeded
-  /// Nothing is kept, for the reason given.
+  /// No key is kept, for this reason.
   case refused(Reason)
 }

@@ -14,7 +14,7 @@ public enum SessionEvent: Equatable, Sendable {
   /// (hibernate.target) is started only after the delay inhibitors are gone. So sleep locks, and hibernation leaves C in the
   /// image on disk.
   case prepareForSleep(Bool)
-  /// The machine is known to hibernate. For sources that tell; none is connected yet.
+  /// The machine is known to hibernate. No source of this event is connected yet.
   case hibernate
   /// A screen saver, by its unique bus name, became active or inactive.
   case screenSaver(peer: String, active: Bool)

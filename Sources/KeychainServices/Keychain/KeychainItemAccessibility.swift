@@ -8,7 +8,7 @@ public enum KeychainItemAccessibility: CaseIterable, Hashable, Sendable {
   case afterFirstUnlock
   /// As ``afterFirstUnlock``, and on this device alone.
   case afterFirstUnlockThisDeviceOnly
-  /// Whenever the vault's service runs. No password protects it: for no new item.
+  /// Whenever the vault's service runs. No password protects the item, so choose another class for new items.
   case always
   /// As ``always``, and on this device alone. No password protects it: for no new item.
   case alwaysThisDeviceOnly

@@ -38,7 +38,7 @@ public struct LAError: CustomNSError, Hashable, Sendable {
     case biometryDisconnected = -13
     /// The question does not fit its place.
     case invalidDimensions = -14
-    /// The person would have to be asked and may not be.
+    /// A question to the person is needed, and the program forbids questions.
     case notInteractive = -1004
 
     /// Older name of ``biometryNotAvailable``.

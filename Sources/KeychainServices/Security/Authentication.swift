@@ -46,7 +46,7 @@ package struct Authentication: Sendable {
 
   /// Applies what the context says.
   ///
-  /// - Throws: `errSecAuthFailed` for one that is invalidated.
+  /// - Throws: `errSecAuthFailed` for an invalidated context.
   mutating func settle() throws(ItemFailure) {
     guard let context else { return }
     guard !context.isInvalidated else { throw ItemFailure(errSecAuthFailed, .invalidatedContext) }

@@ -1,7 +1,7 @@
 public import Foundation
 
-// The constants are `nonisolated(unsafe)` because corelibs' `NSString` is not `Sendable`: it has a mutable subclass. None
-// of these is of that, and none is ever changed.
+// The constants are `nonisolated(unsafe)` because corelibs' `NSString` is not `Sendable`: it has a mutable subclass. No constant
+// here is an object of that subclass, and no constant is ever changed.
 
 /// The key of an item's class. Every query has one, or a persistent reference.
 public nonisolated(unsafe) let kSecClass: CFString = "class"

@@ -19,17 +19,17 @@ struct DeriveRequest: ~Copyable {
   let service: String
   let tty: String
   let remoteHost: String
-  /// In the place of the user's home folder; empty for none.
+  /// The folder that replaces the user's home folder; empty for none.
   let home: String
-  /// In the place of the user's runtime folder; empty for none.
+  /// The folder that replaces the user's runtime folder; empty for none.
   let runtime: String
-  /// In the place of `/etc/shadow`; empty for the default.
+  /// The file that replaces `/etc/shadow`; empty for none.
   let shadow: String
   /// The number of the daemon's prompt that this answers; 0 for none.
   let prompt: UInt64
-  /// In the place of `/etc/latchkey/services`; empty for the default.
+  /// The file that replaces `/etc/latchkey/services`; empty for none.
   let services: String
-  /// In the place of the device key service's socket; empty for that.
+  /// The socket that replaces the device key service's; empty for none.
   let device: String
   /// The password, the passphrase for the prompt, or a recovery code; empty for a login without a password. For `removePassword` it
   /// is the present password, for `changePassword` the new one.

@@ -23,7 +23,7 @@ final class VaultLink {
 
   /// How a prompt ended.
   enum Ending {
-    /// With the path of the new collection, if it was for one.
+    /// The person agreed. The path is the new collection's, if the prompt created one.
     case accepted(String?)
     case dismissed
     case vaultGone

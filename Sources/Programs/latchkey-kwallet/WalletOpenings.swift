@@ -71,7 +71,7 @@ final class WalletOpenings {
     }
   }
 
-  /// Nobody gets a wallet any more that is not open yet.
+  /// Refuses all wallets that programs still wait for.
   func refuseAll() {
     for wallet in openings.keys {
       if let prompt = openings[wallet]?.prompt { link.withdraw(prompt) }

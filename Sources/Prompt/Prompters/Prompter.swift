@@ -29,18 +29,18 @@ public protocol Prompter: AnyObject {
 }
 
 extension Prompter {
-  /// By default, it asks in a window.
+  /// A prompter asks in a window, unless it says otherwise.
   public var place: PromptPlace { .window }
 
-  /// By default, it cannot.
+  /// A prompter cannot show notices, unless it says otherwise.
   public func show(_ notice: PromptText) -> Bool { false }
 
-  /// By default, its window is gone, or does not show that.
+  /// By default, a prompter cannot show that the answer is being checked.
   public func check() -> Bool { false }
 
-  /// By default, its window goes.
+  /// By default, the window only disappears.
   public func tellWithdrawn() {}
 
-  /// By default, it does not.
+  /// By default, a new passphrase is not typed twice in one window.
   public var repeatsNew: Bool { false }
 }

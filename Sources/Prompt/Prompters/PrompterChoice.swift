@@ -84,7 +84,7 @@ public final class PrompterChoice: Prompter {
     return terminalPrompter?.show(notice) ?? false
   }
 
-  /// By the prompter that asked, or else by a notification.
+  /// Shows it by the prompter that asked, or else by a notification.
   public func check() -> Bool {
     isChecking = true
     guard let current, !current.check() else { return true }
@@ -92,7 +92,7 @@ public final class PrompterChoice: Prompter {
     return true
   }
 
-  /// By the prompter that asked, if the person waits for the result.
+  /// Tells it by the prompter that asked, if the person waits for the result.
   public func tellWithdrawn() { if isChecking { current?.tellWithdrawn() } }
 
   /// Removes everything from the screen.

@@ -33,7 +33,7 @@ public final class Clipboard {
     gdk_clipboard_set_text(clipboard, text)
   }
 
-  /// Erases the secret. As long as it is the clipboard's content, programs paste nothing.
+  /// Erases the secret. Programs then paste nothing, as long as nothing else is copied.
   public func empty() { secret?.empty() }
 
   /// Puts an empty text in the place of the secret, if nothing else is there by now.

@@ -33,7 +33,7 @@ public struct SigningKey: ~Copyable {
     guard !modulus.isEmpty, !exponent.isEmpty,
       [numbers.d, numbers.p, numbers.q, numbers.inverse].allSatisfy({ !$0.isEmpty })
     else { throw .badBufferSize }
-    // No program makes keys with primes of so different lengths, and libgcrypt is not made for them.
+    // No program makes a key whose primes differ so much in length, and libgcrypt does not expect such a key.
     let bits = Self.bits(modulus)
     guard Self.bits(numbers.p) * 4 >= bits, Self.bits(numbers.q) * 4 >= bits else { throw .badBufferSize }
     let d = try SecureMemory(copying: numbers.d)

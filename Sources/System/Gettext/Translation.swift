@@ -4,8 +4,8 @@ import LatchkeyText
 /// literals of these calls. Texts for logs, JSON or a protocol are not translated. No value may be a secret.
 package func translated(_ phrase: Phrase) -> String { phrase.translated }
 
-/// A text about a number of things. Both have the same values in the same order; `one` may leave out the last ones, and say
-/// "a" or "1" instead of a value.
+/// A text about a number of things. `one` and `other` have the same values in the same order; `one` may leave out the last ones,
+/// and say "a" or "1" instead of a value.
 package func translated(_ count: some BinaryInteger, one: Phrase, other: Phrase) -> String {
   let phrase = count == 1 ? one : other
   guard let found = Language.find(one.key, other.key, UInt(truncatingIfNeeded: count)) else { return phrase.text }

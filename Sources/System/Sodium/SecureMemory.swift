@@ -140,11 +140,11 @@ enum SecureMemory {
     }
   }
 
-  /// To be called before a signal may call ``eraseAll()``.
+  /// Call this before a signal may call ``eraseAll()``.
   static func prepareErasure() { _ = first.pointer }
 
-  /// Erases all allocations, in use or not. For a process about to end, because their users find zeros. Safe in a signal
-  /// handler.
+  /// Erases all allocations, in use or not. Call this only in a process that is about to end, because users of the memory find
+  /// zeros. Safe in a signal handler.
   static func eraseAll() {
     var piece: UnsafeMutablePointer<Places>? = first.pointer
     while let known = piece {

@@ -85,7 +85,7 @@ public enum WorkingMemory {
     pthread_sigmask(SIG_SETMASK, &mask, nil)
   }
 
-  /// To be called before a signal may call ``erase()``.
+  /// Call this before a signal may call ``erase()``.
   static func prepareErasure() { _ = (start.load(ordering: .relaxed), size.load(ordering: .relaxed)) }
 
   /// Erases the mapping if there is one, its last block first: one hash of that is the key. Safe in a signal handler.

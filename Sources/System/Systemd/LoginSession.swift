@@ -15,8 +15,7 @@ public struct LoginSession: Equatable, Sendable {
     text { sd_pid_get_session(pid, $0) }.map { LoginSession(id: $0) }
   }
 
-  /// The user whose session or user manager a process runs under; nil for system services. Not the uid that the process runs
-  /// as.
+  /// The user whose session or user manager a process runs under; nil for system services. The process may run as another user.
   public static func ownerOfProcess(_ pid: Int32) -> UInt32? {
     var uid: uid_t = 0
     return sd_pid_get_owner_uid(pid, &uid) >= 0 ? uid : nil

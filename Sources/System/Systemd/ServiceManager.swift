@@ -29,8 +29,8 @@ public enum ServiceManager {
     public let name: String
   }
 
-  /// The sockets that the manager passed, in the order of the unit's lines, and then the descriptors that it kept. Empty if it
-  /// passed none to this process. Takes them out of the environment, so a second call returns none.
+  /// The sockets that the manager passed, in the order of the unit's lines, and then the descriptors that it kept. Empty if the
+  /// service manager passed no descriptor to this process. Takes them out of the environment, so a second call returns none.
   public static func listenDescriptors() throws(SystemdError) -> [ListenDescriptor] {
     var names: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
     let count = try SystemdError.check(sd_listen_fds_with_names(1, &names), "take the sockets of the service manager")

@@ -88,7 +88,7 @@ private struct YAMLParser: ~Copyable {
       case streamStart, streamEnd, documentStart, documentEnd
       case scalar(String)
       case sequenceStart, mappingStart
-      /// Of a list or a mapping.
+      /// The end of a list or a mapping.
       case end
     }
   }

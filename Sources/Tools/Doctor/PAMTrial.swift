@@ -20,9 +20,9 @@ struct PAMTrial {
   enum Acceptance: Equatable {
     /// The module of one entry; the others know no such person.
     case entry(Int)
-    /// None: the password is wrong.
+    /// No module accepts the password: it is wrong.
     case none
-    /// None checks a password, as in `session`.
+    /// No module checks a password, as in `session`.
     case every
   }
 

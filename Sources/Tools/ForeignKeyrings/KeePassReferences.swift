@@ -1,8 +1,8 @@
 import LatchkeySecretClient
 import LatchkeySodium
 
-/// Expands the values of KeePass: `{REF:P@I:…}` is another entry's password, `{TITLE}` the entry's own title. The same values
-/// come out as in KeePassXC, or none.
+/// Expands the values of KeePass: `{REF:P@I:…}` is another entry's password, `{TITLE}` the entry's own title. Resolves a value as
+/// KeePassXC does, or not at all.
 struct KeePassReferences {
   /// Why a value stays behind.
   enum Refusal: Error, Equatable {

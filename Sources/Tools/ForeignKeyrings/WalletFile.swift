@@ -15,11 +15,11 @@ public enum WalletFile {
 
   /// How a wallet is encrypted.
   public enum Form: Sendable {
-    /// With a password and a salt.
+    /// The key comes from a password and a salt.
     case salted
-    /// With a password alone, by KDE 4.
+    /// The key comes from a password alone, as in KDE 4.
     case unsalted
-    /// For a key of GPG.
+    /// The file is encrypted to a key of GPG.
     case gpg
   }
 

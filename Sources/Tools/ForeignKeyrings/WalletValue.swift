@@ -70,7 +70,7 @@ extension SecretWriter {
     }
   }
 
-  /// Hands on one unit of UTF-16 after the other. Bytes that are not UTF-8 are U+FFFD.
+  /// Hands on one unit of UTF-16 after the other. Bytes that are not UTF-8 become U+FFFD.
   private static func units(_ bytes: UnsafeRawBufferPointer, _ body: (UInt16) -> Void) {
     var decoder = UTF8()
     var rest = bytes.makeIterator()

@@ -30,7 +30,7 @@ extension FileState: Codable {
   private enum Kind: String, Codable { case absent, file, link }
   private enum CodingKeys: String, CodingKey { case kind, mode, content, target }
 
-  /// As the record has it.
+  /// Reads the form that the record has.
   public init(from decoder: any Decoder) throws {
     let values = try decoder.container(keyedBy: CodingKeys.self)
     switch try values.decode(Kind.self, forKey: .kind) {
@@ -44,7 +44,7 @@ extension FileState: Codable {
     }
   }
 
-  /// As the record has it.
+  /// Writes the form that the record has.
   public func encode(to encoder: any Encoder) throws {
     var values = encoder.container(keyedBy: CodingKeys.self)
     switch self {

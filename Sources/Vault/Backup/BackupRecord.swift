@@ -147,7 +147,7 @@ public struct BackupItem: ~Copyable {
 
   /// The part of a class's items that is sealed for their device.
   public enum Sealing: UInt8, Sendable {
-    /// Nothing: the item can be restored everywhere.
+    /// Nothing is sealed: the item can be restored everywhere.
     case none = 0
     /// The secret.
     case secret = 1

@@ -254,7 +254,7 @@ public struct Keybag: Equatable, Sendable {
     ) throws(KeybagError) -> Keybag {
       let made = try Protector.make(
         password: password, root: root, vault: keybag.vault, state: .proven, cost: cost)
-      // Under the first password, nothing stays that a person without a password could have made.
+      // The first password removes everything that a person without a password could have made.
       let isFirst = keybag.isPasswordless
       let codes = isFirst ? codes(besides: .password) : []
       return try next(isAwaitingDatabase: isAwaitingDatabase) { keybag in

@@ -24,7 +24,7 @@ public enum KeybagError: Error, Equatable, Sendable {
   case wrongPassword
   /// Something in the vault depends on each of as many key epochs as a keybag can have.
   case tooManyEpochs
-  /// There was not enough memory for Argon2id. Never tried again with less.
+  /// There was not enough memory for Argon2id. Nobody tries again with less memory.
   case noMemory
   /// A file could not be read or written.
   case file(PosixError)

@@ -20,7 +20,7 @@ public indirect enum Reason: Hashable, Sendable {
   case verbatim(String)
   /// A subject or an event, and why.
   case because(Reason, Reason)
-  /// Both, one behind the other.
+  /// Two reasons, one sentence behind the other.
   case both(Reason, Reason)
   /// How many numbers, and some of them.
   case numbers(_ count: Int, _ shown: String)

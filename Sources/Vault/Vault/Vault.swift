@@ -206,7 +206,7 @@ public final class Vault {
       let store = try Store(path: place.databasePath, vault: keybag.vault)
       try adopt(store, folder: folder)
     } catch let error as VaultError {
-      // SQLite reports "disk I/O error", as for a broken disk. To read, it needs to write a file beside the database.
+      // SQLite reports "disk I/O error", as for a broken disk. Even to read, SQLite needs to write a file beside the database.
       if case .unavailable = error, folder.isReadOnly {
         abandon(.unavailable(.of(.database, .vault(.readOnly))))
       } else {

@@ -12,8 +12,9 @@ public enum ControlPacket {
   /// In the place of an operation in an answer: the message is of another version than this answer, which has no fields. This
   /// number is the same in every version, like those of ``Hello`` and ``ShowPrompt``.
   static let otherVersion: UInt8 = 254
-  /// In the place of an operation, between programs of different versions. A helper that has opened the keybag asks the daemon to
-  /// end, so that the installed one takes its place. A daemon answers with it that it ends now, or to a hello that it would end.
+  /// Stands in the place of an operation, between programs of different versions. A helper that has opened the keybag asks the
+  /// daemon to end, so that the installed one takes its place. A daemon answers with it that it ends now, or to a hello that it
+  /// would end.
   static let giveWay: UInt8 = 253
   /// The largest packet, in bytes.
   public static let sizeLimit = 32768

@@ -68,7 +68,7 @@ public struct Hello: ControlMessage, Equatable {
 
 /// The daemon's answer to a ``Hello``.
 public enum Need: ControlFields, Equatable, Sendable {
-  /// Nothing: no password need be worked on.
+  /// No keys are needed, so the helper need not work on the password.
   case nothing
   /// The tier keys.
   case keys

@@ -203,7 +203,7 @@ public enum DeviceReply {
     return try SecureBytes(copying: packet.span.bytes)
   }
 
-  /// To identity: 16 bytes, and where the device secret is kept.
+  /// The reply to `identity`: 16 bytes, and where the device secret is kept.
   public static func identity(_ identity: [UInt8], _ backend: DeviceKeyBackend) throws(SodiumError) -> SecureBytes {
     try packet(.done, identity + [DevicePacket.code(backend)])
   }
@@ -219,7 +219,7 @@ public enum DeviceReply {
     return packet
   }
 
-  /// To note: the generations that were remembered before.
+  /// The reply to `note`: the generations that were remembered before.
   public static func noted(_ before: VaultGenerations?) throws(SodiumError) -> SecureBytes {
     var out = ByteWriter()
     out.number(UInt8(before == nil ? 0 : 1))

@@ -161,8 +161,8 @@ public final class ServiceDeviceKey: DeviceKey, GenerationMemory {
     while true {
       let socket = try connect(to: path, until: deadline)
       if let answer = try ask(packet, on: socket, until: deadline) { return answer }
-      // The service dropped the connection unread, because there were too many. Nothing was done, and there may be a place in a
-      // moment.
+      // The service dropped the connection unread, because there were too many. The service did nothing, and may have a place in
+      // a moment.
       usleep(10_000)
     }
   }

@@ -68,7 +68,7 @@ package struct ComparisonPage: ControlFields, Equatable, Sendable {
     (self.lines, hasMore) = (lines, false)
   }
 
-  /// The same with all lines.
+  /// The same page with these lines in the place of its own.
   func with(_ lines: [Line]) -> ComparisonPage { ComparisonPage(self, all: lines) }
 
   package func encode(into out: inout ByteWriter) {

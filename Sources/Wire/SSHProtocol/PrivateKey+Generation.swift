@@ -49,7 +49,7 @@ extension PrivateKey {
 public enum NewKeyKind: Equatable, Sendable {
   case ed25519
   case ecdsa(NamedCurve)
-  /// With a modulus of so many bits.
+  /// RSA, with a modulus of this many bits.
   case rsa(bits: Int)
 
   /// The bits of an RSA key without a choice.

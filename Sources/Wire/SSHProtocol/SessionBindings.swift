@@ -14,7 +14,7 @@ public struct SessionBindings: Sendable {
   /// More hosts on the way than this are refused.
   private static let limit = 16
 
-  /// In the order of the way.
+  /// The bindings in the order of the hosts on the way.
   public private(set) var bindings: [Binding] = []
   /// Whether a binding was tried and refused. Such a connection is not a local one.
   private var wasRefused = false

@@ -78,6 +78,6 @@ extension BackupCommand {
 enum ArchiveLimits {
   /// For one answer.
   static var answer: Int { LatchkeyPosix.Process.now + 30_000 }
-  /// For the step that writes a whole restore.
+  /// How long the step may take that writes a whole restore.
   static var writing: Int { LatchkeyPosix.Process.now + 600_000 }
 }

@@ -61,7 +61,7 @@ struct ExportReport: Encodable {
     case dry_run, items, exported, same, conflicts, left, lines, notices, file
   }
 
-  /// With the same keys for every export.
+  /// Every export has the same keys in JSON.
   func encode(to encoder: any Encoder) throws {
     var out = encoder.container(keyedBy: CodingKeys.self)
     try out.encode(dry_run, forKey: .dry_run)

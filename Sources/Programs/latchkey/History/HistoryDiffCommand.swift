@@ -81,7 +81,7 @@ struct ListedDifferences: Encodable {
       reason = line.obstacle
     }
 
-    /// With the same keys for every item.
+    /// Every item has the same keys in JSON.
     func encode(to encoder: any Encoder) throws {
       var out = encoder.container(keyedBy: CodingKeys.self)
       try out.encode(change, forKey: .change)

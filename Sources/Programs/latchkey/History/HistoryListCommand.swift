@@ -33,7 +33,7 @@ struct ListedHistory: Encodable {
 
     private enum CodingKeys: String, CodingKey { case number, time, size, items, problem, problem_code }
 
-    /// With the same keys for every generation.
+    /// Every generation has the same keys in JSON.
     func encode(to encoder: any Encoder) throws {
       var out = encoder.container(keyedBy: CodingKeys.self)
       try out.encode(number, forKey: .number)
@@ -123,7 +123,7 @@ struct ListedHistory: Encodable {
 enum HistoryLimits {
   /// For one answer.
   static let answer = 30_000
-  /// For a generation, or for writing the restored items.
+  /// How long a new generation, or writing the restored items, may take.
   static let writing = 600_000
 }
 

@@ -87,7 +87,7 @@ struct ListedItem: Encodable {
     case path, label, attributes, `class`, require, collection, state, reason, created, modified
   }
 
-  /// With the same keys for every item.
+  /// Every item has the same keys in JSON.
   func encode(to encoder: any Encoder) throws {
     var out = encoder.container(keyedBy: CodingKeys.self)
     try out.encode(place, forKey: .path)

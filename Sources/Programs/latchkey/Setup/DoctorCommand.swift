@@ -67,7 +67,7 @@ struct DoctorCommand: ParsableCommand {
 
     init(_ finding: Finding) { self.finding = finding }
 
-    /// With the same keys for every check.
+    /// Every check has the same keys in JSON.
     func encode(to encoder: any Encoder) throws {
       var out = encoder.container(keyedBy: CodingKeys.self)
       try out.encode(finding.id, forKey: .id)

@@ -8,7 +8,7 @@ import LatchkeyReasons
 import LatchkeySodium
 import LatchkeySystemd
 
-/// Asks the session's bus, the machine's bus and the vault what `latchkey doctor` has to know. Nothing is started by it.
+/// Asks the session's bus, the machine's bus and the vault what `latchkey doctor` has to know. The questions start no program.
 struct SessionQuestions {
   let place: Place
   let home: String

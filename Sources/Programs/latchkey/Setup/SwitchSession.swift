@@ -267,7 +267,7 @@ struct SwitchSession {
     where RunningProcess(process, in: Self.root)?.name == KWalletFront.process {
       kill(process, SIGTERM)
       _ = waitUntil(translated("Ending \(program)...")) { RunningProcess(process, in: Self.root) == nil }
-      // A name without a file of the bus is an error, and nothing is started.
+      // If the bus has no service file for a name, the call is an error and starts nothing.
       if starting { for name in KWalletFront.names { activate(name) } }
     }
   }

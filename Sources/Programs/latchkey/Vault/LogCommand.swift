@@ -72,7 +72,7 @@ struct LoggedAccess: Encodable {
     case number, time, action, outcome, count, item, label, program, state, missing
   }
 
-  /// With the same keys for every entry.
+  /// Every entry has the same keys in JSON.
   func encode(to encoder: any Encoder) throws {
     var out = encoder.container(keyedBy: CodingKeys.self)
     try out.encode(line.number, forKey: .number)

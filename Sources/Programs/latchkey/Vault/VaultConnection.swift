@@ -100,7 +100,7 @@ final class VaultConnection {
         // No prompt helped, and the vault says what does.
         if error.lacksVault, [nil, .unavailable].contains(lastOutcome) { throw error }
         guard wasAsked else { throw locked(path) }
-        // Nobody was asked then, as no answer would have done.
+        // Nobody was asked then, because no answer would unlock the item.
         if let reason = error.reason, case .noFingerOpensIt = reason {
           throw Failure.stillLocked(translated("it is locked: \(reason.told)."))
         }

@@ -226,7 +226,7 @@ extension ItemReader {
 }
 
 extension BackupCollection.Aliases {
-  /// The names of collections that a backup knows. Of others the vault has only a keyed hash.
+  /// The names of collections that a backup knows. The vault has only a keyed hash of other aliases.
   static let names: [(String, BackupCollection.Aliases)] = [
     ("default", .standard), ("login", .login), ("portal", .portal),
   ]

@@ -14,7 +14,7 @@ struct CollectionPassphrase {
   /// The secret, wrapped: 72 bytes.
   private let sealed: [UInt8]
 
-  /// For a new passphrase whose key is `key`.
+  /// Makes the value for a new passphrase whose key is `key`.
   init(
     secret: borrowing Key, under key: borrowing Key, _ derivation: PassphraseDerivation, vault: [UInt8],
     collection: [UInt8]

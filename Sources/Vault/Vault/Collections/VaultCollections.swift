@@ -185,7 +185,7 @@ public final class VaultCollections {
     var row = collection.row
     row.locked = locked
     // If the file cannot be written, the lock still holds in memory. A lock that is lifted in memory only comes back after a
-    // restart. Both are the safe outcome.
+    // restart. Either outcome is safe.
     collection.row = row
     if !locked && database.isDamaged { return }
     do throws(VaultError) { try database.writing { store throws(VaultError) in try store.update(row) } } catch {

@@ -206,7 +206,7 @@ public final class HistoryRestore {
     try decide(item, sealed, opened, in: home, over: present)
   }
 
-  /// Decides about an item whose place another version or item has now.
+  /// Decides about an item if the vault has another version of it, or another item with its attributes.
   private func decide(
     _ item: PastItem, _ sealed: SealedItem, _ opened: OpenedMetadata, in home: OpenCollection, over present: ItemRow
   ) throws(VaultError) {

@@ -7,7 +7,7 @@ import LatchkeySodium
 /// copies of all files agree with each other. So the device key service remembers their generations.
 public final class OlderFilesWatch {
   private struct State {
-    /// In the place of which files an older copy was found.
+    /// The files of which an older copy was found.
     var found: OlderFiles = []
     /// The older files that were found at a login without a password. The service still remembers the former generations then.
     var compared: OlderFiles = []

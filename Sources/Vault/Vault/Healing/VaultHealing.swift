@@ -8,8 +8,8 @@ import LatchkeySodium
 /// The healing of a damaged or missing database. It uses the newest generation that is whole and opens with the new keys, and
 /// the readable part of the damaged file.
 ///
-/// All work is done on a copy, which is opened with the keys before it takes the file's place. Until then nothing of the
-/// vault is changed. From then on, the next program that opens the vault finishes the exchange.
+/// All work is done on a copy, which is opened with the keys before it takes the file's place. Until then the vault is not
+/// changed. From then on, the next program that opens the vault finishes the exchange.
 public final class VaultHealing {
   private struct State {
     /// The healing of the database; nil after the end of the session in which it was announced.

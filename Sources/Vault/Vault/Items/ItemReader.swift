@@ -290,8 +290,8 @@ public final class ItemReader {
     return false
   }
 
-  /// The item of this number, if it is the one with this uuid; nil if it does not exist. As in a search, damage that was
-  /// found throws instead.
+  /// The item of this number, if it is the one with this uuid; nil if it does not exist. Throws if damage was found, as a search
+  /// does.
   public func item(_ id: Int64, uuid: [UInt8]) throws(VaultError) -> FoundItem? {
     guard let row = try row(id), row.uuid == uuid else {
       _ = try database.writable()
@@ -301,7 +301,7 @@ public final class ItemReader {
       id: id, collection: row.collection, readability: try readability(ofItem: id), modified: row.modified)
   }
 
-  /// Every item of a collection, oldest first. As with a search, never empty because of damage that was found.
+  /// Every item of a collection, oldest first. Throws if damage was found, as a search does, and is not empty for that reason.
   public func items(in collection: Int64) throws(VaultError) -> [Int64] {
     _ = try database.ready()
     _ = try keys.collection(collection)

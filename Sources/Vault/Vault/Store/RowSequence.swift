@@ -18,9 +18,9 @@ struct RowSequence {
   enum Place {
     /// Behind all rows before it.
     case next
-    /// Not there, although it is another row than those.
+    /// The row belongs among the earlier rows, but is not one of them.
     case earlier
-    /// It is one of those rows.
+    /// The row is one of the earlier rows.
     case repeated
   }
 

@@ -30,7 +30,7 @@ extension Store {
     return row
   }
 
-  /// Inserts a new item with its tokens. Never in the place of another one, even of the same number.
+  /// Inserts a new item with its tokens. Never replaces another row, even one of the same number.
   func insert(_ row: ItemRow) throws(VaultError) {
     try VaultError.store { () throws(SQLiteError) in
       try database.statement("INSERT INTO item VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
@@ -331,7 +331,7 @@ extension Store {
 
   /// Whether the index has this entry.
   func hasToken(_ token: [UInt8], _ item: Int64) throws(VaultError) -> Bool {
-    // By the token, and not by the item.
+    // Looks the entry up by its token, and not by its item.
     let found = try entries(
       .count(1), "SELECT item, token FROM token INDEXED BY sqlite_autoindex_token_1 WHERE token = ? AND item = ?"
     ) { s throws(SQLiteError) in try s.bind(1, token).bind(2, item) }

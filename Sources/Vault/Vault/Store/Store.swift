@@ -246,7 +246,7 @@ final class Store {
     }
   }
 
-  /// Numbers that no vault reaches. As many again are left for what counts on from one below.
+  /// Numbers that no vault reaches. As many numbers again are left for a count that goes on from a number below.
   static let numberLimit: Int64 = 1 << 62
 
   /// The number for the next new row of a table with AUTOINCREMENT: never one that was used before, so that an object

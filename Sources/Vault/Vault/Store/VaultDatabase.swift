@@ -12,7 +12,7 @@ final class VaultDatabase {
   }
 
   private var state = State.closed(nil)
-  /// The damage that was found in the database. It stays noted if the database is opened again.
+  /// The damage that was found in the database. The note stays if the database is opened again.
   private(set) var damage: Reason?
   /// Called for the first damage that a call or the verification finds.
   weak var delegate: (any VaultDelegate)?
