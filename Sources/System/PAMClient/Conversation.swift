@@ -18,7 +18,7 @@ public protocol Conversation: AnyObject {
   /// authentication; a message that asks nothing needs no answer.
   func answer(_ message: ConversationMessage, _ body: (borrowing SecureBytes) -> Void)
 
-  /// Every question is answered, and the module checks the answer. That may take a minute on a slow machine.
+  /// Called when every question is answered and the module checks the answer. That may take a minute on a slow machine.
   func check()
 
   /// The module has checked the last answer.
