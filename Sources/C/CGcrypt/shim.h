@@ -47,7 +47,7 @@ static inline void latchkey_gcry_erase(void *bytes, size_t count) {
 }
 
 // Keys and signatures as S-expressions: gcry_sexp_build() takes a variable number of arguments. Numbers are unsigned, big-endian.
-// One that lies in secure memory makes an expression that does so too.
+// A number in secure memory makes an expression in secure memory.
 typedef struct { const void *bytes; int count; } latchkey_number;
 
 static inline gcry_error_t latchkey_gcry_rsa_private(

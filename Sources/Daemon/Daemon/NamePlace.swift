@@ -90,8 +90,8 @@ final class NamePlace {
     }
   }
 
-  /// dbus-daemon puts a new connection first, and leaves a waiting one where it is. dbus-broker puts each one last. So a connection
-  /// that is not next is replaced by a new one, but only once until one is next.
+  /// dbus-daemon puts a new connection first, and leaves a connection that waits in its place. dbus-broker puts each connection
+  /// last. So a connection that is not next is replaced by a new one, but only once until one is next.
   private func waitAgainIfNeeded(isNext: Bool) {
     guard connection != nil else { return wait() }
     guard !isNext else {

@@ -98,8 +98,8 @@ public final class PromptQueue {
   ///   - ended: called once, later, however the question ends; the call does not say what is unlocked by then. Not called after
   ///     ``cancel(_:)``.
   ///
-  /// A question that is answered already ends at once, without a prompt. So does one that comes while too many wait, or after
-  /// too many wrong answers.
+  /// A question that is answered already ends at once, without a prompt. A question that comes while too many wait, or after too
+  /// many wrong answers, ends in the same way.
   public func ask(
     _ question: Question, lifting: Set<Int64>, for caller: Caller, passphrase: GivenPassphrase? = nil,
     ended: @escaping () -> Void

@@ -119,7 +119,7 @@ final class CollectionCalls {
       if vault.hasNoDatabaseYet {
         return Vault.firstAliases.contains(alias) ? tree.path(of: CollectionTree.firstPlace) : ObjectPath.none
       }
-      // One that cannot be read cannot be asked.
+      // A collection that cannot be read cannot be asked.
       if vault.collections.ids.isEmpty { return ObjectPath.none }
     }
     return try collection(alias: alias).map { tree.path(of: $0) } ?? ObjectPath.none

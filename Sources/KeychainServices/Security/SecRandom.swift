@@ -12,7 +12,7 @@ public nonisolated(unsafe) let kSecRandomDefault: SecRandomRef? = nil
 /// - Parameters:
 ///   - generator: ``kSecRandomDefault``.
 ///   - count: How many bytes.
-///   - bytes: Where to; room for `count`.
+///   - bytes: The memory for the bytes; it must have room for `count`.
 /// - Returns: `errSecSuccess`; `errSecParam` for another generator or a negative count.
 public func SecRandomCopyBytes(
   _ generator: SecRandomRef?, _ count: Int, _ bytes: UnsafeMutableRawPointer

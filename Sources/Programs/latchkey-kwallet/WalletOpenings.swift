@@ -1,7 +1,7 @@
 import LatchkeySystemd
 
-/// The wallets that are being opened. One that is locked waits for the person, without a limit, and all who want the same wallet wait
-/// for the same prompt.
+/// The wallets that are being opened. A locked wallet waits for the person, without a limit, and all programs that want the same
+/// wallet wait for the same prompt.
 final class WalletOpenings {
   /// One program that wants a wallet.
   struct Request {

@@ -268,7 +268,7 @@ final class WalletStore {
     return found
   }
 
-  /// The entry of that name. Where programs left several of different forms, it is the one that was changed last.
+  /// The entry of that name. If programs left several entries of different forms, the entry that was changed last counts.
   func entry(_ name: ExactName, in folder: ExactName, of wallet: ExactName) throws(BusError) -> Entry? {
     try entries(of: wallet, folder: folder, name: name).first
   }
@@ -339,7 +339,7 @@ final class WalletStore {
       guard let wallet = homes.first(where: { item.hasPrefix($0.prefix) })?.wallet else { continue }
       let names: (folder: ExactName, name: ExactName, form: Form)?
       do throws(BusError) { names = Self.names(try attributes(ofItem: item)) } catch {
-        // One that nobody can describe now has not gone.
+        // An entry that cannot be read now was not deleted.
         guard error.isNoSuchObject else { continue }
         names = nil
       }

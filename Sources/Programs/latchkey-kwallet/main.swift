@@ -42,7 +42,7 @@ private final class Presence {
   /// Whether the bus has answered for both names.
   var isKnown: Bool { waiting == 0 }
 
-  /// Asks for both names. One that a kwalletd has comes to this program when that one ends.
+  /// Asks for both names. If a kwalletd has the name, this program gets it when that kwalletd ends.
   func claim(_ names: [String], on bus: Bus) throws {
     try bus.onDisconnect { [unowned self] in isLost = true }
     for name in names {

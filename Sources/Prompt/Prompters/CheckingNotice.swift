@@ -3,7 +3,7 @@ import LatchkeyPosix
 import LatchkeySystemd
 
 /// Tells the person by a notification that the answer is still being checked, if the prompter does not show that. The
-/// notification goes with this object.
+/// notification is removed with this object.
 ///
 /// PAM serves no event loop meanwhile, so a thread with a connection of its own does this.
 final class CheckingNotice {

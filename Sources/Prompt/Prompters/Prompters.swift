@@ -8,9 +8,9 @@
 //     let prompter = PrompterChoice(desktop: desktop, terminal: terminal, windowID: "", deadline: deadline)
 //     let answer = prompter.ask(question)
 //
-// All of them take the same ``PromptText``. ``PromptWording`` makes its words from the daemon's
-// request, and ``PromptConversation`` makes a question of each one that a PAM stack asks.
-// `latchkey-prompt` puts these together. `latchkey-ssh-agent` uses the same for signatures.
+// All of them take the same ``PromptText``. ``PromptWording`` makes its words from the daemon's request, and
+// ``PromptConversation`` turns each question of a PAM stack into one. `latchkey-prompt` puts these together. `latchkey-ssh-agent`
+// uses the same for signatures.
 //
 // The module promises that a typed text is in locked memory from the prompter on. GNOME's hands it over
 // encrypted. Labels and names of programs are made safe to show by ``PlainText``: one line, of limited

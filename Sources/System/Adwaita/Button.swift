@@ -68,6 +68,6 @@ public final class ProgressBar: Widget {
   /// At its beginning.
   public init() { super.init(gtk_progress_bar_new()) }
 
-  /// Shows that it goes on.
+  /// Shows that the work goes on.
   public func pulse() { gtk_progress_bar_pulse(opaque) }
 }

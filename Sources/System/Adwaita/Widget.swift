@@ -96,6 +96,6 @@ open class Widget {
   /// Takes the keyboard.
   public func focus() { gtk_widget_grab_focus(pointer) }
 
-  /// Calls `body` when it goes off the screen, also with a page around it.
+  /// Calls `body` when the widget disappears from the screen, also together with the page around it.
   public func onHide(_ body: @escaping () -> Void) { Handler.connect(raw, "unmap", body) }
 }

@@ -33,7 +33,7 @@ public enum Gcrypt {
   ///
   /// Everything else in this module calls it; a program calls it early, to learn about a failure at its start, and to have the
   /// memory locked before it drops the right to lock memory. If another library in the process was first, its settings stay. If
-  /// the system refuses to lock the memory, this goes on without the lock. The memory is erased at release all the same.
+  /// the system refuses to lock the memory, the program goes on without the lock. The memory is erased at release all the same.
   ///
   /// - Throws: `unusableLibrary`.
   public static func initialize() throws(GcryptError) {

@@ -13,7 +13,7 @@ package func translated(_ count: some BinaryInteger, one: Phrase, other: Phrase)
 }
 
 extension Phrase {
-  /// The text in the person's language, as ``translated(_:)`` has it: for one that is not a literal.
+  /// The text in the person's language, as ``translated(_:)`` returns it, for a text that is not a literal.
   package var translated: String {
     guard Language.isChosen else { return text }
     let values = toldValues

@@ -12,7 +12,7 @@ public enum SecretLine {
   /// PAM limits an answer to this many bytes (`PAM_MAX_RESP_SIZE`).
   private static let limit = 512
 
-  /// Reads from `input`. The descriptor may be one that does not block.
+  /// Reads from `input`. The descriptor may be in non-blocking mode.
   ///
   /// - Parameter ready: waits for the next byte; reading ends with the error that it throws.
   /// - Returns: the line without its end.

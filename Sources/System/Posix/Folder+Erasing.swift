@@ -1,7 +1,7 @@
 import Glibc
 
-/// Files whose content must be gone: they are overwritten in place, before their name goes. On disks and file systems that
-/// write elsewhere (SSDs, snapshots, copy on write) the old blocks may stay all the same.
+/// Erases files whose content must not stay: they are overwritten in place before their name is removed. On disks and file
+/// systems that write elsewhere (SSDs, snapshots, copy on write) the old blocks may stay all the same.
 extension Folder {
   private static let suffix = ".erased"
 

@@ -15,7 +15,7 @@ public final class NewFile {
   /// The path by which its process, and nobody else, can name the file.
   private var ownPath: String { Self.ownPath(of: file) }
 
-  /// Begins the file `name` in the folder at `path`. Leftovers of an earlier one that was killed are removed.
+  /// Begins the file `name` in the folder at `path`. Leftovers of an earlier process that was killed are removed.
   ///
   /// - Throws: ``PosixError``: `EISDIR` for a folder of that name; `ENOTSUP` for a device, a pipe or a socket, which is
   ///   never replaced, nor is a link to one; `EEXIST` if another file has that name and must not be replaced.

@@ -11,10 +11,9 @@
 //
 // An error is a ``PosixError``: the operation and the kernel's number. Calls throw exactly this type.
 //
-// The module promises that files in a ``Folder`` are opened without following links and without waiting
-// for a device or a pipe. A file of another owner is refused. A written file is on the disk before its
-// name is. A file that must go can be overwritten in place first. Pipes with secrets leave no page
-// behind that the kernel would keep.
+// The module promises that files in a ``Folder`` are opened without following links and without waiting for a device or a pipe. A
+// file of another owner is refused. A written file is on the disk before its name is. A file can be overwritten in place before
+// it is removed. Pipes with secrets leave no page behind that the kernel would keep.
 //
 // It does not hide races that the kernel has: a path is only safe below a folder that is held.
 // Overwriting reaches no copy that a disk or a file system made elsewhere, for example on SSDs and in

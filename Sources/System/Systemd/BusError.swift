@@ -10,7 +10,7 @@ public struct BusError: Error, Equatable, CustomStringConvertible {
   public let message: String
 
   /// The same for a program: bytes behind the message, for callers that asked for them (`Bus.callAsync`'s `takesDetail`). Errors
-  /// of properties travel without.
+  /// of properties have no such bytes.
   public let detail: [UInt8]
 
   /// An error of any name.

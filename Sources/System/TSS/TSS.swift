@@ -12,9 +12,8 @@
 // so nothing of Latchkey's takes up room in the chip. The sealed value is kept in a file of the
 // service. FORMAT.md has its bytes.
 //
-// The module promises that the secret crosses the wires to the chip encrypted, in a session that is
-// salted with the chip's storage key. A value that another chip sealed is told from one that is
-// damaged. Errors carry no secret.
+// The module promises that the secret crosses the wires to the chip encrypted, in a session that is salted with the chip's
+// storage key. The module distinguishes a value that another chip sealed from a damaged value. Errors carry no secret.
 //
 // It does not bind the secret to the state of the boot (PCRs). A kernel or firmware update would then
 // lock everybody out, and the attacker it would keep away has root already. It does not ask for a

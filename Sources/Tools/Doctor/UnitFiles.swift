@@ -6,7 +6,7 @@ package struct UnitFiles {
 
   package init(root: SystemRoot, home: String?) { (self.root, self.home) = (root, home) }
 
-  /// The folders. The first one that has a file wins.
+  /// The folders. The first folder that has the file wins.
   private var folders: [String] {
     (home.map { ["\($0)/.config/systemd/user"] } ?? []) + [
       "/etc/systemd/user", "/run/systemd/user", "/usr/local/lib/systemd/user", "/usr/lib/systemd/user",

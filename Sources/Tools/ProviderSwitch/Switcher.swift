@@ -40,7 +40,8 @@ struct Switcher {
       try record.remove(files, scope)
       return left
     }
-    // Folders that the other direction needed go now. The record's own folder and the folders of changes that stay are not empty.
+    // Folders that the other direction needed are removed now. The record's own folder and the folders of changes that stay are
+    // not empty.
     do throws(PosixError) {
       for folder in record.folders.sorted(by: { $0.utf8.count > $1.utf8.count }) {
         try files.removeEmptyFolder(folder)

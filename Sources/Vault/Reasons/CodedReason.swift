@@ -52,7 +52,7 @@ package struct CodedReason: Hashable, Sendable {
         out.text(Self.cut(text, to: textLimit), limit: textLimit)
       case .reason(let reason):
         out.number(UInt8(2))
-        // A reader would refuse the whole packet for one that is deeper.
+        // A reader refuses the whole packet if a reason in it is deeper.
         let told = depth + 2 < Self.depthLimit || reason.isFlat ? reason : Reason.more.coded
         told.write(into: &out, textLimit: textLimit, depth: depth + 1)
       }
@@ -196,7 +196,7 @@ extension Reason {
   /// The reason of a code, or the code itself, if this version does not know it.
   init(telling coded: CodedReason) { self = Reason(coded) ?? .verbatim(coded.code) }
 
-  /// Writes one that need not be there.
+  /// Writes a reason that may be missing.
   package static func encode(_ reason: Reason?, into out: inout ByteWriter, limit: Int = Reason.sizeLimit) {
     out.number(UInt8(reason == nil ? 0 : 1))
     reason?.encode(into: &out, limit: limit)

@@ -6,7 +6,7 @@ public final class GivenPassphrase {
   /// The passphrase, without a NUL at its end.
   public let bytes: SecureBytes
 
-  /// The longest one that a person can type in answer to PAM.
+  /// The longest passphrase that a person can type in answer to PAM.
   public static let limit = 511
 
   /// A copy of `source`; nil for bytes that nobody could type: no bytes, too many, or a NUL.

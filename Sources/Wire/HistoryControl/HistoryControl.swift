@@ -8,8 +8,7 @@
 //     try client.ask(CompareGeneration(number: 0), until: deadline)
 //     while try client.ask(GoThroughGeneration(), until: deadline).hasMore {}
 //
-// Work that takes long goes in small steps: ``GoThroughGeneration`` continues what was begun on the
-// connection. Results come in pages.
+// Long work is done in small steps: ``GoThroughGeneration`` continues what was begun on the connection. Results come in pages.
 //
 // The module promises that such work ends with its connection. A message whose name begins with Get
 // changes nothing. ``FinishRestore`` is the one that writes what comes back, and answers with the first

@@ -10,7 +10,7 @@ public struct KeyConstraints: Equatable, Sendable {
     case unknown
   }
 
-  /// After how many seconds the key goes.
+  /// After how many seconds the key is removed.
   public var lifetime: UInt32?
   /// Whether each use asks.
   public var confirms = false

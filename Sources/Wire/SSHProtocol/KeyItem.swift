@@ -21,7 +21,7 @@ public struct KeyItem: Equatable, Sendable {
   public var publicKey: PublicKey
   /// When it asks.
   public var asking: Asking
-  /// The moment at which it goes, in seconds since the machine started; nil for never.
+  /// The moment at which the key is removed, in seconds since the machine started; nil for never.
   public var expiry: UInt64?
   /// Where it may be used, as the protocol has it; empty for everywhere.
   public var destinations: [UInt8]

@@ -6,7 +6,7 @@ public struct SSHWriter {
   /// An empty writer.
   public init() {}
 
-  /// One that begins with a message's number.
+  /// Makes a writer whose first byte is the message's number.
   public init(_ message: AgentMessage) { bytes = [message.rawValue] }
 
   /// Adds a byte.

@@ -7,7 +7,7 @@ public struct SessionBindings: Sendable {
     /// The host's key, which signed the session's identifier.
     public let hostKey: PublicKey
     let session: [UInt8]
-    /// Whether the connection goes on from that host.
+    /// Whether the connection is forwarded from that host.
     public let isForwarding: Bool
   }
 
@@ -70,7 +70,7 @@ public struct SessionBindings: Sendable {
     var origin: PublicKey?
     for (index, binding) in bindings.enumerated() {
       let isLast = index == bindings.count - 1
-      // Nobody signs on the way, and the way goes on only from a host that the connection is forwarded to.
+      // No host on the way signs, and the way goes on only from a host to which the connection is forwarded.
       guard isLast ? !(binding.isForwarding && user != nil) : binding.isForwarding else { return false }
       let allows = constraints.contains {
         $0.allows(from: origin, to: binding.hostKey, user: isLast ? user : nil)

@@ -31,7 +31,7 @@ struct ListedKey: Encodable {
       .sorted { ($0.item.created, $0.item.number) < ($1.item.created, $1.item.number) }
   }
 
-  /// The only one that a word names.
+  /// The only key that a word names.
   static func named(_ word: String, from connection: VaultConnection) throws -> ListedKey {
     let found = try all(from: connection).filter {
       [$0.item.place, $0.key.publicKey.fingerprint, $0.item.label].contains(word)

@@ -3,7 +3,8 @@ import LatchkeySodium
 
 /// Collections that were deleted and are to come back from a generation.
 ///
-/// Their keys cannot be derived from memory (see ``KeyChain``). They come with the next tier keys, and go with the next lock.
+/// Their keys cannot be derived from memory (see ``KeyChain``). The keys come with the next tier keys, and the next lock erases
+/// them.
 struct DeletedCollections {
   /// A collection's own tier keys.
   struct Keys {

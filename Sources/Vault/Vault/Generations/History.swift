@@ -16,7 +16,8 @@ public final class History: TighteningObserver {
   static let interval = 3600 * 1000
   /// How much free space must stay on the disk after a generation, beside as much as the database takes, in bytes.
   static let usualSpareRoom = 32 << 20
-  /// How much free space must stay when items are taken out of a generation. This is less, because the items must go soon.
+  /// How much free space must stay when items are taken out of a generation. This time is shorter, because the items must be
+  /// removed soon.
   static let leastRoom = 4 << 20
   /// How long to wait after items could not be taken out, in milliseconds.
   static let pause = 600 * 1000
@@ -107,7 +108,8 @@ public final class History: TighteningObserver {
     try Store(path: path + "/" + generation.name, vault: vault, mode: .unchanging)
   }
 
-  /// Removes a generation. Its name goes at once, its content when ``step(epoch:mayMake:)`` has overwritten the file.
+  /// Removes a generation. The generation's name is removed at once, its content when ``step(epoch:mayMake:)`` has overwritten
+  /// the file.
   ///
   /// Does not wait until that is on the disk.
   private func remove(_ generation: PastGeneration, in folder: borrowing Folder) throws(PosixError) {
@@ -312,7 +314,7 @@ public final class History: TighteningObserver {
       noteLook()
       isWanted = false
       problem = error.reason
-      // Generations that must go, go all the same.
+      // Generations that are too many or too old are removed all the same.
       if mayMake { try? removeGenerations(before: epoch) }
       return false
     }
@@ -366,7 +368,7 @@ public final class History: TighteningObserver {
     }
     if mustLoosen {
       do throws(VaultError) { if try loosen(store) { return true } } catch {
-        // Generations that are not kept any more go all the same, and make room.
+        // Generations that are not kept any more are removed all the same, which makes room.
         if try thin(generations) {
           failedToLoosenAt = nil
           return true

@@ -37,7 +37,7 @@ final class HistoryErasure {
         let file = try FileDescriptor.open(name, at: folder.number, flags: O_WRONLY | O_NOFOLLOW | O_NONBLOCK)
         let status = try file.status()
         if status.st_mode & S_IFMT == S_IFREG {
-          // A file that has another name too must not be overwritten. Then only this name goes.
+          // A file that has another name too must not be overwritten. Then only this name is removed.
           return HistoryErasure(folder, name, file, isToBeOverwritten: status.st_nlink == 1)
         }
       } catch {}
@@ -52,7 +52,7 @@ final class HistoryErasure {
   func step() -> Bool {
     let end = Process.now + History.stepTime
     while let place = position {
-      // If the disk cannot be written to, the name goes all the same.
+      // If the disk cannot be written to, the name is removed all the same.
       position = (try? file.overwriteBlocks(from: place, with: Self.piece)) ?? nil
       if position != nil, Process.now >= end {
         file.beginWriting()

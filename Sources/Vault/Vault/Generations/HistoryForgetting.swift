@@ -33,7 +33,7 @@ public final class HistoryForgetting {
   private(set) var items: Set<[UInt8]>
   /// Whether all items of the vault could be compared.
   private(set) var hasComparedAll = true
-  /// The vault whose better protected items go as well; nil for the given ones alone.
+  /// The vault whose better protected items are taken out as well; nil for the given items alone.
   private let present: Store?
   /// The generations that were not looked through yet.
   private var waiting: [PastGeneration]
@@ -188,7 +188,7 @@ public final class HistoryForgetting {
   }
 
   private func finish(_ draft: HistoryDraft, _ past: PastGeneration, _ folder: borrowing Folder) throws(VaultError) {
-    // The generation was removed meanwhile, so its copy goes.
+    // The generation was removed meanwhile, so its copy is removed, too.
     guard folder.contains(past.name) else { return HistoryDraft.remove(Self.draftName, in: folder) }
     let remnant = HistoryErasure.freeName(for: past.name, in: folder)
     do throws(PosixError) {

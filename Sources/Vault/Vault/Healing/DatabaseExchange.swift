@@ -2,8 +2,8 @@ import Glibc
 import LatchkeyKeybag
 import LatchkeyPosix
 
-/// How a healed database replaces `vault.db`, and the damaged one goes aside. This works on files alone: it needs no key, and
-/// reads no row.
+/// How a healed database replaces `vault.db`, and how the damaged database is put aside. This works on files alone: it needs no
+/// key, and reads no row.
 ///
 /// Whenever it is interrupted, ``hasBegun(_:)`` says whether it must go on. Its caller has the lock of the vault's files.
 struct DatabaseExchange {
@@ -75,7 +75,7 @@ struct DatabaseExchange {
       : folder.hasOwnFile(aside + "-wal") && !folder.contains(KeybagFile.database + "-wal")
   }
 
-  /// Replaces the damaged database by the healed one. The damaged one goes aside.
+  /// Replaces the damaged database by the healed one. Puts the damaged database aside.
   ///
   /// - Throws: if it failed. Then the damaged database is in its place, or ``hasBegun(_:)`` says that it is not.
   func run(_ folder: borrowing Folder) throws(PosixError) {

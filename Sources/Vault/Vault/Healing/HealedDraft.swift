@@ -43,7 +43,7 @@ struct HealedDraft {
 }
 
 extension SealedItem {
-  /// Whether the keys that are in memory open it, as far as they are.
+  /// Whether those keys that are in memory open the draft.
   ///
   /// - Throws: errors that say nothing about the item, such as a lack of memory.
   func isGenuine(_ index: AttributeIndex?) throws(VaultError) -> Bool {

@@ -141,7 +141,7 @@ struct HealingMerge {
     try mergeAliases()
   }
 
-  /// Drops the collections and class keys of the generation that were deleted since. One that anything still refers to stays.
+  /// Drops the collections and class keys of the generation that were deleted since. A row that anything still refers to stays.
   private mutating func dropKeys() throws(VaultError) {
     guard order == .notOlder, salvage.agrees else { return }
     let theirs = salvage.references()

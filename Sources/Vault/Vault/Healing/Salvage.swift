@@ -82,7 +82,7 @@ struct Salvage {
   private static func open(
     _ name: String, in folder: borrowing Folder, path: String
   ) throws(PosixError) -> (database: Database, copiedLog: Bool)? {
-    // One that does not open may take its log away.
+    // SQLite may remove the log of a database that does not open.
     folder.remove(Self.name + "-wal")
     var copiedLog = true
     if folder.contains(name + "-wal") {

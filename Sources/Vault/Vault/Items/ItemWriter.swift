@@ -362,7 +362,8 @@ public final class ItemWriter {
   ///   numbers; nil for any.
   /// - Returns: the numbers of those that existed.
   public func deleteItems(_ items: [(id: Int64, uuid: [UInt8]?)]) throws(VaultError) -> [Int64] {
-    // The former versions must go too, because the item's explicit lock is forgotten with it and would no longer protect them.
+    // The former versions must be removed too, because the item's explicit lock ends with the item and would no longer protect
+    // them.
     for item in items where keys.ownLocks.contains(item: item.id) {
       let uuid = try database.reading { store throws(VaultError) in try store.item(item.id)?.uuid }
       if let uuid, item.uuid == nil || item.uuid == uuid { observer.tighten(uuid) }

@@ -11,7 +11,8 @@ public struct NewItem: ~Copyable {
   /// The class of a new item for which none is named.
   public var defaultClass = AccessibilityClass.whenUnlocked
   /// Whether an item with exactly these attributes is replaced, of several the one that was changed last. That keeps its access
-  /// control, unless ``metadata`` has flags. Its twin (``GenericSchema``) goes, unless it cannot be read now or requires something.
+  /// control, unless ``metadata`` has flags. The item's twin (``GenericSchema``) is deleted, unless the twin cannot be read now
+  /// or requires something.
   public var replaces = false
   /// Attributes that no item of the vault may have, all of them together; none for no such rule.
   public var unique: [String: String] = [:]

@@ -77,7 +77,7 @@ final class VaultKeys {
     (chains, heldEpochs) = (.sealed, [])
     ownLocks.liftAll()
     for collection in collections { collection.seal() }
-    // If this device has no share, the index key came with tier key C, and goes with it.
+    // If this device has no share, the index key came with tier key C, and is erased with it.
     guard share == nil else { return }
     index = nil
     for collection in collections { collection.name = nil }

@@ -112,7 +112,7 @@ public final class AccessLog {
       let rows = try store.accessLog(below: number == 0 ? .max : Int64(clamping: number), limit: limit + 1)
       let entries = rows.indices.prefix(limit).map { index in
         let (id, row) = rows[index]
-        // The oldest entries go by themselves, so a gap before the first entry is not reported.
+        // The daemon removes the oldest entries, so a gap before the first entry is not reported.
         let before = rows.indices.contains(index + 1) ? rows[index + 1].id : id
         return AccessLogEntry(
           number: UInt64(bitPattern: id), created: row?.created ?? 0, event: row.flatMap { open($0, in: store) },

@@ -76,7 +76,7 @@ struct AccessLogSeal {
 
 /// The table `access_log`. A damaged row is not an error but nil, because the rest of the vault does not depend on it.
 extension Store {
-  /// The log's bounds. The oldest entries go first.
+  /// The log's bounds. The oldest entries are removed first.
   static let accessLogLimit = (entries: 1000, bytes: 256 << 10)
 
   private static func row(_ statement: Statement) -> (id: Int64, row: AccessLogRow?) {

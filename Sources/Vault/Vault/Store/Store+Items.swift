@@ -223,8 +223,8 @@ extension Store {
     return try inOrder(found, after: id, by: \.self)
   }
 
-  /// Rows that a walk goes on behind. SQLite reads a tree as it finds it, so a damaged one may lead back to earlier numbers, and
-  /// the walk would have no end.
+  /// The rows after which a walk goes on. SQLite reads a tree as it finds it, so a damaged one may lead back to earlier numbers,
+  /// and the walk would have no end.
   ///
   /// - Throws: ``VaultError/damaged(_:)`` unless each number is above the one before it, and the first above `id`.
   func inOrder<Row>(_ rows: [Row], after id: Int64, by number: KeyPath<Row, Int64>) throws(VaultError) -> [Row] {

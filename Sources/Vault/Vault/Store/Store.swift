@@ -285,7 +285,7 @@ final class Store {
 
   func deleteCollection(_ id: Int64) throws(VaultError) {
     try VaultError.store { () throws(SQLiteError) in
-      // Items go first: they refer to class keys, which the collection's end takes along.
+      // Items are deleted first, because they refer to class keys, which are deleted with the collection.
       try database.statement("DELETE FROM item WHERE collection = ?").bind(1, id).run()
       try database.statement("DELETE FROM collection WHERE id = ?").bind(1, id).run()
     }
