@@ -363,8 +363,8 @@ public final class PromptQueue {
     if let target = prompts.first(where: { $0.number == number })?.target { wrongAnswers.forget(target) }
   }
 
-  /// A wrong passphrase came for the prompt of this number. After some, all prompts for the same end, and nobody is asked for
-  /// a while: a program may have tried so many.
+  /// A wrong passphrase came for the prompt of this number. After some wrong ones, all prompts for the same subject end, and
+  /// nobody is asked for a while, because a program may be guessing.
   public func wasWrong(prompt number: UInt64) {
     guard let prompt = prompts.first(where: { $0.number == number }), let target = prompt.target else { return }
     guard wrongAnswers.add(target, at: now()) else { return }

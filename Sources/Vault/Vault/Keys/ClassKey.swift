@@ -103,7 +103,7 @@ final class ClassKey {
     let associated = context.flatMap { $0 }
     let accessibility = row.accessibility
     try VaultError.sodium(.vault(.classKey)) { () throws(SodiumError) in
-      /// Opens `sealed` by the newest keys that open it. Nothing is left of an epoch that no longer exists.
+      /// Opens `sealed` by the newest keys that open it. No other epoch has a value left in the collection.
       func unwrap(_ sealed: [UInt8], _ wrap: (Above) throws(SodiumError) -> Key?) throws(SodiumError) -> HeldKey? {
         var wasTried = false
         for above in all {

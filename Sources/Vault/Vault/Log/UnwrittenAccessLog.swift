@@ -16,7 +16,7 @@ struct UnwrittenAccessLog {
     entries + (lost.map { [($0.since, AccessEvent(.log, .lost, count: $0.count))] } ?? [])
   }
 
-  /// Whether there is no place for one more.
+  /// Whether no further entry has room.
   var isFull: Bool { entries.count >= UnwrittenAccessLog.limit }
 
   mutating func add(_ event: AccessEvent, at time: UInt64) {
