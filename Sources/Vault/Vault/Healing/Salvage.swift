@@ -48,7 +48,7 @@ struct Salvage {
     let named = sets.reduce(table) { $0.union($1) }
     // A damaged page can name anything, but no item has such a number.
     self.named = named.filter { $0 > 0 }
-    // Each by itself could have lost a part and not show it. The table is checked by its structure, the indexes by each other.
+    // A table or an index alone could have lost a part unseen. The table is checked by its structure, the indexes by each other.
     let isSound = isWhole(0) && named == table && Self.isSound(database, "PRAGMA quick_check(item)")
     let indexesAgree = isWhole(2) && isWhole(4) && sets[2] == named && sets[4] == named
     hasAllItems = isSound || indexesAgree

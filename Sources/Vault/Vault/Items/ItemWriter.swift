@@ -238,9 +238,9 @@ public final class ItemWriter {
   /// Puts access control into a row that is about to be sealed.
   ///
   /// - Parameters:
-  ///   - passphrase: a new one.
-  ///   - kept: the key of the present one.
-  /// - Returns: the key under which its secret is sealed as well.
+  ///   - passphrase: a new passphrase.
+  ///   - kept: the key of the present passphrase.
+  /// - Returns: the passphrase's key, under which the secret is sealed as well.
   private func bind(
     _ item: inout SealedItem, to control: AccessControl, passphrase: consuming NewItemPassphrase?, kept: HeldKey? = nil
   ) throws(VaultError) -> HeldKey? {
