@@ -4,7 +4,7 @@ import LatchkeySecretService
 import LatchkeySystemd
 import LatchkeyVault
 
-/// The daemon, as its presence on the bus needs it.
+/// The calls by which the daemon hears of its presence on the bus.
 protocol BusPresenceDelegate: SecretServiceDelegate {
   /// The queue of questions to persons.
   var promptQueue: PromptQueue { get }

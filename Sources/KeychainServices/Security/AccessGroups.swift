@@ -1,4 +1,4 @@
-/// The access groups of a program. The first is the one of new items that name none.
+/// The access groups of a program. New items that name no group get the first one.
 package struct AccessGroups: Hashable, Sendable {
   /// Their names, in order.
   package let names: [String]

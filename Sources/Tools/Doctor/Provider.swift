@@ -51,7 +51,7 @@ package struct Provider: Sendable {
   package let settings: [Setting]
   /// Its programs.
   package let programs: [String]
-  /// Bus names for which the bus starts it. It then offers secrets as well.
+  /// Other bus names for which the bus starts the program, which then offers secrets as well.
   package let otherNames: [String]
   package let ending: Ending?
 
