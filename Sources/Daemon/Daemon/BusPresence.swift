@@ -4,7 +4,7 @@ import LatchkeySecretService
 import LatchkeySystemd
 import LatchkeyVault
 
-/// The calls by which the daemon hears of its presence on the bus.
+/// The parts of the daemon that its presence on the bus uses.
 protocol BusPresenceDelegate: SecretServiceDelegate {
   /// The queue of questions to persons.
   var promptQueue: PromptQueue { get }
