@@ -162,7 +162,7 @@ public let errSecNoPolicyModule: OSStatus = -25314
 /// The person would have to be asked. No call returns it.
 public let errSecInteractionRequired: OSStatus = -25315
 
-/// The item's secret cannot be had. No call returns it.
+/// The item's secret is not available. No call returns this code.
 public let errSecDataNotAvailable: OSStatus = -25316
 
 /// The item's secret cannot be changed. No call returns it.

@@ -17,7 +17,7 @@ public enum BackupError: Error, Equatable, Sendable {
   case damagedChunk(Int)
   /// Every chunk is as it was written, but the content is not a vault's; the reason says what is wrong.
   case malformed(Reason)
-  /// Memory for a secret could not be had.
+  /// There was no memory for a secret.
   case outOfMemory
 
   static func sodium<Result: ~Copyable>(

@@ -136,7 +136,7 @@ public final class FileDeviceKey: DeviceKey {
 
   /// Wraps `share` for this device and machine, bound to `context`: 72 bytes.
   ///
-  /// - Throws: ``DeviceKeyError/unavailable(_:)`` when memory for a secret cannot be had.
+  /// - Throws: ``DeviceKeyError/unavailable(_:)`` if there is no memory for a secret.
   public func wrap(
     _ share: borrowing Key, _ kind: DeviceShareKind, context: [UInt8]
   ) throws(DeviceKeyError) -> [UInt8] {

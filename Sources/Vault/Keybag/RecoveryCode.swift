@@ -19,7 +19,7 @@ public struct RecoveryCode: ~Copyable {
     case group(Int)
     /// Each group can be right, but the code as a whole is wrong.
     case whole
-    /// Memory for the secret could not be had.
+    /// There was no memory for the secret.
     case outOfMemory
   }
 

@@ -47,7 +47,7 @@ public enum VaultError: Error, Equatable, Sendable {
   case noPasscode
   /// The item is bound to a device, and this device's key cannot be used.
   case deviceMissing
-  /// Memory for a secret could not be had.
+  /// There was no memory for a secret.
   case outOfMemory
 
   /// Without fingers, nobody could ever open such an item.
