@@ -37,7 +37,7 @@ IN_ROOT    := Tests/Session/testroot --
 # What goes onto the machine: libraries for building, and what `make run` and `make check` run on. Nothing of these starts by
 # itself, answers for another program or changes a login.
 BUILD_PACKAGES := libsodium-dev libpam0g-dev libsystemd-dev libgcrypt20-dev libsqlite3-dev libyaml-dev libtss2-dev \
-  gettext pkg-config
+  libfido2-dev gettext pkg-config
 # The throw-away session.
 SESSION_PACKAGES := dbus-daemon dbus-bin libsecret-tools libpam-wrapper libpam-pwdfile openssl python3
 RUN_PACKAGES   := $(BUILD_PACKAGES) $(SESSION_PACKAGES)
@@ -77,7 +77,8 @@ ROOT_PACKAGES    := $(sort $(CHECK_PACKAGES) $(SESSION_PACKAGES) $(DESKTOP_PACKA
 LANGUAGES  := $(shell cat po/LINGUAS)
 CATALOGUES := $(LANGUAGES:%=.build/locale/%/LC_MESSAGES/latchkey.mo)
 
-PROGRAMS := latchkeyd latchkey-derive latchkey-prompt latchkey-deviced latchkey-kwallet latchkey-ssh-agent latchkey
+PROGRAMS := latchkeyd latchkey-derive latchkey-prompt latchkey-deviced latchkey-kwallet latchkey-ssh-agent \
+  latchkey-security-key latchkey
 .PHONY: help deps ready root-packages build module window install-window uninstall-window deb reproducible release install uninstall translations run check test test-all bench table fuzz-build beside docs pictures lint clean
 .DEFAULT_GOAL := help
 
@@ -210,7 +211,7 @@ DOCUMENTS := SECURITY.md pam/README.md $(sort $(wildcard docs/user/*.md docs/sec
 # Everything that `install` lays and `uninstall` takes away again.
 INSTALLED = $(PREFIX)/bin/latchkey $(LIBEXECDIR)/latchkeyd $(LIBEXECDIR)/latchkey-derive \
   $(LIBEXECDIR)/latchkey-prompt $(LIBEXECDIR)/latchkey-deviced $(LIBEXECDIR)/latchkey-kwallet \
-  $(LIBEXECDIR)/latchkey-ssh-agent $(LIBEXECDIR)/latchkey-ssh-askpass \
+  $(LIBEXECDIR)/latchkey-ssh-agent $(LIBEXECDIR)/latchkey-ssh-askpass $(LIBEXECDIR)/latchkey-security-key \
   $(PAMDIR)/pam_latchkey.so $(ENVDIR)/60-latchkey-ssh-agent.conf \
   $(UNITDIR)/latchkey-ssh-agent.socket $(UNITDIR)/latchkey-ssh-agent.service \
   $(UNITDIR)/sockets.target.wants/latchkey-ssh-agent.socket \
@@ -236,7 +237,8 @@ install: $(PROGRAMS:%=$(BUILT)/%) $(PAM_MODULE) $(CATALOGUES) ## lay the files u
 	install -d $(sort $(dir $(INSTALLED:%=$(DESTDIR)%)))
 	install -m 755 $(STRIP) $(BUILT)/latchkey $(DESTDIR)$(PREFIX)/bin/
 	install -m 755 $(STRIP) $(BUILT)/latchkeyd $(BUILT)/latchkey-derive $(BUILT)/latchkey-prompt \
-	  $(BUILT)/latchkey-deviced $(BUILT)/latchkey-kwallet $(BUILT)/latchkey-ssh-agent $(DESTDIR)$(LIBEXECDIR)/
+	  $(BUILT)/latchkey-deviced $(BUILT)/latchkey-kwallet $(BUILT)/latchkey-ssh-agent \
+	  $(BUILT)/latchkey-security-key $(DESTDIR)$(LIBEXECDIR)/
 	install -m 644 $(STRIP) $(PAM_MODULE) $(DESTDIR)$(PAMDIR)/pam_latchkey.so
 	$(FILL) dbus/org.freedesktop.secrets.latchkey.service.in \
 	  >$(DESTDIR)$(PREFIX)/share/dbus-1/services/org.freedesktop.secrets.latchkey.service

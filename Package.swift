@@ -108,6 +108,7 @@ let package = Package(
     library("Gcrypt", apt: "libgcrypt20-dev"),
     // Header files only: the library is opened while the program runs.
     library("TSS", apt: "libtss2-dev"),
+    library("FIDO", pkgConfig: "libfido2", apt: "libfido2-dev"),
     // A part of libc.
     library("Gettext"),
     library("YAML", pkgConfig: "yaml-0.1", apt: "libyaml-dev"),
@@ -126,6 +127,7 @@ let package = Package(
     // Not for the programs that run as root, nor for the PAM module: catalogues are no input of theirs.
     module("Gettext", on: .system, ["CLatchkeyGettext", "LatchkeyText"]),
     module("YAML", on: .system, ["CLatchkeyYAML"]),
+    module("FIDO", on: .system, ["CLatchkeyFIDO", "LatchkeySodium"]),
     module("TSS", on: .system, ["LatchkeyBytes", "CLatchkeyTSS", "LatchkeySodium"]),
     module(
       "PAMClient", on: .system,
@@ -173,6 +175,10 @@ let package = Package(
     module(
       "DeviceService", on: .wire,
       ["LatchkeyBytes", "LatchkeyKeybag", "LatchkeyPosix", "LatchkeyReasons", "LatchkeySodium"]),
+    // The conversation with latchkey-security-key.
+    module(
+      "SecurityKeys", on: .wire,
+      ["CLatchkeyHelper", "LatchkeyBytes", "LatchkeyKeybag", "LatchkeyPosix", "LatchkeySodium"]),
     // The agent protocol of ssh, and its keys.
     module("SSHProtocol", on: .wire, ["LatchkeyGcrypt", "LatchkeySodium"]),
     // A client's way to the vault, as every program has it.
@@ -275,6 +281,7 @@ let package = Package(
         "LatchkeyHistoryControl",
         "LatchkeyItemProtection", "LatchkeyKeybag", "LatchkeyLogControl", "LatchkeyPAMClient",
         "LatchkeyPosix", "LatchkeyProviderSwitch", "LatchkeyReasons", "LatchkeySSHProtocol", "LatchkeySecretClient",
+        "LatchkeySecurityKeys",
         "LatchkeySodium", "LatchkeySystemd", "LatchkeyText", "LatchkeyYAML",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ]),
@@ -286,6 +293,11 @@ let package = Package(
         "LatchkeySodium",
       ],
       linker: [bindNow, exportMappings]),
+    program(
+      "latchkey-security-key",
+      [
+        "LatchkeyFIDO", "LatchkeyPosix", "LatchkeySecurityKeys", "LatchkeySodium",
+      ]),
     program(
       "latchkey-prompt",
       [

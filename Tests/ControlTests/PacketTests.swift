@@ -281,7 +281,9 @@ extension Status {
     status.passwordless = true
     status.hasOlderDatabase = true
     status.openedWithoutPassword = true
-    status.protectors = [.init(kind: 1, state: 2, created: 3), .init(kind: 3, state: 1, created: .max)]
+    status.protectors = [
+      .init(kind: 1, state: 2, created: 3), .init(kind: 6, state: 1, created: .max, name: "blå"),
+    ]
     (status.needsFormerPassword, status.hasWaitingCollections) = (true, true)
     status.swappableSecrets = 3
     (status.history.isOn, status.history.count, status.history.newest) = (true, 24, 1_700_000_000)

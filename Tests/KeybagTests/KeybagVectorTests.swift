@@ -46,6 +46,11 @@ struct Vectors: Decodable {
       let protector: Int
     }
     let session: SessionWay?
+    struct SecurityKeyWay: Decodable {
+      let answer, label, credential, party, challenge: String
+      let protector: Int
+    }
+    let securityKeys: [SecurityKeyWay]?
     let formerA, formerC: String?
   }
   struct Device: Decodable {

@@ -30,9 +30,11 @@ struct ProtectorKindTests {
   func endings() throws {
     let created = try Keybag.create(with: password, cost: cheap)
     let coded = try created.settingRecoveryCode(RecoveryCode.random())
-    let full = try coded.open(with: password).settingSession(newSecret())
+    let keyed = try coded.open(with: password).addingSecurityKey(
+      #require(SecurityKey(name: "blue", credential: [1])), answer: .random())
+    let full = try keyed.open(with: password).settingSession(newSecret())
     let opened = try full.open(with: password)
-    #expect(Set(full.protectors.map(\.kind)) == [.password, .recoveryCode, .session])
+    #expect(Set(full.protectors.map(\.kind)) == [.password, .recoveryCode, .session, .securityKey])
     let another = Array("another".utf8)
     #expect(
       ended(full, try opened.settingPassword(another.span.bytes, cost: cheap)) == ending(full, with: .otherPassword))
@@ -44,7 +46,10 @@ struct ProtectorKindTests {
     #expect(ended(passwordless, first) == ending(passwordless, with: .firstPassword))
     let withoutCode = try #require(try opened.removingRecoveryCode())
     let withoutSession = try #require(try opened.removingSession())
-    #expect(ended(full, withoutCode).union(ended(full, withoutSession)) == ending(full, with: .command))
+    let withoutKey = try #require(try opened.removingSecurityKey(named: "blue"))
+    #expect(
+      ended(full, withoutCode).union(ended(full, withoutSession)).union(ended(full, withoutKey))
+        == ending(full, with: .command))
   }
 
   @Test("FORMAT.md has the same table")
@@ -54,7 +59,10 @@ struct ProtectorKindTests {
       encoding: .utf8)
     let section = try #require(format.components(separatedBy: "### Kinds of protectors\n").last)
     let rows = section.split(separator: "\n").prefix { $0.hasPrefix("|") }.dropFirst(2)
-    let names: [Protector.Kind.Holder: String] = [.person: "a person", .paper: "paper", .deviceKey: "the device key"]
+    let names: [Protector.Kind.Holder: String] = [
+      .person: "a person", .paper: "paper", .deviceKey: "the device key",
+      .securityKey: "a security key",
+    ]
     let endings: [Protector.Kind.Ending: String] = [
       .otherPassword: "another password", .firstPassword: "the first password",
       .removedPassword: "the removal of the password", .command: "`latchkey protector remove`",

@@ -92,7 +92,8 @@ final class StatusReport {
     status.recoveryCodeCreated = vault.keybag?.recoveryCodeCreated ?? 0
     status.openedWithoutPassword = machine.isOpenedWithoutPassword
     status.protectors = (vault.keybag?.protectors ?? []).map {
-      Status.Protector(kind: $0.kind.rawValue, state: $0.state.rawValue, created: $0.created)
+      Status.Protector(
+        kind: $0.kind.rawValue, state: $0.state.rawValue, created: $0.created, name: $0.securityKey?.name ?? "")
     }
     let generations = vault.history.generations
     status.history.isOn = vault.history.policy.isOn

@@ -36,7 +36,7 @@ struct DaemonReplacement {
     switch run.request.operation {
     case .openSession, .createVault:
       if try run.keybags.presence() == .absent { return run.mayTrustToken }
-    case .authenticate, .rewrap, .recover: break
+    case .authenticate, .rewrap, .recover, .openBySecurityKey: break
     default: return false
     }
     let keybag = try run.keybags.load()
@@ -46,6 +46,7 @@ struct DaemonReplacement {
     // too.
     switch run.request.operation {
     case .recover: _ = try keybag.open(code: try RecoveryCode(typed: run.request.token))
+    case .openBySecurityKey: _ = try keybag.open(securityKeyAnswer: try SecurityKeyChange.answer(of: run.request))
     case .rewrap: _ = try daemon.derive { () throws(KeybagError) in try PasswordRepair(run).openByFormer(keybag) }
     default: _ = try daemon.derive { () throws(KeybagError) in try keybag.open(password: run.request.token) }
     }

@@ -31,11 +31,12 @@ struct DeriveRequest: ~Copyable {
   let services: String
   /// The socket that replaces the device key service's; empty for none.
   let device: String
-  /// The password, the passphrase for the prompt, or a recovery code; empty for a login without a password. For `removePassword` it
+  /// The password, the passphrase for the prompt, a recovery code, or a security key's answer; empty for a login without a password. For `removePassword` it
   /// is the present password, for `changePassword` the new one.
   let token: SecureBytes
   /// With `recover` the login password that will open the vault from now on; with `changePassword` the former one; with
-  /// `rewrap` the former one or a recovery code; else empty.
+  /// `rewrap` the former one or a recovery code; with changes of security keys what is added, removed or renamed
+  /// (``SecurityKeyChange``); else empty.
   let second: SecureBytes
 
   /// Whether the request comes from a prompt for the login password, or from `latchkey unlock`.
@@ -117,15 +118,22 @@ extension HelperOperation {
   /// change of keys has no token.
   var needsToken: Bool {
     switch self {
-    case .authenticate, .passphrase, .checkRecoveryCode, .recover, .changePassword, .rewrap, .createVault: true
+    case .authenticate, .passphrase, .checkRecoveryCode, .recover, .changePassword, .rewrap, .createVault,
+      .openBySecurityKey:
+      true
     case .openSession, .closeSession, .rotate, .createRecoveryCode, .removeRecoveryCode, .removePassword, .addSession,
-      .removeSession:
+      .removeSession, .addSecurityKey, .removeSecurityKey, .renameSecurityKey:
       false
     }
   }
 
   /// Whether a second secret comes behind the token.
-  var hasSecond: Bool { self == .recover || self == .changePassword || self == .rewrap }
+  var hasSecond: Bool {
+    switch self {
+    case .recover, .changePassword, .rewrap, .addSecurityKey, .removeSecurityKey, .renameSecurityKey: true
+    default: false
+    }
+  }
 
   /// Whether the operation needs to know if the login has a password. Other operations do not read the shadow file.
   var asksForLogin: Bool { self == .openSession || self == .removePassword }

@@ -11,7 +11,7 @@ struct KeybagUnlock {
   ///
   /// - Parameter proving: whether the unlock proves the password in the keybag, so that other passwords are left out.
   func unlock(_ keybag: Keybag, at daemon: borrowing ControlClient, proving: Bool) throws -> DeriveResult {
-    var opened: Keybag.Opened
+    let opened: Keybag.Opened
     do throws(KeybagError) {
       opened = try daemon.derive { () throws(KeybagError) in try keybag.open(password: run.request.token) }
     } catch {
@@ -19,6 +19,14 @@ struct KeybagUnlock {
       if error == .wrongPassword { run.daemon.noteOtherPassword(daemon) }
       throw error
     }
+    return try finish(opened, of: keybag, at: daemon, proving: proving)
+  }
+
+  /// Hands the keys of an opened keybag over, and leaves out keys that nothing depends on.
+  func finish(
+    _ opening: consuming Keybag.Opened, of keybag: Keybag, at daemon: borrowing ControlClient, proving: Bool
+  ) throws -> DeriveResult {
+    var opened = opening
     // Minutes may have passed. The present keybag counts: a password that ended meanwhile opens nothing.
     let folder = try run.keybags.folder()
     let present = try run.keybags.load(from: folder)

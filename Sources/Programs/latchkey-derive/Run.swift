@@ -69,6 +69,10 @@ final class Run {
     case .rewrap: PasswordRepair.self
     case .addSession: SessionProtectorAddition.self
     case .removeSession: SessionProtectorRemoval.self
+    case .addSecurityKey: SecurityKeyAddition.self
+    case .openBySecurityKey: SecurityKeyOpening.self
+    case .removeSecurityKey: SecurityKeyRemoval.self
+    case .renameSecurityKey: SecurityKeyRenaming.self
     }
   }
 

@@ -10,6 +10,20 @@ public enum Process {
     guard linux_set_dumpable(0) == 0 else { throw PosixError("prctl") }
   }
 
+  /// Starts no other program from now on, gains no right, and stays within these bounds.
+  ///
+  /// - Parameters:
+  ///   - seconds: how long it may compute.
+  ///   - fileSize: the largest file that it may write, in bytes.
+  public static func forbidMore(seconds: UInt64, fileSize: UInt64) throws(PosixError) {
+    guard linux_forbid_new_rights() == 0 else { throw PosixError("prctl") }
+    let computing = Int32(bitPattern: RLIMIT_CPU.rawValue)
+    let writing = Int32(bitPattern: RLIMIT_FSIZE.rawValue)
+    for (resource, value) in [(linux_limit_of_processes, 0), (computing, seconds), (writing, fileSize)] {
+      guard linux_lower_limit(0, resource, value) == 0 else { throw PosixError("setrlimit") }
+    }
+  }
+
   /// Overwrites freed memory from now on, except for small pieces that a thread keeps for itself.
   ///
   /// This is for libraries whose buffers grow. They erase the last buffer, but realloc leaves the former ones as they were. The

@@ -25,6 +25,13 @@ public enum Journal {
     }
   }
 
+  /// Writes one line to the journal, wherever standard error leads: for a program whose standard error is a person's terminal.
+  public static func record(_ priority: Priority, _ message: String) {
+    let line = String(
+      String.UnicodeScalarView(message.unicodeScalars.map { $0.properties.generalCategory == .control ? " " : $0 }))
+    _ = latchkey_journal_print(priority.rawValue, line)
+  }
+
   private static let program = CommandLine.arguments.first?.split(separator: "/").last.map { String($0) } ?? "latchkey"
 
   /// systemd names device and inode of the journal's stream in JOURNAL_STREAM; a program whose standard error was

@@ -17,6 +17,8 @@ public enum KeyLabel: CaseIterable, Sendable {
   case recoveryProof
   /// Recovery code -> the bits in the code that show a typing mistake.
   case recoveryCheck
+  /// The answer of a security key -> the key in the place of a recovery code's.
+  case securityKey
   /// Secret of a session's protector -> the key that wraps tier key C there.
   case sessionWrap
   /// Root key -> the key that wraps one tier key.
@@ -80,6 +82,7 @@ public enum KeyLabel: CaseIterable, Sendable {
     case .recoveryHold: "latchkey/1/recovery-hold"
     case .recoveryProof: "latchkey/1/recovery-proof"
     case .recoveryCheck: "latchkey/1/recovery-check"
+    case .securityKey: "latchkey/1/security-key"
     case .sessionWrap: "latchkey/1/session-wrap"
     case .tierWrap: "latchkey/1/tier-wrap"
     case .keybagTag: "latchkey/1/keybag-tag"

@@ -4,7 +4,7 @@
 //                                       `--> tier key C (first unlock to session end)
 //
 // A ``Keybag`` is the content of the file: protectors and key epochs. A ``Protector`` is one way to the
-// root key: a password, a recovery code, the device key, or a session. A ``TierEpoch`` is one set of
+// root key: a password, a recovery code, a security key, the device key, or a session. A ``TierEpoch`` is one set of
 // tier keys under the root key. ``KeyLabel`` lists every purpose that a key is used for. ``KeybagFile``
 // reads and replaces the file, and ``KeybagCopy`` keeps a second one.
 //
@@ -134,8 +134,8 @@ public struct Keybag: Equatable, Sendable {
     }
 
     /// New keys throughout, one generation later: another root key, a newest key epoch, and `password` as the only password.
-    /// The former tier keys stay until nothing depends on them. The recovery code stays, because the new root key can be sealed
-    /// to it. With the first password, only a code that opened the keybag stays: any other code may be from a stranger who used
+    /// The former tier keys stay until nothing depends on them. The recovery code and the security keys stay, because the new
+    /// root key can be sealed to them. With the first password, only a code that opened the keybag stays: any other code may be from a stranger who used
     /// the unlocked vault.
     ///
     /// - Parameter isAwaitingDatabase: as of ``next(isAwaitingDatabase:_:)``.
@@ -174,8 +174,8 @@ public struct Keybag: Equatable, Sendable {
       next.generation = nextGeneration(isAwaitingDatabase: isAwaitingDatabase)
       next.protectors = [mine]
       do throws(SodiumError) {
-        for code in codes(besides: mine.kind) {
-          next.protectors.append(try code.resealed(fresh, before: root, vault: vault))
+        for kept in codes(besides: mine.kind) + securityKeys(besides: mine.kind) {
+          next.protectors.append(try kept.resealed(fresh, before: root, vault: vault))
         }
         next.epochs = []
         for one in former {
@@ -454,6 +454,10 @@ public struct Keybag: Equatable, Sendable {
       let sessions = protectors.count { $0.kind == .session }
       let hasDevice = protectors.contains { $0.kind == .device }
       guard sessions == 0 || (sessions == 1 && !hasDevice) else { throw KeybagError.unreasonable }
+      let securityKeys = protectors.count { $0.kind == .securityKey }
+      guard securityKeys == 0 || (securityKeys <= Keybag.securityKeyLimit && !hasDevice) else {
+        throw KeybagError.unreasonable
+      }
       let epochCount: UInt8 = try input.number()
       guard (1...Keybag.epochLimit).contains(Int(epochCount)) else { throw KeybagError.unreasonable }
       var epochs: [TierEpoch] = []

@@ -2,7 +2,7 @@ import LatchkeyBytes
 import LatchkeyPosix
 import LatchkeySodium
 
-/// One way to the root key: a password, a recovery code, or the device key alone.
+/// One way to the root key: a password, a recovery code, a security key, or the device key alone.
 public struct Protector: Equatable, Sendable {
   /// How far a protector is trusted.
   public enum State: UInt8, Sendable {
@@ -33,8 +33,10 @@ public struct Protector: Equatable, Sendable {
   /// The wrapped root key. For a password: 72 bytes. For a recovery code: its public key, the root key sealed to it, the key of
   /// the proof, and the proof, 216 bytes. For the device key: the secret wrapped by the device key, and the root key under the
   /// secret, 144 bytes. For a session: the secret wrapped in the same way, an epoch, and its tier key C under the secret, 148
-  /// bytes.
+  /// bytes. For a security key: as for a recovery code, then its name and its credential.
   public private(set) var sealed: [UInt8]
+
+  static let passwordSealedSize = Key.size + AEAD.overhead
 
   /// A new protector for `password`.
   static func make(
@@ -154,11 +156,21 @@ public struct Protector: Equatable, Sendable {
   ) throws(SodiumError) -> Protector {
     let id = Sodium.randomBytes(16)
     let salt = Sodium.randomBytes(PasswordHash.saltSize)
-    let key = try code.key(salt: salt)
+    return try make(.recoveryCode, key: try code.key(salt: salt), id: id, salt: salt, root: root, vault: vault)
+  }
+
+  /// A new protector that seals the root key to a public key, whose private half `key` gives.
+  ///
+  /// - Parameter facts: the bytes behind the sealed root key.
+  static func make(
+    _ kind: Kind, key: borrowing Key, id: [UInt8], salt: [UInt8], root: borrowing Key, vault: [UInt8],
+    facts: [UInt8] = []
+  ) throws(SodiumError) -> Protector {
     let publicKey = SealedBox.publicKey(of: try key.derive(.recoveryPrivate, [vault, id]))
     var made = Protector(
-      kind: .recoveryCode, state: .proven, id: id, created: Process.time, retireAfter: 0, salt: salt,
-      cost: keyCost, commitment: try key.tag(.protectorCommitment, [vault, id]), sealed: [])
+      kind: kind, state: .proven, id: id, created: Process.time, retireAfter: 0, salt: salt,
+      cost: keyCost, commitment: try key.tag(.protectorCommitment, [vault, id]),
+      sealed: [UInt8](repeating: 0, count: recoverySealedSize) + facts)
     try made.seal(root, to: publicKey, attest: try key.derive(.recoveryAttest, [vault, id]), vault: vault)
     return made
   }
@@ -172,7 +184,8 @@ public struct Protector: Equatable, Sendable {
     let hold = try root.derive(.recoveryHold, [vault, id])
     let held = AEAD.seal(attest.bytes, key: hold, associated: associated(vault))
     let box = try SealedBox.seal(root.bytes, to: publicKey)
-    sealed = publicKey + box + held + (try proof(of: root, publicKey, attest: attest, vault: vault))
+    let facts = sealed.dropFirst(Protector.recoverySealedSize)
+    sealed = publicKey + box + held + (try proof(of: root, publicKey, attest: attest, vault: vault)) + facts
   }
 
   private func proof(
@@ -191,20 +204,25 @@ public struct Protector: Equatable, Sendable {
   func open(code: borrowing RecoveryCode, vault: [UInt8]) throws(KeybagError) -> Key? {
     guard kind == .recoveryCode else { return nil }
     return try KeybagError.sodium { () throws(SodiumError) -> Key? in
-      let key = try code.key(salt: salt)
-      guard Sodium.equal(try key.tag(.protectorCommitment, [vault, id]), commitment) else { return nil }
-      let secret = try key.derive(.recoveryPrivate, [vault, id])
-      let box = sealed.span.bytes.extracting(SealedBox.publicKeySize..<Protector.recoveryBoxEnd)
-      let root = try Key(try SealedBox.open(box, secret: secret))
-      let attest = try key.derive(.recoveryAttest, [vault, id])
-      let expected = try proof(of: root, SealedBox.publicKey(of: secret), attest: attest, vault: vault)
-      guard Sodium.equal(expected, Array(sealed.suffix(32))) else { throw .decryptionFailed }
-      return root
+      try open(key: try code.key(salt: salt), vault: vault)
     }
   }
 
-  /// A recovery code's protector for another root key than `before`. Needs no code: only the public half of its key, and
-  /// the key of the proof.
+  /// The root key if the private half that `key` gives is this protector's, else nil.
+  func open(key: borrowing Key, vault: [UInt8]) throws(SodiumError) -> Key? {
+    guard Sodium.equal(try key.tag(.protectorCommitment, [vault, id]), commitment) else { return nil }
+    let secret = try key.derive(.recoveryPrivate, [vault, id])
+    let box = sealed.span.bytes.extracting(SealedBox.publicKeySize..<Protector.recoveryBoxEnd)
+    let root = try Key(try SealedBox.open(box, secret: secret))
+    let attest = try key.derive(.recoveryAttest, [vault, id])
+    let expected = try proof(of: root, SealedBox.publicKey(of: secret), attest: attest, vault: vault)
+    let proof = Array(sealed[Protector.recoveryHeldEnd..<Protector.recoverySealedSize])
+    guard Sodium.equal(expected, proof) else { throw .decryptionFailed }
+    return root
+  }
+
+  /// The protector of a recovery code, or of a security key, for another root key than `before`. Needs neither code nor key:
+  /// only the public half of its key, and the key of the proof.
   func resealed(
     _ root: borrowing Key, before: borrowing Key, vault: [UInt8]
   ) throws(SodiumError) -> Protector {
@@ -214,6 +232,13 @@ public struct Protector: Equatable, Sendable {
     var next = self
     try next.seal(root, to: Array(sealed.prefix(SealedBox.publicKeySize)), attest: attest, vault: vault)
     return next
+  }
+
+  /// The same protector with other bytes behind the sealed root key.
+  func withFacts(_ facts: [UInt8]) -> Protector {
+    var other = self
+    other.sealed = sealed.prefix(Protector.recoverySealedSize) + facts
+    return other
   }
 
   func associated(_ vault: [UInt8]) -> [UInt8] {
@@ -265,7 +290,9 @@ public struct Protector: Equatable, Sendable {
       }
       commitment = try input.take(32)
       sealed = try input.short()
-      guard sealed.count == kind.sealedSize else { throw KeybagError.unreasonable }
+      guard kind.sealedSizes.contains(sealed.count), kind != .securityKey || securityKey != nil else {
+        throw KeybagError.unreasonable
+      }
     } catch let error as KeybagError {
       throw error
     } catch {

@@ -11,6 +11,8 @@ extension Protector {
     case session = 3
     /// The device key alone, for a login without a password.
     case device = 4
+    /// A FIDO2 security key with its PIN: the root key is sealed to a public key, as for a recovery code.
+    case securityKey = 6
 
     /// The keys that a protector of some kind unlocks.
     public enum Reach: String, CaseIterable, Sendable {
@@ -28,6 +30,8 @@ extension Protector {
       case paper
       /// The device key, which unwraps 32 random bytes.
       case deviceKey
+      /// A security key, which computes 32 random bytes from a salt once its PIN was given and somebody touched it.
+      case securityKey
     }
 
     /// An event that may end a protector.
@@ -52,6 +56,7 @@ extension Protector.Kind {
     case .recoveryCode: "recovery-code"
     case .session: "session"
     case .device: "device"
+    case .securityKey: "security-key"
     }
   }
 
@@ -64,6 +69,7 @@ extension Protector.Kind {
     case .password: .person
     case .recoveryCode: .paper
     case .session, .device: .deviceKey
+    case .securityKey: .securityKey
     }
   }
 
@@ -76,21 +82,23 @@ extension Protector.Kind {
     case (.password, .otherPassword), (.password, .firstPassword), (.password, .removedPassword): true
     case (.recoveryCode, .firstPassword), (.recoveryCode, .command): true
     case (.session, .firstPassword), (.session, .removedPassword), (.session, .command): true
+    case (.securityKey, .firstPassword), (.securityKey, .removedPassword), (.securityKey, .command): true
     // A keybag has one protector of this kind at most: a new one replaces it.
     case (.device, .otherPassword), (.device, .firstPassword), (.device, .removedPassword): true
     case (.password, .command), (.recoveryCode, .otherPassword), (.recoveryCode, .removedPassword),
-      (.session, .otherPassword), (.device, .command):
+      (.session, .otherPassword), (.device, .command), (.securityKey, .otherPassword):
       false
     }
   }
 
-  /// The size of ``Protector/sealed``, in bytes.
-  var sealedSize: Int {
+  /// The sizes of ``Protector/sealed``, in bytes.
+  var sealedSizes: ClosedRange<Int> {
     switch self {
-    case .password: Key.size + AEAD.overhead
-    case .recoveryCode: Protector.recoverySealedSize
-    case .session: Protector.sessionSealedSize
-    case .device: Protector.deviceSealedSize
+    case .password: Protector.passwordSealedSize...Protector.passwordSealedSize
+    case .recoveryCode: Protector.recoverySealedSize...Protector.recoverySealedSize
+    case .session: Protector.sessionSealedSize...Protector.sessionSealedSize
+    case .device: Protector.deviceSealedSize...Protector.deviceSealedSize
+    case .securityKey: Protector.securityKeySealedSizes
     }
   }
 }

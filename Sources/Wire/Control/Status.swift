@@ -112,18 +112,22 @@ public struct Status: ControlFields, Equatable, Sendable {
 
   /// One way into the vault.
   public struct Protector: Equatable, Sendable {
-    /// The way to unwrap it, as ``Keybag/Protector/Kind`` has it: 1 password, 2 recovery code, 3 session, 4 device key.
+    /// The way to unwrap it, as ``Keybag/Protector/Kind`` has it: 1 password, 2 recovery code, 3 session, 4 device key, 6 security
+    /// key.
     public var kind: UInt8
     /// How far it is to be believed, as ``Keybag/Protector/State`` has it: 0 unproven, 1 proven, 2 retiring.
     public var state: UInt8
     /// When it was made, in seconds since 1970.
     public var created: UInt64
+    /// The name that the person gave it; empty for none.
+    public var name: String
 
     /// Puts them together.
-    public init(kind: UInt8, state: UInt8, created: UInt64) {
+    public init(kind: UInt8, state: UInt8, created: UInt64, name: String = "") {
       self.kind = kind
       self.state = state
       self.created = created
+      self.name = name
     }
   }
 
@@ -220,6 +224,7 @@ public struct Status: ControlFields, Equatable, Sendable {
     let damaged = damagedFiles.prefix(Status.damagedLimit)
     out.number(UInt8(damaged.count))
     for name in damaged { out.text(name, limit: Status.nameLimit) }
+    for protector in protectors { out.text(protector.name, limit: Status.nameLimit) }
   }
 
   package init?(decoding input: inout ByteReader) {
@@ -269,6 +274,7 @@ public struct Status: ControlFields, Equatable, Sendable {
       history.newest = try input.number()
       history.problem = try Reason.optional(decoding: &input)
       damagedFiles = try Status.list(&input)
+      for index in protectors.indices { protectors[index].name = try input.text() }
     } catch { return nil }
   }
 

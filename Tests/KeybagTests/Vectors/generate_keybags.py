@@ -120,20 +120,38 @@ def code_text(secret):
 
 
 def recovery(vault, root, name, created):
-    """A recovery code's protector. The sealed box has a fixed key pair where the programs take a new one."""
-    secret, ident, salt = pattern(name + " secret", 16), pattern(name + " id", 16), pattern(name + " salt", 16)
-    key = secret + salt
+    """A recovery code's protector."""
+    secret, salt = pattern(name + " secret", 16), pattern(name + " salt", 16)
+    encoded, values = sealed_to_public_key(2, vault, root, name, created, secret + salt, salt, b"")
+    return encoded, {"code": code_text(secret)} | values
+
+
+def security_key(vault, root, name, created, credential):
+    """A security key's protector. Its answer to the vault's salt is fixed here."""
+    answer, salt = pattern(name + " answer", 32), pattern(name + " salt", 16)
+    facts = u8(len(name.encode())) + name.encode() + credential
+    encoded, values = sealed_to_public_key(6, vault, root, name, created, kdf(answer, "security-key", salt), salt, facts)
+    challenge = blake2b(b"latchkey/1/security-key-salt" + vault, digest_size=32).hexdigest()
+    return encoded, {
+        "answer": answer.hex(), "label": name, "credential": credential.hex(), "party": "latchkey:" + vault.hex(),
+        "challenge": challenge,
+    }
+
+
+def sealed_to_public_key(kind, vault, root, name, created, key, salt, facts):
+    """A protector whose secret is a private key. The sealed box has a fixed key pair where the programs take a new one."""
+    ident = pattern(name + " id", 16)
     commitment = kdf(key, "protector-commitment", vault, ident)
     private = kdf(key, "recovery-private", vault, ident)
     public, single = crypto_scalarmult_base(private), pattern(name + " single", 32)
     theirs = crypto_scalarmult_base(single)
     sealed = public + theirs + crypto_box(root, blake2b(theirs + public, digest_size=24).digest(), public, single)
     attest = kdf(key, "recovery-attest", vault, ident)
-    associated = u32(1) + vault + ident + u8(2) + salt + u32(0) + u64(0)
+    associated = u32(1) + vault + ident + u8(kind) + salt + u32(0) + u64(0)
     sealed += seal(kdf(root, "recovery-hold", vault, ident), attest, associated, pattern(name + " nonce", 24))
-    sealed += kdf(attest, "recovery-proof", vault, ident, public, root)
-    encoded = u8(2) + u8(1) + ident + u64(created) + u64(0) + salt + u32(0) + u64(0) + commitment
-    values = {"code": code_text(secret), "private": private.hex(), "commitment": commitment.hex()}
+    sealed += kdf(attest, "recovery-proof", vault, ident, public, root) + facts
+    encoded = u8(kind) + u8(1) + ident + u64(created) + u64(0) + salt + u32(0) + u64(0) + commitment
+    values = {"private": private.hex(), "commitment": commitment.hex()}
     return encoded + u16(len(sealed)) + sealed, values
 
 
@@ -197,6 +215,20 @@ def rotating_keybag():
         "file": keybag(
             vault, 7, 1600000000, root, [old, code, passwordless, new], [encoded for encoded, _ in tiers]
         ).hex(),
+    }
+
+
+def keyed_keybag():
+    vault, root = pattern("keyed vault", 16), pattern("keyed root", 32)
+    old, first = protector(vault, root, "keyed", b"a password", 1, 1700000000, 0, 3, 32 * MIB)
+    blue, second = security_key(vault, root, "blau-gr\u00fcn", 1700000001, pattern("credential 1", 48))
+    red, third = security_key(vault, root, "red", 1700000002, pattern("credential 2", 64) * 16)
+    tier, keys = epoch(vault, root, 1)
+    return {
+        "name": "a password, two security keys", "vault": vault.hex(), "generation": 3, "created": 1700000000,
+        "root": root.hex(), "tierA": keys["A"], "tierC": keys["C"], "passwords": [dict(first, protector=0)],
+        "securityKeys": [dict(second, protector=1), dict(third, protector=2)],
+        "file": keybag(vault, 3, 1700000000, root, [old, blue, red], [tier]).hex(),
     }
 
 
@@ -278,7 +310,7 @@ def service(user):
 # --- the parts by themselves
 
 LABELS = """protector-wrap protector-commitment recovery-private recovery-attest recovery-hold recovery-proof recovery-check
-session-wrap tier-wrap keybag-tag tier-commitment collection-chain collection next-collection index-wrap collection-label
+security-key session-wrap tier-wrap keybag-tag tier-commitment collection-chain collection next-collection index-wrap collection-label
 passphrase-wrap passphrase-commitment class-wrap metadata-wrap public-key-tag locked-item-tag attribute-token
 attribute-set-token alias-token device-wrap device-identity device-user item-passphrase access-log backup-stream
 backup-commitment backup-device-wrap""".split()
@@ -320,7 +352,7 @@ if __name__ == "__main__":
         "aead": list(aeads()),
         "argon2id": list(passwords()),
         "checksum": [{"input": (b"x" * n).hex(), "output": blake2b(b"x" * n, digest_size=32).hexdigest()} for n in (0, 1, 500)],
-        "keybags": [created_keybag(), passwordless_keybag(), rotating_keybag()],
+        "keybags": [created_keybag(), passwordless_keybag(), rotating_keybag(), keyed_keybag()],
         "devices": [device("bound device", pattern("machine", 16)), device("loose device", None)],
         "services": [service(1000), service(65534)],
     }

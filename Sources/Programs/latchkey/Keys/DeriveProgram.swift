@@ -107,7 +107,11 @@ struct DeriveProgram {
       head += counted(Array(text.utf8))
     }
     head += size(token.count)
-    let hasPassword = operation == .recover
+    let hasPassword: Bool
+    switch operation {
+    case .recover, .addSecurityKey, .removeSecurityKey, .renameSecurityKey: hasPassword = true
+    default: hasPassword = false
+    }
     let total = head.count + token.count + (hasPassword ? 2 + password.count : 0)
     var request = try SecureBytes(count: 4 + total)
     let length = withUnsafeBytes(of: UInt32(total).littleEndian) { Array($0) }

@@ -9,6 +9,7 @@ struct ListedProtector: Encodable {
   let state: String
   let created: String
   let unlocks: String
+  let name: String
 
   init(_ protector: Status.Protector) {
     let known = Protector.Kind(rawValue: protector.kind)
@@ -22,9 +23,12 @@ struct ListedProtector: Encodable {
       default: "unknown"
       }
     created = UTCTime.text(protector.created)
+    name = protector.name
   }
 
   var isSession: Bool { kind == Protector.Kind.session.name }
+
+  var isSecurityKey: Bool { kind == Protector.Kind.securityKey.name }
 
   var isPassword: Bool { kind == Protector.Kind.password.name }
 
@@ -35,6 +39,7 @@ struct ListedProtector: Encodable {
     case "recovery-code": translated("recovery code")
     case "session": translated("logins without a password (after-first-unlock only)")
     case "device": translated("device key")
+    case "security-key": translated("security key \(name)")
     default: translated("something that this version does not know")
     }
   }

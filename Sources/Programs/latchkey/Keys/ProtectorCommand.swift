@@ -6,8 +6,8 @@ import LatchkeyKeybag
 /// `latchkey protector`
 struct ProtectorCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "protector", abstract: translated("List, add and remove what unlocks the vault."),
-    subcommands: [List.self, Add.self, Remove.self], defaultSubcommand: List.self)
+    commandName: "protector", abstract: translated("List, add, remove and rename what unlocks the vault."),
+    subcommands: [List.self, Add.self, Remove.self, Rename.self], defaultSubcommand: List.self)
 
   /// `latchkey protector list`
   struct List: ParsableCommand {
@@ -42,13 +42,16 @@ struct ProtectorCommand: ParsableCommand {
         recovery-code: a code on paper, as by 'latchkey recovery create'. session: logins without a password \
         (automatic login, fingerprints and security keys) unlock the after-first-unlock secrets, and nothing else. \
         The administrator names the services of such logins in /etc/latchkey/services, one a line. The command says \
-        what becomes weaker.
+        what becomes weaker. security-key: a FIDO2 security key with a PIN, which unlocks everything, from the first \
+        login on.
         """))
 
     @OptionGroup var place: Place
     @OptionGroup var asking: RootKeyAsking
-    @Argument(help: .translated("recovery-code or session"))
+    @Argument(help: .translated("recovery-code, session or security-key"))
     var kind: Protector.Kind
+    @Option(help: .translated("The name of the security key. Without it, the key's model is the name."))
+    var name: String?
     @Flag(help: .translated("Do not ask for confirmation."))
     var yes = false
     @Flag(help: .translated("Write the code to standard output, whatever that is, instead of the terminal."))
@@ -58,12 +61,16 @@ struct ProtectorCommand: ParsableCommand {
       guard !stdout || kind == .recoveryCode else {
         throw ValidationError(translated("--stdout shows a recovery code. No other protector has one."))
       }
+      guard name == nil || kind == .securityKey else {
+        throw ValidationError(translated("Only a security key has a name."))
+      }
     }
 
     func run() throws {
       switch kind {
       case .recoveryCode: try RecoveryCodeChange(place: place, asking: asking).create(toStandardOutput: stdout)
       case .session: try SessionProtectorChange(place: place, asking: asking).add(isConfirmed: yes)
+      case .securityKey: try SecurityKeyChange(place: place, asking: asking).add(named: name)
       case .password:
         Failure.declined(
           translated("no command adds a password: 'passwd' changes the one of your login, and the vault follows.")
@@ -83,13 +90,25 @@ struct ProtectorCommand: ParsableCommand {
 
     @OptionGroup var place: Place
     @OptionGroup var asking: RootKeyAsking
-    @Argument(help: .translated("recovery-code or session"))
+    @Argument(help: .translated("recovery-code, session or security-key"))
     var kind: Protector.Kind
+    @Argument(help: .translated("The name of the security key."))
+    var name: String?
+
+    func validate() throws {
+      guard (name != nil) == (kind == .securityKey) else {
+        throw ValidationError(
+          kind == .securityKey
+            ? translated("Give the name of the security key. 'latchkey protector' lists the names.")
+            : translated("Only a security key has a name."))
+      }
+    }
 
     func run() throws {
       switch kind {
       case .recoveryCode: try RecoveryCodeChange(place: place, asking: asking).remove()
       case .session: try SessionProtectorChange(place: place, asking: asking).remove()
+      case .securityKey: try SecurityKeyChange(place: place, asking: asking).remove(name ?? "")
       case .password:
         Failure.declined(
           translated(
@@ -99,6 +118,23 @@ struct ProtectorCommand: ParsableCommand {
         Failure.declined(translated("no command removes it: it ends when your login gets a password ('passwd').")).end()
       }
     }
+  }
+}
+
+extension ProtectorCommand {
+  /// `latchkey protector rename`
+  struct Rename: ParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: translated("Give a security key another name. It asks for your login password."))
+
+    @OptionGroup var place: Place
+    @OptionGroup var asking: RootKeyAsking
+    @Argument(help: .translated("The name of the security key."))
+    var name: String
+    @Argument(help: .translated("Its new name."))
+    var newName: String
+
+    func run() throws { try SecurityKeyChange(place: place, asking: asking).rename(name, to: newName) }
   }
 }
 

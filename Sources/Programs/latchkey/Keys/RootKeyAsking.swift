@@ -22,6 +22,9 @@ struct RootKeyAsking: ParsableArguments {
   @Option(help: ArgumentHelp(translated("Where the device key service listens."), visibility: .hidden))
   var deviceSocket: String?
 
+  @Option(help: ArgumentHelp(translated("The program in the place of latchkey-security-key."), visibility: .hidden))
+  var securityKeyProgram: String?
+
   /// Prepares the process before anything secret is asked for.
   static func prepare() throws {
     try LatchkeyPosix.Process.forbidInspection()
@@ -114,7 +117,7 @@ struct RootKeyAsking: ParsableArguments {
 }
 
 /// One secret that was an answer in a conversation.
-private struct HeldAnswer: ~Copyable {
+struct HeldAnswer: ~Copyable {
   private var answer: SecureBytes?
 
   mutating func keep(_ bytes: borrowing SecureBytes) { answer = try? SecureBytes(copying: bytes.bytes) }

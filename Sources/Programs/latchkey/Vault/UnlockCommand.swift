@@ -27,8 +27,13 @@ struct UnlockCommand: ParsableCommand {
   @Flag(
     help: .translated("Ask for the recovery code, then for your login password, which unlocks the vault from then on."))
   var recovery = false
+  @Flag(help: .translated("Ask for the PIN of your security key, and for a touch, instead of your password."))
+  var securityKey = false
 
   func validate() throws {
+    if securityKey && (recovery || collection != nil) {
+      throw ValidationError(translated("--security-key unlocks the vault by itself. Give only that option."))
+    }
     if recovery && collection != nil {
       throw ValidationError(translated("--recovery unlocks the vault and not a collection. Give only one of the two."))
     }
@@ -42,6 +47,7 @@ struct UnlockCommand: ParsableCommand {
       }
     }
     if recovery { return try Failure.telling { try Self.recover(asking, at: place) } }
+    if securityKey { return try Failure.telling { try Self.unlockBySecurityKey(asking, at: place) } }
     try Failure.telling {
       // The password is in this process for a moment.
       try LatchkeyPosix.Process.forbidInspection()
@@ -64,6 +70,9 @@ struct UnlockCommand: ParsableCommand {
       }
       let conversation = try TerminalConversation.asking(standardInput: asking.stdin)
       if creates { print(Self.creation) }
+      if !asking.stdin, before.protectors.contains(where: { ListedProtector($0).isSecurityKey }) {
+        print(translated("A security key unlocks the vault too: 'latchkey unlock --security-key'."))
+      }
       let asked = TranslatedConversation(conversation)
       let outcome = Authentication.run(
         service: "latchkey-unlock", user: account.name, terminal: ttyname(0).map { String(cString: $0) },
@@ -104,7 +113,7 @@ struct UnlockCommand: ParsableCommand {
   /// How often a person may answer on a terminal, as with su and sudo.
   static let tryCount = 3
 
-  private static func isDone(_ status: Status) -> Bool {
+  static func isDone(_ status: Status) -> Bool {
     status.state == .unlocked && status.lockedCollections == 0 && !status.hasLockedItems && !status.needsFormerPassword
       && !status.hasWaitingCollections
   }
