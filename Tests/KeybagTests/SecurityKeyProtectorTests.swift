@@ -28,7 +28,8 @@ struct SecurityKeyProtectorTests {
 
   @Test("opens the keybag that it was added to, beside the password, and no other")
   func opens() throws {
-    let (answer, other) = (try Key.random(), try Key.random())
+    let answer = try Key.random()
+    let other = try Key.random()
     let keybag = try keyed(answer)
     #expect(keybag.protectors.map(\.kind) == [.password, .securityKey] && keybag.generation == 2)
     #expect(keybag.securityKeys == [blue])
@@ -51,7 +52,8 @@ struct SecurityKeyProtectorTests {
     let answer = try Key.random()
     let keybag = try keyed(answer)
     let rotated = try keybag.open(with: password).rotated(with: password).keybag
-    #expect(rotated.securityKeys == [blue] && refusal(try Keybag(decoding: rotated.encoded), answer) == nil)
+    let read = try Keybag(decoding: rotated.encoded)
+    #expect(read.securityKeys == [blue] && refusal(read, answer) == nil)
     #expect(rotated.protectors[1].sealed != keybag.protectors[1].sealed)
     let another = Array("another".utf8)
     let next = try rotated.open(securityKeyAnswer: answer).settingPassword(another.span.bytes, cost: cheap)
@@ -61,7 +63,8 @@ struct SecurityKeyProtectorTests {
 
   @Test("has a name of its own, which can be another")
   func names() throws {
-    let (answer, other) = (try Key.random(), try Key.random())
+    let answer = try Key.random()
+    let other = try Key.random()
     let both = try keyed(answer).open(with: password).addingSecurityKey(red, answer: other).open(with: password)
     let renamed = try #require(try both.renamingSecurityKey("red", to: "the spare one"))
     let read = try Keybag(decoding: renamed.encoded)

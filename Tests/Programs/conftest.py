@@ -28,7 +28,7 @@ def programs(folder):
     """The programs where every user can run them."""
     target = folder / "programs"
     target.mkdir()
-    for name in ("latchkey-derive", "latchkey-prompt", "latchkey"):
+    for name in ("latchkey-derive", "latchkey-prompt", "latchkey-security-key", "latchkey"):
         shutil.copy(BUILT / name, target)
         (target / name).chmod(0o755)
     return target

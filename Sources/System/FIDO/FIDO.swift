@@ -43,7 +43,8 @@ public enum FIDO {
   public static func begin() {
     // The library writes every packet to standard error if this variable exists.
     unsetenv("FIDO_DEBUG")
-    fido_init(0)
+    // A key that does not answer, as while a browser uses it, must not be taken for one that knows U2F alone.
+    fido_init(FIDO_DISABLE_U2F_FALLBACK)
   }
 
   /// The security keys that are connected, and that this user may open.

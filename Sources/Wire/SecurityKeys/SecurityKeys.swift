@@ -33,12 +33,14 @@ public struct SharedMemory: ~Copyable {
 
   private let file: FileDescriptor
   private let start: UnsafeMutableRawPointer
+  /// Whether this program began the conversation, and so overwrites the memory at the end.
+  private let isOwn: Bool
 
   /// New memory, filled with zeros.
   init() throws(PosixError) {
     let number = helper_make_memory()
     guard number >= 0 else { throw PosixError("memfd_create") }
-    try self.init(FileDescriptor(owning: number))
+    try self.init(FileDescriptor(owning: number), isOwn: true)
   }
 
   /// The memory of a conversation that another program began, as standard input; nil for anything else.
@@ -46,19 +48,20 @@ public struct SharedMemory: ~Copyable {
     let file = FileDescriptor(owning: dup(STDIN_FILENO))
     // A file with a name could be anybody's, and would be overwritten.
     guard let status = try? file.status(), status.st_mode & S_IFMT == S_IFREG, status.st_nlink == 0,
-      status.st_size == SharedMemory.size, let memory = try? SharedMemory(file)
+      status.st_size == SharedMemory.size, let memory = try? SharedMemory(file, isOwn: false)
     else { return nil }
     self = memory
   }
 
-  private init(_ file: consuming FileDescriptor) throws(PosixError) {
+  private init(_ file: consuming FileDescriptor, isOwn: Bool) throws(PosixError) {
     guard let start = helper_map_memory(file.number) else { throw PosixError("mmap") }
     self.file = file
     self.start = start
+    self.isOwn = isOwn
   }
 
   deinit {
-    explicit_bzero(start, SharedMemory.size)
+    if isOwn { explicit_bzero(start, SharedMemory.size) }
     munmap(start, SharedMemory.size)
   }
 

@@ -352,7 +352,7 @@ if __name__ == "__main__":
         "aead": list(aeads()),
         "argon2id": list(passwords()),
         "checksum": [{"input": (b"x" * n).hex(), "output": blake2b(b"x" * n, digest_size=32).hexdigest()} for n in (0, 1, 500)],
-        "keybags": [created_keybag(), passwordless_keybag(), rotating_keybag(), keyed_keybag()],
+        "keybags": [created_keybag(), passwordless_keybag(), keyed_keybag(), rotating_keybag()],
         "devices": [device("bound device", pattern("machine", 16)), device("loose device", None)],
         "services": [service(1000), service(65534)],
     }
