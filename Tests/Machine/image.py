@@ -20,7 +20,7 @@ CACHE = REPOSITORY / ".build/machine"
 # The kernel's package brings the tools that make its initial file system.
 PACKAGES = (
     "linux-image-cloud-amd64 systemd-sysv udev kmod dbus dbus-user-session libpam-systemd login passwd "
-    "libsodium23 libgcrypt20 libsqlite3-0 libyaml-0-2 libsystemd0 libsecret-tools "
+    "libsodium23 libgcrypt20 libsqlite3-0 libyaml-0-2 libsystemd0 libfido2-1 libsecret-tools "
     "python3-gi gir1.2-secret-1 python3-secretstorage python3-jeepney python3-cryptography polkitd"
 ).split()
 # The initial file system has what this machine's disk needs, and no more: it is made and booted in half the time.

@@ -17,7 +17,7 @@ WORKFLOWS = sorted((REPOSITORY / ".github/workflows").glob("*.yml"))
 RELEASE = (REPOSITORY / ".github/workflows/release.yml").read_text()
 BUILT = REPOSITORY / ".build/release"
 MODULE = REPOSITORY / ".build/pam/pam_latchkey.so"
-PROGRAMS = ("latchkeyd", "latchkey-derive", "latchkey-prompt", "latchkey-deviced", "latchkey-kwallet", "latchkey-ssh-agent", "latchkey")
+PROGRAMS = ("latchkeyd", "latchkey-derive", "latchkey-prompt", "latchkey-deviced", "latchkey-kwallet", "latchkey-ssh-agent", "latchkey-security-key", "latchkey")
 
 
 def script(name):

@@ -15,10 +15,11 @@ LIMITS = {
     "usr/libexec/latchkey-deviced": 7.6 * MB,
     "usr/libexec/latchkey-kwallet": 8.7 * MB,
     "usr/libexec/latchkey-ssh-agent": 9.7 * MB,
+    "usr/libexec/latchkey-security-key": 6.8 * MB,
     "pam_latchkey.so": 0.06 * MB,
 }
 MODULE = "pam_latchkey.so"
-TOTAL = 65 * MB
+TOTAL = 72 * MB
 
 
 def tool(*arguments):

@@ -95,11 +95,11 @@ struct SecurityKeyChange {
     let status = try vaultStatus()
     let names = try SecurityKeyAsking.keybag(status).securityKeys.map(\.name)
     guard names.contains(name) else {
+      let list = names.joined(separator: ", ")
       throw Failure.declined(
         names.isEmpty
           ? translated("the vault has no security key.")
-          : translated("the vault has no security key of that name. It has: \(names.joined(separator: ", ")).")
-      )
+          : translated("the vault has no security key of that name. It has: \(list)."))
     }
     return (try asking.program(place, vault: status.vaultPath), try asking.passwords(try asking.conversation()))
   }
