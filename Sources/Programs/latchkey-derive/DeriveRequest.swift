@@ -35,8 +35,8 @@ struct DeriveRequest: ~Copyable {
   /// is the present password, for `changePassword` the new one.
   let token: SecureBytes
   /// With `recover` the login password that will open the vault from now on; with `changePassword` the former one; with
-  /// `rewrap` the former one or a recovery code; with changes of security keys what is added, removed or renamed
-  /// (``SecurityKeyChange``); else empty.
+  /// `rewrap` the former one or a recovery code; with changes of security keys the name and more (``SecurityKeyChange``). Else
+  /// it is empty.
   let second: SecureBytes
 
   /// Whether the request comes from a prompt for the login password, or from `latchkey unlock`.

@@ -1,7 +1,7 @@
 // SecurityKeys: the conversation with `latchkey-security-key`.
 //
-// That program alone links libfido2. Whoever wants something of a security key starts it for one
-// question: to look which key is connected, to enroll it, or to answer a vault's challenge.
+// That program alone links libfido2. A program that needs a security key starts it for one question:
+// to look which key is connected, to enroll it, or to answer a vault's challenge.
 //
 //     var question = SecurityKeyQuestion(.answer, keybag: keybag)
 //     question.setPIN(pin)
@@ -18,8 +18,8 @@
 // answer, is the outcome ``SecurityKeyOutcome/failed``. The outcomes are numbers with one fact each,
 // so both programs say the same in every language.
 //
-// It knows neither keybags' keys nor sentences: who asks decides what to do with an answer, and tells
-// the person. It does not look for the program's package. docs/developer/protocols.md has the bytes.
+// It knows neither keybags' keys nor sentences: the caller decides about an answer, and tells the
+// person. It does not look for the program's package. docs/developer/protocols.md has the bytes.
 
 import CLatchkeyHelper
 import Glibc
