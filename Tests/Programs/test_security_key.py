@@ -14,6 +14,7 @@ from test_derive_rotate import Bag
 
 SHIM = REPOSITORY / "Tests/support/Shims/authenticator.c"
 PIN = "1234"
+NIGHT = pytest.mark.night("login")
 ALONE, BESIDE = [(1, 1, 1700000000)], [(1, 1, 1700000000), (6, 1, 1700000001)]
 
 
@@ -109,6 +110,7 @@ def test_it_is_listed_renamed_and_removed(enrolled):
     assert done.returncode == FAILED and "recovery" in done.stderr
 
 
+@NIGHT
 def test_the_model_is_the_name_of_a_key_without_one(holder):
     for number, name in enumerate((b"\x0cSoftware Key", b"\x0eSoftware Key 2")):
         socket = holder.connect(Authenticator(PIN))
@@ -123,18 +125,20 @@ def pulled(holder):
 
 
 @pytest.mark.parametrize("change, typed, words", [
-    (lambda holder: holder.socket.pull(), PIN, "no security key was found"),
-    (lambda holder: holder.connect(Authenticator(PIN), 1), PIN, "several security keys"),
     (lambda holder: None, "4321", "7 tries are left"),
-    (lambda holder: setattr(holder.key, "row", 3), PIN, "Pull the security key out"),
-    (lambda holder: setattr(holder.key, "tries", 0), PIN, "the security key is blocked"),
-    (lambda holder: setattr(holder.key, "touches", False), PIN, "nobody touched"),
     (pulled, PIN, "was pulled out"),
-    (lambda holder: setattr(holder.key, "is_busy", True), PIN, "does not answer"),
-    (lambda holder: holder.key.credentials.clear(), PIN, "does not unlock this vault"),
-    (lambda holder: setattr(holder.key, "pin", None), PIN, "has no PIN"),
-    (lambda holder: setattr(holder.key, "extensions", ["hmac-secret"]), PIN, "cannot protect the vault"),
-])
+    *(pytest.param(*case, marks=NIGHT) for case in (
+        (lambda holder: holder.socket.pull(), PIN, "no security key was found"),
+        (lambda holder: holder.connect(Authenticator(PIN), 1), PIN, "several security keys"),
+        (lambda holder: setattr(holder.key, "row", 3), PIN, "Pull the security key out"),
+        (lambda holder: setattr(holder.key, "tries", 0), PIN, "the security key is blocked"),
+        (lambda holder: setattr(holder.key, "touches", False), PIN, "nobody touched"),
+        (lambda holder: setattr(holder.key, "is_busy", True), PIN, "does not answer"),
+        (lambda holder: holder.key.credentials.clear(), PIN, "does not unlock this vault"),
+        (lambda holder: setattr(holder.key, "pin", None), PIN, "has no PIN"),
+        (lambda holder: setattr(holder.key, "extensions", ["hmac-secret"]), PIN, "cannot protect the vault"),
+    )),
+])  # fmt: skip
 def test_a_key_that_does_not_unlock_says_why_and_what_else_does(enrolled, change, typed, words):
     touched, deliveries = enrolled.key.touched, len(enrolled.daemon_running.deliveries)
     change(enrolled)
@@ -144,6 +148,7 @@ def test_a_key_that_does_not_unlock_says_why_and_what_else_does(enrolled, change
     assert enrolled.key.touched <= touched + 1 and len(enrolled.daemon_running.deliveries) == deliveries
 
 
+@NIGHT
 def test_a_wrong_pin_can_be_corrected_at_a_terminal(enrolled):
     enrolled.daemon_running.status = [
         status(state=LOCKED, vault=enrolled.vault, protectors=BESIDE), status(state=UNLOCKED, vault=enrolled.vault)]
@@ -158,6 +163,7 @@ def test_a_wrong_pin_can_be_corrected_at_a_terminal(enrolled):
     assert code == DONE and "The vault is unlocked." in output
 
 
+@NIGHT
 @pytest.mark.parametrize("facts, words", [
     ({"passwordless": 1}, "your login has no password"), ({"state": LOCKED}, "latchkey unlock"),
     ({"state": SEALED}, "latchkey unlock"), ({"generation": 0}, "there is no vault yet"),
@@ -186,6 +192,7 @@ def test_new_keys_keep_it_and_need_no_touch(enrolled):
     assert unlock(enrolled).returncode == DONE
 
 
+@NIGHT
 @pytest.mark.parametrize("words", [
     ("add", "session", "--name", "blue"), ("remove", "security-key"), ("remove", "session", "blue"), ("rename", "blue"),
 ])
