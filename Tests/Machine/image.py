@@ -16,6 +16,7 @@ from support.pace import seconds
 REPOSITORY = Path(__file__).resolve().parents[2]
 INSIDE = Path(__file__).resolve().parent / "inside"
 UNERASED = REPOSITORY / "Tests/support/unerased.py"
+AUTHENTICATOR = REPOSITORY / "Tests/support/authenticator.py"
 CACHE = REPOSITORY / ".build/machine"
 # The kernel's package brings the tools that make its initial file system.
 PACKAGES = (
@@ -138,11 +139,12 @@ def _with_project(packages):
         subprocess.run(["cp", "-a", packages / "root", root], check=True)
         subprocess.run(["cp", "-rT", "--preserve=mode,links", stage, root], check=True)
         shutil.copytree(INSIDE, root / "usr/local/lib/latchkey-test")
-        shutil.copy(UNERASED, root / "usr/local/lib/latchkey-test")
+        for part in (UNERASED, AUTHENTICATOR):
+            shutil.copy(part, root / "usr/local/lib/latchkey-test")
         _run("chroot", root, "pam-auth-update", "--package", "--enable", "latchkey")
         for name, pattern in (("vmlinuz", "vmlinuz-*"), ("initrd", "initrd.img-*")):
             shutil.copy(next((root / "boot").glob(pattern)), folder / name)
         _run("mke2fs", "-q", "-t", "ext4", "-d", root, folder / "disk", SIZE)
         shutil.rmtree(root)
 
-    return _once("system", _digest(stage, packages.name, _digest(INSIDE), _digest(UNERASED, ".")), make)
+    return _once("system", _digest(stage, packages.name, _digest(INSIDE), _digest(UNERASED, "."), _digest(AUTHENTICATOR, ".")), make)

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 from support.authenticator import Authenticator, Socket
-from support.derive import AUTHENTICATE, PASSWORD
+from support.derive import AUTHENTICATE, PASSWORD, now
 from support.derive import UNLOCKED as ANSWER_UNLOCKED
 from support.documents import REPOSITORY
 from support.standin import status
@@ -87,6 +87,13 @@ def test_a_key_that_was_added_unlocks_by_pin_and_touch(enrolled):
     assert enrolled.resident.run(AUTHENTICATE) == ANSWER_UNLOCKED
     by_password = enrolled.daemon_running.deliveries[-1]
     assert (by_key.unlocked, by_key.session) == (by_password.unlocked, by_password.session)
+
+
+def test_a_lock_that_comes_while_the_key_waits_for_a_touch_counts_as_later(enrolled):
+    moments = []
+    enrolled.key.touches = lambda: moments.append(now())
+    assert unlock(enrolled).returncode == DONE
+    assert enrolled.daemon_running.given[-1] < moments[-1]
 
 
 def test_it_is_listed_renamed_and_removed(enrolled):

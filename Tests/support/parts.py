@@ -101,7 +101,7 @@ NIGHT_PARTS = (
          ("debian/", "packaging/", "pam/", "dbus/", "Makefile", "Sources/Tools/ProviderSwitch/"), workers=3, targets=("deb",),
          environment=(("CI", "true"),)),
     Part("machine", "A whole machine under QEMU: what is left in its memory", ("Machine",), 20,
-         (*LOGIN, "Sources/System/Sodium/", "Sources/System/ErasedMappings/", "Tests/Machine/")),
+         (*LOGIN, "Sources/System/Sodium/", "Sources/System/ErasedMappings/", "Tests/Machine/", "Tests/support/authenticator.py")),
     Part("desktops", "GNOME, Plasma, Xfce and MATE, booted and typed into", ("RealDesktops",), 25,
          (*PROMPTS, "Sources/Daemon/SessionState/"), environment=(("CI", "true"),)),
     Part("beside", "The client library and swift-certificates in one program", (), 8,

@@ -56,6 +56,7 @@ final class UnlockingPage: CommandPage {
     case "recovery-code": translated("recovery code")
     case "session": translated("logins without a password (after-first-unlock only)")
     case "device": translated("device key")
+    case "security-key": translated("security key")
     default: ShownText.name(kind)
     }
   }

@@ -10,10 +10,12 @@ import LatchkeySodium
 import LatchkeySystemd
 
 /// Asks a security key, and its owner for the PIN and for a touch.
-struct SecurityKeyAsking {
+final class SecurityKeyAsking {
   let asking: RootKeyAsking
   let keybag: Keybag
   private let program: SecurityKeyProgram
+  /// When the person gave the PIN, on the clock of `Process.microsecondsSinceBoot`. A lock while the key waits for a touch is later.
+  private(set) var given: UInt64 = 0
 
   /// - Throws: ``Failure`` if the program is not installed, or the keybag cannot be read.
   init(_ asking: RootKeyAsking, _ status: Status) throws {
@@ -52,6 +54,7 @@ struct SecurityKeyAsking {
     while true {
       var question = try SecurityKeyQuestion(work, keybag: keybag)
       try question.setPIN(try pin(terminal))
+      given = LatchkeyPosix.Process.microsecondsSinceBoot
       var touches = 0
       let answer = try ask(question) {
         touches += 1
@@ -167,7 +170,8 @@ extension UnlockCommand {
     do {
       _ = try keys.look()
       let found = try keys.work(.answer, try asking.conversation())
-      let answer = try program.run(.openBySecurityKey, token: found.secret, password: try SecureBytes(count: 0))
+      let answer = try program.run(
+        .openBySecurityKey, token: found.secret, password: try SecureBytes(count: 0), given: keys.given)
       guard answer == .done || answer == .nothingNeeded else {
         throw answer.failure(
           wrong: translated("the security key gave another answer than the one that unlocks this vault."))
