@@ -392,7 +392,7 @@ let package = Package(
       name: "DeviceTests",
       dependencies: [
         "LatchkeyDeviceService", "LatchkeyDeviceStore", "LatchkeyKeybag", "LatchkeyPosix", "LatchkeyScratch",
-        "LatchkeySodium",
+        "LatchkeySodium", "LatchkeyTSS",
       ],
       swiftSettings: strict),
     .testTarget(

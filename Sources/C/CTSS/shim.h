@@ -23,10 +23,14 @@ typedef struct latchkey_tss {
   __typeof__(&Esys_Load) load;
   __typeof__(&Esys_Unseal) unseal;
   __typeof__(&Esys_FlushContext) flush;
+  __typeof__(&Esys_ContextSave) save;
+  __typeof__(&Esys_ContextLoad) restore;
   __typeof__(&Tss2_MU_TPM2B_PUBLIC_Marshal) marshal_public;
   __typeof__(&Tss2_MU_TPM2B_PUBLIC_Unmarshal) unmarshal_public;
   __typeof__(&Tss2_MU_TPM2B_PRIVATE_Marshal) marshal_private;
   __typeof__(&Tss2_MU_TPM2B_PRIVATE_Unmarshal) unmarshal_private;
+  __typeof__(&Tss2_MU_TPMS_CONTEXT_Marshal) marshal_context;
+  __typeof__(&Tss2_MU_TPMS_CONTEXT_Unmarshal) unmarshal_context;
 } latchkey_tss;
 
 /// Opens the libraries, for as long as the program runs. Returns whether all of them are installed.
@@ -50,10 +54,14 @@ static inline int latchkey_tss_open(latchkey_tss *tss) {
   LATCHKEY_TSS(load, esys, "Esys_Load");
   LATCHKEY_TSS(unseal, esys, "Esys_Unseal");
   LATCHKEY_TSS(flush, esys, "Esys_FlushContext");
+  LATCHKEY_TSS(save, esys, "Esys_ContextSave");
+  LATCHKEY_TSS(restore, esys, "Esys_ContextLoad");
   LATCHKEY_TSS(marshal_public, mu, "Tss2_MU_TPM2B_PUBLIC_Marshal");
   LATCHKEY_TSS(unmarshal_public, mu, "Tss2_MU_TPM2B_PUBLIC_Unmarshal");
   LATCHKEY_TSS(marshal_private, mu, "Tss2_MU_TPM2B_PRIVATE_Marshal");
   LATCHKEY_TSS(unmarshal_private, mu, "Tss2_MU_TPM2B_PRIVATE_Unmarshal");
+  LATCHKEY_TSS(marshal_context, mu, "Tss2_MU_TPMS_CONTEXT_Marshal");
+  LATCHKEY_TSS(unmarshal_context, mu, "Tss2_MU_TPMS_CONTEXT_Unmarshal");
 #undef LATCHKEY_TSS
   return all;
 }
@@ -130,6 +138,29 @@ static inline TSS2_RC latchkey_tss_load(
     const TPM2B_PUBLIC *public_part, ESYS_TR *object) {
   return tss->load(
       context, primary, session, ESYS_TR_NONE, ESYS_TR_NONE, private_part, public_part, object);
+}
+
+/// Makes `size` bytes (at most 128) an object of the chip that ends with the next start of the machine: below the null
+/// hierarchy, whose seed is another one after each start, and with stClear. `memory` as above.
+static inline TSS2_RC latchkey_tss_hold(
+    const latchkey_tss *tss, ESYS_CONTEXT *context, ESYS_TR session, const void *secret, size_t size, void *memory,
+    ESYS_TR *object) {
+  const TPM2B_PUBLIC template = {.publicArea = {
+      .type = TPM2_ALG_KEYEDHASH,
+      .nameAlg = TPM2_ALG_SHA256,
+      .objectAttributes = TPMA_OBJECT_FIXEDTPM | TPMA_OBJECT_FIXEDPARENT | TPMA_OBJECT_STCLEAR |
+          TPMA_OBJECT_USERWITHAUTH | TPMA_OBJECT_NODA,
+      .parameters.keyedHashDetail.scheme.scheme = TPM2_ALG_NULL,
+  }};
+  TPM2B_SENSITIVE_CREATE *sensitive = memory;
+  if (size > 128) return TSS2_BASE_RC_BAD_SIZE;
+  sensitive->sensitive.data.size = (UINT16)size;
+  memcpy(sensitive->sensitive.data.buffer, secret, size);
+  const TPM2B_DATA outside = {0};
+  const TPML_PCR_SELECTION pcrs = {0};
+  return tss->create_primary(
+      context, ESYS_TR_RH_NULL, session, ESYS_TR_NONE, ESYS_TR_NONE, sensitive, &template, &outside, &pcrs, object,
+      NULL, NULL, NULL, NULL);
 }
 
 /// Unseals `size` bytes into `out`, or returns an error.

@@ -7,9 +7,9 @@ import LatchkeySodium
 /// The chip derives its storage key anew from its seed each time; a value that is sealed under it is kept in a file of ours.
 /// Secrets cross the bus encrypted, in a session that is salted with that key. Each call is a connection of its own.
 public final class TPM {
-  private let tss: TSSLibrary
+  let tss: TSSLibrary
   /// How the chip is reached, as tpm2-tss names it.
-  private let tcti: String
+  let tcti: String
 
   /// - Throws: ``TPMError/noLibrary``. The first use shows whether there is a chip.
   public init(tcti: String) throws(TPMError) {

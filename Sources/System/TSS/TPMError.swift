@@ -2,7 +2,7 @@
 public enum TPMError: Error, Equatable, Sendable {
   /// A request to the chip.
   public enum Step: Sendable {
-    case connecting, deriving, session, encrypting, sealing, writing, loading, unsealing
+    case connecting, deriving, session, encrypting, sealing, writing, loading, unsealing, saving
   }
 
   /// tpm2-tss is not installed.

@@ -22,6 +22,10 @@ final class TSSLibrary {
     try marshalled(MemoryLayout<TPM2B_PRIVATE>.size) { functions.marshal_private(part, $0, $1, $2) }
   }
 
+  func marshalled(_ context: UnsafeMutablePointer<TPMS_CONTEXT>) throws(TPMError) -> [UInt8] {
+    try marshalled(MemoryLayout<TPMS_CONTEXT>.size) { functions.marshal_context(context, $0, $1, $2) }
+  }
+
   private func marshalled(
     _ size: Int, _ marshal: (UnsafeMutablePointer<UInt8>?, Int, UnsafeMutablePointer<Int>) -> TSS2_RC
   ) throws(TPMError) -> [UInt8] {

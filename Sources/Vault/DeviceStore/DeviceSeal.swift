@@ -109,7 +109,7 @@ extension DeviceReason {
       case .session: .tpmSession
       case .encrypting: .tpmEncrypting
       case .sealing: .tpmSealing
-      case .writing: .tpmWriting
+      case .writing, .saving: .tpmWriting
       case .loading: .tpmLoading
       case .unsealing: .tpmUnsealing
       }

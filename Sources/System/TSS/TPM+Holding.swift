@@ -1,0 +1,56 @@
+import CLatchkeyTSS
+import LatchkeySodium
+
+/// A secret that the chip keeps until the machine starts again.
+///
+/// The object has the null hierarchy as its parent, and stClear. Nothing that can be loaded again leaves the chip but its *saved
+/// context*. The chip takes that back after a suspension (Shutdown(STATE), Startup(STATE)), and no longer after any start
+/// (Startup(CLEAR)), which follows hibernation as well.
+extension TPM {
+  /// Gives the secret to the chip.
+  ///
+  /// - Returns: the saved context, by which ``held(_:)`` finds it.
+  public func hold(_ secret: borrowing Key) throws(TPMError) -> [UInt8] {
+    var memory: SecureBytes
+    do { memory = try SecureBytes(count: latchkey_tss_seal_size()) } catch { throw .outOfMemory }
+    let session = try TPMSession(tss, tcti: tcti)
+    try session.encrypt(command: true, answer: false)
+    var object = latchkey_tss_none()
+    let result = memory.withUnsafeMutableBytes { room in
+      secret.bytes.withUnsafeBytes {
+        latchkey_tss_hold(
+          tss.pointer, session.context, session.handle, $0.baseAddress, $0.count, room.baseAddress, &object)
+      }
+    }
+    try TPMError.check(.sealing, result)
+    defer { _ = tss.functions.flush(session.context, object) }
+    var context: UnsafeMutablePointer<TPMS_CONTEXT>?
+    defer { tss.functions.release(context) }
+    try TPMError.check(.saving, tss.functions.save(session.context, object, &context))
+    guard let context else { throw .outOfMemory }
+    return try tss.marshalled(context)
+  }
+
+  /// The secret that was given to ``hold(_:)``.
+  ///
+  /// - Throws: ``TPMError/failed(_:_:)`` with ``TPMError/Step/loading`` if the machine started since.
+  public func held(_ saved: [UInt8]) throws(TPMError) -> Key {
+    var context = TPMS_CONTEXT()
+    var read = 0
+    guard tss.functions.unmarshal_context(saved, saved.count, &read, &context) == 0, read == saved.count else {
+      throw .malformed
+    }
+    let session = try TPMSession(tss, tcti: tcti)
+    var object = latchkey_tss_none()
+    try TPMError.check(.loading, tss.functions.restore(session.context, &context, &object))
+    defer { _ = tss.functions.flush(session.context, object) }
+    try session.encrypt(command: false, answer: true)
+    var secret: SecureBytes
+    do { secret = try SecureBytes(count: Key.size) } catch { throw .outOfMemory }
+    let result = secret.withUnsafeMutableBytes {
+      latchkey_tss_unseal(tss.pointer, session.context, object, session.handle, $0.baseAddress, $0.count)
+    }
+    try TPMError.check(.unsealing, result)
+    do { return try Key(secret) } catch { throw .outOfMemory }
+  }
+}

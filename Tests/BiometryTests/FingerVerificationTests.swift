@@ -1,0 +1,121 @@
+import LatchkeyBiometry
+import LatchkeyPrivateBus
+import LatchkeySystemd
+import Testing
+
+/// A reader on a private bus, and one verification of a finger at it.
+private final class Attempt {
+  let daemon: PrivateBus
+  let loop: EventLoop
+  let reader: FakeReader
+  private var verification: FingerVerification?
+  private(set) var steps: [FingerVerification.Step] = []
+  private(set) var outcomes: [FingerVerification.Outcome] = []
+
+  init(_ user: String = "anna", timeLimit: Duration = .seconds(60), prepare: (FakeReader) -> Void = { _ in }) throws {
+    daemon = try PrivateBus()
+    loop = try EventLoop()
+    reader = try FakeReader(daemon, loop)
+    prepare(reader)
+    verification = FingerVerification(
+      of: user, tries: 3, loop: loop, address: .address(daemon.address), timeLimit: timeLimit)
+    verification?.start { [weak self] in
+      self?.steps.append($0)
+    } ended: { [weak self] in
+      self?.outcomes.append($0)
+    }
+    #expect(steps.isEmpty && outcomes.isEmpty, "told before the call returned")
+  }
+
+  /// Waits until the person was told so much.
+  func told(_ count: Int) throws { try loop.run(until: "step \(count)") { steps.count >= count } }
+
+  func ending() throws -> FingerVerification.Outcome {
+    try loop.run(until: "an outcome") { !outcomes.isEmpty }
+    try loop.run(for: .milliseconds(20))
+    #expect(outcomes.count == 1)
+    return outcomes[0]
+  }
+
+  func cancel() { verification?.cancel() }
+  func drop() { verification = nil }
+}
+
+@Suite("A finger that is verified by fprintd", .timeLimit(.minutes(20)))
+struct FingerVerificationTests {
+  @Test("One touch: the reader is claimed for that user, and given up before the outcome is told")
+  func match() throws {
+    let attempt = try Attempt()
+    try attempt.told(1)
+    try attempt.reader.touch("verify-match")
+    #expect(try attempt.ending() == .matched)
+    #expect(attempt.steps == [.place(isSwipe: false)])
+    #expect(attempt.reader.calls == ["Claim anna", "VerifyStart any", "VerifyStop", "Release"])
+  }
+
+  @Test("Fingers that do not match are counted, and touches that the reader did not see are not")
+  func tries() throws {
+    let attempt = try Attempt()
+    var count = 1
+    for word in ["verify-retry-scan", "verify-no-match", "verify-swipe-too-short", "verify-no-match"] {
+      try attempt.told(count)
+      // Only some end a try of fprintd's.
+      try attempt.reader.touch(word, isDone: word == "verify-no-match")
+      count += word == "verify-no-match" ? 2 : 1
+    }
+    try attempt.told(count)
+    try attempt.reader.touch("verify-no-match")
+    #expect(try attempt.ending() == .refused)
+    #expect(
+      attempt.steps == [
+        .place(isSwipe: false), .again("verify-retry-scan"), .noMatch, .place(isSwipe: false),
+        .again("verify-swipe-too-short"), .noMatch, .place(isSwipe: false),
+      ])
+    #expect(attempt.reader.calls.filter { $0 == "VerifyStart any" }.count == 3)
+    #expect(attempt.reader.calls.suffix(2) == ["VerifyStop", "Release"])
+  }
+
+  @Test("Nobody but the process that has the reader says that a finger matched")
+  func stranger() throws {
+    let attempt = try Attempt()
+    try attempt.told(1)
+    let other = try attempt.daemon.connect(attempt.loop)
+    try attempt.reader.touch("verify-match", as: other)
+    // Straight to each connection: a match rule keeps none of these away.
+    for number in 0..<20 { try attempt.reader.touch("verify-match", as: other, to: ":1.\(number)") }
+    other.flush()
+    try attempt.loop.run(for: .milliseconds(200))
+    #expect(attempt.outcomes.isEmpty)
+    attempt.cancel()
+    #expect(try attempt.ending() == .givenUp)
+  }
+
+  @Test("Without fingers, with a busy reader or without fprintd it ends at once")
+  func unable() throws {
+    #expect(try Attempt("bob").ending() == .noFingers)
+    let busy = try Attempt { $0.isBusy = true }
+    #expect(try busy.ending() == .busy && busy.steps.isEmpty)
+    let gone = try Attempt()
+    try gone.told(1)
+    try gone.reader.touch("verify-disconnected")
+    #expect(try gone.ending() == .unavailable(.noReader))
+    let daemon = try PrivateBus()
+    let loop = try EventLoop()
+    let verification = FingerVerification(of: "anna", tries: 3, loop: loop, address: .address(daemon.address))
+    var outcomes: [FingerVerification.Outcome] = []
+    verification.start { _ in
+    } ended: {
+      outcomes.append($0)
+    }
+    try loop.run(until: "an outcome") { !outcomes.isEmpty }
+    #expect(outcomes == [.unavailable(.noService)])
+  }
+
+  @Test("It ends with its time, also where fprintd keeps the reader; a touch after that counts no more")
+  func limits() throws {
+    let attempt = try Attempt(timeLimit: .milliseconds(300)) { $0.keepsReader = true }
+    try attempt.loop.run(until: "the release") { attempt.reader.calls.contains("Release") }
+    try attempt.reader.touch("verify-match")
+    #expect(try attempt.ending() == .givenUp)
+  }
+}

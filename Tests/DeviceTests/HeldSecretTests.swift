@@ -1,0 +1,50 @@
+import LatchkeySodium
+import LatchkeyTSS
+import Testing
+
+@Suite(
+  "A secret that the chip keeps until the machine starts again", .serialized,
+  .enabled(if: SoftwareChip.program != nil, "swtpm is not installed"))
+struct HeldSecretTests {
+  init() throws { try Sodium.initialize() }
+
+  private func octets(_ value: borrowing Key) -> [UInt8] { value.bytes.withUnsafeBytes { Array($0) } }
+
+  /// The secret, or the step that failed.
+  private func outcome(_ tpm: TPM, _ context: [UInt8]) -> Result<[UInt8], TPMError> {
+    do throws(TPMError) { return .success(octets(try tpm.held(context))) } catch { return .failure(error) }
+  }
+
+  private func isLost(_ outcome: Result<[UInt8], TPMError>) -> Bool {
+    if case .failure(.failed(.loading, _)) = outcome { true } else { false }
+  }
+
+  @Test("It comes back after a suspension, as often as it is asked for, and no longer after a start")
+  func lifetime() throws {
+    let chip = try SoftwareChip()
+    let tpm = try TPM(tcti: chip.tcti)
+    let secret = try Key.random()
+    var context = try tpm.hold(secret)
+    #expect(!context.contains(octets(secret)))
+    for _ in 0..<2 {
+      #expect(outcome(tpm, context) == .success(octets(secret)))
+      try chip.restart(.state, .state)
+    }
+    #expect(outcome(tpm, context) == .success(octets(secret)))
+    // A bit of the chip's own part, which is behind the head of the context, and a context that was cut.
+    var changed = context
+    changed[100] ^= 1
+    #expect(isLost(outcome(tpm, changed)))
+    #expect(outcome(tpm, Array(context.dropLast())) == .failure(.malformed))
+    #expect(outcome(tpm, []) == .failure(.malformed))
+    // Suspended, and started all the same, as after hibernation: TPM Restart. Then off and on, and a lost power: TPM Reset.
+    for (shutdown, startup) in [(.state, .clear), (.clear, .clear), (nil, .clear)]
+      as [(SoftwareChip.Mode?, SoftwareChip.Mode)]
+    {
+      try chip.restart(shutdown, startup)
+      #expect(isLost(outcome(tpm, context)), "\(String(describing: shutdown))")
+      context = try tpm.hold(secret)
+      #expect(outcome(tpm, context) == .success(octets(secret)))
+    }
+  }
+}
