@@ -45,8 +45,8 @@ struct CoveringKeyTests {
     try CoveringKey(key, to: SealedBox.publicKey(of: secret()), in: chip, prints: prints, at: now)
   }
 
-  private func end(_ held: CoveringKey, _ prints: [UInt8]?, after time: Duration = .zero) -> CoveringKey.End? {
-    do throws(CoveringKey.End) {
+  private func end(_ held: CoveringKey, _ prints: [UInt8]?, after time: Duration = .zero) -> HoldEnd? {
+    do throws(HoldEnd) {
       _ = try held.release(prints: prints, at: now + time)
       return nil
     } catch { return error }

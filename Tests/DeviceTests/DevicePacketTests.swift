@@ -91,6 +91,43 @@ struct DevicePacketTests {
     #expect(octets(try DeviceReply.noted(nil)) == [1, 0, 0] + [UInt8](repeating: 0, count: 16))
   }
 
+  private let pair = [UInt8](repeating: 3, count: 32)
+
+  @Test("A hold and what follows it have the bytes of docs/developer/finger.md", arguments: [false, true])
+  func holds(_ isMemoryAllowed: Bool) throws {
+    let key = try Key.random()
+    let packet = try DevicePacket.hold(key, publicKey: pair, isMemoryAllowed: isMemoryAllowed)
+    #expect(octets(packet) == [1, 9, isMemoryAllowed ? 1 : 0] + octets(key) + pair)
+    if case .hold(let seen, let publicKey, let isAllowed) = DeviceRequest(decoding: packet.bytes) {
+      #expect(octets(seen) == octets(key))
+      #expect(publicKey == pair)
+      #expect(isAllowed == isMemoryAllowed)
+    } else {
+      Issue.record("another request")
+    }
+    #expect(isMalformed([1, 9, 2] + octets(key) + pair))
+    #expect(octets(try DevicePacket.held(of: 0x0102_0304)) == [1, 11, 4, 3, 2, 1])
+    #expect(octets(try DevicePacket.verify(0x0102_0304)) == [1, 12, 4, 3, 2, 1])
+    let held = HoldPacket.Held(.nothing, touchesLeft: 0, end: .manyTouches)
+    let answer = try DeviceReply.held(held)
+    #expect(octets(answer) == [1, 0, 0, 0, 2])
+    #expect(HoldPacket.held(answer.bytes) == held)
+    let word = try DeviceReply.word(.notHeld, .lost)
+    #expect(octets(word) == [1, 0, 19, 4])
+    #expect(HoldPacket.word(word.bytes)?.word == .notHeld && HoldPacket.word(word.bytes)?.end == .lost)
+    let sealed = [UInt8](repeating: 9, count: HoldPacket.sealedSize)
+    let released = try DeviceReply.news(.released(sealed))
+    #expect(octets(released) == [1, 0, 16] + sealed)
+    guard case .released(sealed) = HoldPacket.news(released.bytes) else { throw SodiumError.decryptionFailed }
+    guard case .ended(.lost) = HoldPacket.news(word.bytes) else { throw SodiumError.decryptionFailed }
+    let short = [1, 0, 16] + sealed.dropLast()
+    let wrong: [[UInt8]] = [short, [1, 0, 16], [1, 0, 19, 0], [1, 1, 19, 4], [2, 0, 19, 4], []]
+    for packet in wrong {
+      let isRead = HoldPacket.news(packet.span.bytes) != nil
+      #expect(!isRead)
+    }
+  }
+
   @Test("Whatever is cut, longer or of another kind is malformed")
   func malformed() throws {
     let good = [
@@ -99,6 +136,8 @@ struct DevicePacketTests {
       octets(try DevicePacket.eraseErasable(of: 1)), octets(try DevicePacket.move(to: .host)),
       octets(try DevicePacket.forget(1)), octets(try DevicePacket.session(of: 1)),
       octets(try DevicePacket.note(VaultGenerations(keybag: 1, database: 2), of: context, isBeginning: true)),
+      octets(try DevicePacket.hold(try Key.random(), publicKey: pair, isMemoryAllowed: true)),
+      octets(try DevicePacket.drop()), octets(try DevicePacket.held(of: 1)), octets(try DevicePacket.verify(1)),
     ]
     for packet in good {
       #expect(!isMalformed(packet))
@@ -107,7 +146,7 @@ struct DevicePacketTests {
       #expect(isMalformed([0] + packet.dropFirst()))
       #expect(isMalformed([2] + packet.dropFirst()))
     }
-    for operation: UInt8 in [0, 9, 255] { #expect(isMalformed([1, operation])) }
+    for operation: UInt8 in [0, 13, 255] { #expect(isMalformed([1, operation])) }
     for kind: UInt8 in [0, 4, 255] {
       #expect(isMalformed([1, 2, kind, 0] + [UInt8](repeating: 0, count: 32)))
       #expect(isMalformed([1, 3, kind, 0] + [UInt8](repeating: 0, count: 72)))

@@ -8,8 +8,8 @@ from pathlib import Path
 SOURCES = Path(__file__).resolve().parents[2] / "Sources"
 CONTROL = "".join(
     file.read_text() for folder in ("Control", "BackupControl", "HistoryControl", "LogControl") for file in sorted((SOURCES / "Wire" / folder).glob("*.swift")))
-DEVICE = (SOURCES / "Wire/DeviceService/DevicePacket.swift").read_text()
-KEYBAG = (SOURCES / "Vault/Keybag/DeviceKey.swift").read_text()
+DEVICE = "".join((SOURCES / f"Wire/DeviceService/{name}.swift").read_text() for name in ("DevicePacket", "HoldPacket"))
+KEYBAG = "".join((SOURCES / f"Vault/Keybag/{name}.swift").read_text() for name in ("DeviceKey", "HoldEnd"))
 
 NUMBER = r"static let operation: UInt8 = (\d+)"
 # The operation of each message, by the name of its type.

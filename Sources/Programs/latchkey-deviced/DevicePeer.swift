@@ -126,6 +126,10 @@ final class DevicePeer {
         guard user == 0, other != 0 else { return try DeviceReply.refused(.device(.onlyRootLogin)) }
         guard hasRoom(other) else { return try DeviceReply.refused(.device(.manyLogins)) }
         login = other
+      case .hold: return nil
+      case .drop: return nil
+      case .held: return nil
+      case .verify: return nil
       case .malformed: return nil
       }
       return try DeviceReply.done()

@@ -14,18 +14,6 @@ public protocol SecretHolder: AnyObject {
 /// The key that covers the tier keys of one user's vault behind the lock. The service keeps it until a finger releases it, sealed
 /// to the public key that came with it. docs/developer/finger.md has the whole.
 public final class CoveringKey {
-  /// Why a key is not held any more. Only the password helps then.
-  public enum End: Error, Equatable, Sendable {
-    /// Too much time has passed since the password.
-    case expired
-    /// Too many fingers did not match.
-    case manyTouches
-    /// The user's prints are others than at the hand-over, or cannot be read.
-    case otherPrints
-    /// The TPM does not have it any more: the machine was started or hibernated.
-    case lost
-  }
-
   /// Where the key is.
   private enum Place: ~Copyable {
     /// In this process's locked memory, because the user chose that for a machine without a TPM.
@@ -71,7 +59,7 @@ public final class CoveringKey {
   }
 
   /// Whether it may be released, as far as that can be told before the finger.
-  public func check(prints: [UInt8]?, at now: ContinuousClock.Instant) throws(End) {
+  public func check(prints: [UInt8]?, at now: ContinuousClock.Instant) throws(HoldEnd) {
     guard now < deadline else { throw .expired }
     guard touches < CoveringKey.touchLimit else { throw .manyTouches }
     guard let prints, Sodium.equal(prints, self.prints) else { throw .otherPrints }
@@ -86,7 +74,7 @@ public final class CoveringKey {
   /// The key, sealed to the public key. The caller has just verified the user's finger itself.
   ///
   /// - Parameter prints: the hash of the user's prints after the touch; nil where they cannot be read.
-  public func release(prints: [UInt8]?, at now: ContinuousClock.Instant) throws(End) -> [UInt8] {
+  public func release(prints: [UInt8]?, at now: ContinuousClock.Instant) throws(HoldEnd) -> [UInt8] {
     try check(prints: prints, at: now)
     switch place {
     case .memory(let key): return try sealed(key)
@@ -97,7 +85,7 @@ public final class CoveringKey {
     }
   }
 
-  private func sealed(_ key: borrowing Key) throws(End) -> [UInt8] {
+  private func sealed(_ key: borrowing Key) throws(HoldEnd) -> [UInt8] {
     do throws(SodiumError) { return try SealedBox.seal(key.bytes, to: publicKey) } catch { throw .lost }
   }
 }

@@ -9,6 +9,8 @@ public enum DeviceReason: String, ReasonGroup {
   case tpmUnsealing, tpmWriting, tpmConnecting, tpmDeriving, tpmSession, tpmEncrypting, onlyAtLogin
   case onlyRootErases, onlyRootMoves, onlyRootForgets, onlyRootLogin, manyLogins, noService, notAdmitted
   case loginConnection
+  case fingerForbidden, noPrints, onlyRootVerifies, onlyOwnHold, onlyHolder, isVerifying, holdExpired, holdTouches
+  case holdPrints, holdLost, holdSlept, holdReplaced, holdDropped
 
   package static let name = "device"
 
@@ -63,6 +65,19 @@ public enum DeviceReason: String, ReasonGroup {
     case .noService: Phrase(verbatim: "there is no such service")
     case .notAdmitted: Phrase(verbatim: "it did not let the login in")
     case .loginConnection: Phrase(verbatim: "this connection is a login's, and for nothing else")
+    case .fingerForbidden: Phrase("the administrator allows no unlock by finger (/etc/latchkey/finger)")
+    case .noPrints: Phrase("no finger is enrolled: run 'fprintd-enroll' first")
+    case .onlyRootVerifies: Phrase(verbatim: "only root has a finger verified")
+    case .onlyOwnHold: Phrase(verbatim: "only root asks about another user")
+    case .onlyHolder: Phrase(verbatim: "this connection holds no key")
+    case .isVerifying: Phrase(verbatim: "a finger of that user is awaited already")
+    case .holdExpired: Phrase("48 hours have passed since the password")
+    case .holdTouches: Phrase("too many fingers did not match")
+    case .holdPrints: Phrase("the enrolled fingers have changed")
+    case .holdLost: Phrase("the TPM has forgotten the key, because the machine was started or hibernated")
+    case .holdSlept: Phrase("the machine slept, and no TPM keeps the key")
+    case .holdReplaced: Phrase("another process handed a newer key over")
+    case .holdDropped: Phrase("the device key service has ended, or latchkeyd has")
     }
   }
 }

@@ -26,6 +26,10 @@ public enum DevicePacket {
     case forget = 6
     case note = 7
     case session = 8
+    case hold = 9
+    case drop = 10
+    case held = 11
+    case verify = 12
   }
 
   enum Outcome: UInt8 {
@@ -70,6 +74,15 @@ public enum DeviceRequest: ~Copyable {
   case note(VaultGenerations, vault: [UInt8], isBeginning: Bool)
   /// From now on this connection serves a user's login, and nothing else.
   case session(uid_t)
+  /// Hold a covering key of this peer's user, and let a finger release it, sealed to the public key. From now on this connection
+  /// is its holder.
+  case hold(Key, publicKey: [UInt8], isMemoryAllowed: Bool)
+  /// Erase the covering key that this connection holds.
+  case drop
+  /// Is a covering key of a user held?
+  case held(uid_t)
+  /// Have a finger of a user verified, and release that user's covering key to its holder.
+  case verify(uid_t)
   /// A request that this version does not know.
   case malformed
 
@@ -96,6 +109,20 @@ public enum DeviceRequest: ~Copyable {
     case .session:
       let user: UInt32 = try input.number()
       return ends(6) ? .session(user) : .malformed
+    case .hold:
+      let flags: UInt8 = try input.number()
+      guard flags <= 1, ends(input.position + 2 * Key.size) else { return .malformed }
+      let rest = packet.extracting(droppingFirst: input.position)
+      return .hold(
+        try Key(copying: rest.extracting(first: Key.size)),
+        publicKey: rest.extracting(droppingFirst: Key.size).withUnsafeBytes { Array($0) }, isMemoryAllowed: flags == 1)
+    case .drop: return ends(2) ? .drop : .malformed
+    case .held:
+      let user: UInt32 = try input.number()
+      return ends(6) ? .held(user) : .malformed
+    case .verify:
+      let user: UInt32 = try input.number()
+      return ends(6) ? .verify(user) : .malformed
     case .move:
       guard let backend = DevicePacket.backend(try input.number()), ends(3) else { return .malformed }
       return .move(backend)
@@ -123,7 +150,7 @@ public enum DeviceRequest: ~Copyable {
 
 /// Packets as their senders make them. They are in locked memory, because some carry a secret.
 extension DevicePacket {
-  private static func begin(_ operation: Operation, _ fields: [UInt8] = []) throws(SodiumError) -> SecureBytes {
+  static func begin(_ operation: Operation, _ fields: [UInt8] = []) throws(SodiumError) -> SecureBytes {
     let packet = [version, operation.rawValue] + fields
     return try SecureBytes(copying: packet.span.bytes)
   }
@@ -139,7 +166,7 @@ extension DevicePacket {
     return packet
   }
 
-  private static func number(_ value: UInt32) -> [UInt8] {
+  static func number(_ value: UInt32) -> [UInt8] {
     var out = ByteWriter()
     out.number(value)
     return out.bytes
@@ -197,8 +224,7 @@ public enum DeviceReply {
   /// The longest reason, in bytes; longer ones are cut.
   private static let reasonLimit = 400
 
-  private static func packet(_ outcome: DevicePacket.Outcome, _ fields: [UInt8] = []) throws(SodiumError) -> SecureBytes
-  {
+  static func packet(_ outcome: DevicePacket.Outcome, _ fields: [UInt8] = []) throws(SodiumError) -> SecureBytes {
     let packet = [DevicePacket.version, outcome.rawValue] + fields
     return try SecureBytes(copying: packet.span.bytes)
   }

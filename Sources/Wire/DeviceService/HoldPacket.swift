@@ -1,0 +1,141 @@
+import Glibc
+import LatchkeyBytes
+import LatchkeyKeybag
+import LatchkeySodium
+
+/// The messages about covering keys, which a finger releases. docs/developer/finger.md has them in tables.
+public enum HoldPacket {
+  /// Whether a covering key of a user is held.
+  public enum State: UInt8, Sendable {
+    case nothing = 0
+    case inTPM = 1
+    case inMemory = 2
+    case verifying = 3
+  }
+
+  /// A word about a verification: the next thing for a person to do, or how it ended.
+  public enum Word: UInt8, Sendable {
+    // Steps. Another word follows.
+    case place = 1
+    case swipe = 2
+    case again = 3
+    case noMatch = 4
+    // Outcomes. Each is the last word.
+    case matched = 16
+    case manyTries = 17
+    case givenUp = 18
+    case notHeld = 19
+    case noReader = 20
+
+    /// Whether no other word follows.
+    public var isOutcome: Bool { rawValue >= Word.matched.rawValue }
+  }
+
+  /// The answer to a question about a user's hold.
+  public struct Held: Equatable, Sendable {
+    /// Whether there is a key.
+    public let state: State
+    /// How many more fingers may fail to match.
+    public let touchesLeft: UInt8
+    /// Why there is none any more; nil if there is one, or if there never was.
+    public let end: HoldEnd?
+
+    /// Puts them together.
+    public init(_ state: State, touchesLeft: UInt8, end: HoldEnd?) {
+      (self.state, self.touchesLeft, self.end) = (state, touchesLeft, end)
+    }
+  }
+
+  /// A packet that comes to a holder without a request.
+  public enum News {
+    /// A finger matched: the covering key, sealed to the holder's public key.
+    case released([UInt8])
+    /// The covering key is gone.
+    case ended(HoldEnd)
+  }
+
+  /// The size of a covering key that was sealed to the holder's public key.
+  public static let sealedSize = CoveredTiers.sealedKeySize
+}
+
+/// Requests about covering keys, as packets in locked memory.
+extension DevicePacket {
+  /// Hold a covering key, and seal it to `publicKey` when a finger releases it.
+  ///
+  /// - Parameter isMemoryAllowed: whether the key may be in memory where there is no TPM.
+  public static func hold(
+    _ key: borrowing Key, publicKey: [UInt8], isMemoryAllowed: Bool
+  ) throws(SodiumError) -> SecureBytes {
+    var packet = try SecureBytes(count: 3 + 2 * Key.size)
+    packet.write([version, Operation.hold.rawValue, isMemoryAllowed ? 1 : 0].span.bytes, at: 0)
+    packet.write(key.bytes, at: 3)
+    packet.write(publicKey.span.bytes, at: 3 + Key.size)
+    return packet
+  }
+
+  /// Erase the covering key that this connection holds.
+  public static func drop() throws(SodiumError) -> SecureBytes { try begin(.drop) }
+
+  /// Is a covering key of that user held?
+  public static func held(of user: uid_t) throws(SodiumError) -> SecureBytes { try begin(.held, number(user)) }
+
+  /// Have a finger of that user verified.
+  public static func verify(_ user: uid_t) throws(SodiumError) -> SecureBytes { try begin(.verify, number(user)) }
+}
+
+/// The service's packets about covering keys.
+extension DeviceReply {
+  /// To held.
+  public static func held(_ held: HoldPacket.Held) throws(SodiumError) -> SecureBytes {
+    try packet(.done, [held.state.rawValue, held.touchesLeft, held.end?.rawValue ?? 0])
+  }
+
+  /// To verify, several times.
+  ///
+  /// - Parameter end: why no key is held, with ``HoldPacket/Word/notHeld``.
+  public static func word(_ word: HoldPacket.Word, _ end: HoldEnd? = nil) throws(SodiumError) -> SecureBytes {
+    try packet(.done, [word.rawValue, end?.rawValue ?? 0])
+  }
+
+  /// To a holder, without a request.
+  public static func news(_ news: HoldPacket.News) throws(SodiumError) -> SecureBytes {
+    switch news {
+    case .released(let sealed): try packet(.done, [HoldPacket.Word.matched.rawValue] + sealed)
+    case .ended(let end): try word(.notHeld, end)
+    }
+  }
+}
+
+/// The same packets as their receivers read them.
+extension HoldPacket {
+  /// The fields of a packet whose outcome is done; nil for another one.
+  private static func fields(_ packet: RawSpan) -> [UInt8]? {
+    let bytes = packet.withUnsafeBytes { Array($0) }
+    guard bytes.starts(with: [DevicePacket.version, DevicePacket.Outcome.done.rawValue]) else { return nil }
+    return Array(bytes.dropFirst(2))
+  }
+
+  /// Reads the answer to held; nil for a malformed one.
+  public static func held(_ packet: RawSpan) -> Held? {
+    guard let fields = fields(packet), fields.count == 3, let state = State(rawValue: fields[0]) else { return nil }
+    return Held(state, touchesLeft: fields[1], end: HoldEnd(rawValue: fields[2]))
+  }
+
+  /// Reads a word about a verification; nil for a malformed one.
+  public static func word(_ packet: RawSpan) -> (word: Word, end: HoldEnd?)? {
+    guard let fields = fields(packet), fields.count == 2, let word = Word(rawValue: fields[0]) else { return nil }
+    return (word, HoldEnd(rawValue: fields[1]))
+  }
+
+  /// Reads what came to a holder; nil for a malformed packet.
+  public static func news(_ packet: RawSpan) -> News? {
+    guard let fields = fields(packet) else { return nil }
+    if fields.count == 1 + sealedSize, fields[0] == Word.matched.rawValue {
+      return .released(Array(fields.dropFirst()))
+    }
+    guard fields.count == 2, fields[0] == Word.notHeld.rawValue, let end = HoldEnd(rawValue: fields[1]) else {
+      return nil
+    }
+    return .ended(end)
+  }
+}
