@@ -308,8 +308,8 @@ let package = Package(
     program(
       "latchkey-deviced",
       [
-        "LatchkeyDeviceService", "LatchkeyDeviceStore", "LatchkeyKeybag", "LatchkeyPosix", "LatchkeyReasons",
-        "LatchkeySodium", "LatchkeySystemd",
+        "LatchkeyBiometry", "LatchkeyDeviceService", "LatchkeyDeviceStore", "LatchkeyKeybag", "LatchkeyPosix",
+        "LatchkeyReasons", "LatchkeySodium", "LatchkeySystemd",
       ]),
     program(
       "latchkey-ssh-agent",

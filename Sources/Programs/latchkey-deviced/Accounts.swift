@@ -5,7 +5,9 @@ import LatchkeyPosix
 /// look-up a moment only, keeps answers for a while, negative ones too, and limits the time for look-ups.
 final class Accounts {
   private struct Answer {
-    let hasAccount: Bool
+    /// The login name; empty if there is no account.
+    let name: String
+    var hasAccount: Bool { !name.isEmpty }
     let end: ContinuousClock.Instant
   }
   /// A look-up that took longer than the wait for it.
@@ -43,23 +45,26 @@ final class Accounts {
     guard slow.count < Accounts.slowLimit, !slow.contains(where: { $0.user == user }),
       let lookUp = try? AccountLookUp(uid: user)
     else { return nil }
-    let hasAccount = lookUp.answer(within: Accounts.timeout)
+    let name = lookUp.answer(within: Accounts.timeout)
     share.take(start.duration(to: clock.now), at: clock.now)
-    if let hasAccount { keep(hasAccount, of: user) } else { slow.append(Slow(user, lookUp)) }
-    return hasAccount
+    if let name { keep(name, of: user) } else { slow.append(Slow(user, lookUp)) }
+    return name.map { !$0.isEmpty }
   }
+
+  /// The login name of a user; nil if there is none, or if that is unknown yet.
+  func name(of user: uid_t) -> String? { contains(user) == true ? answers[user]?.name : nil }
 
   /// Notes the answers that came since.
   private func takeAnswers() {
     slow.removeAll { slow in
-      guard let hasAccount = slow.lookUp.answer(within: 0) else { return false }
-      keep(hasAccount, of: slow.user)
+      guard let name = slow.lookUp.answer(within: 0) else { return false }
+      keep(name, of: slow.user)
       return true
     }
   }
 
-  private func keep(_ hasAccount: Bool, of user: uid_t) {
+  private func keep(_ name: String, of user: uid_t) {
     if answers.count >= Accounts.answerLimit { answers = [:] }
-    answers[user] = Answer(hasAccount: hasAccount, end: clock.now + Accounts.answerTime)
+    answers[user] = Answer(name: name, end: clock.now + Accounts.answerTime)
   }
 }

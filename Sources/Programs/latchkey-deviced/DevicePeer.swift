@@ -13,6 +13,7 @@ final class DevicePeer {
   let owner: DeviceUser
   private let socket: LocalSocket
   private let store: DeviceStore
+  private let holds: Holds
   /// Whether a user may have one more login connection.
   private let hasRoom: (uid_t) -> Bool
   private let ended: () -> Void
@@ -22,6 +23,17 @@ final class DevicePeer {
   /// The user whose login it is, once root said so. From then on the connection may ask for that user's share of a session,
   /// and for nothing else. Its process is no longer root.
   private(set) var login: uid_t?
+  /// The work that outlasts the answer.
+  private var work = Work.none
+
+  /// The work of a connection that lasts longer than one request.
+  private enum Work {
+    case none
+    /// It holds a covering key.
+    case holding
+    /// It waits for a finger.
+    case verifying
+  }
 
   /// How long a peer may be silent.
   private static let silenceLimit = Duration.seconds(5)
@@ -32,12 +44,13 @@ final class DevicePeer {
 
   init?(
     _ socket: consuming LocalSocket, user: uid_t, owner: DeviceUser, loop: EventLoop, store: DeviceStore,
-    turns: DeviceTurns, hasRoom: @escaping (uid_t) -> Bool, ended: @escaping () -> Void
+    holds: Holds, turns: DeviceTurns, hasRoom: @escaping (uid_t) -> Bool, ended: @escaping () -> Void
   ) {
     self.socket = socket
     self.user = user
     self.owner = owner
     self.store = store
+    self.holds = holds
     self.hasRoom = hasRoom
     self.ended = ended
     do {
@@ -56,7 +69,25 @@ final class DevicePeer {
   private func end() {
     guard source != nil else { return }
     (source, limit) = (nil, nil)
+    if work != .none { holds.ended(self) }
     ended()
+  }
+
+  /// Sends a packet that answers no request, or one of several that answer the same one.
+  ///
+  /// - Returns: whether the peer can still receive it.
+  func push(_ packet: borrowing SecureBytes) -> Bool {
+    guard source != nil else { return false }
+    do {
+      try socket.send(packet.bytes)
+      return true
+    } catch { return false }
+  }
+
+  /// Ends the connection, because its work is done.
+  func finish() {
+    work = .none
+    end()
   }
 
   /// Takes one packet and answers it.
@@ -73,15 +104,17 @@ final class DevicePeer {
         return .zero
       }
       requests += 1
+      let wasWorking = work != .none
       guard size > 0, requests <= DevicePeer.requestLimit,
         let reply = try answer(DeviceRequest(decoding: packet.bytes.extracting(first: size)), &cost)
       else {
-        end()
+        // A finger's words come later.
+        if work == .verifying, !wasWorking { source?.resume() } else { end() }
         return cost
       }
       // A peer that does not read is not waited for.
       try socket.send(reply.bytes)
-      limit?.rearm(after: DevicePeer.silenceLimit)
+      if work == .none { limit?.rearm(after: DevicePeer.silenceLimit) } else { limit = nil }
       source?.resume()
     } catch { end() }
     return cost
@@ -91,6 +124,7 @@ final class DevicePeer {
   private func answer(_ request: consuming DeviceRequest, _ cost: inout Duration) throws -> SecureBytes? {
     do {
       if let login { return try answer(request, atLoginOf: login) }
+      if work != .none { return try answerAtWork(request) }
       switch consume request {
       case .identity:
         let (identity, backend) = try store.identity(of: user)
@@ -126,14 +160,39 @@ final class DevicePeer {
         guard user == 0, other != 0 else { return try DeviceReply.refused(.device(.onlyRootLogin)) }
         guard hasRoom(other) else { return try DeviceReply.refused(.device(.manyLogins)) }
         login = other
-      case .hold: return nil
-      case .drop: return nil
-      case .held: return nil
-      case .verify: return nil
+      case .hold(let key, let publicKey, let isMemoryAllowed):
+        guard case .account = owner else { return try DeviceReply.refused(.device(.noPrints)) }
+        try holds.hold(key, to: publicKey, isMemoryAllowed: isMemoryAllowed, for: self)
+        work = .holding
+      case .drop: return try DeviceReply.refused(.device(.onlyHolder))
+      case .held(let other):
+        guard other == user || user == 0 else { return try DeviceReply.refused(.device(.onlyOwnHold)) }
+        return try DeviceReply.held(holds.held(of: other))
+      case .verify(let other):
+        guard user == 0 else { return try DeviceReply.refused(.device(.onlyRootVerifies)) }
+        switch holds.verify(other, for: self) {
+        case .begun:
+          (work, limit) = (.verifying, nil)
+          return nil
+        case .isVerifying: return try DeviceReply.refused(.device(.isVerifying))
+        case .notHeld(let end): return try DeviceReply.word(.notHeld, end)
+        }
       case .malformed: return nil
       }
       return try DeviceReply.done()
     } catch let error as DeviceKeyError { return try DeviceReply.failed(error) }
+  }
+
+  /// The answer to a holder, which may only drop its key. Whoever waits for a finger has nothing to say, and gives up.
+  private func answerAtWork(_ request: consuming DeviceRequest) throws -> SecureBytes? {
+    switch consume request {
+    case .drop:
+      guard work == .holding else { return nil }
+      work = .none
+      holds.ended(self)
+      return try DeviceReply.done()
+    default: return nil
+    }
   }
 
   /// The answer to a connection that is a user's login.

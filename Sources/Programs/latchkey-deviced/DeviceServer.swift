@@ -11,6 +11,7 @@ final class DeviceServer {
   private let listener: LocalSocket
   private let store: DeviceStore
   private let accounts: Accounts
+  private let holds: Holds
   private let loop: EventLoop
   private let turns: DeviceTurns
   private var source: EventSource?
@@ -31,11 +32,13 @@ final class DeviceServer {
 
   /// - Parameter idle: after how many seconds without a peer the loop ends; 0 for never.
   init(
-    _ listener: consuming LocalSocket, loop: EventLoop, store: DeviceStore, accounts: Accounts, idle seconds: Int
+    _ listener: consuming LocalSocket, loop: EventLoop, store: DeviceStore, accounts: Accounts, holds: Holds,
+    idle seconds: Int
   ) throws(SystemdError) {
     self.listener = listener
     self.store = store
     self.accounts = accounts
+    self.holds = holds
     self.loop = loop
     turns = try DeviceTurns(loop: loop)
     idleTime = .seconds(seconds)
@@ -76,7 +79,7 @@ final class DeviceServer {
     guard hasRoom(owner) else { return socket }
     let number = socket.number
     let peer = DevicePeer(
-      socket, user: user, owner: owner, loop: loop, store: store, turns: turns,
+      socket, user: user, owner: owner, loop: loop, store: store, holds: holds, turns: turns,
       hasRoom: { [unowned self] user in peers.values.count { $0.login == user } < DeviceServer.userLimit },
       ended: { [unowned self] in
         if let peer = peers.removeValue(forKey: number) { ended.append(peer) }

@@ -1,5 +1,6 @@
 import Glibc
 import LatchkeyDeviceService
+import LatchkeyDeviceStore
 
 /// The arguments of latchkey-deviced.
 struct Options {
@@ -13,9 +14,14 @@ struct Options {
   var timeout: UInt32 = 30
   /// After how many seconds without a peer it ends; 0 for never.
   var idle = 60
+  /// Where fprintd keeps prints.
+  var prints = EnrolledPrints.folder
+  /// The administrator's file that forbids the unlock by finger.
+  var fingers = FingerPolicy.path
 
   static let usage = """
     usage: latchkey-deviced [--state DIR] [--socket PATH] [--tcti NAME] [--tpm-timeout SECONDS] [--idle SECONDS]
+                            [--prints DIR] [--finger-policy FILE]
 
     The device key service of Latchkey: wraps and unwraps keys for the vaults of this machine's users.
       --state DIR    where its secret is (default: /var/lib/latchkey)
@@ -24,6 +30,9 @@ struct Options {
       --tpm-timeout SECONDS
                      ends when the TPM does not answer for so long (default: 30)
       --idle SECONDS ends when nobody was connected for so long; 0 for never (default: 60)
+      --prints DIR   where fprintd keeps prints (default: /var/lib/fprint)
+      --finger-policy FILE
+                     forbids the unlock by finger with the line 'off' (default: /etc/latchkey/finger)
     """
 
   enum Failure: Error {
@@ -40,6 +49,8 @@ struct Options {
       switch argument {
       case "--state" where value.hasPrefix("/"): state = value
       case "--socket" where value.hasPrefix("/"): socket = value
+      case "--prints" where value.hasPrefix("/"): prints = value
+      case "--finger-policy" where value.hasPrefix("/"): fingers = value
       case "--tcti" where !value.isEmpty: tcti = value == "none" ? nil : value
       case "--tpm-timeout":
         guard let seconds = UInt32(value), (1...600).contains(seconds) else { throw .usage }

@@ -16,10 +16,13 @@
 // user number without an account gets no state on the disk. Garbage ends its own connection and no
 // other.
 //
+// `Holds` keeps covering keys, which a finger releases. It has fprintd verify the finger itself, so D-Bus
+// is spoken only while a key is held, and never waited for.
+//
 // It does not know vaults or classes: it wraps and unwraps shares, and remembers the numbers of a
-// vault's files. It does not speak D-Bus and has no configuration file. It does not protect against
-// root, who can read its state unless a TPM seals the secret, and can ask the chip even then. FORMAT.md
-// has its files, and docs/developer/protocols.md its packets.
+// vault's files. It has no configuration file but an administrator's word against fingers. It does not
+// protect against root, who can read its state unless a TPM seals the secret, and can ask the chip even
+// then. FORMAT.md has its files, and docs/developer/protocols.md its packets.
 
 import Glibc
 import LatchkeyDeviceStore
@@ -82,11 +85,14 @@ private func serve(_ options: Options) throws -> Int32 {
   Sodium.eraseWhenEnded()
   let loop = try EventLoop()
   var seals: [any DeviceSeal] = [HostSeal()]
-  if let tcti = options.tcti { seals.insert(TPMSeal(tcti: tcti, timeout: options.timeout), at: 0) }
+  let chip = options.tcti.map { TPMSeal(tcti: $0, timeout: options.timeout) }
+  if let chip { seals.insert(chip, at: 0) }
   let accounts = Accounts()
   let store = try deviceStore(options, seals, accounts)
+  let holds = Holds(
+    loop: loop, accounts: accounts, chip: chip, prints: options.prints, policy: FingerPolicy(file: options.fingers))
   let server = try DeviceServer(
-    try deviceSocket(options), loop: loop, store: store, accounts: accounts, idle: options.idle)
+    try deviceSocket(options), loop: loop, store: store, accounts: accounts, holds: holds, idle: options.idle)
   let signals = try [SIGTERM, SIGINT].map { try loop.addSignal($0) { loop.exit() } }
   ServiceManager.notify("READY=1")
   return try withExtendedLifetime((server, signals)) { try loop.run() }

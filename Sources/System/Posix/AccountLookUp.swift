@@ -38,16 +38,22 @@ public struct AccountLookUp: ~Copyable {
     guard let pointer else { return nil }
     let order = Unmanaged<Order>.fromOpaque(pointer).takeRetainedValue()
     let pipe = FileDescriptor(owning: order.pipe)
-    var answer: UInt8 = Account(uid: order.uid) == nil ? 0 : 1
-    _ = write(pipe.number, &answer, 1)
+    // The name behind one byte, so that no account is not the same as no answer. The kernel writes so little at once.
+    let answer = [1] + (Account(uid: order.uid).map { Array($0.name.utf8.prefix(AccountLookUp.nameLimit)) } ?? [])
+    _ = write(pipe.number, answer, answer.count)
     return nil
   }
 
-  /// Whether there is such an account; nil if the answer does not come within so many milliseconds.
-  public borrowing func answer(within limit: Int32) -> Bool? {
+  /// The longest name, in bytes: Linux has no longer ones.
+  private static let nameLimit = 256
+
+  /// The login name of that account, empty if there is none; nil if the answer does not come within so many milliseconds.
+  public borrowing func answer(within limit: Int32) -> String? {
     var item = pollfd(fd: answered.number, events: Int16(POLLIN), revents: 0)
     guard poll(&item, 1, limit) > 0 else { return nil }
-    var answer: UInt8 = 0
-    return read(answered.number, &answer, 1) == 1 && answer == 1
+    var answer = [UInt8](repeating: 0, count: 1 + AccountLookUp.nameLimit)
+    let size = read(answered.number, &answer, answer.count)
+    guard size > 0 else { return nil }
+    return String(decoding: answer[1..<size], as: UTF8.self)
   }
 }

@@ -87,6 +87,26 @@ public final class TPMSeal: DeviceSeal {
   }
 }
 
+extension TPMSeal: SecretHolder {
+  /// Gives the secret to the chip until the machine starts again.
+  public func hold(_ secret: borrowing Key) throws(DeviceKeyError) -> [UInt8] {
+    let before = begin()
+    defer { end(before) }
+    do throws(TPMError) { return try TPM(tcti: tcti).hold(secret) } catch {
+      throw .unavailable(.because(.device(.tpmUnusable), Reason(error)))
+    }
+  }
+
+  /// The secret again.
+  public func held(_ context: [UInt8]) throws(DeviceKeyError) -> Key {
+    let before = begin()
+    defer { end(before) }
+    do throws(TPMError) { return try TPM(tcti: tcti).held(context) } catch {
+      throw .unavailable(.because(.device(.tpmUnusable), Reason(error)))
+    }
+  }
+}
+
 extension Reason {
   fileprivate init(_ error: TPMError) {
     self =

@@ -1,0 +1,35 @@
+import Glibc
+import LatchkeyBiometry
+import LatchkeyDeviceService
+import LatchkeyDeviceStore
+
+/// One user's covering key, the connection that gets it after a touch, and the verification that is under way.
+final class Hold {
+  /// A finger that is awaited, and the connection that hears of it.
+  struct Awaited {
+    let verification: FingerVerification
+    unowned let peer: DevicePeer
+  }
+
+  let user: uid_t
+  /// The login name, by which fprintd and its files know the user.
+  let name: String
+  let key: CoveringKey
+  let isInMemory: Bool
+  unowned let holder: DevicePeer
+  var awaited: Awaited?
+  /// How long the machine had slept when the key came, in milliseconds.
+  private let asleep = Sleep.asleep
+
+  /// Two readings of two clocks are not of the same moment. No sleep is so short.
+  private static let clockTolerance = 100
+
+  init(_ key: CoveringKey, of user: uid_t, name: String, isInMemory: Bool, holder: DevicePeer) {
+    (self.user, self.name, self.key, self.isInMemory, self.holder) = (user, name, key, isInMemory, holder)
+  }
+
+  /// Whether the machine slept since.
+  var hasSlept: Bool { Sleep.asleep - asleep > Hold.clockTolerance }
+
+  var state: HoldPacket.State { awaited != nil ? .verifying : isInMemory ? .inMemory : .inTPM }
+}

@@ -1,0 +1,231 @@
+import Glibc
+import LatchkeyBiometry
+import LatchkeyDeviceService
+import LatchkeyDeviceStore
+import LatchkeyKeybag
+import LatchkeyReasons
+import LatchkeySodium
+import LatchkeySystemd
+
+/// The covering keys of all users, and the fingers that release them. docs/developer/finger.md has the states and every end.
+///
+/// A key goes to the connection that brought it and to no other. The verification of a finger and the release are one act of this
+/// process: no report of another program counts. A touch takes half a minute, and nobody else waits for it.
+final class Holds {
+  /// What became of a request for a verification.
+  enum Beginning {
+    case begun
+    case isVerifying
+    case notHeld(HoldEnd?)
+  }
+
+  private let loop: EventLoop
+  private let accounts: Accounts
+  private let chip: (any SecretHolder)?
+  private let prints: String
+  private let policy: FingerPolicy
+  private let clock = ContinuousClock()
+  private lazy var sleep = Sleep(loop: loop) { [unowned self] in goToSleep() }
+  private var holds: [uid_t: Hold] = [:]
+  /// Why a user's last key is gone.
+  private var ends: [uid_t: HoldEnd] = [:]
+  private var timer: EventSource?
+  /// Verifications that give their reader up. Each goes when that is done.
+  private var ending: [ObjectIdentifier: FingerVerification] = [:]
+
+  /// With more users than this, the ends are forgotten.
+  private static let endLimit = 1024
+  /// How many fingers that do not match one verification takes, as with pam_fprintd.
+  private static let tryLimit = 3
+  /// How often keys whose time is over are looked for.
+  private static let checkTime = Duration.seconds(60)
+
+  init(loop: EventLoop, accounts: Accounts, chip: (any SecretHolder)?, prints: String, policy: FingerPolicy) {
+    (self.loop, self.accounts, self.chip, self.prints, self.policy) = (loop, accounts, chip, prints, policy)
+  }
+
+  private func hash(of name: String) -> [UInt8]? { EnrolledPrints.hash(of: name, in: prints) }
+
+  /// Takes a key. It takes the place of an earlier one of that user.
+  func hold(
+    _ key: borrowing Key, to publicKey: [UInt8], isMemoryAllowed: Bool, for peer: DevicePeer
+  ) throws(DeviceKeyError) {
+    // The former key goes in any case: a password came since.
+    if let former = holds[peer.user] { end(former, .replaced) }
+    guard !policy.isForbidding else {
+      note(.forbidden, of: peer.user)
+      throw .unavailable(.device(.fingerForbidden))
+    }
+    guard let name = accounts.name(of: peer.user) else { throw .unavailable(.device(.unexplained)) }
+    guard let hash = hash(of: name) else { throw .unavailable(.device(.noPrints)) }
+    guard chip != nil || isMemoryAllowed else { throw .unavailable(.device(.noTPM)) }
+    var isInMemory = chip == nil
+    let covering: CoveringKey
+    do throws(DeviceKeyError) {
+      covering = try CoveringKey(key, to: publicKey, in: chip, prints: hash, at: clock.now)
+    } catch {
+      guard isMemoryAllowed, chip != nil else { throw error }
+      covering = try CoveringKey(key, to: publicKey, in: nil, prints: hash, at: clock.now)
+      isInMemory = true
+    }
+    holds[peer.user] = Hold(covering, of: peer.user, name: name, isInMemory: isInMemory, holder: peer)
+    ends[peer.user] = nil
+    sleep.listen()
+    if timer == nil {
+      timer = try? loop.addTimer(after: Self.checkTime, repeating: true) { [unowned self] in endExpired() }
+    }
+  }
+
+  /// Whether a key of that user is held.
+  func held(of user: uid_t) -> HoldPacket.Held {
+    guard let hold = holds[user] else { return HoldPacket.Held(.nothing, touchesLeft: 0, end: ends[user]) }
+    if let found = endNow(of: hold) {
+      end(hold, found)
+      return HoldPacket.Held(.nothing, touchesLeft: 0, end: found)
+    }
+    return HoldPacket.Held(hold.state, touchesLeft: UInt8(clamping: hold.key.touchesLeft), end: nil)
+  }
+
+  /// Why a key may not be released any more; nil if it may.
+  private func endNow(of hold: Hold) -> HoldEnd? {
+    if policy.isForbidding { return .forbidden }
+    if hold.isInMemory, hold.hasSlept { return .slept }
+    do throws(HoldEnd) { try hold.key.check(prints: hash(of: hold.name), at: clock.now) } catch { return error }
+    return nil
+  }
+
+  /// Has a finger of that user verified. `peer` hears words until the last one.
+  func verify(_ user: uid_t, for peer: DevicePeer) -> Beginning {
+    guard let hold = holds[user] else { return .notHeld(ends[user]) }
+    guard hold.awaited == nil else { return .isVerifying }
+    if let found = endNow(of: hold) {
+      end(hold, found)
+      return .notHeld(found)
+    }
+    let verification = FingerVerification(
+      of: hold.name, tries: min(Self.tryLimit, hold.key.touchesLeft), loop: loop)
+    hold.awaited = Hold.Awaited(verification: verification, peer: peer)
+    verification.start { [weak self, weak hold] step in
+      if let self, let hold { tell(step, of: hold) }
+    } ended: { [weak self, weak hold, unowned verification] outcome in
+      guard let self else { return }
+      // Nobody waits for this one any more.
+      if ending.removeValue(forKey: ObjectIdentifier(verification)) != nil { return }
+      if let hold, hold.awaited?.verification === verification { decide(outcome, of: hold) }
+    }
+    return .begun
+  }
+
+  private func tell(_ step: FingerVerification.Step, of hold: Hold) {
+    guard let peer = hold.awaited?.peer else { return }
+    switch step {
+    case .place(let isSwipe): say(isSwipe ? .swipe : .place, to: peer)
+    case .again: say(.again, to: peer)
+    case .noMatch:
+      hold.key.countTouch()
+      say(.noMatch, to: peer)
+    }
+  }
+
+  private func decide(_ outcome: FingerVerification.Outcome, of hold: Hold) {
+    guard let awaited = hold.awaited else { return }
+    hold.awaited = nil
+    let peer = awaited.peer
+    switch outcome {
+    case .matched:
+      let lost = release(hold)
+      if let lost { end(hold, lost) }
+      close(peer, with: lost == nil ? .matched : .notHeld, lost)
+    case .refused:
+      // The last touch is told by the outcome alone.
+      hold.key.countTouch()
+      if hold.key.touchesLeft == 0 { end(hold, .manyTouches) }
+      close(peer, with: .manyTries)
+    case .givenUp: close(peer, with: .givenUp)
+    // Of the present readers only: the files say whether the prints have changed.
+    case .noFingers, .busy, .unavailable: close(peer, with: .noReader)
+    }
+  }
+
+  /// Sends the key to its holder.
+  ///
+  /// - Returns: why that was not possible.
+  private func release(_ hold: Hold) -> HoldEnd? {
+    guard holds[hold.user] === hold else { return .replaced }
+    if let found = endNow(of: hold) { return found }
+    do throws(HoldEnd) {
+      let sealed = try hold.key.release(prints: hash(of: hold.name), at: clock.now)
+      guard let packet = try? DeviceReply.news(.released(sealed)), hold.holder.push(packet) else { return .dropped }
+    } catch { return error }
+    Journal.log(.notice, "a finger of user \(hold.user) released the key of the locked vault")
+    return nil
+  }
+
+  private func say(_ word: HoldPacket.Word, _ why: HoldEnd? = nil, to peer: DevicePeer) {
+    guard let packet = try? DeviceReply.word(word, why) else { return }
+    _ = peer.push(packet)
+  }
+
+  /// Says the last word, and ends the connection.
+  private func close(_ peer: DevicePeer, with word: HoldPacket.Word, _ why: HoldEnd? = nil) {
+    say(word, why, to: peer)
+    peer.finish()
+  }
+
+  /// A connection ended: its key is gone, or nobody waits for the finger any more.
+  func ended(_ peer: DevicePeer) {
+    for hold in holds.values {
+      if hold.holder === peer { end(hold, .dropped, isHolderGone: true) }
+      if hold.awaited?.peer === peer { cancel(hold) }
+    }
+  }
+
+  /// Gives the reader up. The verification stays until fprintd has it back.
+  private func cancel(_ hold: Hold) {
+    guard let verification = hold.awaited?.verification else { return }
+    hold.awaited = nil
+    ending[ObjectIdentifier(verification)] = verification
+    verification.cancel()
+  }
+
+  /// Erases a key, and tells the connections that it concerns.
+  private func end(_ hold: Hold, _ why: HoldEnd, isHolderGone: Bool = false) {
+    guard holds[hold.user] === hold else { return }
+    holds[hold.user] = nil
+    note(why, of: hold.user)
+    if let peer = hold.awaited?.peer {
+      cancel(hold)
+      close(peer, with: .notHeld, why)
+    }
+    if !isHolderGone {
+      if let packet = try? DeviceReply.news(.ended(why)) { _ = hold.holder.push(packet) }
+      hold.holder.finish()
+    }
+    if why != .replaced, why != .dropped {
+      Journal.log(.notice, "no finger of user \(hold.user) unlocks any more: \(why.reason.text)")
+    }
+    if holds.isEmpty {
+      timer = nil
+      sleep.stop()
+    }
+  }
+
+  private func note(_ why: HoldEnd, of user: uid_t) {
+    if ends.count >= Self.endLimit { ends = [:] }
+    ends[user] = why
+  }
+
+  private func endExpired() {
+    for hold in holds.values {
+      if let found = endNow(of: hold) { end(hold, found) }
+    }
+  }
+
+  /// Keys in memory end with every sleep, because hibernation is announced like suspension. No reader is held in sleep.
+  private func goToSleep() {
+    for hold in holds.values {
+      hold.awaited?.verification.cancel()
+      if hold.isInMemory { end(hold, .slept) }
+    }
+  }
+}

@@ -1,0 +1,97 @@
+import Glibc
+import LatchkeySystemd
+
+/// Hears from logind that the machine goes to sleep, and holds sleep up until that was heard.
+///
+/// Everybody on the system bus can send a signal of logind's form. So only the process that answered a call to logind's name is
+/// believed. ``asleep`` tells of a sleep that nobody announced.
+final class Sleep {
+  private static let name = "org.freedesktop.login1"
+  private static let path = "/org/freedesktop/login1"
+  private static let manager = name + ".Manager"
+
+  private let loop: EventLoop
+  private let begins: () -> Void
+  private var bus: Bus?
+  private var signals: BusSlot?
+  /// logind's unique name, once it answered.
+  private var owner: String?
+  private var end: BusSlot?
+  /// The delay lock.
+  private var lock: Int32?
+
+  init(loop: EventLoop, begins: @escaping () -> Void) {
+    self.loop = loop
+    self.begins = begins
+  }
+
+  deinit { release() }
+
+  /// How long the machine has slept since it was started, in milliseconds.
+  static var asleep: Int {
+    func milliseconds(_ clock: clockid_t) -> Int {
+      var time = timespec()
+      clock_gettime(clock, &time)
+      return time.tv_sec * 1000 + time.tv_nsec / 1_000_000
+    }
+    return milliseconds(CLOCK_BOOTTIME) - milliseconds(CLOCK_MONOTONIC)
+  }
+
+  /// Begins to listen, unless it does already. Without a system bus it hears nothing.
+  func listen() {
+    guard bus == nil else { return }
+    do {
+      let bus = try Bus(.system, loop: loop)
+      self.bus = bus
+      try bus.onDisconnect { [weak self] in self?.stop() }
+      signals = try bus.matchSignal(
+        sender: Self.name, path: Self.path, interface: Self.manager, member: "PrepareForSleep",
+        installed: { [weak self] _ in self?.meet() },
+        handler: { [weak self] message throws(BusError) in
+          guard let self, let owner, message.sender == owner else { return }
+          if try message.readBool() {
+            begins()
+            release()
+          } else {
+            meet()
+          }
+        })
+    } catch { stop() }
+  }
+
+  /// Ends to listen.
+  func stop() {
+    release()
+    (signals, end, owner, bus) = (nil, nil, nil, nil)
+  }
+
+  /// Asks logind for the delay lock. Its answer tells its unique name as well.
+  private func meet() {
+    guard let bus, lock == nil else { return }
+    do throws(BusError) {
+      try bus.callAsync(
+        destination: Self.name, path: Self.path, interface: Self.manager, member: "Inhibit", autoStart: false
+      ) {
+        for text in ["sleep", "latchkey-deviced", "Erase keys before sleep", "delay"] { $0.appendString(text) }
+      } reply: { [weak self] reply in
+        guard case .success(let message) = reply, let descriptor = try? message.readUnixFD() else { return }
+        guard let self, lock == nil, self.bus != nil else {
+          close(descriptor)
+          return
+        }
+        (lock, owner) = (descriptor, message.sender)
+        // Another logind after this one has another name.
+        guard let owner, let bus = self.bus else { return }
+        end = try? bus.watchPeer(owner) { [weak self] in
+          self?.release()
+          self?.meet()
+        }
+      }
+    } catch { return }
+  }
+
+  private func release() {
+    if let lock { close(lock) }
+    lock = nil
+  }
+}

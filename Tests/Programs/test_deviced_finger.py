@@ -1,0 +1,228 @@
+"""latchkey-deviced holds covering keys, has fprintd verify a finger, and gives a key back to its holder alone."""
+
+import os
+import signal
+
+import pytest
+from gi.repository import GLib
+from support.deviced import NOBODY, REFUSED, Peer, Service, outcome, tpm  # noqa: F401
+from support.fingerreader import DROP, HELD, VERIFY, Holder, Reader, Verification, held
+
+pytestmark = [
+    pytest.mark.night("device"), pytest.mark.skipif(os.geteuid() != 0, reason="only root has a finger verified")]
+ROOT = 0
+
+
+@pytest.fixture
+def reader():
+    started = Reader()
+    started.enroll()
+    yield started
+    started.close()
+
+
+def begin(service, reader):
+    return service.start(
+        "--prints", reader.prints, "--finger-policy", reader.policy, DBUS_SYSTEM_BUS_ADDRESS=reader.address)
+
+
+@pytest.fixture
+def service(reader):
+    started = begin(Service(), reader)
+    yield started
+    started.close()
+
+
+def test_touch_gives_the_holder_its_key_as_often_as_it_is_asked(service, reader):
+    with Holder(service.path) as holder:
+        assert held(service, ROOT) == ("inMemory", 5, None)
+        for _ in range(2):
+            with Verification(service.path, ROOT) as waiting:
+                assert waiting.word() == "place" and held(service, ROOT)[0] == "verifying"
+                reader.touch()
+                assert waiting.word() == "matched" and waiting.word() == "closed"
+            assert holder.news() == holder.key
+        assert reader.claimant is None and "Claim root" in reader.calls
+        assert holder.ask(DROP) == b"" and held(service, ROOT) == ("nothing", 0, "dropped")
+
+
+def test_nobody_else_waits_for_a_touch_and_one_finger_is_awaited_at_a_time(service, reader):
+    with Holder(service.path), Verification(service.path, ROOT) as waiting:
+        assert waiting.word() == "place"
+        with Peer(service.path) as other:
+            assert other.identity()
+        with Verification(service.path, ROOT) as second:
+            assert second.word() == "refused"
+        reader.touch()
+        assert waiting.word() == "matched"
+
+
+def test_only_root_verifies_and_others_ask_about_themselves(service, reader):
+    with Holder(service.path), Peer(service.path, NOBODY) as other:
+        for operation in (VERIFY, HELD):
+            assert outcome(other.ask, operation, bytes(4)) == REFUSED
+        assert other.ask(HELD, NOBODY.to_bytes(4, "little"))[0] == 0
+        assert outcome(other.ask, DROP) == REFUSED
+        assert held(service, ROOT)[0] == "inMemory"
+
+
+def test_key_of_another_user_is_not_released(service, reader):
+    reader.enroll("daemon")
+    with Holder(service.path) as holder, Holder(service.path, 1) as other, Verification(service.path, 1) as waiting:
+        assert waiting.word() == "place"
+        reader.touch()
+        assert waiting.word() == "matched" and other.news() == other.key and holder.hears_nothing()
+        assert "Claim daemon" in reader.calls
+
+
+def test_stranger_on_the_bus_neither_matches_nor_puts_to_sleep(service, reader):
+    stranger = reader.connect()
+    with Holder(service.path) as holder, Verification(service.path, ROOT) as waiting:
+        assert waiting.word() == "place"
+        for number in range(12):
+            for path, interface, member, value in (
+                    ("/net/reactivated/Fprint/Device/0", "net.reactivated.Fprint.Device", "VerifyStatus", ("(sb)", ("verify-match", True))),
+                    ("/org/freedesktop/login1", "org.freedesktop.login1.Manager", "PrepareForSleep", ("(b)", (True,)))):
+                stranger.emit_signal(f":1.{number}", path, interface, member, GLib.Variant(*value))
+        stranger.flush_sync(None)
+        reader.touch("verify-retry-scan", isDone=False)
+        assert waiting.word() == "again" and holder.hears_nothing()
+        assert held(service, ROOT)[0] == "verifying"
+
+
+def test_five_fingers_that_do_not_match_end_it(service, reader):
+    with Holder(service.path) as holder:
+        with Verification(service.path, ROOT) as waiting:
+            for _ in range(2):
+                assert waiting.word() == "place"
+                reader.touch("verify-no-match")
+                assert waiting.word() == "noMatch"
+            assert waiting.word() == "place"
+            reader.touch("verify-no-match")
+            assert waiting.word() == "manyTries" and waiting.word() == "closed"
+        assert held(service, ROOT) == ("inMemory", 2, None)
+        with Verification(service.path, ROOT) as waiting:
+            assert waiting.word() == "place"
+            reader.touch("verify-no-match")
+            assert waiting.word() == "noMatch" and waiting.word() == "place"
+            reader.touch("verify-no-match")
+            assert waiting.word() == "manyTries"
+        assert holder.news() == "manyTouches" and holder.news() == "closed"
+    assert held(service, ROOT) == ("nothing", 0, "manyTouches")
+
+
+@pytest.mark.parametrize("moment", ["before", "during"])
+def test_other_prints_end_it(service, reader, moment):
+    with Holder(service.path) as holder:
+        if moment == "before":
+            reader.enroll(content=b"other")
+        with Verification(service.path, ROOT) as waiting:
+            if moment == "during":
+                assert waiting.word() == "place"
+                reader.enroll(finger="8")
+                reader.touch()
+            assert waiting.word() == ("notHeld", "otherPrints")
+        assert holder.news() == "otherPrints" and holder.news() == "closed"
+
+
+def test_policy_takes_no_key_and_ends_what_is_held(service, reader):
+    with Holder(service.path) as holder:
+        reader.policy.write_text("# not here\noff\n")
+        with Verification(service.path, ROOT) as waiting:
+            assert waiting.word() == ("notHeld", "forbidden")
+        assert holder.news() == "forbidden"
+        with pytest.raises(Exception) as refused:
+            Holder(service.path)
+        assert "fingerForbidden" in str(refused.value)
+    reader.policy.write_text("on\n")
+    with Holder(service.path):
+        assert held(service, ROOT)[0] == "inMemory"
+
+
+def test_sleep_ends_a_key_in_memory_and_gives_the_reader_up(service, reader):
+    with Holder(service.path) as holder, Verification(service.path, ROOT) as waiting:
+        assert waiting.word() == "place"
+        reader.sleep()
+        assert waiting.word() in ("givenUp", ("notHeld", "slept"))
+        assert holder.news() == "slept"
+        reader.wait(lambda: reader.calls[-1] == "Release", "the reader is kept")
+    assert held(service, ROOT) == ("nothing", 0, "slept")
+
+
+def test_end_of_the_holder_or_of_a_waiting_connection(service, reader):
+    with Verification(service.path, ROOT) as waiting:
+        assert waiting.word() == "notHeld"
+    holder = Holder(service.path)
+    with Verification(service.path, ROOT) as waiting:
+        assert waiting.word() == "place"
+    reader.wait(lambda: reader.calls[-1] == "Release", "the reader is kept after the end of the connection")
+    assert held(service, ROOT)[0] == "inMemory"
+    with Verification(service.path, ROOT) as waiting:
+        assert waiting.word() == "place"
+        holder.close()
+        assert waiting.word() == ("notHeld", "dropped") and waiting.word() == "closed"
+    assert held(service, ROOT) == ("nothing", 0, "dropped")
+
+
+def test_newer_key_ends_the_older_one_also_during_a_verification(service, reader):
+    with Holder(service.path) as older, Verification(service.path, ROOT) as waiting:
+        assert waiting.word() == "place"
+        with Holder(service.path) as newer:
+            assert older.news() == "replaced" and older.news() == "closed"
+            assert waiting.word() == ("notHeld", "replaced")
+            reader.touch()
+            assert newer.hears_nothing() and held(service, ROOT)[0] == "inMemory"
+
+
+def test_no_key_without_a_tpm_unless_memory_is_allowed_and_none_without_prints(service, reader):
+    with pytest.raises(Exception) as refused:
+        Holder(service.path, memory=False)
+    assert "noTPM" in str(refused.value)
+    with pytest.raises(Exception) as refused:
+        Holder(service.path, 1)
+    assert "noPrints" in str(refused.value)
+
+
+def test_key_in_the_tpm_outlives_sleep_and_not_a_start(reader, tpm):
+    service = begin(Service(tcti=tpm.tcti), reader)
+    try:
+        with Holder(service.path, memory=False) as holder:
+            assert held(service, ROOT) == ("inTPM", 5, None)
+            reader.sleep()
+            with Verification(service.path, ROOT) as waiting:
+                assert waiting.word() == "place"
+                reader.touch()
+                assert waiting.word() == "matched" and holder.news() == holder.key
+    finally:
+        service.close()
+
+
+def test_killed_service_ends_the_hold(service, reader):
+    with Holder(service.path) as holder, Verification(service.path, ROOT) as waiting:
+        assert waiting.word() == "place"
+        service.stop(signal.SIGKILL)
+        assert waiting.word() == "closed" and holder.news() == "closed"
+    begin(service, reader)
+    assert held(service, ROOT) == ("nothing", 0, None)
+
+
+def test_service_that_holds_a_key_does_not_end_for_idleness(reader):
+    service = Service()
+    service.path = service.root / "device.sock"
+    begin(service, reader)
+    try:
+        service.restart(
+            "--prints", reader.prints, "--finger-policy", reader.policy, "--idle", "1",
+            DBUS_SYSTEM_BUS_ADDRESS=reader.address)
+        with Holder(service.path) as holder:
+            with pytest.raises(TimeoutError):
+                holder.socket.settimeout(7)
+                holder.news()
+            holder.socket.settimeout(30)
+            with Verification(service.path, ROOT) as waiting:
+                assert waiting.word() == "place"
+                reader.touch()
+                assert waiting.word() == "matched" and holder.news() == holder.key
+        service.process.wait(30)
+    finally:
+        service.close()

@@ -1,0 +1,197 @@
+"""A system bus with stand-ins for fprintd and logind, for latchkey-deviced: a reader that a test touches, and a machine that sleeps.
+
+The real fprintd, with libfprint's virtual reader, is in Tests/Desktop. `hold`, `held` and `Verification` are the messages of
+docs/developer/finger.md, byte by byte."""
+
+import os
+import pathlib
+import select
+import shutil
+import subprocess
+import tempfile
+import threading
+
+from gi.repository import Gio, GLib
+from nacl.public import PrivateKey, SealedBox
+from support.deviced import DONE, OPERATION, Peer
+from support.pace import Limit
+from support.wire import DEVICE, KEYBAG, raw_values
+
+WORD, STATE, END = raw_values("Word", DEVICE), raw_values("State", DEVICE), raw_values("HoldEnd", KEYBAG)
+HOLD, DROP, HELD, VERIFY = (OPERATION[name] for name in ("hold", "drop", "held", "verify"))
+NAME, PATH = "net.reactivated.Fprint", "/net/reactivated/Fprint/Device/0"
+LOGIND, LOGIND_PATH = "org.freedesktop.login1", "/org/freedesktop/login1"
+INTERFACES = f"""<node>
+  <interface name="{NAME}.Manager"><method name="GetDevices"><arg type="ao" direction="out"/></method></interface>
+  <interface name="{NAME}.Device">
+    <method name="ListEnrolledFingers"><arg type="s" direction="in"/><arg type="as" direction="out"/></method>
+    <method name="Claim"><arg type="s" direction="in"/></method><method name="Release"/>
+    <method name="VerifyStart"><arg type="s" direction="in"/></method><method name="VerifyStop"/>
+    <property name="scan-type" type="s" access="read"/>
+  </interface>
+  <interface name="{LOGIND}.Manager">
+    <method name="Inhibit">
+      <arg type="s" direction="in"/><arg type="s" direction="in"/><arg type="s" direction="in"/><arg type="s" direction="in"/>
+      <arg type="h" direction="out"/>
+    </method>
+  </interface>
+</node>"""
+
+
+class Reader:
+    """The bus, its services, and a folder of prints. `address` is for DBUS_SYSTEM_BUS_ADDRESS."""
+
+    def __init__(self):
+        self.root = pathlib.Path(tempfile.mkdtemp(prefix="latchkey-reader-", dir="/tmp"))
+        self.root.chmod(0o755)
+        self.address = f"unix:path={self.root}/bus"
+        configuration = self.root / "bus.conf"
+        configuration.write_text(
+            f"<busconfig><listen>{self.address}</listen><auth>EXTERNAL</auth><policy context='default'><allow user='*'/>"
+            "<allow send_destination='*'/><allow receive_sender='*'/><allow own='*'/></policy></busconfig>")
+        self._daemon = subprocess.Popen(
+            ["dbus-daemon", f"--config-file={configuration}", "--nofork", "--print-address"], stdout=subprocess.PIPE)
+        assert self._daemon.stdout.readline(), "the bus does not start"
+        self.prints = self.root / "prints"
+        self.prints.mkdir(mode=0o700)
+        self.policy = self.root / "finger"
+        self.calls, self.claimant, self.is_busy, self._inhibitors = [], None, False, []
+        self._changed = threading.Condition()
+        self._context = GLib.MainContext()
+        self._loop = GLib.MainLoop(self._context)
+        ready = threading.Event()
+        threading.Thread(target=self._serve, args=(ready,), daemon=True).start()
+        assert ready.wait(Limit(10).seconds), "the reader does not start"
+
+    def connect(self):
+        flags = Gio.DBusConnectionFlags.AUTHENTICATION_CLIENT | Gio.DBusConnectionFlags.MESSAGE_BUS_CONNECTION
+        return Gio.DBusConnection.new_for_address_sync(self.address, flags, None, None)
+
+    def _serve(self, ready):
+        self._context.push_thread_default()
+        self._bus = self.connect()
+        manager, device, logind = Gio.DBusNodeInfo.new_for_xml(INTERFACES).interfaces
+        self._bus.register_object("/net/reactivated/Fprint/Manager", manager, self._called, None, None)
+        self._bus.register_object(PATH, device, self._called, lambda *_: GLib.Variant("s", "press"), None)
+        self._bus.register_object(LOGIND_PATH, logind, self._inhibited, None, None)
+        for name in (NAME, LOGIND):
+            self._bus.call_sync(
+                "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", "RequestName",
+                GLib.Variant("(su)", (name, 4)), None, 0, 10000, None)
+        ready.set()
+        self._loop.run()
+
+    def _called(self, _bus, sender, _path, _interface, method, arguments, call):
+        values = arguments.unpack()
+        answer = None
+        if method == "GetDevices":
+            answer = GLib.Variant("(ao)", ([PATH],))
+        elif method == "ListEnrolledFingers":
+            folder = self.prints / values[0]
+            fingers = sorted(file.name for file in folder.rglob("*") if file.is_file()) if folder.exists() else []
+            if not fingers:
+                return call.return_dbus_error(f"{NAME}.Error.NoEnrolledPrints", "")
+            answer = GLib.Variant("(as)", (fingers,))
+        elif method == "Claim":
+            if self.is_busy or self.claimant:
+                return call.return_dbus_error(f"{NAME}.Error.AlreadyInUse", "")
+            self.claimant = sender
+        elif method == "Release":
+            self.claimant = None
+        call.return_value(answer)
+        with self._changed:
+            self.calls.append(" ".join([method, *values]))
+            self._changed.notify_all()
+
+    def _inhibited(self, _bus, _sender, _path, _interface, _method, _arguments, call):
+        given, kept = os.pipe()
+        self._inhibitors.append(kept)
+        descriptors = Gio.UnixFDList.new()
+        number = descriptors.append(given)
+        os.close(given)
+        call.return_value_with_unix_fd_list(GLib.Variant("(h)", (number,)), descriptors)
+        with self._changed:
+            self._changed.notify_all()
+
+    def wait(self, condition, what):
+        with self._changed:
+            assert self._changed.wait_for(condition, Limit(20).seconds), what
+
+    def touch(self, word="verify-match", isDone=True, bus=None):
+        """A finger at the reader, as fprintd tells of it; or as somebody else does."""
+        (bus or self._bus).emit_signal(
+            None, PATH, f"{NAME}.Device", "VerifyStatus", GLib.Variant("(sb)", (word, isDone)))
+
+    def sleep(self, starts=True, bus=None):
+        self.wait(lambda: self._inhibitors, "nobody holds up sleep")
+        (bus or self._bus).emit_signal(
+            None, LOGIND_PATH, f"{LOGIND}.Manager", "PrepareForSleep", GLib.Variant("(b)", (starts,)))
+
+    def enroll(self, user="root", finger="7", content=b"print"):
+        folder = self.prints / user / "virtual" / "0"
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        (folder / finger).write_bytes(content)
+        (folder / finger).chmod(0o600)
+
+    def close(self):
+        self._loop.quit()
+        self._daemon.kill()
+        self._daemon.wait()
+        self._daemon.stdout.close()
+        shutil.rmtree(self.root)
+
+
+class Holder(Peer):
+    """A connection that holds a covering key."""
+
+    def __init__(self, path, uid=None, memory=True, key=None):
+        super().__init__(path, uid)
+        self.pair, self.key = PrivateKey.generate(), key or os.urandom(32)
+        self.ask(HOLD, bytes([memory]) + self.key + bytes(self.pair.public_key))
+
+    def news(self):
+        """The next packet without a request: the key as it came back, or the name of the end."""
+        packet = self.socket.recv(4096)
+        if not packet:
+            return "closed"
+        assert packet[:2] == bytes([1, DONE])
+        if packet[2] == WORD["matched"]:
+            return SealedBox(self.pair).decrypt(packet[3:])
+        assert packet[2] == WORD["notHeld"] and len(packet) == 4
+        return _name(END, packet[3])
+
+    def hears_nothing(self):
+        return not select.select([self.socket], [], [], 0)[0]
+
+
+class Verification(Peer):
+    """A connection of root's that waits for a finger."""
+
+    def __init__(self, path, user):
+        super().__init__(path)
+        self.user = user
+        self.socket.send(bytes([1, VERIFY]) + user.to_bytes(4, "little"))
+
+    def word(self):
+        """The next word; with the reason where it has one."""
+        packet = self.socket.recv(4096)
+        if not packet:
+            return "closed"
+        assert packet[0] == 1
+        if packet[1] != DONE:
+            return "refused"
+        word, why = _name(WORD, packet[2]), packet[3]
+        return (word, _name(END, why)) if why else word
+
+
+def held(service, user, uid=None):
+    """State, touches left, and the name of the end or None."""
+    with Peer(service.path, uid) as peer:
+        state, touches, end = peer.ask(HELD, user.to_bytes(4, "little"))
+    return _name(STATE, state), touches, _name(END, end) if end else None
+
+
+def _name(names, number):
+    return next(name for name, one in names.items() if one == number)
+
+
