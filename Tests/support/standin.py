@@ -63,7 +63,7 @@ def status(state=1, first=True, locker=False, staged=False, memory=True, reasons
            classes=(("when-unlocked", True),), vault="/home/alice/.local/share/latchkey", generation=2, device="file",
            owner="latchkeyd", items=3, collections=1, locked_collections=0, foreign=0, rotation=(0, 0, 0, 0), former=0,
            epoch=1, code=0, passwordless=0, older=0, without_password=0, protectors=((1, 1, 1700000000),), swappable=0,
-           history=(True, 24, 1700000000, ""), damaged=(), names={}):
+           history=(True, 24, 1700000000, ""), damaged=(), names={}, finger=0, finger_problem=""):
     flags = first | locker << 1 | staged << 2 | memory << 3
     return (bytes([VERSION, STATUS, state, flags]) + b"".join(map(listed, (reasons, problems, sources)))
             + texts([name for name, _ in classes]) + bytes(present for _, present in classes) + text(vault)
@@ -72,7 +72,8 @@ def status(state=1, first=True, locker=False, staged=False, memory=True, reasons
             + struct.pack("<QQQQBIQBBBB", *rotation, former, epoch, code, passwordless, older, without_password, len(protectors))
             + b"".join(struct.pack("<BBQ", *protector) for protector in protectors) + struct.pack("<Q", swappable)
             + struct.pack("<BIQ", *history[:3]) + optional(history[3]) + texts(damaged)
-            + b"".join(text(names.get(place, "")) for place in range(len(protectors))))
+            + b"".join(text(names.get(place, "")) for place in range(len(protectors)))
+            + bytes([finger]) + optional(finger_problem))
 
 
 def prompt(purpose=LOGIN, label="", caller="", window="", terminal="", access=0, reuse=0, change="", reason="", process=("", 0, 0)):

@@ -44,7 +44,10 @@
   entry(Rewrap, 12)            /* the present password, and a former one or the recovery code */  \
   entry(AddSession, 13)        /* a login without a password may open the vault */                \
   entry(RemoveSession, 14)     /* it may not any more */                                          \
-  entry(CreateVault, 15)       /* a vault for a person who has none */ \
+  entry(CreateVault, 15)       /* a vault for a person who has none */                            \
+  entry(AddFinger, 16)         /* a finger may unlock again, with a TPM */                        \
+  entry(AddFingerInMemory, 17) /* the same, without one */                                        \
+  entry(RemoveFinger, 18)      /* it may not any more */                                          \
   entry(AddSecurityKey, 20)    /* a security key may open the vault */                            \
   entry(OpenBySecurityKey, 21) /* unlock by the answer of a security key */                       \
   entry(RemoveSecurityKey, 22) /* a security key opens nothing any more */                        \

@@ -53,7 +53,9 @@ package final class Daemon {
   private let launcher: PromptLauncher
   private let firstNotice: FirstNotice
   private let healingNotice: HealingNotice
+  private let fingerNotice = FingerNotice()
   private let hold: LoginHold
+  private let finger: FingerHold
   private lazy var device = DeviceOpening(
     vault, session: session, service: deviceService, upkeep: upkeep, loop: loop, observer: self)
   private lazy var password = LoginPassword(vault, session: session, device: device, observer: self)
@@ -62,12 +64,12 @@ package final class Daemon {
     launcher: launcher, loop: loop, observer: self)
   private lazy var opening = VaultOpening(
     vault, session: session, deviceService: deviceService, device: device, password: password, queue: prompts.queue,
-    upkeep: upkeep, hold: hold, observer: self)
+    upkeep: upkeep, hold: hold, finger: finger, observer: self)
   private lazy var generations = HistoryService(
     vault, keeper: history, session: session, presence: presence, upkeep: upkeep, observer: self)
   private lazy var report = StatusReport(
     vault, session: session, presence: presence, rules: rules, device: device, password: password, fingers: fingers,
-    history: history, opening: opening, hold: hold)
+    history: history, opening: opening, hold: hold, finger: finger)
   private lazy var replacement = Replacement(
     session: session, opening: opening, isStartedAgain: !endsWithBus
   ) { [unowned self] in stop(code: presence.isNameKept ? Daemon.startAgain : 0) }
@@ -109,6 +111,7 @@ package final class Daemon {
     self.endsWithBus = endsWithBus
     presence = BusPresence(loop: loop, vault: vault, address: bus, passed: passed, endsWithBus: endsWithBus)
     hold = LoginHold(loop: loop, presence: presence)
+    finger = FingerHold(vault, loop: loop, path: devicePath)
     history = HistoryKeeper(vault, home: home, owner: owner)
     upkeep = VaultUpkeep(vault, presence: presence, history: history)
     fingers = FingerCheck(vault, presence: presence, loop: loop)
@@ -122,6 +125,10 @@ package final class Daemon {
     if let healing = vault.keybagHealing { wasHealed(healing) }
     if let healing = vault.healing.done { wasHealed(healing) }
     presence.delegate = self
+    finger.ended = { [unowned self] why in
+      fingerNotice.note(why)
+      stateChanged()
+    }
   }
 
   /// Starts to watch and to serve.
@@ -273,6 +280,7 @@ extension Daemon: KeyObserver {
   }
 
   func stateChanged() {
+    finger.follow()
     password.tell()
     tellNotices()
     presence.stateChanged()
@@ -288,6 +296,7 @@ extension Daemon: KeyObserver {
       firstNotice.hold()
     }
     if session.state == .unlocked, !isLockerUp { healingNotice.tell() } else { healingNotice.hold() }
+    if session.state == .unlocked, !isLockerUp { fingerNotice.tell() } else { fingerNotice.hold() }
   }
 }
 
@@ -299,6 +308,7 @@ extension Daemon: SessionWatchDelegate {
 
   package func eraseAllKeys(_ reason: SealReason) {
     opening.eraseStagedKeys()
+    finger.drop()
     vault.seal()
     dropGrants()
     switch reason {
@@ -381,6 +391,7 @@ extension Daemon: BusPresenceDelegate {
     password.notice.use(bus)
     firstNotice.use(bus)
     healingNotice.use(bus)
+    fingerNotice.use(bus)
     do { try session.watch?.hearScreenSavers(on: bus) } catch {
       Journal.log(.warning, "locks that a screen saver announces go unnoticed: \(error)")
     }

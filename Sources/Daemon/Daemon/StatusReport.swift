@@ -17,13 +17,15 @@ final class StatusReport {
   private let history: HistoryKeeper
   private let opening: VaultOpening
   private let hold: LoginHold
+  private let finger: FingerHold
 
   init(
     _ vault: Vault, session: SessionReference, presence: BusPresence, rules: ClassRules, device: DeviceOpening,
     password: LoginPassword, fingers: FingerCheck,
-    history: HistoryKeeper, opening: VaultOpening, hold: LoginHold
+    history: HistoryKeeper, opening: VaultOpening, hold: LoginHold, finger: FingerHold
   ) {
     self.hold = hold
+    self.finger = finger
     self.vault = vault
     self.session = session
     self.presence = presence
@@ -44,6 +46,7 @@ final class StatusReport {
 
   private var status: Status {
     device.refresh()
+    finger.follow()
     rules.refresh()
     let machine = session.machine
     var status = Status()
@@ -90,6 +93,8 @@ final class StatusReport {
     status.epoch = vault.keybag?.epoch.number ?? 0
     status.passwordless = machine.isPasswordless
     status.recoveryCodeCreated = vault.keybag?.recoveryCodeCreated ?? 0
+    status.finger = finger.status
+    status.fingerProblem = finger.problem
     status.openedWithoutPassword = machine.isOpenedWithoutPassword
     status.protectors = (vault.keybag?.protectors ?? []).map {
       Status.Protector(

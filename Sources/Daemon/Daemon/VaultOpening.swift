@@ -18,9 +18,15 @@ private final class ArrivedKeys {
   let lockedExplicitly: Set<Int64>?
   /// When the keys' password was given. The keys may wait, and a collection or item that is locked meanwhile stays locked.
   let given: UInt64
+  /// Whether a finger brought them back, and no password.
+  let isOfFinger: Bool
 
-  init(_ delivery: consuming TierDelivery, given: UInt64, liftsLocks: Bool, of lockedExplicitly: Set<Int64>?) {
+  init(
+    _ delivery: consuming TierDelivery, given: UInt64, liftsLocks: Bool, of lockedExplicitly: Set<Int64>?,
+    isOfFinger: Bool = false
+  ) {
     self.given = given
+    self.isOfFinger = isOfFinger
     created = delivery.created
     former = delivery.former
     tiers = delivery.takeTiers()
@@ -39,6 +45,7 @@ final class VaultOpening {
   private let queue: PromptQueue
   private let upkeep: VaultUpkeep
   private let hold: LoginHold
+  private let finger: FingerHold
   unowned let observer: any KeyObserver
   /// Keys that wait until the locker is gone.
   private var staged: ArrivedKeys?
@@ -49,9 +56,11 @@ final class VaultOpening {
 
   init(
     _ vault: Vault, session: SessionReference, deviceService: DeviceServiceProbe, device: DeviceOpening,
-    password: LoginPassword, queue: PromptQueue, upkeep: VaultUpkeep, hold: LoginHold, observer: any KeyObserver
+    password: LoginPassword, queue: PromptQueue, upkeep: VaultUpkeep, hold: LoginHold, finger: FingerHold,
+    observer: any KeyObserver
   ) {
     self.hold = hold
+    self.finger = finger
     self.vault = vault
     self.session = session
     self.deviceService = deviceService
@@ -60,6 +69,7 @@ final class VaultOpening {
     self.queue = queue
     self.upkeep = upkeep
     self.observer = observer
+    finger.opened = { [unowned self] in reopen($0) }
   }
 
   /// Registers the messages of the control socket that this type answers.
@@ -103,6 +113,7 @@ final class VaultOpening {
   func stop() {
     isEnding = true
     staged = nil
+    finger.drop()
   }
 
   func eraseStagedKeys() { staged = nil }
@@ -225,8 +236,47 @@ final class VaultOpening {
       liftingLocks: keys.liftsLocks && vault.collections.latestOwnLock < keys.given, of: keys.lockedExplicitly,
       mayCreate: keys.created)
     failure = nil
-    password.forget()
+    // A finger says nothing of the password.
+    if !keys.isOfFinger {
+      password.forget()
+      if opening == .everything { finger.cover(keys.tiers, keys.former) }
+    }
     observer.keysCame()
+  }
+
+  /// Takes the keys that a finger at the locked screen opened again. They are checked as a password's are: the files may have been
+  /// replaced behind the lock.
+  private func reopen(_ opened: consuming CoveredTiers.Opened) {
+    device.refresh()
+    finger.follow()
+    guard finger.status == .inTPM || finger.status == .inMemory, let keybag = vault.keybag, let watch = session.watch,
+      !isEnding
+    else { return }
+    let former = opened.former
+    let tiers = opened.takeTiers()
+    do {
+      guard try vault.recognises(tiers, former: former) else {
+        finger.drop()
+        return Journal.log(.warning, "the keys that a finger opened belong to another vault")
+      }
+    } catch { return Journal.log(.error, "a finger does not unlock the vault: \(error.reason.text)") }
+    do { try vault.check(tiers, former: former, mayCreate: false) } catch {
+      return Journal.log(.error, "a finger does not unlock the vault: \(error.explanation)")
+    }
+    let delivery = TierDelivery(
+      vault: keybag.vault, generation: keybag.generation, created: false, tiers: tiers, former: former)
+    let keys = ArrivedKeys(
+      delivery, given: Process.microsecondsSinceBoot, liftsLocks: false, of: nil, isOfFinger: true)
+    watch.claim(by: .unknown) { [weak self, deviceService] claim in
+      watch.fingerKeysArrived(by: claim, after: deviceService.ask) { outcome in
+        guard let self, !self.isEnding else { return }
+        switch self.install(keys, outcome) {
+        case .staged: Journal.log(.notice, "a finger unlocks the vault when the screen locker is gone")
+        case .refused(let reason): Journal.log(.notice, "a finger does not unlock the vault: \(reason.text)")
+        case .live, .wrongKeys, .unusable: break
+        }
+      }
+    }
   }
 
   private func serveRotation(in table: inout ControlTable) {
@@ -268,6 +318,7 @@ final class VaultOpening {
       return .unusable(error.reason)
     }
     password.rotated()
+    finger.cover(delivery.tiers, delivery.former)
     upkeep.goOn()
     // New keys do not bring items back whose erasable secret another program has erased.
     upkeep.tellDestroyed()

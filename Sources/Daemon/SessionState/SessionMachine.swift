@@ -223,6 +223,22 @@ public struct SessionMachine: Sendable {
     return effects + [.stateChanged]
   }
 
+  /// All keys came again, by a finger at the locked screen. They wait until the locker is gone, and change nothing where no
+  /// locker is up: a finger that was given to another program unlocks nothing.
+  public mutating func fingerKeysArrived(locksBefore: UInt64, endingsBefore: UInt64) -> [SessionEffect] {
+    if let reason = refusal(since: endingsBefore, in: nil) { return [.install(.refused(reason))] }
+    switch state {
+    case .unlocked: return [.install(.notNeeded)]
+    case .sealed, .locked(.withoutPassword): return [.install(.refused(.session(.liftsNoLock)))]
+    case .locked:
+      guard lockerUp else { return [.install(.refused(.session(.liftsNoLock)))] }
+      guard locksBefore == locks else { return [.install(.refused(.session(.lockedMeanwhile)))] }
+      var effects: [SessionEffect] = []
+      stage(&effects)
+      return effects + [.stateChanged]
+    }
+  }
+
   private func refusal(since endingsBefore: UInt64?, in session: UInt64?) -> Reason? {
     if hasEnded(since: endingsBefore, in: session) { return .session(.sessionEnded) }
     // Keys that come now would stay in memory during sleep.

@@ -205,6 +205,16 @@ public final class SessionWatch {
     }
   }
 
+  /// All keys came again, by a finger at the locked screen. As for ``keysArrived(mayLift:by:after:completion:)``.
+  public func fingerKeysArrived(
+    by claim: Claim, after preparation: (@escaping () -> Void) -> Void = { $0() },
+    completion: @escaping (KeyOutcome) -> Void
+  ) {
+    ask(after: preparation, completion) { machine in
+      machine.fingerKeysArrived(locksBefore: claim.locks, endingsBefore: claim.endings)
+    }
+  }
+
   /// Tier key C arrived alone. As for ``keysArrived(mayLift:by:after:completion:)``.
   public func sessionKeyArrived(
     by claim: Claim, after preparation: (@escaping () -> Void) -> Void = { $0() },

@@ -122,7 +122,7 @@ extension HelperOperation {
       .openBySecurityKey:
       true
     case .openSession, .closeSession, .rotate, .createRecoveryCode, .removeRecoveryCode, .removePassword, .addSession,
-      .removeSession, .addSecurityKey, .removeSecurityKey, .renameSecurityKey:
+      .removeSession, .addFinger, .addFingerInMemory, .removeFinger, .addSecurityKey, .removeSecurityKey, .renameSecurityKey:
       false
     }
   }

@@ -73,6 +73,8 @@ final class Run {
     case .openBySecurityKey: SecurityKeyOpening.self
     case .removeSecurityKey: SecurityKeyRemoval.self
     case .renameSecurityKey: SecurityKeyRenaming.self
+    case .addFinger, .addFingerInMemory: FingerProtectorAddition.self
+    case .removeFinger: FingerProtectorRemoval.self
     }
   }
 

@@ -164,6 +164,7 @@ final class DevicePeer {
         guard case .account = owner else { return try DeviceReply.refused(.device(.noPrints)) }
         try holds.hold(key, to: publicKey, isMemoryAllowed: isMemoryAllowed, for: self)
         work = .holding
+        return try DeviceReply.holds(holds.held(of: user).state)
       case .drop: return try DeviceReply.refused(.device(.onlyHolder))
       case .held(let other):
         guard other == user || user == 0 else { return try DeviceReply.refused(.device(.onlyOwnHold)) }

@@ -12,6 +12,9 @@ public struct CoveredTiers: ~Copyable {
     public let tiers: TierKeys
     /// Those before, oldest first.
     public let former: [FormerTiers]
+
+    /// Gives the newest keys to another owner.
+    public consuming func takeTiers() -> TierKeys { tiers }
   }
 
   /// The size of a covering key that was sealed to the public key.

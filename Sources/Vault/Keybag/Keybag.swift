@@ -173,6 +173,8 @@ public struct Keybag: Equatable, Sendable {
       var next = keybag
       next.generation = nextGeneration(isAwaitingDatabase: isAwaitingDatabase)
       next.protectors = [mine]
+      // The setting stays with new keys. The first password of a login ends it, as it ends the others.
+      if mine.kind == .password, !keybag.isPasswordless { next.protectors += [keybag.fingerProtector].compactMap { $0 } }
       do throws(SodiumError) {
         for kept in codes(besides: mine.kind) + securityKeys(besides: mine.kind) {
           next.protectors.append(try kept.resealed(fresh, before: root, vault: vault))
@@ -453,7 +455,8 @@ public struct Keybag: Equatable, Sendable {
       self.protectors = protectors
       let sessions = protectors.count { $0.kind == .session }
       let hasDevice = protectors.contains { $0.kind == .device }
-      guard sessions == 0 || (sessions == 1 && !hasDevice) else { throw KeybagError.unreasonable }
+      let fingers = protectors.count { $0.kind == .finger }
+      guard sessions <= 1, fingers <= 1, !hasDevice || sessions + fingers == 0 else { throw KeybagError.unreasonable }
       let securityKeys = protectors.count { $0.kind == .securityKey }
       guard securityKeys == 0 || (securityKeys <= Keybag.securityKeyLimit && !hasDevice) else {
         throw KeybagError.unreasonable

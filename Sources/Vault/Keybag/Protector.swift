@@ -33,7 +33,8 @@ public struct Protector: Equatable, Sendable {
   /// The wrapped root key. For a password: 72 bytes. For a recovery code: its public key, the root key sealed to it, the key of
   /// the proof, and the proof, 216 bytes. For the device key: the secret wrapped by the device key, and the root key under the
   /// secret, 144 bytes. For a session: the secret wrapped in the same way, an epoch, and its tier key C under the secret, 148
-  /// bytes. For a security key: as for a recovery code, then its name and its credential.
+  /// bytes. For a security key: as for a recovery code, then its name and its credential. For a finger: one byte,
+  /// whether its covering key may be in memory.
   public private(set) var sealed: [UInt8]
 
   static let passwordSealedSize = Key.size + AEAD.overhead
@@ -290,9 +291,9 @@ public struct Protector: Equatable, Sendable {
       }
       commitment = try input.take(32)
       sealed = try input.short()
-      guard kind.sealedSizes.contains(sealed.count), kind != .securityKey || securityKey != nil else {
-        throw KeybagError.unreasonable
-      }
+      guard kind.sealedSizes.contains(sealed.count), kind != .securityKey || securityKey != nil,
+        kind != .finger || sealed[0] <= 1
+      else { throw KeybagError.unreasonable }
     } catch let error as KeybagError {
       throw error
     } catch {

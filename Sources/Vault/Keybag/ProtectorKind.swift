@@ -11,6 +11,8 @@ extension Protector {
     case session = 3
     /// The device key alone, for a login without a password.
     case device = 4
+    /// A finger at the locked screen: no key at all, but the leave to cover the tier keys behind the lock.
+    case finger = 5
     /// A FIDO2 security key with its PIN: the root key is sealed to a public key, as for a recovery code.
     case securityKey = 6
 
@@ -20,6 +22,8 @@ extension Protector {
       case everything
       /// Tier key C of the newest key epoch, and nothing else.
       case afterFirstUnlock = "after-first-unlock"
+      /// All tier keys again, in a session that a password has unlocked before.
+      case everythingAgain = "everything-again"
     }
 
     /// The holder of a protector's secret.
@@ -32,6 +36,8 @@ extension Protector {
       case deviceKey
       /// A security key, which computes 32 random bytes from a salt once its PIN was given and somebody touched it.
       case securityKey
+      /// The device key service, which holds a key of one session.
+      case deviceService
     }
 
     /// An event that may end a protector.
@@ -57,11 +63,18 @@ extension Protector.Kind {
     case .session: "session"
     case .device: "device"
     case .securityKey: "security-key"
+    case .finger: "finger"
     }
   }
 
   /// The keys that it unlocks.
-  public var reach: Reach { self == .session ? .afterFirstUnlock : .everything }
+  public var reach: Reach {
+    switch self {
+    case .password, .recoveryCode, .device: .everything
+    case .session: .afterFirstUnlock
+    case .finger: .everythingAgain
+    }
+  }
 
   /// The holder of its secret.
   public var holder: Holder {
@@ -70,6 +83,7 @@ extension Protector.Kind {
     case .recoveryCode: .paper
     case .session, .device: .deviceKey
     case .securityKey: .securityKey
+    case .finger: .deviceService
     }
   }
 
@@ -82,11 +96,12 @@ extension Protector.Kind {
     case (.password, .otherPassword), (.password, .firstPassword), (.password, .removedPassword): true
     case (.recoveryCode, .firstPassword), (.recoveryCode, .command): true
     case (.session, .firstPassword), (.session, .removedPassword), (.session, .command): true
+    case (.finger, .firstPassword), (.finger, .removedPassword), (.finger, .command): true
     case (.securityKey, .firstPassword), (.securityKey, .removedPassword), (.securityKey, .command): true
     // A keybag has one protector of this kind at most: a new one replaces it.
     case (.device, .otherPassword), (.device, .firstPassword), (.device, .removedPassword): true
     case (.password, .command), (.recoveryCode, .otherPassword), (.recoveryCode, .removedPassword),
-      (.session, .otherPassword), (.device, .command), (.securityKey, .otherPassword):
+      (.session, .otherPassword), (.finger, .otherPassword), (.device, .command), (.securityKey, .otherPassword):
       false
     }
   }
@@ -98,6 +113,7 @@ extension Protector.Kind {
     case .recoveryCode: Protector.recoverySealedSize...Protector.recoverySealedSize
     case .session: Protector.sessionSealedSize...Protector.sessionSealedSize
     case .device: Protector.deviceSealedSize...Protector.deviceSealedSize
+    case .finger: Protector.fingerSealedSize...Protector.fingerSealedSize
     case .securityKey: Protector.securityKeySealedSizes
     }
   }

@@ -112,8 +112,8 @@ public struct Status: ControlFields, Equatable, Sendable {
 
   /// One way into the vault.
   public struct Protector: Equatable, Sendable {
-    /// The way to unwrap it, as ``Keybag/Protector/Kind`` has it: 1 password, 2 recovery code, 3 session, 4 device key, 6 security
-    /// key.
+    /// The way to unwrap it, as ``Keybag/Protector/Kind`` has it: 1 password, 2 recovery code, 3 session, 4 device key, 5 finger,
+    /// 6 security key.
     public var kind: UInt8
     /// How far it is to be believed, as ``Keybag/Protector/State`` has it: 0 unproven, 1 proven, 2 retiring.
     public var state: UInt8
@@ -160,6 +160,33 @@ public struct Status: ControlFields, Equatable, Sendable {
 
   /// The damaged files that were put aside and are still there: names in the vault's folder.
   public var damagedFiles: [String] = []
+
+  /// Whether a finger at the locked screen unlocks the vault.
+  public enum Finger: UInt8, Sendable {
+    /// No protector of a finger.
+    case notAdded = 0
+    /// The next unlock by a password makes it ready.
+    case waitsForPassword = 1
+    /// It is ready, and the TPM has the key.
+    case inTPM = 2
+    /// It is ready, and the device key service has the key in memory.
+    case inMemory = 3
+
+    /// The word for it in JSON.
+    public var name: String {
+      switch self {
+      case .notAdded: "not-added"
+      case .waitsForPassword: "waits-for-password"
+      case .inTPM: "in-tpm"
+      case .inMemory: "in-memory"
+      }
+    }
+  }
+
+  /// Whether a finger at the locked screen unlocks the vault.
+  public var finger = Finger.notAdded
+  /// Why it does not, if anything but the missing password is known.
+  public var fingerProblem: Reason?
 
   /// A status with nothing in it.
   public init() {}
@@ -225,6 +252,8 @@ public struct Status: ControlFields, Equatable, Sendable {
     out.number(UInt8(damaged.count))
     for name in damaged { out.text(name, limit: Status.nameLimit) }
     for protector in protectors { out.text(protector.name, limit: Status.nameLimit) }
+    out.number(finger.rawValue)
+    Reason.encode(fingerProblem, into: &out, limit: Status.reasonLimit)
   }
 
   package init?(decoding input: inout ByteReader) {
@@ -275,6 +304,9 @@ public struct Status: ControlFields, Equatable, Sendable {
       history.problem = try Reason.optional(decoding: &input)
       damagedFiles = try Status.list(&input)
       for index in protectors.indices { protectors[index].name = try input.text() }
+      guard let finger = Finger(rawValue: try input.number()) else { return nil }
+      self.finger = finger
+      fingerProblem = try Reason.optional(decoding: &input)
     } catch { return nil }
   }
 

@@ -1,6 +1,7 @@
 import Glibc
 import LatchkeyBytes
 import LatchkeyKeybag
+import LatchkeyReasons
 import LatchkeySodium
 
 /// The messages about covering keys, which a finger releases. docs/developer/finger.md has them in tables.
@@ -85,6 +86,11 @@ extension DevicePacket {
 
 /// The service's packets about covering keys.
 extension DeviceReply {
+  /// To hold: where the key is.
+  public static func holds(_ state: HoldPacket.State) throws(SodiumError) -> SecureBytes {
+    try packet(.done, [state.rawValue])
+  }
+
   /// To held.
   public static func held(_ held: HoldPacket.Held) throws(SodiumError) -> SecureBytes {
     try packet(.done, [held.state.rawValue, held.touchesLeft, held.end?.rawValue ?? 0])
@@ -113,6 +119,21 @@ extension HoldPacket {
     let bytes = packet.withUnsafeBytes { Array($0) }
     guard bytes.starts(with: [DevicePacket.version, DevicePacket.Outcome.done.rawValue]) else { return nil }
     return Array(bytes.dropFirst(2))
+  }
+
+  /// Reads the answer to hold: where the key is, or the reason of a refusal; nil for a malformed one.
+  public static func holds(_ packet: RawSpan) -> Result<State, DeviceKeyError>? {
+    if let fields = fields(packet) {
+      guard fields.count == 1, let state = State(rawValue: fields[0]), state == .inTPM || state == .inMemory else {
+        return nil
+      }
+      return .success(state)
+    }
+    let bytes = packet.withUnsafeBytes { Array($0) }
+    guard bytes.count > 2, bytes[0] == DevicePacket.version, bytes[1] >= DevicePacket.Outcome.unavailable.rawValue
+    else { return nil }
+    var input = ByteReader(Array(bytes.dropFirst(2)))
+    return .failure(.unavailable(Reason(decoding: &input) ?? .device(.unexplained)))
   }
 
   /// Reads the answer to held; nil for a malformed one.

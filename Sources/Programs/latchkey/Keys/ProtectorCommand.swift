@@ -42,16 +42,21 @@ struct ProtectorCommand: ParsableCommand {
         recovery-code: a code on paper, as by 'latchkey recovery create'. session: logins without a password \
         (automatic login, fingerprints and security keys) unlock the after-first-unlock secrets, and nothing else. \
         The administrator names the services of such logins in /etc/latchkey/services, one a line. The command says \
-        what becomes weaker. security-key: a FIDO2 security key with a PIN, which unlocks everything, from the first \
-        login on.
+        what becomes weaker. finger: a finger at the locked screen unlocks the vault again after the password has \
+        unlocked it, for 48 hours. The command says what becomes weaker. security-key: a FIDO2 security key with a \
+        PIN, which unlocks everything, from the first login on.
         """))
 
     @OptionGroup var place: Place
     @OptionGroup var asking: RootKeyAsking
-    @Argument(help: .translated("recovery-code, session or security-key"))
+    @Argument(help: .translated("recovery-code, session, finger or security-key"))
     var kind: Protector.Kind
     @Option(help: .translated("The name of the security key. Without it, the key's model is the name."))
     var name: String?
+    @Flag(
+      name: .customLong("without-tpm"),
+      help: .translated("With finger: keep its key in memory, on a machine without a TPM."))
+    var withoutTPM = false
     @Flag(help: .translated("Do not ask for confirmation."))
     var yes = false
     @Flag(help: .translated("Write the code to standard output, whatever that is, instead of the terminal."))
@@ -64,6 +69,9 @@ struct ProtectorCommand: ParsableCommand {
       guard name == nil || kind == .securityKey else {
         throw ValidationError(translated("Only a security key has a name."))
       }
+      guard !withoutTPM || kind == .finger else {
+        throw ValidationError(translated("--without-tpm is about a finger. No other protector needs it."))
+      }
     }
 
     func run() throws {
@@ -71,6 +79,8 @@ struct ProtectorCommand: ParsableCommand {
       case .recoveryCode: try RecoveryCodeChange(place: place, asking: asking).create(toStandardOutput: stdout)
       case .session: try SessionProtectorChange(place: place, asking: asking).add(isConfirmed: yes)
       case .securityKey: try SecurityKeyChange(place: place, asking: asking).add(named: name)
+      case .finger:
+        try FingerProtectorChange(place: place, asking: asking).add(isConfirmed: yes, withoutTPM: withoutTPM)
       case .password:
         Failure.declined(
           translated("no command adds a password: 'passwd' changes the one of your login, and the vault follows.")
@@ -90,7 +100,7 @@ struct ProtectorCommand: ParsableCommand {
 
     @OptionGroup var place: Place
     @OptionGroup var asking: RootKeyAsking
-    @Argument(help: .translated("recovery-code, session or security-key"))
+    @Argument(help: .translated("recovery-code, session, finger or security-key"))
     var kind: Protector.Kind
     @Argument(help: .translated("The name of the security key."))
     var name: String?
@@ -109,6 +119,7 @@ struct ProtectorCommand: ParsableCommand {
       case .recoveryCode: try RecoveryCodeChange(place: place, asking: asking).remove()
       case .session: try SessionProtectorChange(place: place, asking: asking).remove()
       case .securityKey: try SecurityKeyChange(place: place, asking: asking).remove(name ?? "")
+      case .finger: try FingerProtectorChange(place: place, asking: asking).remove()
       case .password:
         Failure.declined(
           translated(

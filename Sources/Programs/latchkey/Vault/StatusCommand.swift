@@ -54,6 +54,9 @@ struct StatusCommand: ParsableCommand {
     let older_files: [String]
     let needs_former_password: Bool
     let opened_without_password: Bool
+    let finger: String
+    let finger_problem: String
+    let finger_problem_code: ReasonCode?
     let protectors: [ListedProtector]
     let login_passwords: Int
     let history: History
@@ -96,6 +99,8 @@ struct StatusCommand: ParsableCommand {
       passwordless: status.passwordless,
       older_files: (status.hasOlderKeybag ? ["keybag"] : []) + (status.hasOlderDatabase ? ["vault.db"] : []),
       needs_former_password: status.needsFormerPassword, opened_without_password: status.openedWithoutPassword,
+      finger: status.finger.name, finger_problem: status.fingerProblem?.text ?? "",
+      finger_problem_code: status.fingerProblem.map(ReasonCode.init),
       protectors: status.protectors.map(ListedProtector.init), login_passwords: Self.passwordCount(status),
       history: Report.History(
         on: status.history.isOn, generations: status.history.count, newest: status.history.newest,
@@ -158,6 +163,7 @@ struct StatusCommand: ParsableCommand {
         lines.append((index == 0 ? translated("Unlocked by") : "", ways[index]))
       }
     }
+    if status.finger != .notAdded { lines.append((translated("Finger"), Self.finger(status))) }
     lines.append((translated("Device key"), Self.deviceKey(status.deviceKey)))
     lines.append((translated("Memory"), Self.memory(status)))
     lines.append((translated("Secret Service"), Self.owner(status.nameOwner)))
@@ -349,6 +355,19 @@ struct StatusCommand: ParsableCommand {
   private static func firstUnlocked(_ status: Status) -> String {
     guard status.firstUnlocked else { return translated("not yet") }
     return status.openedWithoutPassword ? translated("yes, by a login without a password") : translated("yes")
+  }
+
+  /// Whether a finger at the locked screen unlocks the vault, and why not.
+  private static func finger(_ status: Status) -> String {
+    switch status.finger {
+    case .notAdded: ""
+    case .inTPM: translated("unlocks at the locked screen; the TPM has the key")
+    case .inMemory:
+      translated("unlocks at the locked screen; the key is in memory, where whoever reads all memory finds it")
+    case .waitsForPassword:
+      status.fingerProblem.map { translated("waits for the password: \($0.told)") }
+        ?? translated("waits for the next unlock by the password")
+    }
   }
 
   private static func content(_ status: Status) -> String {

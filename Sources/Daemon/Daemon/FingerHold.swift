@@ -1,0 +1,198 @@
+import Glibc
+import LatchkeyControl
+import LatchkeyDeviceService
+import LatchkeyKeybag
+import LatchkeyPosix
+import LatchkeyReasons
+import LatchkeySodium
+import LatchkeySystemd
+import LatchkeyVault
+
+/// The tier keys that a finger opens again behind the lock, and the connection on which their covering key comes back.
+///
+/// Only the connection that handed the covering key over brings it back, and only from a service of root's. The hand-over is
+/// asynchronous: no unlock waits for it. docs/developer/finger.md has every end.
+final class FingerHold {
+  /// The keys under the covering key, and the facts of the keybag that must stay as they are.
+  private final class Covered {
+    let tiers: CoveredTiers
+    let ways: Set<[UInt8]>
+
+    init(_ tiers: consuming CoveredTiers, ways: Set<[UInt8]>) {
+      self.tiers = tiers
+      self.ways = ways
+    }
+  }
+
+  /// The hand-over, until the service has answered.
+  private final class HandOver {
+    let packet: SecureBytes
+    var retry: EventSource?
+    var deadline: EventSource?
+
+    init(_ packet: consuming SecureBytes) { self.packet = packet }
+  }
+
+  /// A connection to the service.
+  private final class Link {
+    let socket: LocalSocket
+    var source: EventSource?
+
+    init(_ socket: consuming LocalSocket) { self.socket = socket }
+
+    func send(_ packet: borrowing SecureBytes) throws(PosixError) { try socket.send(packet.bytes) }
+  }
+
+  private enum State {
+    case none
+    case handsOver(HandOver, Link?, Covered)
+    case held(HoldPacket.State, Link, Covered)
+  }
+
+  private let vault: Vault
+  private let loop: EventLoop
+  private let path: String
+  private var state = State.none
+  /// Why the last key is gone; nil if that needs no words.
+  private(set) var problem: Reason?
+  /// Takes the keys that a finger opened.
+  var opened: (consuming CoveredTiers.Opened) -> Void = { _ in }
+  /// Hears that the service ended a hold.
+  var ended: (HoldEnd) -> Void = { _ in }
+
+  /// How long the service may take, a slow TPM included.
+  private static let timeLimit = Duration.seconds(35)
+  /// The time until the next try if the service has too many connections.
+  private static let retryTime = Duration.milliseconds(100)
+
+  init(_ vault: Vault, loop: EventLoop, path: String) { (self.vault, self.loop, self.path) = (vault, loop, path) }
+
+  /// Whether a finger unlocks, for `latchkey status`.
+  var status: Status.Finger {
+    guard vault.keybag?.fingerProtector != nil else { return .notAdded }
+    return switch state {
+    case .none, .handsOver: .waitsForPassword
+    case .held(.inTPM, _, _): .inTPM
+    case .held: .inMemory
+    }
+  }
+
+  /// The protectors whose end ends the hold: passwords, and the finger itself.
+  private var ways: Set<[UInt8]>? {
+    guard let keybag = vault.keybag, !keybag.isPasswordless, keybag.fingerProtector != nil else { return nil }
+    return Set(keybag.protectors.filter { $0.kind == .password || $0.kind == .finger }.map(\.id))
+  }
+
+  /// Covers keys that a password has just brought, and hands the covering key over. Ends an earlier hold.
+  func cover(_ tiers: borrowing TierKeys, _ former: [FormerTiers]) {
+    drop()
+    guard let ways, let keybag = vault.keybag, let protector = keybag.fingerProtector else { return }
+    var packet: SecureBytes?
+    let covered: CoveredTiers
+    do throws(SodiumError) {
+      covered = try CoveredTiers(tiers, epoch: keybag.epoch.number, former: former, vault: keybag.vault) {
+        (key, publicKey) throws(SodiumError) in
+        packet = try DevicePacket.hold(key, publicKey: publicKey, isMemoryAllowed: protector.mayBeInMemory)
+      }
+    } catch { return end(.device(.noMemory)) }
+    guard let packet = packet.take() else { return }
+    let handOver = HandOver(packet)
+    handOver.deadline = try? loop.addTimer(after: Self.timeLimit) { [weak self] in self?.end(.device(.silent)) }
+    state = .handsOver(handOver, nil, Covered(covered, ways: ways))
+    send()
+  }
+
+  /// Ends the hold, because the session ends or others keys come.
+  func drop() {
+    state = .none
+    problem = nil
+  }
+
+  /// Follows the keybag: the hold ends when a password or the finger's protector is gone or new.
+  func follow() {
+    switch state {
+    case .none: if vault.keybag?.fingerProtector == nil { problem = nil }
+    case .handsOver(_, _, let covered), .held(_, _, let covered): if covered.ways != ways { drop() }
+    }
+  }
+
+  private func send() {
+    guard case .handsOver(let handOver, _, let covered) = state else { return }
+    do throws(PosixError) {
+      let socket = try LocalSocket.connect(to: path)
+      // A socket of somebody else's would receive the key.
+      guard try socket.peer().uid == 0 else { throw PosixError("its socket", code: EPERM) }
+      let link = Link(socket)
+      do {
+        link.source = try loop.addIO(fd: link.socket.number, events: .readable) { [weak self, weak link] _ in
+          if let self, let link { heard(on: link) }
+        }
+      } catch { return end(.device(.noMemory)) }
+      try link.send(handOver.packet)
+      state = .handsOver(handOver, link, covered)
+    } catch {
+      switch error.code {
+      case EAGAIN, EPIPE, ECONNRESET: sendAgain(handOver, covered)
+      case ENOENT: end(.device(.noService))
+      default: end(.verbatim(error.description))
+      }
+    }
+  }
+
+  private func sendAgain(_ handOver: HandOver, _ covered: Covered) {
+    state = .handsOver(handOver, nil, covered)
+    handOver.retry = try? loop.addTimer(after: Self.retryTime) { [weak self] in self?.send() }
+  }
+
+  private func heard(on link: Link) {
+    var packet: SecureBytes
+    do { packet = try SecureBytes(count: DevicePacket.sizeLimit) } catch { return end(.device(.noMemory)) }
+    let size: Int?
+    do throws(PosixError) {
+      size = try packet.withUnsafeMutableBytes { buffer throws(PosixError) in try link.socket.receive(into: buffer) }
+    } catch {
+      // The service dropped the connection unread, because there were too many.
+      if case .handsOver(let handOver, let present?, let covered) = state, present === link,
+        error.code == ECONNRESET || error.code == EPIPE
+      {
+        return sendAgain(handOver, covered)
+      }
+      return end(.device(.holdDropped))
+    }
+    guard let size else { return }
+    guard size > 0 else { return end(.device(.holdDropped)) }
+    let bytes = packet.bytes.extracting(first: size)
+    switch state {
+    case .none: return
+    case .handsOver(_, let present?, let covered) where present === link:
+      switch HoldPacket.holds(bytes) {
+      case .success(let place): state = .held(place, link, covered)
+      case .failure(.unavailable(let reason)): end(reason)
+      case .failure, nil: end(.device(.invalidReply))
+      }
+    case .held(_, let present, let covered) where present === link: take(bytes, covered)
+    case .handsOver, .held: return
+    }
+  }
+
+  private func take(_ packet: RawSpan, _ covered: Covered) {
+    switch HoldPacket.news(packet) {
+    case .ended(let why):
+      end(why.reason)
+      ended(why)
+    case .released(let sealed):
+      follow()
+      guard case .held = state else { return }
+      do throws(SodiumError) { opened(try covered.tiers.open(sealed.span.bytes)) } catch {
+        end(.device(.invalidReply))
+      }
+    case nil: end(.device(.invalidReply))
+    }
+  }
+
+  private func end(_ reason: Reason) {
+    state = .none
+    problem = reason
+    Journal.log(.notice, "no finger unlocks the vault until the next password: \(reason.text)")
+  }
+}
