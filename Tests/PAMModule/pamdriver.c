@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pwd.h>
 #include <security/pam_appl.h>
 #include <signal.h>
 #include <spawn.h>
@@ -94,6 +95,8 @@ static void dawdle(void) {  // lets the helper be gone before the module sends
   if (getenv("PAMDRIVER_DAWDLE")) usleep(200000);
 }
 FAILABLE(ssize_t, sendmsg, (int s, const struct msghdr *m, int f), ((dawdle(), s), m, f), WITH_ERRNO(EINTR))
+FAILABLE(int, socket, (int d, int t, int p), (d, t, p), WITH_ERRNO(EMFILE))
+FAILABLE(int, connect, (int s, const struct sockaddr *a, socklen_t n), (s, a, n), WITH_ERRNO(EINTR))
 FAILABLE(ssize_t, send, (int s, const void *b, size_t n, int f), (s, b, n, f), WITH_ERRNO(EINTR))
 FAILABLE(ssize_t, recv, (int s, void *b, size_t n, int f), (s, b, n, f), WITH_ERRNO(EINTR))
 FAILABLE(int, poll, (struct pollfd *f, nfds_t n, int t), (f, n, t), WITH_ERRNO(EINVAL))
@@ -110,10 +113,21 @@ FAILABLE(int, posix_spawn_file_actions_addclosefrom_np, (posix_spawn_file_action
 FAILABLE(int, posix_spawn_file_actions_addchdir_np, (posix_spawn_file_actions_t *x, const char *p), (x, p), ENOMEM)
 FAILABLE(int, posix_spawnattr_init, (posix_spawnattr_t *x), (x), ENOMEM)
 FAILABLE(int, posix_spawnattr_setflags, (posix_spawnattr_t *x, short f), (x, f), EINVAL)
+FAILABLE(int, getpwnam_r, (const char *n, struct passwd *e, char *b, size_t z, struct passwd **f), (n, e, b, z, f), ENOMEM)
 FAILABLE(int, pam_set_data,
          (pam_handle_t *h, const char *k, void *d, void (*c)(pam_handle_t *, void *, int)), (h, k, d, c), PAM_BUF_ERR)
 FAILABLE(const char *, pam_getenv, (pam_handle_t *h, const char *n), (h, n), NULL)
 FAILABLE(int, pam_get_item, (const pam_handle_t *h, int i, const void **v), (h, i, v), PAM_SYSTEM_ERR)
+
+// PAMDRIVER_PEER is the user at the other end of a socket, for tests that do not run as root.
+int getsockopt(int descriptor, int level, int name, void *value, socklen_t *size) {
+  static int (*real)(int, int, int, void *, socklen_t *);
+  if (!real) real = (int (*)(int, int, int, void *, socklen_t *))dlsym(RTLD_NEXT, "getsockopt");
+  if (fails("getsockopt", __builtin_return_address(0))) return WITH_ERRNO(ENOBUFS);
+  int result = real(descriptor, level, name, value, size);
+  if (name == SO_PEERCRED && getenv("PAMDRIVER_PEER")) ((struct ucred *)value)->uid = atoi(getenv("PAMDRIVER_PEER"));
+  return result;
+}
 
 int fcntl(int descriptor, int command, ...) {
   va_list arguments;

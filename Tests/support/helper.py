@@ -29,7 +29,8 @@ def _constant(name):
 VERSION, LIMIT, TOKEN_LIMIT, GO_ON, REQUEST, MEMORY_SIZE, HEAD_SIZE = map(
     _constant, ("VERSION", "REQUEST_LIMIT", "TOKEN_LIMIT", "GO_ON", "REQUEST", "MEMORY_SIZE", "HEAD_SIZE"))
 OPERATIONS, RESULTS, FLAGS, FIELDS = map(_numbers, ("OPERATIONS", "RESULTS", "FLAGS", "FIELDS"))
-EXCLUDED_SERVICES = [entry.strip('"') for entry in _entries("EXCLUDED_SERVICES")]
+EXCLUDED_SERVICES, FINGER_SERVICES = (
+    [entry.strip('"') for entry in _entries(name)] for name in ("EXCLUDED_SERVICES", "FINGER_SERVICES"))
 
 globals().update(OPERATIONS | RESULTS | FLAGS)
 

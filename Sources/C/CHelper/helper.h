@@ -126,6 +126,35 @@
   entry("chfn")                         \
   entry("chsh")
 
+// PAM services of screen lockers at which a finger may be asked for: they let a person back in who is logged in already, at this
+// screen. No other service may, whatever its line says. sudo or sshd would let somebody else in with a touch that was meant for
+// the locker. gdm-password is not among them, because gdm asks by gdm-fingerprint at the same time.
+#define HELPER_FINGER_SERVICES(entry) \
+  entry("gdm-fingerprint")            \
+  entry("kde-fingerprint")            \
+  entry("kde")                        \
+  entry("kscreenlocker")              \
+  entry("lightdm")                    \
+  entry("light-locker")               \
+  entry("gnome-screensaver")          \
+  entry("cinnamon-screensaver")       \
+  entry("mate-screensaver")           \
+  entry("xfce4-screensaver")          \
+  entry("ukui-screensaver-qt")        \
+  entry("xscreensaver")               \
+  entry("xsecurelock")                \
+  entry("i3lock")                     \
+  entry("swaylock")                   \
+  entry("swaylock-plugin")            \
+  entry("hyprlock")                   \
+  entry("waylock")                    \
+  entry("gtklock")                    \
+  entry("schlock")                    \
+  entry("slock")                      \
+  entry("xlock")                      \
+  entry("vlock")                      \
+  entry("physlock")
+
 #define HELPER_CASE(name, number) HelperOperation##name = number,
 typedef enum __attribute__((enum_extensibility(closed))) HelperOperation : uint8_t {
   HELPER_OPERATIONS(HELPER_CASE)
@@ -179,6 +208,10 @@ static inline bool helper_has_result(uint8_t number) {
   if (strcmp(service, name) == 0) return true;
 static inline bool helper_excludes_service(const char *service) {
   HELPER_EXCLUDED_SERVICES(HELPER_CASE)
+  return false;
+}
+static inline bool helper_asks_finger(const char *service) {
+  HELPER_FINGER_SERVICES(HELPER_CASE)
   return false;
 }
 #undef HELPER_CASE

@@ -9,13 +9,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pwd.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/types.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <syslog.h>
 #include <time.h>
@@ -52,3 +55,18 @@ static inline void *latchkey_map(size_t size) {
 
 /// The signal a child died by, or 0 when it exited by itself.
 static inline int latchkey_terminating_signal(int status) { return WIFSIGNALED(status) ? WTERMSIG(status) : 0; }
+
+/// Connects to the socket of a file. 0, or -1 and errno.
+static inline int latchkey_connect(int descriptor, const char *path) {
+  struct sockaddr_un address = {.sun_family = AF_UNIX};
+  if (strlen(path) >= sizeof address.sun_path) return errno = ENAMETOOLONG, -1;
+  strcpy(address.sun_path, path);
+  return connect(descriptor, (const struct sockaddr *)&address, sizeof address);
+}
+
+/// Whether root listens at the other end of a connection.
+static inline bool latchkey_is_roots(int descriptor) {
+  struct ucred peer = {.uid = (uid_t)-1};
+  socklen_t size = sizeof peer;
+  return getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && size == sizeof peer && peer.uid == 0;
+}

@@ -297,8 +297,12 @@ struct Call {
     return Helper.answer(to: request, path: options.helper, until: deadline, mayGoOn: mayGoOn)
   }
 
-  private func log(_ priority: Int32, _ text: Literal) {
+  func log(_ priority: Int32, _ text: Literal) {
     if options.debug || priority != LOG_DEBUG { Log.write(priority, text, to: handle) }
+  }
+
+  func log(_ priority: Int32, _ text: Literal, quoting reason: Literal) {
+    if options.debug || priority != LOG_DEBUG { Log.write(priority, text, quoting: reason.cString, to: handle) }
   }
 
   private func logTooLong() {

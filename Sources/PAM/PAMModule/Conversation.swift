@@ -20,17 +20,21 @@ struct Conversation {
     item = value.assumingMemoryBound(to: pam_conv.self).pointee
   }
 
-  /// Says something. Whether it is shown makes no difference.
-  func tell(_ text: UnsafePointer<CChar>?, isError: Bool = false) {
-    guard let function = item.conv else { return }
+  /// Says something.
+  ///
+  /// - Returns: whether the application took it. For most messages it makes no difference.
+  @discardableResult
+  func tell(_ text: UnsafePointer<CChar>?, isError: Bool = false) -> Bool {
+    guard let function = item.conv else { return false }
     var message = pam_message(msg_style: isError ? PAM_ERROR_MSG : PAM_TEXT_INFO, msg: text)
     var responses: UnsafeMutablePointer<pam_response>?
     let result = withUnsafePointer(to: &message) { pointer in
       var messages: UnsafePointer<pam_message>? = pointer
       return function(1, &messages, &responses, item.appdata_ptr)
     }
-    guard result == PAM_SUCCESS, let responses else { return }
-    Conversation.release(responses)
+    guard result == PAM_SUCCESS else { return false }
+    if let responses { Conversation.release(responses) }
+    return true
   }
 
   /// Erases and frees one answer, as libpam's contract leaves to the module.

@@ -17,6 +17,8 @@ struct Options {
   private(set) var servicesPath = ("/etc/latchkey/services" as Literal).cString
   /// A socket in place of the device key service's; empty for that one.
   private(set) var device = Text.empty
+  /// The path of that socket.
+  private(set) var devicePath = ("/run/latchkey/device.sock" as Literal).cString
   private(set) var helper: UnsafePointer<CChar> = latchkey_default_helper()
 
   /// nil when a path is not absolute. The module then does nothing at all. If it fell back to the normal place, a mistyped path
@@ -36,7 +38,7 @@ struct Options {
         || strcmp(argument, ("no_found" as Literal).cString) == 0
       {
         forbidsCreation = true
-      } else if Options.isPassphrase(argument) {
+      } else if Options.isPassphrase(argument) || Options.isFinger(argument) {
         continue
       } else if let path = Options.value(of: "home=", in: argument) {
         home = Text(path, limit: Request.limit)
@@ -53,6 +55,7 @@ struct Options {
         guard Options.isAbsolute(path, handle) else { return nil }
       } else if let path = Options.value(of: "device=", in: argument) {
         device = Text(path, limit: Request.limit)
+        devicePath = path
         guard Options.isAbsolute(path, handle) else { return nil }
       } else if let path = Options.value(of: "helper=", in: argument) {
         helper = path
@@ -66,10 +69,26 @@ struct Options {
   /// Whether the line asks for a collection's passphrase. This is answered before any error in the other options: such a line
   /// is never ignored, because a stack that goes on without it would let people in unasked.
   static func asksPassphrase(count: Int32, arguments: UnsafeMutablePointer<UnsafePointer<CChar>?>?) -> Bool {
+    has(count, arguments, isPassphrase)
+  }
+
+  /// Whether the line's own question decides, so that the line does nothing for logins.
+  static func answers(count: Int32, arguments: UnsafeMutablePointer<UnsafePointer<CChar>?>?) -> Bool {
+    asksPassphrase(count: count, arguments: arguments) || asksFinger(count: count, arguments: arguments)
+  }
+
+  /// Whether the line asks for a finger. It then does nothing else.
+  static func asksFinger(count: Int32, arguments: UnsafeMutablePointer<UnsafePointer<CChar>?>?) -> Bool {
+    has(count, arguments, isFinger)
+  }
+
+  private static func has(
+    _ count: Int32, _ arguments: UnsafeMutablePointer<UnsafePointer<CChar>?>?, _ isWanted: (UnsafePointer<CChar>) -> Bool
+  ) -> Bool {
     guard let arguments else { return false }
     var index = 0
     while index < Int(count) {
-      if let argument = arguments[index], isPassphrase(argument) { return true }
+      if let argument = arguments[index], isWanted(argument) { return true }
       index = index &+ 1
     }
     return false
@@ -88,6 +107,10 @@ struct Options {
 
   private static func isPassphrase(_ argument: UnsafePointer<CChar>) -> Bool {
     strcmp(argument, ("passphrase" as Literal).cString) == 0
+  }
+
+  private static func isFinger(_ argument: UnsafePointer<CChar>) -> Bool {
+    strcmp(argument, ("finger" as Literal).cString) == 0
   }
 
   private static func value(of name: Literal, in argument: UnsafePointer<CChar>) -> UnsafePointer<CChar>? {

@@ -18,4 +18,6 @@
 // It is Embedded Swift without a runtime, so no Swift library is loaded into sshd or gdm. It is never
 // unloaded, because libpam calls back into it. It does not derive keys, read a vault or speak to the
 // daemon. It does not refuse anybody: its result only chooses a log line, except on a line that asks
-// for a passphrase. pam/README.md says where its lines belong, and pam_latchkey(8) has the options.
+// for a passphrase. A line that asks for a finger (Call+Finger.swift) lets a person back in at a screen
+// locker: a ``DeviceConnection`` asks the device key service, whose ``FingerReply`` becomes the result.
+// pam/README.md says where its lines belong, and pam_latchkey(8) has the options.

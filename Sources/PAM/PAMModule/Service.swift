@@ -15,5 +15,8 @@ struct Service {
   /// greeter or a locker would show that question as one for the login password.
   var mayAskPassphrase: Bool { isNamed("latchkey-collection") || isNamed("latchkey-item") }
 
+  /// Whether it is a screen locker's, so that a touch at this screen may be meant for it.
+  var mayAskFinger: Bool { helper_asks_finger(name) }
+
   private func isNamed(_ other: Literal) -> Bool { strcmp(name, other.cString) == 0 }
 }
