@@ -83,7 +83,8 @@ struct Options {
   }
 
   private static func has(
-    _ count: Int32, _ arguments: UnsafeMutablePointer<UnsafePointer<CChar>?>?, _ isWanted: (UnsafePointer<CChar>) -> Bool
+    _ count: Int32, _ arguments: UnsafeMutablePointer<UnsafePointer<CChar>?>?,
+    _ isWanted: (UnsafePointer<CChar>) -> Bool
   ) -> Bool {
     guard let arguments else { return false }
     var index = 0
