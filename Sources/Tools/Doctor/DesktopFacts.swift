@@ -36,6 +36,8 @@ public struct DesktopFacts: Sendable {
     public let repairs: [String]
     /// The damage of the device key; nil if none is known.
     public let deviceDamage: DeviceDamage?
+    /// Whether a finger at the lock screen unlocks it.
+    public let hasFinger: Bool
 
     /// A device key that no restart brings back.
     public enum DeviceDamage: Equatable, Sendable {
@@ -53,7 +55,7 @@ public struct DesktopFacts: Sendable {
     public init(
       deviceKey: String, isMemoryLocked: Bool, isFirstUnlocked: Bool, isCreated: Bool, path: String,
       problems: [String], lockSources: [String], needsFormerPassword: Bool = false,
-      repairs: [String] = [], deviceDamage: DeviceDamage? = nil
+      repairs: [String] = [], deviceDamage: DeviceDamage? = nil, hasFinger: Bool = false
     ) {
       self.deviceKey = deviceKey
       self.isMemoryLocked = isMemoryLocked
@@ -65,6 +67,7 @@ public struct DesktopFacts: Sendable {
       self.needsFormerPassword = needsFormerPassword
       self.repairs = repairs
       self.deviceDamage = deviceDamage
+      self.hasFinger = hasFinger
     }
   }
 

@@ -68,6 +68,7 @@ public struct Doctor: Sendable {
     findings += VaultExamination(root: root, facts: facts).findings()
     findings += LockerExamination(root: root, facts: facts).findings()
     findings += PromptExamination(root: root, facts: facts).findings()
+    findings += FingerExamination(root: root, hasProtector: facts.vault.value?.hasFinger).findings()
     guard UnitExamination(root: root, facts: facts).isOff else { return findings }
     return findings.map { Self.isOfSession($0.id) ? $0.whileOff : $0 }
   }

@@ -72,7 +72,10 @@ enum PAMService: Equatable {
 
 extension PAMStack.Entry {
   var isAsker: Bool { PAMTrial.askers.contains(module) }
-  var isOurs: Bool { module == "pam_latchkey.so" }
+  /// The module as it takes the password. A line that asks for a finger does nothing else.
+  var isOurs: Bool { module == FingerLine.ours && !options.contains(FingerLine.option) }
+  /// The line by which a screen locker unlocks the vault by a finger.
+  var asksFinger: Bool { module == FingerLine.ours && options.contains(FingerLine.option) }
   /// Mounts or makes the home folder, in `session`.
   var bringsHome: Bool {
     [

@@ -30,6 +30,8 @@ public struct FileChange: Codable, Equatable, Sendable {
   /// The file's state after the change.
   public internal(set) var after: FileState
   var settings: [Setting] = []
+  /// The line that was added, if that is all; nil for other changes, and in records of versions that added none.
+  var line: String?
 
   /// Its purpose, in the person's language.
   public var purposeWords: String { Purpose.words(of: purpose) }
@@ -41,6 +43,7 @@ public struct FileChange: Codable, Equatable, Sendable {
     case .absent: return translated("remove \(place): \(purposeWords)")
     case .link(let target): return translated("link \(place) to \(target): \(purposeWords)")
     case .file:
+      if let line { return translated("add '\(line)' to \(place): \(purposeWords)") }
       guard !settings.isEmpty else { return translated("write \(place): \(purposeWords)") }
       let lines = settings.map { translated("\($0.key)=\($0.value) in [\($0.section)]") }
       let list = lines.dropFirst().reduce(lines[0]) { translated("\($0) and \($1)") }

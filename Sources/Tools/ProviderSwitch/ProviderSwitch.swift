@@ -16,6 +16,9 @@
 // A file that somebody else changed meanwhile is left alone. As root, every folder above a file must be
 // root's own and closed to others, so nobody can turn a path elsewhere.
 //
+// The scope `lockers` is about something else, and uses the same record and way back: the PAM line by which
+// a finger at the lock screen opens the vault. See `FingerLines.swift`.
+//
 // It does not touch secrets, keyrings or wallets of other programs. It does not end a running provider: the command asks for that
 // afterwards, and never by SIGKILL. It does not remove packages. A user's own settings stay in force if they are stronger than
 // the machine's, and the plan names those that it left.
@@ -55,7 +58,7 @@ public struct ProviderSwitch {
     self.root = root
     self.person = person
     files = OwnedFiles(
-      top: root.folder == "/" ? "" : root.folder, owner: person.uid, areForAll: person.scope == .allUsers)
+      top: root.folder == "/" ? "" : root.folder, owner: person.uid, areForAll: person.scope.home == nil)
   }
 
   /// Runs `body` while no other run of a switch changes the same files.
@@ -77,7 +80,9 @@ public struct ProviderSwitch {
     wanted.returning = Set(putBack.filter { !$0.isLeft }.map(\.change.path))
     let hasRecord = try !SwitchRecord.read(files, person.scope).isEmpty
     switch side {
+    case .toLatchkey where person.scope == .lockers: wanted.addFingerLines()
     case .toLatchkey: wanted.takeOver()
+    case .back where person.scope == .lockers: break
     case .back: wanted.stepAside(isTakenOver: hasRecord)
     }
     return SwitchPlan(

@@ -17,12 +17,13 @@ enum Purpose {
   static let kwalletEnabled = Template("KDE's programs may keep passwords")
   static let latchkeyOff = Template("systemd no longer starts Latchkey")
   static let formerProvider = Template("the bus starts the former provider for the name")
+  static let fingerLine = Template("a finger at \(.value) unlocks the vault too")
   private static let someService = Template("the service \(.value)")
 
   private static let all = Templates([
     nameOff, autostartOff, autostartReduced, unitReduced, unitOff, settingOff, portal, unnamedPortal, agentOff,
     latchkeyOff,
-    formerProvider, kwalletNames, kwalletLogin, kwalletEnabled,
+    formerProvider, kwalletNames, kwalletLogin, kwalletEnabled, fingerLine,
     someService,
   ])
 

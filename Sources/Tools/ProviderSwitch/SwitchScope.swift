@@ -6,6 +6,8 @@ public enum SwitchScope: Equatable, Sendable {
   case person(home: String)
   /// All users of the machine, by files of root's. Nothing in a home folder is touched.
   case allUsers
+  /// The screen lockers of the machine: not who keeps secrets, but what a finger at the lock screen opens.
+  case lockers
 
   /// The home folder; nil for all users.
   public var home: String? {
@@ -24,7 +26,10 @@ public enum SwitchScope: Equatable, Sendable {
 
   /// The file with the record of the changes. XDG_STATE_HOME does not count, as with the vault's own folder. The record for
   /// all users is beside the other files of /etc, so that a copy of /etc has the changes and the way back.
-  var record: String { place("/.local/state/latchkey/switch.json", or: MachineSwitch.record) }
+  var record: String {
+    self == .lockers
+      ? "/etc/latchkey/finger.json" : place("/.local/state/latchkey/switch.json", or: MachineSwitch.record)
+  }
   /// The folder whose lock keeps two runs apart.
   var lockFolder: String { home ?? "/etc" }
 

@@ -94,7 +94,8 @@ struct Switcher {
       }
       // Only now: a folder on the way may have become another user's, and root removes nothing there.
       try files.removeLeftover(of: change.path)
-      if now == change.before { return true }
+      // A package's upgrade may have put its own file in place of the changed one.
+      if now == change.before || change.lacksLine(now) { return true }
       if now == change.after {
         for folder in files.missingFolders(above: change.path) { try files.makeFolder(folder) }
         try files.put(change.before, at: change.path)
@@ -111,16 +112,28 @@ struct Switcher {
     let record = try SwitchRecord.read(files, scope)
     return record.changes.reversed().filter { $0.side != side }.compactMap { change in
       guard let now = try? files.state(change.path) else { return (change, true) }
-      if now == change.before { return nil }
+      if now == change.before || change.lacksLine(now) { return nil }
       return (change, now != change.after && change.puttingBackSettings(in: now) == nil)
     }
   }
 }
 
 extension FileChange {
+  /// Whether it added a line that is gone, and so is nothing left to put back.
+  fileprivate func lacksLine(_ now: FileState) -> Bool {
+    guard let line else { return false }
+    return now == .absent || now.text.map { !$0.split(separator: "\n").contains(line[...]) } ?? false
+  }
+
   /// The present file, with our lines in their former state; nil if it has no such lines any more. Programs write their
   /// settings anew, so a file seldom stays unchanged.
   func puttingBackSettings(in now: FileState) -> FileState? {
+    if let line, let text = now.text, let mode = now.mode {
+      var lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+      guard let place = lines.firstIndex(of: line[...]) else { return nil }
+      lines.remove(at: place)
+      return .text(lines.joined(separator: "\n"), mode: mode)
+    }
     guard !settings.isEmpty, let text = now.text, let mode = now.mode else { return nil }
     var settingsText = SettingsText(text)
     for setting in settings {

@@ -349,6 +349,23 @@ struct WantedChanges {
     append(change)
   }
 
+  /// One more line in a file, of which `text` is the outcome.
+  mutating func addLine(_ line: String, to path: String, _ text: String, _ purpose: String) {
+    guard let before = state(path) else { return }
+    if case .link(let target) = before {
+      obstacles.append(
+        translated(
+          """
+          \(short(path)) is a link to \(target), which this command would replace. Change \(target) by hand.
+          """))
+      return
+    }
+    var change = FileChange(
+      path: path, side: side, purpose: purpose, before: before, after: .text(text, mode: before.mode ?? 0o644))
+    change.line = line
+    append(change)
+  }
+
   /// A link, as that which masks a unit.
   mutating func addLink(_ path: String, to target: String, _ purpose: String) {
     guard let before = state(path) else { return }

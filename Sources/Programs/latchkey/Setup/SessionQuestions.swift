@@ -141,7 +141,8 @@ struct SessionQuestions {
           problems: status.problems.map(\.told), lockSources: status.lockSources.map(\.told),
           needsFormerPassword: status.needsFormerPassword,
           repairs: status.problems.filter(\.isRepair).map(\.told),
-          deviceDamage: status.problems.lazy.compactMap(Self.deviceDamage).first))
+          deviceDamage: status.problems.lazy.compactMap(Self.deviceDamage).first,
+          hasFinger: status.protectors.contains { Protector.Kind(rawValue: $0.kind)?.name == "finger" }))
     } catch {
       return .unknown(
         error == .noDaemon

@@ -25,6 +25,9 @@ struct SwitchCommand: ParsableCommand {
       With --all-users and sudo, both do the same for all users of the machine: by files in /etc and /usr/local/share, noted in \
       /etc/latchkey/switch.json. Nothing in home folders is touched, and running sessions go on as they are.
 
+      With --finger and sudo, it leaves all that alone, and adds or removes one line in the PAM files of screen lockers: a finger at \
+      the lock screen then opens the vault too. See latchkey-protector(1).
+
       Exit status: 0 done, or nothing to do; 1 not done, for the reason that is printed; 4 done, but something is left to \
       you.
 
@@ -33,6 +36,7 @@ struct SwitchCommand: ParsableCommand {
         latchkey switch --to latchkey
         latchkey switch --back
         sudo latchkey switch --to latchkey --all-users
+        sudo latchkey switch --to latchkey --finger
       """))
 
   /// The provider that will keep the secrets.
@@ -54,6 +58,9 @@ struct SwitchCommand: ParsableCommand {
   var sshAgent = false
   @Flag(help: .translated("Do it for all users of this machine. Needs root."))
   var allUsers = false
+  @Flag(
+    help: .translated("Only this: have a finger at the lock screen open the vault too. Needs root."))
+  var finger = false
   @Flag(help: .translated("As JSON, with the same keys in every version."))
   var json = false
 
@@ -64,13 +71,16 @@ struct SwitchCommand: ParsableCommand {
 
   func validate() throws {
     guard (to == nil) == back else { throw ValidationError(translated("Say either --to latchkey or --back.")) }
+    guard !finger || !(allUsers || keepPortal || sshAgent) else {
+      throw ValidationError(translated("--finger changes nothing else: leave the other options out."))
+    }
   }
 
   func run() throws {
     try Failure.telling {
       let progress = Progress(isWanted: !json)
       var report = SwitchReport(
-        side: back ? .back : .toLatchkey, isForAll: allUsers, isDryRun: dryRun)
+        side: back ? .back : .toLatchkey, isForAll: allUsers, isForLockers: finger, isDryRun: dryRun)
       do throws(SwitchError) { try perform(&report, progress) } catch {
         switch error {
         case .busy:
@@ -149,6 +159,13 @@ struct SwitchCommand: ParsableCommand {
   /// The users of the switch; nil, with a refusal, if the choice is impossible.
   private func scope(_ report: inout SwitchReport) -> SwitchScope? {
     let command = "latchkey switch \(back ? "--back" : "--to latchkey")"
+    if finger {
+      guard getuid() == 0 || root != "/" else {
+        report.refused.append(translated("only root changes PAM's files. Run: sudo \(command) --finger"))
+        return nil
+      }
+      return .lockers
+    }
     if allUsers {
       guard getuid() == 0 || root != "/" else {
         report.refused.append(
@@ -181,7 +198,7 @@ struct SwitchCommand: ParsableCommand {
     var session: SwitchSession?
     if case .person(let home) = scope { session = SwitchSession(runtime: place.folder, home: home, progress: progress) }
     report.take(plan, session?.words(plan) ?? [], scope)
-    if !back { report.notes += agentNotes() }
+    if !back, !finger { report.notes += agentNotes() }
     guard !dryRun, report.refused.isEmpty else { return }
     switch plan.side {
     case .toLatchkey:

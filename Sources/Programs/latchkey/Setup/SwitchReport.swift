@@ -6,6 +6,8 @@ struct SwitchReport: Encodable {
   let side: FileChange.Side
   /// Whether it is for all users of the machine.
   let isForAll: Bool
+  /// Whether it is about the line for a finger at the lock screen alone.
+  let isForLockers: Bool
   let isDryRun: Bool
   var changes: [String] = []
   var notes: [String] = []
@@ -18,8 +20,8 @@ struct SwitchReport: Encodable {
   var lacksVault = false
   var isDone = false
 
-  init(side: FileChange.Side, isForAll: Bool, isDryRun: Bool) {
-    (self.side, self.isForAll, self.isDryRun) = (side, isForAll, isDryRun)
+  init(side: FileChange.Side, isForAll: Bool, isForLockers: Bool, isDryRun: Bool) {
+    (self.side, self.isForAll, self.isForLockers, self.isDryRun) = (side, isForAll, isForLockers, isDryRun)
   }
 
   /// Takes over the contents of a plan.
@@ -59,11 +61,15 @@ struct SwitchReport: Encodable {
       lines += refused.map { "  - \($0)" }
     } else if changes.isEmpty {
       lines.append(
-        side == .toLatchkey
-          ? isForAll
-            ? translated("Nothing to do: no other program is set up to keep all users' secrets.")
-            : translated("Nothing to do: no other program is set up to keep your secrets.")
-          : translated("Nothing to do: nothing was taken over.")
+        isForLockers
+          ? side == .toLatchkey
+            ? translated("Nothing to do: no screen locker asks for a finger without Latchkey's line in front.")
+            : translated("Nothing to do: no line for a finger was added.")
+          : side == .toLatchkey
+            ? isForAll
+              ? translated("Nothing to do: no other program is set up to keep all users' secrets.")
+              : translated("Nothing to do: no other program is set up to keep your secrets.")
+            : translated("Nothing to do: nothing was taken over.")
       )
     } else {
       lines.append(isDryRun ? translated("This would be done:") : translated("Done:"))
@@ -75,7 +81,7 @@ struct SwitchReport: Encodable {
       lines += left.map { "  - \($0)" }
     }
     // It is unknown which secrets were exported before.
-    if side == .back, refused.isEmpty, !changes.isEmpty, !lacksVault {
+    if side == .back, !isForLockers, refused.isEmpty, !changes.isEmpty, !lacksVault {
       lines.append(
         translated(
           "Secrets that you did not export are in Latchkey's vault alone. See 'Going back' in latchkey-switch(1)."))
@@ -86,6 +92,18 @@ struct SwitchReport: Encodable {
 
   /// The next step for the person.
   private var next: String {
+    isForLockers ? fingerNext : keeperNext
+  }
+
+  private var fingerNext: String {
+    side == .toLatchkey
+      ? translated(
+        "Each user adds a finger with 'latchkey protector add finger'. Go back with 'sudo latchkey switch --back --finger'."
+      )
+      : translated("From now on a finger unlocks the screen only, and the vault waits for the password.")
+  }
+
+  private var keeperNext: String {
     switch (side, isForAll) {
     case (.toLatchkey, false) where lacksVault && SessionQuestions.isSystemAccount:
       translated("Root and system accounts get no vault.") + " "

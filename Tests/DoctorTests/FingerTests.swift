@@ -1,0 +1,68 @@
+import Testing
+
+@testable import LatchkeyDoctor
+
+/// Whether a finger at the lock screen reaches the vault.
+@Suite struct FingerTests {
+  private static let plain = "auth required pam_fprintd.so\nauth optional pam_gnome_keyring.so\n"
+  private static let gdm = "/etc/pam.d/gdm-fingerprint"
+
+  private func findings(_ hasProtector: Bool?, _ files: [String: String]) throws -> [Finding] {
+    FingerExamination(root: try FakeSystem(files).root, hasProtector: hasProtector).findings()
+  }
+
+  @Test func aProtectorWithoutTheLine() throws {
+    let found = try findings(true, [Self.gdm: Self.plain])
+    #expect(found.map(\.id) == ["finger-line"] && found[0].condition == .warning)
+    #expect(found[0].command == "sudo latchkey switch --to latchkey --finger")
+    // In a file that sudo includes too, no command puts it in front.
+    let shared = try findings(true, [Self.gdm: "@include common-auth\n", "/etc/pam.d/common-auth": Self.plain])
+    #expect(shared[0].condition == .warning && shared[0].advice?.contains("/etc/pam.d/common-auth") == true)
+    let behind = try findings(true, [Self.gdm: Self.plain + FingerLine.text])
+    #expect(behind[0].condition == .warning && behind[0].command == nil)
+    #expect(try findings(true, ["/etc/pam.d/sudo": Self.plain])[0].found.contains("no screen locker asks"))
+  }
+
+  @Test func theLineWithoutAProtector() throws {
+    let text = FingerLine.text + "\n" + Self.plain
+    let found = try findings(false, [Self.gdm: text])
+    #expect(found.map(\.condition) == [.ok] && found[0].found.contains("latchkey protector add finger"))
+    #expect(try findings(true, [Self.gdm: text]).map(\.condition) == [.ok])
+    #expect(try findings(nil, [Self.gdm: text]).map(\.condition) == [.unknown])
+    #expect(
+      try findings(true, [Self.gdm: "auth sufficient pam_latchkey.so finger\n" + Self.plain]).map(\.condition) == [.ok])
+  }
+
+  @Test(arguments: [false, nil]) func whoUsesNoFingerIsToldNothing(_ hasProtector: Bool?) throws {
+    #expect(try findings(hasProtector, [Self.gdm: Self.plain]) == [])
+    #expect(try findings(hasProtector, [:]) == [])
+  }
+
+  @Test func bothOfGdmsServicesClaimTheReader() throws {
+    var files = [
+      Self.gdm: FingerLine.text + "\n" + Self.plain, "/etc/pam.d/gdm-password": "@include common-auth\n",
+      "/etc/pam.d/common-auth": "auth [success=2 default=ignore] pam_fprintd.so\nauth required pam_unix.so\n",
+      "/etc/os-release": "ID=debian\n", "/usr/sbin/pam-auth-update": "",
+    ]
+    var found = try findings(true, files)
+    #expect(found.map(\.id) == ["finger-line", "finger-reader"])
+    #expect(found[1].condition == .warning && found[1].advice?.contains("/etc/pam.d/common-auth") == true)
+    files["/usr/share/pam-configs/fprintd"] = "Name: Fingerprint\n"
+    found = try findings(true, files)
+    #expect(found[1].command == "sudo pam-auth-update --disable fprintd")
+    files["/etc/pam.d/common-auth"] = "auth required pam_unix.so\n"
+    #expect(try findings(true, files).map(\.id) == ["finger-line"])
+  }
+
+  /// The line takes no password, so it neither counts as the module's own nor stands in the wrong place.
+  @Test func theLineIsNoLineForThePassword() throws {
+    let password = "auth required pam_unix.so\nauth optional pam_latchkey.so\n"
+    let finger = "auth sufficient pam_latchkey.so finger\n"
+    func finding(_ text: String) throws -> Finding? {
+      PAMExamination(root: try FakeSystem(["/etc/pam.d/xscreensaver": text]).root).findings().first
+    }
+    let plain = try finding(password)
+    #expect(try finding(finger + password)?.condition == plain?.condition && plain?.condition != .broken)
+    #expect(try finding(finger + "auth required pam_unix.so\n")?.condition == .broken)
+  }
+}
