@@ -8,7 +8,8 @@ import Testing
   private static let gdm = "/etc/pam.d/gdm-fingerprint"
 
   private func findings(_ hasProtector: Bool?, _ files: [String: String]) throws -> [Finding] {
-    FingerExamination(root: try FakeSystem(files).root, hasProtector: hasProtector).findings()
+    let system = try FakeSystem(files)
+    return withExtendedLifetime(system) { FingerExamination(root: system.root, hasProtector: hasProtector).findings() }
   }
 
   @Test func aProtectorWithoutTheLine() throws {
@@ -59,7 +60,8 @@ import Testing
     let password = "auth required pam_unix.so\nauth optional pam_latchkey.so\n"
     let finger = "auth sufficient pam_latchkey.so finger\n"
     func finding(_ text: String) throws -> Finding? {
-      PAMExamination(root: try FakeSystem(["/etc/pam.d/xscreensaver": text]).root).findings().first
+      let system = try FakeSystem(["/etc/pam.d/xscreensaver": text])
+      return withExtendedLifetime(system) { PAMExamination(root: system.root).findings().first }
     }
     let plain = try finding(password)
     #expect(try finding(finger + password)?.condition == plain?.condition && plain?.condition != .broken)
