@@ -1,4 +1,4 @@
-/// What the device key service says about a finger. docs/developer/finger.md has the tables.
+/// A reply of the device key service about a finger. docs/developer/finger.md has the tables.
 enum FingerReply {
   /// Whether a finger of this user opens the vault now.
   enum State: UInt8 {
@@ -8,7 +8,7 @@ enum FingerReply {
     case verifying = 3
   }
 
-  /// What the person is to do.
+  /// A step that the person is asked for.
   enum Step: UInt8 {
     case place = 1
     case swipe = 2

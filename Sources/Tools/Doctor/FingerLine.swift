@@ -49,7 +49,7 @@ package struct FingerLine: Equatable {
     }
     if let own { return own < reader ? .there : .unclear(entries[own].file) }
     // In a file that services share, the line would count for sudo and others too. A jump over the line would end one line too
-    // early. What stands behind, and is more than optional, would be skipped: perhaps a second factor.
+    // early. The line would skip all lines behind the reader's: perhaps a second factor.
     let isInReach =
       entries[reader].file == file && entries[reader].depth == 0
       && !entries[..<reader].contains { $0.control.jumps }

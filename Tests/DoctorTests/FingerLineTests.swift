@@ -3,7 +3,7 @@ import Testing
 @testable import LatchkeyDoctor
 
 /// Whether a finger at the lock screen reaches the vault.
-@Suite struct FingerTests {
+@Suite struct FingerLineTests {
   private static let plain = "auth required pam_fprintd.so\nauth optional pam_gnome_keyring.so\n"
   private static let gdm = "/etc/pam.d/gdm-fingerprint"
 
