@@ -143,8 +143,8 @@ public struct Keychain: Sendable {
 
   /// Deletes the item of an account, locked or not.
   ///
-  /// If the vault cannot tell whether an item matches, as before the first login for one that another program stored, the person
-  /// is asked to unlock the vault first. Otherwise nobody is asked.
+  /// If the vault cannot tell whether an item matches, as with another program's item before the first login, the person is asked
+  /// to unlock the vault first. Otherwise nobody is asked.
   ///
   /// - Parameter account: The name of the account.
   /// - Throws: ``KeychainError/notFound`` if there is no such item, or another ``KeychainError``.

@@ -65,6 +65,6 @@ public enum DeviceKeyError: Error, Equatable, Sendable {
 }
 
 extension Reason {
-  /// Whether it says no more than that the device key service is asked again in a moment: ``DeviceKeyError/brokenOff``.
+  /// Whether the error only means that the device key service is asked again in a moment: ``DeviceKeyError/brokenOff``.
   public var isBrokenOff: Bool { contains(.device(.brokenOff)) }
 }

@@ -42,7 +42,7 @@ struct EndingGenerations {
     tell(translated(count, one: "1 generation was removed.", other: "\(count) generations were removed."))
   }
 
-  /// Says that the generations will be removed when the vault has made one with the new keys.
+  /// Says that the generations will be removed when the vault has made a generation with the new keys.
   func reportForKeys() {
     tell(
       translated(

@@ -14,7 +14,7 @@ public final class Restore {
   private let takesTheirs: Bool
   private let isDry: Bool
   private let index: AttributeIndex
-  /// Opens this device's own items; nil until it is known, and if they are another device's.
+  /// Opens items that are bound to this device; nil until the backup's device is known, and if it is another device.
   private var seal: BackupSeal?
   private var places: [Place] = []
   private var drafts: [Draft] = []

@@ -56,7 +56,7 @@ struct DeletedCollections {
 
   /// Erases the keys of a collection that has come back: its own row has them from now on.
   ///
-  /// - Parameter row: as the generation has it.
+  /// - Parameter row: the collection's row in the generation.
   mutating func erase(_ row: CollectionRow) { open[Place(row)] = nil }
 
   /// Erases the keys, and forgets the collections that are wanted: a password after a lock is given for something else.

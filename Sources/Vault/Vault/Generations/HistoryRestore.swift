@@ -117,7 +117,7 @@ public final class HistoryRestore {
     let item: PastItem
     do throws(VaultError) { item = try past.item(id) } catch {
       guard case .damaged(let reason) = error else { throw error }
-      // It is unknown which item it was.
+      // Nobody knows which item this row was.
       guard case .everything = selected.selection else { return }
       report.items += 1
       return report.add(.init(.left, collection: "", label: "item \(id) of the generation", reason: reason))
