@@ -12,7 +12,7 @@ def test_a_key_that_was_added_unlocks_after_a_lock_and_not_after_its_removal(mac
     root.run(f"setsid {INSIDE}/softwarekey {PIN} >/run/key 2>&1 </dev/null &")
     eventually(lambda: root.run("grep connected /run/key && ls /dev/hidraw*", check=False).returncode == 0, what="the key")
     # udev knows it for a security key. A session at a screen may then use it; one on a serial line is at no seat.
-    assert "ID_FIDO_TOKEN=1" in root.run("udevadm settle; udevadm info -q property /dev/hidraw0").stdout
+    assert "ID_FIDO_TOKEN=1" in root.run("udevadm settle; udevadm info --no-pager -q property /dev/hidraw0").stdout
     root.run("chown alice /dev/hidraw0")
     log_in(console, PASSWORD)
     try:
