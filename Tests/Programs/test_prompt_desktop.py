@@ -339,6 +339,14 @@ def test_the_right_password_in_plasmas_window(prompting, plasma, gnome):
     assert window.retries == [] and not gnome.calls("BeginPrompting")
 
 
+def test_an_answer_that_is_too_long_does_not_stay_in_plasmas_pipe(prompting, plasma):
+    window = plasma("x" * 600)
+    prompting.start()
+    assert prompting.end() != ACCEPTED
+    (left,) = window.left
+    assert os.read(left, 1000) == b""
+
+
 def test_a_wrong_password_is_said_in_plasmas_window(prompting, plasma):
     window = plasma("wrong", PASSWORD)
     prompting.start()

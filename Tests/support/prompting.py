@@ -284,6 +284,8 @@ class Plasma:
     def __init__(self, bus, *steps, answers=True):
         self.steps, self.answers = list(steps), answers
         self.prompts, self.actions, self.retries, self.dismissed = [], [], [], 0
+        # What is left of each answer.
+        self.left = []
         self._connection = bus.connect()
         self._connection.send_and_get_reply(message_bus.RequestName(self.NAME))
         threading.Thread(target=self._serve, daemon=True).start()
@@ -334,10 +336,12 @@ class Plasma:
             call = new_method_call(address, "Accepted", "h", (read,))
             self._accepted = next(self._connection.outgoing_serial)
             self._connection.send(call, serial=self._accepted)
-            os.close(read)
+            self.left.append(read)
 
     def close(self):
         self._connection.close()
+        for end in self.left:
+            os.close(end)
 
 
 @pytest.fixture

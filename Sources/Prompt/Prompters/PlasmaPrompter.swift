@@ -65,6 +65,8 @@ final class PlasmaPrompter: Prompter {
   func end() {
     judge(.close)
     if stage == .waiting { dismiss() }
+    // One may have come that nobody waits for any more.
+    if let number = answer.take() { FileDescriptor(owning: number).erasePipe() }
     callbacks = nil
     watch = nil
     if prompter != nil && !desktop.isLost { desktop.bus.flush() }
@@ -125,9 +127,10 @@ final class PlasmaPrompter: Prompter {
 
   /// All bytes that the prompter wrote into its descriptor.
   private func read() -> SecureBytes? {
-    guard let number = answer else { return nil }
-    answer = nil
+    guard let number = answer.take() else { return nil }
     let descriptor = FileDescriptor(owning: number)
+    // Also after an answer that is too long, or does not come to its end.
+    defer { descriptor.erasePipe() }
     var isReadable = false
     let arrived = { (_: IOEvents) in isReadable = true }
     guard var bytes = try? SecureBytes(count: Self.answerLimit),
@@ -143,10 +146,7 @@ final class PlasmaPrompter: Prompter {
         let room = UnsafeMutableRawBufferPointer(rebasing: bytes[start...])
         return Glibc.read(descriptor.number, room.baseAddress, room.count)
       }
-      if count == 0 {
-        descriptor.overwritePipe()
-        return try? bytes.prefix(filled)
-      }
+      if count == 0 { return try? bytes.prefix(filled) }
       if count > 0 { filled += count } else if errno != EINTR && errno != EAGAIN { return nil }
     }
     return nil

@@ -24,12 +24,20 @@ extension FileDescriptor {
     return reading
   }
 
-  /// Overwrites the bytes of this pipe, also those that nobody has read. To be called when its readers have ended.
+  /// Overwrites the bytes of this pipe, also those that nobody has read. To be called when nobody reads it any more. Does nothing if
+  /// the descriptor is not a pipe.
   public borrowing func erasePipe() {
+    // Another program may go on writing.
+    var left = Int(fcntl(number, Self.getPipeSize))
+    guard left > 0 else { return }
     _ = fcntl(number, F_SETFL, O_NONBLOCK)
     var rest = [UInt8](repeating: 0, count: Self.pageSize)
     rest.withUnsafeMutableBytes { bytes in
-      while Glibc.read(number, bytes.baseAddress, bytes.count) > 0 {}
+      while left > 0 {
+        let count = Glibc.read(number, bytes.baseAddress, bytes.count)
+        guard count > 0 else { break }
+        left -= count
+      }
       if let start = bytes.baseAddress { explicit_bzero(start, bytes.count) }
     }
     overwritePipe()
