@@ -32,6 +32,8 @@ final class ChildCommand {
   /// the thread's object is to wait for the thread.
   private final class Running {
     var child: ChildProcess?
+    /// The pipe with the command's input, which is a secret.
+    var given: FileDescriptor?
     var reader: SideThread?
   }
 
@@ -52,6 +54,7 @@ final class ChildCommand {
   ) {
     let program = program ?? Process.folder + "/latchkey"
     let ended = OnMainThread<Outcome> { [running] outcome in
+      if let given = running.given.take() { given.erasePipe() }
       // The thread has nothing left to do.
       running.reader = nil
       running.child = nil
@@ -71,6 +74,7 @@ final class ChildCommand {
         _ = fcntl(given.number, F_SETFL, 0)
         child = try ChildProcess(
           program, words, input: given.number, output: outputs.writing, errors: errors.writing)
+        running.given = consume given
       } else {
         child = try ChildProcess(program, words, output: outputs.writing, errors: errors.writing)
       }
