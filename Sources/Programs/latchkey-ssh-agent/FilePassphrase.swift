@@ -43,9 +43,10 @@ struct FilePassphrase {
     defer { unsetenv(Self.variable) }
     do throws(PosixError) {
       let input = try FileDescriptor.pipeOfOnePage { end throws(PosixError) in
-        let count = passphrase.withUnsafeBytes { write(end, $0.baseAddress, $0.count) }
+        let count = passphrase.withUnsafeBytes { Glibc.write(end, $0.baseAddress, $0.count) }
         guard count == passphrase.byteCount else { throw PosixError("write") }
       }
+      defer { input.erasePipe() }
       // ssh-keygen waits for its own child, which has the same standard input.
       let child = try ChildProcess(
         "/bin/sh", ["-c", "exec /usr/bin/ssh-keygen -y -f \"$1\" >/dev/null 2>&1", "sh", path], input: input.number)
@@ -53,7 +54,6 @@ struct FilePassphrase {
       let hasEnded = poll(&end, 1, Self.checkLimit) == 1
       if !hasEnded { kill(child.pid, SIGKILL) }
       let status = child.reap()
-      input.overwritePipe()
       return hasEnded && status == 0
     } catch { return false }
   }
@@ -69,8 +69,31 @@ struct FilePassphrase {
     return put(passphrase.bytes) ? 0 : 1
   }
 
-  /// Writes an answer as OpenSSH reads it.
+  /// How often, a millisecond apart, it is looked whether OpenSSH has read the answer.
+  private static let looks = 1000
+
+  /// Writes an answer as OpenSSH reads it, and overwrites it in the pipe once OpenSSH has read it.
   static func put(_ answer: RawSpan) -> Bool {
+    // A reading end of our own: with OpenSSH's the kernel would free the page.
+    let kept = try? FileDescriptor.open("/proc/self/fd/\(STDOUT_FILENO)", flags: O_RDONLY | O_NONBLOCK)
+    guard write(answer) else { return false }
+    var status = stat()
+    guard let kept, fstat(kept.number, &status) == 0, status.st_mode & S_IFMT == S_IFIFO else { return true }
+    for _ in 0..<looks {
+      var left: Int32 = 0
+      guard ioctl(kept.number, UInt(FIONREAD), &left) == 0 else { break }
+      guard left > 0 else {
+        // Of zeros behind the end of the line OpenSSH takes no notice.
+        kept.overwritePipe()
+        break
+      }
+      usleep(1000)
+    }
+    return true
+  }
+
+  /// Writes a line to standard output, and ends that.
+  private static func write(_ answer: RawSpan) -> Bool {
     let output = FileDescriptor(owning: STDOUT_FILENO)
     return (try? output.writeAll(answer)) != nil && (try? output.writeAll(([0x0a] as [UInt8]).span.bytes)) != nil
   }
