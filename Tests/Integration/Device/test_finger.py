@@ -1,0 +1,234 @@
+"""A finger at the locked screen: what a password covers comes back by a touch, to this vault alone, until one of its ends."""
+
+import os
+import signal
+
+import pytest
+from support.deviced import Service, SoftwareTPM
+from support.fingerreader import Holder, Reader, Verification, held
+from support.session import wait_until
+
+pytestmark = [
+    pytest.mark.night("device"), pytest.mark.skipif(os.geteuid() != 0, reason="only root has a finger verified")]
+
+
+class Locked:
+    """A session with a finger, whose screen locks and unlocks."""
+
+    def __init__(self, session, logind, reader, service):
+        self.session, self.logind, self.reader, self.service = session, logind, reader, service
+
+    def command(self, *words):
+        return self.session.run("latchkey", "protector", *words, "--stdin", input=self.session.password + "\n")
+
+    @property
+    def finger(self):
+        status = self.session.status()
+        return status["finger"], (status.get("finger_problem_code") or {}).get("code", "")
+
+    def is_ready(self):
+        return self.finger[0] in ("in-tpm", "in-memory")
+
+    def lock(self):
+        self.logind.show_locked(True)
+        wait_until(lambda: self.session.status()["state"] == "locked", "the lock")
+        assert not self.session.status()["classes"]["when-unlocked"]
+
+    def show(self):
+        self.logind.show_locked(False)
+
+    def touch(self, *words, ends="matched"):
+        """A person at the locker. The words that the last touch ends with."""
+        with Verification(self.service.path, self.session.uid) as waiting:
+            for word in (*words, *(["verify-match"] if ends == "matched" else [])):
+                assert waiting.word() == "place"
+                self.reader.touch(word)
+            assert (said := waiting.word()) == ends, said
+
+    def reads(self):
+        """The item's secret; nothing while that would wait for a person."""
+        return self.session.status()["state"] == "unlocked" and self.session.lookup("k", "v")
+
+    def unlock_by_finger(self):
+        self.touch()
+        wait_until(lambda: self.session.status()["staged"], "the keys behind the locker")
+        assert not self.reads()
+        self.show()
+        wait_until(lambda: self.reads() == "secret", "the unlock by a finger")
+
+    def type_password(self):
+        assert self.session.locker().returncode == 0
+        self.show()
+        wait_until(lambda: self.reads() == "secret", "the unlock by the password")
+
+
+@pytest.fixture
+def reader():
+    started = Reader()
+    started.enroll("nobody")
+    yield started
+    started.close()
+
+
+def service_for(session, stage, reader, tcti="none"):
+    service = Service(tcti=tcti, program=stage / "usr/libexec/latchkey-deviced", path=session.root / "device.sock")
+    return begin(service, reader)
+
+
+def begin(service, reader):
+    return service.start(
+        "--prints", reader.prints, "--finger-policy", reader.policy, DBUS_SYSTEM_BUS_ADDRESS=reader.address)
+
+
+def prepared(session, logind, reader, service, *options):
+    assert session.login().returncode == 0
+    session.store("secret", "k", "v")
+    world = Locked(session, logind, reader, service)
+    assert world.finger == ("not-added", "")
+    done = world.command("add", "finger", "--yes", *options)
+    assert done.returncode == 0, done.stderr
+    assert world.finger == ("waits-for-password", "")
+    world.lock()
+    world.type_password()
+    wait_until(world.is_ready, "the hand-over")
+    return world
+
+
+@pytest.fixture
+def world(session, logind, reader, stage):
+    service = service_for(session, stage, reader)
+    try:
+        yield prepared(session, logind, reader, service, "--without-tpm")
+    finally:
+        service.close()
+
+
+def test_a_touch_unlocks_again_and_again(world):
+    assert "key is in memory" in world.session.run("latchkey", "status").stdout
+    for _ in range(3):
+        world.lock()
+        world.unlock_by_finger()
+    assert world.finger == ("in-memory", "")
+    assert "a finger at the locked screen" in world.session.run("latchkey", "protector", "list").stdout
+
+
+def test_with_a_tpm(session, logind, reader, stage):
+    chip = SoftwareTPM()
+    service = service_for(session, stage, reader, chip.tcti)
+    try:
+        world = prepared(session, logind, reader, service)
+        assert world.finger == ("in-tpm", "")
+        world.lock()
+        reader.sleep()
+        reader.sleep(False)
+        world.unlock_by_finger()
+    finally:
+        service.close()
+        chip.close()
+
+
+def test_a_touch_while_no_locker_is_up_unlocks_nothing(world):
+    world.session.lock()
+    world.touch()
+    assert world.session.status()["state"] == "locked"
+    assert not world.session.status()["staged"]
+    assert world.session.run("latchkey", "unlock", "--stdin", input=world.session.password + "\n").returncode == 0
+
+
+def test_a_locker_that_refuses_after_the_touch_leaves_nothing(world):
+    world.lock()
+    world.touch()
+    wait_until(lambda: world.session.status()["staged"], "the keys behind the locker")
+    world.session.lock()
+    world.show()
+    status = world.session.status()
+    assert status["state"] == "locked" and not status["staged"] and not world.reads()
+
+
+@pytest.mark.parametrize("end", ["touches", "prints", "policy", "sleep", "service", "daemon", "stranger", "remove", "rotate"])
+def test_every_end(world, end):
+    if end in ("remove", "rotate"):
+        if end == "remove":
+            assert world.command("remove", "finger").returncode == 0
+            wait_until(lambda: held(world.service, world.session.uid)[0] == "nothing", "the end of the hold")
+            assert world.finger == ("not-added", "")
+        else:
+            before = held(world.service, world.session.uid)
+            done = world.session.run("latchkey", "rotate", "--stdin", input=world.session.password + "\n")
+            assert done.returncode == 0 and before[0] == "inMemory"
+            # New keys are covered anew, and a finger brings these.
+            wait_until(world.is_ready, "the hand-over of new keys")
+            world.lock()
+            world.unlock_by_finger()
+        return
+    world.lock()
+    uid = world.session.uid
+    if end == "touches":
+        with Verification(world.service.path, uid) as waiting:
+            for _ in range(2):
+                assert waiting.word() == "place"
+                world.reader.touch("verify-no-match")
+                assert waiting.word() == "noMatch"
+            assert waiting.word() == "place"
+            world.reader.touch("verify-no-match")
+            assert waiting.word() == "manyTries"
+        with Verification(world.service.path, uid) as waiting:
+            assert waiting.word() == "place"
+            world.reader.touch("verify-no-match")
+            assert waiting.word() == "noMatch" and waiting.word() == "place"
+            world.reader.touch("verify-no-match")
+            assert waiting.word() == "manyTries"
+        code = "device.holdTouches"
+    elif end == "prints":
+        world.reader.enroll("nobody", "8")
+        with Verification(world.service.path, uid) as waiting:
+            assert waiting.word() == ("notHeld", "otherPrints")
+        code = "device.holdPrints"
+    elif end == "policy":
+        world.reader.policy.write_text("off\n")
+        with Verification(world.service.path, uid) as waiting:
+            assert waiting.word() == ("notHeld", "forbidden")
+        code = "device.fingerForbidden"
+    elif end == "sleep":
+        world.reader.sleep()
+        code = "device.holdSlept"
+    elif end == "service":
+        world.service.stop(signal.SIGKILL)
+        begin(world.service, world.reader)
+        code = "device.holdDropped"
+    elif end == "daemon":
+        world.session.restart(signal.SIGKILL)
+        code = ""
+    elif end == "stranger":
+        # A program of the user's hands over a key of its own: it gets that one back, and the vault waits.
+        with Holder(world.service.path, uid) as other, Verification(world.service.path, uid) as waiting:
+            assert waiting.word() == "place"
+            world.reader.touch()
+            assert waiting.word() == "matched" and other.news() == other.key
+            assert not world.session.status()["staged"]
+        code = "device.holdReplaced"
+    wait_until(lambda: held(world.service, uid)[0] == "nothing", "the end of the hold")
+    wait_until(lambda: world.finger == ("waits-for-password", code), f"the reason {code}")
+    with Verification(world.service.path, uid) as waiting:
+        assert "notHeld" in waiting.word()
+    assert not world.session.status()["staged"]
+    if end == "daemon":
+        assert world.session.login().returncode == 0
+    else:
+        world.type_password()
+    if end not in ("policy", "prints"):
+        wait_until(world.is_ready, "a new hand-over")
+
+
+def test_many_cycles_of_lock_and_touch_beside_a_password(world):
+    for cycle in range(50):
+        world.lock()
+        if cycle % 5:
+            world.unlock_by_finger()
+        else:
+            with Verification(world.service.path, world.session.uid) as waiting:
+                assert waiting.word() == "place"
+                world.type_password()
+                # The password's hold takes the place of the one that the finger was for.
+                assert waiting.word() in (("notHeld", "replaced"), ("notHeld", "dropped"))
+            wait_until(world.is_ready, "the hand-over")
