@@ -1,10 +1,11 @@
 """A security key as a protector: latchkey and latchkey-security-key with libfido2, and a key in software at a socket."""
 
+import hashlib
 import json
 import subprocess
 
 import pytest
-from support.authenticator import Authenticator, Socket
+from support.authenticator import Authenticator, Socket, mac
 from support.derive import AUTHENTICATE, PASSWORD, now
 from support.derive import UNLOCKED as ANSWER_UNLOCKED
 from support.documents import REPOSITORY
@@ -115,6 +116,24 @@ def test_it_is_listed_renamed_and_removed(enrolled):
     assert enrolled.keybag.with_name("keybag.copy").read_bytes() == enrolled.keybag.read_bytes()
     done = unlock(enrolled)
     assert done.returncode == FAILED and "recovery" in done.stderr
+
+
+@NIGHT
+def test_a_reader_made_from_the_text_alone_opens_it(enrolled):
+    """FORMAT.md says which challenge the key answers, and how the answer leads to the tier keys."""
+    pytest.importorskip("nacl")
+    from support.vaultreader import Keybag
+
+    (credential,) = enrolled.key.credentials.values()
+    vault = bytes.fromhex(credential["party"].removeprefix("latchkey:"))
+    challenge = hashlib.blake2b(b"latchkey/1/security-key-salt" + vault, digest_size=32).digest()
+    keybag = Keybag(enrolled.keybag.read_bytes(), answer=mac(credential["random"][True], challenge))
+    assert unlock(enrolled).returncode == DONE
+    delivery = enrolled.daemon_running.deliveries[-1]
+    assert (keybag.id, keybag.tiers) == (vault, {(1, "A"): delivery.unlocked, (1, "C"): delivery.session})
+    # Without user verification the key gives another answer.
+    with pytest.raises(Exception, match="opens no protector"):
+        Keybag(enrolled.keybag.read_bytes(), answer=mac(credential["random"][False], challenge))
 
 
 @NIGHT

@@ -241,10 +241,10 @@ def read_code(text):
 
 
 class Keybag:
-    """The keybag, opened with a password or a recovery code: `id` and `tiers`, by epoch and "A" or "C". With a password,
-    `derivation` has what Argon2id made a key of it with: salt, passes and memory."""
+    """The keybag, opened with a password, a recovery code or a security key's answer: `id` and `tiers`, by epoch and "A" or "C". With
+    a password, `derivation` has what Argon2id made a key of it with: salt, passes and memory."""
 
-    def __init__(self, content, password=None, code=None):
+    def __init__(self, content, password=None, code=None, answer=None):
         self.keys = []
         require(len(content) <= 65536, "keybag: too long")
         same(content[-32:], blake2b(content[:-32]), "keybag: check sum")
@@ -267,7 +267,12 @@ class Keybag:
         tag = fields.take(32)
         fields.take(32)
         require(fields.position == len(content), "keybag: something follows")
-        root = self._root(protectors, password) if code is None else self._recovered(protectors, read_code(code))
+        if answer is not None:
+            root = self._recovered(protectors, 6, lambda salt: kdf(answer, "security-key", salt))
+        elif code is not None:
+            root = self._recovered(protectors, 2, lambda salt: read_code(code) + salt)
+        else:
+            root = self._root(protectors, password)
         same(tag, kdf(root, "keybag-tag", body), "keybag: tag")
         self.tiers = {}
         for epoch, sealed_a, sealed_c, commitments in epochs:
@@ -297,31 +302,36 @@ class Keybag:
         if protector["kind"] == 2:
             require(protector["passes"] == protector["memory"] == 0, "keybag: cost of a recovery code")
             require(len(protector["sealed"]) == 216, "keybag: sealed root key")
+        if protector["kind"] == 6:
+            require(protector["passes"] == protector["memory"] == 0, "keybag: cost of a security key")
+            facts = protector["sealed"][216:]
+            require(facts and 1 <= facts[0] <= 64 and 1 <= len(facts) - 1 - facts[0] <= 1024, "keybag: security key")
+            protector |= {"name": facts[1 : 1 + facts[0]].decode(), "credential": facts[1 + facts[0] :]}
         return protector
 
-    def _recovered(self, protectors, secret):
-        for index, protector in enumerate(protectors):
-            if protector["kind"] != 2:
+    def _recovered(self, protectors, kind, key_of):
+        for protector in protectors:
+            if protector["kind"] != kind:
                 continue
-            key = secret + protector["salt"]
+            key = key_of(protector["salt"])
             if kdf(key, "protector-commitment", self.id, protector["id"]) != protector["commitment"]:
                 continue
             private = kdf(key, "recovery-private", self.id, protector["id"])
             public, sealed = protector["sealed"][:32], protector["sealed"][32:112]
-            same(nacl.bindings.crypto_scalarmult_base(private), public, "keybag: public key of the recovery code")
+            same(nacl.bindings.crypto_scalarmult_base(private), public, "keybag: public key of the protector")
             try:
                 root = nacl.bindings.crypto_box_seal_open(sealed, public, private)
             except nacl.exceptions.CryptoError:
                 raise Unreadable("keybag: root key") from None
             attest = kdf(key, "recovery-attest", self.id, protector["id"])
-            associated = number(1, 4) + self.id + protector["id"] + number(2, 1) + protector["salt"] + bytes(12)
+            associated = number(1, 4) + self.id + protector["id"] + number(kind, 1) + protector["salt"] + bytes(12)
             hold = kdf(root, "recovery-hold", self.id, protector["id"])
             held = unseal(hold, protector["sealed"][112:184], associated, "keybag: key of the proof")
             same(held, attest, "keybag: key of the proof")
             proof = kdf(attest, "recovery-proof", self.id, protector["id"], public, root)
-            same(proof, protector["sealed"][184:], "keybag: proof of the root key")
+            same(proof, protector["sealed"][184:216], "keybag: proof of the root key")
             return keep(self.keys, "root", "password", "root", root)
-        raise Unreadable("keybag: the code opens no protector")
+        raise Unreadable("keybag: the code or the answer opens no protector")
 
     def _root(self, protectors, password):
         for index, protector in enumerate(protectors):
