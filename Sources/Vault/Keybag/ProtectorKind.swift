@@ -70,7 +70,7 @@ extension Protector.Kind {
   /// The keys that it unlocks.
   public var reach: Reach {
     switch self {
-    case .password, .recoveryCode, .device: .everything
+    case .password, .recoveryCode, .device, .securityKey: .everything
     case .session: .afterFirstUnlock
     case .finger: .everythingAgain
     }
