@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 from stopwatch import Stopwatch
 from support.account import Account
+from support.debianroot import root_of
 from support.evidence import add_evidence
-from support.machine import Machine, or_skip
+from support.machine import REPOSITORY, Machine, make, or_skip
 
 
 def vaults_outside():
@@ -47,6 +48,23 @@ def other_machine(provisioned):
     machine = or_skip(Machine(below=provisioned).boot)
     yield machine
     machine.close()
+
+
+@pytest.fixture(scope="session")
+def debian13():
+    """A running Debian 13 with the project installed, on the root that the tests of the packages have."""
+
+    def prepare():
+        installed = Machine(root=root_of("trixie", ["gcr"], REPOSITORY / ".build/roots"))
+        installed.change("useradd", "--create-home", "--shell", "/bin/bash", "--uid", "2001", "alice")
+        make("install", installed.top)
+        installed.change("pam-auth-update", "--package", "--enable", "latchkey")
+        return installed, Machine(below=installed).boot()
+
+    installed, machine = or_skip(prepare)
+    yield machine
+    machine.close()
+    installed.close()
 
 
 @pytest.fixture

@@ -2,8 +2,6 @@
 
 import pytest
 from support.account import Account
-from support.debianroot import root_of
-from support.machine import REPOSITORY, Machine, make, or_skip
 
 pytestmark = pytest.mark.night("ssh")
 
@@ -11,23 +9,6 @@ ASK = (
     "systemd-run --user --quiet --pipe --wait --unit={unit} -p LoadCredential=token:/run/user/$(id -u)/latchkey/credentials"
     " sh -c 'echo \"got <$(cat \"$CREDENTIALS_DIRECTORY\"/token)>\"'")
 STORE = "printf secret | latchkey add --label Backup --class {kind} systemd-unit={unit}.service systemd-credential=token {more}"
-
-
-@pytest.fixture(scope="module")
-def debian13():
-    """A running Debian 13 with the project installed, on the root that the tests of the packages have."""
-
-    def prepare():
-        installed = Machine(root=root_of("trixie", ["gcr"], REPOSITORY / ".build/roots"))
-        installed.change("useradd", "--create-home", "--shell", "/bin/bash", "--uid", "2001", "alice")
-        make("install", installed.top)
-        installed.change("pam-auth-update", "--package", "--enable", "latchkey")
-        return installed, Machine(below=installed).boot()
-
-    installed, machine = or_skip(prepare)
-    yield machine
-    machine.close()
-    installed.close()
 
 
 @pytest.mark.parametrize(("release", "system"), [("bookworm", "machine"), ("trixie", "debian13")])
