@@ -1,6 +1,8 @@
 """The ssh agent and clients that flood it, keep silent, withdraw their questions or claim to be others."""
 
 import fcntl
+import os
+import random
 import struct
 import termios
 import time
@@ -8,7 +10,8 @@ import time
 import pytest
 from support.pace import seconds, slowness
 from support.session import wait_until
-from support.sshagent import FAILURE, SUCCESS, Client, Host, agent, login, public_blob, string  # noqa: F401
+from support.sshagent import (
+    FAILURE, RESTRICT, SUCCESS, Client, Host, agent, destination, login, private_fields, public_blob, string)  # noqa: F401
 
 pytestmark = pytest.mark.night("ssh")
 
@@ -127,3 +130,59 @@ def test_a_binding_of_another_program_than_ssh_is_not_believed(agent):  # noqa: 
         assert client.bind(host, b"s1", False)
         assert client.sign(blob, login(blob, b"s1")) is None
     assert "does not say whether" in agent.asked()[0]
+
+
+MESSAGES = 5000
+# A lock by a passphrase that nobody knows would end the test, and each wrong passphrase makes the agent wait.
+LOCKS = (22, 23)
+
+
+def test_messages_at_random_do_no_harm(agent):  # noqa: F811
+    """Messages that are valid, nearly valid and not. FUZZ_SEED replays a run."""
+    number = int(os.environ.get("FUZZ_SEED", random.SystemRandom().getrandbits(32)))
+    choice, host, path = random.Random(number), Host(), agent.key()
+    fields, blob = private_fields(path), public_blob(path)
+    line = agent.run("latchkey", "ssh", "generate", "--ask", "never", "kept", check=True).stdout
+    (agent.folder / "kept.pub").write_text(line)
+    limits = b"\xff" + string(RESTRICT) + string(destination("home", host))
+    valid = [
+        b"\x0b", b"\x0d" + string(blob) + string(login(blob, b"s1")) + bytes(4), b"\x12" + string(blob), b"\x13",
+        # A key that asks nobody, as no connection is bound to its host: a question costs seconds.
+        b"\x19" + fields + b"\x01\0\0\1\0\x02" + limits, b"\x1b" + string("query"),
+        b"\x19" + fields + b"\xff" + string("sk-provider@openssh.com") + string("internal"),
+        b"\x1b" + string("session-bind@openssh.com") + string(host.blob) + string("s1") + string(host.sign(b"s1")) + b"\1"]
+    # From here on the agent has its connection to the vault.
+    agent.run("ssh-add", "-T", agent.folder / "kept.pub", check=True)
+    before = len(os.listdir(f"/proc/{agent.process.pid}/fd"))
+    clients = []
+    try:
+        for _ in range(MESSAGES):
+            if len(clients) < 8:
+                clients.append(Client(agent.path))
+            client, data = choice.choice(clients), bytearray(choice.choice(valid))
+            for _ in range(choice.choice([0, 1, 1, 4])):
+                where = choice.randrange(len(data) + 1)
+                data[where : where + choice.randrange(3)] = choice.randbytes(choice.randrange(4))
+            if data and data[0] in LOCKS:
+                continue
+            whole = bytearray(string(bytes(data)))
+            cut = choice.random() < 0.05
+            try:
+                client.socket.sendall(whole[: choice.randrange(len(whole))] if cut else whole)
+                if not cut:
+                    client.receive()
+                    continue
+            except OSError:  # It hung up on a message of no bytes.
+                pass
+            client.close()
+            clients.remove(client)
+        for client in clients:
+            client.close()
+        wait_until(lambda: len(os.listdir(f"/proc/{agent.process.pid}/fd")) <= before, "the end of the connections")
+        # What a client removed comes back with the next lock.
+        agent.session.lock()
+        assert agent.session.locker().returncode == 0
+        assert "kept" in agent.listed()
+        agent.run("ssh-add", "-T", agent.folder / "kept.pub", check=True)
+    except BaseException as error:
+        raise AssertionError(f"replay: FUZZ_SEED={number}") from error
