@@ -306,8 +306,8 @@ final class SSHAgent {
     try sign(request, connection, by: vault.lastView)
   }
 
-  /// - Parameter known: what the vault told before. It is enough for a key that asks for nothing, if the vault says of no change until
-  ///   it gave the key. Nil to ask the vault.
+  /// - Parameter known: keys that the vault told before; nil to ask the vault. They are enough for a key that asks for nothing, if the
+  ///   vault signals no change until it gave the key.
   private func sign(_ request: SigningRequest, _ connection: AgentConnection, by known: AgentVault.View?) throws {
     let (blob, data) = (request.blob, request.data)
     let view = try present(known)

@@ -13,7 +13,7 @@ final class Signing {
   let request: SigningRequest
   let subject: SigningSubject
   let connection: AgentConnection
-  /// Whether the vault told of the key before the request.
+  /// Whether the agent knew the key before the request.
   let isByKnown: Bool
   var isScreenLocked = false
   /// Whether the vault was asked to unlock the key already.
