@@ -3,15 +3,18 @@ import Testing
 
 @testable import LatchkeySodium
 
+/// Holds a value that arrays cannot.
+private final class Held {
+  var value: SecureBytes
+  init(_ value: consuming SecureBytes) { self.value = value }
+}
+
+/// What a process that exits still uses.
+nonisolated(unsafe) private var inUse: [Held] = []
+
 @Suite("Memory for secrets")
 struct SecureBytesTests {
   init() throws { try Sodium.initialize() }
-
-  /// Holds a value that arrays cannot.
-  private final class Held {
-    var value: SecureBytes
-    init(_ value: consuming SecureBytes) { self.value = value }
-  }
 
   @Test(
     "New memory is zero, also where a secret was before", arguments: [0, 1, 32, 64, 65, 512, 513, 4096, 4097, 1 << 20])
@@ -50,6 +53,19 @@ struct SecureBytesTests {
       let secrets = try [16, 64, 4096, 4097, 1 << 20].map { Held(try SecureBytes.random(count: $0)) }
       SecureMemory.eraseAll()
       for secret in secrets where !octets(secret.value).allSatisfy({ $0 == 0 }) { exit(1) }
+    }
+  }
+
+  @Test("A program that exits with secrets in use erases them")
+  func erasedAtExit() async {
+    await #expect(processExitsWith: .exitCode(5)) {
+      try Sodium.initialize()
+      let secrets = try [16, 4096, 1 << 20].map { Held(try SecureBytes.random(count: $0)) }
+      inUse = secrets
+      // It was noted before the erasure, so it runs after that.
+      atexit { _exit(inUse.allSatisfy { octets($0.value).allSatisfy { $0 == 0 } } ? 5 : 6) }
+      Sodium.eraseWhenEnded()
+      exit(0)
     }
   }
 

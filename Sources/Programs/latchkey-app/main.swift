@@ -35,7 +35,7 @@ private func serve(_ options: Options) throws -> Int32 {
   umask(0o077)
   try Sodium.initialize()
   try Gcrypt.initialize()
-  Sodium.eraseWhenEnded(and: Gcrypt.eraseAll)
+  Sodium.eraseWhenEnded(and: Gcrypt.eraseAll, atExit: false)
   Language.begin()
   let application = Application(name: "org.latchkey.app")
   var window: AppWindow?

@@ -1,10 +1,10 @@
 import Glibc
 import Synchronization
 
-/// Erases secrets before a signal ends the process. No `deinit` runs then, and the kernel does not clear freed pages.
+/// Erases secrets before a signal or `exit` ends the process. No `deinit` runs then, and the kernel does not clear freed pages.
 ///
 /// SIGKILL and a power cut leave no time for that. Only the thread that gets the signal stops meanwhile. That is enough,
-/// because programs with this handler use secrets on one thread.
+/// because programs with this handler use secrets on one thread, except the window.
 enum FinalErasure {
   private static let signals = [
     SIGHUP, SIGINT, SIGPIPE, SIGTERM, SIGALRM, SIGXCPU, SIGUSR1, SIGUSR2, SIGSYS, SIGXFSZ, SIGIO, SIGPROF, SIGVTALRM,
@@ -22,26 +22,34 @@ enum FinalErasure {
   private static let stackSize = 65536
 
   private static let endAfterErasing: @convention(c) (Int32) -> Void = { signal in
-    // SIGKILL may follow, so the small values come first: the password and the keys.
-    SecureMemory.eraseAll()
-    WorkingMemory.erase()
-    let function = FinalErasure.others.load(ordering: .relaxed)
-    if function != 0 { unsafeBitCast(function, to: (@convention(c) () -> Void).self)() }
+    FinalErasure.erase()
     // The signal is blocked here. It ends the process when this handler returns.
     Glibc.signal(signal, SIG_DFL)
     raise(signal)
   }
 
-  /// Installs the handler for every signal that would end the process and that nobody handles.
+  private static func erase() {
+    // SIGKILL may follow, so the small values come first: the password and the keys.
+    SecureMemory.eraseAll()
+    WorkingMemory.erase()
+    let function = FinalErasure.others.load(ordering: .relaxed)
+    if function != 0 { unsafeBitCast(function, to: (@convention(c) () -> Void).self)() }
+  }
+
+  /// Installs the handler for every signal that would end the process and that nobody handles, and for `exit`.
   ///
-  /// - Parameter others: erases the secrets of other libraries. It runs in a signal handler.
-  static func begin(and others: (@convention(c) () -> Void)?) {
+  /// - Parameters:
+  ///   - others: erases the secrets of other libraries. It runs in a signal handler.
+  ///   - atExit: false for a program with threads that use secrets. They go on during `exit`, and would send or store zeros.
+  static func begin(and others: (@convention(c) () -> Void)?, atExit: Bool) {
     // Initialised here, because a handler could interrupt the initialisation.
     SecureMemory.prepareErasure()
     WorkingMemory.prepareErasure()
     if let others { FinalErasure.others.store(unsafeBitCast(others, to: UInt.self), ordering: .relaxed) }
     let isFirst = !isBegun.exchange(true, ordering: .relaxed)
     if isFirst { makeStack() }
+    // The first that is noted runs last, so nothing of this process uses a secret afterwards.
+    if isFirst, atExit { Glibc.atexit { FinalErasure.erase() } }
     for signal in faults { erase(at: signal, evenHandled: isFirst) }
     for signal in signals + Array(__libc_current_sigrtmin()...__libc_current_sigrtmax()) { erase(at: signal) }
   }

@@ -14,7 +14,7 @@
 //
 // The module promises that associated data is authenticated with every sealed value, that inputs of a
 // hash are framed by their length, and that comparisons of secrets take the same time wherever they
-// differ. ``Sodium/eraseWhenEnded(and:)`` erases all secrets when a signal ends the process. Errors
+// differ. ``Sodium/eraseWhenEnded(and:atExit:)`` erases all secrets when the process ends. Errors
 // carry no data.
 //
 // It does not promise that a page was locked: the kernel has a limit, and `latchkey status` tells when
@@ -43,14 +43,18 @@ public enum Sodium {
     guard sodium_init() >= 0 else { throw .unavailable }
   }
 
-  /// From now on a signal that ends this process erases its secrets first. Signals that are ignored or handled stay so, except
-  /// the signals of faults at the first call: Swift's runtime may handle these.
+  /// From now on a signal or `exit` that ends this process erases its secrets first. Signals that are ignored or handled stay so,
+  /// except the signals of faults at the first call: Swift's runtime may handle these.
   ///
   /// Every program of ours that has passwords or keys at any moment calls it. Other people's programs decide by themselves what
   /// their signals do. ``PasswordHash`` calls it.
   ///
-  /// - Parameter others: erases the secrets of another library. It runs in a signal handler.
-  public static func eraseWhenEnded(and others: (@convention(c) () -> Void)? = nil) { FinalErasure.begin(and: others) }
+  /// - Parameters:
+  ///   - others: erases the secrets of another library. It runs in a signal handler.
+  ///   - atExit: whether `exit` erases them too. Not in a program whose threads use secrets: these go on meanwhile.
+  public static func eraseWhenEnded(and others: (@convention(c) () -> Void)? = nil, atExit: Bool = true) {
+    FinalErasure.begin(and: others, atExit: atExit)
+  }
 
   /// `count` bytes from the kernel's generator, for salts and identifiers. Not for keys: those are ``Key/random()``.
   public static func randomBytes(_ count: Int) -> [UInt8] {
