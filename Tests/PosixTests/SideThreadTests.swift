@@ -24,6 +24,20 @@ struct SideThreadTests {
     #expect(trace.wasTold.load(ordering: .relaxed) && trace.hasEnded.load(ordering: .relaxed))
   }
 
+  @Test("It has a stack for handlers of signals, so that an endless recursion does not keep secrets from being erased")
+  func signalStack() {
+    let trace = Trace()
+    var thread = SideThread { _ in
+      var stack = stack_t()
+      let isThere = sigaltstack(nil, &stack) == 0 && stack.ss_size >= 65536
+      trace.hasEnded.store(isThere, ordering: .relaxed)
+    }
+    #expect(thread != nil)
+    thread = nil
+    let hasStack = trace.hasEnded.load(ordering: .relaxed)
+    #expect(hasStack)
+  }
+
   @Test("One that has ended by itself is no hindrance")
   func ended() {
     for _ in 0..<100 { _ = SideThread { _ in } }

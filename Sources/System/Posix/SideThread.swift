@@ -30,7 +30,9 @@ public final class SideThread {
     let run: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? = { argument in
       guard let argument else { return nil }
       let work = Unmanaged<Work>.fromOpaque(argument).takeRetainedValue()
+      let memory = SideThread.makeSignalStack()
       work.body(work.end)
+      SideThread.drop(signalStack: memory)
       return nil
     }
     guard pthread_create(&thread, nil, run, work.toOpaque()) == 0 else {
@@ -38,6 +40,30 @@ public final class SideThread {
       thread = 0
       return nil
     }
+  }
+
+  /// A signal's handler that erases secrets has a stack of its own, and each thread needs one: an endless recursion leaves no room
+  /// on the usual stack.
+  private static let signalStackSize = 65536
+
+  private static func makeSignalStack() -> UnsafeMutableRawPointer? {
+    let memory = mmap(
+      nil, signalStackSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0)
+    guard let memory, memory != UnsafeMutableRawPointer(bitPattern: -1) else { return nil }
+    var stack = stack_t()
+    (stack.ss_sp, stack.ss_size) = (memory, signalStackSize)
+    guard sigaltstack(&stack, nil) == 0 else {
+      munmap(memory, signalStackSize)
+      return nil
+    }
+    return memory
+  }
+
+  private static func drop(signalStack memory: UnsafeMutableRawPointer?) {
+    guard let memory else { return }
+    var none = stack_t()
+    none.ss_flags = Int32(SS_DISABLE)
+    if sigaltstack(&none, nil) == 0 { munmap(memory, signalStackSize) }
   }
 
   deinit {
