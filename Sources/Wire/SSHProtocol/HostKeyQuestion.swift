@@ -6,7 +6,7 @@ public enum HostKeyQuestion {
     "Are you sure you want to continue connecting (yes/no/[fingerprint])?",
     "Are you sure you want to continue connecting (yes/no)?",
   ]
-  /// OpenSSH's questions after an answer that is none.
+  /// OpenSSH's questions after an invalid answer.
   private static let again = ["Please type 'yes', 'no' or the fingerprint:", "Please type 'yes' or 'no':"]
 
   /// Whether OpenSSH asks this about a host's key.

@@ -79,7 +79,7 @@ extension Store {
     return true
   }
 
-  /// What ends the rows of a query. A tree whose pages all lead to one page has that page's rows a hundred million times, and all of
+  /// The end of a query's rows. A tree whose pages all lead to one page has that page's rows a hundred million times, and all of
   /// them would go into memory.
   enum RowEnd {
     /// The number in the first column rises from row to row.
@@ -217,7 +217,8 @@ extension Store {
 
   /// Up to `limit` items with a number above `id`, for a walk through all of them.
   func items(after id: Int64, limit: Int) throws(VaultError) -> [Int64] {
-    let found = try numbers("SELECT id FROM item WHERE id > ? ORDER BY id LIMIT ?", end: .count(limit)) { s throws(SQLiteError) in
+    let found = try numbers("SELECT id FROM item WHERE id > ? ORDER BY id LIMIT ?", end: .count(limit)) {
+      s throws(SQLiteError) in
       try s.bind(1, id).bind(2, Int64(limit))
     }
     return try inOrder(found, after: id, by: \.self)
