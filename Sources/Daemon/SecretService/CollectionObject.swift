@@ -9,18 +9,20 @@ final class CollectionObject {
   private let tree: CollectionTree
   private let locks: LockStates
   private let itemSearch: ItemSearch
+  private let wordSearch: CollectionSearch
   private let sessions: TransportSessions
   private let creation: ItemCreation
   private let signals: Signals
   private let queue: PromptQueue
 
   init(
-    _ tree: CollectionTree, locks: LockStates, search: ItemSearch, sessions: TransportSessions,
+    _ tree: CollectionTree, locks: LockStates, search: ItemSearch, words: CollectionSearch, sessions: TransportSessions,
     creation: ItemCreation, signals: Signals, queue: PromptQueue
   ) {
     self.tree = tree
     self.locks = locks
     itemSearch = search
+    wordSearch = words
     self.sessions = sessions
     self.creation = creation
     self.signals = signals
@@ -53,10 +55,11 @@ final class CollectionObject {
       ])
   }
 
-  /// The interface `org.latchkey.Collection`, for facts that the specification has no words for.
-  var numberInterface: ObjectInterface {
+  /// The interface `org.latchkey.Collection`, for what the specification has no words for.
+  var ownInterface: ObjectInterface {
     ObjectInterface(
-      "org.latchkey.Collection", properties: [.init("Number", "t", flags: .constant, getter: number)])
+      "org.latchkey.Collection", methods: [wordSearch.method],
+      properties: [.init("Number", "t", flags: .constant, getter: number)])
   }
 
   private func number(_ path: String, _ out: inout MessageWriter) throws(BusError) {

@@ -51,6 +51,7 @@ public final class SecretService {
   private let waits: PendingWrites
   private let lockEffects: LockEffects
   private let portal: PortalObject
+  private let wordSearch: CollectionSearch
   private var slots: [BusSlot] = []
 
   /// Puts the objects on `bus`. The caller asks for the well-known name afterwards.
@@ -82,13 +83,15 @@ public final class SecretService {
       delegate: delegate)
     answers = PromptAnswers(
       tree, prompts: prompts, creation: creation, access: access, grants: grants, announcer: announcer)
+    wordSearch = CollectionSearch(tree, locks: locks, clients: clients)
     let search = ItemSearch(tree, locks: locks, announcer: announcer, gate: gate)
     let service = ServiceObject(
       tree, sessions: sessions, grants: grants, locks: locks, search: search, announcer: announcer, prompts: prompts)
     let collections = CollectionCalls(tree, locks: locks, gate: gate, prompts: prompts, signals: signals)
     let locking = LockCalls(tree, effects: lockEffects, announcer: announcer, observer: self)
     let collection = CollectionObject(
-      tree, locks: locks, search: search, sessions: sessions, creation: creation, signals: signals, queue: queue)
+      tree, locks: locks, search: search, words: wordSearch, sessions: sessions, creation: creation, signals: signals,
+      queue: queue)
     let item = ItemObject(
       tree, locks: locks, grants: grants, sessions: sessions, announcer: announcer, signals: signals,
       deprecations: deprecations, queue: queue)
@@ -121,7 +124,7 @@ public final class SecretService {
     let present = PresentObjects(tree, sessions: sessions, prompts: prompts, portal: portal)
     slots += try present.refuseOthers(on: bus)
     for prefix in [ObjectPath.collections, ObjectPath.aliases] {
-      try export([collection.interface, collection.numberInterface], on: bus, below: prefix) { [tree] path in
+      try export([collection.interface, collection.ownInterface], on: bus, below: prefix) { [tree] path in
         guard case .collection(let name) = ObjectPath(path) else { return false }
         return tree.exists(name)
       }
@@ -212,6 +215,7 @@ extension SecretService: ClientObserver {
     grants.forget(client: client)
     announcer.forget(client: client)
     waits.forget(client: client)
+    wordSearch.forget(client: client)
     // All are ended at once, so that none of them comes up because another went.
     queue.leave(prompts.removeAll(of: client) + portal.removeAll(of: client))
   }

@@ -49,6 +49,8 @@ public final class Vault {
   public let reader: ItemReader
   /// Creates, changes and deletes items.
   public let writer: ItemWriter
+  /// Finds items by words.
+  public let texts: TextSearch
   /// The collections.
   public let collections: VaultCollections
   /// The outcomes of requests for items that require something.
@@ -120,6 +122,7 @@ public final class Vault {
     history = History(database, home: place.home, owner: place.owner)
     reader = ItemReader(database, keys)
     writer = ItemWriter(database, keys, reader, observer: history)
+    texts = TextSearch(database, keys, reader)
     accessLog = AccessLog(database, keys, reader)
     keybagFile = VaultKeybag(place, database, keys, history)
     device = VaultDevice(place, database, keys, keybagFile)
@@ -298,7 +301,10 @@ public final class Vault {
   public var isUnlocked: Bool { keys.isUnlocked }
 
   /// Erases tier A: the keys of items that are readable only while the session is unlocked. Touches no file.
-  public func lock() { keys.lock() }
+  public func lock() {
+    keys.lock()
+    texts.forget()
+  }
 
   /// Erases tier C as well: only the device's own classes stay.
   public func seal() {
@@ -309,6 +315,7 @@ public final class Vault {
   /// Does the same, but keeps the access log's keys, which open nothing else, so that the remaining entries can still be written.
   public func sealAllButAccessLog() {
     keys.seal()
+    texts.forget()
     olderFiles.seal()
   }
 

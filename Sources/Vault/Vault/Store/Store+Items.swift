@@ -32,6 +32,7 @@ extension Store {
 
   /// Inserts a new item with its tokens. Never replaces another row, even one of the same number.
   func insert(_ row: ItemRow) throws(VaultError) {
+    texts.forget(item: row.id)
     try VaultError.store { () throws(SQLiteError) in
       try database.statement("INSERT INTO item VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
         .bind(1, row.id).bind(2, row.uuid).bind(3, row.collection).bind(4, row.classKey)
@@ -44,6 +45,7 @@ extension Store {
 
   /// Writes what can change of an item, with its tokens.
   func update(_ row: ItemRow) throws(VaultError) {
+    texts.forget(item: row.id)
     try VaultError.store { () throws(SQLiteError) in
       try database.statement(
         """
@@ -73,6 +75,7 @@ extension Store {
       s throws(SQLiteError) in try s.bind(1, id).bind(2, uuid)
     }
     guard !found.isEmpty else { return false }
+    texts.forget(item: id)
     try VaultError.store { () throws(SQLiteError) in
       try database.statement("DELETE FROM item WHERE id = ?").bind(1, id).run()
     }
@@ -197,6 +200,21 @@ extension Store {
     ) { s throws(SQLiteError) in try s.bind(1, classKey) }
     try require(found.allSatisfy { $0.classKey == classKey })
     return found
+  }
+
+  /// Up to `limit` items of a collection with a number below `id`, the highest first. By the index alone, which has no row's secret.
+  func items(in collection: Int64, below id: Int64, limit: Int) throws(VaultError) -> [Int64] {
+    let found = try all(
+      "SELECT id, collection FROM item WHERE collection = ? AND id < ? ORDER BY id DESC LIMIT ?"
+    ) { s throws(SQLiteError) in try s.bind(1, collection).bind(2, id).bind(3, Int64(limit)) } _: {
+      (item: $0.integer(0), collection: $0.integer(1))
+    }
+    var last = id
+    for entry in found {
+      try require(entry.collection == collection && entry.item < last)
+      last = entry.item
+    }
+    return found.map(\.item)
   }
 
   /// Refuses an entry of an index that SQLite returned for another one. SQLite believes an index's order: in an index that is out of

@@ -83,6 +83,9 @@ final class Store {
   /// Whether rows were left out since this was set to false.
   var skipped = false
 
+  /// The letters in the texts of items, for searches.
+  var texts = TextIndex()
+
   /// Whether there were writes since the write-ahead log was emptied.
   private(set) var hasLog = true
   /// How many changes were begun since it was opened.
@@ -289,6 +292,7 @@ final class Store {
       try database.statement("DELETE FROM item WHERE collection = ?").bind(1, id).run()
       try database.statement("DELETE FROM collection WHERE id = ?").bind(1, id).run()
     }
+    texts.forget(collection: id)
   }
 
   /// Every alias.

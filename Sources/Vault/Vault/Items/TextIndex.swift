@@ -1,0 +1,63 @@
+/// The letters in text that a search looks through, 256 bits for one item: which bytes are there, and which stand side by side.
+///
+/// Only bits of many texts are kept, and never the texts: an item without a word's bits need not be opened.
+struct TextLetters: Equatable {
+  private var bits: SIMD4<UInt64>
+
+  /// Of text that cannot be read now: it may have any word.
+  static let unknown = TextLetters(bits: SIMD4(repeating: .max))
+
+  private init(bits: SIMD4<UInt64>) { self.bits = bits }
+
+  /// Of text whose letters are small.
+  init(_ text: [UInt8]) {
+    bits = .zero
+    var last: UInt8?
+    for byte in text {
+      // 32 bits say which bytes there are, the others which pairs.
+      set(Int(byte & 31))
+      if let last {
+        let pair = UInt32(last) << 8 | UInt32(byte)
+        set(32 + Int(((pair &* 0x9E37_79B1) >> 12) % 224))
+      }
+      last = byte
+    }
+  }
+
+  private mutating func set(_ number: Int) { bits[number >> 6] |= 1 << UInt64(number & 63) }
+
+  /// Whether the text may have all that the other one has.
+  func mayHave(_ word: TextLetters) -> Bool { bits & word.bits == word.bits }
+}
+
+/// The letters of items that searches have opened, in blocks of items with neighbouring numbers. It belongs to one open database,
+/// and forgets a block when one of its items is written.
+struct TextIndex {
+  /// How many numbers a block has.
+  static let blockSize: Int64 = 256
+
+  /// The items of a block that there are, from the highest number down.
+  typealias Block = [(item: Int64, letters: TextLetters)]
+
+  private var collections: [Int64: [Int64: Block]] = [:]
+
+  /// The block of an item.
+  static func block(of item: Int64) -> Int64 { item / blockSize }
+
+  /// A block; nil if nobody has looked at its items.
+  subscript(collection: Int64, block: Int64) -> Block? {
+    get { collections[collection]?[block] }
+    set { collections[collection, default: [:]][block] = newValue }
+  }
+
+  /// The item is another one, or gone.
+  mutating func forget(item: Int64) {
+    for collection in collections.keys { collections[collection]?[Self.block(of: item)] = nil }
+  }
+
+  /// Forgets a collection, whose keys came or went.
+  mutating func forget(collection: Int64) { collections[collection] = nil }
+
+  /// Forgets everything.
+  mutating func removeAll() { collections = [:] }
+}
