@@ -1,93 +1,94 @@
 import LatchkeyGettext
 
-/// The items of the chosen collections, as far as they are known, and those of them that a search finds.
+/// The items that the vault found in the chosen collections: a number for each, and what is known of those that were on the screen.
 struct ItemList {
-  /// Below so many items, the list is sorted by label. A longer one has the newest first: labels arrive while it is on the screen,
-  /// and the rows would move.
+  /// Up to so many items, the list is sorted by label, so all of them are read. A longer one has the newest item first.
   static let sortingLimit = 5000
 
-  private(set) var paths: [String] = []
-  private var items: [ShownItem?] = []
-  // Items that were read before the vault changed. They are shown until they are read again.
-  private var isStale: [Bool] = []
-  private var numbers: [String: Int] = [:]
-  private(set) var wanted: [[UInt8]] = []
-  /// The numbers of the items that are shown, in their order.
-  private(set) var found: [Int] = []
-  private var next = 0
+  /// An item by the number of its collection in ``collections``, and its own number.
+  struct Place: Hashable {
+    let collection: UInt32
+    let item: UInt64
+  }
 
-  var knownCount: Int { items.count { $0 != nil } }
+  /// The paths of the chosen collections.
+  private(set) var collections: [String] = []
+  /// The items that are shown, in their order.
+  private(set) var found: [Place] = []
+  /// Those that a search has found so far.
+  private var coming: [Place] = []
+  private var known: [Place: ShownItem] = [:]
+  // Items that were read since the vault changed. Others are shown as they were until they are read again.
+  private var fresh: Set<Place> = []
+  /// Whether the list without a search is short enough to be sorted.
+  private(set) var isShort = true
+  // Once it was sorted, an item that is not known yet does not bring back the former order.
+  private var wasSorted = false
 
-  /// Takes other paths. Items that stay are shown as they were until they are read again.
-  mutating func replace(with new: [String]) {
-    var former: [String: ShownItem] = [:]
-    for (path, number) in numbers { former[path] = items[number] }
-    paths = new
-    items = new.map { former[$0] }
-    isStale = [Bool](repeating: true, count: new.count)
-    numbers = Dictionary(new.enumerated().map { ($1, $0) }, uniquingKeysWith: { first, _ in first })
-    next = 0
-    filter()
+  /// Takes other collections.
+  mutating func choose(_ collections: [String]) {
+    self = ItemList()
+    self.collections = collections
   }
 
   /// Everything has to be read again.
-  mutating func becomeStale() {
-    isStale = [Bool](repeating: true, count: paths.count)
-    next = 0
-  }
+  mutating func becomeStale() { fresh = [] }
 
   /// Forgets everything, with labels and attributes.
-  mutating func removeAll() { replace(with: []) }
+  mutating func removeAll() { choose(collections) }
+
+  func path(of place: Place) -> String { "\(collections[Int(place.collection)])/\(place.item)" }
 
   /// The item at a position of the list; nil if it is not known yet.
-  func item(at position: Int) -> ShownItem? { found.indices.contains(position) ? items[found[position]] : nil }
+  func item(at position: Int) -> ShownItem? { found.indices.contains(position) ? known[found[position]] : nil }
 
-  /// Searches.
-  mutating func search(_ text: String) {
-    wanted = ShownItem.searchWords(text)
-    filter()
+  /// A search begins.
+  mutating func begin() { coming = [] }
+
+  /// Takes the numbers of items that it has found in a collection.
+  mutating func take(_ numbers: [UInt64], in collection: Int) {
+    coming += numbers.lazy.map { Place(collection: UInt32(collection), item: $0) }
   }
 
-  private mutating func filter() {
-    found =
-      wanted.isEmpty
-      ? Array(paths.indices) : paths.indices.filter { items[$0]?.matches(wanted) ?? false }
+  /// Whether the search has found anything yet.
+  var hasComing: Bool { !coming.isEmpty }
+
+  /// Shows what the search has found so far.
+  ///
+  /// - Parameter isWhole: whether it has come to its end, and found every item of the collections.
+  mutating func showComing(isWhole: Bool = false) {
+    if isWhole { isShort = coming.count <= Self.sortingLimit }
+    found = coming
+    sort()
+  }
+
+  /// The places that are read next: those at these positions, and in a short list all others.
+  mutating func nextPlaces(seen positions: [Int], limit: Int) -> [Place] {
+    var chosen = positions.compactMap { found.indices.contains($0) && !fresh.contains(found[$0]) ? found[$0] : nil }
+    if isShort { chosen += found.lazy.filter { [fresh] in !fresh.contains($0) }.prefix(limit) }
+    chosen = Array(chosen.prefix(limit))
+    fresh.formUnion(chosen)
+    // A long list that somebody has scrolled through.
+    if known.count > 2 * Self.sortingLimit {
+      let seen = Set(positions.compactMap { found.indices.contains($0) ? found[$0] : nil })
+      known = known.filter { seen.contains($0.key) }
+      fresh = seen.union(chosen)
+    }
+    return chosen
+  }
+
+  /// Takes what was read.
+  mutating func take(_ items: [ShownItem], of places: [Place]) {
+    let byPath = Dictionary(items.map { ($0.path, $0) }, uniquingKeysWith: { first, _ in first })
+    for place in places { if let item = byPath[path(of: place)] { known[place] = item } }
     sort()
   }
 
   private mutating func sort() {
-    guard paths.count <= Self.sortingLimit, !items.contains(where: { $0 == nil }) else { return }
-    let titles = items.map { $0.map { $0.title.lowercased() } ?? "" }
-    found.sort { (titles[$0], $0) < (titles[$1], $1) }
-  }
-
-  /// The paths that are read next: first those at these positions, then all others in their order.
-  mutating func nextPaths(seen positions: [Int], limit: Int) -> [String] {
-    var chosen: [Int] = []
-    for position in positions where found.indices.contains(position) && isStale[found[position]] {
-      chosen.append(found[position])
-    }
-    while chosen.count < limit, next < paths.count {
-      if isStale[next] { chosen.append(next) }
-      next += 1
-    }
-    for number in chosen { isStale[number] = false }
-    return chosen.map { paths[$0] }
-  }
-
-  /// Takes what was read.
-  ///
-  /// - Returns: whether other items are found now, or their order is another one.
-  mutating func take(_ new: [ShownItem]) -> Bool {
-    var isOther = false
-    for item in new {
-      guard let number = numbers[item.path] else { continue }
-      isOther = isOther || items[number]?.label != item.label || items[number]?.words != item.words
-      items[number] = item
-    }
-    guard isOther, !wanted.isEmpty || paths.count <= Self.sortingLimit else { return false }
-    let former = found
-    filter()
-    return former != found
+    guard isShort, wasSorted || found.allSatisfy({ known[$0] != nil }) else { return }
+    wasSorted = !found.isEmpty
+    let titles = found.map { known[$0]?.title.lowercased() ?? "" }
+    let order = found.indices.sorted { (titles[$0], found[$1].item) < (titles[$1], found[$0].item) }
+    found = order.map { [found] in found[$0] }
   }
 }

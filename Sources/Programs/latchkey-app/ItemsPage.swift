@@ -1,7 +1,7 @@
 import LatchkeyAdwaita
 import LatchkeyGettext
 
-/// The list of items, with the search.
+/// The list of items, with the search. The vault finds items step by step, and the page reads those that are on the screen.
 final class ItemsPage: Page {
   let title = translated("Items")
   var widget: Widget { box }
@@ -13,14 +13,16 @@ final class ItemsPage: Page {
   private let remark = Label(wraps: true).styled("caption", "dim-label").margins(4, 12)
   private var rows: LongList?
   private var list = ItemList()
+  private var shown: [ItemList.Place] = []
   private let vault: VaultThread
-  private var collections: [String] = []
+  private var words: [String] = []
   private var state = ""
   private var isReading = false
   private var isLoaded = false
   private var isReloadWanted = false
+  private var unread = 0
   private var turn: Timer?
-  // Answers to questions from before the last reload are dropped.
+  // Answers to questions from before the last search are dropped.
   private var epoch = 0
   /// Called with the item that a person chose.
   var onOpen: (ShownItem) -> Void = { _ in }
@@ -49,70 +51,116 @@ final class ItemsPage: Page {
 
   /// Shows the items of other collections.
   func show(_ collections: [String]) {
-    guard collections != self.collections else { return }
-    self.collections = collections
-    reload()
+    guard collections != list.collections else { return }
+    list.choose(collections)
+    isLoaded = false
+    showAll()
+    find(keepsRows: false)
   }
 
   func vaultChanged(_ state: String) {
     let former = self.state
     self.state = state
-    if [former, state].contains("sealed") || former.isEmpty { list.removeAll() }
-    list.becomeStale()
+    if [former, state].contains("sealed") || former.isEmpty {
+      list.removeAll()
+      showAll()
+    }
     reload()
   }
 
-  /// Reads the paths again, soon: many items may come one after the other.
+  /// Reads the items again, soon: many may come one after the other.
   func itemsChanged() {
     isReloadWanted = true
     guard turn == nil else { return }
-    turn = Timer(milliseconds: list.paths.count > ItemList.sortingLimit ? 2000 : 200) { [unowned self] in
+    turn = Timer(milliseconds: list.isShort ? 200 : 2000) { [unowned self] in
       turn = nil
       if isReloadWanted { reload() }
     }
   }
 
   func reload() {
+    list.becomeStale()
+    find(keepsRows: true)
+  }
+
+  private func search() {
+    words = ShownItem.searchWords(field.text)
+    find(keepsRows: false)
+  }
+
+  // MARK: Finding
+
+  /// Begins a search, which ends the one before.
+  ///
+  /// - Parameter keepsRows: whether the rows stay as they are until it has come to its end.
+  private func find(keepsRows: Bool) {
     isReloadWanted = false
     epoch += 1
-    let (asked, paths) = (epoch, collections)
-    vault.perform({ link throws(Problem) in try link.items(of: paths) }) { [weak self] result in
+    isReading = false
+    unread = 0
+    list.begin()
+    guard !list.collections.isEmpty else { return showCount() }
+    step(epoch, collection: 0, from: 0, keepsRows)
+  }
+
+  private func step(_ asked: Int, collection: Int, from next: UInt64, _ keepsRows: Bool) {
+    let (path, words) = (list.collections[collection], words)
+    // The first step finds what the screen has room for.
+    let limit: UInt32 = collection == 0 && next == 0 ? 256 : 4096
+    vault.perform({ link throws(Problem) in try link.search(path, words, from: next, limit: limit) }) {
+      [weak self] result in
       guard let self, asked == epoch else { return }
-      if case .success(let paths) = result {
-        isLoaded = true
-        list.replace(with: paths)
-        isReading = false
+      guard case .success(let page) = result else { return showCount() }
+      list.take(page.items, in: collection)
+      unread += page.unread
+      let following = page.next > 0 ? collection : collection + 1
+      let isLast = following == list.collections.count
+      if isLast || (!keepsRows && list.hasComing) {
+        if isLast { isLoaded = true }
+        list.showComing(isWhole: isLast && words.isEmpty)
         showAll()
-        readMore()
-      } else {
-        showCount()
+      }
+      if !isLast {
+        step(asked, collection: following, from: page.next, keepsRows)
+      } else if words.isEmpty, !list.isShort {
+        warm(asked, collection: 0, from: 0)
       }
     }
   }
 
+  /// Has the vault look at every item before somebody searches.
+  private func warm(_ asked: Int, collection: Int, from next: UInt64) {
+    guard collection < list.collections.count else { return }
+    let path = list.collections[collection]
+    vault.perform({ link throws(Problem) in try link.search(path, [], from: next, limit: 0) }) { [weak self] result in
+      guard let self, asked == epoch, case .success(let page) = result else { return }
+      warm(asked, collection: page.next > 0 ? collection : collection + 1, from: page.next)
+    }
+  }
+
+  // MARK: Reading
+
   private func readMore() {
     guard !isReading else { return }
-    let paths = list.nextPaths(seen: rows?.positions ?? [], limit: 128)
-    guard !paths.isEmpty else { return showCount() }
+    let places = list.nextPlaces(seen: rows?.positions ?? [], limit: 128)
+    guard !places.isEmpty else { return }
     isReading = true
-    let asked = epoch
+    let (asked, collections, paths) = (epoch, list.collections, places.map(list.path))
     vault.perform({ link throws(Problem) in try link.describe(paths) }) { [weak self] result in
-      guard let self, asked == epoch else { return }
-      isReading = false
-      guard case .success(let items) = result else { return }
-      if list.take(items) { showAll() } else { rows?.refresh() }
+      guard let self else { return }
+      if asked == epoch { isReading = false }
+      guard collections == list.collections, case .success(let items) = result else { return }
+      list.take(items, of: places)
+      showAll()
       readMore()
     }
   }
 
-  private func search() {
-    list.search(field.text)
-    showAll()
-  }
-
   private func showAll() {
-    rows?.count = list.found.count
+    rows?.change(from: shown, to: list.found)
+    shown = list.found
     showCount()
+    readMore()
   }
 
   private func showCount() {
@@ -123,7 +171,7 @@ final class ItemsPage: Page {
       let text: (String, String)
       if !isLoaded {
         text = (translated("Reading the vault…"), "")
-      } else if !list.wanted.isEmpty {
+      } else if !words.isEmpty {
         text = (translated("Nothing found"), translated("No label and no attribute has these words."))
       } else if state == "sealed" {
         text = (translated("The vault is sealed"), translated("Its items are listed after the first unlock."))
@@ -135,19 +183,34 @@ final class ItemsPage: Page {
       }
       status.show(symbol: "dialog-password-symbolic", title: text.0, text: text.1)
     }
-    let (known, all) = (list.knownCount, list.paths.count)
-    remark.isVisible = known < all && isLoaded
-    if remark.isVisible {
-      remark.text = translated("Read \(known) of \(all) items. The search finds the others later.")
+    remark.isVisible = unread > 0
+    if unread > 0 {
+      remark.text = translated(
+        unread, one: "The label of 1 item cannot be read now, so the search does not find it.",
+        other: "The labels of \(unread) items cannot be read now, so the search does not find them.")
     }
   }
 
   private func show(_ position: Int, in row: ListRow) {
-    guard let item = list.item(at: position) else { return row.show(symbol: "content-loading-symbolic", "…", "", "") }
+    guard let item = list.item(at: position) else {
+      row.show(symbol: "content-loading-symbolic", "…", "", "")
+      return wantMore()
+    }
     let kind = item.accessibility?.when ?? ShownText.name(item.accessible)
     let about = [item.program, kind].filter { !$0.isEmpty }.joined(separator: " · ")
     row.show(
       symbol: item.isLocked ? "changes-prevent-symbolic" : "changes-allow-symbolic", item.title, about,
       ItemPage.whyLocked(item, state) ?? translated("readable now"))
+  }
+
+  // Rows come one after the other while a person scrolls.
+  private var wanted: Timer?
+
+  private func wantMore() {
+    guard wanted == nil else { return }
+    wanted = Timer(milliseconds: 1) { [unowned self] in
+      wanted = nil
+      readMore()
+    }
   }
 }

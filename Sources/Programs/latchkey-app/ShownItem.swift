@@ -1,4 +1,3 @@
-import Glibc
 import LatchkeyGettext
 import LatchkeyItemProtection
 import LatchkeySystemd
@@ -13,8 +12,6 @@ struct ShownItem: Sendable, Equatable {
   var modified: UInt64 = 0
   var accessible = ""
   var require = ""
-  /// Label and attributes in small letters, for the search.
-  private(set) var words: [UInt8] = []
 
   init(path: String) { self.path = path }
 
@@ -38,7 +35,6 @@ struct ShownItem: Sendable, Equatable {
       }
     }
     self = item
-    words = Array(([label] + attributes.values.sorted()).joined(separator: "\n").lowercased().utf8)
   }
 
   /// Its place, in the words of the command line.
@@ -60,30 +56,13 @@ struct ShownItem: Sendable, Equatable {
   /// The class; nil for one that this version does not know.
   var accessibility: AccessibilityClass? { AccessibilityClass(name: accessible) }
 
-  /// Whether a search finds it: each word is in the label or in a value.
-  func matches(_ wanted: [[UInt8]]) -> Bool {
-    words.withUnsafeBytes { words in
-      wanted.allSatisfy { word in
-        word.withUnsafeBytes { Self.occurs($0, in: words) }
-      }
+  /// The words of a search, as many as the vault takes.
+  static func searchWords(_ text: String) -> [String] {
+    var rest = 1024
+    return text.split(separator: " ").prefix(32).map(String.init).filter { word in
+      rest -= word.utf8.count
+      return rest >= 0
     }
-  }
-
-  /// Whether bytes occur in others. libc's function of this kind is an extension that Swift does not see.
-  private static func occurs(_ word: UnsafeRawBufferPointer, in text: UnsafeRawBufferPointer) -> Bool {
-    guard let wanted = word.baseAddress, let first = word.first else { return true }
-    guard var at = text.baseAddress else { return false }
-    let end = at + text.count
-    while end - at >= word.count, let found = memchr(at, Int32(first), end - at - word.count + 1) {
-      if memcmp(found, wanted, word.count) == 0 { return true }
-      at = UnsafeRawPointer(found) + 1
-    }
-    return false
-  }
-
-  /// The words of a search.
-  static func searchWords(_ text: String) -> [[UInt8]] {
-    text.lowercased().split(separator: " ").map { Array($0.utf8) }
   }
 }
 

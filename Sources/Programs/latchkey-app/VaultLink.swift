@@ -138,31 +138,47 @@ final class VaultLink {
   func collections() throws(Problem) -> [ShownCollection] {
     var found: [ShownCollection] = []
     for path in try paths("Collections", of: Self.root, ServiceConnection.service) {
-      let one = try call(path, Self.properties, "GetAll") {
-        $0.appendString(ServiceConnection.collection)
-      } read: { (answer: Message) throws(BusError) in
-        var (label, isLocked, isEmpty) = ("", false, true)
-        try answer.readDictionary("sv") { (entry: Message) throws(BusError) in
-          switch try entry.readString() {
-          case "Label": label = try entry.readVariant("s") { (value) throws(BusError) in try value.readString() }
-          case "Locked": isLocked = try entry.readVariant("b") { (value) throws(BusError) in try value.readBool() }
-          case "Items":
-            isEmpty = try entry.readVariant("ao") { (value) throws(BusError) in try value.readObjectPaths() }.isEmpty
-          default: try entry.skip()
-          }
-        }
-        return (ShownCollection(path: path, label: label, isLocked: isLocked), isEmpty)
-      }
-      if !path.hasSuffix("/session") || !one.1 { found.append(one.0) }
+      // Not all properties: one of them is the list of all items.
+      let label = try property("Label", "s", of: path) { (value) throws(BusError) in try value.readString() }
+      let isLocked = try property("Locked", "b", of: path) { (value) throws(BusError) in try value.readBool() }
+      if path.hasSuffix("/session"), try search(path, [], from: 0, limit: 1).items.isEmpty { continue }
+      found.append(ShownCollection(path: path, label: label, isLocked: isLocked))
     }
     return found
   }
 
-  /// The paths of all items of some collections, the newest first.
-  func items(of collections: [String]) throws(Problem) -> [String] {
-    var found: [String] = []
-    for path in collections { found += try paths("Items", of: path, ServiceConnection.collection).reversed() }
-    return found
+  private func property<Value>(
+    _ name: String, _ type: String, of path: String, _ read: (Message) throws(BusError) -> Value
+  ) throws(Problem) -> Value {
+    try call(path, Self.properties, "Get") {
+      $0.appendString(ServiceConnection.collection)
+      $0.appendString(name)
+    } read: { (answer: Message) throws(BusError) in
+      try answer.readVariant(type, read)
+    }
+  }
+
+  /// What a step of a search found.
+  struct FoundPage: Sendable {
+    /// Numbers, the newest first.
+    let items: [UInt64]
+    /// Where the next step goes on; 0 at the end.
+    let next: UInt64
+    /// How many items have labels that cannot be read now.
+    let unread: Int
+  }
+
+  /// A step of a search for words in a collection. Without words it finds all items, and with a limit of 0 none: the vault then
+  /// looks at its items for later searches.
+  func search(_ path: String, _ words: [String], from: UInt64, limit: UInt32) throws(Problem) -> FoundPage {
+    try call(path, ServiceConnection.ownCollection, "Search") {
+      $0.appendStrings(words)
+      $0.appendUInt64(from)
+      $0.appendUInt32(limit)
+    } read: { (answer: Message) throws(BusError) in
+      let items = try answer.readArray("t") { (item: Message) throws(BusError) in try item.readUInt64() }
+      return FoundPage(items: items, next: try answer.readUInt64(), unread: Int(try answer.readUInt32()))
+    }
   }
 
   /// Everything but the secrets of some items. Those that are gone are left out.
@@ -187,7 +203,8 @@ final class VaultLink {
       try connection.serve { answers == paths.count || isGone }
     } catch { throw problem(error) }
     if isGone { throw Problem(.disconnected("")) }
-    if let failure { throw problem(failure) }
+    // One damaged item hides no other.
+    if let failure, found.isEmpty { throw problem(failure) }
     return found
   }
 

@@ -38,13 +38,10 @@ final class ListModel {
     return guint(UInt(bitPattern: g_object_get_data(object, count)))
   }
 
-  /// How many rows there are. Setting it draws all rows anew.
-  var count: Int {
-    get { Int(Self.size(of: OpaquePointer(object))) }
-    set {
-      let former = guint(count)
-      g_object_set_data(object, Self.count, UnsafeMutableRawPointer(bitPattern: newValue))
-      g_list_model_items_changed(OpaquePointer(object), 0, former, guint(newValue))
-    }
+  /// Other rows come in the place of some, which are all drawn anew.
+  func replace(_ former: Range<Int>, with new: Int) {
+    let count = Int(Self.size(of: OpaquePointer(object))) - former.count + new
+    g_object_set_data(object, Self.count, UnsafeMutableRawPointer(bitPattern: count))
+    g_list_model_items_changed(OpaquePointer(object), guint(former.lowerBound), guint(former.count), guint(new))
   }
 }

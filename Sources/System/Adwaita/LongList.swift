@@ -34,8 +34,8 @@ public final class LongList: Widget {
   private let factory: OpaquePointer
   // The widgets of rows that exist, by GTK's row.
   private var contents: [UnsafeMutableRawPointer: ListRow] = [:]
-  // The rows that show something: position to content.
-  private var shown: [Int: ListRow] = [:]
+  // The rows that show something, by GTK's row, which knows its position.
+  private var shown: [UnsafeMutableRawPointer: ListRow] = [:]
 
   /// Empty.
   ///
@@ -63,13 +63,11 @@ public final class LongList: Widget {
     }
     Handler.connect(raw, argumentOf: "bind") { [unowned self] item in
       guard let item, let content = contents[item] else { return }
-      let position = Int(gtk_list_item_get_position(OpaquePointer(item)))
-      shown[position] = content
-      show(content, position)
+      shown[item] = content
+      show(content, Self.position(of: item))
     }
     Handler.connect(raw, argumentOf: "unbind") { [unowned self] item in
-      guard let item, let content = contents[item] else { return }
-      if let position = shown.first(where: { $0.value === content })?.key { shown[position] = nil }
+      if let item { shown[item] = nil }
     }
     Handler.connect(raw, argumentOf: "teardown") { [unowned self] item in
       if let item { contents[item] = nil }
@@ -81,17 +79,28 @@ public final class LongList: Widget {
 
   deinit { g_object_unref(UnsafeMutableRawPointer(factory)) }
 
-  /// How many rows there are. Setting it draws all rows anew.
-  public var count: Int {
-    get { model.count }
-    set { model.count = newValue }
+  private static func position(of item: UnsafeMutableRawPointer) -> Int {
+    Int(gtk_list_item_get_position(OpaquePointer(item)))
+  }
+
+  /// Shows other things. Rows of what stays are drawn again, and stay where they are if they are before or behind all changes.
+  public func change<Thing: Equatable>(from former: [Thing], to new: [Thing]) {
+    var start = 0
+    let shared = min(former.count, new.count)
+    while start < shared, former[start] == new[start] { start += 1 }
+    var end = 0
+    while end < shared - start, former[former.count - 1 - end] == new[new.count - 1 - end] { end += 1 }
+    if former.count > start + end || new.count > start + end {
+      model.replace(start..<former.count - end, with: new.count - start - end)
+    }
+    refresh()
   }
 
   /// The positions that exist as widgets now.
-  public var positions: [Int] { shown.keys.sorted() }
+  public var positions: [Int] { shown.keys.map(Self.position).sorted() }
 
   /// Draws the rows on the screen again.
-  public func refresh() { for (position, content) in shown { show(content, position) } }
+  public func refresh() { for (item, content) in shown { show(content, Self.position(of: item)) } }
 
   /// Calls `body` with the position of the row that a person pressed, or on which Enter was pressed.
   public func onPress(_ body: @escaping (Int) -> Void) {

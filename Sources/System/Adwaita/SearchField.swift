@@ -6,6 +6,8 @@ public final class SearchField: Widget {
   public init(hint: String) {
     super.init(gtk_search_entry_new())
     gtk_editable_set_text(opaque, "")
+    // Each key is searched for at once.
+    gtk_search_entry_set_search_delay(opaque, 0)
     g_object_set_text(raw, "placeholder-text", hint)
     named(hint)
   }
@@ -13,7 +15,7 @@ public final class SearchField: Widget {
   /// The text.
   public var text: String { gtk_editable_get_text(opaque).map { String(cString: $0) } ?? "" }
 
-  /// Calls `body` after each change; GTK waits 150 ms for the next key.
+  /// Calls `body` after each change.
   public func onChange(_ body: @escaping () -> Void) { Handler.connect(raw, "search-changed", body) }
 
   /// Takes every key that is typed in the window and means nothing else.
