@@ -293,7 +293,7 @@ uninstall: ## remove just what `make install` laid
 
 # The window's files. Its icon has the name of the program on the bus, as the desktop file has.
 INSTALLED_WINDOW = $(PREFIX)/bin/latchkey-app $(PREFIX)/share/applications/org.latchkey.app.desktop \
-  $(PREFIX)/share/metainfo/org.latchkey.app.metainfo.xml \
+  $(PREFIX)/share/metainfo/org.latchkey.app.metainfo.xml $(PREFIX)/share/dbus-1/services/org.latchkey.app.service \
   $(PREFIX)/share/icons/hicolor/scalable/apps/org.latchkey.app.svg \
   $(PREFIX)/share/icons/hicolor/symbolic/apps/org.latchkey.app-symbolic.svg $(MANDIR)/man1/latchkey-app.1
 
@@ -302,6 +302,7 @@ install-window: $(BUILT)/latchkey-app ## lay the window's files beside those of 
 	install -m 755 $(STRIP) $(BUILT)/latchkey-app $(DESTDIR)$(PREFIX)/bin/
 	install -m 644 window/org.latchkey.app.desktop $(DESTDIR)$(PREFIX)/share/applications/
 	install -m 644 window/org.latchkey.app.metainfo.xml $(DESTDIR)$(PREFIX)/share/metainfo/
+	$(FILL) window/org.latchkey.app.service.in >$(DESTDIR)$(PREFIX)/share/dbus-1/services/org.latchkey.app.service
 	install -m 644 window/org.latchkey.app.svg $(DESTDIR)$(PREFIX)/share/icons/hicolor/scalable/apps/
 	install -m 644 window/org.latchkey.app-symbolic.svg $(DESTDIR)$(PREFIX)/share/icons/hicolor/symbolic/apps/
 	install -m 644 docs/man/latchkey-app.1 $(DESTDIR)$(MANDIR)/man1/

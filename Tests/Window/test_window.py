@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 
@@ -289,6 +290,53 @@ def test_a_second_start_goes_to_the_page(opened):
     environment = session.environment | {"GDK_BACKEND": "x11"}
     assert session.run(session.stage / "usr/bin/latchkey-app", "--page", "who-asked", env=environment).returncode == 0
     window.wait_for("Nobody asked yet")
+
+
+def test_a_click_on_a_notification_goes_to_its_page(opened):
+    session = opened.session
+    window = opened()
+    window.wait_for("Unlocked")
+    # As the daemon does.
+    action = ["--object-path", "/org/latchkey/app", "--method", "org.freedesktop.Application.ActivateAction", "who-asked", "[]", "{}"]
+    session.run("gdbus", "call", "--session", "--dest", "org.latchkey.app", *action, check=True)
+    window.wait_for("Nobody asked yet")
+
+
+def test_the_bus_starts_the_window_with_a_page(session, display):
+    assert session.login().returncode == 0
+    service = (session.stage / "usr/share/dbus-1/services/org.latchkey.app.service").read_text()
+    assert "Exec=/usr/bin/latchkey-app --gapplication-service" in service
+    window = AppWindow(session, display, "--gapplication-service", first="who-asked")
+    try:
+        window.wait_for("Nobody asked yet")
+    finally:
+        window.close()
+
+
+def test_a_recovery_code_is_created_shown_once_and_checked(opened):
+    session = opened.session
+    # The window runs the command beside it: this one knows the session's PAM services.
+    program = shutil.copy(session.stage / "usr/bin/latchkey-app", session.root / "bin")
+    window = opened("--page", "unlocking", program=program)
+    window.press("Create…")
+    window.answer("Login password", "wrong")
+    window.wait_for("the password was not accepted", 60)
+    assert not told(session, "recovery", "status")["recovery_code"]
+    window.press("Create…")
+    window.answer("Login password", session.password)
+    window.wait_for("When you have it on paper", 60)
+    assert told(session, "recovery", "status")["recovery_code"]
+    (code,) = [text for text in window.texts() if text.count("-") > 5 and text.isupper()]
+    check = ["latchkey", "recovery", "check", "--stdin"]
+    assert session.run(*check, input=code + "\n").returncode == 0
+    window.press("Print…")
+    wait_until(lambda: "Print" in str(window.ask("tree")), "the print dialog")
+    window.keys("Escape")
+    window.press("Done")
+    window.wait_without(code)
+    window.press("Check…")
+    window.answer("Recovery code", code)
+    window.wait_for("The code is right", 60)
 
 
 def test_wrong_usage_is_said(opened):

@@ -90,7 +90,7 @@ for line in sys.stdin:
 class AppWindow:
     """The program, and a reader of its windows."""
 
-    def __init__(self, session, display, *words, **variables):
+    def __init__(self, session, display, *words, first=None, program=None, **variables):
         self.session, self._display = session, display
         # The accessibility bus is the only other service that the session's bus starts.
         session.offer("org.a11y.Bus", Path("/usr/share/dbus-1/services/org.a11y.Bus.service").read_text())
@@ -99,10 +99,14 @@ class AppWindow:
         environment = {"GSK_RENDERER": "cairo", "GSETTINGS_BACKEND": "memory", "GDK_BACKEND": "x11", **variables}
         with open(self.log, "wb") as log:
             self.program = session.start(
-                session.stage / "usr/bin/latchkey-app", *words, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                program or session.stage / "usr/bin/latchkey-app", *words, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                 env=session.environment | environment)
         self._reader = session.start(
             "/usr/bin/python3", "-c", READER, str(round(seconds(10) * 1000)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        if first:
+            # The bus calls an action of a program that it starts.
+            action = ["--object-path", "/org/latchkey/app", "--method", "org.freedesktop.Application.ActivateAction", first, "[]", "{}"]
+            wait_until(lambda: session.run("gdbus", "call", "--session", "--dest", "org.latchkey.app", *action).returncode == 0, "the action")
         found = session.run("xdotool", "search", "--sync", "--onlyvisible", "--class", "latchkey", check=True)
         self.window = found.stdout.split()[0]
         session.run("xdotool", "windowsize", "--sync", self.window, "1100", "800", check=True)
@@ -152,6 +156,12 @@ class AppWindow:
 
     def type(self, text):
         self.session.run("xdotool", "type", "--window", self.window, text, check=True)
+
+    def answer(self, name, text):
+        """Types into the field of a dialog, which is a window of its own at the same place, and presses Enter."""
+        self.click(name)
+        self.session.run("xdotool", "type", text, check=True)
+        self.keys("Return")
 
     def keys(self, *keys):
         self._display.press(*keys)

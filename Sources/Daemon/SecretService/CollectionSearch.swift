@@ -48,7 +48,8 @@ final class CollectionSearch {
     _ place: CollectionPlace, _ words: TextSearch.Words, _ start: Int64, _ limit: Int
   ) throws(BusError) -> TextPage {
     let (vault, id) = tree.holder(place)
-    return try BusError.vault { () throws(VaultError) in try vault.texts.step(words, in: id, from: start, limit: limit) }
+    return try BusError.vault { () throws(VaultError) in try vault.texts.step(words, in: id, from: start, limit: limit)
+    }
   }
 
   /// The client is gone. With the last one that searched, the letters of items go.

@@ -11,6 +11,8 @@ final class ChildCommand {
     /// The exit status; -1 where a signal ended it, and where it could not be started.
     let status: Int32
     fileprivate let output: [UInt8]
+    /// Its output in locked memory, where that was wanted.
+    let secret: HeldOutput?
     /// Its messages.
     let errors: String
 
@@ -48,9 +50,11 @@ final class ChildCommand {
   ///   - program: the path of another program than `latchkey`.
   ///   - words: its arguments.
   ///   - input: its standard input, which only a pipe has.
+  ///   - secret: gets its output, in the place of plain memory.
   ///   - then: gets its end, on the window's thread.
   init(
-    program: String? = nil, _ words: [String], input: consuming SecureBytes? = nil, then: @escaping (Outcome) -> Void
+    program: String? = nil, _ words: [String], input: consuming SecureBytes? = nil, secret: HeldOutput? = nil,
+    then: @escaping (Outcome) -> Void
   ) {
     let program = program ?? Process.folder + "/latchkey"
     let ended = OnMainThread<Outcome> { [running] outcome in
@@ -61,7 +65,7 @@ final class ChildCommand {
       then(outcome)
     }
     guard let outputs = WakingPipe(), let errors = WakingPipe() else {
-      ended(Outcome(status: -1, output: [], errors: String(cString: strerror(errno))))
+      ended(Outcome(status: -1, output: [], secret: nil, errors: String(cString: strerror(errno))))
       return
     }
     do throws(PosixError) {
@@ -79,7 +83,7 @@ final class ChildCommand {
         child = try ChildProcess(program, words, output: outputs.writing, errors: errors.writing)
       }
       running.child = child
-    } catch { ended(Outcome(status: -1, output: [], errors: "\(error)")) }
+    } catch { ended(Outcome(status: -1, output: [], secret: nil, errors: "\(error)")) }
     close(outputs.writing)
     close(errors.writing)
     guard let started = running.child else {
@@ -90,17 +94,20 @@ final class ChildCommand {
     let child = Handed(value: started)
     let (output, complaints) = (outputs.reading, errors.reading)
     running.reader = SideThread { _ in
-      let (all, words) = ChildCommand.read(output, complaints, until: child.value.descriptor)
+      let (all, words) = ChildCommand.read(output, complaints, until: child.value.descriptor, into: secret)
       close(output)
       close(complaints)
       var end = pollfd(fd: child.value.descriptor, events: Int16(POLLIN), revents: 0)
       poll(&end, 1, -1)
-      ended(Outcome(status: child.value.reap(), output: all, errors: String(decoding: words, as: UTF8.self)))
+      let status = child.value.reap()
+      ended(Outcome(status: status, output: all, secret: secret, errors: String(decoding: words, as: UTF8.self)))
     }
   }
 
   /// Reads both to their ends, or to the command's: a program that it started may keep them open.
-  private static func read(_ first: Int32, _ second: Int32, until end: Int32) -> ([UInt8], [UInt8]) {
+  private static func read(
+    _ first: Int32, _ second: Int32, until end: Int32, into secret: HeldOutput?
+  ) -> ([UInt8], [UInt8]) {
     var found: [[UInt8]] = [[], []]
     var watched = [first, second, end].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
     var buffer = [UInt8](repeating: 0, count: 64 << 10)
@@ -111,6 +118,10 @@ final class ChildCommand {
       if count < 0, errno == EINTR { continue }
       guard count > 0 else { break }
       for number in 0..<2 where watched[number].revents != 0 {
+        if number == 0, let secret {
+          if !secret.take(from: first) { watched[0].fd = -1 }
+          continue
+        }
         let count = Glibc.read(watched[number].fd, &buffer, buffer.count)
         if count < 0, errno == EINTR { continue }
         if count <= 0 {
@@ -125,6 +136,34 @@ final class ChildCommand {
 
   /// Ends it, as Ctrl-C does.
   func stop() { running.child?.send(SIGINT) }
+}
+
+/// A line of output that is secret: 4,096 bytes at most, in locked memory.
+final class HeldOutput: @unchecked Sendable {
+  private var bytes: SecureBytes
+  private var count = 0
+
+  init() throws(SodiumError) { bytes = try SecureBytes(count: 4096) }
+
+  /// Reads some of it.
+  ///
+  /// - Returns: whether there may be more.
+  fileprivate func take(from pipe: Int32) -> Bool {
+    let found = bytes.withUnsafeMutableBytes { bytes in
+      bytes.baseAddress.map { Glibc.read(pipe, $0 + count, bytes.count - count) } ?? 0
+    }
+    if found < 0 { return errno == EINTR }
+    count += found
+    return found > 0
+  }
+
+  /// A copy of the line, without its end.
+  func line() throws(SodiumError) -> SecureBytes { try Self.line(bytes, count) }
+
+  private static func line(_ bytes: borrowing SecureBytes, _ count: Int) throws(SodiumError) -> SecureBytes {
+    let hasEnd = bytes.bytes.withUnsafeBytes { count > 0 && $0[count - 1] == UInt8(ascii: "\n") }
+    return try SecureBytes(copying: bytes.bytes.extracting(first: hasEnd ? count - 1 : count))
+  }
 }
 
 extension JSONValue {

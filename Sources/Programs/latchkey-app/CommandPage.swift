@@ -53,11 +53,12 @@ class CommandPage: Page {
   ///
   /// - Parameters:
   ///   - program: its path; `latchkey` if nil.
+  ///   - secret: gets its output.
   ///   - words: the text beside the progress bar.
   ///   - isEarnest: whether it changes something. The page's buttons rest meanwhile.
   ///   - then: gets its end, unless a later one was begun.
   func run(
-    program: String? = nil, _ arguments: [String], input: consuming SecureBytes? = nil,
+    program: String? = nil, _ arguments: [String], input: consuming SecureBytes? = nil, secret: HeldOutput? = nil,
     saying words: String = translated("Looking…"), isEarnest: Bool = false,
     then: @escaping (ChildCommand.Outcome) -> Void
   ) {
@@ -73,7 +74,7 @@ class CommandPage: Page {
       progressBox.isVisible = true
       progress.pulse()
     }
-    command = ChildCommand(program: program, arguments, input: input) { [weak self] outcome in
+    command = ChildCommand(program: program, arguments, input: input, secret: secret) { [weak self] outcome in
       guard let self, mine == turn else { return }
       self.isEarnest = false
       content.isEnabled = true
@@ -82,6 +83,37 @@ class CommandPage: Page {
       progressBox.isVisible = false
       then(outcome)
     }
+  }
+
+  /// Asks for a secret that a command reads from its standard input.
+  ///
+  /// - Parameters:
+  ///   - answer: the button that goes on.
+  ///   - then: gets the line.
+  func ask(
+    _ purpose: SecretField.Purpose, _ title: String, _ text: String, name: String, answer: String,
+    then: @escaping (consuming SecureBytes?) -> Void
+  ) {
+    guard let window = window() else { return }
+    let field = SecretField(purpose, name: name)
+    let question = Question(
+      title, text, answers: [("cancel", translated("_Cancel"), .plain), ("go", answer, .suggested)], content: field,
+      over: window
+    ) { given in
+      let bytes = try? field.take()
+      field.erase()
+      if given == "go" { then(Self.line(bytes)) }
+    }
+    field.onEnter { [weak question] in question?.answer("go") }
+    field.focus()
+  }
+
+  /// The line that a command reads.
+  private static func line(_ given: consuming SecureBytes?) -> SecureBytes? {
+    guard let given, var line = try? SecureBytes(count: given.count + 1) else { return nil }
+    line.write(given.bytes, at: 0)
+    line.write([UInt8(ascii: "\n")].span.bytes, at: given.count)
+    return line
   }
 
   /// Shows an error that stays until the next command.

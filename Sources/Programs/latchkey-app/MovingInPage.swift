@@ -41,28 +41,18 @@ final class MovingInPage: CommandPage {
   }
 
   private func ask(_ store: OtherStore, isDry: Bool) {
-    guard store.hasPassword, let window = window() else { return importing(store, isDry: isDry, nil) }
-    let field = SecretField(.typing, name: translated("Password"))
-    let question = Question(
-      translated("Password of \(store.title)"),
+    guard store.hasPassword else { return importing(store, isDry: isDry, nil) }
+    ask(
+      .typing, translated("Password of \(store.title)"),
       translated("It is often your login password, or the one that you had before. Leave it empty if there is none."),
-      answers: [
-        ("cancel", translated("_Cancel"), .plain),
-        ("go", isDry ? translated("_Rehearse") : translated("_Import"), .suggested),
-      ], content: field, over: window
-    ) { [weak self] answer in
-      let given = try? field.take()
-      field.erase()
-      if answer == "go" { self?.importing(store, isDry: isDry, given) }
-    }
-    field.onEnter { [weak question] in question?.answer("go") }
-    field.focus()
+      name: translated("Password"), answer: isDry ? translated("_Rehearse") : translated("_Import")
+    ) { [weak self] line in self?.importing(store, isDry: isDry, line) }
   }
 
-  private func importing(_ store: OtherStore, isDry: Bool, _ password: consuming SecureBytes?) {
+  private func importing(_ store: OtherStore, isDry: Bool, _ line: consuming SecureBytes?) {
     let words = ["import", store.command, "--json", "--no-prompt"] + (isDry ? ["--dry-run"] : [])
     run(
-      words, input: Self.line(password), saying: isDry ? translated("Rehearsing…") : translated("Importing…"),
+      words, input: line, saying: isDry ? translated("Rehearsing…") : translated("Importing…"),
       isEarnest: !isDry
     ) {
       [unowned self] outcome in
@@ -70,14 +60,6 @@ final class MovingInPage: CommandPage {
       show(found, isDry: isDry)
       complain(outcome.message)
     }
-  }
-
-  /// The line that the command reads.
-  private static func line(_ password: consuming SecureBytes?) -> SecureBytes? {
-    guard let password, var line = try? SecureBytes(count: password.count + 1) else { return nil }
-    line.write(password.bytes, at: 0)
-    line.write([UInt8(ascii: "\n")].span.bytes, at: password.count)
-    return line
   }
 
   private func show(_ found: JSONValue, isDry: Bool) {

@@ -23,6 +23,8 @@ struct Options {
       case "--page":
         guard let value = rest.popFirst(), let name = PageName(rawValue: value) else { throw .usage }
         page = name
+      // The session's bus starts the program with it.
+      case "--gapplication-service": continue
       case "--help", "-h": throw .help
       default: throw .usage
       }
@@ -31,7 +33,7 @@ struct Options {
 }
 
 /// The pages of the window, as the command line names them.
-enum PageName: String {
+enum PageName: String, CaseIterable {
   case items
   case yesterday
   case movingIn = "moving-in"

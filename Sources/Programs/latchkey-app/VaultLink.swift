@@ -158,7 +158,7 @@ final class VaultLink {
     }
   }
 
-  /// What a step of a search found.
+  /// The result of one step of a search.
   struct FoundPage: Sendable {
     /// Numbers, the newest first.
     let items: [UInt64]

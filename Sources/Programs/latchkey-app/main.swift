@@ -39,8 +39,7 @@ private func serve(_ options: Options) throws -> Int32 {
   Language.begin()
   let application = Application(name: "org.latchkey.app")
   var window: AppWindow?
-  return application.run(CommandLine.arguments) { words in
-    let page = (try? Options(words))?.page
+  let open = { (page: PageName?) in
     if window == nil {
       do throws(PosixError) { window = try AppWindow(of: application) } catch {
         Journal.log(.error, "latchkey-app cannot start: \(error)")
@@ -49,6 +48,10 @@ private func serve(_ options: Options) throws -> Int32 {
     }
     window?.present(page)
   }
+  // The desktop file and notifications name pages, too.
+  for page in PageName.allCases { application.add(action: page.rawValue) { open(page) } }
+  application.onActivation { open(nil) }
+  return application.run(CommandLine.arguments) { words in open((try? Options(words))?.page) }
 }
 
 do {

@@ -33,12 +33,16 @@ public final class Application {
     return g_application_run(raw.assumingMemoryBound(to: GApplication.self), Int32(words.count), &pointers)
   }
 
-  /// An action of the whole program, with the keys that call it.
+  /// Calls `body` when the desktop starts the program by its name on the bus.
+  public func onActivation(_ body: @escaping () -> Void) { Handler.connect(raw, "activate", body) }
+
+  /// An action of the whole program, with the keys that call it. Other programs call it by its name on the bus.
   public func add(action name: String, keys: String..., body: @escaping () -> Void) {
     guard let action = g_simple_action_new(name, nil) else { return }
     Handler.connect(UnsafeMutableRawPointer(action), argumentOf: "activate") { _ in body() }
     g_action_map_add_action(OpaquePointer(pointer), action)
     g_object_unref(UnsafeMutableRawPointer(action))
+    guard !keys.isEmpty else { return }
     var words: [UnsafePointer<CChar>?] = keys.map { UnsafePointer(g_strdup($0)) }
     words.append(nil)
     gtk_application_set_accels_for_action(raw.assumingMemoryBound(to: GtkApplication.self), "app.\(name)", words)

@@ -8,6 +8,8 @@ public final class SecretField: Widget {
   public enum Purpose {
     /// The person types a password, which is shown as dots.
     case typing
+    /// The person types a code from paper, and sees it.
+    case spelling
     /// The person reads a secret.
     case reading
   }
@@ -24,6 +26,7 @@ public final class SecretField: Widget {
     case .typing:
       gtk_entry_set_visibility(cast(), 0)
       gtk_entry_set_input_purpose(cast(), GTK_INPUT_PURPOSE_PASSWORD)
+    case .spelling: styled("monospace")
     case .reading:
       gtk_editable_set_editable(opaque, 0)
       styled("monospace")

@@ -12,6 +12,7 @@ public final class ServiceConnection {
   public static let service = "org.freedesktop.Secret.Service"
   /// The interface of collections.
   public static let collection = "org.freedesktop.Secret.Collection"
+  /// The interface of collections for what the specification has no words for.
   public static let ownCollection = "org.latchkey.Collection"
   /// The interface of items.
   public static let item = "org.freedesktop.Secret.Item"

@@ -1,6 +1,6 @@
 import LatchkeySodium
 
-/// What one step of a text search found.
+/// The result of one step of a text search.
 public struct TextPage: Equatable, Sendable {
   /// The numbers of items, the newest first.
   public var items: [Int64]

@@ -206,7 +206,9 @@ extension Store {
   func items(in collection: Int64, below id: Int64, limit: Int) throws(VaultError) -> [Int64] {
     let found = try all(
       "SELECT id, collection FROM item WHERE collection = ? AND id < ? ORDER BY id DESC LIMIT ?"
-    ) { s throws(SQLiteError) in try s.bind(1, collection).bind(2, id).bind(3, Int64(limit)) } _: {
+    ) { s throws(SQLiteError) in
+      try s.bind(1, collection).bind(2, id).bind(3, Int64(limit))
+    } _: {
       (item: $0.integer(0), collection: $0.integer(1))
     }
     var last = id
