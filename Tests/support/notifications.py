@@ -37,9 +37,17 @@ class Notifications:
         if method == "CloseNotification":
             self.closed += values
             return invocation.return_value(None)
-        assert values[0] == "Latchkey" and values[1] == 0 and values[5:] == ([], {}, -1), values
+        assert values[0] == "Latchkey" and values[1] == 0 and values[7] == -1, values
+        # latchkey-kwallet has nothing to show.
+        assert (values[5][::2], values[6]) in (([], {}), (["default"], {"desktop-entry": "org.latchkey.app"})), values
         self.shown.append(values[3:5])
         invocation.return_value(GLib.Variant("(u)", (len(self.shown),)))
+        self.peer.bus.flush_sync(None)
+
+    def click(self, number):
+        """The person clicks on one of them (from 1)."""
+        for member, text in (("ActivationToken", "token"), ("ActionInvoked", "default")):
+            self.peer.bus.emit_signal(None, PATH, NAME, member, GLib.Variant("(us)", (number, text)))
         self.peer.bus.flush_sync(None)
 
     def look(self):

@@ -1,3 +1,4 @@
+import LatchkeyGettext
 import LatchkeySystemd
 
 /// One message to the person, by the desktop's notifications. The message is shown as soon as a program shows notifications, which
@@ -7,13 +8,20 @@ final class DesktopNotification {
   struct Message: Equatable {
     let title: String
     let text: String
+    /// The page of latchkey-app that a click on the message shows.
+    let page: String
   }
+
+  private static let window = "org.latchkey.app"
 
   private weak var bus: Bus?
   private var watch: BusSlot?
   /// The text is composed when it is shown, in the desktop's language at that moment.
   private var message: (() -> Message)?
   private var shown: () -> Void = {}
+  /// The message on the screen that a person may click on: its number, its page, and the desktop's permission to come to the front.
+  private var onScreen: (program: String?, number: UInt32, page: String, token: String?)?
+  private var clicks: [BusSlot] = []
   /// Whether an answer is still due, and whether another program has begun to show notifications since the question.
   private var isUnderWay = false
   private var isToBeRepeated = false
@@ -26,7 +34,7 @@ final class DesktopNotification {
   /// Shows messages on this connection from now on.
   func use(_ bus: Bus) {
     self.bus = bus
-    (watch, isUnderWay, isToBeRepeated) = (nil, false, false)
+    (watch, isUnderWay, isToBeRepeated, onScreen, clicks) = (nil, false, false, nil, [])
     if message != nil { send() }
   }
 
@@ -74,7 +82,44 @@ final class DesktopNotification {
     } catch { isUnderWay = false }
   }
 
+  /// Hears when a person clicks on the message.
+  private func hearClicks(_ bus: Bus) {
+    guard clicks.isEmpty else { return }
+    for member in ["ActivationToken", "ActionInvoked"] {
+      let slot = try? bus.matchSignal(interface: Self.name, member: member) {
+        [weak self] message throws(BusError) in
+        guard let self, let onScreen, message.sender == onScreen.program, try message.readUInt32() == onScreen.number
+        else {
+          return
+        }
+        guard member == "ActionInvoked" else {
+          self.onScreen?.token = try message.readString()
+          return
+        }
+        self.onScreen = nil
+        showWindow(onScreen.page, token: onScreen.token)
+      }
+      if let slot { clicks.append(slot) }
+    }
+  }
+
+  /// Has the window show a page. Where it is not installed, nothing happens.
+  private func showWindow(_ page: String, token: String?) {
+    try? bus?.callAsync(
+      destination: Self.window, path: "/org/latchkey/app", interface: "org.freedesktop.Application",
+      member: "ActivateAction"
+    ) { out in
+      out.appendString(page)
+      out.appendArray("v", of: [String]()) { _, _ in }
+      out.appendDictionary("sv") { all in
+        if let token { all.appendProperty("activation-token", "s") { $0.appendString(token) } }
+      }
+    } reply: { _ in
+    }
+  }
+
   private func call(_ bus: Bus, _ message: Message) throws(BusError) {
+    hearClicks(bus)
     // The call starts no program: such a program would show notifications in the place of the desktop, which starts later.
     try bus.callAsync(
       destination: Self.name, path: "/org/freedesktop/Notifications", interface: Self.name, member: "Notify",
@@ -85,14 +130,16 @@ final class DesktopNotification {
       out.appendString("dialog-password")
       out.appendString(message.title)
       out.appendString(message.text)
-      out.appendStrings([])
-      out.appendDictionary("sv") { _ in }
+      // No button: a click on the message itself.
+      out.appendStrings(["default", translated("Show")])
+      out.appendDictionary("sv") { all in all.appendProperty("desktop-entry", "s") { $0.appendString(Self.window) } }
       out.appendInt32(-1)
     } reply: { [weak self] reply in
       guard let self else { return }
       isUnderWay = false
       guard isWaiting else { return }
-      if case .success = reply {
+      if case .success(let answer) = reply {
+        onScreen = (try? answer.readUInt32()).map { (answer.sender, $0, message.page, nil) }
         let shown = shown
         withdraw()
         shown()

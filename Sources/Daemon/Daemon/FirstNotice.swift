@@ -89,7 +89,7 @@ final class FirstNotice {
         : translated("To go back, run 'latchkey switch --back'."))
     sentences.append(translated("More is in 'man latchkey-switch'."))
     return DesktopNotification.Message(
-      title: translated("Latchkey keeps your secrets now"), text: sentences.joined(separator: " "))
+      title: translated("Latchkey keeps your secrets now"), text: sentences.joined(separator: " "), page: "moving-in")
   }
 
   private static func list(_ names: [String]) -> String {

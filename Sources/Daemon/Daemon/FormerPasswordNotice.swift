@@ -15,7 +15,7 @@ final class FormerPasswordNotice {
         The password that was just given does not unlock it. If you mistyped it, give the right one. If the login \
         password was changed without Latchkey, the next program that needs the vault, or 'latchkey unlock', asks you \
         for the former password or the recovery code.
-        """))
+        """), page: "unlocking")
   }
   private static var openMessage: DesktopNotification.Message {
     DesktopNotification.Message(
@@ -25,7 +25,7 @@ final class FormerPasswordNotice {
         The password that was just given does not unlock the vault, which is unlocked now. If you mistyped it, nothing is \
         wrong. If the login password was changed without Latchkey, it will not unlock the vault after the next lock. Run \
         'latchkey unlock': it asks for the former password or the recovery code.
-        """))
+        """), page: "unlocking")
   }
 
   /// Shows the notification on this connection from now on.

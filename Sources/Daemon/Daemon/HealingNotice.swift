@@ -75,6 +75,6 @@ final class HealingNotice {
     if !damaged.isEmpty { sentences.append(translated("The damaged file is kept.")) }
     sentences.append(translated("'latchkey status' says what happened, and what to do."))
     return DesktopNotification.Message(
-      title: translated("The vault was repaired"), text: sentences.joined(separator: " "))
+      title: translated("The vault was repaired"), text: sentences.joined(separator: " "), page: "health")
   }
 }

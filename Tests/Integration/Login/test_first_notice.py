@@ -5,7 +5,7 @@ import stat
 import time
 
 import pytest
-from gi.repository import GLib
+from gi.repository import Gio, GLib
 from support.notifications import MARKER, Notifications, notifications  # noqa: F401 (a fixture)
 from support.peer import SECRETS, Peer
 from support.session import wait_until
@@ -163,3 +163,33 @@ def test_only_where_programs_reach_the_vault(new_session, notifications, stage):
         daemon.terminate()
         daemon.wait()
         other.close()
+
+
+WINDOW = """
+<node><interface name="org.freedesktop.Application"><method name="ActivateAction">
+  <arg type="s" direction="in"/><arg type="av" direction="in"/><arg type="a{sv}" direction="in"/>
+</method></interface></node>"""
+
+
+def test_a_click_has_the_window_show_its_page(new_session, notifications):
+    asked = []
+
+    def called(_bus, _sender, _path, _interface, _method, arguments, invocation):
+        asked.append(arguments.unpack())
+        invocation.return_value(None)
+
+    window = Peer(new_session)
+    (interface,) = Gio.DBusNodeInfo.new_for_xml(WINDOW).interfaces
+    window.bus.register_object("/org/latchkey/app", interface, called, None, None)
+    window.bus.call_sync(*DRIVER, "RequestName", GLib.Variant("(su)", ("org.latchkey.app", 0)), None, 0, 10000, None)
+    try:
+        assert new_session.login().returncode == 0
+        the_one(notifications)
+        notifications.click(1)
+        wait_until(lambda: notifications.look() and asked, "the call of the window")
+        assert asked == [("moving-in", [], {"activation-token": "token"})]
+        notifications.click(1)
+        notifications.look()
+        assert len(asked) == 1
+    finally:
+        window.close()
