@@ -122,7 +122,8 @@ extension HelperOperation {
       .openBySecurityKey:
       true
     case .openSession, .closeSession, .rotate, .createRecoveryCode, .removeRecoveryCode, .removePassword, .addSession,
-      .removeSession, .addFinger, .addFingerInMemory, .removeFinger, .addSecurityKey, .removeSecurityKey, .renameSecurityKey:
+      .removeSession, .addFinger, .addFingerInMemory, .removeFinger, .addSecurityKey, .removeSecurityKey,
+      .renameSecurityKey:
       false
     }
   }

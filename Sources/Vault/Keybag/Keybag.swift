@@ -174,7 +174,9 @@ public struct Keybag: Equatable, Sendable {
       next.generation = nextGeneration(isAwaitingDatabase: isAwaitingDatabase)
       next.protectors = [mine]
       // The setting stays with new keys. The first password of a login ends it, as it ends the others.
-      if mine.kind == .password, !keybag.isPasswordless { next.protectors += [keybag.fingerProtector].compactMap { $0 } }
+      if mine.kind == .password, !keybag.isPasswordless {
+        next.protectors += [keybag.fingerProtector].compactMap { $0 }
+      }
       do throws(SodiumError) {
         for kept in codes(besides: mine.kind) + securityKeys(besides: mine.kind) {
           next.protectors.append(try kept.resealed(fresh, before: root, vault: vault))
