@@ -161,6 +161,6 @@ def test_the_recovery_code_is_one_of_them(holder):
 
 
 @pytest.mark.parametrize("words", [
-    ("add",), ("add", "finger"), ("remove", "face"), ("forget", "session"), ("add", "session", "--stdout")])
+    ("add",), ("add", "thumb"), ("remove", "face"), ("forget", "session"), ("add", "session", "--stdout")])
 def test_wrong_usage(holder, words):
     assert holder.run("protector", *words).returncode == USAGE
