@@ -9,6 +9,8 @@ import LatchkeySystemd
 final class SSHAgent {
   /// More keys than this are not added to a session.
   private static let keyLimit = 256
+  /// The most signatures that wait for others.
+  private static let queueLimit = 32
   /// How many signatures of one program may wait for the person. An ssh that forwards is one program for all of a host's clients.
   private static let waitingLimit = 16
   /// With more clients than this, the one that was silent for longest is disconnected.
@@ -247,7 +249,14 @@ final class SSHAgent {
       key.publicKey, asking: constraints.confirms ? .always : .never, expiry: expiry,
       destinations: constraints.destinations,
       provider: provider == SecurityKey.internalProvider ? nil : provider)
-    let former = try vault.look().keys.filter(\.isOfSession)
+    let known = try vault.look().keys
+    // Nothing proves that somebody who adds a security key has it. Another machine must not put a dead one in front of it.
+    if key.securityKey != nil, RequestOrigin(connection.bindings, Asker(pid: connection.peer.pid)) != .here,
+      known.contains(where: { $0.item.publicKey.plainBlob == key.publicKey.plainBlob })
+    {
+      return connection.answer(.failure)
+    }
+    let former = known.filter(\.isOfSession)
     guard former.count < Self.keyLimit else { return connection.answer(.failure) }
     try vault.add(key, item, comment: comment, among: former)
     hidden.remove(key.publicKey.blob)
@@ -335,7 +344,7 @@ final class SSHAgent {
       signing.cancel = {}
       guard isAgreed, !signing.isOutdated else { return fail(signing) }
       if key.item.asking == .once, RequestOrigin(connection.bindings, asker) == .here { allowed.insert(blob) }
-      finish(signing)
+      begin(signing)
     }
     signing.cancel = { [unowned self] in questions.withdraw(question) }
     questions.ask(question)
@@ -357,7 +366,8 @@ final class SSHAgent {
     guard let turn = signing.turn else { return finish(signing) }
     signings[ObjectIdentifier(signing.connection)] = signing
     guard turns[turn] == nil else {
-      queue.append(signing)
+      // Clients that wait are not ended for others, so they must not be many.
+      queue.count < Self.queueLimit ? queue.append(signing) : fail(signing)
       return
     }
     turns[turn] = signing
@@ -437,7 +447,9 @@ final class SSHAgent {
     ) { [unowned self] signature in
       touching = nil
       signing.cancel = {}
-      guard let signature, !signing.isOutdated else { return fail(signing) }
+      // The key may have been removed meanwhile, or its time may be over.
+      let isThere = (try? present())?.keys.contains { $0.path == signing.key.path } ?? false
+      guard let signature, isThere, !signing.isOutdated else { return fail(signing) }
       succeed(signing, signature)
     }
     touching = touch

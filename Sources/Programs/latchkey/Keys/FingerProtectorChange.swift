@@ -72,6 +72,8 @@ struct FingerProtectorChange {
       guard answer == .done || answer == .nothingNeeded else {
         throw answer.failure(wrong: RootKeyAsking.oldPassword)
       }
+      // latchkeyd looks at the keybag when it is asked, and gives the key up.
+      _ = try place.status()
       print(translated("No finger unlocks the vault from now on."))
     }
   }
