@@ -184,7 +184,7 @@ final class DevicePeer {
     } catch let error as DeviceKeyError { return try DeviceReply.failed(error) }
   }
 
-  /// The answer to a holder, which may only drop its key. Whoever waits for a finger has nothing to say, and gives up.
+  /// The answer to a holder, which may only drop its key. A peer that waits for a finger has nothing to say, and gives up.
   private func answerAtWork(_ request: consuming DeviceRequest) throws -> SecureBytes? {
     switch consume request {
     case .drop:

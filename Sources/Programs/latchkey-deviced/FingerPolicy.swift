@@ -9,8 +9,8 @@ struct FingerPolicy {
 
   let file: String
 
-  /// Whether an unlock by finger is forbidden. A file that cannot be read, or says something else, forbids it too: whoever
-  /// wrote it wanted to.
+  /// Whether an unlock by finger is forbidden. A file that cannot be read, or says something else, forbids it
+  /// too: its writer wanted to.
   var isForbidding: Bool {
     do throws(PosixError) {
       let content = try FileDescriptor.open(file, flags: O_RDONLY | O_NONBLOCK).readAll(limit: FingerPolicy.sizeLimit)

@@ -12,7 +12,7 @@ import LatchkeySystemd
 /// A key goes to the connection that brought it and to no other. The verification of a finger and the release are one act of this
 /// process: no report of another program counts. A touch takes half a minute, and nobody else waits for it.
 final class Holds {
-  /// What became of a request for a verification.
+  /// The end of a request for a verification.
   enum Beginning {
     case begun
     case isVerifying

@@ -4,7 +4,7 @@ import LatchkeySystemd
 /// Hears from logind that the machine goes to sleep, and holds sleep up until that was heard.
 ///
 /// Everybody on the system bus can send a signal of logind's form. So only the process that answered a call to logind's name is
-/// believed. ``asleep`` tells of a sleep that nobody announced.
+/// believed. ``asleep`` finds a sleep that nobody announced.
 final class Sleep {
   private static let name = "org.freedesktop.login1"
   private static let path = "/org/freedesktop/login1"

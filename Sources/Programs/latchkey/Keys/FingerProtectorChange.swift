@@ -15,7 +15,7 @@ struct FingerProtectorChange {
     Logging out, a restart, hibernation, five other fingers and every change of your enrolled fingers end it.
     """)
 
-  /// What the machine lacks without a TPM.
+  /// The cost without a TPM.
   static let costWithoutTPM = translated(
     """
     Without a TPM the key for that is in the memory of the device key service. Who can read all memory of this machine
@@ -38,7 +38,8 @@ struct FingerProtectorChange {
       try RootKeyAsking.requireUnlocked(status)
       guard withoutTPM || status.deviceKey == "tpm" || access("/dev/tpmrm0", F_OK) == 0 else {
         throw Failure.declined(
-          translated("this machine has no TPM. With --without-tpm the key is kept in memory: 'man latchkey-protector'."))
+          translated(
+            "this machine has no TPM. With --without-tpm the key is kept in memory: 'man latchkey-protector'."))
       }
       StandardStream.output.show(Self.promise + "\n" + (withoutTPM ? Self.costWithoutTPM + "\n" : ""))
       try confirm(isConfirmed)
@@ -46,7 +47,8 @@ struct FingerProtectorChange {
       let answer = try asking.askPassword(for: withoutTPM ? .addFingerInMemory : .addFinger, of: program, status)
       guard answer != .nothingNeeded else { throw Self.nothingToAdd }
       guard answer == .done else { throw answer.failure(wrong: RootKeyAsking.oldPassword) }
-      print(translated("From the next unlock by your password on, a finger at the locked screen unlocks the vault again."))
+      print(
+        translated("From the next unlock by your password on, a finger at the locked screen unlocks the vault again."))
     }
   }
 

@@ -205,7 +205,7 @@ extension Store {
   /// Up to `limit` items of a collection with a number below `id`, the highest first. By the index alone, which has no row's secret.
   func items(in collection: Int64, below id: Int64, limit: Int) throws(VaultError) -> [Int64] {
     let found = try all(
-      "SELECT id, collection FROM item WHERE collection = ? AND id < ? ORDER BY id DESC LIMIT ?"
+      .count(limit), "SELECT id, collection FROM item WHERE collection = ? AND id < ? ORDER BY id DESC LIMIT ?"
     ) { s throws(SQLiteError) in
       try s.bind(1, collection).bind(2, id).bind(3, Int64(limit))
     } _: {
