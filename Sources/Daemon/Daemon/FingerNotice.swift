@@ -29,10 +29,11 @@ final class FingerNotice {
     why == .manyTouches
       ? DesktopNotification.Message(
         title: translated("Fingers were refused while the screen was locked"),
-        text: translated("Five fingers did not match, so the vault waited for your password."))
+        text: translated("Five fingers did not match, so the vault waited for your password."), page: "unlocking")
       : DesktopNotification.Message(
         title: translated("Your enrolled fingers have changed"),
         text: translated(
-          "So the vault waited for your password. If you have not changed them, see 'fprintd-list $USER'."))
+          "So the vault waited for your password. If you have not changed them, see 'fprintd-list $USER'."),
+        page: "unlocking")
   }
 }
