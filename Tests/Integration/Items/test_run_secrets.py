@@ -77,6 +77,7 @@ def test_a_file_of_a_project_is_allowed_by_its_text_and_place(unlocked):
     terminal.expect("TOKEN  service=github")
     terminal.expect("in the environment, now from the item login/")
     terminal.expect("The command that gets them now: sh -c echo got")
+    terminal.expect("gets this secret, until")
     terminal.expect("Type 'yes'")
     terminal.sendline("yes")
     terminal.expect("got token")
@@ -84,6 +85,10 @@ def test_a_file_of_a_project_is_allowed_by_its_text_and_place(unlocked):
     assert unlocked.run(*command, cwd=project, check=True).stdout == "got token\n"
     unlocked.run("tee", project / ".latchkey.yaml", input=text + "  # more\n", check=True)
     assert unlocked.run(*command, cwd=project).returncode == 1
+    # More than a person sees at once.
+    many = "env:\n" + "".join(f"  TOKEN{number}:\n    service: github\n" for number in range(17))
+    unlocked.run("tee", project / ".latchkey.yaml", input=many, check=True)
+    assert "wants 17 secrets" in unlocked.run(*command, cwd=project).stderr
     other = unlocked.home / "other"
     unlocked.run("cp", "-r", project, other, check=True)
     unlocked.run("tee", other / ".latchkey.yaml", input=text, check=True)

@@ -14,6 +14,10 @@ struct ProjectFile {
   private static let folder = [".local", "state", "latchkey"]
   private static let record = "approved.json"
   private static let lock = "approved.lock"
+  /// How many secrets a file may want. A person sees all of them at once, or the first ones are not agreed to.
+  private static let requestLimit = 16
+  /// How many characters (Unicode scalars) are shown of a name, and of all attributes of a request.
+  private static let (nameLimit, lineLimit) = (80, 200)
   private static let recordLimit = 1 << 20
   /// How long another run may have the record, in milliseconds.
   private static let lockLimit = 5000
@@ -68,7 +72,18 @@ struct ProjectFile {
       }
     }
     guard !requests.isEmpty else { throw malformed(path, 1) }
+    guard requests.count <= requestLimit else {
+      throw Failure.declined(
+        translated(
+          "\(path) wants \(requests.count) secrets, and a file may want \(requestLimit). Use --env and --file for others."
+        ))
+    }
     return requests
+  }
+
+  private static func shown(_ text: String, _ limit: Int) -> String {
+    let start = text.unicodeScalars.prefix(limit)
+    return start.endIndex == text.unicodeScalars.endIndex ? text : String(start) + "…"
   }
 
   private static func malformed(_ path: String, _ line: Int) -> Failure {
@@ -93,8 +108,12 @@ struct ProjectFile {
     }
     var lines = [translated("\(path) wants these secrets for commands that you run here:")]
     for (request, item) in zip(requests, items) {
-      let words = request.attributes.sorted { $0.key < $1.key }.map { ItemAttributes.word($0.key, $0.value) }
-      lines.append("  \(request.variable)  \(words.joined(separator: " "))")
+      let words = request.attributes.sorted { $0.key < $1.key }.map {
+        Self.shown(ItemAttributes.word($0.key, $0.value), Self.nameLimit)
+      }
+      let item = Self.shown(item, Self.nameLimit)
+      let variable = Self.shown(request.variable, Self.nameLimit)
+      lines.append("  \(variable)  \(Self.shown(words.joined(separator: " "), Self.lineLimit))")
       lines.append(
         "    "
           + (request.isFile
@@ -104,7 +123,12 @@ struct ProjectFile {
     let line = command.joined(separator: " ")
     lines.append(translated("The command that gets them now: \(line)"))
     lines.append(
-      translated("If you agree, each command that you run here by 'latchkey run' gets them, until the file changes."))
+      translated(
+        requests.count,
+        one: "If you agree, each command that you run here by 'latchkey run' gets this secret, until the file changes.",
+        other:
+          "If you agree, each command that you run here by 'latchkey run' gets these \(requests.count) secrets, until the file changes."
+      ))
     StandardStream.error.show(lines.map(TerminalText.printable).joined(separator: "\n") + "\n")
     StandardStream.error.show(translated("Type 'yes' to go on: "))
     guard readLine()?.split(whereSeparator: \.isWhitespace).map({ $0.lowercased() }) == ["yes"] else {
