@@ -61,7 +61,7 @@ struct ProtectorKindTests {
     let rows = section.split(separator: "\n").prefix { $0.hasPrefix("|") }.dropFirst(2)
     let names: [Protector.Kind.Holder: String] = [
       .person: "a person", .paper: "paper", .deviceKey: "the device key",
-      .securityKey: "a security key",
+      .securityKey: "a security key", .deviceService: "the device key service",
     ]
     let endings: [Protector.Kind.Ending: String] = [
       .otherPassword: "another password", .firstPassword: "the first password",

@@ -6,7 +6,7 @@ import LatchkeyReasons
 public enum ControlPacket {
   /// The version of the protocol. From the first release on, it grows with every change that the version before would not
   /// understand.
-  static let version: UInt8 = 3
+  static let version: UInt8 = 2
   /// In the place of an operation in an answer: the daemon declines the request.
   static let declined: UInt8 = 255
   /// In the place of an operation in an answer: the message is of another version than this answer, which has no fields. This
