@@ -22,7 +22,7 @@ KEYS = {
     "device_key", "memory_locked", "swappable_secrets", "name_owner", "lock_sources", "items", "collections", "locked_collections",
     "other_device_items", "rotation", "recovery_code", "passwordless", "older_files", "needs_former_password",
     "opened_without_password", "protectors", "login_passwords", "version", "history",
-    "damaged_files",
+    "damaged_files", "finger", "finger_problem",
 }  # fmt: skip
 PROMPT = "Password: "
 
@@ -138,7 +138,7 @@ def test_status_as_json(person):
         "history": {"on": True, "generations": 24, "newest": 1700000000, "problem": "the disk is full",
                     "problem_code": {"code": "vault.diskFull", "values": []}},
         "passwordless": True, "older_files": ["keybag", "vault.db"], "needs_former_password": True,
-        "opened_without_password": True, "damaged_files": ["keybag.damaged-1"],
+        "opened_without_password": True, "damaged_files": ["keybag.damaged-1"], "finger": "not-added", "finger_problem": "",
         "rotation": {"epoch": 2, "left": 3, "closed": 4, "other_device": 5, "quarantined": 6, "former_keys_needed": True},
     }  # fmt: skip
 
