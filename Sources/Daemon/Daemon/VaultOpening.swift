@@ -252,7 +252,9 @@ final class VaultOpening {
     guard finger.status == .inTPM || finger.status == .inMemory, let keybag = vault.keybag, let watch = session.watch,
       !isEnding
     else { return }
-    let former = opened.former
+    // A change of keys ends when the keybag drops the former ones, which may be after they were covered.
+    let present = Set(keybag.epochs.map(\.number))
+    let former = opened.former.filter { present.contains($0.number) }
     let tiers = opened.takeTiers()
     do {
       guard try vault.recognises(tiers, former: former) else {

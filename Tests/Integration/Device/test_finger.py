@@ -214,6 +214,7 @@ def test_every_end(world, end):
     assert not world.session.status()["staged"]
     if end == "daemon":
         assert world.session.login().returncode == 0
+        world.show()
     else:
         world.type_password()
     if end not in ("policy", "prints"):
