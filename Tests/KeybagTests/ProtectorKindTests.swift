@@ -32,9 +32,10 @@ struct ProtectorKindTests {
     let coded = try created.settingRecoveryCode(RecoveryCode.random())
     let keyed = try coded.open(with: password).addingSecurityKey(
       #require(SecurityKey(name: "blue", credential: [1])), answer: .random())
-    let full = try keyed.open(with: password).settingSession(newSecret())
+    let touched = try keyed.open(with: password).settingFinger(mayBeInMemory: true)
+    let full = try touched.open(with: password).settingSession(newSecret())
     let opened = try full.open(with: password)
-    #expect(Set(full.protectors.map(\.kind)) == [.password, .recoveryCode, .session, .securityKey])
+    #expect(Set(full.protectors.map(\.kind)) == [.password, .recoveryCode, .session, .securityKey, .finger])
     let another = Array("another".utf8)
     #expect(
       ended(full, try opened.settingPassword(another.span.bytes, cost: cheap)) == ending(full, with: .otherPassword))
@@ -47,9 +48,9 @@ struct ProtectorKindTests {
     let withoutCode = try #require(try opened.removingRecoveryCode())
     let withoutSession = try #require(try opened.removingSession())
     let withoutKey = try #require(try opened.removingSecurityKey(named: "blue"))
-    #expect(
-      ended(full, withoutCode).union(ended(full, withoutSession)).union(ended(full, withoutKey))
-        == ending(full, with: .command))
+    let withoutFinger = try #require(try opened.removingFinger())
+    let removed = [withoutCode, withoutSession, withoutKey, withoutFinger].map { ended(full, $0) }
+    #expect(removed.reduce([]) { $0.union($1) } == ending(full, with: .command))
   }
 
   @Test("FORMAT.md has the same table")
