@@ -118,7 +118,7 @@ class Reader:
             assert self._changed.wait_for(condition, Limit(20).seconds), what
 
     def touch(self, word="verify-match", isDone=True, bus=None):
-        """A finger at the reader, as fprintd tells of it; or as somebody else does."""
+        """Sends fprintd's signal of a finger at the reader. From another connection, `bus`, it is a forged one."""
         (bus or self._bus).emit_signal(
             None, PATH, f"{NAME}.Device", "VerifyStatus", GLib.Variant("(sb)", (word, isDone)))
 

@@ -50,7 +50,7 @@ final class ChildCommand {
   ///   - program: the path of another program than `latchkey`.
   ///   - words: its arguments.
   ///   - input: its standard input, which only a pipe has.
-  ///   - secret: gets its output, in the place of plain memory.
+  ///   - secret: takes its output, in locked memory; nil for an output without secrets.
   ///   - then: gets its end, on the window's thread.
   init(
     program: String? = nil, _ words: [String], input: consuming SecureBytes? = nil, secret: HeldOutput? = nil,

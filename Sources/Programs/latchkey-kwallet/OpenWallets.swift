@@ -75,7 +75,7 @@ struct OpenWallets {
     }
   }
 
-  /// Ends one use of a wallet by a program: one that belongs to its connection, or else one without a connection.
+  /// Ends one use of a wallet by a program. A use that belongs to the connection goes first, then one without a connection.
   ///
   /// - Returns: nil if the program does not use it.
   mutating func endUse(of handle: Int32, by program: ExactName, on connection: String) -> Bool {

@@ -40,7 +40,7 @@ final class StartedProgram {
   /// Kills it now.
   func kill() { child.send(SIGKILL) }
 
-  /// Has it end, and kills it if it goes on. Its end is told to nobody.
+  /// Sends the program a signal to end it, and kills it if it goes on. `ended` is not called.
   func abandon(signal: Int32) {
     ended = nil
     guard source != nil else { return }

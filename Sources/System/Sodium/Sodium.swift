@@ -43,8 +43,8 @@ public enum Sodium {
     guard sodium_init() >= 0 else { throw .unavailable }
   }
 
-  /// From now on a signal or `exit` that ends this process erases its secrets first. Signals that are ignored or handled stay so,
-  /// except the signals of faults at the first call: Swift's runtime may handle these.
+  /// From now on a signal or `exit` that ends this process erases its secrets first. Signals that are ignored or handled stay so.
+  /// Only the signals of faults, which Swift's runtime may handle, are taken over by the first call.
   ///
   /// Every program of ours that has passwords or keys at any moment calls it. Other people's programs decide by themselves what
   /// their signals do. ``PasswordHash`` calls it.

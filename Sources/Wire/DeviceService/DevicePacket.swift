@@ -81,7 +81,7 @@ public enum DeviceRequest: ~Copyable {
   case drop
   /// Is a covering key of a user held?
   case held(uid_t)
-  /// Have a finger of a user verified, and release that user's covering key to its holder.
+  /// Verify a finger of a user, and then give that user's covering key to its holder.
   case verify(uid_t)
   /// A request that this version does not know.
   case malformed

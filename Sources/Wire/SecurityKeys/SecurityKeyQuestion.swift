@@ -99,7 +99,7 @@ enum Framed {
     return out
   }
 
-  /// The bytes that are no secret; nil if they are cut off.
+  /// The part in front of the secret; nil if it is cut off.
   static func head(of content: borrowing SecureBytes) -> [UInt8]? {
     guard let range = range(at: 0, of: content) else { return nil }
     return content.bytes.extracting(range).withUnsafeBytes { Array($0) }
