@@ -85,6 +85,9 @@ struct FingerVerificationTests {
     for number in 0..<20 { try attempt.reader.touch("verify-match", as: other, to: ":1.\(number)") }
     other.flush()
     try attempt.loop.run(for: .milliseconds(200))
+    // A word of the reader's own arrives, so theirs could have.
+    try attempt.reader.touch("verify-retry-scan", isDone: false)
+    try attempt.told(2)
     #expect(attempt.outcomes.isEmpty)
     attempt.cancel()
     #expect(try attempt.ending() == .givenUp)
@@ -111,9 +114,14 @@ struct FingerVerificationTests {
     #expect(outcomes == [.unavailable(.noService)])
   }
 
-  @Test("It ends with its time, also where fprintd keeps the reader; a touch after that counts no more")
+  @Test(
+    "It ends with its time or if it is cancelled, also while fprintd keeps the reader; a touch after that counts no more")
   func limits() throws {
-    let attempt = try Attempt(timeLimit: .milliseconds(300)) { $0.keepsReader = true }
+    let late = try Attempt(timeLimit: .milliseconds(300)) { $0.keepsReader = true }
+    #expect(try late.ending() == .givenUp)
+    let attempt = try Attempt { $0.keepsReader = true }
+    try attempt.told(1)
+    attempt.cancel()
     try attempt.loop.run(until: "the release") { attempt.reader.calls.contains("Release") }
     try attempt.reader.touch("verify-match")
     #expect(try attempt.ending() == .givenUp)

@@ -1,6 +1,6 @@
 """A system bus with stand-ins for fprintd and logind, for latchkey-deviced: a reader that a test touches, and a machine that sleeps.
 
-The real fprintd, with libfprint's virtual reader, is in Tests/Desktop. `hold`, `held` and `Verification` are the messages of
+The real fprintd, with libfprint's virtual reader, is in Tests/Desktop. `Holder`, `held` and `Verification` send the messages of
 docs/developer/finger.md, byte by byte."""
 
 import os
@@ -10,10 +10,12 @@ import shutil
 import subprocess
 import tempfile
 import threading
+import time
 
 from gi.repository import Gio, GLib
 from nacl.public import PrivateKey, SealedBox
 from support.deviced import DONE, OPERATION, Peer
+from support.logind import any_open
 from support.pace import Limit
 from support.wire import DEVICE, KEYBAG, raw_values
 
@@ -55,7 +57,7 @@ class Reader:
         self.prints = self.root / "prints"
         self.prints.mkdir(mode=0o700)
         self.policy = self.root / "finger"
-        self.calls, self.claimant, self.is_busy, self._inhibitors = [], None, False, []
+        self.calls, self.claimant, self._inhibitors = [], None, []
         self._changed = threading.Condition()
         self._context = GLib.MainContext()
         self._loop = GLib.MainLoop(self._context)
@@ -93,7 +95,7 @@ class Reader:
                 return call.return_dbus_error(f"{NAME}.Error.NoEnrolledPrints", "")
             answer = GLib.Variant("(as)", (fingers,))
         elif method == "Claim":
-            if self.is_busy or self.claimant:
+            if self.claimant:
                 return call.return_dbus_error(f"{NAME}.Error.AlreadyInUse", "")
             self.claimant = sender
         elif method == "Release":
@@ -117,15 +119,19 @@ class Reader:
         with self._changed:
             assert self._changed.wait_for(condition, Limit(20).seconds), what
 
-    def touch(self, word="verify-match", isDone=True, bus=None):
-        """Sends fprintd's signal of a finger at the reader. From another connection, `bus`, it is a forged one."""
-        (bus or self._bus).emit_signal(
+    def touch(self, word="verify-match", isDone=True):
+        """Sends fprintd's signal of a finger at the reader."""
+        self._bus.emit_signal(
             None, PATH, f"{NAME}.Device", "VerifyStatus", GLib.Variant("(sb)", (word, isDone)))
 
-    def sleep(self, starts=True, bus=None):
+    def sleep(self, starts=True):
+        """Announces sleep, and waits until nobody holds it up; or its end."""
         self.wait(lambda: self._inhibitors, "nobody holds up sleep")
-        (bus or self._bus).emit_signal(
-            None, LOGIND_PATH, f"{LOGIND}.Manager", "PrepareForSleep", GLib.Variant("(b)", (starts,)))
+        self._bus.emit_signal(None, LOGIND_PATH, f"{LOGIND}.Manager", "PrepareForSleep", GLib.Variant("(b)", (starts,)))
+        limit = Limit(20)
+        while starts and any_open(self._inhibitors):
+            assert not limit.is_over, "sleep is held up"
+            time.sleep(0.005)
 
     def enroll(self, user="root", finger="7", content=b"print"):
         folder = self.prints / user / "virtual" / "0"
@@ -144,9 +150,9 @@ class Reader:
 class Holder(Peer):
     """A connection that holds a covering key."""
 
-    def __init__(self, path, uid=None, memory=True, key=None):
+    def __init__(self, path, uid=None, memory=True):
         super().__init__(path, uid)
-        self.pair, self.key = PrivateKey.generate(), key or os.urandom(32)
+        self.pair, self.key = PrivateKey.generate(), os.urandom(32)
         self.ask(HOLD, bytes([memory]) + self.key + bytes(self.pair.public_key))
 
     def news(self):
@@ -184,9 +190,9 @@ class Verification(Peer):
         return (word, _name(END, why)) if why else word
 
 
-def held(service, user, uid=None):
+def held(service, user):
     """State, touches left, and the name of the end or None."""
-    with Peer(service.path, uid) as peer:
+    with Peer(service.path) as peer:
         state, touches, end = peer.ask(HELD, user.to_bytes(4, "little"))
     return _name(STATE, state), touches, _name(END, end) if end else None
 

@@ -35,6 +35,14 @@ INTERFACES = f"""<node>
 </node>"""
 
 
+def any_open(ends):
+    """Whether the other end of one of these pipes is open, as of a delay lock that somebody holds."""
+    poll = select.poll()
+    for end in ends:
+        poll.register(end, 0)
+    return len(poll.poll(0)) < len(ends)
+
+
 class Logind:
     """`sleep` and `wake` announce what they say, and so does `show_locked`."""
 
@@ -99,11 +107,8 @@ class Logind:
         self._change("_prepares", prepares, PATH, MANAGER, "PrepareForSleep", GLib.Variant("(b)", (prepares,)))
 
     def holds(self):
-        """Whether somebody holds sleep up: the other end of a pipe is open."""
-        poll = select.poll()
-        for end in self._inhibitors:
-            poll.register(end, 0)
-        return len(poll.poll(0)) < len(self._inhibitors)
+        """Whether somebody holds sleep up."""
+        return any_open(self._inhibitors)
 
     def sleep(self, usual=30):
         """Announces sleep, and waits until nobody holds it up: the seconds that it took."""
