@@ -102,7 +102,7 @@ final class FingerHold {
     send()
   }
 
-  /// Ends the hold, because the session ends or others keys come.
+  /// Ends the hold: the session ends, or other keys come.
   func drop() {
     state = .none
     problem = nil

@@ -162,9 +162,9 @@ final class DevicePeer {
         login = other
       case .hold(let key, let publicKey, let isMemoryAllowed):
         guard case .account = owner else { return try DeviceReply.refused(.device(.noPrints)) }
-        try holds.hold(key, to: publicKey, isMemoryAllowed: isMemoryAllowed, for: self)
+        let state = try holds.hold(key, to: publicKey, isMemoryAllowed: isMemoryAllowed, for: self)
         work = .holding
-        return try DeviceReply.holds(holds.held(of: user).state)
+        return try DeviceReply.holds(state)
       case .drop: return try DeviceReply.refused(.device(.onlyHolder))
       case .held(let other):
         guard other == user || user == 0 else { return try DeviceReply.refused(.device(.onlyOwnHold)) }
@@ -186,14 +186,10 @@ final class DevicePeer {
 
   /// The answer to a holder, which may only drop its key. A peer that waits for a finger has nothing to say, and gives up.
   private func answerAtWork(_ request: consuming DeviceRequest) throws -> SecureBytes? {
-    switch consume request {
-    case .drop:
-      guard work == .holding else { return nil }
-      work = .none
-      holds.ended(self)
-      return try DeviceReply.done()
-    default: return nil
-    }
+    guard case .drop = consume request, work == .holding else { return nil }
+    work = .none
+    holds.ended(self)
+    return try DeviceReply.done()
   }
 
   /// The answer to a connection that is a user's login.

@@ -15,21 +15,20 @@ final class Hold {
   /// The login name, by which fprintd and its files know the user.
   let name: String
   let key: CoveringKey
-  let isInMemory: Bool
   unowned let holder: DevicePeer
   var awaited: Awaited?
   /// How long the machine had slept when the key came, in milliseconds.
   private let asleep = Sleep.asleep
 
-  /// Two readings of two clocks are not of the same moment. No sleep is so short.
+  /// The two clocks are read one after the other, so they differ a little without any sleep. Every sleep is longer than this.
   private static let clockTolerance = 100
 
-  init(_ key: CoveringKey, of user: uid_t, name: String, isInMemory: Bool, holder: DevicePeer) {
-    (self.user, self.name, self.key, self.isInMemory, self.holder) = (user, name, key, isInMemory, holder)
+  init(_ key: CoveringKey, of user: uid_t, name: String, holder: DevicePeer) {
+    (self.user, self.name, self.key, self.holder) = (user, name, key, holder)
   }
 
   /// Whether the machine slept since.
   var hasSlept: Bool { Sleep.asleep - asleep > Hold.clockTolerance }
 
-  var state: HoldPacket.State { awaited != nil ? .verifying : isInMemory ? .inMemory : .inTPM }
+  var state: HoldPacket.State { awaited != nil ? .verifying : key.isInMemory ? .inMemory : .inTPM }
 }

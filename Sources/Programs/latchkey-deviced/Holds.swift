@@ -30,7 +30,7 @@ final class Holds {
   /// Why a user's last key is gone.
   private var ends: [uid_t: HoldEnd] = [:]
   private var timer: EventSource?
-  /// Verifications that give their reader up. Each goes when that is done.
+  /// Verifications that are giving their reader back. Each is removed when fprintd has the reader.
   private var ending: [ObjectIdentifier: FingerVerification] = [:]
 
   /// With more users than this, the ends are forgotten.
@@ -46,10 +46,12 @@ final class Holds {
 
   private func hash(of name: String) -> [UInt8]? { EnrolledPrints.hash(of: name, in: prints) }
 
-  /// Takes a key. It takes the place of an earlier one of that user.
+  /// Takes a key, which replaces an earlier key of that user.
+  ///
+  /// - Returns: where the key is.
   func hold(
     _ key: borrowing Key, to publicKey: [UInt8], isMemoryAllowed: Bool, for peer: DevicePeer
-  ) throws(DeviceKeyError) {
+  ) throws(DeviceKeyError) -> HoldPacket.State {
     // The former key goes in any case: a password came since.
     if let former = holds[peer.user] { end(former, .replaced) }
     guard !policy.isForbidding else {
@@ -59,21 +61,21 @@ final class Holds {
     guard let name = accounts.name(of: peer.user) else { throw .unavailable(.device(.unexplained)) }
     guard let hash = hash(of: name) else { throw .unavailable(.device(.noPrints)) }
     guard chip != nil || isMemoryAllowed else { throw .unavailable(.device(.noTPM)) }
-    var isInMemory = chip == nil
     let covering: CoveringKey
     do throws(DeviceKeyError) {
       covering = try CoveringKey(key, to: publicKey, in: chip, prints: hash, at: clock.now)
     } catch {
       guard isMemoryAllowed, chip != nil else { throw error }
       covering = try CoveringKey(key, to: publicKey, in: nil, prints: hash, at: clock.now)
-      isInMemory = true
     }
-    holds[peer.user] = Hold(covering, of: peer.user, name: name, isInMemory: isInMemory, holder: peer)
+    let hold = Hold(covering, of: peer.user, name: name, holder: peer)
+    holds[peer.user] = hold
     ends[peer.user] = nil
     sleep.listen()
     if timer == nil {
       timer = try? loop.addTimer(after: Self.checkTime, repeating: true) { [unowned self] in endExpired() }
     }
+    return hold.state
   }
 
   /// Whether a key of that user is held.
@@ -88,10 +90,14 @@ final class Holds {
 
   /// Why a key may not be released any more; nil if it may.
   private func endNow(of hold: Hold) -> HoldEnd? {
-    if policy.isForbidding { return .forbidden }
-    if hold.isInMemory, hold.hasSlept { return .slept }
+    if let found = endByMachine(of: hold) { return found }
     do throws(HoldEnd) { try hold.key.check(prints: hash(of: hold.name), at: clock.now) } catch { return error }
     return nil
+  }
+
+  /// The same, as far as policy and sleep decide. The prints are read apart, as that takes longest.
+  private func endByMachine(of hold: Hold) -> HoldEnd? {
+    policy.isForbidding ? .forbidden : hold.key.isInMemory && hold.hasSlept ? .slept : nil
   }
 
   /// Has a finger of that user verified. `peer` hears words until the last one.
@@ -111,7 +117,9 @@ final class Holds {
       guard let self else { return }
       // Nobody waits for this one any more.
       if ending.removeValue(forKey: ObjectIdentifier(verification)) != nil { return }
-      if let hold, hold.awaited?.verification === verification { decide(outcome, of: hold) }
+      if let hold, let awaited = hold.awaited, awaited.verification === verification {
+        decide(outcome, of: hold, for: awaited.peer)
+      }
     }
     return .begun
   }
@@ -127,10 +135,8 @@ final class Holds {
     }
   }
 
-  private func decide(_ outcome: FingerVerification.Outcome, of hold: Hold) {
-    guard let awaited = hold.awaited else { return }
+  private func decide(_ outcome: FingerVerification.Outcome, of hold: Hold, for peer: DevicePeer) {
     hold.awaited = nil
-    let peer = awaited.peer
     switch outcome {
     case .matched:
       let lost = release(hold)
@@ -151,8 +157,7 @@ final class Holds {
   ///
   /// - Returns: why that was not possible.
   private func release(_ hold: Hold) -> HoldEnd? {
-    guard holds[hold.user] === hold else { return .replaced }
-    if let found = endNow(of: hold) { return found }
+    if let found = endByMachine(of: hold) { return found }
     do throws(HoldEnd) {
       let sealed = try hold.key.release(prints: hash(of: hold.name), at: clock.now)
       guard let packet = try? DeviceReply.news(.released(sealed)), hold.holder.push(packet) else { return .dropped }
@@ -225,7 +230,7 @@ final class Holds {
   private func goToSleep() {
     for hold in holds.values {
       hold.awaited?.verification.cancel()
-      if hold.isInMemory { end(hold, .slept) }
+      if hold.key.isInMemory { end(hold, .slept) }
     }
   }
 }

@@ -1,4 +1,5 @@
 import Glibc
+import LatchkeyPosix
 import LatchkeySystemd
 
 /// Hears from logind that the machine goes to sleep, and holds sleep up until that was heard.
@@ -29,15 +30,10 @@ final class Sleep {
 
   /// How long the machine has slept since it was started, in milliseconds.
   static var asleep: Int {
-    func milliseconds(_ clock: clockid_t) -> Int {
-      var time = timespec()
-      clock_gettime(clock, &time)
-      return time.tv_sec * 1000 + time.tv_nsec / 1_000_000
-    }
-    return milliseconds(CLOCK_BOOTTIME) - milliseconds(CLOCK_MONOTONIC)
+    LatchkeyPosix.Process.sinceBoot - LatchkeyPosix.Process.now
   }
 
-  /// Begins to listen, unless it does already. Without a system bus it hears nothing.
+  /// Begins to listen, unless it listens already. Without a system bus it hears nothing.
   func listen() {
     guard bus == nil else { return }
     do {
@@ -59,7 +55,7 @@ final class Sleep {
     } catch { stop() }
   }
 
-  /// Ends to listen.
+  /// Stops listening.
   func stop() {
     release()
     (signals, end, owner, bus) = (nil, nil, nil, nil)

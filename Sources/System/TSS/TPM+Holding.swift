@@ -44,13 +44,6 @@ extension TPM {
     var object = latchkey_tss_none()
     try TPMError.check(.loading, tss.functions.restore(session.context, &context, &object))
     defer { _ = tss.functions.flush(session.context, object) }
-    try session.encrypt(command: false, answer: true)
-    var secret: SecureBytes
-    do { secret = try SecureBytes(count: Key.size) } catch { throw .outOfMemory }
-    let result = secret.withUnsafeMutableBytes {
-      latchkey_tss_unseal(tss.pointer, session.context, object, session.handle, $0.baseAddress, $0.count)
-    }
-    try TPMError.check(.unsealing, result)
-    do { return try Key(secret) } catch { throw .outOfMemory }
+    return try unsealed(object, in: session)
   }
 }

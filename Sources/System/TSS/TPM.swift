@@ -72,6 +72,11 @@ public final class TPM {
       latchkey_tss_load(
         tss.pointer, session.context, session.primary, session.handle, &privatePart, &publicPart, &object))
     defer { _ = tss.functions.flush(session.context, object) }
+    return try unsealed(object, in: session)
+  }
+
+  /// The secret of a loaded object. The chip's answer is encrypted.
+  func unsealed(_ object: ESYS_TR, in session: borrowing TPMSession) throws(TPMError) -> Key {
     try session.encrypt(command: false, answer: true)
     var secret: SecureBytes
     do { secret = try SecureBytes(count: Key.size) } catch { throw .outOfMemory }

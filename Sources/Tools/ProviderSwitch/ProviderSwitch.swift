@@ -17,7 +17,7 @@
 // root's own and closed to others, so nobody can turn a path elsewhere.
 //
 // The scope `lockers` is about something else, and uses the same record and way back: the PAM line by which
-// a finger at the lock screen opens the vault. See `FingerLines.swift`.
+// a finger at the lock screen opens the vault. See `WantedChanges+Finger.swift`.
 //
 // It does not touch secrets, keyrings or wallets of other programs. It does not end a running provider: the command asks for that
 // afterwards, and never by SIGKILL. It does not remove packages. A user's own settings stay in force if they are stronger than

@@ -314,15 +314,7 @@ struct WantedChanges {
     _ path: String, _ purpose: String, settings: [(section: String, key: String, value: String)] = [],
     new: String? = nil
   ) {
-    guard let before = state(path) else { return }
-    if case .link(let target) = before {
-      obstacles.append(
-        translated(
-          """
-          \(short(path)) is a link to \(target), which this command would replace. Change \(target) by hand.
-          """))
-      return
-    }
+    guard let before = state(path), !isLink(before, path) else { return }
     var change = FileChange(path: path, side: side, purpose: purpose, before: before, after: .absent)
     if case .file(_, let mode) = before, !settings.isEmpty {
       guard let old = before.text else {
@@ -349,17 +341,20 @@ struct WantedChanges {
     append(change)
   }
 
+  /// Whether a path is a link, which a new file would replace. That is an obstacle.
+  private mutating func isLink(_ before: FileState, _ path: String) -> Bool {
+    guard case .link(let target) = before else { return false }
+    obstacles.append(
+      translated(
+        """
+        \(short(path)) is a link to \(target), which this command would replace. Change \(target) by hand.
+        """))
+    return true
+  }
+
   /// One more line in a file, of which `text` is the outcome.
   mutating func addLine(_ line: String, to path: String, _ text: String, _ purpose: String) {
-    guard let before = state(path) else { return }
-    if case .link(let target) = before {
-      obstacles.append(
-        translated(
-          """
-          \(short(path)) is a link to \(target), which this command would replace. Change \(target) by hand.
-          """))
-      return
-    }
+    guard let before = state(path), !isLink(before, path) else { return }
     var change = FileChange(
       path: path, side: side, purpose: purpose, before: before, after: .text(text, mode: before.mode ?? 0o644))
     change.line = line

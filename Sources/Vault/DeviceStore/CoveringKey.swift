@@ -24,7 +24,7 @@ public final class CoveringKey {
 
   /// How long a key is held after the password.
   public static let timeLimit = Duration.seconds(48 * 3600)
-  /// So many fingers that do not match end it, over all locks since the password.
+  /// After this many fingers that do not match, the hold ends. All locks since the password count together.
   public static let touchLimit = 5
 
   private let place: Place
@@ -63,6 +63,14 @@ public final class CoveringKey {
     guard now < deadline else { throw .expired }
     guard touches < CoveringKey.touchLimit else { throw .manyTouches }
     guard let prints, Sodium.equal(prints, self.prints) else { throw .otherPrints }
+  }
+
+  /// Whether the key is in this process's memory, and in no chip.
+  public var isInMemory: Bool {
+    switch place {
+    case .memory: true
+    case .chip: false
+    }
   }
 
   /// How many more fingers may fail to match.

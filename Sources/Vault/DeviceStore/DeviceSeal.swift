@@ -67,43 +67,40 @@ public final class TPMSeal: DeviceSeal {
     sigaction(SIGALRM, &before, nil)
   }
 
-  /// Seals the secret to the chip.
-  public func seal(_ secret: borrowing Key) throws(DeviceKeyError) -> SecureBytes {
+  /// Asks the chip within the time limit.
+  private func ask<Answer: ~Copyable>(
+    _ work: (TPM) throws(TPMError) -> Answer
+  ) throws(DeviceKeyError) -> Answer {
     let before = begin()
     defer { end(before) }
-    do throws(TPMError) {
-      let sealed = try TPM(tcti: tcti).seal(secret)
+    do throws(TPMError) { return try work(TPM(tcti: tcti)) } catch {
+      throw .unavailable(.because(.device(.tpmUnusable), Reason(error)))
+    }
+  }
+
+  /// Seals the secret to the chip.
+  public func seal(_ secret: borrowing Key) throws(DeviceKeyError) -> SecureBytes {
+    try ask { (tpm) throws(TPMError) in
+      let sealed = try tpm.seal(secret)
       do { return try SecureBytes(copying: sealed.span.bytes) } catch { throw .outOfMemory }
-    } catch { throw .unavailable(.because(.device(.tpmUnusable), Reason(error))) }
+    }
   }
 
   /// Has the chip unseal it.
   public func open(_ sealed: RawSpan) throws(DeviceKeyError) -> Key {
-    let before = begin()
-    defer { end(before) }
-    do throws(TPMError) {
-      return try TPM(tcti: tcti).unseal(sealed.withUnsafeBytes { Array($0) })
-    } catch { throw .unavailable(.because(.device(.tpmUnusable), Reason(error))) }
+    try ask { (tpm) throws(TPMError) in try tpm.unseal(sealed.withUnsafeBytes { Array($0) }) }
   }
 }
 
 extension TPMSeal: SecretHolder {
   /// Gives the secret to the chip until the machine starts again.
   public func hold(_ secret: borrowing Key) throws(DeviceKeyError) -> [UInt8] {
-    let before = begin()
-    defer { end(before) }
-    do throws(TPMError) { return try TPM(tcti: tcti).hold(secret) } catch {
-      throw .unavailable(.because(.device(.tpmUnusable), Reason(error)))
-    }
+    try ask { (tpm) throws(TPMError) in try tpm.hold(secret) }
   }
 
   /// The secret again.
   public func held(_ context: [UInt8]) throws(DeviceKeyError) -> Key {
-    let before = begin()
-    defer { end(before) }
-    do throws(TPMError) { return try TPM(tcti: tcti).held(context) } catch {
-      throw .unavailable(.because(.device(.tpmUnusable), Reason(error)))
-    }
+    try ask { (tpm) throws(TPMError) in try tpm.held(context) }
   }
 }
 

@@ -98,17 +98,21 @@ public enum DeviceRequest: ~Copyable {
       let operation = DevicePacket.Operation(rawValue: try input.number())
     else { return .malformed }
     func ends(_ size: Int) -> Bool { packet.byteCount == size }
+    func user() throws -> uid_t? {
+      let user: UInt32 = try input.number()
+      return ends(6) ? user : nil
+    }
     switch operation {
     case .identity: return ends(2) ? .identity : .malformed
     case .eraseErasable:
-      let user: UInt32 = try input.number()
-      return ends(6) ? .eraseErasable(user) : .malformed
+      guard let user = try user() else { return .malformed }
+      return .eraseErasable(user)
     case .forget:
-      let user: UInt32 = try input.number()
-      return ends(6) ? .forget(user) : .malformed
+      guard let user = try user() else { return .malformed }
+      return .forget(user)
     case .session:
-      let user: UInt32 = try input.number()
-      return ends(6) ? .session(user) : .malformed
+      guard let user = try user() else { return .malformed }
+      return .session(user)
     case .hold:
       let flags: UInt8 = try input.number()
       guard flags <= 1, ends(input.position + 2 * Key.size) else { return .malformed }
@@ -118,11 +122,11 @@ public enum DeviceRequest: ~Copyable {
         publicKey: rest.extracting(droppingFirst: Key.size).withUnsafeBytes { Array($0) }, isMemoryAllowed: flags == 1)
     case .drop: return ends(2) ? .drop : .malformed
     case .held:
-      let user: UInt32 = try input.number()
-      return ends(6) ? .held(user) : .malformed
+      guard let user = try user() else { return .malformed }
+      return .held(user)
     case .verify:
-      let user: UInt32 = try input.number()
-      return ends(6) ? .verify(user) : .malformed
+      guard let user = try user() else { return .malformed }
+      return .verify(user)
     case .move:
       guard let backend = DevicePacket.backend(try input.number()), ends(3) else { return .malformed }
       return .move(backend)

@@ -27,9 +27,6 @@ public enum HoldPacket {
     case givenUp = 18
     case notHeld = 19
     case noReader = 20
-
-    /// Whether no other word follows.
-    public var isOutcome: Bool { rawValue >= Word.matched.rawValue }
   }
 
   /// The answer to a question about a user's hold.
