@@ -115,7 +115,8 @@ struct FingerVerificationTests {
   }
 
   @Test(
-    "It ends with its time or if it is cancelled, also while fprintd keeps the reader; a touch after that counts no more")
+    "It ends with its time or if it is cancelled, also while fprintd keeps the reader; a touch after that counts no more"
+  )
   func limits() throws {
     let late = try Attempt(timeLimit: .milliseconds(300)) { $0.keepsReader = true }
     #expect(try late.ending() == .givenUp)
