@@ -16,25 +16,18 @@ struct FingerProtectorChange {
     """)
 
   /// The cost without a TPM.
-  static let costWithoutTPM = translated(
+  private static let costWithoutTPM = translated(
     """
     Without a TPM the key for that is in the memory of the device key service. Who can read all memory of this machine
     while the screen is locked can then unlock the vault. Every sleep ends it, so your password is needed after that.
     """)
 
-  private static var nothingToAdd: Failure {
-    .declined(translated("there is nothing to add: your login has no password, and the vault is always unlocked."))
-  }
-
   /// Adds it, after the person confirmed what becomes weaker.
   func add(isConfirmed: Bool, withoutTPM: Bool) throws {
     try Failure.telling {
       try RootKeyAsking.prepare()
-      let status = try place.status()
-      guard status.generation > 0 else {
-        throw HelperResult?.some(.noVault).failure(wrong: RootKeyAsking.oldPassword)
-      }
-      guard !status.passwordless else { throw Self.nothingToAdd }
+      let status = try RootKeyAsking.statusOfVault(at: place)
+      guard !status.passwordless else { throw RootKeyAsking.nothingToAdd }
       try RootKeyAsking.requireUnlocked(status)
       guard withoutTPM || status.deviceKey == "tpm" || access("/dev/tpmrm0", F_OK) == 0 else {
         throw Failure.declined(
@@ -42,38 +35,20 @@ struct FingerProtectorChange {
             "this machine has no TPM. With --without-tpm the key is kept in memory: 'man latchkey-protector'."))
       }
       StandardStream.output.show(Self.promise + "\n" + (withoutTPM ? Self.costWithoutTPM + "\n" : ""))
-      try confirm(isConfirmed)
+      try asking.confirm(isConfirmed)
       let program = try asking.program(place, vault: status.vaultPath)
       let answer = try asking.askPassword(for: withoutTPM ? .addFingerInMemory : .addFinger, of: program, status)
-      guard answer != .nothingNeeded else { throw Self.nothingToAdd }
+      guard answer != .nothingNeeded else { throw RootKeyAsking.nothingToAdd }
       guard answer == .done else { throw answer.failure(wrong: RootKeyAsking.oldPassword) }
       print(
         translated("From the next unlock by your password on, a finger at the locked screen unlocks the vault again."))
     }
   }
 
-  private func confirm(_ isConfirmed: Bool) throws {
-    guard !isConfirmed else { return }
-    guard !asking.stdin, isatty(STDIN_FILENO) == 1 else {
-      throw Failure.declined(translated("nothing was changed. Give --yes to confirm it."))
-    }
-    try Confirmation.ask()
-  }
-
   /// Removes it.
   func remove() throws {
     try Failure.telling {
-      try RootKeyAsking.prepare()
-      let status = try place.status()
-      guard !status.passwordless else {
-        throw Failure.declined(
-          translated("there is nothing to remove: your login has no password, and the vault is always unlocked."))
-      }
-      let program = try asking.program(place, vault: status.vaultPath)
-      let answer = try asking.askPassword(for: .removeFinger, of: program, status)
-      guard answer == .done || answer == .nothingNeeded else {
-        throw answer.failure(wrong: RootKeyAsking.oldPassword)
-      }
+      _ = try asking.remove(.removeFinger, at: place)
       // latchkeyd looks at the keybag when it is asked, and gives the key up.
       _ = try place.status()
       print(translated("No finger unlocks the vault from now on."))

@@ -44,6 +44,44 @@ struct RootKeyAsking: ParsableArguments {
     }
   }
 
+  /// The daemon's report of the vault.
+  ///
+  /// - Throws: a ``Failure`` if there is no vault.
+  static func statusOfVault(at place: Place) throws -> Status {
+    let status = try place.status()
+    guard status.generation > 0 else { throw HelperResult?.some(.noVault).failure(wrong: oldPassword) }
+    return status
+  }
+
+  /// The refusal to add a protector beside a login without a password.
+  static var nothingToAdd: Failure {
+    .declined(translated("there is nothing to add: your login has no password, and the vault is always unlocked."))
+  }
+
+  /// Has the person confirm what was shown. Without a terminal, only an option confirms it.
+  func confirm(_ isConfirmed: Bool) throws {
+    guard !isConfirmed else { return }
+    guard !stdin, isatty(STDIN_FILENO) == 1 else {
+      throw Failure.declined(translated("nothing was changed. Give --yes to confirm it."))
+    }
+    try Confirmation.ask()
+  }
+
+  /// Removes a protector after the login password.
+  ///
+  /// - Returns: done, or that there was nothing to remove.
+  func remove(_ operation: HelperOperation, at place: Place) throws -> HelperResult? {
+    try Self.prepare()
+    let status = try place.status()
+    guard !status.passwordless else {
+      throw Failure.declined(
+        translated("there is nothing to remove: your login has no password, and the vault is always unlocked."))
+    }
+    let answer = try askPassword(for: operation, of: try program(place, vault: status.vaultPath), status)
+    guard answer == .done || answer == .nothingNeeded else { throw answer.failure(wrong: Self.oldPassword) }
+    return answer
+  }
+
   func conversation() throws -> TerminalConversation { try TerminalConversation.asking(standardInput: stdin) }
 
   /// latchkey-derive for the vault of the daemon at `place`.

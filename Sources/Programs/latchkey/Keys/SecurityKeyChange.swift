@@ -13,16 +13,12 @@ struct SecurityKeyChange {
   let place: Place
   let asking: RootKeyAsking
 
-  private static var nothingToAdd: Failure {
-    .declined(translated("there is nothing to add: your login has no password, and the vault is always unlocked."))
-  }
-
   /// Adds the key that is connected.
   func add(named name: String?) throws {
     try Failure.telling {
       try RootKeyAsking.prepare()
-      let status = try vaultStatus()
-      guard !status.passwordless else { throw Self.nothingToAdd }
+      let status = try RootKeyAsking.statusOfVault(at: place)
+      guard !status.passwordless else { throw RootKeyAsking.nothingToAdd }
       try RootKeyAsking.requireUnlocked(status)
       let program = try asking.program(place, vault: status.vaultPath)
       let keys = try SecurityKeyAsking(asking, status)
@@ -73,7 +69,8 @@ struct SecurityKeyChange {
   func rename(_ name: String, to newName: String) throws {
     try Failure.telling {
       try RootKeyAsking.prepare()
-      let others = try SecurityKeyAsking.keybag(try vaultStatus()).securityKeys.map(\.name).filter { $0 != name }
+      let others = try SecurityKeyAsking.keybag(try RootKeyAsking.statusOfVault(at: place)).securityKeys.map(\.name)
+        .filter { $0 != name }
       try Self.check(newName, beside: others)
       let (program, passwords) = try begin(with: name)
       try run(.renameSecurityKey, try Self.names(name, newName), passwords, program)
@@ -81,18 +78,10 @@ struct SecurityKeyChange {
     }
   }
 
-  private func vaultStatus() throws -> Status {
-    let status = try place.status()
-    guard status.generation > 0 else {
-      throw HelperResult?.some(.noVault).failure(wrong: RootKeyAsking.oldPassword)
-    }
-    return status
-  }
-
   /// Asks for the password, if there is a key of that name.
   private func begin(with name: String) throws -> (DeriveProgram, [GivenSecret]) {
     try RootKeyAsking.prepare()
-    let status = try vaultStatus()
+    let status = try RootKeyAsking.statusOfVault(at: place)
     let names = try SecurityKeyAsking.keybag(status).securityKeys.map(\.name)
     guard names.contains(name) else {
       let list = names.joined(separator: ", ")

@@ -17,19 +17,12 @@ struct SessionProtectorChange {
     machine's disk, unless the device key is in a TPM.
     """)
 
-  private static var nothingToAdd: Failure {
-    .declined(translated("there is nothing to add: your login has no password, and the vault is always unlocked."))
-  }
-
   /// Adds it, after the person confirmed what becomes weaker.
   func add(isConfirmed: Bool) throws {
     try Failure.telling {
       try RootKeyAsking.prepare()
-      let status = try place.status()
-      guard status.generation > 0 else {
-        throw HelperResult?.some(.noVault).failure(wrong: RootKeyAsking.oldPassword)
-      }
-      guard !status.passwordless else { throw Self.nothingToAdd }
+      let status = try RootKeyAsking.statusOfVault(at: place)
+      guard !status.passwordless else { throw RootKeyAsking.nothingToAdd }
       try RootKeyAsking.requireUnlocked(status)
       // If the device key is in the user's own file, everybody who reads that file could unwrap the secret.
       guard status.deviceKey == "host" || status.deviceKey == "tpm" else {
@@ -39,10 +32,11 @@ struct SessionProtectorChange {
             this needs the machine's device key service, and your vault's device key is not with it. See 'latchkey status'.
             """))
       }
-      try confirm(isConfirmed)
+      StandardStream.output.show(Self.promise + "\n")
+      try asking.confirm(isConfirmed)
       let program = try asking.program(place, vault: status.vaultPath)
       let answer = try asking.askPassword(for: .addSession, of: program, status)
-      guard answer != .nothingNeeded else { throw Self.nothingToAdd }
+      guard answer != .nothingNeeded else { throw RootKeyAsking.nothingToAdd }
       guard answer == .done else { throw answer.failure(wrong: RootKeyAsking.oldPassword) }
       print(translated("Logins without a password unlock your after-first-unlock secrets from now on."))
       if access("/etc/latchkey/services", F_OK) != 0 {
@@ -53,29 +47,10 @@ struct SessionProtectorChange {
     }
   }
 
-  private func confirm(_ isConfirmed: Bool) throws {
-    StandardStream.output.show(Self.promise + "\n")
-    guard !isConfirmed else { return }
-    guard !asking.stdin, isatty(STDIN_FILENO) == 1 else {
-      throw Failure.declined(translated("nothing was changed. Give --yes to confirm it."))
-    }
-    try Confirmation.ask()
-  }
-
   /// Removes it.
   func remove() throws {
     try Failure.telling {
-      try RootKeyAsking.prepare()
-      let status = try place.status()
-      guard !status.passwordless else {
-        throw Failure.declined(
-          translated("there is nothing to remove: your login has no password, and the vault is always unlocked."))
-      }
-      let program = try asking.program(place, vault: status.vaultPath)
-      let answer = try asking.askPassword(for: .removeSession, of: program, status)
-      guard answer == .done || answer == .nothingNeeded else {
-        throw answer.failure(wrong: RootKeyAsking.oldPassword)
-      }
+      let answer = try asking.remove(.removeSession, at: place)
       print(translated("Logins without a password unlock nothing of the vault from now on."))
       guard answer == .done else { return }
       print(
