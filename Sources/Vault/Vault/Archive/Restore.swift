@@ -389,22 +389,6 @@ public final class Restore {
 
   // MARK: - the end
 
-  /// The changes of a restore, for the signals to programs.
-  public struct Changes: Equatable, Sendable {
-    /// Collections that are new.
-    public var collections: [Int64] = []
-    /// New items, with their collections.
-    public var added: [(collection: Int64, item: Int64)] = []
-    /// Changed items, with their collections.
-    public var replaced: [(collection: Int64, item: Int64)] = []
-
-    /// Whether both are the same.
-    public static func == (left: Changes, right: Changes) -> Bool {
-      left.collections == right.collections && left.added.elementsEqual(right.added, by: ==)
-        && left.replaced.elementsEqual(right.replaced, by: ==)
-    }
-  }
-
   /// Looks at a little more of the vault's database. ``finish()`` needs all of it, and does at once what is left.
   ///
   /// - Returns: whether there is more.
