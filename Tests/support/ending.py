@@ -23,8 +23,8 @@ def _ptrace(request, pid, data):
         raise OSError(ctypes.get_errno(), "ptrace")
 
 
-def end(pid, number, needles):
-    """Ends a process by a signal. Returns what is found when the signal arrives, what is found when the process has come to its end,
+def end(pid, number, needles, looked=lambda: None):
+    """Ends a process by a signal, and calls `looked` when its memory was searched for the first time. Returns what is found when the signal arrives, what is found when the process has come to its end,
     and the signal that it ended by (0 for none)."""
     before = None
     ignored = int(re.search(r"SigIgn:\s*(\w+)", Path(f"/proc/{pid}/status").read_text())[1], 16)
@@ -41,6 +41,7 @@ def end(pid, number, needles):
         arrived = os.WSTOPSIG(status) if status >> 16 == 0 else 0
         if arrived == number and before is None:
             before = scan(pid, needles)
+            looked()
         _ptrace(CONTINUE, pid, arrived)
     # Its parent may have collected it: then this is nobody's child.
     with contextlib.suppress(ChildProcessError):

@@ -290,13 +290,14 @@ extension Daemon: KeyObserver {
   /// Shows notifications if they are true now, and the person can read them.
   private func tellNotices() {
     let presence = presence
-    if session.state == .unlocked, !isLockerUp, presence.ownsSecretsName {
+    let isFree = session.state == .unlocked && !isLockerUp
+    if isFree, presence.ownsSecretsName {
       firstNotice.tell(created: vault.created, othersWait: presence.othersWaitForName)
     } else {
       firstNotice.hold()
     }
-    if session.state == .unlocked, !isLockerUp { healingNotice.tell() } else { healingNotice.hold() }
-    if session.state == .unlocked, !isLockerUp { fingerNotice.tell() } else { fingerNotice.hold() }
+    if isFree { healingNotice.tell() } else { healingNotice.hold() }
+    if isFree { fingerNotice.tell() } else { fingerNotice.hold() }
   }
 }
 

@@ -28,8 +28,8 @@ final class AccessGrants {
   }
 
   private let loop: EventLoop
-  /// Hears when a client uses a grant.
   private let queue: PromptQueue
+  /// Hears of each change of a grant.
   weak var observer: (any GrantObserver)?
   private var entries: [Key: Entry] = [:] {
     didSet {

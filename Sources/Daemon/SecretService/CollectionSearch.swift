@@ -52,7 +52,7 @@ final class CollectionSearch {
     }
   }
 
-  /// The client is gone. With the last one that searched, the letters of items go.
+  /// The client is gone. After the last client that searched, the letters of all items are erased.
   func forget(client: String) {
     guard searching.remove(client) != nil, searching.isEmpty else { return }
     tree.vault.texts.forget()

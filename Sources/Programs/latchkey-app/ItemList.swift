@@ -64,10 +64,14 @@ struct ItemList {
 
   /// The places that are read next: those at these positions, and in a short list all others.
   mutating func nextPlaces(seen positions: [Int], limit: Int) -> [Place] {
-    var chosen = positions.compactMap { found.indices.contains($0) && !fresh.contains(found[$0]) ? found[$0] : nil }
-    if isShort { chosen += found.lazy.filter { [fresh] in !fresh.contains($0) }.prefix(limit) }
-    chosen = Array(chosen.prefix(limit))
+    let wanted = positions.compactMap { found.indices.contains($0) && !fresh.contains(found[$0]) ? found[$0] : nil }
+    var chosen = Array(wanted.prefix(limit))
     fresh.formUnion(chosen)
+    if isShort {
+      let rest = Array(found.lazy.filter { [fresh] in !fresh.contains($0) }.prefix(limit - chosen.count))
+      chosen += rest
+      fresh.formUnion(rest)
+    }
     // A long list that somebody has scrolled through.
     if known.count > 2 * Self.sortingLimit {
       let seen = Set(positions.compactMap { found.indices.contains($0) ? found[$0] : nil })
@@ -80,8 +84,13 @@ struct ItemList {
   /// Takes what was read.
   mutating func take(_ items: [ShownItem], of places: [Place]) {
     let byPath = Dictionary(items.map { ($0.path, $0) }, uniquingKeysWith: { first, _ in first })
-    for place in places { if let item = byPath[path(of: place)] { known[place] = item } }
-    sort()
+    var isOther = !wasSorted
+    for place in places {
+      guard let item = byPath[path(of: place)] else { continue }
+      isOther = isOther || known[place]?.title != item.title
+      known[place] = item
+    }
+    if isOther { sort() }
   }
 
   private mutating func sort() {

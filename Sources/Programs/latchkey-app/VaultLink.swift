@@ -19,7 +19,7 @@ enum VaultNews: Sendable {
   case collections
 }
 
-/// A thread's connection to the vault: that of every client. Each call waits for its answer.
+/// A thread's connection to the vault, as every client has one. Each call waits for its answer.
 final class VaultLink {
   private var connection: ServiceConnection?
   private var channel: SecretChannel?

@@ -69,7 +69,7 @@ struct FilePassphrase {
     return put(passphrase.bytes) ? 0 : 1
   }
 
-  /// How often, a millisecond apart, it is looked whether OpenSSH has read the answer.
+  /// How often ``put(_:)`` checks whether OpenSSH has read the answer, a millisecond apart.
   private static let looks = 1000
 
   /// Writes an answer as OpenSSH reads it, and overwrites it in the pipe once OpenSSH has read it.

@@ -250,7 +250,8 @@ final class SSHAgent {
       destinations: constraints.destinations,
       provider: provider == SecurityKey.internalProvider ? nil : provider)
     let known = try vault.look().keys
-    // Nothing proves that somebody who adds a security key has it. Another machine must not put a dead one in front of it.
+    // `ssh-add` does not prove that the client has the device. Another machine must not put a key without a device before a working
+    // one.
     if key.securityKey != nil, RequestOrigin(connection.bindings, Asker(pid: connection.peer.pid)) != .here,
       known.contains(where: { $0.item.publicKey.plainBlob == key.publicKey.plainBlob })
     {
@@ -433,17 +434,21 @@ final class SSHAgent {
     signing.connection.answer(out.bytes)
   }
 
+  private func wording(of signing: Signing) -> SignatureWording {
+    SignatureWording(
+      key: signing.key, subject: signing.subject, bindings: signing.connection.bindings,
+      asker: Asker(pid: signing.connection.peer.pid))
+  }
+
   /// Has a security key sign, which may take as long as a person does.
   private func touch(_ key: consuming PrivateKey, _ signing: Signing) {
     // The item's attributes are any program's to write.
     guard !signing.isOutdated, signing.key.item.provider.map({ allowed(provider: $0) == $0 }) ?? true else {
       return fail(signing)
     }
-    let wording = SignatureWording(
-      key: signing.key, subject: signing.subject, bindings: signing.connection.bindings,
-      asker: Asker(pid: signing.connection.peer.pid))
     let touch = SecurityKeySigning(
-      key, of: signing.request.data, wording: wording, canAsk: !signing.isScreenLocked, questions: questions, loop: loop
+      key, of: signing.request.data, wording: wording(of: signing), canAsk: !signing.isScreenLocked,
+      questions: questions, loop: loop
     ) { [unowned self] signature in
       touching = nil
       signing.cancel = {}
@@ -463,9 +468,7 @@ final class SSHAgent {
   /// Has the vault ask for what it needs, as its own programs do.
   private func unlock(for signing: Signing) {
     signings[ObjectIdentifier(signing.connection)] = signing
-    let wording = SignatureWording(
-      key: signing.key, subject: signing.subject, bindings: signing.connection.bindings,
-      asker: Asker(pid: signing.connection.peer.pid))
+    let wording = wording(of: signing)
     do throws(BusError) {
       let path = signing.key.isOfSession ? try SessionSeal(vault: vault).path : signing.key.path
       guard let path else { return fail(signing) }

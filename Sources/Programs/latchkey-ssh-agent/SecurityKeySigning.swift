@@ -90,16 +90,13 @@ final class SecurityKeySigning {
     request = consume made
     sent = 0
     do {
-      var ends: [Int32] = [-1, -1]
-      guard socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &ends) == 0 else {
-        throw PosixError("socketpair")
-      }
-      socket = FileDescriptor(owning: ends[0])
-      let other = FileDescriptor(owning: ends[1])
+      let (own, theirs) = try FileDescriptor.connectedPair()
+      socket = FileDescriptor(owning: own)
+      let other = FileDescriptor(owning: theirs)
       let child = try ChildProcess(Self.program, [], input: other.number, output: other.number)
       helper = try StartedProgram(child, loop: loop) { [unowned self] in finished() }
       helper?.kill(after: Self.limit)
-      source = try loop.addIO(fd: ends[0], events: .writable) { [unowned self] _ in write() }
+      source = try loop.addIO(fd: own, events: .writable) { [unowned self] _ in write() }
       if needsTouch { notice = try? TouchNotice(wording.touch, loop: loop, as: questions) }
     } catch {
       Journal.log(.warning, "no program speaks to security keys: \(error)")

@@ -9,9 +9,9 @@
 //     let credential = try device.makeCredential(for: party, pin: pin)
 //     let answer = try device.answer(to: challenge, for: party, [credential], pin: pin)
 //
-// The module promises that a key is never asked without user verification, except where it is told to
-// ask without a touch. The answer of a key depends on that: without the PIN it is another one. PIN and
-// answer are in locked memory here. libfido2 erases its own copies, and the PIN crosses the wire
+// The module promises that every question to a credential carries the PIN, except if it is told to ask
+// without a touch. Without the PIN, a key computes another answer. PIN and answer are in locked memory
+// here. libfido2 erases its own copies, and the PIN crosses the wire
 // encrypted. Errors are an enumeration of what a person can do something about (``FIDOError``).
 //
 // It does not verify a key's attestation or signature: a keybag's commitment says whether an answer is
@@ -36,7 +36,7 @@ public enum FIDO {
     public let product: String
   }
 
-  /// More than one person connects.
+  /// The most keys that are listed.
   private static let limit = 16
 
   /// Prepares libfido2. Call it first.

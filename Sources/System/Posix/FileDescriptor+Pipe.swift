@@ -24,7 +24,7 @@ extension FileDescriptor {
     return reading
   }
 
-  /// Overwrites the bytes of this pipe, also those that nobody has read. To be called when nobody reads it any more. Does nothing if
+  /// Overwrites the bytes of this pipe, also those that nobody has read. Call this when no other process reads the pipe. Does nothing if
   /// the descriptor is not a pipe.
   public borrowing func erasePipe() {
     // Another program may go on writing.

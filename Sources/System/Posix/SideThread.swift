@@ -42,8 +42,8 @@ public final class SideThread {
     }
   }
 
-  /// A signal's handler that erases secrets has a stack of its own, and each thread needs one: an endless recursion leaves no room
-  /// on the usual stack.
+  /// The signal handler that erases secrets needs a stack of its own on each thread, because an endless recursion leaves no room on
+  /// the usual one.
   private static let signalStackSize = 65536
 
   private static func makeSignalStack() -> UnsafeMutableRawPointer? {

@@ -13,7 +13,7 @@ public struct SQLiteError: Error, Equatable, Sendable {
     case busy
     /// The disk, or the user's share of it, is full.
     case full
-    /// The file is no database, it was cut off, or its structure or its rows are damaged.
+    /// The file is not a database, it was cut off, or its structure or its rows are damaged.
     case damaged
     /// The file cannot be opened, read or written.
     case inaccessible

@@ -458,11 +458,10 @@ public struct Keybag: Equatable, Sendable {
       let sessions = protectors.count { $0.kind == .session }
       let hasDevice = protectors.contains { $0.kind == .device }
       let fingers = protectors.count { $0.kind == .finger }
-      guard sessions <= 1, fingers <= 1, !hasDevice || sessions + fingers == 0 else { throw KeybagError.unreasonable }
       let securityKeys = protectors.count { $0.kind == .securityKey }
-      guard securityKeys == 0 || (securityKeys <= Keybag.securityKeyLimit && !hasDevice) else {
-        throw KeybagError.unreasonable
-      }
+      guard sessions <= 1, fingers <= 1, securityKeys <= Keybag.securityKeyLimit,
+        !hasDevice || sessions + fingers + securityKeys == 0
+      else { throw KeybagError.unreasonable }
       let epochCount: UInt8 = try input.number()
       guard (1...Keybag.epochLimit).contains(Int(epochCount)) else { throw KeybagError.unreasonable }
       var epochs: [TierEpoch] = []

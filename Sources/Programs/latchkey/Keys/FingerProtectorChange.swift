@@ -25,10 +25,7 @@ struct FingerProtectorChange {
   /// Adds it, after the person confirmed what becomes weaker.
   func add(isConfirmed: Bool, withoutTPM: Bool) throws {
     try Failure.telling {
-      try RootKeyAsking.prepare()
-      let status = try RootKeyAsking.statusOfVault(at: place)
-      guard !status.passwordless else { throw RootKeyAsking.nothingToAdd }
-      try RootKeyAsking.requireUnlocked(status)
+      let status = try RootKeyAsking.statusToAdd(at: place)
       guard withoutTPM || status.deviceKey == "tpm" || access("/dev/tpmrm0", F_OK) == 0 else {
         throw Failure.declined(
           translated(
@@ -36,10 +33,7 @@ struct FingerProtectorChange {
       }
       StandardStream.output.show(Self.promise + "\n" + (withoutTPM ? Self.costWithoutTPM + "\n" : ""))
       try asking.confirm(isConfirmed)
-      let program = try asking.program(place, vault: status.vaultPath)
-      let answer = try asking.askPassword(for: withoutTPM ? .addFingerInMemory : .addFinger, of: program, status)
-      guard answer != .nothingNeeded else { throw RootKeyAsking.nothingToAdd }
-      guard answer == .done else { throw answer.failure(wrong: RootKeyAsking.oldPassword) }
+      try asking.add(withoutTPM ? .addFingerInMemory : .addFinger, at: place, status)
       print(
         translated("From the next unlock by your password on, a finger at the locked screen unlocks the vault again."))
     }

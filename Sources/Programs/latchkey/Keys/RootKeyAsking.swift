@@ -58,6 +58,22 @@ struct RootKeyAsking: ParsableArguments {
     .declined(translated("there is nothing to add: your login has no password, and the vault is always unlocked."))
   }
 
+  /// The report of a vault to which a protector can be added now: it is unlocked, and its login has a password.
+  static func statusToAdd(at place: Place) throws -> Status {
+    try prepare()
+    let status = try statusOfVault(at: place)
+    guard !status.passwordless else { throw nothingToAdd }
+    try requireUnlocked(status)
+    return status
+  }
+
+  /// Adds a protector after the login password.
+  func add(_ operation: HelperOperation, at place: Place, _ status: Status) throws {
+    let answer = try askPassword(for: operation, of: try program(place, vault: status.vaultPath), status)
+    guard answer != .nothingNeeded else { throw Self.nothingToAdd }
+    guard answer == .done else { throw answer.failure(wrong: Self.oldPassword) }
+  }
+
   /// Has the person confirm what was shown. Without a terminal, only an option confirms it.
   func confirm(_ isConfirmed: Bool) throws {
     guard !isConfirmed else { return }

@@ -16,10 +16,7 @@ struct SecurityKeyChange {
   /// Adds the key that is connected.
   func add(named name: String?) throws {
     try Failure.telling {
-      try RootKeyAsking.prepare()
-      let status = try RootKeyAsking.statusOfVault(at: place)
-      guard !status.passwordless else { throw RootKeyAsking.nothingToAdd }
-      try RootKeyAsking.requireUnlocked(status)
+      let status = try RootKeyAsking.statusToAdd(at: place)
       let program = try asking.program(place, vault: status.vaultPath)
       let keys = try SecurityKeyAsking(asking, status)
       let names = keys.keybag.securityKeys.map(\.name)
@@ -68,21 +65,24 @@ struct SecurityKeyChange {
   /// Gives a key another name.
   func rename(_ name: String, to newName: String) throws {
     try Failure.telling {
-      try RootKeyAsking.prepare()
-      let others = try SecurityKeyAsking.keybag(try RootKeyAsking.statusOfVault(at: place)).securityKeys.map(\.name)
-        .filter { $0 != name }
-      try Self.check(newName, beside: others)
-      let (program, passwords) = try begin(with: name)
+      let (program, passwords) = try begin(with: name) { names in
+        try Self.check(newName, beside: names.filter { $0 != name })
+      }
       try run(.renameSecurityKey, try Self.names(name, newName), passwords, program)
       print(translated("The security key has the name \(newName) now."))
     }
   }
 
   /// Asks for the password, if there is a key of that name.
-  private func begin(with name: String) throws -> (DeriveProgram, [GivenSecret]) {
+  ///
+  /// - Parameter check: looks at the names of all keys first.
+  private func begin(
+    with name: String, check: ([String]) throws -> Void = { _ in }
+  ) throws -> (DeriveProgram, [GivenSecret]) {
     try RootKeyAsking.prepare()
     let status = try RootKeyAsking.statusOfVault(at: place)
     let names = try SecurityKeyAsking.keybag(status).securityKeys.map(\.name)
+    try check(names)
     guard names.contains(name) else {
       let list = names.joined(separator: ", ")
       throw Failure.declined(

@@ -20,10 +20,7 @@ struct SessionProtectorChange {
   /// Adds it, after the person confirmed what becomes weaker.
   func add(isConfirmed: Bool) throws {
     try Failure.telling {
-      try RootKeyAsking.prepare()
-      let status = try RootKeyAsking.statusOfVault(at: place)
-      guard !status.passwordless else { throw RootKeyAsking.nothingToAdd }
-      try RootKeyAsking.requireUnlocked(status)
+      let status = try RootKeyAsking.statusToAdd(at: place)
       // If the device key is in the user's own file, everybody who reads that file could unwrap the secret.
       guard status.deviceKey == "host" || status.deviceKey == "tpm" else {
         throw Failure.declined(
@@ -34,10 +31,7 @@ struct SessionProtectorChange {
       }
       StandardStream.output.show(Self.promise + "\n")
       try asking.confirm(isConfirmed)
-      let program = try asking.program(place, vault: status.vaultPath)
-      let answer = try asking.askPassword(for: .addSession, of: program, status)
-      guard answer != .nothingNeeded else { throw RootKeyAsking.nothingToAdd }
-      guard answer == .done else { throw answer.failure(wrong: RootKeyAsking.oldPassword) }
+      try asking.add(.addSession, at: place, status)
       print(translated("Logins without a password unlock your after-first-unlock secrets from now on."))
       if access("/etc/latchkey/services", F_OK) != 0 {
         print(

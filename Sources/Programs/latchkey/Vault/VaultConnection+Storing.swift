@@ -70,7 +70,7 @@ extension VaultConnection {
 
   /// Makes a collection.
   ///
-  /// - Returns: the item's place; or the prompt, if a person has to answer first.
+  /// - Returns: the collection's path; or the prompt, if a person has to answer first.
   func makeCollection(label: String) throws(BusError) -> (collection: String, prompt: String?) {
     try call(Self.root, Self.service, "CreateCollection") { out in
       out.appendDictionary("sv") { all in

@@ -7,7 +7,7 @@ enum DeletedCollection {
   case protected
   /// Its keys are not in memory: they come with the password.
   case waiting
-  /// Its class keys do not depend on the present key epoch.
+  /// Its class keys belong to a former key epoch.
   case gone
   /// Its rows, with the classes that open.
   case open(OpenCollection)

@@ -16,7 +16,7 @@ public final class History: TighteningObserver {
   static let interval = 3600 * 1000
   /// How much free space must stay on the disk after a generation, beside as much as the database takes, in bytes.
   static let usualSpareRoom = 32 << 20
-  /// How much free space must stay when items are taken out of a generation. This time is shorter, because the items must be
+  /// How much free space must stay when items are taken out of a generation, in bytes. Less than usual, because the items must be
   /// removed soon.
   static let leastRoom = 4 << 20
   /// How long to wait after items could not be taken out, in milliseconds.

@@ -43,7 +43,7 @@ struct HealedDraft {
 }
 
 extension SealedItem {
-  /// Whether those keys that are in memory open the draft.
+  /// Whether the keys in memory open the item.
   ///
   /// - Throws: errors that say nothing about the item, such as a lack of memory.
   func isGenuine(_ index: AttributeIndex?) throws(VaultError) -> Bool {

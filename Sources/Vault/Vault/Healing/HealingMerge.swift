@@ -44,8 +44,7 @@ struct HealingMerge {
   /// Compares the counters, and the numbers that are sealed with the index keys.
   ///
   /// - Parameters:
-  ///   - generations: the sealed number of the damaged database, nil if it does not open; and the sealed number of the
-  /// generation.
+  ///   - generations: the sealed numbers of the damaged database (nil if it does not open) and of the generation.
   static func order(
     of salvage: Salvage, and base: Store, generations: (damaged: UInt64?, base: UInt64)
   ) throws(VaultError) -> Order {

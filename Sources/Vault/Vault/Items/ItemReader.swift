@@ -301,7 +301,7 @@ public final class ItemReader {
       id: id, collection: row.collection, readability: try readability(ofItem: id), modified: row.modified)
   }
 
-  /// Every item of a collection, oldest first. Throws if damage was found, as a search does, and is not empty for that reason.
+  /// Every item of a collection, oldest first. If damage was found, it throws and returns no empty list.
   public func items(in collection: Int64) throws(VaultError) -> [Int64] {
     _ = try database.ready()
     _ = try keys.collection(collection)

@@ -50,7 +50,7 @@ struct TextIndex {
     set { collections[collection, default: [:]][block] = newValue }
   }
 
-  /// The item is another one, or gone.
+  /// Forgets the block of an item that was written or deleted.
   mutating func forget(item: Int64) {
     for collection in collections.keys { collections[collection]?[Self.block(of: item)] = nil }
   }
