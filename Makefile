@@ -228,7 +228,7 @@ INSTALLED = $(PREFIX)/bin/latchkey $(LIBEXECDIR)/latchkeyd $(LIBEXECDIR)/latchke
   $(PREFIX)/share/latchkey/rules.yaml $(PREFIX)/share/pam-configs/latchkey \
   $(PREFIX)/share/bash-completion/completions/latchkey $(ZSHDIR)/_latchkey \
   $(PREFIX)/share/fish/vendor_completions.d/latchkey.fish \
-  $(foreach page,$(MANUALS),$(MANDIR)/$(call MANUAL,$(page))) \
+  $(foreach page,$(MANUALS),$(MANDIR)/$(call MANUAL,$(page))) $(MANDIR)/man8/latchkey-ssh-askpass.8 \
   $(DOCUMENTS:%=$(DOCDIR)/%) \
   $(LANGUAGES:%=$(LOCALEDIR)/%/LC_MESSAGES/latchkey.mo) \
   $(addprefix $(SYSCONFDIR)/pam.d/,$(PAM_SERVICES))
@@ -270,6 +270,7 @@ install: $(PROGRAMS:%=$(BUILT)/%) $(PAM_MODULE) $(CATALOGUES) ## lay the files u
 	for language in $(LANGUAGES); do \
 	  install -m 644 .build/locale/$$language/LC_MESSAGES/latchkey.mo $(DESTDIR)$(LOCALEDIR)/$$language/LC_MESSAGES/ || exit 1; done
 	$(foreach page,$(MANUALS),install -m 644 $(page) $(DESTDIR)$(MANDIR)/$(call MANUAL,$(page)) &&) true
+	ln -sfn latchkey-ssh-agent.8 $(DESTDIR)$(MANDIR)/man8/latchkey-ssh-askpass.8
 	for page in $(DOCUMENTS); do install -m 644 $$page $(DESTDIR)$(DOCDIR)/$$page || exit 1; done
 	$(COMPLETIONS) bash >$(DESTDIR)$(PREFIX)/share/bash-completion/completions/latchkey
 	sed -i '1{/^#!/d}' $(DESTDIR)$(PREFIX)/share/bash-completion/completions/latchkey
