@@ -55,7 +55,7 @@ class Part:
 # Those that take longest begin first.
 GATE_PARTS = (
     Part("desktop", "A booted Debian: login, lock, sleep, sessions, logout, lockers, installation", ("Desktop",), 8, workers=5),
-    Part("integration", "`latchkeyd` on a session bus: other people's clients, items, classes, prompts, backup", ("Integration",), 8, workers=4, options=BY_FILE),
+    Part("integration", "`latchkeyd` on a session bus: other people's clients, items, classes, prompts, backup", ("Integration",), 8, workers=6, options=BY_FILE),
     Part("unit", "Each module of `Sources` without a session", (), 3, command=("swift", "test")),
     Part("programs", "Each program as a process, beside a stand-in for the daemon", ("Programs",), 3, workers=3),
     Part("module", "The PAM module in the real libpam", ("PAMModule",), 1, workers=6),
