@@ -8,11 +8,11 @@ from support.documents import REPOSITORY
 LIBRARY = REPOSITORY / "Sources/KeychainServices"
 CATALOGUE = LIBRARY / "Security/Security.docc"
 CODES = (CATALOGUE / "ErrorCodes.md").read_text()
-CONSTANTS = dict(re.findall(r"public let (errSec\w+): OSStatus = (-?\d+)", (LIBRARY / "Security/StatusConstants.swift").read_text()))
+CONSTANTS = dict(re.findall(r"public let (errSec\w+): OSStatus = (-?\d+)", (LIBRARY / "Security/Constants/StatusConstants.swift").read_text()))
 # They name each code, whether a call returns it or not.
 LISTS = {"StatusConstants.swift", "StatusMessage.swift"}
 PUBLIC = [
-    path for module in ("Security", "LocalAuthentication", "Keychain") for path in sorted((LIBRARY / module).glob("*.swift"))]
+    path for module in ("Security", "LocalAuthentication", "Keychain") for path in sorted((LIBRARY / module).rglob("*.swift"))]
 FUNCTION = re.compile(
     r"((?:^ *//.*\n|^ *@.*\n)*)^ *(?:@discardableResult )?(?:public|open) (?:static )?func (\w+)((?:.|\n)*?)\{", re.M)
 
@@ -23,7 +23,7 @@ def code(text):
 
 def returned():
     """Every code that the source names where it is not in a list."""
-    sources = [path for folder in ("Security", "KeychainClient") for path in (LIBRARY / folder).glob("*.swift")]
+    sources = [path for folder in ("Security", "KeychainClient") for path in (LIBRARY / folder).rglob("*.swift")]
     found = {name for path in sources if path.name not in LISTS for name in re.findall(r"errSec\w+", code(path.read_text()))}
     return found - {"errSecSuccess"}
 
@@ -54,13 +54,13 @@ def test_each_public_function_says_what_it_returns_and_throws(path):
 def test_the_page_of_error_codes_quotes_the_messages_of_a_locked_item():
     part = CODES.partition("### -25308")[2].partition("###")[0]
     quoted = re.findall(r"^- `([^`]+)`", part, re.M)
-    advice = "".join(re.findall(r'"([^"]*)"', (LIBRARY / "Security/FailureCause.swift").read_text()))
+    advice = "".join(re.findall(r'"([^"]*)"', (LIBRARY / "Security/Failures/FailureCause.swift").read_text()))
     assert len(quoted) == 9 and [text for text in quoted if text not in advice] == []
 
 
 def test_the_functions_of_items_name_each_code():
     """Together all that exist, and each the codes that any call can return."""
-    functions = FUNCTION.findall((LIBRARY / "Security/SecItem.swift").read_text())
+    functions = FUNCTION.findall((LIBRARY / "Security/Items/SecItem.swift").read_text())
     named = {name: set(re.findall(r"^///   - .*", comment, re.M)) for comment, name, _ in functions}
     codes = {name: set(re.findall(r"errSec\w+", "".join(lines))) for name, lines in named.items()}
     assert codes.keys() == {"SecItemAdd", "SecItemCopyMatching", "SecItemUpdate", "SecItemDelete"}
@@ -72,9 +72,9 @@ def test_the_functions_of_items_name_each_code():
 
 
 def test_the_page_of_attribute_names_has_each_attribute_as_it_is_written():
-    source = (LIBRARY / "Security/ItemAttributeConstants.swift").read_text()
+    source = (LIBRARY / "Security/Constants/ItemAttributeConstants.swift").read_text()
     constants = {key: name for name, key in re.findall(r"let (kSecAttr\w+): CFString = \"(\w+)\"", source)}
-    attributes = (LIBRARY / "Security/AttributeName.swift").read_text().partition("enum Kind")[0]
+    attributes = (LIBRARY / "Security/Items/AttributeName.swift").read_text().partition("enum Kind")[0]
     cases = dict(re.findall(r"case `?(\w+)`?(?: = \"(\w+)\")?$", attributes, re.M))
     names = (LIBRARY / "KeychainClient/ItemClass+Names.swift").read_text()
     page = (CATALOGUE / "AttributeNames.md").read_text()
@@ -98,7 +98,7 @@ def test_the_page_of_attribute_names_has_each_attribute_as_it_is_written():
 def test_the_topics_have_each_function_and_constant():
     """DocC puts a symbol that no topic names at the end, by its kind."""
     topics = set(re.findall(r"^- ``(\w+)", (CATALOGUE / "Security.md").read_text(), re.M))
-    text = "\n".join(path.read_text() for path in (LIBRARY / "Security").glob("*.swift"))
+    text = "\n".join(path.read_text() for path in (LIBRARY / "Security").rglob("*.swift"))
     names = re.findall(r"^public (?:nonisolated\(unsafe\) )?(?:let|func|typealias|final class|struct) (\w+)", text, re.M)
     names += re.findall(r"^public (?:nonisolated\(unsafe\) )?var (\w+)", text, re.M)
     # Core Foundation's names, for types that Foundation documents.

@@ -145,7 +145,7 @@ def test_doctor_quotes_each_value_in_a_command():
     """The type of its commands does that. A line that is put together elsewhere has no value that anybody chose."""
     lines = [
         (name_of(path), line.strip())
-        for path in (SOURCES / "Tools/Doctor").glob("*.swift") for line in path.read_text().splitlines()
+        for path in (SOURCES / "Tools/Doctor").rglob("*.swift") for line in path.read_text().splitlines()
         if "ShellCommand(line:" in line
     ]
     assert {line for _, line in lines} == {

@@ -6,7 +6,7 @@ from support.documents import REPOSITORY
 from support.helper import EXCLUDED_SERVICES
 
 TABLE = (REPOSITORY / "pam/README.md").read_text().partition("## What each login unlocks")[2].partition("\n## ")[0]
-DOCTOR = (REPOSITORY / "Sources/Tools/Doctor/PAMService.swift").read_text()
+DOCTOR = (REPOSITORY / "Sources/Tools/Doctor/PAM/PAMService.swift").read_text()
 
 
 def rows():

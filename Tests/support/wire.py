@@ -7,7 +7,7 @@ from pathlib import Path
 
 SOURCES = Path(__file__).resolve().parents[2] / "Sources"
 CONTROL = "".join(
-    file.read_text() for folder in ("Control", "BackupControl", "HistoryControl", "LogControl") for file in sorted((SOURCES / "Wire" / folder).glob("*.swift")))
+    file.read_text() for folder in ("Control", "BackupControl", "HistoryControl", "LogControl") for file in sorted((SOURCES / "Wire" / folder).rglob("*.swift")))
 DEVICE = "".join((SOURCES / f"Wire/DeviceService/{name}.swift").read_text() for name in ("DevicePacket", "HoldPacket"))
 KEYBAG = "".join((SOURCES / f"Vault/Keybag/{name}.swift").read_text() for name in ("DeviceKey", "HoldEnd"))
 
