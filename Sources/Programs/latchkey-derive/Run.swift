@@ -2,14 +2,6 @@ import LatchkeyControl
 import LatchkeyKeybag
 import LatchkeyPosix
 
-/// One operation of the helper. Each has a type of its own.
-protocol Operation {
-  init(_ run: Run)
-
-  /// Does the work.
-  func perform() throws -> DeriveResult
-}
-
 /// One run of the helper, as the user: the request, and the means to serve it.
 final class Run {
   let request: DeriveRequest
@@ -44,37 +36,39 @@ final class Run {
 
   func perform() -> DeriveResult {
     do {
-      do { return try operation.init(self).perform() } catch ControlError.givesWay {
+      do { return try performOnce() } catch ControlError.givesWay {
         // The daemon is replaced once at most. If the installed daemon is of another version as well, ending it gains nothing.
-        if let result = try DaemonReplacement(self).perform() { return result }
-        return try operation.init(self).perform()
+        if let result = try DaemonReplacement(run: self).perform() { return result }
+        return try performOnce()
       }
     } catch { return DeriveResult(error) }
   }
 
-  private var operation: any Operation.Type {
+  /// Runs the operation that was asked for. Those that do more than change a protector have a type of their own.
+  private func performOnce() throws -> DeriveResult {
     switch request.operation {
-    case .authenticate: Authentication.self
-    case .openSession: SessionOpening.self
-    case .createVault: VaultCreation.self
-    case .closeSession: SessionClosing.self
-    case .passphrase: PromptPassphrase.self
-    case .rotate: KeyRotation.self
-    case .createRecoveryCode: RecoveryCodeCreation.self
-    case .checkRecoveryCode: RecoveryCodeCheck.self
-    case .recover: Recovery.self
-    case .removeRecoveryCode: RecoveryCodeRemoval.self
-    case .removePassword: PasswordRemoval.self
-    case .changePassword: PasswordChange.self
-    case .rewrap: PasswordRepair.self
-    case .addSession: SessionProtectorAddition.self
-    case .removeSession: SessionProtectorRemoval.self
-    case .addSecurityKey: SecurityKeyAddition.self
-    case .openBySecurityKey: SecurityKeyOpening.self
-    case .removeSecurityKey: SecurityKeyRemoval.self
-    case .renameSecurityKey: SecurityKeyRenaming.self
-    case .addFinger, .addFingerInMemory: FingerProtectorAddition.self
-    case .removeFinger: FingerProtectorRemoval.self
+    case .authenticate: try Authentication(run: self).perform()
+    case .openSession: try SessionOpening(run: self).perform()
+    case .createVault: try VaultCreation(run: self).perform()
+    case .closeSession: try SessionClosing(run: self).perform()
+    case .passphrase: try PromptPassphrase(run: self).perform()
+    case .rotate: try KeyRotation(run: self).perform()
+    case .createRecoveryCode: try RecoveryCodeCreation(run: self).perform()
+    case .checkRecoveryCode: try RecoveryCodeCheck(run: self).perform()
+    case .recover: try Recovery(run: self).perform()
+    case .removeRecoveryCode: try ProtectorChange(run: self).removeRecoveryCode()
+    case .removePassword: try PasswordRemoval(run: self).perform()
+    case .changePassword: try PasswordChange(run: self).perform()
+    case .rewrap: try PasswordRepair(run: self).perform()
+    case .addSession: try ProtectorChange(run: self).addSession()
+    case .removeSession: try ProtectorChange(run: self).removeSession()
+    case .addSecurityKey: try ProtectorChange(run: self).addSecurityKey()
+    case .openBySecurityKey: try SecurityKeyOpening(run: self).perform()
+    case .removeSecurityKey: try ProtectorChange(run: self).removeSecurityKey()
+    case .renameSecurityKey: try ProtectorChange(run: self).renameSecurityKey()
+    case .addFinger: try ProtectorChange(run: self).addFinger(mayBeInMemory: false)
+    case .addFingerInMemory: try ProtectorChange(run: self).addFinger(mayBeInMemory: true)
+    case .removeFinger: try ProtectorChange(run: self).removeFinger()
     }
   }
 

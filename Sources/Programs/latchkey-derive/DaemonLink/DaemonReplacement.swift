@@ -4,9 +4,7 @@ import LatchkeyKeybag
 /// The end of a daemon that an upgrade left behind. It understands no helper any more, and ends for a helper that has keys for the
 /// installed daemon.
 struct DaemonReplacement {
-  private let run: Run
-
-  init(_ run: Run) { self.run = run }
+  let run: Run
 
   /// Ends a daemon of another version that said it would end. This run must have keys to hand over: a password or a code
   /// opens the keybag, or will create the first one. A run without keys leaves the daemon and its keys as they are: after a
@@ -46,8 +44,8 @@ struct DaemonReplacement {
     // too.
     switch run.request.operation {
     case .recover: _ = try keybag.open(code: try RecoveryCode(typed: run.request.token))
-    case .openBySecurityKey: _ = try keybag.open(securityKeyAnswer: try SecurityKeyChange.answer(of: run.request))
-    case .rewrap: _ = try daemon.derive { () throws(KeybagError) in try PasswordRepair(run).openByFormer(keybag) }
+    case .openBySecurityKey: _ = try keybag.open(securityKeyAnswer: try SecurityKeyRequest.answer(of: run.request))
+    case .rewrap: _ = try daemon.derive { () throws(KeybagError) in try PasswordRepair(run: run).openByFormer(keybag) }
     default: _ = try daemon.derive { () throws(KeybagError) in try keybag.open(password: run.request.token) }
     }
     return true

@@ -4,23 +4,21 @@ import LatchkeySodium
 
 /// Gives the vault new keys. The keybag gets the new keys first, beside the keys that the database still depends on. So after an
 /// interruption the next unlock brings both.
-struct KeyRotation: Operation {
-  private let run: Run
-
-  init(_ run: Run) { self.run = run }
+struct KeyRotation {
+  let run: Run
 
   func perform() throws -> DeriveResult {
     let daemon = try run.daemon.client()
     try daemon.ask(CheckMayRotate(), until: run.daemon.deadline())
     let keybag = try run.keybags.load()
-    let opened = try KeybagUnlock(run).open(keybag, at: daemon)
+    let opened = try KeybagUnlock(run: run).open(keybag, at: daemon)
     guard keybag.isPasswordless else {
       // New keys end all other passwords, so this password must be one that may end others.
       guard opened.mayEndOthers() else { return .refused }
       let next = try daemon.derive { () throws(KeybagError) in
         try opened.rotated(password: run.request.token, cost: .measured())
       }
-      return try changeKeys(of: keybag, to: try SessionSecrets(run).keepingSession(next, of: keybag), at: daemon)
+      return try changeKeys(of: keybag, to: try SessionSecrets(run: run).keepingSession(next, of: keybag), at: daemon)
     }
     let secret = try daemon.newDeviceSecret(vault: keybag.vault, until: run.daemon.deadline())
     return try changeKeys(of: keybag, to: try opened.rotated(device: secret), at: daemon)

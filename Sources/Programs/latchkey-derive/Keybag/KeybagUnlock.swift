@@ -3,9 +3,7 @@ import LatchkeyKeybag
 
 /// Opens the vault's keybag, and hands its keys over.
 struct KeybagUnlock {
-  private let run: Run
-
-  init(_ run: Run) { self.run = run }
+  let run: Run
 
   /// Opens the keybag with the password, and hands the keys over.
   ///

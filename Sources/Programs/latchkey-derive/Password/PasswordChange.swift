@@ -2,10 +2,8 @@ import LatchkeyKeybag
 
 /// The change of the login password. Nobody knows yet whether the system takes the new password, so both open the vault until a
 /// login proves one. The daemon has no part in that.
-struct PasswordChange: Operation {
-  private let run: Run
-
-  init(_ run: Run) { self.run = run }
+struct PasswordChange {
+  let run: Run
 
   func perform() throws -> DeriveResult {
     guard !run.request.hasSameSecrets else { return .nothingNeeded }

@@ -3,10 +3,8 @@ import LatchkeyKeybag
 
 /// The removal of the login password. If the old password still opens the vault, the device key opens it from now on. The items
 /// that depend on the password are destroyed. The removal is believed unless the system still has a password.
-struct PasswordRemoval: Operation {
-  private let run: Run
-
-  init(_ run: Run) { self.run = run }
+struct PasswordRemoval {
+  let run: Run
 
   func perform() throws -> DeriveResult {
     guard run.login != .some else { return .nothingNeeded }

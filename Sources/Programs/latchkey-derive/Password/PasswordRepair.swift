@@ -4,10 +4,8 @@ import LatchkeyKeybag
 /// Repairs a vault that the login password does not open, although PAM has accepted it. The former password, or the recovery code,
 /// opens the vault. From now on the present password does too. It stays unproven until a login proves it, because PAM's token may
 /// be a one-time code.
-struct PasswordRepair: Operation {
-  private let run: Run
-
-  init(_ run: Run) { self.run = run }
+struct PasswordRepair {
+  let run: Run
 
   func perform() throws -> DeriveResult {
     guard run.request.mayCreate else { return .refused }

@@ -2,10 +2,8 @@ import LatchkeyControl
 import LatchkeyKeybag
 
 /// Turns a collection's passphrase into its key, for one prompt. The keybag has no part in it.
-struct PromptPassphrase: Operation {
-  private let run: Run
-
-  init(_ run: Run) { self.run = run }
+struct PromptPassphrase {
+  let run: Run
 
   func perform() throws -> DeriveResult {
     let request = GetDerivation(prompt: run.request.prompt, given: run.request.given)

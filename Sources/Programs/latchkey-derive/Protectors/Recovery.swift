@@ -3,10 +3,8 @@ import LatchkeyKeybag
 
 /// Opens the vault with its recovery code. If the code is right, the login password, which PAM has accepted, opens the vault from
 /// now on.
-struct Recovery: Operation {
-  private let run: Run
-
-  init(_ run: Run) { self.run = run }
+struct Recovery {
+  let run: Run
 
   func perform() throws -> DeriveResult {
     let daemon = try run.daemon.client()
@@ -20,7 +18,7 @@ struct Recovery: Operation {
     // A vault without a password gets new keys with its first password, as at a login.
     guard !opened.keybag.isPasswordless else {
       if need == nil, let result = try failure(of: opened, at: daemon) { return result }
-      let result = try FirstPassword(run).protect(opened, by: run.request.second, at: daemon)
+      let result = try FirstPassword(run: run).protect(opened, by: run.request.second, at: daemon)
       return result == .tooManyEpochs ? .unlocked : result
     }
     // Slow work comes before the delivery: until then, the daemon ends this process before the machine sleeps.

@@ -4,14 +4,12 @@ import LatchkeyPosix
 import LatchkeySodium
 
 /// Makes a recovery code, shows it, and only then replaces the former code: a code that nobody saw must not be the only one.
-struct RecoveryCodeCreation: Operation {
-  private let run: Run
-
-  init(_ run: Run) { self.run = run }
+struct RecoveryCodeCreation {
+  let run: Run
 
   func perform() throws -> DeriveResult {
     guard run.request.mayWriteAnywhere || isatty(STDOUT_FILENO) == 1 else { return .badRequest }
-    let opened = try KeybagUnlock(run).openForCommand(try run.keybags.load())
+    let opened = try KeybagUnlock(run: run).openForCommand(try run.keybags.load())
     let code = try RecoveryCode.random()
     let next = try opened.settingRecoveryCode(code)
     try show(code)

@@ -35,7 +35,7 @@ struct DeriveRequest: ~Copyable {
   /// is the present password, for `changePassword` the new one.
   let token: SecureBytes
   /// With `recover` the login password that will open the vault from now on; with `changePassword` the former one; with
-  /// `rewrap` the former one or a recovery code; with changes of security keys the name and more (``SecurityKeyChange``). Else
+  /// `rewrap` the former one or a recovery code; with changes of security keys the name and more (``SecurityKeyRequest``). Else
   /// it is empty.
   let second: SecureBytes
 

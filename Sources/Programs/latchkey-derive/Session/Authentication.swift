@@ -2,10 +2,8 @@ import LatchkeyControl
 
 /// Tries to unlock the vault, and creates nothing. It changes the keybag only to leave out keys that nothing depends on, and to
 /// prove one of two passwords if no session follows that would prove it.
-struct Authentication: Operation {
-  private let run: Run
-
-  init(_ run: Run) { self.run = run }
+struct Authentication {
+  let run: Run
 
   func perform() throws -> DeriveResult {
     let daemon = try run.daemon.client()
@@ -13,7 +11,7 @@ struct Authentication: Operation {
     let keybag = try run.keybags.load()
     // A single password is proven at a second login only. If the daemon does not answer, the unlock goes on and proves nothing.
     let proves = run.request.mayCreate && keybag.passwordCount > 1 && (try? isLastStep()) ?? false
-    return try KeybagUnlock(run).unlock(keybag, at: daemon, proving: proves)
+    return try KeybagUnlock(run: run).unlock(keybag, at: daemon, proving: proves)
   }
 
   /// Whether no session follows this authentication, as with a screen locker or a prompt.

@@ -5,22 +5,20 @@ import LatchkeySodium
 /// The first password of a login that had none. The vault gets new keys, because everybody who had the machine could reach the
 /// former ones.
 struct FirstPassword {
-  private let run: Run
-
-  init(_ run: Run) { self.run = run }
+  let run: Run
 
   /// Lets the login password, which is the first one, open the vault.
   func set(_ keybag: Keybag, at daemon: borrowing ControlClient) throws -> DeriveResult {
     // The daemon is not asked first whether keys could be changed now. A daemon that has just started still verifies its database,
     // and some people log in only once after a start. If keys cannot be changed now, the next unlock changes them.
     do {
-      return try protect(try KeybagUnlock(run).open(keybag, at: daemon), by: run.request.token, at: daemon)
+      return try protect(try KeybagUnlock(run: run).open(keybag, at: daemon), by: run.request.token, at: daemon)
     } catch KeybagError.overtaken {
       // While Argon2id ran, the daemon may have opened the vault by the device key, and confirmed that there is a database.
       // Without another try, the vault would stay without a password until the next login.
       let present = try run.keybags.load()
       guard present.isPasswordless else { throw KeybagError.overtaken }
-      return try protect(try KeybagUnlock(run).open(present, at: daemon), by: run.request.token, at: daemon)
+      return try protect(try KeybagUnlock(run: run).open(present, at: daemon), by: run.request.token, at: daemon)
     }
   }
 
@@ -43,7 +41,7 @@ struct FirstPassword {
       return .tooManyEpochs
     }
     guard next.keybag.awaitsDatabase else {
-      return try KeyRotation(run).changeKeys(of: opened.keybag, to: next, at: daemon)
+      return try KeyRotation(run: run).changeKeys(of: opened.keybag, to: next, at: daemon)
     }
     try run.keybags.replace(opened.keybag, with: next.keybag)
     // There is no database yet whose keys could change. The daemon makes it with these keys.

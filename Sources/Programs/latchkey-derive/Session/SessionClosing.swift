@@ -1,8 +1,6 @@
 /// The end of a session.
-struct SessionClosing: Operation {
-  private let run: Run
-
-  init(_ run: Run) { self.run = run }
+struct SessionClosing {
+  let run: Run
 
   func perform() throws -> DeriveResult {
     _ = try run.daemon.greet(try run.daemon.client(), .closeSession)

@@ -5,9 +5,7 @@ import LatchkeyPosix
 /// The beginning of a session in which nobody gave a password. If the user and the administrator both allow it, the device key
 /// unlocks the items that are readable behind the locked screen.
 struct SessionKeyOpening {
-  private let run: Run
-
-  init(_ run: Run) { self.run = run }
+  let run: Run
 
   func perform() throws -> DeriveResult {
     let daemon = try run.daemon.connect()

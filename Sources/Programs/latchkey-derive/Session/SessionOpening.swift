@@ -4,14 +4,12 @@ import LatchkeyPosix
 import LatchkeySodium
 
 /// The beginning of a session. The whole stack has accepted the password. Creates the vault if there is none, and unlocks it.
-struct SessionOpening: Operation {
-  private let run: Run
-
-  init(_ run: Run) { self.run = run }
+struct SessionOpening {
+  let run: Run
 
   func perform() throws -> DeriveResult {
     let isPasswordless = run.login == .none
-    guard run.request.token.count > 0 || isPasswordless else { return try SessionKeyOpening(run).perform() }
+    guard run.request.token.count > 0 || isPasswordless else { return try SessionKeyOpening(run: run).perform() }
     let presence: KeybagPlace.Presence
     do throws(KeybagError) { presence = try run.keybags.presence() } catch {
       run.daemon.announce()
@@ -38,9 +36,9 @@ struct SessionOpening: Operation {
     // A token that may not be the login password proves nothing about it.
     guard keybag.isPasswordless else {
       if run.request.isBeside, keybag.isSettled { run.letCallerGo() }
-      return try KeybagUnlock(run).unlock(keybag, at: daemon, proving: run.request.mayCreate)
+      return try KeybagUnlock(run: run).unlock(keybag, at: daemon, proving: run.request.mayCreate)
     }
-    return run.mayTrustToken ? try FirstPassword(run).set(keybag, at: daemon) : .nothingNeeded
+    return run.mayTrustToken ? try FirstPassword(run: run).set(keybag, at: daemon) : .nothingNeeded
   }
 
   /// Tells the daemon that the login of this session has no password. The items that depend on a password are destroyed then. A

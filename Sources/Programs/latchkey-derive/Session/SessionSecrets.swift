@@ -4,9 +4,7 @@ import LatchkeySodium
 
 /// The secret of a session's protector, which the device key wraps. It opens tier key C at a login in which nobody gave a password.
 struct SessionSecrets {
-  private let run: Run
-
-  init(_ run: Run) { self.run = run }
+  let run: Run
 
   /// nil if the login has no password, and so no protector of a session.
   func openByPassword(_ keybag: Keybag) throws -> Keybag.Opened? {

@@ -3,10 +3,8 @@ import LatchkeyKeybag
 
 /// Creates the vault in an open session and unlocks it. A person was asked for the login password, and the whole stack has accepted
 /// it. A vault that exists by now is unlocked as by any other prompt.
-struct VaultCreation: Operation {
-  private let run: Run
-
-  init(_ run: Run) { self.run = run }
+struct VaultCreation {
+  let run: Run
 
   func perform() throws -> DeriveResult {
     guard run.mayTrustToken else { return .noVault }
@@ -24,7 +22,7 @@ struct VaultCreation: Operation {
     } catch {
       // A login, or another prompt, has created the vault.
       guard error == .alreadyThere, (try? run.keybags.presence()) == .present else { throw error }
-      return try KeybagUnlock(run).unlock(try run.keybags.load(), at: daemon, proving: false)
+      return try KeybagUnlock(run: run).unlock(try run.keybags.load(), at: daemon, proving: false)
     }
     let result = try run.daemon.deliver(opened, to: daemon)
     guard result == .unlocked else { return result }

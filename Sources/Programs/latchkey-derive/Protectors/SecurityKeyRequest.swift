@@ -2,7 +2,7 @@ import LatchkeyKeybag
 import LatchkeySodium
 
 /// The parts of a request that are about security keys.
-enum SecurityKeyChange {
+enum SecurityKeyRequest {
   /// The request is malformed.
   struct Malformed: Error {}
 
