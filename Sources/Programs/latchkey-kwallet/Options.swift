@@ -1,3 +1,5 @@
+import LatchkeySystemd
+
 /// The arguments of latchkey-kwallet.
 struct Options {
   static let usage = """
@@ -7,17 +9,9 @@ struct Options {
     org.kde.kwalletd6 of the session bus, which starts this program for KDE's programs.
     """
 
-  enum Failure: Error {
-    case usage
-    case help
-  }
-
-  init(_ arguments: [String]) throws(Failure) {
-    for argument in arguments.dropFirst() {
-      switch argument {
-      case "--help", "-h": throw .help
-      default: throw .usage
-      }
-    }
+  /// Takes no arguments.
+  static func check(_ arguments: [String]) throws(ProgramArguments.Failure) {
+    var rest = ProgramArguments(arguments)
+    guard try rest.next() == nil else { throw .usage }
   }
 }

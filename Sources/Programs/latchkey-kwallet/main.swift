@@ -29,9 +29,12 @@ import LatchkeySodium
 import LatchkeySystemd
 
 /// Why this program cannot serve.
-private enum ServingFailure: Error {
+private enum ServingFailure: Error, CustomStringConvertible {
   case namesTaken
-  case noBus
+
+  var description: String {
+    "KWallet itself runs, and owns org.kde.kwalletd5 and org.kde.kwalletd6. End it, and latchkey-kwallet takes over"
+  }
 }
 
 /// The program's place on the bus.
@@ -89,21 +92,7 @@ private func serve() throws -> Int32 {
   }
 }
 
-do {
-  _ = try Options(CommandLine.arguments)
-  exit(try serve())
-} catch Options.Failure.help {
-  print(Options.usage)
-  exit(0)
-} catch Options.Failure.usage {
-  print(Options.usage)
-  exit(64)
-} catch ServingFailure.namesTaken {
-  Journal.log(
-    .error,
-    "KWallet itself runs, and owns org.kde.kwalletd5 and org.kde.kwalletd6. End it, and latchkey-kwallet takes over")
-  exit(1)
-} catch {
-  Journal.log(.error, "latchkey-kwallet cannot start: \(error)")
-  exit(1)
+ProgramStart.run("latchkey-kwallet", usage: Options.usage) {
+  try Options.check(CommandLine.arguments)
+  return try serve()
 }

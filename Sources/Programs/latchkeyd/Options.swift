@@ -2,6 +2,7 @@ import Glibc
 import LatchkeyControl
 import LatchkeyDeviceService
 import LatchkeyPosix
+import LatchkeySystemd
 
 /// The arguments of latchkeyd.
 struct Options {
@@ -33,38 +34,21 @@ struct Options {
                      what shows prompts where there is no service manager (default: latchkey-prompt beside latchkeyd)
     """
 
-  enum Failure: Error {
-    case usage
-    case help
-    case noAccount
-  }
-
   /// Reads the arguments. The environment is not asked: module, helper and daemon must agree on the folders.
-  init(_ arguments: [String]) throws(Failure) {
+  init(_ arguments: [String]) throws(ProgramArguments.Failure) {
     guard let account = Account(uid: getuid()) else { throw .noAccount }
     self.account = account
     home = account.home
     runtime = ControlSocket.runtimeFolder(uid: account.uid)
     promptProgram = Process.folder + "/latchkey-prompt"
-    var rest = arguments.dropFirst()
-    while let argument = rest.popFirst() {
+    var rest = ProgramArguments(arguments)
+    while let argument = try rest.next() {
       switch argument {
-      case "--home":
-        guard let value = rest.popFirst(), value.hasPrefix("/") else { throw .usage }
-        home = value
-      case "--runtime":
-        guard let value = rest.popFirst(), value.hasPrefix("/") else { throw .usage }
-        runtime = value
-      case "--prompt-program":
-        guard let value = rest.popFirst(), value.hasPrefix("/") else { throw .usage }
-        promptProgram = value
-      case "--device-socket":
-        guard let value = rest.popFirst(), value.hasPrefix("/") else { throw .usage }
-        deviceSocket = value
-      case "--rules":
-        guard let value = rest.popFirst(), value.hasPrefix("/") else { throw .usage }
-        rules = value
-      case "--help", "-h": throw .help
+      case "--home": home = try rest.path()
+      case "--runtime": runtime = try rest.path()
+      case "--prompt-program": promptProgram = try rest.path()
+      case "--device-socket": deviceSocket = try rest.path()
+      case "--rules": rules = try rest.path()
       default: throw .usage
       }
     }

@@ -46,15 +46,16 @@ private func controlSocket(_ passed: ServiceManager.ListenDescriptor?, _ options
   return try ControlSocket.listen(runtime: options.runtime, owner: options.account.uid)
 }
 
-/// Tells a person why the daemon has no control socket, and how to go on.
-private func words(_ failure: ControlSocket.Failure) -> String {
-  switch failure {
-  case .isServed(let path):
-    "another latchkeyd of this user runs, or its service manager starts one: \(path) is in use. Only one can serve a vault, on "
-      + "one session bus. Start your programs on that bus, as in the desktop's own terminal. To run latchkeyd here instead, end "
-      + "the other one first: systemctl --user stop latchkeyd.socket latchkeyd.service"
-  case .isOtherFile(let path): "\(path) is no socket. Move that file away, and start latchkeyd again"
-  case .system(let error): "\(error)"
+extension ControlSocket.Failure: CustomStringConvertible {
+  public var description: String {
+    switch self {
+    case .isServed(let path):
+      "another latchkeyd of this user runs, or its service manager starts one: \(path) is in use. Only one can serve a vault, on "
+        + "one session bus. Start your programs on that bus, as in the desktop's own terminal. To run latchkeyd here instead, end "
+        + "the other one first: systemctl --user stop latchkeyd.socket latchkeyd.service"
+    case .isOtherFile(let path): "\(path) is no socket. Move that file away, and start latchkeyd again"
+    case .system(let error): "\(error)"
+    }
   }
 }
 
@@ -91,21 +92,4 @@ private func serve(_ options: Options) throws -> Int32 {
   return status
 }
 
-do {
-  exit(try serve(try Options(CommandLine.arguments)))
-} catch Options.Failure.help {
-  print(Options.usage)
-  exit(0)
-} catch Options.Failure.usage {
-  print(Options.usage)
-  exit(64)
-} catch Options.Failure.noAccount {
-  Journal.log(.error, "this process belongs to no account")
-  exit(1)
-} catch let failure as ControlSocket.Failure {
-  Journal.log(.error, "latchkeyd cannot start: \(words(failure))")
-  exit(1)
-} catch {
-  Journal.log(.error, "latchkeyd cannot start: \(error)")
-  exit(1)
-}
+ProgramStart.run("latchkeyd", usage: Options.usage) { try serve(try Options(CommandLine.arguments)) }

@@ -27,7 +27,7 @@ def test_no_key_stays_behind(new_session, number):
         store_all(memory, client, opened["session"])
         memory.learn()
         keys = memory._named({"A", "C", "device"}, True) | {"key of the session": bytes.fromhex(opened["key"])}
-        control = {"control": b"latchkeyd cannot start"}
+        control = {"control": b"another latchkeyd of this user runs"}
         daemon = new_session.daemon_pid()
         before, after, ended = end(daemon, number, keys | control)
         # The loop takes SIGTERM from a descriptor, and then ends as usual.
