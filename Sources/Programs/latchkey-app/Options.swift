@@ -1,3 +1,5 @@
+import LatchkeySystemd
+
 /// The arguments of latchkey-app.
 struct Options {
   /// The page that is shown first.
@@ -10,22 +12,16 @@ struct Options {
       --page NAME   begin with that page: items, yesterday, moving-in, unlocking, health, who-asked
     """
 
-  enum Failure: Error {
-    case usage
-    case help
-  }
-
   /// Reads the arguments.
-  init(_ arguments: [String]) throws(Failure) {
-    var rest = arguments.dropFirst()
-    while let argument = rest.popFirst() {
+  init(_ arguments: [String]) throws(ProgramArguments.Failure) {
+    var rest = ProgramArguments(arguments)
+    while let argument = try rest.next() {
       switch argument {
       case "--page":
-        guard let value = rest.popFirst(), let name = PageName(rawValue: value) else { throw .usage }
+        guard let name = PageName(rawValue: try rest.value()) else { throw .usage }
         page = name
       // The session's bus starts the program with it.
       case "--gapplication-service": continue
-      case "--help", "-h": throw .help
       default: throw .usage
       }
     }

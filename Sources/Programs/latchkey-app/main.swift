@@ -54,15 +54,4 @@ private func serve(_ options: Options) throws -> Int32 {
   return application.run(CommandLine.arguments) { words in open((try? Options(words))?.page) }
 }
 
-do {
-  exit(try serve(try Options(CommandLine.arguments)))
-} catch Options.Failure.help {
-  print(Options.usage)
-  exit(0)
-} catch Options.Failure.usage {
-  print(Options.usage)
-  exit(64)
-} catch {
-  Journal.log(.error, "latchkey-app cannot start: \(error)")
-  exit(1)
-}
+ProgramStart.run("latchkey-app", usage: Options.usage) { try serve(try Options(CommandLine.arguments)) }

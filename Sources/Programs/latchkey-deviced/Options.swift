@@ -1,6 +1,7 @@
 import Glibc
 import LatchkeyDeviceService
 import LatchkeyDeviceStore
+import LatchkeySystemd
 
 /// The arguments of latchkey-deviced.
 struct Options {
@@ -35,17 +36,11 @@ struct Options {
                      forbids the unlock by finger with the line 'off' (default: /etc/latchkey/finger)
     """
 
-  enum Failure: Error {
-    case usage
-    case help
-  }
-
   /// Reads the arguments.
-  init(_ arguments: [String]) throws(Failure) {
-    var rest = arguments.dropFirst()
-    while let argument = rest.popFirst() {
-      if argument == "--help" || argument == "-h" { throw .help }
-      guard let value = rest.popFirst() else { throw .usage }
+  init(_ arguments: [String]) throws(ProgramArguments.Failure) {
+    var rest = ProgramArguments(arguments)
+    while let argument = try rest.next() {
+      let value = try rest.value()
       switch argument {
       case "--state" where value.hasPrefix("/"): state = value
       case "--socket" where value.hasPrefix("/"): socket = value

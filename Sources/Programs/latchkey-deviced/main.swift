@@ -98,15 +98,4 @@ private func serve(_ options: Options) throws -> Int32 {
   return try withExtendedLifetime((server, signals)) { try loop.run() }
 }
 
-do {
-  exit(try serve(try Options(CommandLine.arguments)))
-} catch Options.Failure.help {
-  print(Options.usage)
-  exit(0)
-} catch Options.Failure.usage {
-  print(Options.usage)
-  exit(64)
-} catch {
-  Journal.log(.error, "latchkey-deviced cannot start: \(error)")
-  exit(1)
-}
+ProgramStart.run("latchkey-deviced", usage: Options.usage) { try serve(try Options(CommandLine.arguments)) }

@@ -1,3 +1,5 @@
+import LatchkeySystemd
+
 /// The arguments of latchkey-ssh-agent.
 struct Options {
   /// Where to listen, if no service manager passes a socket.
@@ -26,32 +28,20 @@ struct Options {
     As latchkey-ssh-askpass it is what SSH_ASKPASS names: it gives ssh the passphrase of a key file from the vault, or asks.
     """
 
-  enum Failure: Error {
-    case usage
-    case help
-  }
-
   /// Reads the arguments.
-  init(_ arguments: [String]) throws(Failure) {
+  init(_ arguments: [String]) throws(ProgramArguments.Failure) {
     if let name = arguments.first?.split(separator: "/").last, name == PassphraseProgram.name {
       guard arguments.count == 2, let question = arguments.last else { throw .usage }
       passphraseQuestion = question
       return
     }
-    var rest = arguments.dropFirst()
-    while let argument = rest.popFirst() {
+    var rest = ProgramArguments(arguments)
+    while let argument = try rest.next() {
       switch argument {
-      case "--socket":
-        guard let value = rest.popFirst(), value.hasPrefix("/") else { throw .usage }
-        socket = value
-      case "--prompt-program":
-        guard let value = rest.popFirst(), value.hasPrefix("/") else { throw .usage }
-        promptProgram = value
-      case "-P", "--providers":
-        guard let value = rest.popFirst() else { throw .usage }
-        providers = value
+      case "--socket": socket = try rest.path()
+      case "--prompt-program": promptProgram = try rest.path()
+      case "-P", "--providers": providers = try rest.value()
       case "--ask": asks = true
-      case "--help", "-h": throw .help
       default: throw .usage
       }
     }

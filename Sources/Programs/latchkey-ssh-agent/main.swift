@@ -66,15 +66,4 @@ private func serve(_ options: Options) throws -> Int32 {
   return status
 }
 
-do {
-  exit(try serve(try Options(CommandLine.arguments)))
-} catch Options.Failure.help {
-  print(Options.usage)
-  exit(0)
-} catch Options.Failure.usage {
-  print(Options.usage)
-  exit(64)
-} catch {
-  Journal.log(.error, "latchkey-ssh-agent cannot start: \(error)")
-  exit(1)
-}
+ProgramStart.run("latchkey-ssh-agent", usage: Options.usage) { try serve(try Options(CommandLine.arguments)) }
