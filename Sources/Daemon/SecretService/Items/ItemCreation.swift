@@ -53,15 +53,13 @@ struct ItemProperties {
     try message.readDictionary("sv") { (entry: Message) throws(BusError) in
       switch try entry.readString() {
       case ItemObject.name + ".Label":
-        label = try entry.readVariant("s") { (value: Message) throws(BusError) in try value.readString() }
+        label = try entry.readVariant(.text)
       case ItemObject.name + ".Attributes":
-        attributes = try entry.readVariant("a{ss}") { (value: Message) throws(BusError) in
-          try value.readStringDictionary()
-        }
+        attributes = try entry.readVariant(.dictionary)
       case ItemAccessObject.name + ".Created" where isOpen:
-        times.created = try entry.readVariant("t") { (value: Message) throws(BusError) in try value.readUInt64() }
+        times.created = try entry.readVariant(.number)
       case ItemAccessObject.name + ".Modified" where isOpen:
-        times.modified = try entry.readVariant("t") { (value: Message) throws(BusError) in try value.readUInt64() }
+        times.modified = try entry.readVariant(.number)
       default:
         guard isOpen else {
           throw BusError.invalidArguments(
@@ -106,14 +104,14 @@ final class ItemCreation {
     if new.collection == CollectionTree.firstPlace && tree.vault.hasNoDatabaseYet { throw .isLocked(tree.vault.lack) }
     // Checked before any wait: an item that no vault keeps must not be kept in memory either.
     try BusError.vault { () throws(VaultError) in try new.metadata.checkSize() }
-    guard new.replaces || new.unique != nil else { return try createWithFingers(new, call) }
+    guard new.replaces || new.unique != nil else { return try createOnceFingersAreKnown(new, call) }
     try waits.whenVerified(new.size, call) { [weak self] () throws(BusError) in
-      try self?.createWithFingers(new, call)
+      try self?.createOnceFingersAreKnown(new, call)
     }
   }
 
   /// Goes on when the enrolled fingers are known, if the item requires one of exactly these.
-  private func createWithFingers(_ new: ItemToCreate, _ call: MethodCall) throws(BusError) {
+  private func createOnceFingersAreKnown(_ new: ItemToCreate, _ call: MethodCall) throws(BusError) {
     try tree.checkMayRequire(new.access, in: new.collection)
     guard new.access.conditions.contains(.biometryCurrentSet) else { return try storeOrPrompt(new, call) }
     try waits.whenFingersAreKnown(new.size, call) { [weak self] fingers throws(BusError) in

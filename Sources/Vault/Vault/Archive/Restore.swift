@@ -16,15 +16,15 @@ public final class Restore {
   private let index: AttributeIndex
   /// Opens items that are bound to this device; nil until the backup's device is known, and if it is another device.
   private var seal: BackupSeal?
-  private var places: [Place] = []
-  private var drafts: [Draft] = []
+  private var targets: [RestoreTarget] = []
+  private var drafts: [RestoreDraft] = []
   private var groups: [RestoreGroup.Name: RestoreGroup] = [:]
-  /// The backup's collections that have no place yet.
+  /// The backup's collections that have no target yet.
   private var pending: [BackupCollection] = []
   private var newUUIDs: Set<[UInt8]> = []
   /// The key under which secrets are compared.
   private let comparison: HeldKey
-  /// The chains that give new collections their keys, and the place at which they begin.
+  /// The chains that give new collections their keys, and the ordinal at which they begin.
   private var chains: TierChains
   private let firstOrdinal: UInt64?
   /// The epoch of the keys under which everything is sealed.
@@ -89,37 +89,10 @@ public final class Restore {
 
   // MARK: - collections
 
-  /// The collection of the vault that gets the items of one of the backup's collections.
-  private final class Place {
-    let label: String
-    let aliases: BackupCollection.Aliases
-    /// Nil if nothing can be stored there, and if it is new and was not made yet.
-    var collection: OpenCollection?
-    let obstacle: Reason?
-    /// The backup's record for a new collection; nil for an existing one.
-    let theirs: BackupCollection?
-    /// The uuid of a new collection.
-    let uuid: [UInt8]
-
-    var isNew: Bool { theirs != nil }
-
-    init(_ collection: OpenCollection?, _ theirs: BackupCollection, label: String? = nil, obstacle: Reason?) {
-      self.label = label ?? ArchiveReport.Line.cut(theirs.label)
-      aliases = theirs.aliases
-      (self.collection, self.obstacle) = (collection, obstacle)
-      (self.theirs, uuid) = (nil, [])
-    }
-
-    init(_ theirs: BackupCollection, newWith uuid: [UInt8]) {
-      (label, aliases, obstacle) = (theirs.label, theirs.aliases, nil)
-      (self.theirs, self.uuid) = (theirs, uuid)
-    }
-  }
-
-  /// Finds places for all collections that stand together.
+  /// Finds targets for all collections that stand together.
   private func placeAll() throws(VaultError) {
     guard !pending.isEmpty else { return }
-    let taken = Set(places.compactMap { $0.collection.map { ObjectIdentifier($0) } })
+    let taken = Set(targets.compactMap { $0.collection.map { ObjectIdentifier($0) } })
     let free = vault.keys.collections.filter { !taken.contains(ObjectIdentifier($0)) }
     for (theirs, found) in zip(pending, try vault.collections.counterparts(of: pending, among: free)) {
       if let found { try place(theirs, in: found) } else { placeNew(theirs) }
@@ -134,7 +107,7 @@ public final class Restore {
 
   private func place(_ theirs: BackupCollection, in found: OpenCollection) throws(VaultError) {
     let label = try vault.collections.info(of: found.row.id).label
-    places.append(Place(found.isLockedByItself ? nil : found, theirs, label: label, obstacle: obstacle(found)))
+    targets.append(RestoreTarget(found.isLockedByItself ? nil : found, theirs, label: label, obstacle: obstacle(found)))
   }
 
   /// Why a collection cannot be made here; nil if it can.
@@ -152,12 +125,12 @@ public final class Restore {
     if let obstacle = obstacle(new: theirs) {
       report.lines.append(
         .init(.notice, collection: theirs.label, reason: .because(.item(.collectionStays), obstacle)))
-      return places.append(Place(nil, theirs, obstacle: .because(.item(.itsCollectionStays), obstacle)))
+      return targets.append(RestoreTarget(nil, theirs, obstacle: .because(.item(.itsCollectionStays), obstacle)))
     }
     let isKnown = vault.keys.collections.contains { $0.row.uuid == theirs.uuid } || newUUIDs.contains(theirs.uuid)
     let uuid = isKnown ? Sodium.randomBytes(16) : theirs.uuid
     newUUIDs.insert(uuid)
-    places.append(Place(theirs, newWith: uuid))
+    targets.append(RestoreTarget(theirs, newWith: uuid))
     report.lines.append(.init(.notice, collection: theirs.label, reason: .item(.collectionIsNew)))
     if theirs.hadPassphrase {
       report.lines.append(
@@ -168,13 +141,13 @@ public final class Restore {
   }
 
   /// Makes a new collection that is not on the disk yet. That takes time, so each is made when it is needed.
-  private func draft(_ place: Place) throws(VaultError) -> OpenCollection {
-    if let drafted = place.collection { return drafted }
-    guard let theirs = place.theirs, var unlocked = chains.unlocked, var session = chains.session,
+  private func draft(_ target: RestoreTarget) throws(VaultError) -> OpenCollection {
+    if let drafted = target.collection { return drafted }
+    guard let theirs = target.theirs, var unlocked = chains.unlocked, var session = chains.session,
       unlocked.ordinal == session.ordinal
     else { throw .isLocked }
-    let uuid = place.uuid
-    let drafted = Set(places.compactMap { $0.isNew ? $0.collection?.name : nil })
+    let uuid = target.uuid
+    let drafted = Set(targets.compactMap { $0.isNew ? $0.collection?.name : nil })
     let name = vault.collections.newName(
       theirs.label, former: theirs.name, besides: vault.collections.takenNames.union(drafted))
     let row = CollectionRow(
@@ -194,38 +167,23 @@ public final class Restore {
     } catch let error as VaultError { throw error } catch { throw .outOfMemory }
     try collection.draftClasses(share: vault.keys.share, vault: vaultID)
     chains = .unlocked(unlocked, session: session)
-    place.collection = collection
+    target.collection = collection
     return collection
   }
 
   // MARK: - items
 
-  /// An item to write.
-  private struct Draft {
-    let place: Place
-    let key: ClassKey
-    var row: ItemRow
-    /// The item that it replaces.
-    let replaces: Bool
-    /// Whether it is better protected than that item.
-    let isStricter: Bool
-    /// The items that were compared with it; nil in a new collection.
-    let group: RestoreGroup?
-    /// Its line in the report.
-    let line: Int
-  }
-
   private func take(_ item: consuming BackupItem) throws(VaultError) {
     let number = report.items
     report.items += 1
-    let place = places[Int(item.collection)]
+    let target = targets[Int(item.collection)]
     let (accessibility, created, modified) = (item.accessibility, item.created, item.modified)
     var encoded = item.metadata
     let sealing = item.sealing
     var secret = item.takeSecret()
     func leave(_ label: String, _ reason: Reason?) {
       report.add(
-        .init(.left, collection: place.label, label: label, accessibility: accessibility, reason: reason))
+        .init(.left, collection: target.label, label: label, accessibility: accessibility, reason: reason))
     }
     if sealing != .none {
       guard let seal else {
@@ -250,8 +208,8 @@ public final class Restore {
     }
     guard metadata.isPossible else { return leave(metadata.label, .item(.impossible)) }
     guard metadata.flags == 0 else { return leave(metadata.label, .item(.hasRequirements)) }
-    guard let collection = place.isNew ? try draft(place) : place.collection else {
-      return leave(metadata.label, place.obstacle)
+    guard let collection = target.isNew ? try draft(target) : target.collection else {
+      return leave(metadata.label, target.obstacle)
     }
     // The collection was locked meanwhile.
     guard !collection.isLockedByItself else { return leave(metadata.label, obstacle(collection)) }
@@ -259,29 +217,19 @@ public final class Restore {
       key.metadataKey != nil
     else { return leave(metadata.label, .item(.noClassKey)) }
     try decide(
-      Candidate(
-        place: place, collection: collection, key: key, metadata: metadata, created: created, modified: modified),
+      RestoredItem(
+        target: target, collection: collection, key: key, metadata: metadata, created: created, modified: modified),
       secret)
   }
 
-  /// An item that can be restored.
-  private struct Candidate {
-    let place: Place
-    let collection: OpenCollection
-    var key: ClassKey
-    var metadata: ItemMetadata
-    let created: UInt64
-    let modified: UInt64
-  }
-
-  private func decide(_ item: Candidate, _ secret: borrowing SecureBytes) throws(VaultError) {
+  private func decide(_ item: RestoredItem, _ secret: borrowing SecureBytes) throws(VaultError) {
     func line(_ outcome: ArchiveReport.Outcome, _ reason: Reason? = nil) -> ArchiveReport.Line {
       .init(
-        outcome, collection: item.place.label, label: item.metadata.label,
+        outcome, collection: item.target.label, label: item.metadata.label,
         accessibility: item.key.row.accessibility, reason: reason)
     }
     let tokens = try index.column(for: item.metadata.attributes)
-    guard !item.place.isNew else {
+    guard !item.target.isNew else {
       report.add(line(.added))
       return try keep(item, secret, tokens: tokens, in: nil, replacing: nil)
     }
@@ -362,7 +310,7 @@ public final class Restore {
 
   /// Seals an item for the vault, and keeps it for ``finish()``.
   private func keep(
-    _ item: Candidate, _ secret: borrowing SecureBytes, tokens: [UInt8], in group: RestoreGroup?,
+    _ item: RestoredItem, _ secret: borrowing SecureBytes, tokens: [UInt8], in group: RestoreGroup?,
     replacing old: RestoreGroup.Candidate?
   ) throws(VaultError) {
     guard !isDry else { return }
@@ -381,8 +329,8 @@ public final class Restore {
     let row = sealed.row
     try hold(row.secret.count + row.metadata.count + row.tokens.count)
     drafts.append(
-      Draft(
-        place: item.place, key: item.key, row: row, replaces: old != nil,
+      RestoreDraft(
+        target: item.target, key: item.key, row: row, replaces: old != nil,
         isStricter: old.map { $0.accessibility != item.key.row.accessibility } ?? false, group: group,
         line: report.lines.count - 1))
   }
@@ -409,13 +357,13 @@ public final class Restore {
     guard !isDrafting || vault.keys.chains.session?.ordinal == firstOrdinal else {
       throw .unavailable(.item(.collectionCreatedMeanwhile))
     }
-    let isThere = { (place: Place) in
-      place.isNew || place.collection.map { theirs in self.vault.keys.collections.contains { $0 === theirs } } ?? true
+    let isThere = { (target: RestoreTarget) in
+      target.isNew || target.collection.map { theirs in self.vault.keys.collections.contains { $0 === theirs } } ?? true
     }
-    guard places.allSatisfy(isThere) else {
+    guard targets.allSatisfy(isThere) else {
       throw .unavailable(.item(.collectionDeletedMeanwhile))
     }
-    guard !drafts.contains(where: { $0.place.collection?.isLockedByItself ?? false }) else {
+    guard !drafts.contains(where: { $0.target.collection?.isLockedByItself ?? false }) else {
       throw .unavailable(.item(.collectionLockedByProgram))
     }
     // A program may have stored items since the decisions. Then the present items stay. In a rehearsal nothing is read again,
@@ -424,8 +372,8 @@ public final class Restore {
     for group in drafts.compactMap(\.group) where looked.insert(ObjectIdentifier(group)).inserted {
       if try hasChanged(group) { stale.insert(ObjectIdentifier(group)) }
     }
-    let isStale = { (draft: Draft) in draft.group.map { stale.contains(ObjectIdentifier($0)) } ?? false }
-    for place in places where place.isNew { _ = try draft(place) }
+    let isStale = { (draft: RestoreDraft) in draft.group.map { stale.contains(ObjectIdentifier($0)) } ?? false }
+    for target in targets where target.isNew { _ = try draft(target) }
     // Before they are written, as with any other item that is better protected from now on.
     for draft in drafts where draft.isStricter && !isStale(draft) { vault.history.tighten(draft.row.uuid) }
     var changes = Changes()
@@ -442,7 +390,7 @@ public final class Restore {
         }
         row.id = next
         next += 1
-        if let new = made[ObjectIdentifier(draft.place)], let key = new.keys[ObjectIdentifier(draft.key)] {
+        if let new = made[ObjectIdentifier(draft.target)], let key = new.keys[ObjectIdentifier(draft.key)] {
           (row.collection, row.classKey) = (new.row.id, key.id)
         }
         try store.insert(row)
@@ -450,8 +398,8 @@ public final class Restore {
       }
       return made
     }
-    for place in places {
-      guard let new = made[ObjectIdentifier(place)], let collection = place.collection else { continue }
+    for target in targets {
+      guard let new = made[ObjectIdentifier(target)], let collection = target.collection else { continue }
       collection.row = new.row
       for key in collection.classes { if let row = new.keys[ObjectIdentifier(key)] { key.adopt(row, epoch: epoch) } }
       vault.keys.collections.append(collection)
@@ -473,10 +421,10 @@ public final class Restore {
 
   private func insertCollections(_ store: Store) throws(VaultError) -> [ObjectIdentifier: NewCollection] {
     var made: [ObjectIdentifier: NewCollection] = [:]
-    for place in places {
-      guard let collection = place.collection else { continue }
+    for target in targets {
+      guard let collection = target.collection else { continue }
       var row = collection.row
-      if place.isNew {
+      if target.isNew {
         row.id = try store.nextID(.collection)
         try store.insert(row)
         var keys: [ObjectIdentifier: ClassKeyRow] = [:]
@@ -486,9 +434,9 @@ public final class Restore {
           try store.insert(next)
           keys[ObjectIdentifier(key)] = next
         }
-        made[ObjectIdentifier(place)] = NewCollection(row: row, keys: keys)
+        made[ObjectIdentifier(target)] = NewCollection(row: row, keys: keys)
       }
-      for (name, alias) in BackupCollection.Aliases.names where place.aliases.contains(alias) {
+      for (name, alias) in BackupCollection.Aliases.names where target.aliases.contains(alias) {
         let token = try index.aliasToken(name)
         if try store.alias(token) == nil { try store.setAlias(token, row.id) }
       }

@@ -106,7 +106,7 @@ public final class HistoryRestore {
       }
       if batch.isEmpty {
         // If another item has the attributes now, the person means that item.
-        if report.items == 0 { for row in past.waiting where unread.contains(row.id) { wait(for: row) } }
+        if report.items == 0 { for row in past.waiting where unread.contains(row.id) { openAtNextUnlock(row) } }
         return false
       }
     } while Process.now < end
@@ -131,8 +131,8 @@ public final class HistoryRestore {
     try decide(item)
   }
 
-  /// Says that a deleted collection waits for the password, and has the next one open it.
-  private func wait(for collection: CollectionRow) {
+  /// Has the next unlock open a deleted collection, and reports that its items wait for that.
+  private func openAtNextUnlock(_ collection: CollectionRow) {
     guard told.insert(collection.id).inserted else { return }
     vault.keys.deleted.want(collection)
     report.lines.append(
@@ -168,7 +168,7 @@ public final class HistoryRestore {
 
   private func decide(_ item: PastItem) throws(VaultError) {
     let (row, present) = (item.row, try presentRow(item))
-    if past.isWaiting(item) { wait(for: item.collection) }
+    if past.isWaiting(item) { openAtNextUnlock(item.collection) }
     if let present, present.hasContent(of: row) {
       report.same += 1
       return
