@@ -80,7 +80,7 @@ import Testing
     let own = try unlock()
     let dismissal = try scene.end(of: own) { _ = try scene.call(own, ServiceScene.prompt, "Dismiss") }
     #expect(dismissal == dismissed("withdrawn"))
-    #expect(try scene.end(of: try unlock()) { scene.service.dropGrants() } == dismissed("withdrawn"))
+    #expect(try scene.end(of: try unlock()) { scene.service.endGrantsAndRequests() } == dismissed("withdrawn"))
   }
 
   @Test("asks nobody for what was opened by other means meanwhile")

@@ -35,7 +35,7 @@ extension SessionWatchTests {
     }
     /// How often it was told of a lock.
     var locks = 0
-    func wasLocked() {
+    func lockErasedNothing() {
       locks += 1
       done.append("locked")
     }

@@ -116,11 +116,9 @@ private final class FingerRound {
       guard !paths.isEmpty else { return end(.failure(.noReader)) }
       guard paths.count <= Self.readerLimit else { return end(.failure(.manyReaders)) }
       for (number, path) in paths.enumerated() {
-        try call(path, "org.freedesktop.DBus.Properties", "Get", [Self.device, "name"]) { [weak self] reply in
+        try call(path, Bus.properties, "Get", [Self.device, "name"]) { [weak self] reply in
           self?.take(reply, of: paths.count) { (round, message) throws(BusError) in
-            round.names[number] = try message.readVariant("s") { (value: Message) throws(BusError) in
-              try value.readString()
-            }
+            round.names[number] = try message.readVariant(.text)
           }
         }
         // An empty name stands for the caller.

@@ -193,7 +193,7 @@ public final class FingerVerification {
     try call(owner, chosen.path, Self.device, "VerifyStart", "any") { [weak self] _ throws(BusError) in
       guard let self, case .starting = state else { return }
       state = .verifying(chosen)
-      try call(owner, chosen.path, "org.freedesktop.DBus.Properties", "GetAll", Self.device) {
+      try call(owner, chosen.path, Bus.properties, "GetAll", Self.device) {
         [weak self] message throws(BusError) in try self?.began(message)
       }
     }

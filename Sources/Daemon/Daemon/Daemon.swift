@@ -81,7 +81,7 @@ package final class Daemon {
   /// (`latchkeyd.service`).
   private static let startAgain: Int32 = 75
   private static let firstUnlockUnit = "latchkey-first-unlock.target"
-  private static let wasLocked = Reason.refusal(.vaultLockedMeanwhile)
+  private static let lockedMeanwhile = Reason.refusal(.vaultLockedMeanwhile)
 
   /// The control socket among the descriptors that the service manager passed.
   package static func controlSocket(
@@ -199,7 +199,7 @@ package final class Daemon {
   private func lock() throws(Refusal) {
     guard !session.machine.isPasswordless else {
       // Grants end even if there is no key to erase.
-      dropGrants()
+      endGrantsAndRequests()
       throw Refusal(.refusal(.noLoginPassword))
     }
     session.watch?.lock()
@@ -212,7 +212,7 @@ package final class Daemon {
     guard vault.isThere else { throw Refusal(vault.lack) }
     guard !isLockerUp else { throw Refusal(.refusal(.screenLocked)) }
     cancelArchives(.refusal(.vaultPutAside))
-    dropGrants()
+    endGrantsAndRequests()
     presence.service?.endPrompts()
     defer {
       presence.service?.verificationEnded()
@@ -247,7 +247,7 @@ package final class Daemon {
   /// - Parameter reason: the reason that a backup or a restore under way reports.
   private func eraseUnlockedKeys(telling reason: Reason) {
     vault.lock()
-    dropGrants()
+    endGrantsAndRequests()
     cancelArchives(reason)
   }
 
@@ -258,7 +258,7 @@ package final class Daemon {
   }
 
   /// Forgets the answers of persons, which end with a lock.
-  private func dropGrants() { presence.service?.dropGrants() }
+  private func endGrantsAndRequests() { presence.service?.endGrantsAndRequests() }
 }
 
 extension Daemon: KeyObserver {
@@ -274,7 +274,7 @@ extension Daemon: KeyObserver {
 
   func keysDidNotOpen() {
     vault.seal()
-    cancelArchives(Daemon.wasLocked)
+    cancelArchives(Daemon.lockedMeanwhile)
     opening.eraseStagedKeys()
     session.watch?.keysFailed()
   }
@@ -304,14 +304,14 @@ extension Daemon: KeyObserver {
 extension Daemon: SessionWatchDelegate {
   package func eraseUnlockedKeys(_ reason: LockReason) {
     opening.eraseStagedKeys()
-    eraseUnlockedKeys(telling: Daemon.wasLocked)
+    eraseUnlockedKeys(telling: Daemon.lockedMeanwhile)
   }
 
   package func eraseAllKeys(_ reason: SealReason) {
     opening.eraseStagedKeys()
     finger.drop()
     vault.seal()
-    dropGrants()
+    endGrantsAndRequests()
     switch reason {
     case .sessionsEnded, .noSession:
       vault.endSession()
@@ -320,12 +320,12 @@ extension Daemon: SessionWatchDelegate {
     // The person has not logged out, so the notification stays.
     case .started, .keysFailed, .hibernation, .putAside: break
     }
-    cancelArchives(Daemon.wasLocked)
+    cancelArchives(Daemon.lockedMeanwhile)
     presence.service?.sessionEnded()
     presence.manage(.stop, Daemon.firstUnlockUnit)
   }
 
-  package func wasLocked() { dropGrants() }
+  package func lockErasedNothing() { endGrantsAndRequests() }
 
   package func eraseStagedKeys() { opening.eraseStagedKeys() }
 

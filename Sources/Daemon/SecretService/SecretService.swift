@@ -167,7 +167,7 @@ public final class SecretService {
   }
 
   /// Call this at every lock, whether it erases keys or not. Neither grants nor waiting requests outlive a lock.
-  public func dropGrants() { lockEffects.locked() }
+  public func endGrantsAndRequests() { lockEffects.locked() }
 
   /// Removes every prompt: there is no vault that an answer could open.
   public func endPrompts() { prompts.endAll() }

@@ -54,7 +54,6 @@ public final class LogindWatch {
   static let path = "/org/freedesktop/login1"
   static let manager = "org.freedesktop.login1.Manager"
   static let session = "org.freedesktop.login1.Session"
-  static let properties = "org.freedesktop.DBus.Properties"
 
   /// How long logind may take for one answer before it counts as silent. A refresh asks twice in a row, and the PAM
   /// stack behind it waits three seconds for everything.
@@ -168,7 +167,7 @@ public final class LogindWatch {
         sender: Self.name, interface: Self.session, installed: installed,
         handler: { [weak self] message throws(BusError) in try self?.sessionSignal(message) }),
       try bus.matchSignal(
-        sender: Self.name, interface: Self.properties, member: "PropertiesChanged", arg0: Self.session,
+        sender: Self.name, interface: Bus.properties, member: "PropertiesChanged", arg0: Self.session,
         installed: installed,
         handler: { [weak self] message throws(BusError) in try self?.propertiesChanged(message) }),
       try bus.matchSignal(

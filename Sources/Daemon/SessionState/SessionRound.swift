@@ -44,7 +44,7 @@ final class SessionRound {
 
   private func read(_ path: String) {
     // A session that ended meanwhile has no properties, and does not count.
-    call(path, LogindWatch.properties, "GetAll", arguments: [LogindWatch.session], isVital: false) {
+    call(path, Bus.properties, "GetAll", arguments: [LogindWatch.session], isVital: false) {
       [weak watch] message throws(BusError) in
       var facts = SessionFacts(id: path, uid: .max, sessionClass: "", type: "", isActive: false, state: "")
       try facts.take(message)
@@ -54,10 +54,10 @@ final class SessionRound {
 
   private func readSleep() {
     call(
-      LogindWatch.path, LogindWatch.properties, "Get", arguments: [LogindWatch.manager, "PreparingForSleep"],
+      LogindWatch.path, Bus.properties, "Get", arguments: [LogindWatch.manager, "PreparingForSleep"],
       isVital: false
     ) { [weak watch] message throws(BusError) in
-      let preparing = try message.readVariant("b") { (value) throws(BusError) in try value.readBool() }
+      let preparing = try message.readVariant(.flag)
       watch?.learnSleep(preparing)
     }
   }
@@ -105,14 +105,14 @@ extension SessionFacts {
     var new = self
     try message.readDictionary("sv") { (entry) throws(BusError) in
       switch try entry.readString() {
-      case "Id": new.id = try entry.readVariant("s") { (m) throws(BusError) in try m.readString() }
-      case "Class": new.sessionClass = try entry.readVariant("s") { (m) throws(BusError) in try m.readString() }
-      case "Type": new.type = try entry.readVariant("s") { (m) throws(BusError) in try m.readString() }
-      case "State": new.state = try entry.readVariant("s") { (m) throws(BusError) in try m.readString() }
-      case "Service": new.service = try entry.readVariant("s") { (m) throws(BusError) in try m.readString() }
-      case "Active": new.isActive = try entry.readVariant("b") { (m) throws(BusError) in try m.readBool() }
-      case "LockedHint": new.lockedHint = try entry.readVariant("b") { (m) throws(BusError) in try m.readBool() }
-      case "Remote": new.isRemote = try entry.readVariant("b") { (m) throws(BusError) in try m.readBool() }
+      case "Id": new.id = try entry.readVariant(.text)
+      case "Class": new.sessionClass = try entry.readVariant(.text)
+      case "Type": new.type = try entry.readVariant(.text)
+      case "State": new.state = try entry.readVariant(.text)
+      case "Service": new.service = try entry.readVariant(.text)
+      case "Active": new.isActive = try entry.readVariant(.flag)
+      case "LockedHint": new.lockedHint = try entry.readVariant(.flag)
+      case "Remote": new.isRemote = try entry.readVariant(.flag)
       case "User":
         new.uid = try entry.readVariant("(uo)") { (m) throws(BusError) in
           try m.readStruct("uo") { (m) throws(BusError) in try m.readUInt32() }

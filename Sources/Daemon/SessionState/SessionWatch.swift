@@ -18,7 +18,7 @@ public protocol SessionWatchDelegate: AnyObject {
   func endDerivations(_ which: UnwantedDerivations, gone: @escaping () -> Void)
   /// It was locked, or a locker came up, with no key left to erase: earlier answers of a person count no more, and requests that
   /// wait for an answer end. A lock that erases keys is told by that alone.
-  func wasLocked()
+  func lockErasedNothing()
   /// The A that was set aside becomes live.
   func stagedKeysGoLive()
   /// C became live, for the first time since it was sealed.
@@ -305,7 +305,7 @@ public final class SessionWatch {
     perform(Array(effects[..<firstOther]), install: noArrival)
     // Before anybody hears of the new state.
     if !effects.contains(where: \.endsUnlock), machine.locks != before.locks || machine.lockerUp && !before.lockerUp {
-      delegate?.wasLocked()
+      delegate?.lockErasedNothing()
     }
     perform(Array(effects[firstOther...]), install: noArrival)
     let isUnwanted =

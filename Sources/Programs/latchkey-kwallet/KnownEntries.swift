@@ -1,7 +1,7 @@
 /// The entries that programs have seen, by the paths of their items: of an item that another program deletes or renames, the vault tells
 /// the path alone. Only names are kept.
 struct KnownEntries {
-  struct Place: Equatable {
+  struct EntryName: Equatable {
     let wallet: ExactName
     let folder: ExactName
     let name: ExactName
@@ -12,14 +12,14 @@ struct KnownEntries {
     let name: ExactName
   }
 
-  private var places: [String: Place] = [:]
+  private var places: [String: EntryName] = [:]
   /// How many known entries each folder has.
   private var counts: [Folder: Int] = [:]
 
   /// With more entries, the known ones are forgotten, and learned anew.
   private static let limit = 100_000
 
-  subscript(_ path: String) -> Place? {
+  subscript(_ path: String) -> EntryName? {
     get { places[path] }
     set {
       if newValue != nil, places.count >= Self.limit { self = KnownEntries() }
@@ -31,7 +31,7 @@ struct KnownEntries {
     }
   }
 
-  private mutating func count(_ place: Place, _ change: Int) {
+  private mutating func count(_ place: EntryName, _ change: Int) {
     let folder = Folder(wallet: place.wallet, name: place.folder)
     let count = counts[folder, default: 0] + change
     counts[folder] = count > 0 ? count : nil

@@ -111,7 +111,7 @@ final class VaultLink {
       // CollectionChanged comes with each item, too.
       watches.append(
         try new.bus.matchSignal(
-          sender: new.owner, interface: "org.freedesktop.DBus.Properties", member: "PropertiesChanged",
+          sender: new.owner, interface: Bus.properties, member: "PropertiesChanged",
           arg0: ServiceConnection.collection
         ) { [weak self] (message: Message) throws(BusError) in
           _ = try message.readString()
@@ -142,7 +142,7 @@ final class VaultLink {
     // ItemChanged comes with each lock, too.
     watches.append(
       try vault.bus.matchSignal(
-        sender: vault.owner, interface: "org.freedesktop.DBus.Properties", member: "PropertiesChanged",
+        sender: vault.owner, interface: Bus.properties, member: "PropertiesChanged",
         arg0: ServiceConnection.item
       ) { [weak self] (message: Message) throws(BusError) in
         _ = try message.readString()
@@ -205,7 +205,7 @@ final class VaultLink {
         let isDismissed = try message.readBool()
         var made: String?
         if !isDismissed, try message.peekVariant() == "o" {
-          made = try message.readVariant("o") { (value: Message) throws(BusError) in try value.readObjectPath() }
+          made = try message.readVariant(.path)
         }
         guard let self else { return }
         let ending = isDismissed ? Ending.dismissed : .accepted(made)

@@ -8,7 +8,7 @@ import LatchkeySystemd
 /// its form.
 final class WalletStore {
   /// Where a wallet is.
-  enum Place {
+  enum FoundWallet {
     /// Its collection, which is open.
     case open(String)
     /// The object to be unlocked first.
@@ -73,12 +73,7 @@ final class WalletStore {
   }
 
   private func collections(_ vault: ServiceConnection) throws(BusError) -> [Collection] {
-    let paths = try vault.call(ServiceConnection.root, "org.freedesktop.DBus.Properties", "Get") { out in
-      out.appendString(ServiceConnection.service)
-      out.appendString("Collections")
-    } read: { (answer: Message) throws(BusError) in
-      try answer.readVariant("ao") { (paths: Message) throws(BusError) in try paths.readObjectPaths() }
-    }
+    let paths = try vault.get("Collections", .paths, of: ServiceConnection.root, on: ServiceConnection.service)
     var found: [Collection] = []
     for path in paths where path != ServiceConnection.root + "/collection/session" {
       if let collection = try collection(path, vault) { found.append(collection) }
@@ -94,8 +89,8 @@ final class WalletStore {
       try vault.properties(of: path, ServiceConnection.collection) { (name, entry) throws(BusError) in
         switch name {
         case "Label":
-          label = ExactName(try entry.readVariant("s") { (value) throws(BusError) in try value.readString() })
-        case "Locked": isLocked = try entry.readVariant("b") { (value) throws(BusError) in try value.readBool() }
+          label = ExactName(try entry.readVariant(.text))
+        case "Locked": isLocked = try entry.readVariant(.flag)
         default: try entry.skip()
         }
       }
@@ -141,8 +136,8 @@ final class WalletStore {
   ///
   /// The default collection of a new vault gets the name of the standard wallet, as `latchkey import kwallet` gives it: KDE's own proxy
   /// looks there by that label, or by the alias.
-  func find(_ wallet: ExactName, standard: ExactName) throws(BusError) -> Place {
-    let place = try link.with { vault throws(BusError) -> Place in
+  func find(_ wallet: ExactName, standard: ExactName) throws(BusError) -> FoundWallet {
+    let place = try link.with { vault throws(BusError) -> FoundWallet in
       let all = try collections(vault)
       if let found = all.first(where: { $0.label == wallet }) {
         return found.isLocked ? .locked(found.path) : .open(found.path)
@@ -228,12 +223,7 @@ final class WalletStore {
     try delete(try entries(of: wallet))
     return try link.with { vault throws(BusError) in
       guard try defaultCollection(vault) != path else { return true }
-      let rest = try vault.call(path, "org.freedesktop.DBus.Properties", "Get") { out in
-        out.appendString(ServiceConnection.collection)
-        out.appendString("Items")
-      } read: { (answer: Message) throws(BusError) in
-        try answer.readVariant("ao") { (paths: Message) throws(BusError) in try paths.readObjectPaths() }
-      }
+      let rest = try vault.get("Items", .paths, of: path, on: ServiceConnection.collection)
       guard rest.isEmpty else { return true }
       try vault.call(path, ServiceConnection.collection, "Delete") { _ in
       }
@@ -320,8 +310,8 @@ final class WalletStore {
 
   /// An item that another program changed: its places before and now.
   struct Change {
-    let former: KnownEntries.Place?
-    let now: KnownEntries.Place?
+    let former: KnownEntries.EntryName?
+    let now: KnownEntries.EntryName?
     /// Whether the wallet has other entries in these folders, as far as they are known.
     let formerFolderStays: Bool
     let folderIsNew: Bool
@@ -344,7 +334,7 @@ final class WalletStore {
         names = nil
       }
       let (former, now) = (
-        known[item], names.map { KnownEntries.Place(wallet: wallet, folder: $0.folder, name: $0.name) }
+        known[item], names.map { KnownEntries.EntryName(wallet: wallet, folder: $0.folder, name: $0.name) }
       )
       let isNew = now.map { !known.has($0.folder, in: wallet) } ?? false
       known[item] = now
@@ -359,12 +349,7 @@ final class WalletStore {
 
   private func attributes(ofItem path: String) throws(BusError) -> [String: String] {
     try link.with { vault throws(BusError) in
-      try vault.call(path, "org.freedesktop.DBus.Properties", "Get") { out in
-        out.appendString(ServiceConnection.item)
-        out.appendString("Attributes")
-      } read: { (answer: Message) throws(BusError) in
-        try answer.readVariant("a{ss}") { (value: Message) throws(BusError) in try value.readStringDictionary() }
-      }
+      try vault.get("Attributes", .dictionary, of: path)
     }
   }
 

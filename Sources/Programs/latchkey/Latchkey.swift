@@ -62,7 +62,7 @@ struct Latchkey: ParsableCommand {
       SwitchCommand.self,
     ])
 
-  @OptionGroup var place: Place
+  @OptionGroup var place: DaemonPlace
 
   /// Like ArgumentParser's own, except that a message about wrong usage does not repeat the arguments of a command that takes
   /// secrets. An argument may be a secret in the wrong place.
@@ -94,7 +94,7 @@ struct Latchkey: ParsableCommand {
 }
 
 /// The place of the daemon's socket.
-struct Place: ParsableArguments {
+struct DaemonPlace: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       translated("The runtime folder with the control socket."),

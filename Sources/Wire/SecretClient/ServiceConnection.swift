@@ -22,7 +22,6 @@ public final class ServiceConnection {
   public static let prompt = "org.freedesktop.Secret.Prompt"
   /// "No object", and "no prompt needed".
   public static let none = "/"
-  private static let properties = "org.freedesktop.DBus.Properties"
   private static let vault = "/org/latchkey/vault"
   private static let vaultInterface = "org.latchkey.Vault"
 
@@ -90,23 +89,18 @@ public final class ServiceConnection {
 
   /// "sealed", "unlocked" or "locked". Only Latchkey has this property, and no other program that keeps secrets.
   public func vaultState() throws(BusError) -> String {
-    try call(Self.vault, Self.properties, "Get") { out in
-      out.appendString(Self.vaultInterface)
-      out.appendString("State")
-    } read: { (answer: Message) throws(BusError) in
-      try answer.readVariant("s") { (value: Message) throws(BusError) in try value.readString() }
-    }
+    try get("State", .text, of: Self.vault, on: Self.vaultInterface)
   }
 
   /// Calls `body` with each new state of the vault, for as long as the result exists.
   public func watchState(_ body: @escaping (String) -> Void) throws(SystemdError) -> BusSlot {
     try bus.matchSignal(
-      sender: owner, path: Self.vault, interface: Self.properties, member: "PropertiesChanged"
+      sender: owner, path: Self.vault, interface: Bus.properties, member: "PropertiesChanged"
     ) { (message: Message) throws(BusError) in
       guard try message.readString() == Self.vaultInterface else { return }
       try message.readDictionary("sv") { (entry: Message) throws(BusError) in
         guard try entry.readString() == "State" else { return try entry.skip() }
-        body(try entry.readVariant("s") { (value: Message) throws(BusError) in try value.readString() })
+        body(try entry.readVariant(.text))
       }
     }
   }
@@ -129,11 +123,23 @@ public final class ServiceConnection {
     return try read(answer)
   }
 
+  /// One property of an object, of an item if no other interface is named.
+  public func get<Value>(
+    _ property: String, _ type: BusValue<Value>, of path: String, on interface: String = item
+  ) throws(BusError) -> Value {
+    try call(path, Bus.properties, "Get") {
+      $0.appendString(interface)
+      $0.appendString(property)
+    } read: { (answer: Message) throws(BusError) in
+      try answer.readVariant(type)
+    }
+  }
+
   /// Every property of an object. `read` gets the name, and reads or skips the value.
   public func properties(
     of path: String, _ interface: String, _ read: (String, Message) throws(BusError) -> Void
   ) throws(BusError) {
-    try call(path, Self.properties, "GetAll") {
+    try call(path, Bus.properties, "GetAll") {
       $0.appendString(interface)
     } read: { (answer: Message) throws(BusError) in
       try answer.readDictionary("sv") { (entry: Message) throws(BusError) in try read(try entry.readString(), entry) }
@@ -145,7 +151,7 @@ public final class ServiceConnection {
     _ property: String, of path: String, on interface: String = item, _ signature: String,
     _ build: (inout MessageWriter) -> Void
   ) throws(BusError) {
-    try call(path, Self.properties, "Set") { out in
+    try call(path, Bus.properties, "Set") { out in
       out.appendString(interface)
       out.appendString(property)
       out.appendVariant(signature, build)

@@ -13,7 +13,7 @@ enum SessionLanguage {
   static func take(from bus: Bus, then: @escaping () -> Void) throws(BusError) {
     try bus.callAsync(
       destination: "org.freedesktop.systemd1", path: "/org/freedesktop/systemd1",
-      interface: "org.freedesktop.DBus.Properties", member: "Get", autoStart: false
+      interface: Bus.properties, member: "Get", autoStart: false
     ) { out in
       out.appendString("org.freedesktop.systemd1.Manager")
       out.appendString("Environment")
@@ -28,7 +28,7 @@ enum SessionLanguage {
   }
 
   private static func environment(_ answer: Message) throws(BusError) -> [String: String] {
-    let lines = try answer.readVariant("as") { (value) throws(BusError) in try value.readStrings() }
+    let lines = try answer.readVariant(.texts)
     var values: [String: String] = [:]
     for line in lines {
       guard let equals = line.firstIndex(of: "="), variables.contains(String(line[..<equals])) else { continue }

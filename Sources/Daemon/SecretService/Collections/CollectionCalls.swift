@@ -26,7 +26,7 @@ final class CollectionCalls {
     var label: String?
     try call.message.readDictionary("sv") { (entry: Message) throws(BusError) in
       if try entry.readString() == CollectionObject.name + ".Label" {
-        label = try entry.readVariant("s") { (value: Message) throws(BusError) in try value.readString() }
+        label = try entry.readVariant(.text)
       } else {
         try entry.skip()
       }

@@ -56,11 +56,11 @@ final class ItemAccessObject {
       try message.readDictionary("sv") { (entry: Message) throws(BusError) in
         switch try entry.readString() {
         case "accessible":
-          accessible = try entry.readVariant("s") { (value: Message) throws(BusError) in try value.readString() }
+          accessible = try entry.readVariant(.text)
         case "require":
-          require = try entry.readVariant("s") { (value: Message) throws(BusError) in try value.readString() }
+          require = try entry.readVariant(.text)
         case "new-passphrase":
-          newPassphrase = try entry.readVariant("b") { (value: Message) throws(BusError) in try value.readBool() }
+          newPassphrase = try entry.readVariant(.flag)
         default: throw .invalidArguments("only 'accessible', 'require' and 'new-passphrase' can be named")
         }
       }

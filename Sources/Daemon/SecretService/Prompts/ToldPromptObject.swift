@@ -33,9 +33,9 @@ final class ToldPromptObject {
     try call.message.readDictionary("sv") { [self] (entry: Message) throws(BusError) in
       switch try entry.readString() {
       case "window":
-        window = try entry.readVariant("s") { (value: Message) throws(BusError) in try value.readString() }
+        window = try entry.readVariant(.text)
       case "reason":
-        reason = try entry.readVariant("s") { (value: Message) throws(BusError) in try value.readString() }
+        reason = try entry.readVariant(.text)
       case "passphrase":
         given = try entry.readVariant("(oayays)") { (value: Message) throws(BusError) in
           try passphrase(try sessions.receiveSecret(value, of: call.sender))

@@ -126,7 +126,7 @@ final class StateAnnouncer {
     let path = "\(home)/\(item)"
     // Sent to this client alone, because its grants are no other client's.
     try? bus.emitSignal(
-      path: path, interface: "org.freedesktop.DBus.Properties", member: "PropertiesChanged",
+      path: path, interface: Bus.properties, member: "PropertiesChanged",
       to: client
     ) { out in
       out.appendString(ItemObject.name)

@@ -21,7 +21,7 @@ struct BackupCommand: ParsableCommand {
       when-passcode-set-this-device-only do not count: --json has their number as 'excluded'.
       """))
 
-  @OptionGroup var place: Place
+  @OptionGroup var place: DaemonPlace
   @OptionGroup var passphrase: ArchivePassphrase
   @Flag(help: .translated("Replace the file if it exists."))
   var force = false

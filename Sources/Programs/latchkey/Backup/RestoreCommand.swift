@@ -20,7 +20,7 @@ struct RestoreCommand: ParsableCommand {
       Exit status 4: it was restored, but something stays behind, or differs.
       """))
 
-  @OptionGroup var place: Place
+  @OptionGroup var place: DaemonPlace
   @OptionGroup var passphrase: ArchivePassphrase
   @Flag(help: .translated("Take the backup's secret for an item that has the same attributes and another secret."))
   var theirs = false

@@ -8,7 +8,7 @@ import LatchkeySodium
 
 /// The options of every export.
 struct ExportChoice: ParsableArguments {
-  @OptionGroup var place: Place
+  @OptionGroup var place: DaemonPlace
   @OptionGroup var prompts: PromptChoice
   @OptionGroup var asking: PresenceAsking
   @Option(

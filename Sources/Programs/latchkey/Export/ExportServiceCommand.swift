@@ -150,19 +150,12 @@ private struct ProviderForm: ExportForm {
     let prefix = home + "/"
     return try other.search(attributes).filter { path in
       guard path.hasPrefix(prefix), !taken.contains(path) else { return false }
-      var (theirs, theirLabel) = ([String: String](), "")
-      try other.properties(of: path, VaultConnection.item) { (name, entry) throws(BusError) in
-        switch name {
-        case "Attributes":
-          theirs = try entry.readVariant("a{ss}") { (value) throws(BusError) in try value.readStringDictionary() }
-        case "Label": theirLabel = try entry.readVariant("s") { (value) throws(BusError) in try value.readString() }
-        default: try entry.skip()
-        }
-      }
+      let facts = try other.facts(ofItem: path)
+      var theirs = facts.attributes
       if theirs["Uuid"] != nil, theirs["Path"] != nil {
         for name in KeePassXCEntry.names where attributes[name] == nil { theirs[name] = nil }
       }
-      return GenericSchema.areSame(theirs, attributes) && (!attributes.isEmpty || theirLabel == label)
+      return GenericSchema.areSame(theirs, attributes) && (!attributes.isEmpty || facts.label == label)
     }
   }
 }

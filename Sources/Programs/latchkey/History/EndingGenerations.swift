@@ -2,11 +2,11 @@ import LatchkeyGettext
 
 /// The generations of the vault that a change ends, because they open with less than the vault requires from then on.
 struct EndingGenerations {
-  private let place: Place
+  private let place: DaemonPlace
   private let count: UInt32
 
   /// Counts them, before the change.
-  init(_ place: Place) {
+  init(_ place: DaemonPlace) {
     self.place = place
     count = (try? place.status().history.count) ?? 0
   }

@@ -20,7 +20,7 @@ struct HistoryDiffCommand: ParsableCommand {
         latchkey history diff 12 --json
       """))
 
-  @OptionGroup var place: Place
+  @OptionGroup var place: DaemonPlace
   @Flag(help: .translated("As JSON, with the same keys in every version.")) var json = false
   @Argument(help: .translated("The number of the generation, as 'latchkey history' lists it.")) var number: UInt32?
 

@@ -11,7 +11,7 @@ struct HistoryListCommand: ParsableCommand {
     commandName: "list", abstract: translated("List the generations of the vault, the newest first."),
     discussion: translated("A generation that cannot be read is listed with the reason. No secret is read."))
 
-  @OptionGroup var place: Place
+  @OptionGroup var place: DaemonPlace
   @Flag(help: .translated("As JSON, with the same keys in every version.")) var json = false
 
   func run() throws {

@@ -14,7 +14,7 @@ struct HistoryMakeCommand: ParsableCommand {
       one hour, the last one stays.
       """))
 
-  @OptionGroup var place: Place
+  @OptionGroup var place: DaemonPlace
   @Flag(help: .translated("As JSON, with the same keys in every version.")) var json = false
 
   private struct Report: Encodable {
@@ -34,7 +34,7 @@ struct HistoryMakeCommand: ParsableCommand {
   }
 }
 
-extension Place {
+extension DaemonPlace {
   /// Makes a generation after many items came, so that an item which is deleted within the next hour can come back. If no
   /// generation can be made, for example because they are off, the items are in the vault all the same.
   ///

@@ -27,7 +27,7 @@ struct HistoryRestoreCommand: ParsableCommand {
         latchkey history restore 12 --everything --theirs
       """))
 
-  @OptionGroup var place: Place
+  @OptionGroup var place: DaemonPlace
   @Option(
     help: ArgumentHelp(translated("All items of this collection, by its label or name."), valueName: "name"))
   var collection: String?

@@ -5,7 +5,7 @@ import LatchkeyPosix
 
 /// Items to remove from every generation: those that the vault has, and those that only generations have.
 struct PastItems {
-  private let place: Place
+  private let place: DaemonPlace
   private let found: [FoundItemsPage.Line]
 
   /// The items that only generations have, in words for a person.
@@ -13,7 +13,7 @@ struct PastItems {
 
   /// Finds the items. Call this before anything is deleted: afterwards nobody knows the names that items had in the
   /// generations.
-  init(_ selector: ItemSelector, present: [ListedItem], _ place: Place) throws {
+  init(_ selector: ItemSelector, present: [ListedItem], _ place: DaemonPlace) throws {
     self.place = place
     let selection = selector.selection
     guard selection.fits, present.count <= GenerationSelection.itemLimit else {

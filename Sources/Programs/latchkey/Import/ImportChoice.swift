@@ -12,7 +12,7 @@ struct ImportChoice: ParsableArguments {
     case here, there, newer
   }
 
-  @OptionGroup var place: Place
+  @OptionGroup var place: DaemonPlace
   @OptionGroup var prompts: PromptChoice
   @OptionGroup var rules: RulesPlace
   @Flag(help: .translated("Say what would come and what would stay behind, and change nothing.")) var dryRun = false

@@ -116,20 +116,10 @@ struct ForeignService {
   private func item(
     _ path: String, _ channel: SecretChannel
   ) throws(BusError) -> (item: ForeignItem?, reason: String?, isOfKeePassXC: Bool) {
-    var label = ""
-    var attributes: [String: String] = [:]
-    var (created, modified): (UInt64, UInt64) = (0, 0)
-    try connection.properties(of: path, VaultConnection.item) { (name, entry) throws(BusError) in
-      switch name {
-      case "Label": label = try entry.readVariant("s") { (value) throws(BusError) in try value.readString() }
-      case "Attributes":
-        attributes = try entry.readVariant("a{ss}") { (value) throws(BusError) in try value.readStringDictionary() }
-      case "Created": created = try entry.readVariant("t") { (value) throws(BusError) in try value.readUInt64() }
-      case "Modified": modified = try entry.readVariant("t") { (value) throws(BusError) in try value.readUInt64() }
-      default: try entry.skip()
-      }
-    }
+    let facts = try connection.facts(ofItem: path)
+    var attributes = facts.attributes
     if isKWallet, attributes.isEmpty {
+      let label = facts.label
       // KWallet reveals neither folder nor kind of these entries, and gives a map's value in Qt's form.
       return (
         nil, translated("'\(label)' is an entry of KDE's programs; 'latchkey import kwallet --running' imports it"),
@@ -145,8 +135,8 @@ struct ForeignService {
       }
     }
     let item = ForeignItem(
-      label: label, attributes: attributes, secret: try connection.secret(of: path, by: channel), created: created,
-      modified: modified)
+      label: facts.label, attributes: attributes, secret: try connection.secret(of: path, by: channel),
+      created: facts.created, modified: facts.modified)
     return (item, reason, entry != nil)
   }
 

@@ -31,7 +31,7 @@ struct PasswordStore {
   private static let countLimit = 100_000
 
   /// The identity of a folder, whichever link leads to it.
-  private struct Place: Hashable {
+  private struct FolderIdentity: Hashable {
     let device: dev_t
     let number: ino_t
 
@@ -47,14 +47,14 @@ struct PasswordStore {
     guard stat(folder, &status) == 0, let names = try? ForeignFiles.names(in: folder) else {
       throw Failure.file(translated("\(folder) cannot be read, so nothing was imported."))
     }
-    try look(at: names, in: "", within: [Place(status)])
+    try look(at: names, in: "", within: [FolderIdentity(status)])
     entries.sort()
   }
 
   func path(_ name: String) -> String { "\(folder)/\(name)" }
   func path(ofEntry name: String) -> String { path(name + Self.ending) }
 
-  private mutating func look(at names: [String], in place: String, within outer: [Place]) throws {
+  private mutating func look(at names: [String], in place: String, within outer: [FolderIdentity]) throws {
     for name in names.sorted() where name != ".git" && !(place.isEmpty && name == ".extensions") {
       count += 1
       guard count <= Self.countLimit else {
@@ -64,7 +64,7 @@ struct PasswordStore {
     }
   }
 
-  private mutating func look(at path: String, called name: String, within outer: [Place]) throws {
+  private mutating func look(at path: String, called name: String, within outer: [FolderIdentity]) throws {
     var status = stat()
     guard stat(self.path(path), &status) == 0 else {
       let code = errno
@@ -83,10 +83,10 @@ struct PasswordStore {
     }
   }
 
-  private mutating func enter(_ path: String, _ status: stat, within outer: [Place]) throws {
+  private mutating func enter(_ path: String, _ status: stat, within outer: [FolderIdentity]) throws {
     var link = stat()
     let isLink = lstat(self.path(path), &link) == 0 && link.st_mode & S_IFMT == S_IFLNK
-    let place = Place(status)
+    let place = FolderIdentity(status)
     guard !outer.contains(place) else { return loops.append(path) }
     guard outer.count < Self.depthLimit else { return leave(path, translated("it is in too many folders")) }
     let names: [String]

@@ -22,7 +22,7 @@ struct AddCommand: ParsableCommand {
         echo secret | latchkey add --replace --label Mail service=mail user=me
       """))
 
-  @OptionGroup var place: Place
+  @OptionGroup var place: DaemonPlace
   @OptionGroup var prompts: PromptChoice
   @OptionGroup var input: SecretInput
   @Option(help: ArgumentHelp(translated("The label that people see."), valueName: "text")) var label: String

@@ -32,7 +32,7 @@ struct CollectionCommand: ParsableCommand {
       abstract: translated("List the collections: the first part of where their items are, label, and number of items.")
     )
 
-    @OptionGroup var place: Place
+    @OptionGroup var place: DaemonPlace
     @Flag(help: .translated("As JSON, with the same keys in every version.")) var json = false
 
     private struct Line: Encodable {
@@ -66,7 +66,7 @@ struct CollectionCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: translated("Create a collection. Your login unlocks it until it gets a passphrase of its own."))
 
-    @OptionGroup var place: Place
+    @OptionGroup var place: DaemonPlace
     @OptionGroup var prompts: PromptChoice
     @Argument(help: CollectionCommand.labelHelp) var label: String
 
@@ -98,7 +98,7 @@ struct CollectionCommand: ParsableCommand {
   struct Rename: ParsableCommand {
     static let configuration = CommandConfiguration(abstract: translated("Give a collection another label."))
 
-    @OptionGroup var place: Place
+    @OptionGroup var place: DaemonPlace
     @OptionGroup var prompts: PromptChoice
     @Argument(help: CollectionCommand.nameHelp) var name: String
     @Argument(help: CollectionCommand.labelHelp) var label: String
@@ -132,7 +132,7 @@ struct CollectionCommand: ParsableCommand {
         password instead. The vault must be unlocked.
         """))
 
-    @OptionGroup var place: Place
+    @OptionGroup var place: DaemonPlace
     @OptionGroup var prompts: PromptChoice
     @OptionGroup var asking: PresenceAsking
     @Flag(help: .translated("Do not ask for confirmation.")) var yes = false

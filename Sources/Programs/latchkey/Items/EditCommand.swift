@@ -25,7 +25,7 @@ struct EditCommand: ParsableCommand {
         latchkey edit login/5 --new-passphrase
       """))
 
-  @OptionGroup var place: Place
+  @OptionGroup var place: DaemonPlace
   @OptionGroup var prompts: PromptChoice
   @OptionGroup var input: SecretInput
   @Option(help: ArgumentHelp(translated("Another label."), valueName: "text")) var label: String?

@@ -21,7 +21,7 @@ struct FindCommand: ParsableCommand {
         latchkey find --class after-first-unlock --json
       """))
 
-  @OptionGroup var place: Place
+  @OptionGroup var place: DaemonPlace
   @Option(
     name: .customLong("class"), help: ArgumentHelp(translated("Only items of this class."), valueName: "class"),
     completion: AccessibilityClass.completion)

@@ -21,7 +21,7 @@ struct GetCommand: ParsableCommand {
         latchkey get --json --show login/5
       """))
 
-  @OptionGroup var place: Place
+  @OptionGroup var place: DaemonPlace
   @OptionGroup var prompts: PromptChoice
   @Flag(help: .translated("Show the secret: on a terminal, or among the JSON.")) var show = false
   @Flag(help: .translated("As JSON, with the same keys in every version; without --show everything but the secret."))

@@ -30,8 +30,8 @@ struct ListedCollection {
     do throws(BusError) {
       try connection.properties(of: path, VaultConnection.collection) { (name, entry) throws(BusError) in
         switch name {
-        case "Label": label = try entry.readVariant("s") { (value) throws(BusError) in try value.readString() }
-        case "Locked": isLocked = try entry.readVariant("b") { (value) throws(BusError) in try value.readBool() }
+        case "Label": label = try entry.readVariant(.text)
+        case "Locked": isLocked = try entry.readVariant(.flag)
         default: try entry.skip()
         }
       }
@@ -41,16 +41,7 @@ struct ListedCollection {
     }
     (self.label, self.isLocked) = (label, isLocked)
     // Other programs have no state, and no numbers.
-    if !connection.state.isEmpty { number = (try? Self.number(of: path, from: connection)) ?? 0 }
-  }
-
-  private static func number(of path: String, from connection: VaultConnection) throws(BusError) -> UInt64 {
-    var number: UInt64 = 0
-    try connection.properties(of: path, "org.latchkey.Collection") { (name, entry) throws(BusError) in
-      guard name == "Number" else { return try entry.skip() }
-      number = try entry.readVariant("t") { (value) throws(BusError) in try value.readUInt64() }
-    }
-    return number
+    if !connection.state.isEmpty { number = (try? connection.number(ofCollection: path)) ?? 0 }
   }
 
   /// The place of an item, in the words of the command line.
@@ -81,7 +72,7 @@ struct ListedCollection {
     var paths: [String] = []
     try connection.properties(of: path, VaultConnection.collection) { (name, entry) throws(BusError) in
       guard name == "Items" else { return try entry.skip() }
-      paths = try entry.readVariant("ao") { (value) throws(BusError) in try value.readObjectPaths() }
+      paths = try entry.readVariant(.paths)
     }
     return paths
   }
@@ -91,7 +82,7 @@ struct ListedCollection {
     var paths: [String] = []
     try connection.properties(of: VaultConnection.root, VaultConnection.service) { (name, entry) throws(BusError) in
       guard name == "Collections" else { return try entry.skip() }
-      paths = try entry.readVariant("ao") { (value) throws(BusError) in try value.readObjectPaths() }
+      paths = try entry.readVariant(.paths)
     }
     var collections: [ListedCollection] = []
     for path in paths { collections.append(try ListedCollection(path, from: connection)) }

@@ -32,31 +32,23 @@ struct ListedItem: Encodable {
   /// Label, attributes, times, class, requirements, and whether it is locked.
   init(_ path: String, from connection: VaultConnection) throws(BusError) {
     self.path = path
-    var (label, attributes) = ("", [String: String]())
-    var isLocked = false
+    var facts = ItemFacts()
     var (accessible, require) = ("", "")
-    var times: [UInt64] = [0, 0]
     // The properties of every interface that it has.
     try connection.properties(of: path, "") { (name, entry) throws(BusError) in
       switch name {
-      case "Label": label = try entry.readVariant("s") { (value) throws(BusError) in try value.readString() }
-      case "Attributes":
-        attributes = try entry.readVariant("a{ss}") { (value) throws(BusError) in try value.readStringDictionary() }
-      case "Locked": isLocked = try entry.readVariant("b") { (value) throws(BusError) in try value.readBool() }
-      case "Accessible": accessible = try entry.readVariant("s") { (value) throws(BusError) in try value.readString() }
-      case "Require": require = try entry.readVariant("s") { (value) throws(BusError) in try value.readString() }
-      case "Created": times[0] = try entry.readVariant("t") { (value) throws(BusError) in try value.readUInt64() }
-      case "Modified": times[1] = try entry.readVariant("t") { (value) throws(BusError) in try value.readUInt64() }
-      default: try entry.skip()
+      case "Accessible": accessible = try entry.readVariant(.text)
+      case "Require": require = try entry.readVariant(.text)
+      default: try facts.take(name, entry)
       }
     }
     // Programs get nothing for values that cannot be read.
-    if !isLocked || !label.isEmpty || !attributes.isEmpty || !require.isEmpty {
-      (self.label, self.attributes, self.require) = (label, attributes, require)
+    if !facts.isLocked || !facts.label.isEmpty || !facts.attributes.isEmpty || !require.isEmpty {
+      (label, attributes, self.require) = (facts.label, facts.attributes, require)
     }
     accessibility = AccessibilityClass(name: accessible)
-    self.isLocked = isLocked
-    (created, modified) = (times[0], times[1])
+    isLocked = facts.isLocked
+    (created, modified) = (facts.created, facts.modified)
   }
 
   /// Items with class, collection, and the reason why they are locked, as far as these are known.

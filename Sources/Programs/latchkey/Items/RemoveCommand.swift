@@ -24,7 +24,7 @@ struct RemoveCommand: ParsableCommand {
         latchkey rm --everywhere service=mail user=me
       """))
 
-  @OptionGroup var place: Place
+  @OptionGroup var place: DaemonPlace
   @OptionGroup var prompts: PromptChoice
   @Flag(help: .translated("Delete every item that has these attributes.")) var all = false
   @Flag(

@@ -104,7 +104,7 @@ struct DeviceEraseCommand: ParsableCommand {
     discussion: translated("No copy of the vault and no password brings them back."))
 
   @OptionGroup var place: DevicePlace
-  @OptionGroup var vault: Place
+  @OptionGroup var vault: DaemonPlace
   @Option(
     help: ArgumentHelp(translated("Destroy the items of another user, given by number (root only)."), valueName: "uid"))
   var user: UInt32?

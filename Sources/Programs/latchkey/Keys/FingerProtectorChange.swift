@@ -5,7 +5,7 @@ import LatchkeyGettext
 
 /// Adds and removes the protector of a finger at the locked screen.
 struct FingerProtectorChange {
-  let place: Place
+  let place: DaemonPlace
   let asking: RootKeyAsking
 
   private static let promise = translated(

@@ -23,7 +23,7 @@ struct PassphraseCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: translated("Set or change the passphrase of a collection."))
 
-    @OptionGroup var place: Place
+    @OptionGroup var place: DaemonPlace
     @OptionGroup var asking: PassphraseAsking
     @Argument(help: .translated("The collection: its label, or the last part of its object path.")) var collection:
       String
@@ -55,7 +55,7 @@ struct PassphraseCommand: ParsableCommand {
       abstract: translated("Remove the passphrase, so that your login unlocks the collection. It must be unlocked now.")
     )
 
-    @OptionGroup var place: Place
+    @OptionGroup var place: DaemonPlace
     @Flag(help: .translated("Do not ask for confirmation."))
     var yes = false
     @Argument(help: .translated("The collection: its label, or the last part of its object path.")) var collection:
@@ -90,12 +90,12 @@ struct PassphraseAsking: ParsableArguments {
   var pamFolder: String?
 
   /// Asks, and lets the daemon have what the passphrase gives.
-  func ask(_ purpose: PromptRequest.Purpose, collection: String, at place: Place) throws {
+  func ask(_ purpose: PromptRequest.Purpose, collection: String, at place: DaemonPlace) throws {
     try Self.ask(purpose, collection: collection, at: place, stdin, pamFolder)
   }
 
   static func ask(
-    _ purpose: PromptRequest.Purpose, collection: String, at place: Place, _ stdin: Bool, _ pamFolder: String?
+    _ purpose: PromptRequest.Purpose, collection: String, at place: DaemonPlace, _ stdin: Bool, _ pamFolder: String?
   ) throws {
     // The passphrase is in this process for a moment.
     try LatchkeyPosix.Process.forbidInspection()
@@ -133,7 +133,7 @@ struct PassphraseAsking: ParsableArguments {
   }
 
   /// The vault's answer, with the names of all collections if none has this name.
-  static func declined(_ reason: Reason, at place: Place) -> Failure {
+  static func declined(_ reason: Reason, at place: DaemonPlace) -> Failure {
     guard reason == .refusal(.noCollectionOfName), let connection = try? VaultConnection(place),
       let all = try? ListedCollection.all(from: connection)
     else { return .declined(reason.told) }

@@ -14,7 +14,7 @@ struct ProtectorCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: translated("List what unlocks the vault, and since when."))
 
-    @OptionGroup var place: Place
+    @OptionGroup var place: DaemonPlace
     @Flag(help: .translated("As JSON, with the same keys in every version."))
     var json = false
 
@@ -47,7 +47,7 @@ struct ProtectorCommand: ParsableCommand {
         PIN, which unlocks everything, from the first login on.
         """))
 
-    @OptionGroup var place: Place
+    @OptionGroup var place: DaemonPlace
     @OptionGroup var asking: RootKeyAsking
     @Argument(help: .translated("recovery-code, session, finger or security-key"))
     var kind: Protector.Kind
@@ -98,7 +98,7 @@ struct ProtectorCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: translated("Remove something that unlocks the vault. It asks for your login password."))
 
-    @OptionGroup var place: Place
+    @OptionGroup var place: DaemonPlace
     @OptionGroup var asking: RootKeyAsking
     @Argument(help: .translated("recovery-code, session, finger or security-key"))
     var kind: Protector.Kind
@@ -138,7 +138,7 @@ extension ProtectorCommand {
     static let configuration = CommandConfiguration(
       abstract: translated("Give a security key another name. It asks for your login password."))
 
-    @OptionGroup var place: Place
+    @OptionGroup var place: DaemonPlace
     @OptionGroup var asking: RootKeyAsking
     @Argument(help: .translated("The name of the security key."))
     var name: String

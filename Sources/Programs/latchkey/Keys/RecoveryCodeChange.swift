@@ -5,7 +5,7 @@ import LatchkeyPosix
 
 /// Creates and removes the recovery code: the work of `latchkey recovery` and of `latchkey protector`.
 struct RecoveryCodeChange {
-  let place: Place
+  let place: DaemonPlace
   let asking: RootKeyAsking
 
   /// Creates a code and shows it, on the terminal or on standard output.

@@ -22,7 +22,7 @@ struct RecoveryCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: translated("Create a code and show it, this once. An earlier code is no longer valid then."))
 
-    @OptionGroup var place: Place
+    @OptionGroup var place: DaemonPlace
     @OptionGroup var asking: RootKeyAsking
     @Flag(help: .translated("Write the code to standard output, whatever that is, instead of the terminal."))
     var stdout = false
@@ -35,7 +35,7 @@ struct RecoveryCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: translated("Ask for the code, and say whether it is the code of this vault. This changes nothing."))
 
-    @OptionGroup var place: Place
+    @OptionGroup var place: DaemonPlace
     @OptionGroup var asking: RootKeyAsking
 
     func run() throws {
@@ -55,7 +55,7 @@ struct RecoveryCommand: ParsableCommand {
   struct Remove: ParsableCommand {
     static let configuration = CommandConfiguration(abstract: translated("Remove the code."))
 
-    @OptionGroup var place: Place
+    @OptionGroup var place: DaemonPlace
     @OptionGroup var asking: RootKeyAsking
 
     func run() throws { try RecoveryCodeChange(place: place, asking: asking).remove() }
@@ -66,7 +66,7 @@ struct RecoveryCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: translated("Say whether there is a code, and when it was created."))
 
-    @OptionGroup var place: Place
+    @OptionGroup var place: DaemonPlace
     @Flag(help: .translated("As JSON, with the same keys in every version."))
     var json = false
 
@@ -90,7 +90,7 @@ private let otherCode = translated(
 
 extension UnlockCommand {
   /// Opens the vault with its recovery code. From then on the present login password opens it.
-  static func recover(_ asking: RootKeyAsking, at place: Place) throws {
+  static func recover(_ asking: RootKeyAsking, at place: DaemonPlace) throws {
     try RootKeyAsking.prepare()
     let program = try asking.program(place, vault: try place.status().vaultPath)
     let terminal = try asking.conversation()

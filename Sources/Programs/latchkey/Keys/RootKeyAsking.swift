@@ -47,7 +47,7 @@ struct RootKeyAsking: ParsableArguments {
   /// The daemon's report of the vault.
   ///
   /// - Throws: a ``Failure`` if there is no vault.
-  static func statusOfVault(at place: Place) throws -> Status {
+  static func statusOfVault(at place: DaemonPlace) throws -> Status {
     let status = try place.status()
     guard status.generation > 0 else { throw HelperResult?.some(.noVault).failure(wrong: oldPassword) }
     return status
@@ -59,7 +59,7 @@ struct RootKeyAsking: ParsableArguments {
   }
 
   /// The report of a vault to which a protector can be added now: it is unlocked, and its login has a password.
-  static func statusToAdd(at place: Place) throws -> Status {
+  static func statusToAdd(at place: DaemonPlace) throws -> Status {
     try prepare()
     let status = try statusOfVault(at: place)
     guard !status.passwordless else { throw nothingToAdd }
@@ -68,7 +68,7 @@ struct RootKeyAsking: ParsableArguments {
   }
 
   /// Adds a protector after the login password.
-  func add(_ operation: HelperOperation, at place: Place, _ status: Status) throws {
+  func add(_ operation: HelperOperation, at place: DaemonPlace, _ status: Status) throws {
     let answer = try askPassword(for: operation, of: try program(place, vault: status.vaultPath), status)
     guard answer != .nothingNeeded else { throw Self.nothingToAdd }
     guard answer == .done else { throw answer.failure(wrong: Self.oldPassword) }
@@ -86,7 +86,7 @@ struct RootKeyAsking: ParsableArguments {
   /// Removes a protector after the login password.
   ///
   /// - Returns: done, or that there was nothing to remove.
-  func remove(_ operation: HelperOperation, at place: Place) throws -> HelperResult? {
+  func remove(_ operation: HelperOperation, at place: DaemonPlace) throws -> HelperResult? {
     try Self.prepare()
     let status = try place.status()
     guard !status.passwordless else {
@@ -101,7 +101,7 @@ struct RootKeyAsking: ParsableArguments {
   func conversation() throws -> TerminalConversation { try TerminalConversation.asking(standardInput: stdin) }
 
   /// latchkey-derive for the vault of the daemon at `place`.
-  func program(_ place: Place, vault path: String?) throws -> DeriveProgram {
+  func program(_ place: DaemonPlace, vault path: String?) throws -> DeriveProgram {
     guard let account = Account(uid: getuid()) else { throw Failure.unavailable(translated("you have no account")) }
     let home = path.flatMap(KeybagFile.home(ofFolder:)) ?? ""
     return DeriveProgram(

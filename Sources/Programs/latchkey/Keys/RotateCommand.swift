@@ -17,7 +17,7 @@ struct RotateCommand: ParsableCommand {
       without a password.
       """))
 
-  @OptionGroup var place: Place
+  @OptionGroup var place: DaemonPlace
   @OptionGroup var asking: RootKeyAsking
   @Flag(help: .translated("Report as JSON, with the same keys in every version."))
   var json = false

@@ -155,7 +155,7 @@ final class SecurityKeyAsking {
 
 extension UnlockCommand {
   /// Unlocks the vault by a security key.
-  static func unlockBySecurityKey(_ asking: RootKeyAsking, at place: Place) throws {
+  static func unlockBySecurityKey(_ asking: RootKeyAsking, at place: DaemonPlace) throws {
     try RootKeyAsking.prepare()
     let before = try place.status()
     if isDone(before) { return print(translated("The vault is unlocked already.")) }

@@ -10,7 +10,7 @@ import LatchkeySystemd
 
 /// Adds, removes and renames security keys.
 struct SecurityKeyChange {
-  let place: Place
+  let place: DaemonPlace
   let asking: RootKeyAsking
 
   /// Adds the key that is connected.

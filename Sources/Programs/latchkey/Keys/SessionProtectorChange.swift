@@ -5,7 +5,7 @@ import LatchkeyGettext
 
 /// Adds and removes the protector for logins without a password.
 struct SessionProtectorChange {
-  let place: Place
+  let place: DaemonPlace
   let asking: RootKeyAsking
 
   private static let promise = translated(

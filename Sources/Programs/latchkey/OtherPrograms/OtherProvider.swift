@@ -26,7 +26,7 @@ struct OtherProvider: ParsableArguments {
   }
 
   /// Connects to it.
-  func connect(_ place: Place) throws -> VaultConnection {
+  func connect(_ place: DaemonPlace) throws -> VaultConnection {
     let other: VaultConnection
     do throws(ConnectionFailure) {
       other = try VaultConnection(provider: owner, on: bus.map(Bus.Address.address) ?? .session, place)

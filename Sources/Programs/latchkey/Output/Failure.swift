@@ -45,11 +45,11 @@ enum Failure: Error {
   private var explanation: String {
     switch self {
     case .noDaemon(let path):
-      Self.masked
+      NoVault.masked
         ?? translated(
           """
           no vault is running: no program listens at \(path).
-          \(Self.start)
+          \(NoVault.start)
           """)
     case .strangeDaemon(let path):
       translated(
@@ -121,49 +121,6 @@ enum Failure: Error {
     return "\n\(ways)"
   }
 
-  /// A user manager that ran before the installation does not start the socket. It stays while one process of a former session
-  /// stays, so another login may not help.
-  private static var start: String {
-    translated(
-      """
-      Start it with 'systemctl --user daemon-reload && systemctl --user start latchkeyd.socket', then run 'latchkey unlock'. \
-      A login starts it too, once nothing of your former sessions runs any more.
-      """)
-  }
-
-  /// Says that systemd may not start the vault, as after 'latchkey switch --back'; nil if it may.
-  private static var masked: String? {
-    // An administrator's mask comes first: while it exists, the person's own command has no effect.
-    if let masked = maskedForAll { return masked }
-    guard let home = Account(uid: getuid())?.home,
-      let path = UnitFiles(root: SystemRoot(), home: home).mask("latchkeyd.socket")
-    else { return nil }
-    guard OwnSwitch(root: SystemRoot(), home: home).isHandedBack else {
-      return translated(
-        """
-        no vault is running: latchkeyd.socket is masked by \(path).
-        To use Latchkey again, run '\(OwnSwitch.unmask)'.
-        """)
-    }
-    return translated(
-      """
-      no vault is running: latchkeyd.socket is masked, as 'latchkey switch --back' leaves it.
-      To use Latchkey again, run 'latchkey switch --to latchkey'.
-      """)
-  }
-
-  private static var maskedForAll: String? {
-    let machine = MachineSwitch(root: SystemRoot())
-    return machine.mask.map { path in
-      translated(
-        """
-        no vault is running: your administrator turned Latchkey off for all users (\(path) masks latchkeyd.socket).
-        To turn it on again, an administrator runs '\(machine.unmask)'.
-        If the module was taken out of the login too, 'sudo pam-auth-update --enable latchkey' comes first.
-        """)
-    }
-  }
-
   /// Why there is no connection to the vault.
   init(_ failure: ConnectionFailure) {
     switch failure {
@@ -173,11 +130,11 @@ enum Failure: Error {
           "there is no session bus, and programs reach the vault by it. Log in again, or run this in your session."))
     case .notRunning:
       self = .noService(
-        Self.masked
+        NoVault.masked
           ?? translated(
             """
             no vault is running, and the session bus could not start it.
-            \(Self.start)
+            \(NoVault.start)
             """))
     case .stranger:
       self = .noService(
@@ -186,7 +143,7 @@ enum Failure: Error {
         )
       )
     case .otherService:
-      if let masked = Self.maskedForAll {
+      if let masked = NoVault.maskedForAll {
         self = .noService(masked)
         return
       }

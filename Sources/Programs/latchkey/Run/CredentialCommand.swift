@@ -25,7 +25,7 @@ struct CredentialCommand: ParsableCommand {
   private static let credential = "systemd-credential"
   private static let unlocked = "systemd-unlocked"
 
-  @OptionGroup var place: Place
+  @OptionGroup var place: DaemonPlace
 
   func run() throws {
     try Failure.telling {

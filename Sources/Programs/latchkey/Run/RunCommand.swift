@@ -27,7 +27,7 @@ struct RunCommand: ParsableCommand {
         latchkey run -- make release
       """))
 
-  @OptionGroup var place: Place
+  @OptionGroup var place: DaemonPlace
   @OptionGroup var prompts: PromptChoice
   @Option(
     help: ArgumentHelp(

@@ -17,7 +17,7 @@ struct SSHCopyCommand: ParsableCommand {
         latchkey ssh copy-id me@example.com anna@server -- -p 2222
       """))
 
-  @OptionGroup var place: Place
+  @OptionGroup var place: DaemonPlace
   @Argument(help: SSHCommand.keyHelp) var key: String
   @Argument(help: ArgumentHelp(translated("The host, as ssh takes it."), valueName: "user@host")) var host: String
   @Argument(

@@ -12,7 +12,7 @@ struct SSHGenerateCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "generate", abstract: translated("Create a key in the vault, and print its public key."))
 
-  @OptionGroup var place: Place
+  @OptionGroup var place: DaemonPlace
   @OptionGroup var prompts: PromptChoice
   @OptionGroup var options: SSHKeyOptions
   @Option(help: ArgumentHelp(translated("The kind of the key: ed25519, ecdsa or rsa."), valueName: "kind"))
@@ -60,7 +60,7 @@ struct SSHAddCommand: ParsableCommand {
       needs the device.
       """))
 
-  @OptionGroup var place: Place
+  @OptionGroup var place: DaemonPlace
   @OptionGroup var prompts: PromptChoice
   @OptionGroup var options: SSHKeyOptions
   @Option(
@@ -119,7 +119,7 @@ struct SSHListCommand: ParsableCommand {
       "List the ssh keys: where each is, fingerprint, type, class, when it asks, comment, and whether it can sign now.")
   )
 
-  @OptionGroup var place: Place
+  @OptionGroup var place: DaemonPlace
   @Flag(help: .translated("As JSON, with the same keys in every version.")) var json = false
 
   func run() throws {
@@ -137,7 +137,7 @@ struct SSHPublicCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "public", abstract: translated("Print a public key, as authorized_keys has it."))
 
-  @OptionGroup var place: Place
+  @OptionGroup var place: DaemonPlace
   @Argument(help: SSHCommand.keyHelp) var key: String
 
   func run() throws {
@@ -153,7 +153,7 @@ struct SSHEditCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "edit", abstract: translated("Change when a key asks, or what you call it."))
 
-  @OptionGroup var place: Place
+  @OptionGroup var place: DaemonPlace
   @OptionGroup var prompts: PromptChoice
   @Option(help: SSHCommand.askHelp) var ask: KeyItem.Asking?
   @Option(help: ArgumentHelp(translated("What you call it."), valueName: "text")) var comment: String?
@@ -186,7 +186,7 @@ struct SSHRemoveCommand: ParsableCommand {
     commandName: "rm", abstract: translated("Delete a key from the vault."),
     discussion: translated("The generations of the vault keep it for a while, as every deleted item: see latchkey rm."))
 
-  @OptionGroup var place: Place
+  @OptionGroup var place: DaemonPlace
   @OptionGroup var prompts: PromptChoice
   @Argument(help: SSHCommand.keyHelp) var key: String
 

@@ -92,13 +92,13 @@ final class BusQuestions {
 
   private func property(_ name: String, of path: String) throws(BusError) -> String {
     try call(
-      path, "org.freedesktop.DBus.Properties", "Get",
+      path, Bus.properties, "Get",
       build: { out in
         out.appendString("org.freedesktop.systemd1.Unit")
         out.appendString(name)
       },
       read: { (answer: Message) throws(BusError) in
-        try answer.readVariant("s") { (value: Message) throws(BusError) in try value.readString() }
+        try answer.readVariant(.text)
       })
   }
 

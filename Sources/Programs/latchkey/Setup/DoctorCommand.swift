@@ -24,7 +24,7 @@ struct DoctorCommand: ParsableCommand {
         latchkey doctor --json
       """))
 
-  @OptionGroup var place: Place
+  @OptionGroup var place: DaemonPlace
   @Flag(help: .translated("As JSON, with the same keys in every version."))
   var json = false
   @Option(help: .hidden)

@@ -10,7 +10,7 @@ import LatchkeySystemd
 
 /// Asks the session's bus, the machine's bus and the vault what `latchkey doctor` has to know. The questions start no program.
 struct SessionQuestions {
-  let place: Place
+  let place: DaemonPlace
   let home: String
 
   /// How long one answer may take, in milliseconds.

@@ -44,7 +44,7 @@ struct SwitchCommand: ParsableCommand {
     case latchkey
   }
 
-  @OptionGroup var place: Place
+  @OptionGroup var place: DaemonPlace
   @Option(help: .translated("latchkey: make it the only one."))
   var to: Target?
   @Flag(help: .translated("Hand back to the program that kept your secrets before."))

@@ -10,7 +10,7 @@ struct AsideCommand: ParsableCommand {
     commandName: "aside", abstract: translated("List the vaults that were put aside."),
     discussion: translated("Each folder holds a whole vault. The password that the vault had then unlocks it."))
 
-  @OptionGroup var place: Place
+  @OptionGroup var place: DaemonPlace
   @Flag(help: .translated("As JSON, with the same keys in every version."))
   var json = false
 

@@ -13,7 +13,7 @@ struct LockCommand: ParsableCommand {
       announce itself, put this command in front of it: latchkey lock; swaylock
       """))
 
-  @OptionGroup var place: Place
+  @OptionGroup var place: DaemonPlace
 
   func run() throws {
     try Failure.telling {

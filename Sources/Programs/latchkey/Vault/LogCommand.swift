@@ -24,7 +24,7 @@ struct LogCommand: ParsableCommand {
         latchkey log --clear
       """))
 
-  @OptionGroup var place: Place
+  @OptionGroup var place: DaemonPlace
   @Flag(help: .translated("As JSON, with the same keys in every version."))
   var json = false
   @Flag(help: .translated("Clear the log. The clearing itself is logged."))

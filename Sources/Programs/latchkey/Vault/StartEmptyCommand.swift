@@ -14,7 +14,7 @@ struct StartEmptyCommand: ParsableCommand {
       vault is changed or deleted: its folder is renamed, and can get its name back. 'latchkey aside' lists such folders.
       """))
 
-  @OptionGroup var place: Place
+  @OptionGroup var place: DaemonPlace
   @Flag(help: .translated("Do not ask for confirmation."))
   var yes = false
 

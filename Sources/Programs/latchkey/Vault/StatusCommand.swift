@@ -12,7 +12,7 @@ struct StatusCommand: ParsableCommand {
     discussion: translated("It never prints a secret. The exit status is 0 whenever the vault answered, locked or not.")
   )
 
-  @OptionGroup var place: Place
+  @OptionGroup var place: DaemonPlace
   @Flag(help: .translated("As JSON, with the same keys in every version."))
   var json = false
 

@@ -17,7 +17,7 @@ struct UnlockCommand: ParsableCommand {
       a passphrase of its own requires that too (--collection), once the vault is unlocked.
       """))
 
-  @OptionGroup var place: Place
+  @OptionGroup var place: DaemonPlace
   @OptionGroup var asking: RootKeyAsking
   @Option(
     help: ArgumentHelp(

@@ -20,7 +20,7 @@ final class VaultConnection {
   private static let toldPrompt = "org.latchkey.Prompt"
 
   private let connection: ServiceConnection
-  private let place: Place
+  private let place: DaemonPlace
   /// How the last prompt ended; nil if the vault's program does not tell.
   private(set) var lastOutcome: PromptOutcome?
   /// The channel on which it is tried whether a secret can be read.
@@ -29,7 +29,7 @@ final class VaultConnection {
   /// Connects, and has the session bus start the vault if it does not run.
   ///
   /// - Parameter place: where the vault says why it is locked.
-  init(_ place: Place) throws {
+  init(_ place: DaemonPlace) throws {
     self.place = place
     do throws(ConnectionFailure) { connection = try ServiceConnection() } catch {
       if case .broken(let broken) = error { throw broken }
@@ -40,7 +40,7 @@ final class VaultConnection {
   /// Connects to any program that keeps secrets.
   ///
   /// - Parameter name: the name that the program owns on that bus.
-  init(provider name: String, on address: Bus.Address, _ place: Place) throws(ConnectionFailure) {
+  init(provider name: String, on address: Bus.Address, _ place: DaemonPlace) throws(ConnectionFailure) {
     self.place = place
     connection = try ServiceConnection(provider: name, on: address)
   }
@@ -70,6 +70,18 @@ final class VaultConnection {
     of path: String, _ interface: String, _ read: (String, Message) throws(BusError) -> Void
   ) throws(BusError) {
     try connection.properties(of: path, interface, read)
+  }
+
+  /// The number of a collection of ours, which leads to it for ever.
+  func number(ofCollection path: String) throws(BusError) -> UInt64 {
+    try connection.get("Number", .number, of: path, on: ServiceConnection.ownCollection)
+  }
+
+  /// The properties of an item that any program has which keeps secrets.
+  func facts(ofItem path: String) throws(BusError) -> ItemFacts {
+    var facts = ItemFacts()
+    try properties(of: path, Self.item) { (name, entry) throws(BusError) in try facts.take(name, entry) }
+    return facts
   }
 
   /// Sets a property; without `interface`, one of the item's interface.
@@ -314,7 +326,7 @@ extension Message {
   /// Reads `Completed` of a prompt for something new.
   fileprivate func readMadeObject() throws(BusError) -> String? {
     let isDismissed = try readBool()
-    let path = try readVariant("o") { (value) throws(BusError) in try value.readObjectPath() }
+    let path = try readVariant(.path)
     return isDismissed ? nil : path
   }
 }

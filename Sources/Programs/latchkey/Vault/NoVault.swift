@@ -1,0 +1,53 @@
+import Glibc
+import LatchkeyDoctor
+import LatchkeyGettext
+import LatchkeyPosix
+
+/// Why no vault runs in this session, for a person who gets no connection to one, and how to start it.
+enum NoVault {
+  /// How to start it.
+  ///
+  /// A user manager that ran before the installation does not start the socket. It stays while one process of a former session
+  /// stays, so another login may not help.
+  static var start: String {
+    translated(
+      """
+      Start it with 'systemctl --user daemon-reload && systemctl --user start latchkeyd.socket', then run 'latchkey unlock'. \
+      A login starts it too, once nothing of your former sessions runs any more.
+      """)
+  }
+
+  /// Says that systemd may not start the vault, as after 'latchkey switch --back'; nil if it may.
+  static var masked: String? {
+    // An administrator's mask comes first: while it exists, the person's own command has no effect.
+    if let masked = maskedForAll { return masked }
+    guard let home = Account(uid: getuid())?.home,
+      let path = UnitFiles(root: SystemRoot(), home: home).mask("latchkeyd.socket")
+    else { return nil }
+    guard OwnSwitch(root: SystemRoot(), home: home).isHandedBack else {
+      return translated(
+        """
+        no vault is running: latchkeyd.socket is masked by \(path).
+        To use Latchkey again, run '\(OwnSwitch.unmask)'.
+        """)
+    }
+    return translated(
+      """
+      no vault is running: latchkeyd.socket is masked, as 'latchkey switch --back' leaves it.
+      To use Latchkey again, run 'latchkey switch --to latchkey'.
+      """)
+  }
+
+  /// The same, if the administrator has turned Latchkey off for everybody.
+  static var maskedForAll: String? {
+    let machine = MachineSwitch(root: SystemRoot())
+    return machine.mask.map { path in
+      translated(
+        """
+        no vault is running: your administrator turned Latchkey off for all users (\(path) masks latchkeyd.socket).
+        To turn it on again, an administrator runs '\(machine.unmask)'.
+        If the module was taken out of the login too, 'sudo pam-auth-update --enable latchkey' comes first.
+        """)
+    }
+  }
+}
