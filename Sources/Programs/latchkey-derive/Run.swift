@@ -1,3 +1,4 @@
+import CLatchkeyHelper
 import LatchkeyControl
 import LatchkeyKeybag
 import LatchkeyPosix
@@ -72,6 +73,10 @@ final class Run {
     }
   }
 
-  /// Whether the password of this login may open the vault from now on.
-  var mayTrustToken: Bool { request.mayCreate && CreationPolicy.allows(account, service: request.service) }
+  /// Whether the password of this login may open the vault from now on, and create one. System accounts get no vault: nobody logs in
+  /// to them with a permanent password. The module does not even start the helper for most of the excluded services. The helper
+  /// repeats the rule beside the code that it protects.
+  var mayTrustToken: Bool {
+    request.mayCreate && account.uid >= Account.firstPersonUID && !helper_excludes_service(request.service)
+  }
 }

@@ -117,3 +117,34 @@ final class PendingWrites {
   /// The bus is lost: nobody waits any more.
   func disconnect() { (fingerWaits, verificationWaits) = ([], []) }
 }
+
+/// A write that waits until the whole database was checked. Dropping it erases its secret.
+final class VerificationWait {
+  /// The size of the write, in bytes.
+  let size: Int
+  let call: MethodCall
+  /// Writes it.
+  let write: () throws(BusError) -> Void
+
+  init(_ size: Int, _ call: MethodCall, write: @escaping () throws(BusError) -> Void) {
+    self.size = size
+    self.call = call
+    self.write = write
+  }
+}
+
+/// An item that a client wants to store or change, and that waits until the enrolled fingers are known. Dropping it erases its
+/// secret.
+final class FingerWait {
+  /// The size of the item to store, in bytes; nil if there is none.
+  let size: Int?
+  let call: MethodCall
+  /// Stores it.
+  let proceed: (FingerSet) throws(BusError) -> Void
+
+  init(_ size: Int?, _ call: MethodCall, proceed: @escaping (FingerSet) throws(BusError) -> Void) {
+    self.size = size
+    self.call = call
+    self.proceed = proceed
+  }
+}

@@ -104,7 +104,7 @@ struct AddCommand: ParsableCommand {
         }
         path = made
       }
-      FingerPrompts.warn(require)
+      FingerRequirement.warn(require)
       let place = String(path.dropFirst(ListedCollection.folder.count))
       let replaced = same.contains { $0.path == path }
       if json { return print(try JSONText.of(Report(path: place, replaced: replaced, newline_removed: wasCut))) }

@@ -106,7 +106,7 @@ struct EditCommand: ParsableCommand {
         StandardStream.error.show(translated("latchkey: changed before it failed: \(list)\n"))
         throw error
       }
-      FingerPrompts.warn(require)
+      FingerRequirement.warn(require)
       if json { return print(try JSONText.of(Report(path: item.place, changed: changed, newline_removed: wasCut))) }
       let list = changed.map(Self.title).joined(separator: ", ")
       print(

@@ -139,7 +139,7 @@ final class VaultConnection {
   /// Advice for an item or a collection that is locked while the vault is not.
   private func advice(on path: String) -> String {
     if let require = requirement(of: path) {
-      if let problem = FingerPrompts.problem(for: require) {
+      if let problem = FingerRequirement.problem(for: require) {
         return translated("The item requires \(require) each time that it is read. \(problem)")
       }
       return translated(
@@ -164,7 +164,7 @@ final class VaultConnection {
   private func locked(_ path: String) -> Failure {
     if let reason = lockReason() { return .locked(reason) }
     if let require = requirement(of: path) {
-      if let problem = FingerPrompts.problem(for: require) {
+      if let problem = FingerRequirement.problem(for: require) {
         return .stillLocked(translated("it requires \(require) each time that it is read. \(problem)"))
       }
       return .stillLocked(

@@ -5,7 +5,7 @@ import LatchkeyKeybag
 import LatchkeySystemd
 
 /// Whether anybody can be asked for a finger here.
-enum FingerPrompts {
+enum FingerRequirement {
   /// Warns on standard error about an item that nobody can read, because it requires a finger.
   ///
   /// - Parameter require: the item's requirements; nil if they are not changed.
