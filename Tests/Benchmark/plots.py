@@ -60,7 +60,7 @@ def _number(cell):
 
 
 def script(report, name):
-    """What gnuplot is told for one picture; None where the report does not have its row."""
+    """What gnuplot is told for one picture; None if the report does not have its row."""
     row, title = PICTURES[name]
     points = [(size, own, peer) for operation, size, own, peer in rows(report) if operation == row]
     if not points:

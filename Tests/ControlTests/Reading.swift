@@ -19,7 +19,7 @@ enum Reading {
     FindInGenerations.self, GetFoundItems.self, ForgetEverywhere.self, GetForgetting.self, DeleteCollection.self,
   ]
 
-  /// The message of a packet in the clear; nil where it is none of that kind.
+  /// The message of a packet in the clear; nil if it is none of that kind.
   static func message<Message: ControlMessage>(_ packet: [UInt8], _: Message.Type = Message.self) -> Message? {
     guard let memory = try? SecureBytes(copying: packet.span.bytes),
       let arrived = ArrivedPacket(memory, size: packet.count)

@@ -1,4 +1,4 @@
-// A console for a display manager where there is none, as in a container: /dev/tty0 remembers which terminal was made the
+// A console for a display manager if there is none, as in a container: /dev/tty0 remembers which terminal was made the
 // active one. Loaded by LD_PRELOAD.
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -65,7 +65,7 @@ class Screen(Display):
                     raise
 
     def kill_locker(self):
-        """As if it had crashed."""
+        """Kills the locker, as if it had crashed."""
         self.account.run("pkill", "-KILL", "-x", "i3lock")
 
     def close(self):

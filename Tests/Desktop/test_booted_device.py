@@ -84,7 +84,7 @@ def test_without_the_service_the_rest_opens(alice):
 
 
 def test_exposure_is_low(machine):
-    # Of 100; what is left is root, one capability, and system calls of @system-service.
+    # 15 of 100 points: the service is root, has one capability, and may use the calls of @system-service.
     machine.root("systemd-analyze", "security", "--no-pager", "--threshold=15", f"{UNIT}.service")
 
 

@@ -102,7 +102,7 @@ def test_a_password_that_root_removes(alice):
         assert session.lookup(app=PASSCODE) == f"here, {PASSCODE}"
         with alice.login_without_password():
             assert measured(alice, cells) == told("password removed")
-        # Of all sessions of the user.
+        # A later session finds no items of that class either.
         read_others(alice)
         assert session.run(f"secret-tool store --label x a b latchkey:accessible {PASSCODE} </dev/null", check=False).returncode
         assert f"items of class {PASSCODE}" in alice.machine.journal(cursor, "latchkeyd")

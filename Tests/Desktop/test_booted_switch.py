@@ -153,7 +153,7 @@ ENDS = {
 
 
 def test_the_name_stays_where_nobody_switched(alice):
-    """Whatever ends latchkeyd, gnome-keyring waits on. Only where it is stopped, the name is gnome-keyring's."""
+    """Whatever ends latchkeyd, gnome-keyring waits on. Only if it is stopped, the name is gnome-keyring's."""
     with alice.login() as session:
         session.run(f"{TOOLS}/autostart")
         session.store("of default", app="default")

@@ -108,7 +108,7 @@ def test_a_daemon_gives_way_to_the_installed_one_where_a_password_brings_back_al
             ask(helper, HELLO, GIVE_WAY)
             ask(helper, GIVE_WAY, GIVE_WAY)
             assert helper.receive() == b""
-        # As the helper does then, at once: the service manager starts the new one.
+        # The helper connects at once, too, and the service manager starts the new daemon.
         with connect() as helper:
             assert helper.ask(packet(STATUS))[:2] == packet(STATUS)
         assert alice.daemon() != old and session.status()["state"] == "sealed"

@@ -303,7 +303,7 @@ class Greeter:
         return self.account.machine.path("/var/log/lightdm/lightdm.log").read_text().splitlines()
 
     def question(self):
-        """Whose password it asks for; "" where it asks for a user's name, None where it asks for nothing. Half a second later it
+        """Whose password it asks for; "" where it asks for a user's name, None if it asks for nothing. Half a second later it
         must still ask the same: as it starts, the greeter asks for a name first, and takes that back. On a busy machine that takes
         longer. A password that is typed then becomes the name of a user, whose password the greeter wants from then on."""
         steps = ("Greeter start authentication", "Prompt greeter with", "Continue authentication")

@@ -112,7 +112,7 @@ def test_new_files_leave_the_daemon_alone(alice):
     with alice.login() as session:
         fill(session)
         daemon = alice.daemon()
-        # As a package's scripts do.
+        # These are the steps of a package's scripts.
         make("install", machine.path("/"))
         machine.root("systemctl", "daemon-reload")
         machine.root("systemctl", "start", "latchkey-deviced.socket")

@@ -195,7 +195,7 @@ def helper(machine):
 
 
 def test_slow_files(user, helper):
-    """As on a network, for the helper and the daemon: all calls together take longer than a login may."""
+    """Helper and daemon see a slow disk, as on a network: all calls together take longer than a login may."""
     machine = user.machine
     library, slow = machine.path("/usr/local/lib/slow.so"), "SLOW_MILLISECONDS=700"
     subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", library, SLOW, "-ldl"], check=True)
@@ -222,7 +222,7 @@ def test_no_memory_for_the_password(user):
     with user.login(within=("prlimit", f"--as={60 << 20}")) as session:
         assert session.run("echo here").stdout == "here\n"
         assert user.status()["state"] == "sealed"
-    # The login has gone on before that was known, where there was a vault.
+    # The login has gone on before that was known, if there was a vault.
     said = lambda: "not enough memory to derive the vault's key" in user.machine.journal(cursor)
     eventually(said, what="the reason in the log")
     assert (user.vault / "keybag").exists() == user.created
@@ -230,7 +230,7 @@ def test_no_memory_for_the_password(user):
 
 
 def test_no_memory_may_be_locked(user):
-    """As with `ulimit -l 0`, for the helper and the daemon."""
+    """Helper and daemon may lock no memory, as with `ulimit -l 0`."""
     root, settings = user.machine.root, user.machine.path("/run/systemd/system/user@.service.d/lock.conf")
     settings.parent.mkdir()
     settings.write_text("[Service]\nLimitMEMLOCK=0\n")

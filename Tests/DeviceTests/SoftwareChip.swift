@@ -4,7 +4,7 @@ import Testing
 
 /// swtpm: a TPM in software, which can be put to sleep and started again like a machine's.
 final class SoftwareChip {
-  /// Where swtpm is; nil where it is not installed.
+  /// Where swtpm is; nil if it is not installed.
   static let program = ["/usr/bin/swtpm", "/usr/local/bin/swtpm"].first { (path: String) in access(path, X_OK) == 0 }
 
   /// What TPM2_Shutdown and TPM2_Startup say.

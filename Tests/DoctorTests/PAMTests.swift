@@ -154,7 +154,7 @@ import Testing
   @Test func auth() throws {
     var found = try finding(auth: "optional pam_latchkey.so; requisite pam_unix.so")
     #expect(found.condition == .broken && found.found.contains("before pam_unix.so"))
-    // As in the example of pam_faillock(8); as `required`, its last line lets the rest be reached.
+    // This is the example of pam_faillock(8). If its last line is `required`, the lines behind it are reached.
     for (control, condition) in [("sufficient", Finding.Condition.broken), ("required", .ok)] {
       found = try finding(
         auth: """

@@ -24,7 +24,7 @@ import Testing
     + "1dtCEuJziVezurh4xzdouh/Vga2lOQXN+XAwGQ2sxGquN3C1gPfQVpGmBOev7SlbOi4dU2aqi3Dhk7LWqDjNEwxEJ+K6OwZh73Yk"
     + "vAAxASQA"
 
-  /// Of gnome-keyring 48, with four items.
+  /// A file of gnome-keyring 48, with four items.
   private static let binary =
     "R25vbWVLZXlyaW5nCg0ACgAAAAAAAAAFTG9naW4AAAAAAAAAAAAAAABrBFfuAAAAAAAAAAAAAAPuD+GeLTree88AAAAAAAAAAAAA"
     + "AAAAAAAAAAAABAAAAAIAAAAAAAAAAgAAAAFuAAAAAAAAACA4NDE5YjcxYzg3YTIyNWEyYzcwYjUwNDg2ZmJlZTU0NQAAAAp4ZGc6"

@@ -273,7 +273,7 @@ class Fuzzer:
         if self.locked:
             assert self.session.login().returncode == 0
         peer = Peer(self.session)
-        # A login lifts what was locked by itself only where it is asked for keys.
+        # A login lifts what was locked by itself only if it is asked for keys.
         assert self.session.run("latchkey", "lock").returncode == 0
         assert self.session.login().returncode == 0
         for item, value in self.items.items():

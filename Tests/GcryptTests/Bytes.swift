@@ -30,7 +30,7 @@ extension KeyAgreement {
     return try agreement.agree(peerPublicKey: UnsafeRawBufferPointer(buffer))
   }
 
-  /// What the two keys make, also where the shared secret has leading zeros.
+  /// What the two keys make, also if the shared secret has leading zeros.
   func cipher(with peerPublicKey: [UInt8]) throws(GcryptError) -> SessionCipher {
     let peer = try peerPublicKey.span.bytes.withUnsafeBytes { (bytes) throws(GcryptError) in
       try Self.readPublicKey(bytes, .secretService)

@@ -8,9 +8,9 @@ struct KnownAnswer: CustomTestStringConvertible {
   let serverPrivateKey: [UInt8]
   let serverPublicKey: [UInt8]
   let sessionKey: [UInt8]
-  /// Of "Grüße aus dem Tresor" in UTF-8, under the IV 00 01 … 0f.
+  /// The ciphertext of "Grüße aus dem Tresor" in UTF-8, under the IV 00 01 … 0f.
   let ciphertext: [UInt8]
-  /// Of no bytes at all, under the same IV.
+  /// The ciphertext of no bytes, under the same IV.
   let emptyCiphertext: [UInt8]
 
   static let plaintext = Array("Grüße aus dem Tresor".utf8)

@@ -57,7 +57,7 @@ struct AccessControlFlagsTests {
         #expect(seen.insert(control.text).inserted && control.rawValue == bits | high)
       }
     }
-    // Nothing; presence; biometry none, any or current x passcode or not, with or, and or neither where there is any
+    // Nothing; presence; biometry none, any or current x passcode or not, with or, and or neither if there is any
     // condition; each with and without a passphrase.
     #expect(seen.count == 2 * (1 + 1 + 5 * 3))
   }

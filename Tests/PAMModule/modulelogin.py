@@ -20,7 +20,7 @@ MODULE = pathlib.Path(os.environ.get("LATCHKEY_PAM_MODULE", ROOT / ".build/pam/p
 UNSTRIPPED = MODULE.with_suffix(".unstripped.so")
 TOKEN = "tok-E7q.w9 ünïcode-Zx4"
 ENTRY_POINTS = ["authenticate", "setcred", "acct_mgmt", "open_session", "close_session", "chauthtok"]
-# As the module's Swift has them: openSession.
+# The names in the module's Swift, such as openSession.
 OPERATIONS = {number: name[0].lower() + name.title().replace("_", "")[1:] for name, number in helper.OPERATIONS.items()}
 FIELDS = [name.lower() for name in helper.FIELDS] + ["token"]
 COLLECTION = "latchkey-collection"

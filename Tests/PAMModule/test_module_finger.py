@@ -24,7 +24,7 @@ STEPS = {PLACE: (INFO, b"Place your finger on the reader"), SWIPE: (INFO, b"Swip
          AGAIN: (ERROR, b"The reader saw too little. Try again"), NO_MATCH: (ERROR, b"That finger does not match. Try again")}
 MATCHED, USED_UP, GIVEN_UP, NOT_HELD, NO_READER = 16, 17, 18, 19, 20
 ACCEPTED = "finger accepted: it opens the vault"
-# Of each outcome: the result of libpam for a stack with this line alone, which fails if the line is ignored; the log line.
+# For each outcome: the result of libpam for a stack with this line alone, which fails if the line is ignored; the log line.
 OUTCOMES = {
     MATCHED: (SUCCESS, ACCEPTED, LOG_DEBUG), USED_UP: (MAXTRIES, "no finger matched, and all tries are used up", LOG_NOTICE),
     GIVEN_UP: (AUTHINFO_UNAVAIL, "no finger was given", LOG_DEBUG),
@@ -320,7 +320,7 @@ def test_garbage_about_the_finger(locker, device, reply):
 @pytest.mark.parametrize("outcome", [1, 2, 3])
 @pytest.mark.parametrize("operation", [HELD, VERIFY])
 def test_a_refusal_leaves_it_to_the_next_line(locker, device, operation, outcome):
-    """As of a locker that runs as the person."""
+    """A locker that runs as the person gets these answers."""
     refusal = packet(7, 7, 7, outcome=outcome)
     if operation == HELD:
         device.held = refusal

@@ -60,7 +60,7 @@ def test_a_new_password_that_is_too_long_is_left_alone(login, size):
 
 @pytest.mark.parametrize("old", [None, "", "x" * 4097], ids=["not set", "empty", "too long"])
 def test_without_the_former_one_there_is_nothing_to_do(login, old):
-    # As with root's passwd, and chpasswd.
+    # Nobody gave the former password, as with root's passwd, and chpasswd.
     assert change(login, old=old, new=NEW).lines == [] and login.records == []
     login.configure("debug", before=SET_ITEMS)
     run = change(login, old=old, new=NEW)

@@ -58,7 +58,7 @@ def beside(request):
 
 @pytest.fixture
 def former(beside, machine):
-    """How it runs; the other ones are away."""
+    """How the provider runs, while the other providers are not installed."""
     with contextlib.ExitStack() as stack:
         for name, patterns in OTHERS.items():
             if name != beside:

@@ -17,7 +17,7 @@ struct OutletTests {
     }
   }
 
-  /// As it comes out of a message: a descriptor of our own for the other process's file.
+  /// An outlet as a message brings it: a descriptor of our own for the other process's file.
   private static func outlet(_ number: Int32) throws -> Outlet {
     try Outlet(FileDescriptor(owning: dup(number)))
   }

@@ -14,7 +14,7 @@ struct PipeTests {
       }
       var bytes = [UInt8](repeating: 0, count: 16)
       if isRead { #expect(read(pipe.number, &bytes, 3) == 3) }
-      // As a program leaves it that waits for its input.
+      // A program that waits for its input leaves the pipe like this.
       #expect(fcntl(pipe.number, F_SETFL, 0) == 0)
       pipe.erasePipe()
       #expect(read(pipe.number, &bytes, 16) == -1 && errno == EAGAIN)

@@ -254,7 +254,7 @@ class NextStart:
                 os.chown(path, uid, gid)
 
     def _log_in(self, passwords):
-        """With the password that opens it, or a new one where there is no vault. A busy machine may need a second login."""
+        """With the password that opens it, or a new one if there is no vault. A busy machine may need a second login."""
 
         def is_unlocked():
             for password in passwords:

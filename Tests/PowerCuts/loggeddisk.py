@@ -30,7 +30,7 @@ def run(*command):
 
 
 def scratch():
-    """A new folder in memory, where there is some."""
+    """A new folder in memory, if there is some."""
     return tempfile.TemporaryDirectory(dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else "/tmp")
 
 
@@ -190,7 +190,7 @@ class Log:
                 for at in range(0, size, BLOCK)
             ]
         share = chance.choice((0, 0.1, 0.5, 0.9, 1))
-        # Of two writes to one place the later one may have been lost, or both; never is the earlier one on top.
+        # If two writes went to one place, the later one or both may be lost. The earlier one never overwrites the later one.
         arrived = [piece for piece in pieces if chance.random() < share]
         return arrived, f"{len(arrived)} of {len(pieces)} later pieces arrived"
 

@@ -19,7 +19,7 @@ from workload import Workload
 pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="only root mounts file systems")
 CUTS = int(os.environ.get("LATCHKEY_CUTS", "60"))
 SEED = os.environ.get("LATCHKEY_SEED") or str(random.SystemRandom().getrandbits(32))
-# Of so many states one is given to the programs themselves, which take seconds.
+# The programs themselves take seconds for a state, so they get one state of so many.
 STARTS = 20
 
 

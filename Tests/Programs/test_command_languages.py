@@ -81,7 +81,7 @@ def test_reasons_within_reasons(speaker, daemon):
             told("newer items that could be read: %1$s").replace("%1$s", "5"),
             told("items that are gone: %1$s").replace("%1$s", told("%1$s (numbers %2$s)").replace("%1$s", "2").replace("%2$s", "3, 4"))]),
         told("the vault's folder") + ": Permission denied",
-        # Of a version that this one does not know.
+        # A code of a later version.
         "vault.later",
     ]  # fmt: skip
 

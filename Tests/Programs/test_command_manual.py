@@ -10,7 +10,7 @@ from support.derive import BUILT
 from support.documents import DOCUMENTS, command_paths, examples
 from support.manual import FOLDER, PAGES, REPOSITORY, Page, calls, listed
 
-# Of every command, or of all that talk to the daemon; the first page has them.
+# The options of every command, or of all that talk to the daemon. The first page has them.
 COMMON = {"--help", "-h", "--runtime", "--version"}
 # ArgumentParser's own, which its list leaves out.
 UNLISTED = {"--generate-completion-script"}

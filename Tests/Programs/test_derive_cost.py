@@ -8,7 +8,7 @@ from support import creation
 from support.derive import AUTHENTICATE, CHANGE_PASSWORD, CREATED, OPEN, PASSWORD, ROTATE, UNLOCKED
 from support.standin import SLOW_PASSWORD
 
-# Of the first protector: behind its kind, state, id, two times and salt.
+# The place of the first protector's passes: behind its kind, state, id, two times and salt.
 PASSES = 45 + 1 + 1 + 16 + 8 + 8 + 16
 
 

@@ -145,7 +145,7 @@ def test_a_daemon_that_knows_too_little_gets_no_keys(resident, operation, fields
 
 
 def test_it_ends_when_the_daemon_wants_nothing_any_more(resident):
-    """As the one of many that was the first to come."""
+    """Ends like the oldest of many helpers."""
     daemon = resident.daemon()
     run, supervisor, worker = begun(resident, daemon, AUTHENTICATE)
     run.go_on()

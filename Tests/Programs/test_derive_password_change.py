@@ -524,7 +524,8 @@ def overtake(resident, run):
     """Writes another keybag between what the run has read and what it writes."""
     present = resident.keybag.read_bytes()
     generation = struct.unpack_from("<Q", present, 28)[0]
-    # As a login would leave it: the same, one generation later. No other program can sign it. Made before, as the run waits
+    # The keybag that a login would leave: the same, one generation later. No other program can sign it. Made before, as the run
+    # waits
     # for the lock for a limited time.
     other = next_generation(resident, present)
     assert struct.unpack_from("<Q", other, 28)[0] == generation + 1

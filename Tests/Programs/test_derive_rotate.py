@@ -187,7 +187,7 @@ def stop(process):
 
 @pytest.mark.parametrize("operation", [CREATE_CODE, REMOVE_CODE, ADD_SESSION, REMOVE_SESSION])
 def test_the_daemon_ends_what_works_on_a_password_for_a_command(resident, operation):
-    """As it does before the machine sleeps."""
+    """latchkeyd ends the helper, as before the machine sleeps."""
     daemon = resident.daemon()
     request = resident.request(operation, flags=ANYWHERE)
     run = Run(resident.program, None, hang_up=False)

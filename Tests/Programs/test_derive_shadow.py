@@ -18,7 +18,7 @@ pytestmark = as_root
 
 
 def known(login, **fields):
-    """What the helper knows of the password, told from what it does where there is no vault."""
+    """What the helper knows of the password, told from what it does if there is no vault."""
     fields = dict(token="", flags=NO_CREATE, runtime="/nowhere") | fields
     opened, removed = login.run(OPEN, **fields), login.run(REMOVE_PASSWORD, **fields)
     answers = {(NO_VAULT, NO_VAULT): NONE, (NO_DAEMON, NOTHING_NEEDED): SOME, (NO_DAEMON, NO_VAULT): UNKNOWN}

@@ -156,7 +156,7 @@ def test_a_share_of_another_kind_is_none_of_a_login(service):
         bound = peer.wrap(SHARE, BOUND)
     with service.peer() as login:
         login.login_of(NOBODY)
-        # As the user may alter what stands in the keybag.
+        # The user may alter the wrapped secret in the keybag.
         assert outcome(login.unwrap, bound, LOGIN) == OTHER_DEVICE
 
 

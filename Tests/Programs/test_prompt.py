@@ -1,4 +1,4 @@
-"""latchkey-prompt on the caller's terminal, by lines and by pinentry, and where nobody can be asked."""
+"""latchkey-prompt on the caller's terminal, by lines and by pinentry, and if nobody can be asked."""
 
 import os
 import pathlib
@@ -241,7 +241,7 @@ def test_a_pinentry_that_nobody_answers(prompting):
 
 @pytest.mark.parametrize("flavor, outcome", [("qt", ACCEPTED), ("gnome3", UNAVAILABLE)])
 def test_pinentry_in_a_window(prompting, flavor, outcome):
-    """That of GNOME asks by the system prompter, which was tried before, and would wait for it without a limit."""
+    """GNOME's pinentry asks by the system prompter, which was tried before, and would wait for it without a limit."""
     heard = stand_in(prompting, f"""
     "GETINFO flavor") echo D {flavor} ;;
     GETPIN) echo "D {PASSWORD.replace(" ", "%20")}" ;;
@@ -270,7 +270,7 @@ def test_what_a_pinentry_answered_is_overwritten_in_the_kernel(prompting):
     calls = tracing.calls(trace)
     (at,) = [at for at, call in enumerate(calls) if call.name == "read" and call.has(f"D {said}\n".encode())]
     assert calls[at].file.startswith("pipe:")
-    # Of the same process: what follows is what came after it.
+    # The calls of the same process that came after it.
     page = bytes(resource.getpagesize())
     followed = [call.name for call in calls[at:] if call.file == calls[at].file and call.has(page)]
     assert followed[:2] == ["write", "read"]
@@ -308,7 +308,7 @@ def test_a_terminal_that_is_not_to_be_asked_on(prompting, terminal, kind):
 
 
 def test_pam_that_asks_nobody(prompting, terminal):
-    """As with an account that is locked: another try would end in the same way."""
+    """The stack refuses before it asks, as for a locked account. Another try would end in the same way."""
     prompting.service("latchkey-unlock", "auth required pam_deny.so")
     prompting.start(terminal=terminal.path)
     assert prompting.end() == UNAVAILABLE
@@ -374,7 +374,7 @@ def test_a_password_is_forgotten(prompting, terminal, way, request):
 def test_pam_unix_as_an_ordinary_user(prompting, terminal):
     """unix_chkpwd is setgid or setuid, and started by a process that is not dumpable."""
     hashed = subprocess.run(["openssl", "passwd", "-6", "-stdin"], input=PASSWORD, capture_output=True, text=True, check=True)
-    # Of another name, as libnss_systemd knows better than any file that nobody has no password.
+    # The account is not called nobody: for libnss_systemd, nobody has no password, whatever the files say.
     passwd, shadow = prompting.folder / "etc-passwd", prompting.folder / "etc-shadow"
     passwd.write_text(f"root:x:0:0::/:/bin/sh\nperson:x:{PERSON.pw_uid}:{PERSON.pw_gid}::/:/bin/sh\n")
     passwd.chmod(0o644)

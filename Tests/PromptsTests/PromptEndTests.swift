@@ -36,7 +36,7 @@ import Testing
     scene.turn(untilLaunched: 2)
     let next = try scene.show()
     #expect(next.request.caller == "mail")
-    // Of the same name, and where the same person is asked: nothing to show anew.
+    // The next client has the same name, and the same person is asked in the same place. Nothing is shown anew.
     scene.queue.cancel(second)
     #expect(!next.screen.wasWithdrawn && scene.daemon.launched.count == 2)
     scene.queue.ended(on: next.screen)

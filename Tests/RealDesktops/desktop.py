@@ -32,7 +32,7 @@ class Desktop:
     # What programs of the session do
 
     def _application(self, *command):
-        """As the desktop starts an application: in a unit of the user manager, with what the desktop told that."""
+        """Runs a command as the desktop starts an application: in a unit of the user manager, with the desktop's environment."""
         return ["systemd-run", "--user", "-q", "--pipe", "--wait", "--collect", "--", *map(str, command)]
 
     def run(self, *command, check=True, **options):
@@ -63,7 +63,7 @@ class Desktop:
         return self.start("timeout", seconds(120), "secret-tool", "lookup", *pairs)
 
     def lookup(self, **attributes):
-        """The secret that secret-tool prints; None where it prints none."""
+        """The secret that secret-tool prints; None if it prints none."""
         lookup = self.start_lookup(**attributes)
         output, _ = lookup.communicate(timeout=seconds(150))
         return output if lookup.returncode == 0 and output else None
@@ -177,7 +177,7 @@ class Desktop:
         return str(path)
 
     def picture_of_failure(self, name):
-        """The same beside another failure, which counts: why there is no picture, where there is none."""
+        """The same beside another failure, which counts: why there is no picture, if there is none."""
         try:
             return self.picture(f"failed-{name}")
         except (AssertionError, OSError) as error:

@@ -22,7 +22,7 @@ LOCAL = {"@include common-auth": "auth required pam_norhost.so", "@include commo
 def prepare(top, shared):
     """Changes the files of a system, whose root is seen at `top`, before it boots."""
     (top / "etc/gdm3/daemon.conf").write_text("[daemon]\nWaylandEnable=true\n")
-    # Of its own gdm shows a greeter on the seat, which has no screen. Without a session for X it aborts when that fails.
+    # By itself, gdm shows a greeter on the seat, which has no screen. Without a session for X it aborts when that fails.
     sessions = top / "usr/share/xsessions"
     sessions.mkdir(exist_ok=True)
     gnome = (top / "usr/share/wayland-sessions/gnome.desktop").read_text()

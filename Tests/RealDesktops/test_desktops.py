@@ -13,7 +13,7 @@ PASSPHRASE = ("latchkey:require", "application-password")
 
 
 def output(process):
-    """What a lookup printed at its end; None where it printed no secret."""
+    """What a lookup printed at its end; None if it printed no secret."""
     printed, _ = process.communicate(timeout=seconds(150))
     return printed if process.returncode == 0 and printed else None
 

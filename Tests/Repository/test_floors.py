@@ -28,7 +28,7 @@ IMPORT = re.compile(r"^\s*(?:@\w+(?:\(\w+\))? )*(?:(?:public|internal|package|pr
 
 @pytest.fixture(scope="module")
 def targets():
-    """Of the folder Sources: name to floor, folder and the names that it depends on."""
+    """The targets of the folder Sources: name to floor, folder and the names that it depends on."""
     # With the window, whose targets only `make window` has.
     told = subprocess.run(
         ["swift", "package", "dump-package"], cwd=REPOSITORY, stdout=subprocess.PIPE, text=True, check=True,

@@ -14,7 +14,7 @@ OUTCOMES = (MODULE / "Outcome.swift").read_text()
 
 
 def levels():
-    """Of each outcome that is worth a line, as `priority` has it."""
+    """The level of each outcome that is worth a line, as `priority` has it."""
     body = OUTCOMES.partition("var priority")[2].partition("@unknown")[0]
     words = {"NOTICE": "notice", "WARNING": "warning", "ERR": "error"}
     pairs = re.findall(r"case (.+): LOG_(\w+)", body)

@@ -26,7 +26,7 @@ public final class ScratchFolder: Sendable {
     try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: file(name))
   }
 
-  /// A file's content; nil where there is none.
+  /// A file's content; nil if there is none.
   public func content(_ name: String) -> [UInt8]? {
     FileManager.default.contents(atPath: file(name)).map { Array($0) }
   }

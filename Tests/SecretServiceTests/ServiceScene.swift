@@ -57,7 +57,7 @@ final class ServiceScene {
     try client.call(loop, name, path, interface, member, build: build)
   }
 
-  /// The name of the error that a call ends with; nil where it ends well.
+  /// The name of the error that a call ends with; nil if it ends well.
   func error(_ body: () throws -> Void) throws -> String? {
     do { try body() } catch let error as BusError { return error.name }
     return nil
@@ -112,7 +112,7 @@ final class ServiceScene {
     return (try answer.readObjectPaths(), try answer.readObjectPath())
   }
 
-  /// The secret of an item, as text; nil where it cannot be read now.
+  /// The secret of an item, as text; nil if it cannot be read now.
   func secret(_ id: Int64, granted: AccessGrant? = nil) throws -> String? {
     guard let opened = try vault.reader.secretIfReadable(ofItem: id, in: 1, granted: granted) else { return nil }
     return text(opened.secret)

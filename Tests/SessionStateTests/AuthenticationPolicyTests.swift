@@ -119,7 +119,7 @@ private typealias Decision = AuthenticationPolicy.Decision
       #expect(isRefused(decide("login", rhost: "192.0.2.1", peer: Self.graphical, machine)))
       #expect(isRefused(decide("login", rhost: "192.0.2.1", peer: .unknown, machine)))
     }
-    // The user's manager is the desktop's only where there is a desktop.
+    // The user's manager is the desktop's only if there is a desktop.
     var terminals = unlocked(t(1))
     _ = terminals.handle(.lockCommand)
     #expect(isRefused(decide("login", peer: .userManager(uid: 1000), terminals)))

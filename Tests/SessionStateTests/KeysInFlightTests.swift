@@ -4,7 +4,7 @@ import Testing
 /// Keys that are on their way, or set aside, while something locks.
 @Suite struct KeysInFlightTests {
   @Test func aLoginAtAGreeterIsNoLock() {
-    // As with gdm, while the daemon runs for another session: the keys come, then the desktop, then it is shown.
+    // A login by gdm while the daemon runs for another session: the keys come, then the desktop appears, then it is shown.
     for start in [machine(t(2)), machine()] {
       var m = start
       _ = m.handle(.sessions([t(2), greeter()]))

@@ -84,7 +84,7 @@ private final class Scene {
     try scene.logind?.lock("1")
     try scene.run(until: .lockSignal(session: "1"))
     #expect(scene.reports == [.unlockSignal(session: "1"), .lockSignal(session: "1")])
-    // Of one nobody knows: better one lock too many.
+    // A lock of an unknown session counts: better one lock too many.
     try scene.logind?.lock("9")
     try scene.run(until: .lockSignal(session: FakeLogind.path("9")))
   }

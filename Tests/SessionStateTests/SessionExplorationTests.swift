@@ -72,7 +72,7 @@ private struct Exploration {
     #expect(Exploration(Universe.all[0], fault: fault, invariants: [invariant]).violation != nil)
   }
 
-  /// Of several sessions one ends, and the others go on.
+  /// One of several sessions ends, and the others go on.
   @Test func keysThatOutliveTheirSessionAreFound() {
     let terminals = Universe(description: "two terminals", terminals: 2)
     let invariants = [SessionInvariant.theSessionsEndWinsOverKeysInFlight]

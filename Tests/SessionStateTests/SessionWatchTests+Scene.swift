@@ -73,7 +73,7 @@ extension SessionWatchTests {
       _ = try bus.call(loop, "org.freedesktop.DBus", "/", "org.freedesktop.DBus.Peer", "Ping")
     }
 
-    /// Of an authentication that begins when its keys come.
+    /// The claim of an authentication that begins when its keys come.
     var claim: Claim { Claim(process: .unknown, machine: watch.machine) }
 
     /// Lets the machine go to sleep while helpers take a moment to end.

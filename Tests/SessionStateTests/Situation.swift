@@ -203,7 +203,7 @@ struct Situation {
     return Transition(step: step, before: before, after: self, effects: effects, locks: wasLocked)
   }
 
-  /// As the machine counts; `InFlight.isOvertaken` is as the world sees it.
+  /// Whether the keys are stale to the machine. `InFlight.isOvertaken` says whether they are stale in the world.
   private(set) var inFlightIsStale = false
   /// The same for `InFlight.hasEnded`, of the last session.
   private(set) var inFlightIsOrphaned = false
@@ -357,7 +357,7 @@ struct Situation {
   private func ends(_ step: Step, _ before: Situation) -> Bool {
     switch step {
     case .session(let session, .absent) where session == before.inFlight?.session: true
-    // Of sessions that nobody told of, the end is not seen.
+    // The machine does not see the end of sessions that it never knew.
     case .session(_, .absent): before.machine.knownSessions?.isEmpty == false && present.isEmpty
     case .pamSessionClosed: before.machine.logind == .absent && before.machine.pamSessions == 1
     default: false

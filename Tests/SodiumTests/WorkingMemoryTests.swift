@@ -93,7 +93,7 @@ struct WorkingMemoryTests {
   @Test("Other memory is left alone")
   func otherMemory() async throws {
     try await MappedFile.with { file in
-      // Of another size, and of another thread.
+      // Mappings of another size and of another thread do not count.
       try WorkingMemory.expect(MappedFile.size + 1) {
         let mapping = try file.map()
         #expect(munmap(mapping, MappedFile.size) == 0)

@@ -6,7 +6,7 @@ import LatchkeySodium
 public final class StandInDevice: DeviceKey {
   /// Its name.
   public let identity: [UInt8]
-  /// As the service has it that keeps its secret in a file.
+  /// The backend of a service that keeps its secret in a file.
   public let backend = DeviceKeyBackend.host
   /// Why it cannot be used now.
   public var failure: DeviceKeyError?

@@ -17,7 +17,7 @@ class Service:
     """What both have: a session, in which a suite's programs run as its user."""
 
     session: Session
-    # A shell command that unlocks every collection without a prompt, where there is one.
+    # A shell command that unlocks every collection without a prompt, if there is one.
     unlock = None
     # How long a program may run, in seconds. The machine may be busy.
     limit = 600
@@ -42,7 +42,7 @@ class Latchkeyd(Service):
         self.session = Session(stage)
         create_vault(self.session)
         give_pinentry(self.session, f'echo "D {self.session.password}"; echo OK')
-        # As a desktop tells to the bus when it starts.
+        # A desktop tells the bus its display when it starts.
         self.session.run("dbus-update-activation-environment", "DISPLAY=:4711", check=True)
         self.session.restart()
         self.unlock_all()

@@ -6,7 +6,7 @@
 //     VaultCrash restore HOME COUNT      unlocks, then restores so many items, half of them into a new collection
 //     VaultCrash found HOME              creates a vault with the password on standard input
 //     VaultCrash replace HOME COUNT      rewrites the keybag, the password on standard input
-//     VaultCrash move HOME               unlocks where there is a device key service
+//     VaultCrash move HOME               unlocks if there is a device key service
 //     VaultCrash rotate HOME COUNT       gives the vault new keys and stores COUNT items meanwhile, the same
 //     VaultCrash heal HOME               unlocks a vault whose database is damaged
 //     VaultCrash mend HOME               opens a vault whose keybag is damaged

@@ -275,7 +275,7 @@ struct AccessLogTests {
     try home.unlock(vault, next)
     while try vault.rotation.step() {}
     #expect(vault.rotation.neededEpoch == 3)
-    // As if the second change had not come as far as the log.
+    // The second change did not reach the log.
     let copy = try Home(copying: home)
     let sealed = AccessLogSeal(vault: home.keybag.vault, key: try #require(vault.accessLog.held.dropFirst().first?.key))
     try alter(copy) { store in try put(sealed.seal(Self.event(1), id: 1, created: rows[0].created), store) }

@@ -100,7 +100,7 @@ struct ArchiveTests {
   let home: Home
   let vault: Vault
   let work: Int64
-  /// Those of other machines.
+  /// The homes of other machines.
   private let others = KeptHomes()
 
   init() throws {

@@ -148,7 +148,7 @@ struct CrashTests {
 
   // MARK: - power
 
-  /// The shim, compiled; nil where there is no compiler.
+  /// The shim, compiled; nil if there is no compiler.
   static let shim: String? = {
     let source = "\(#filePath)".split(separator: "/", omittingEmptySubsequences: false).dropLast().joined(
       separator: "/")
@@ -163,7 +163,7 @@ struct CrashTests {
 
   /// A home as a power cut leaves it.
   ///
-  /// - Parameter keybag: the keybag as it was before; nil where it is left as it is.
+  /// - Parameter keybag: the keybag as it was before; nil if it is left as it is.
   static func afterCut(
     _ home: Home, _ durable: String, _ rest: Unsynchronised, seed: UInt64, keybag: [UInt8]? = nil
   ) throws -> Home {

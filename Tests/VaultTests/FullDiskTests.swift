@@ -5,7 +5,7 @@ import Testing
 
 @testable import LatchkeyVault
 
-/// A small file system in memory; nil where the process may not make one.
+/// A small file system in memory; nil if the process may not make one.
 final class SmallDisk {
   let path: String
 
@@ -34,7 +34,7 @@ final class SmallDisk {
     close(file)
   }
 
-  /// Gives all of it back, also where another test's child has a copy of the descriptor and has not begun its program yet.
+  /// Gives all of it back, also if another test's child has a copy of the descriptor and has not begun its program yet.
   func free() {
     truncate(path + "/filler", 0)
     unlink(path + "/filler")

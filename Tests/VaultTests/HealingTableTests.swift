@@ -133,7 +133,7 @@ struct HealingTableTests {
     var table = try rows("vault.db", of: "vault.db", from: other.database)
     #expect(table.prefix(3).allSatisfy { $0.cases > 10 && $0.healed > 5 && $0.uncounted < $0.cases })
     #expect(table.suffix(3).allSatisfy { $0.healed == 1 && $0.told == 1 })
-    // Of a file that is missing nobody can count what it had; what the generation has is there.
+    // Nobody can count the items of a missing file. The items of the generation are there.
     #expect(table[3].uncounted == 1 && table[3].items == patient.former.count && table[3].lost == 0)
 
     table += try newestDamaged()
@@ -166,7 +166,7 @@ struct HealingTableTests {
 
   private var all: Int { patient.wanted.count + 1 }
 
-  /// Of two generations the newest is damaged, and the database as well.
+  /// The newest of two generations is damaged, and the database as well.
   private func newestDamaged() throws -> [Row] {
     let two = try Home(copying: whole)
     do {

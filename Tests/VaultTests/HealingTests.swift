@@ -117,7 +117,7 @@ struct HealingTests {
       }
       let file = try #require(open)
       let kept = dup(file)
-      // As on a share that does not answer, fstat(2) fails.
+      // fstat(2) fails, as on a share that does not answer.
       close(file)
       vault.refresh()
       #expect(vault.problemTexts == [])
@@ -154,7 +154,7 @@ struct HealingTests {
       #expect(copy.names.filter { $0.contains(".healing") || $0.contains(".salvage") || $0.contains(".healed") } == [])
     }
     #expect(healed > 20)
-    // Each page has some items: what is not on it must come from the damaged file.
+    // Each page has some items. The others must come from the damaged file.
     #expect(missing < 12 * healed && missing > 0)
     #expect(counted * 3 > healed * 2, "\(counted) of \(healed)")
   }

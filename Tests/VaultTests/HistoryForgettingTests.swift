@@ -104,7 +104,7 @@ struct HistoryForgettingTests {
     let (vault, _) = try vault(home, generations: 1)
     let id = try vault.add(["n": "gone"], "it goes")
     let uuid = try #require(try vault.database.ready().item(id)).uuid
-    // As at the end of an import.
+    // A generation is wanted, as at the end of an import.
     vault.history.want()
     try copyWhole(vault, with: uuid)
     try vault.writer.deleteItem(id)

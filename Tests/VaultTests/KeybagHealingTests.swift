@@ -23,7 +23,7 @@ struct KeybagHealingTests {
 
   private func asides(_ home: Home) -> [String] { home.names.filter { $0.hasPrefix(KeybagFile.damagedPrefix) } }
 
-  /// What is wrong with a vault whose keybag was healed; nil where everything is there.
+  /// What is wrong with a vault whose keybag was healed; nil if everything is there.
   private func complaint(_ home: Home) throws -> String? {
     let vault = home.vault()
     if vault.problemTexts.contains(where: { $0.hasPrefix("keybag") }) { return "\(vault.problemTexts)" }

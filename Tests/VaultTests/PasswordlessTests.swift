@@ -29,7 +29,7 @@ struct PasswordlessTests {
     }
   }
 
-  /// As on a disk that is full or read-only.
+  /// The keybag cannot be written, as on a disk that is full or read-only.
   @Test("is open also where its protector cannot follow the device key")
   func stays() throws {
     do {

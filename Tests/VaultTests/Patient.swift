@@ -66,7 +66,7 @@ final class Patient {
     return vault
   }
 
-  /// What is wrong with a vault that was opened; nil where everything is there but what the outcome names.
+  /// What is wrong with a vault that was opened; nil if everything is there but what the outcome names.
   func complaint(_ vault: Vault, _ healing: Healing?) throws -> String? {
     if vault.isDamaged || !vault.problemTexts.isEmpty { return "problems: \(vault.problemTexts)" }
     var found: [String: String] = [:]

@@ -406,7 +406,7 @@ struct RotationCrashTests {
     #expect(points > 50)
   }
 
-  /// What is there at the beginning is on the disk.
+  /// The rows of the beginning are on the disk.
   private func seed(_ durable: String, with home: Home) {
     var names = ""
     for name in home.names {

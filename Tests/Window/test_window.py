@@ -296,7 +296,7 @@ def test_a_click_on_a_notification_goes_to_its_page(opened):
     session = opened.session
     window = opened()
     window.wait_for("Unlocked")
-    # As the daemon does.
+    # The daemon opens the page by the same call.
     action = ["--object-path", "/org/latchkey/app", "--method", "org.freedesktop.Application.ActivateAction", "who-asked", "[]", "{}"]
     session.run("gdbus", "call", "--session", "--dest", "org.latchkey.app", *action, check=True)
     window.wait_for("Nobody asked yet")

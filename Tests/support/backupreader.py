@@ -29,7 +29,7 @@ SEALING = {6: 0, 7: 0, 8: 0, 9: 1, 10: 1, 11: 3}
 
 @dataclasses.dataclass
 class Item:
-    """An item. Label, attributes and secret are None where they belong to another device."""
+    """An item. Label, attributes and secret are None if they belong to another device."""
 
     collection: int
     accessibility: str

@@ -26,6 +26,6 @@ def commit_before_change():
 
 
 def git(*words):
-    """The lines that git prints; None where it fails."""
+    """The lines that git prints; None if it fails."""
     done = subprocess.run(["git", *words], cwd=REPOSITORY, capture_output=True, text=True)
     return done.stdout.splitlines() if done.returncode == 0 else None

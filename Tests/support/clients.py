@@ -63,7 +63,7 @@ def open_peer(shared_peer):
 
 
 def bring_to(state, session, peer):
-    """Out of the unlocked state; `peer` is the locker where there is one."""
+    """Out of the unlocked state; `peer` is the locker if there is one."""
     if state == "locked":
         session.lock()
     elif state == BEHIND:

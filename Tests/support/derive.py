@@ -49,7 +49,7 @@ def memory_of(data, size=MEMORY_SIZE):
 
 
 class Run:
-    """One helper, with its request sent; without one where there are no data. `known` gets the run before the request goes."""
+    """One helper, with its request sent; without one if there are no data. `known` gets the run before the request goes."""
 
     def __init__(self, program, data, hang_up=True, known=lambda run: None, **options):
         ours, theirs = socket.socketpair()

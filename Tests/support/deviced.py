@@ -47,7 +47,7 @@ class Refused(Exception):
 
 @contextlib.contextmanager
 def effective(uid):
-    """Root as somebody else for a moment, as the kernel tells the other end of a connection."""
+    """Root becomes somebody else for a moment, because the kernel tells the other end of a connection who that is."""
     if uid in (None, os.geteuid()):
         yield
         return

@@ -120,7 +120,7 @@ class QuickSession(Session):
         return packet(UNLOCK, fields)
 
     def bring_keys(self, *, opens=True):
-        """What the module does at a login, or else at a screen locker: the outcome; None where the daemon died."""
+        """What the module does at a login, or else at a screen locker: the outcome; None if the daemon died."""
         # Not as the user: that would be another one for every thread of the tests.
         control = Control(self, user=False)
         try:

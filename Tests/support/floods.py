@@ -88,7 +88,7 @@ def flood(service, *kinds):
 
 
 def ask(service, packet):
-    """One request as latchkeyd makes it: a connection of its own, and another one where that was dropped unread."""
+    """One request as latchkeyd makes it: a connection of its own, and another one if that was dropped unread."""
     while True:
         with Peer(service.path, HONEST) as peer:
             try:

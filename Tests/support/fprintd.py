@@ -19,7 +19,7 @@ if __name__ != "__main__":
 NAME = "net.reactivated.Fprint"
 MANAGER = "/net/reactivated/Fprint/Manager"
 DEVICE = "/net/reactivated/Fprint/Device/"
-# In the place of fingers: the error that fprintd gives where there are none; no answer for as long as it stands there.
+# In the place of fingers: the error that fprintd gives if there are none; no answer for as long as it stands there.
 NO_PRINTS = "NoEnrolledPrints"
 SILENT = "silent"
 INTERFACES = f"""<node>

@@ -149,7 +149,7 @@ def old_wallet(password, folders):
 
 
 def variant_keyring(password, items):
-    """As oo7 writes it: the serialized form is GLib's own. The items have the times of their places."""
+    """A file as oo7 writes it. The serialized form is GLib's own. The items have the times of their places."""
     from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
     from gi.repository import GLib
 

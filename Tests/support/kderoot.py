@@ -19,7 +19,7 @@ PASSED = (
 
 @contextlib.contextmanager
 def root_of(release, *packages):
-    """The folder of a root, which takes some minutes once."""
+    """The folder of a root file system, which is made once, in some minutes."""
     folder = PLACE / f"{release}-{hashlib.sha256(' '.join(packages).encode()).hexdigest()[:8]}"
     partial = folder.with_suffix(".partial")
     PLACE.mkdir(exist_ok=True)

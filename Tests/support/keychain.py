@@ -180,7 +180,7 @@ done
         for name in ("shown", "answers", "rest"):
             self._files[name].write_text("")
             self._files[name].chmod(0o666)
-        # As a desktop tells to the bus when it starts.
+        # A desktop tells the bus its display when it starts.
         session.run("dbus-update-activation-environment", "DISPLAY=:4711", check=True)
         session.restart()
 
@@ -194,7 +194,7 @@ done
             self._files["agrees"].unlink(missing_ok=True)
 
     def take(self):
-        """All that was shown since it was taken last, as text; empty where nothing was started."""
+        """All that was shown since it was taken last, as text; empty if nothing was started."""
         text = self._files["shown"].read_text()
         self._files["shown"].write_text("")
         return urllib.parse.unquote(text)

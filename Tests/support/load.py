@@ -19,7 +19,7 @@ from support.restoring import Restoring
 WORKERS, NAMES, RESTORED = 4, 20, 30
 # The daemon died, or had died, before it answered: it may have done what it was asked for.
 IN_DOUBT = {"org.freedesktop.DBus.Error." + name for name in ("NoReply", "ServiceUnknown", "NameHasNoOwner")}
-# The same at the control socket, where there is no file for a moment while a daemon replaces its former one's.
+# The same at the control socket, if there is no file for a moment while a daemon replaces its former one's.
 DIED = (ConnectionError, FileNotFoundError)
 ABSENT = None
 
@@ -211,7 +211,7 @@ class Load:
         if self.random.random() < 0.3 and self.restoring_now.wait(1):
             time.sleep(0.05 * self.random.random())
         else:
-            # Of the others most come soon; some let a backup or a change of keys come to its end.
+            # Most kills come soon. Some let a backup or a change of keys come to its end.
             time.sleep(self.random.choice((0.05, 0.05, 0.2, 0.2, 0.6, 2.0)) * self.random.random())
         self.session.kill()
         stop.set()

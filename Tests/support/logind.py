@@ -91,7 +91,8 @@ class Logind:
         }[name]  # fmt: skip
 
     def _change(self, name, value, *signal):
-        """As the real one, between two answers: one that tells the earlier value must not come after the signal."""
+        """Changes the value between two answers, as the real one does. An answer with the earlier value must not come after the
+        signal."""
         done = threading.Event()
 
         def change():

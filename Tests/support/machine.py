@@ -280,8 +280,8 @@ class Machine:
             run, arguments, env=CLEAN, encoding="utf-8", timeout=seconds(60), dimensions=(50, 400), preexec_fn=hang_up)
 
     def terminal_until_read(self, *command):
-        """The same for a command that ends by itself: says `status` and its number at the end, and stays until a line is typed. Of
-        a program that ends, systemd-run can lose the last line."""
+        """The same for a command that ends by itself: says `status` and its number at the end, and stays until a line is typed.
+        systemd-run can lose the last line of a program that ends."""
         return self.terminal("sh", "-c", '"$@"; echo "status $?"; read -r line', "sh", *command)
 
     def path(self, inside):

@@ -23,7 +23,7 @@ class Place:
 
     address: int
     mapping: str
-    # Of the needle's bytes that are there.
+    # The place in the needle of the first byte that was found.
     offset: int
 
     def __str__(self):

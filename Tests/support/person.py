@@ -71,7 +71,7 @@ def ask_on_terminals(session, agreeing=False):
     pinentry.write_text(AGREEING if agreeing else "#!/bin/false\n")
     pinentry.chmod(0o755)
     if agreeing:
-        # As a desktop tells to the bus when it starts.
+        # A desktop tells the bus its display when it starts.
         session.run("dbus-update-activation-environment", "DISPLAY=:4711", check=True)
         session.restart()
     return session

@@ -134,7 +134,7 @@ def give_pinentry(session, answer):
 def session(session):  # noqa: F811
     """One whose person is asked, and does not answer."""
     give_pinentry(session, "exec sleep 600")
-    # As a desktop tells to the bus when it starts.
+    # A desktop tells the bus its display when it starts.
     session.run("dbus-update-activation-environment", "DISPLAY=:4711", check=True)
     session.restart()
     return session

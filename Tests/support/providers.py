@@ -88,13 +88,13 @@ def own(account, path, text):
 
 
 def kwallet_settings(account):
-    """As of somebody who uses it."""
+    """The settings of somebody who uses KWallet."""
     own(account, ".config/kwalletrc", "[Wallet]\\nEnabled=true\\nFirst Use=false\\n")
 
 
 def keepassxc_settings(account, former):
-    """As of somebody who turned its part for secrets on. Its first start writes settings of its own. Where another program has the
-    name, it turns its part for secrets off."""
+    """The settings of somebody who turned its part for secrets on. Its first start writes settings of its own. If another program
+    has the name, it turns its part for secrets off."""
     settings = ".config/keepassxc/keepassxc.ini"
     own(account, settings, "[General]\\nConfigVersion=2\\nUpdateCheckMessageShown=true\\n\\n[FdoSecrets]\\nEnabled=true\\n")
     with former.running(account, begins=False) as session:
@@ -104,7 +104,7 @@ def keepassxc_settings(account, former):
 
 
 def agents(session, former):
-    """What the agents for ssh have, and whether there are any. Where there is one, it has the user's key."""
+    """What the agents for ssh have, and whether there are any. If there is one, it has the user's key."""
     if not former.has_agent:
         return session.run(AGENTS, check=False).stdout
     eventually(lambda: "(ED25519)" in session.run(AGENTS, check=False).stdout, 20, "a key in an agent for ssh")

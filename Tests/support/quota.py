@@ -8,7 +8,7 @@ from support.pace import Limit
 
 
 def _hierarchy():
-    """Where groups can be limited: the folder, and the file with its text for a percentage; None where nowhere."""
+    """Where groups can be limited: the folder, and the file with its text for a percentage; None if nowhere."""
     for line in pathlib.Path("/proc/self/mounts").read_text().splitlines():
         _, where, kind, options, *_ = line.split()
         folder = pathlib.Path(where)

@@ -92,7 +92,7 @@ def derivation(salt=bytes(range(16)), passes=3, memory=32 << 20):
 
 
 def sealed(secret, public_key):
-    """A crypto_box_seal, made where it is used: the other tests need no libsodium."""
+    """A crypto_box_seal, made if it is used: the other tests need no libsodium."""
     from nacl.public import PublicKey, SealedBox
 
     return SealedBox(PublicKey(public_key)).encrypt(secret)
@@ -118,7 +118,7 @@ class Daemon:
     passphrases. What came is in `hellos`, with the number of the prompt of each in `answered` and the moment of its password
     in `given`, `deliveries`, `asked`: the
     prompt of each derivation, `keys`: prompt and key of each passphrase, `sessions`: each delivery of tier key C alone, and `packets`: all of it. `prompts` has the prompts
-    by number; `outcomes`, how each ended: None where only its connection did.
+    by number; `outcomes`, how each ended: None if only its connection did.
 
     It stands for the device key as well: `device_secret` None answers as that does, and `secrets` has what each wrapping
     holds, of which `wrapping` is the present protector's. `wanted` has kind, vault and protector of each question for a

@@ -94,7 +94,7 @@ class Terminal:
         return self.run(f"printf %s '{secret}' | timeout {seconds(20)} secret-tool store --label=test {pairs}{kind}")
 
     def lookup(self, **attributes):
-        """The secret that secret-tool prints, or None where it ends with an error or prints nothing."""
+        """The secret that secret-tool prints, or None if it ends with an error or prints nothing."""
         pairs = " ".join(f"{name} {value}" for name, value in attributes.items())
         # Through a pipe: on a terminal, secret-tool adds a newline.
         done = self.run(f"(set -o pipefail; timeout {seconds(20)} secret-tool lookup {pairs} 2>/dev/null | cat)", check=False)

@@ -171,7 +171,7 @@ class Item:
     flags: int = None
     # What it remembers of enrolled fingers: the hash of the readers' names, and that of the fingers'.
     fingers: tuple = None
-    # None where it is another device's, quarantined, or has a passphrase that was not given.
+    # None if it is another device's, quarantined, or has a passphrase that was not given.
     secret: bytes = None
 
 
@@ -681,7 +681,7 @@ class Vault:
         secret.ends_with_padding()
 
     def _secret_key(self, item, item_key, row):
-        """The item key, with what a passphrase adds; None where that was not given."""
+        """The item key, with what a passphrase adds; None if that was not given."""
         has_passphrase = bool(item.flags >> 31)
         require((row["passphrase"] is not None) == (item.flags != 0), f"item {item.number}: access")
         if item.flags:

@@ -28,7 +28,7 @@ public final class JSONEncoder {
 
     /// A line for each value.
     public static let prettyPrinted = OutputFormatting(rawValue: 1)
-    /// As they are anyway.
+    /// The encoder always sorts keys.
     public static let sortedKeys = OutputFormatting(rawValue: 2)
   }
 

@@ -3,7 +3,7 @@
 //   require-passphrase store USER      the password is the first line of the input
 //   require-passphrase read USER
 //
-// The next line of the input is the passphrase. Where there is none, the person is asked for it.
+// The next line of the input is the passphrase. If there is none, the person is asked for it.
 
 import Foundation
 import LocalAuthentication

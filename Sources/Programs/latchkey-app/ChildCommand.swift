@@ -8,15 +8,15 @@ import LatchkeyText
 final class ChildCommand {
   /// Its end.
   struct Outcome: Sendable {
-    /// The exit status; -1 where a signal ended it, and where it could not be started.
+    /// The exit status; -1 if a signal ended the program, or if it could not be started.
     let status: Int32
     fileprivate let output: [UInt8]
-    /// Its output in locked memory, where that was wanted.
+    /// The output in locked memory; nil unless the caller asked for that.
     let secret: HeldOutput?
     /// Its messages.
     let errors: String
 
-    /// Its output as JSON; nil where it has none.
+    /// Its output as JSON; nil if it has none.
     var json: JSONValue? { try? JSONValue(parsing: output) }
 
     /// The message for a person, without the name of the command.

@@ -41,7 +41,7 @@ final class VaultLink {
 
   // MARK: The connection
 
-  /// The connection; a new one where there is none, or its vault is gone.
+  /// The connection; a new one if there is none, or its vault is gone.
   private func connected() throws(Problem) -> ServiceConnection {
     if let connection, !connection.isLost, !isGone { return connection }
     disconnect()
@@ -265,7 +265,7 @@ final class VaultLink {
 
   /// Has the vault unlock objects.
   ///
-  /// - Returns: how its prompt ended; nil where nobody had to be asked.
+  /// - Returns: how its prompt ended; nil if nobody had to be asked.
   @discardableResult
   func unlock(_ paths: [String]) throws(Problem) -> PromptOutcome? {
     let prompt = try call(Self.root, ServiceConnection.service, "Unlock") {

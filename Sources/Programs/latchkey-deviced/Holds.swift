@@ -148,7 +148,7 @@ final class Holds {
       if hold.key.touchesLeft == 0 { end(hold, .manyTouches) }
       close(peer, with: .manyTries)
     case .givenUp: close(peer, with: .givenUp)
-    // Of the present readers only: the files say whether the prints have changed.
+    // These answers are about the present readers only. The files say whether the prints have changed.
     case .noFingers, .busy, .unavailable: close(peer, with: .noReader)
     }
   }

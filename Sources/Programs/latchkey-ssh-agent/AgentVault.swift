@@ -51,7 +51,7 @@ final class AgentVault {
 
   // MARK: The connection
 
-  /// The connection; a new one where there is none, or its vault is gone.
+  /// The connection; a new one if there is none, or its vault is gone.
   private func connected() throws(BusError) -> ServiceConnection {
     if let connection, !connection.isLost { return connection }
     disconnect()
@@ -266,7 +266,7 @@ final class AgentVault {
   func seal(_ attributes: [String: String]) throws(BusError) -> String? {
     if let knownSeal, lastView != nil { return knownSeal }
     let found = try own(attributes)
-    // Without a view that is known, nothing would say that it changed.
+    // If no view is known, nothing announces a change of the key, so it is not kept.
     if lastView != nil { knownSeal = found }
     return found
   }

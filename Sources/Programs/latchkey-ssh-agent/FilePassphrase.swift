@@ -60,7 +60,7 @@ struct FilePassphrase {
 
   /// Hands on what standard input has, where `ssh-keygen` started this process for ``isRight(_:program:)``.
   ///
-  /// - Returns: the exit status; nil where the person is to be asked.
+  /// - Returns: the exit status; nil if the person is to be asked.
   static func handOver() -> Int32? {
     guard getenv(variable) != nil else { return nil }
     guard var bytes = try? SecureBytes(count: limit) else { return 1 }
@@ -83,7 +83,7 @@ struct FilePassphrase {
       var left: Int32 = 0
       guard ioctl(kept.number, UInt(FIONREAD), &left) == 0 else { break }
       guard left > 0 else {
-        // Of zeros behind the end of the line OpenSSH takes no notice.
+        // OpenSSH ignores zeros behind the end of the line.
         kept.overwritePipe()
         break
       }

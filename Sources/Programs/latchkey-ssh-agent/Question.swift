@@ -24,7 +24,7 @@ final class Question {
 
     private static let separator = "\0"
 
-    /// As the program that asks reads it.
+    /// The question in the form that the asking program reads.
     var bytes: [UInt8] { Array([message, detail, terminal, kind.rawValue].joined(separator: Self.separator).utf8) }
 
     init(message: String, detail: String, terminal: String, kind: Kind = .agreement) {

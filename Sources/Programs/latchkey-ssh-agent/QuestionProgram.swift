@@ -8,7 +8,7 @@ import LatchkeySystemd
 enum QuestionProgram {
   /// Reads the question from standard input.
   ///
-  /// - Returns: the exit status: 0 where the person agreed, 1 where they did not, 2 where nobody can be asked.
+  /// - Returns: the exit status: 0 if the person agreed, 1 if they did not, 2 if nobody can be asked.
   static func run() -> Int32 {
     takeDisplay()
     Language.begin()

@@ -294,7 +294,7 @@ final class SSHAgent {
     connection.answer(.success)
   }
 
-  /// Deletes keys of the session. Those of the vault are left out until the next lock: no client of the agent deletes an item of
+  /// Deletes keys of the session. Keys of the vault are left out until the next lock: no client of the agent deletes an item of
   /// the vault.
   private func remove(_ keys: [AgentKey]) throws(BusError) {
     for key in keys {

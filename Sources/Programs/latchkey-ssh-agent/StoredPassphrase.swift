@@ -22,7 +22,7 @@ struct StoredPassphrase {
 
   /// Reads it. A locked vault asks the person first.
   ///
-  /// - Returns: nil where there is none, or it stays locked.
+  /// - Returns: nil if there is none, or it stays locked.
   func read() -> Secret? {
     do throws(BusError) {
       let found = try connection.call(ServiceConnection.root, ServiceConnection.service, "SearchItems") {

@@ -103,9 +103,9 @@ public final class PrompterChoice: Prompter {
     candidates = []
   }
 
-  /// As the present prompter does.
+  /// The place where the present prompter asks.
   public var place: PromptPlace { current?.place ?? .window }
 
-  /// As the last prompter did.
+  /// Whether the last prompter asked for a new passphrase twice.
   public var repeatsNew: Bool { current?.repeatsNew ?? false }
 }

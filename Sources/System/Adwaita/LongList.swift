@@ -83,7 +83,7 @@ public final class LongList: Widget {
     Int(gtk_list_item_get_position(OpaquePointer(item)))
   }
 
-  /// Shows other things. Rows of what stays are drawn again, and stay where they are if they are before or behind all changes.
+  /// Shows other things. The rows of things that stay are drawn again. A row before or behind all changes keeps its place.
   public func change<Thing: Equatable>(from former: [Thing], to new: [Thing]) {
     var start = 0
     let shared = min(former.count, new.count)

@@ -53,7 +53,7 @@ final class SecretContent {
       functions?.pointee.write_mime_type_finish = { _, task, error in g_task_propagate_boolean(task, error) }
     }, guint(MemoryLayout<GdkContentProvider>.size), nil, GTypeFlags(rawValue: 0))
 
-  /// Writes what is there now. `task` keeps the bytes until then.
+  /// Writes the bytes that are held now. `task` keeps the bytes until then.
   private static func write(
     _ kind: String, _ held: UnsafeMutableRawPointer, to stream: UnsafeMutablePointer<GOutputStream>?, _ priority: Int32,
     _ task: OpaquePointer?

@@ -19,7 +19,7 @@ public enum SwitchScope: Equatable, Sendable {
   var autostart: String { place("/.config/autostart", or: "/etc/xdg/autostart") }
   /// Units of the user managers.
   var units: String { place("/.config/systemd/user", or: "/etc/systemd/user") }
-  /// Files by which the session bus starts programs. Those of packages are in /usr/share, which is read after this one.
+  /// Files by which the session bus starts programs. Packages have theirs in /usr/share, which the bus reads after this folder.
   var busServices: String { place("/.local/share/dbus-1/services", or: "/usr/local/share/dbus-1/services") }
   /// Files that say which backend each desktop's portals use.
   var portals: String { place("/.config/xdg-desktop-portal", or: "/etc/xdg/xdg-desktop-portal") }

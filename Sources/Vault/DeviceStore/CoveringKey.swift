@@ -81,7 +81,7 @@ public final class CoveringKey {
 
   /// The key, sealed to the public key. The caller has just verified the user's finger itself.
   ///
-  /// - Parameter prints: the hash of the user's prints after the touch; nil where they cannot be read.
+  /// - Parameter prints: the hash of the user's prints after the touch; nil if they cannot be read.
   public func release(prints: [UInt8]?, at now: ContinuousClock.Instant) throws(HoldEnd) -> [UInt8] {
     try check(prints: prints, at: now)
     switch place {

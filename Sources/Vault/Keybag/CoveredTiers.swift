@@ -8,9 +8,9 @@ import LatchkeySodium
 public struct CoveredTiers: ~Copyable {
   /// The tier keys, as a password gives them.
   public struct Opened: ~Copyable {
-    /// Those of the newest key epoch.
+    /// The tier keys of the newest key epoch.
     public let tiers: TierKeys
-    /// Those before, oldest first.
+    /// The tier keys of the epochs before it, oldest first.
     public let former: [FormerTiers]
 
     /// Gives the newest keys to another owner.

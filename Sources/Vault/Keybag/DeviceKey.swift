@@ -47,8 +47,8 @@ public enum DeviceShareKind: UInt8, Sendable {
   case bound = 1
   /// The device key and a secret that can be erased for good, for whenPasscodeSetThisDeviceOnly.
   case erasable = 2
-  /// The device key, which unwraps the share at a login alone. The share opens tier key C if nobody gave a password. Of the
-  /// device key service only.
+  /// The device key, which unwraps the share at a login alone. The share opens tier key C if nobody gave a password. Only the
+  /// device key service has such shares.
   case session = 3
 }
 

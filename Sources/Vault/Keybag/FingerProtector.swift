@@ -8,7 +8,7 @@ extension Protector {
 
   /// A new protector of a finger.
   ///
-  /// - Parameter mayBeInMemory: whether the covering key may be in memory where there is no TPM.
+  /// - Parameter mayBeInMemory: whether the covering key may be in memory if there is no TPM.
   static func makeFinger(mayBeInMemory: Bool) -> Protector {
     let nothing = [UInt8](repeating: 0, count: 32)
     return Protector(
@@ -17,7 +17,7 @@ extension Protector {
       sealed: [mayBeInMemory ? 1 : 0])
   }
 
-  /// Whether the covering key may be in memory where there is no TPM.
+  /// Whether the covering key may be in memory if there is no TPM.
   public var mayBeInMemory: Bool { kind == .finger && sealed == [1] }
 }
 

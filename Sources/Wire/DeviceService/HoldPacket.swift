@@ -60,7 +60,7 @@ public enum HoldPacket {
 extension DevicePacket {
   /// Hold a covering key, and seal it to `publicKey` when a finger releases it.
   ///
-  /// - Parameter isMemoryAllowed: whether the key may be in memory where there is no TPM.
+  /// - Parameter isMemoryAllowed: whether the key may be in memory if there is no TPM.
   public static func hold(
     _ key: borrowing Key, publicKey: [UInt8], isMemoryAllowed: Bool
   ) throws(SodiumError) -> SecureBytes {

@@ -184,7 +184,7 @@ public struct PublicKey: Equatable, Sendable {
     return out.bytes
   }
 
-  /// How people tell keys apart, as "SHA256:…". That of a certificate is its key's.
+  /// How people tell keys apart, as "SHA256:…". A certificate has the fingerprint of its key.
   public var fingerprint: String {
     let digest = plainBlob.withUnsafeBytes { SignatureHash.sha256.digest($0) }
     return "SHA256:" + String(Base64.encode(digest).prefix { $0 != "=" })

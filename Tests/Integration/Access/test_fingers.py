@@ -55,7 +55,7 @@ def item(fprintd, peer):
 
 
 def read(peer, item):
-    """What a client reads that asks first; None where it is refused."""
+    """What a client reads that asks first; None if it is refused."""
     _, prompt = peer.unlock(item)
     dismissed, _, paths = peer.prompt(prompt)
     assert paths == ([] if dismissed else [item])

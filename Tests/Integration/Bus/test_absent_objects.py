@@ -33,7 +33,7 @@ FOLDERS = ["/org", "/org/freedesktop", ROOT + "/collection", ROOT + "/aliases", 
 
 
 def errors(peer, path):
-    """Of every kind of call, by what was called."""
+    """The error of every kind of call, by the object that was called."""
     label = GLib.Variant("s", "x")
     told = {
         "unknown": peer.error(path, "org.example.Nothing", "Nothing"),

@@ -267,7 +267,7 @@ def test_items_that_do_not_exist(peer):
     number = elsewhere.rpartition("/")[2]
     homes = (LOGIN, SESSION_COLLECTION, second, DEFAULT, ROOT + "/aliases/nowhere")
     paths = [f"{home}/{name}" for home in homes for name in ITEM_NAMES]
-    # Of another collection, of none, and no item any more.
+    # Paths of an item in another collection, in no collection, and of a deleted item.
     paths += [f"{LOGIN}/{number}", f"{SESSION_COLLECTION}/{number}", f"{ROOT}/collection/c4711/{number}", gone]
     for path in paths:
         calls = [

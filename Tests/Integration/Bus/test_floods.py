@@ -19,7 +19,7 @@ pytestmark = pytest.mark.night("faults")
 
 ENCRYPTED = "dh-ietf1024-sha256-aes128-cbc-pkcs7"
 PUBLIC_KEY = octets(b"\2" + b"\7" * 127)
-# Of each client; with one more the oldest goes.
+# How many each client may have. One more removes the oldest.
 LIMIT_PER_CLIENT = 256
 LIMIT_OF_ALL = 12_288
 # What the daemon may have kept of a round that it had not kept of the rounds before, in KiB.

@@ -57,7 +57,7 @@ def test_weak_public_keys(open_peer, name):
     for length in {least, 128, 129}:
         public = octets(number.to_bytes(length, "big"))
         assert open_peer.error(ROOT, SERVICE, "OpenSession", "(sv)", ENCRYPTED, public) == INVALID
-    # Its neighbours, where there are any that are none of these.
+    # Its neighbours, if there are any that are none of these.
     for neighbour in {number + 1, number - 1} - set(WEAK.values()):
         if 1 < neighbour < PRIME - 1:
             public = octets(neighbour.to_bytes(129, "big"))

@@ -17,9 +17,9 @@ VAULT_PATH, VAULT = "/org/latchkey/vault", "org.latchkey.Vault"
 ITEM_ACCESS, CLIENT, KEYCHAIN = "org.latchkey.Item", "org.latchkey.Service", "org.latchkey.Keychain"
 TOLD_PROMPT = "org.latchkey.Prompt"
 PASSWORD = "org.gnome.keyring.InternalUnsupportedGuiltRiddenInterface"
-# Of a file each, under that name in the repository and where it is installed.
+# Each file with its interface: the name in the repository, and the name when it is installed.
 FILES = {"Secrets": "org.freedesktop.Secrets"} | {name: "org.latchkey." + name for name in ("Vault", "Item", "Keychain", "Prompt")}
-# Of the D-Bus specification.
+# The members that the D-Bus specification has.
 STANDARD_MEMBERS = {
     PEER: {"Ping", "GetMachineId"},
     INTROSPECTABLE: {"Introspect"},
@@ -240,7 +240,7 @@ EXAMPLES = {
     ],
 )
 def test_properties_changed(locked_peer, unlocked, path, interface):
-    """It comes from the object's own path, also where it was changed through an alias's."""
+    """It comes from the object's own path, also if it was changed through an alias's."""
     peer = locked_peer
     [item] = peer.search(MAIL)[0]
     path = {"item": item, "alias": item.replace(LOGIN, DEFAULT)}.get(path, path)

@@ -1,4 +1,4 @@
-"""Chromium keeps its cookies under a key that it keeps in the Secret Service, and makes a new one where it finds none.
+"""Chromium keeps its cookies under a key that it keeps in the Secret Service, and makes a new one if it finds none.
 
 What Debian's Chromium 156 does at each start, seen with dbus-monitor: ReadAlias("default"); the collection's Label;
 Unlock([collection]), and Prompt where that names a prompt; where the prompt is dismissed, nothing more. Else
@@ -95,7 +95,7 @@ class Browser:
             )
         try:
             wait_until(lambda: "/kept" in [path for path, _ in self._site.asked], "the page", TIMEOUT)
-            # As a person does: after a signal the cookies are not always written.
+            # The windows are closed as a person closes them: after a signal the cookies are not always written.
             self._session.run("xdotool", "search", "--sync", "--onlyvisible", "--class", "chromium", check=True)
             for _ in range(10):
                 self._display.press("ctrl+shift+w")

@@ -110,7 +110,7 @@ def git(session, git_helper):
 
 SITE = {"protocol": "https", "host": "git.example:8443"}
 USER = {"username": "demo"}
-# As the helper names them.
+# The attributes by the names that the helper uses.
 GIT_ATTRIBUTES = {"protocol": "https", "server": "git.example", "port": "8443"}
 
 

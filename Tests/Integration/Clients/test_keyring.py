@@ -14,7 +14,7 @@ def credential(user):
     found = keyring.get_credential("mail", user)
     return found and [found.username, found.password]
 """
-# As the backend names them.
+# The attributes by the names that the backend uses.
 ATTRIBUTES = {"service": "mail", "username": "demo"}
 
 

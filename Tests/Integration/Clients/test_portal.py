@@ -376,7 +376,7 @@ def test_a_connection_that_lies_in_a_socket_holds_up_nobody(session, peer):
 
 
 def test_a_connection_beside_any_call_holds_up_nobody(session, peer):
-    """The daemon has what came with a message, also where nothing in it is read."""
+    """The daemon has what came with a message, also if nothing in it is read."""
     connection, far = lingering()
     daemon = session.daemon_pid()
     os.kill(daemon, signal.SIGSTOP)

@@ -270,7 +270,7 @@ def said(session, display):  # noqa: F811
     pinentry = session.root / "bin/pinentry"
     pinentry.write_text(AGREEING.format(said=said, password=password))
     pinentry.chmod(0o755)
-    # As a desktop tells to the bus when it starts.
+    # A desktop tells the bus its display when it starts.
     session.run("dbus-update-activation-environment", f"DISPLAY={display.name}", check=True)
     session.restart()
     assert session.login().returncode == 0

@@ -20,7 +20,7 @@ def other(data):
 
 
 def ask(session, method, name):
-    """What the bus answers about a name; empty where it has nothing to answer."""
+    """What the bus answers about a name; empty if it has nothing to answer."""
     done = session.run("busctl", "--user", "call", DRIVER, "/", DRIVER, method, "s", name)
     return re.sub(r"^\w+ (\d+ )?|\"", "", done.stdout).split()
 

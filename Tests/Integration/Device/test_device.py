@@ -135,7 +135,7 @@ def other(session, service, stage):
 
 
 def test_two_devices_share_a_home(session, service, other):
-    """As a home that is carried from one machine to another, each with its service."""
+    """A home is carried from one machine to another, and each machine has its own service."""
     assert device(session) == ("host", [])
     assert readable(session) == {FREE}
     # A search returns them nevertheless, and nothing replaces them.
@@ -221,12 +221,12 @@ def test_doctor_says_what_helps_where_the_services_key_is_damaged(session, servi
     begin(session)
     check = doctor(session, "device-key")
     assert check["state"] == "broken" and check["command"] is None
-    # What all users depend on is put aside only where it is what is lost.
+    # What all users depend on is put aside only if it is what is lost.
     new = "'latchkey device forget' gives this user" if damage == "user" else "To create a new key: sudo systemctl stop"
     assert "back from a backup" in check["advice"] and new in check["advice"]
     assert ("latchkey.damaged" in check["advice"]) == (damage != "user")
     assert "device-key" in doctor(session, "vault")["advice"]
-    # As with a backup.
+    # The file comes back, as from a backup.
     service.stop()
     path.write_bytes(content)
     service.start()

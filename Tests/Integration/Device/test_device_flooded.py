@@ -36,7 +36,7 @@ def stocked(session, service):
 
 
 def status(session):
-    """As it is, whatever the daemon still asks the service for."""
+    """The status at once, even while the daemon still asks the service for something."""
     return json.loads(session.run("latchkey", "status", "--json", check=True).stdout)
 
 
@@ -50,7 +50,7 @@ def is_locked(session):
 
 
 def unlock(session):
-    """As the person's own command does: to logind's stand-in, pamtester is in no session."""
+    """Unlocks by the person's own command, because pamtester is in no session of logind's stand-in."""
     session.run("latchkey", "unlock", "--stdin", input=session.password + "\n", check=True)
     wait_until(lambda: status(session)["state"] == "unlocked", "the unlock", 60)
 

@@ -181,7 +181,7 @@ def test_the_daemon_destroys_the_class(machine, fault):
         assert (erasable() == secret) == (AKPU in readable)
         assert readable in ({*CLASSES}, {*CLASSES} - {AKPU})
         assert not acknowledged or AKPU not in found
-        # Where there was no room, the daemon still has the rows that nothing opens, until there is some.
+        # If there was no room, the daemon still has the rows that nothing opens, until there is some.
         assert found == readable or (fault == FULL and not acknowledged and found == {*CLASSES})
 
     assert everywhere(session, fault, prepare, act, check) > 5

@@ -135,7 +135,7 @@ def test_a_vault_that_is_too_large_says_so_and_heals_by_hand(unlocked):
     (problem,) = [line for line in unlocked.status()["problems"] if "MiB" in line]
     assert "more than 64 MiB" in problem and "man latchkey-history" in problem
     assert unlocked.status()["state"] != "unlocked" and asides(unlocked, "vault.db") == []
-    # As the manual page has it.
+    # These are the commands of the manual page.
     unlocked.stop_daemon()
     commands = "cd .local/share/latchkey; mkdir aside; mv vault.db vault.db-wal aside; cp generations/$0 vault.db"
     unlocked.run("sh", "-c", commands, generation.name)

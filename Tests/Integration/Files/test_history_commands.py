@@ -118,7 +118,7 @@ def test_what_was_imported_or_restored_comes_back_at_once(unlocked):
 
 
 def test_an_import_takes_the_place_of_no_generation_that_has_items(unlocked):
-    """Of one hour the last one stays, and the one from before has what was deleted since."""
+    """The last generation of an hour stays, and the one from before has the item that was deleted since."""
     unlocked.store("kept", "service", "mail")
     before = make(unlocked)
     unlocked.run("latchkey", "rm", "service=mail", check=True)

@@ -137,7 +137,7 @@ def test_a_service_that_forgot_or_never_knew_says_nothing(vault, service):  # no
     begin(vault)
     with service.peer(0) as root:
         root.forget(vault.uid)
-    # As on another machine.
+    # Without the state of the service, nothing is known, as on another machine.
     put_back(vault, old, *FILES)
     assert older(vault) == [] and notices(vault) == [] and vault.lookup("n", "1") == "first"
 

@@ -17,7 +17,7 @@ GENERIC, OWN = "org.freedesktop.Secret.Generic", "org.latchkey.Test"
 
 
 def item(number, home="Login"):
-    """Of many kinds: texts of several scripts, nothing at all, lines, octets, attributes that are odd."""
+    """An item, one of many kinds: texts in several scripts, an empty secret, lines, octets, odd attributes."""
     secret = {0: f"secret {number}".encode(), 1: "\u00e4\u6f22\U0001f511".encode() * 3, 2: b"", 3: b"line\nanother\r\n\n",
               4: bytes(range(256)), 5: b"back\\nslash=[5]"}[number % 6]  # fmt: skip
     if number == 199:
@@ -25,7 +25,7 @@ def item(number, home="Login"):
         secret = bytes((7 * place + place // 251) % 256 for place in range(64 << 10))
     attributes = {"n": str(number), "empty": "", "na me": "\u6f22=\n"}
     if number == 8:
-        # As the portal keeps the secret of a sandboxed application.
+        # The portal keeps the secret of a sandboxed application like this.
         attributes, secret = {"app_id": "org.example.App"}, bytes(range(64))
     schema = [GENERIC, OWN, None][number % 3]
     return [home, f"Label {number} \u00e4\u6f22", schema, attributes, base64.b64encode(secret).decode()]

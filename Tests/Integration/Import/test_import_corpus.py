@@ -33,7 +33,7 @@ class Expected:
         return arrived(self.label, self.attributes, self.secret, self.collection)
 
     def kept(self, started, ended):
-        """As the vault's files have it, once those moments of the import are taken for times that nobody told."""
+        """The values in the vault's files. A time that nobody told may be any moment of the import."""
         moments = [told if told is not None else (started, ended) for told in (self.created, self.modified)]
         return (self.collection, self.label, sorted(self.attributes.items()), self.secret, self.content_type, *moments)
 
@@ -71,7 +71,7 @@ def from_gnome_keyring(session):
 
 
 def from_service(session):
-    """Of the content type gnome-keyring keeps nothing: it tells programs one for all."""
+    """gnome-keyring keeps no content type: it tells programs the same one for all items."""
     keyring, told = gnome_keyring(session)
     yield ("service", "--bus", keyring.bus), [Expected(label, named, value, TEXT, *told[label]) for label, named, value, _ in items()]
     keyring.close()
@@ -219,7 +219,7 @@ def same(found, expected, started, ended):
     """Whether the vault's files have just what is expected. Not compared by pytest, which would print all of it."""
     for one, other in zip(found, sorted((item.kept(started, ended) for item in expected), key=lambda item: item[:4])):
         for mine, theirs in zip(one, other):
-            # Of what no program told, the vault notes the moment of the import.
+            # If no program told a time, the vault notes the moment of the import.
             if not (theirs[0] <= mine <= theirs[1] if isinstance(theirs, tuple) else mine == theirs):
                 return False, (one, other)
     return len(found) == len(expected), (len(found), len(expected))

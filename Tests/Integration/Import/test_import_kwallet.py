@@ -93,7 +93,7 @@ def test_everything_arrives(kwallet, unlocked):
 
 # What kwalletd of KDE Frameworks 6.14 and later does at a Secret Service, by the same calls of libsecret. Until 6.28, programs name the
 # wallet that kwalletrc has; from 6.29 on kwalletd names the default collection. It takes the first collection with that label, and
-# makes one where there is none; entries it finds by server, user and type, and reads them as text.
+# makes one if there is none; entries it finds by server, user and type, and reads them as text.
 LOOKUP = """
 import base64, json, sys
 import gi

@@ -19,7 +19,7 @@ def latchkey(session, *words, code=DONE, **options):
 
 
 def labels(session):
-    """Those of the vault; there is one in memory too."""
+    """The vault's collections, without the one in memory."""
     listed = json.loads(latchkey(session, "collection", "--json"))
     return {one["name"]: one["label"] for one in listed if one["name"] != "session"}
 
@@ -91,7 +91,7 @@ def test_a_forgotten_passphrase_deletes_no_collection_that_is_open(private):
 
 
 def test_a_forgotten_passphrase_deletes_no_item_that_was_locked_by_itself(private):
-    """As the bus's Delete, which a program could call otherwise."""
+    """The command deletes no more than the bus's Delete, which any program can call."""
     latchkey(private, "passphrase", "set", "--stdin", "Private", input="forgotten\n")
     with contextlib.closing(Peer(private)) as peer:
         (item,), _ = peer.search({"service": "bank"})

@@ -87,7 +87,7 @@ def test_before_the_login_the_path_is_a_number_where_labels_cannot_be_opened(unl
     made = new_collection(peer, "exampletool")
     peer.create("key", ITEM, collection=made)
     unlocked.stop_daemon()
-    # As on another machine, whose key opens no label.
+    # The device key is gone, as on another machine, so no label can be opened.
     (unlocked.vault / "device.key").unlink()
     unlocked.start_daemon()
     with contextlib.closing(Peer(unlocked)) as client:

@@ -54,7 +54,7 @@ def test_what_is_told_while_it_is_locked(session, peer, state):
     text = latchkey(session, "find", *words).stdout.decode()
     for name, path in items.items():
         one = found[place(path)]
-        # As the vault says of each: what can be told is told, and what cannot is not taken for empty.
+        # The command agrees with the vault about each item. It does not show an unknown label as an empty one.
         properties = peer.all(path, ITEM)
         assert one["class"] == name and one["collection"] == "Login"
         assert one["state"] == ("locked" if properties["Locked"] else "open")

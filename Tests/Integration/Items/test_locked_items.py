@@ -150,7 +150,7 @@ def test_what_cannot_be_locked_is_said(session, peer):
     peer.call(gone, ITEM, "Delete")
     for path in (ROOT, NOTHING, "/no/where", LOGIN + "/99999", ROOT + "/collection/c99", ROOT + "/aliases/none", gone):
         assert lock_error(peer, path) == NO_SUCH_OBJECT
-    # What can be locked is, also where it is not all.
+    # What can be locked is, also if it is not all.
     assert lock(peer) == ([], NOTHING)
     assert lock(peer, SESSION_COLLECTION, gone, item, portal) == ([item], NOTHING)
     assert peer.read_error(item) == IS_LOCKED and peer.read(own) == b"short"

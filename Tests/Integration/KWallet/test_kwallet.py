@@ -119,7 +119,8 @@ def test_nothing_is_lost_behind_a_lock(unlocked, kde, state):
 @pytest.mark.night("kwallet")
 @pytest.mark.skipif(os.getuid() != 0, reason="reading another process's memory needs root")
 def test_no_secret_is_left_in_memory(unlocked, kde):
-    """Of what went through, and no cache of it either. Names are no secrets: the control."""
+    """The memory of the program has no secret that went through it, and no cache. Names, which are no secrets, are the
+    control."""
     secret = {kind: f"a secret {kind} that nothing else has, " * 40 for kind in ("text", "key", "value", "stream")}
     control = "a folder whose name is long enough to be found, and that this program keeps"
     for entry, value in (("text", secret["text"]), ("map", {"k": "v", secret["key"]: secret["value"]}), ("stream", secret["stream"].encode())):
@@ -241,7 +242,7 @@ def test_no_program_fills_the_memory(unlocked, kde):
 
 @pytest.mark.night("kwallet")
 def test_only_what_is_handed_out_is_opened(unlocked, kde):
-    """Of entries that have the same folder and name in two wallets, and of another kind."""
+    """Entries with the same folder and name in two wallets, and entries of another kind, stay apart."""
     assert kde.write("entry", "own") == kde.write("map", MAPPED) == 0
     second = Client(unlocked, "second")
     assert second.open("second") > 0 and second.write("entry", "other") == 0
@@ -275,7 +276,7 @@ def test_changes_by_other_programs_are_announced(unlocked, kde):
     assert announced() == [("entryUpdated", KDEWALLET, "other", "b")]
     peer.call(item, ITEM, "Delete")
     assert announced() == [("entryDeleted", KDEWALLET, "other", "b"), ("folderListUpdated", KDEWALLET)]
-    # Its own changes once. Those of items that are no entries, and locks, not at all.
+    # A client hears of its own changes once. It does not hear of items that are no entries, nor of locks.
     assert kde.write("own", "1") == kde.write("own", "2") == kde.of("renameEntry", "sss", FOLDER, "own", "new") == 0
     assert kde.of("removeEntry", "ss", FOLDER, "new") == 0
     peer.create("z", {"a": "b"})

@@ -48,7 +48,7 @@ exec NetworkManager --no-daemon
 
 @pytest.fixture
 def identifier(session):
-    """That of a connection whose password is not NetworkManager's to keep."""
+    """The identifier of a connection whose password NetworkManager does not keep itself."""
     bus = SystemBus(session)
     chosen = str(uuid.uuid4())
     with open(session.root / "network.log", "wb") as log:

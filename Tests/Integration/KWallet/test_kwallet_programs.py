@@ -49,7 +49,7 @@ def test_kwallet_query(unlocked):
     told = asked(unlocked)
     assert told["entries"] == (0, sorted([*NAMES, "map"])) and told["password"][1] == [f"secret of {WIDE}"]
     assert json.loads("".join(query(unlocked, "-r", "map", KDEWALLET).stdout)) == {"key": "value", WIDE: WIDE}
-    # It ends with status 0 where it says that it could not read, as its control does.
+    # It ends with status 0 if it says that it could not read, as its control does.
     assert told["no wallet"] == (NO_WALLET, ["Wallet none not found"]) and told["no folder"][1] == ["The folder none does not exist!"]
     assert told["no entry"][1] == [f"Failed to read entry none value from the {KDEWALLET} wallet."]
     assert told["write"] == (0, "new\nlines\n")

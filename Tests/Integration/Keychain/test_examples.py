@@ -201,7 +201,7 @@ def test_passwords(session, example):
     for account, password in (("anna", "one"), ("bea", "two"), ("anna", PASSWORD)):
         assert example("passwords", "set", "mail", account, input=password) == ""
     assert example("passwords", "get", "mail", "anna") == PASSWORD
-    # Of two that were changed in the same second, either may be the first.
+    # If two items were changed in the same second, either may be the first.
     assert sorted(example("passwords", "list", "mail").split()) == ["anna", "bea"] and example("passwords", "list", "post") == ""
     assert session.lookup("service", "mail", "account", "anna") == PASSWORD
     session.store("three", "service", "mail", "account", "cleo")

@@ -313,7 +313,7 @@ def test_a_prompt_opens_the_vault(session, program):
     session.lock()
     assert program.update(generic(), secret(b"y")) == SUCCESS and asked() == 2
     assert program.read(generic()) == b"y" and asked() == 2
-    # For a new item as well; also where its collection alone is locked.
+    # For a new item as well; also if its collection alone is locked.
     session.lock()
     assert program.add(generic(account="bea"), secret(b"x"), FAIL)[0] == NOT_ALLOWED
     assert program.add(generic(account="bea"), secret(b"x"))[0] == SUCCESS and asked() == 3
@@ -471,7 +471,7 @@ def test_a_passphrase_that_the_program_brings(session, program):
 
 @pytest.mark.parametrize("is_locked", [True, False])
 def test_a_passphrase_that_could_not_be_locked_is_told(session, keychain_caller, is_locked):  # noqa: F811
-    """Of the memory for other secrets there is enough by then: it is the context's own that is refused."""
+    """By then there is enough memory for other secrets: only the context's own memory is refused."""
     assert session.login().returncode == 0
     errors = session.root / "errors"
     with errors.open("w") as file:

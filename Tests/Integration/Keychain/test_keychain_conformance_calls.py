@@ -327,7 +327,7 @@ def label(text, **attributes):
 
 
 def created(value, **attributes):
-    """As a client stores that does not replace."""
+    """Stores an item without replacing another."""
     return lambda world: world.peer.create(value, attributes, replace=False)
 
 

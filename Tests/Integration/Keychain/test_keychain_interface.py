@@ -290,7 +290,7 @@ def test_twenty_clients_at_once(open_peer, shared_session):
 
 
 def test_behind_the_locked_screen(session, peer):
-    """As with CreateItem: what accepts new items there has them."""
+    """As with CreateItem, a class that takes new items behind the lock takes them here, too."""
     kind = fresh()
     session.lock()
     item, _, _ = add(peer, "secret", kind)
@@ -400,7 +400,7 @@ def test_one_that_is_locked_leaves_all(session, peer):
 
 @pytest.mark.parametrize("state", [*EVERY_LOCK, BEHIND])
 def test_deleting_needs_no_key(session, peer, state):
-    """As on Apple's systems, and for its clients alone."""
+    """Locked items are deleted, as on Apple's systems, but for clients of this interface alone."""
     add(peer, "one", attributes := fresh())
     bring_to(state, session, peer)
     [item] = find(peer, attributes).items

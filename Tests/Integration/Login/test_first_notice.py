@@ -1,4 +1,4 @@
-"""The notification of the first login: shown once, where somebody shows notifications, and only where it is true."""
+"""The notification of the first login: shown once, where somebody shows notifications, and only if it is true."""
 
 import sqlite3
 import stat

@@ -1,4 +1,4 @@
-"""Where there is no vault yet, because nobody logged in with a password: programs find nothing, and the first one that
+"""If there is no vault yet, because nobody logged in with a password: programs find nothing, and the first one that
 stores something has the person asked for the login password, which creates the vault once PAM has accepted it."""
 
 import contextlib

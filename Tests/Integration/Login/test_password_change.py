@@ -39,7 +39,7 @@ def protectors(session):
 
 
 def change_elsewhere(session, password=NEW):
-    """As root does it, between two sessions. Returns the former password."""
+    """Root changes the password between two sessions. Returns the former password."""
     former = session.password
     session.logout()
     assert session.status()["state"] == "sealed"

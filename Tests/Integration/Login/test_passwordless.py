@@ -480,7 +480,7 @@ def test_a_service_that_is_still_starting_at_the_first_login(session, stage):
 def test_nobody_waits_for_the_service_in_the_place_of_a_first_login(session, stage):
     """Helpers that ended no longer count among those that may wait."""
     wanted = packet(MESSAGES["DeviceSecretRequest"], bytes([1]) + os.urandom(16 + 16 + 32))
-    # As a helper does first.
+    # A helper makes the folder first, too.
     session.run("mkdir", "-p", "-m", "700", str(session.vault), check=True)
     hanging = Hanging(session, stage)
     try:
@@ -508,7 +508,7 @@ def test_nobody_waits_for_the_service_in_the_place_of_a_first_login(session, sta
 
 
 def is_refused(session, request):
-    """Whether a request for a secret is refused, and not kept waiting."""
+    """Whether a request for a secret is refused at once, instead of kept waiting."""
     control = Control(session)
     try:
         control.send(request)

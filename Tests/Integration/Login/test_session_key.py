@@ -58,7 +58,7 @@ def admit(session, epoch):
 
 
 def bring(session, data, *greeting):
-    """The outcome; None where the daemon ended the connection. `greeting` is a hello, or None for none."""
+    """The outcome; None if the daemon ended the connection. `greeting` is a hello, or None for none."""
     control = Control(session)
     try:
         (first,) = greeting or (hello(stage=OPEN_SESSION, service="autologin"),)

@@ -157,7 +157,7 @@ def test_nothing_is_left(served, destroy, tmp_path):
     session.stop_daemon()
     assert scan_files(folders, gone | needles | erasable | sealed) == {}
 
-    # Put back, where there is a password again, the old files open but for that class: to the daemon, and to whoever has
+    # Put back, if there is a password again, the old files open but for that class: to the daemon, and to whoever has
     # all that there is now. (A device key in a file of the vault's is its own copy: docs/security/classes.md.)
     for name in ("keybag", "vault.db"):
         subprocess.run(["cp", "-a", copy / name, session.vault], check=True)

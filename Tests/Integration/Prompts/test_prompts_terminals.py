@@ -70,7 +70,7 @@ class Desk:
         self.ended(0, secret=True)
 
     def processes(self, name):
-        """Those of this session: others may run beside it."""
+        """The processes of this session. Others may run beside them."""
         found = self.session.run("pgrep", "-U", str(self.session.uid), "-f", name).stdout.split()
         return [int(process) for process in found if is_alive(int(process)) and self.is_own(process)]
 

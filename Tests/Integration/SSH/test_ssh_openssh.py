@@ -153,7 +153,7 @@ def test_no_process_has_a_key_behind_the_lock(agent):  # noqa: F811
         assert client.sign(public_blob(path), b"data") and client.sign(public_blob(other), b"data")
         agent.session.lock()
         needles = {"seed": seed, "stored": stored}
-        # As the files of keys have them, whichever byte a group begins at.
+        # The forms in files of keys, whichever byte a group of Base64 begins at.
         needles |= {
             f"{name} as text {shift}": base64.b64encode(bytes(shift) + value)[4:40]
             for name, value in (("seed", seed), ("stored", stored)) for shift in range(3)}

@@ -250,7 +250,7 @@ def test_files_that_cannot_be_used_are_found_without_the_vault(session, change):
 
 
 def test_an_account_by_which_no_password_fits(session, machine):
-    """Of a directory's account, passwd says less."""
+    """passwd says less about an account of a directory."""
     session.stop_daemon()
     for words, state in (("L 2025-05-20 0 99999 7 -1", "warning"), ("P 2025-05-20 0 99999 7 -1", "ok"), ("L", "ok")):
         passwd(session, words)

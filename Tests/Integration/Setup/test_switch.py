@@ -342,7 +342,7 @@ def test_an_agent_that_does_not_answer_is_not_taken_for_an_empty_one(session, ma
 @pytest.mark.parametrize("way", [("--to", "latchkey"), ("--back",)], ids=["taking over", "handing back"])
 def test_two_runs_at_once_are_kept_apart(new_session, machine, way):
     before = state(machine)
-    # As the other run has it, at any step.
+    # The lock that another run holds, at any step.
     folder = os.open(machine / HOME.lstrip("/"), os.O_RDONLY)
     fcntl.flock(folder, fcntl.LOCK_EX)
     status, done = switch(new_session, machine, *way, bus=False)

@@ -84,7 +84,7 @@ def test_the_real_vault_is_not_touched(session):
 
 
 def contents(folder):
-    """Every file below the folder with its bytes and times; None where there is no folder."""
+    """Every file below the folder with its bytes and times; None if there is no folder."""
     if not folder.exists():
         return None
     files = [path for path in folder.rglob("*") if path.is_file() and not path.name.endswith("-shm")]
@@ -159,7 +159,7 @@ def test_what_is_installed_on_the_machine(stage):
 
 
 def test_a_process_that_does_not_want_to_end_does(stage):
-    # In a session of its own, without a parent, deaf to SIGTERM.
+    # The process is in a session of its own, without a parent, and ignores SIGTERM.
     stubborn = "trap '' TERM HUP; echo $$; while :; do sleep 1; done"
     command = 'cd; setsid sh -c "$1" >told & until test -s told; do sleep 0.1; done; cat told; exit 7'
     done = subprocess.run(
@@ -183,7 +183,7 @@ def test_signals_clean_up(stage):
         )
         root = pathlib.Path(process.stdout.readline().decode().strip())
         assert root.is_dir()
-        # As the terminal does: to everyone in the foreground.
+        # The terminal sends the signal to every process in the foreground, too.
         os.killpg(process.pid, number)
         assert process.wait(seconds(30)) == 128 + number
         assert not root.exists()

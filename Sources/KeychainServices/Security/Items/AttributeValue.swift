@@ -39,7 +39,7 @@ package enum AttributeValue: Hashable, Sendable {
     return .data(Data(text.utf8))
   }
 
-  /// As an object for a result.
+  /// The value as an object, for a result.
   var object: Any {
     switch self {
     case .text(let text): text

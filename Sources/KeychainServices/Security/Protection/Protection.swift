@@ -38,7 +38,7 @@ package struct Protection: Hashable, Sendable {
     self.init(accessible: object.accessible, control: control)
   }
 
-  /// As an object for a result.
+  /// The protection as an object, for a result.
   var object: SecAccessControl {
     SecAccessControl(accessible: accessible, flags: SecAccessControlCreateFlags(rawValue: UInt(control.rawValue)))
   }

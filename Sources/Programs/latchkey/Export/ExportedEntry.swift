@@ -36,7 +36,8 @@ struct ExportedEntry {
   }
 
   private(set) var label: String
-  /// The attributes that all of its items have. Of the attributes that an import adds, only those without a place in the entry.
+  /// The attributes that all of its items have. An attribute that an import adds is among them only if the entry has no other
+  /// place for it.
   let attributes: [String: String]
   let isLogin: Bool
   private(set) var created: UInt64

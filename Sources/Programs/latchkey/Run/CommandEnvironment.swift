@@ -62,7 +62,7 @@ struct CommandEnvironment: ~Copyable {
 
   /// Runs a command to its end, and ends this program as the command ended. Without files the command takes this program's place.
   consuming func run(_ command: [String]) throws {
-    // As the kernel has them: ArgumentParser repairs arguments that are not UTF-8.
+    // These are the kernel's arguments, because ArgumentParser repairs arguments that are not UTF-8.
     let given = CommandLine.unsafeArgv
     var words = (Int(CommandLine.argc) - command.count..<Int(CommandLine.argc)).map { given[$0] } + [nil]
     var variables: [UnsafeMutablePointer<CChar>?] = []

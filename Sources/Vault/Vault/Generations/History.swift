@@ -381,7 +381,7 @@ public final class History: TighteningObserver {
     }
     let present = generations
     if mayMake, policy.isOn, present.contains(where: { $0.epoch < epoch }) {
-      // If the former generations could not be removed, there is one already.
+      // A generation of the newest epoch already exists if the former ones could not be removed.
       let hasNewer = present.first.map { $0.epoch >= epoch } ?? false
       if hasNewer { try removeGenerations(before: epoch) } else { try beginCopy(store) }
       return true

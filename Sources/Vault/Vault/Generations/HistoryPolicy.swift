@@ -2,7 +2,7 @@
 public struct HistoryPolicy: Equatable, Sendable {
   /// Whether generations are kept. If not, existing ones are removed.
   public var isOn = true
-  /// Of how many hours the last generation is kept; also of how many days, and of how many weeks. Only hours, days and weeks
+  /// For how many hours the last generation of the hour is kept; likewise for days and weeks. Only hours, days and weeks
   /// that have a generation count, the newest first.
   public var hourly = 24
   /// See ``hourly``.

@@ -273,7 +273,7 @@ public final class HistoryRestore {
       return false
     }
     var (first, second) = (opened.metadata, present.metadata)
-    // Of another item with the same attributes only the secret counts, as in a restore of a backup.
+    // If another item has the same attributes, only its secret is compared, as in a restore of a backup.
     if now.row.uuid != item.row.uuid { (first.label, second.label) = ("", "") }
     guard first == second else { return false }
     let theirs = try item.openSecret(opened, item.itemKey(opened), passphraseKey: nil)

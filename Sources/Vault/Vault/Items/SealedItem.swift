@@ -17,7 +17,7 @@ struct SealedItem {
   var row: ItemRow
   let collection: OpenCollection
   let key: ClassKey
-  /// This device's share, to tell another device's item from a locked one.
+  /// This device's share, which tells an item of another device from a locked item.
   let share: DeviceShare?
 
   /// A secret is padded to multiples of this many bytes before it is sealed.

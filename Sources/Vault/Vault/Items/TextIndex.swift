@@ -4,12 +4,12 @@
 struct TextLetters: Equatable {
   private var bits: SIMD4<UInt64>
 
-  /// Of text that cannot be read now: it may have any word.
+  /// The letters of a text that cannot be read now: it may have any word.
   static let unknown = TextLetters(bits: SIMD4(repeating: .max))
 
   private init(bits: SIMD4<UInt64>) { self.bits = bits }
 
-  /// Of text whose letters are small.
+  /// The letters of a text in small letters.
   init(_ text: [UInt8]) {
     bits = .zero
     var last: UInt8?
