@@ -216,7 +216,7 @@ def test_the_daemon_ends_while_a_prompt_is_up(alice, session, how):
         session.expect(r"status 1\s+as before")  # told by the daemon that ends
         session.finish()
     else:
-        # libsecret waits for ever then. But the terminal is the person's again, with its keys.
+        # libsecret waits for ever then. The terminal is the person's again, with its keys.
         session.terminal.sendcontrol("c")
         assert session.finish().returncode == 130
     assert session.status()["state"] == "sealed"  # a new one answers

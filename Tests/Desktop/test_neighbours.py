@@ -83,7 +83,7 @@ def test_a_name_that_is_taken_is_one_message_and_no_loop(alice):
 
 def test_no_file_of_its_packages_changes(keyring_machine):
     assert keyring_machine.root("dpkg", "-V", *GNOME_KEYRING).stdout == ""
-    # And the other way round: Latchkey installed where gnome-keyring is.
+    # The other way round, Latchkey is installed beside gnome-keyring, and changes no file of it.
     top = keyring_machine.path("/")
     make("uninstall", top)
     assert keyring_machine.root("dpkg", "-V", *GNOME_KEYRING).stdout == ""

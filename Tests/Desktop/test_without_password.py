@@ -173,7 +173,7 @@ def test_a_named_service_opens_what_is_readable_behind_the_locked_screen(guest, 
         assert "by a login without a password" in session.run("latchkey status").stdout
         session.store("new", "after-first-unlock", app="new")
         assert session.lookup(app="new") == "new"
-        # One that needs the password raises the prompt, and then all is open.
+        # A lookup that needs the password raises the prompt, and then everything is unlocked.
         session.start("secret-tool lookup app when-unlocked")
         session.expect(ASKED)
         session.send(guest.password)
@@ -200,7 +200,7 @@ def test_a_login_with_the_password_opens_the_rest(guest, services):
             with automatic(guest) as third:
                 assert states(third) == ("unlocked", True, False)
     guest.await_end()
-    # Also where the login lifts no lock: here is none.
+    # This holds even for a login that lifts no lock, because there is none here.
     with automatic(guest) as session:
         assert states(session) == ("locked", True, True)
         with guest.ssh():

@@ -39,7 +39,7 @@ import Testing
       "y": "auth required pam_unix.so\nauth required pam_env.so\n",
     ]
     #expect(try called(files, accepting: "unix") == ["permit", "cap"])
-    // And none leads out of it: libpam refuses everybody then.
+    // No jump leads out of a substack: libpam refuses everybody then.
     let system = try FakeSystem([
       "/etc/pam.d/x": "auth substack y\nauth optional pam_cap.so\nauth required pam_permit.so\n",
       "/etc/pam.d/y": "auth [success=2 default=ignore] pam_unix.so\nauth required pam_deny.so\n",

@@ -64,7 +64,7 @@ import Testing
       asked.append("\(entry) \(name)")
       return name == "i" ? nil : try memory("content of \(name)")
     }
-    // One that two entries have is fetched once, by an entry that no other has the path of.
+    // A file that two entries have is fetched once, by an entry whose path is its own.
     #expect(asked == ["/a f", "/a g", "/in/b i"] && left == ["twice (h)", "b (i)"])
     #expect(read.items.map(\.label) == ["a (f)", "a (g)", "twice (f)", "b (f)"])
     #expect(

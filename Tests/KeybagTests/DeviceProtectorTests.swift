@@ -164,7 +164,7 @@ final class DeviceProtectorTests {
     #expect(octets(try settled.formerTiers()[0].tiers.unlocked) == before)
     #expect(octets(try settled.tiers().unlocked) != before)
 
-    // And back: without a password again, with new keys or with the same. The code stays in all of them.
+    // The way back: the login loses its password again, with new keys or with the same. The code stays in all of them.
     let another = try newSecret()
     let removed = try Keybag(decoding: try settled.removingPassword(another).encoded)
     #expect(removed.protectors.map(\.kind) == [.device, .recoveryCode] && removed.epochs == next.epochs)

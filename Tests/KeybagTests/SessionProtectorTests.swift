@@ -129,7 +129,7 @@ final class SessionProtectorTests {
         guard fate(resummed, secret.key) == nil else { continue }
         #expect(free.contains { $0.contains(offset) }, "offset \(offset)")
         #expect(octets(try Keybag(decoding: resummed).open(sessionSecret: secret.key).key) == expected)
-        // And whoever has the password hears of it.
+        // An unlock with the password notices the change.
         if offset.isMultiple(of: 16) { #expect(!opens(try Keybag(decoding: resummed), password), "offset \(offset)") }
       }
     }

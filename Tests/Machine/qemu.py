@@ -48,7 +48,7 @@ class Machine:
         self.disk = self.folder / "disk"
         subprocess.run(["cp", "--sparse=always", self.image.disk, self.disk], check=True)
         self._memory = memory
-        # On a busy machine the emulated timer looks broken to the kernel. And a getty on the second line too.
+        # On a busy machine the emulated timer looks broken to the kernel. There is a getty on the second line, too.
         self._arguments = "root=/dev/vda rw console=ttyS0 quiet panic=-1 no_timer_check systemd.wants=serial-getty@ttyS1.service"
         self.console = self.root = self.monitor = None
 

@@ -91,8 +91,8 @@ def places(content, needle):
 
 
 def scan(machine, needles, derived, blocks=frozenset(), packets=None):
-    """Every trace of the needles (a name and bytes each), and of the keys `derived` by Argon2id, in the stopped machine. And
-    how many of the `blocks` are there, by their beginnings. Of `packets` (a name and bytes each) those that are there as a
+    """Every trace of the needles (a name and bytes each), and of the keys `derived` by Argon2id, in the stopped machine. Also
+    says how many of the `blocks` are there, by their beginnings, and which `packets` (a name and bytes each) are there as a
     whole."""
     wanted, traces, count = Needles(needles | derived), set(), 0
     with machine.stopped() as file, open(file, "rb", buffering=0) as memory:

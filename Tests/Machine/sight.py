@@ -104,7 +104,7 @@ class Known:
         self.password = password.encode()
         # How a request to the helper ends: empty fields, and a length.
         self.packets = {"the request": bytes(6) + struct.pack("<H", len(self.password)) + self.password}
-        # And what a pinentry answers.
+        # The answer of a pinentry is looked for, too.
         self.packets["pinentry's answer"] = b"D " + self.password + b"\n"
         self.tiers |= dict.fromkeys(self.packets, "never")
 

@@ -184,7 +184,7 @@ def test_a_key_in_memory_counts(locker, device):
 
 @pytest.mark.parametrize("end", ENDS)
 def test_the_log_says_why_a_finger_opens_no_more(locker, device, end):
-    """Also a reason of a later version."""
+    """The log has a line for every reason, even for a reason that only a later version knows."""
     device.steps = [word(PLACE), word(NOT_HELD, end)]
     locker.assert_ignored(locker.run(), f"a finger does not open the vault any more: {ENDS[end]}", LOG_WARNING, [STEPS[PLACE]])
     device.held = held(0, end=end)

@@ -260,7 +260,7 @@ def authenticate(login, *commands, **environment):
 
 
 def asked(login):
-    """But what the asking module asked."""
+    """The questions, without those of the asking module."""
     return [question for question in login.questions if question[1] != b"Password: "]
 
 
@@ -334,7 +334,7 @@ def test_the_application_may_want_none_of_it(unlock):
 def test_conversations_of_every_kind(unlock, way, valgrind):
     if valgrind and way not in ("no text", "renumber"):
         return
-    # The token comes from elsewhere, as the asking module's conversation would fail, too.
+    # The token comes from elsewhere, because the asking module's conversation would fail, too.
     unlock.configure(service=UNLOCK, before=SET_ITEMS.replace("password ", "auth "))
     wrapper = ["valgrind", "-q", "--error-exitcode=99", "--child-silent-after-fork=yes"] if valgrind else []
     run = unlock.run("env:LATCHKEY_PROMPT=7", "auth", service=UNLOCK, wrapper=wrapper, PAM_AUTHTOK=TOKEN, PAMDRIVER_CONVERSE=way)

@@ -1,8 +1,8 @@
 """What is done to a vault while the disk logs: each step says in the log what it is about to do, and what it was told.
 
 A step's mark has what the vault holds afterwards, so that whoever reads the log needs no rules of its own. One client does one
-step after the other: a vault after a power cut is as after the last step that was acknowledged or, where a later one had
-begun, as after that one.
+step after the other. After a power cut, the vault is in the state after the last acknowledged step, or after the next one if that
+had begun.
 """
 
 import copy

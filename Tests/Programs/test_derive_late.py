@@ -105,7 +105,7 @@ def test_other_words_do_no_harm(resident, word):
 
 
 def test_the_daemon_hears_of_it_before_it_derives(login):
-    """Also where the vault is created: a lock that comes after that is later than the password."""
+    """The hello comes first even if the vault is created. So a lock that comes afterwards is later than the password."""
     daemon = login.daemon()
     said = []
     daemon.on_request = lambda operation: said.append((operation, login.keybag.exists()))

@@ -274,7 +274,7 @@ def test_back_to_what_the_vault_knows_is_no_news(changed):
     daemon, before = changed.daemon(), changed.keybag.read_bytes()
     assert change(changed, PASSWORD, "set by root") == NOTHING_NEEDED
     assert daemon.notes == 0 and changed.keybag.read_bytes() == before
-    # One that no login used yet is the newest again.
+    # A password that no login has used yet becomes the newest again.
     assert change(changed, THIRD, PASSWORD) == UNLOCKED
     last = protectors(changed)[0]
     assert change(changed, NEW, "set by root") == UNLOCKED

@@ -392,7 +392,7 @@ def test_killed_while_the_first_password_is_set(passwordless, when):
 
 
 def test_a_daemon_that_still_looks_at_its_database_holds_up_no_first_password(passwordless):
-    """One that was started by this very login does, and this may be the only login before it ends."""
+    """A daemon that this very login started still looks, and this may be the only login before the daemon ends."""
     person, daemon = passwordless
     shadow(person, "$6$salt$hash")
     daemon.may_rotate = declined("the vault is still being checked; try again in a moment")
@@ -414,7 +414,7 @@ def test_the_first_password_leaves_no_recovery_code_that_anybody_could_have_made
 
 @pytest.mark.parametrize("operation", [OPEN, RECOVER])
 def test_the_first_password_does_not_wait_for_former_keys(passwordless, operation):
-    """Or whoever once had the vault open could see to it that it stays so."""
+    """Otherwise somebody who once had the vault unlocked could keep it without a password."""
     person, daemon = passwordless
     for _ in range(7):
         assert person.run(ROTATE, token="") == UNLOCKED

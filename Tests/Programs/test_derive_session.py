@@ -386,7 +386,7 @@ def test_a_user_who_was_forgotten(guest, service):  # noqa: F811
 @pytest.mark.parametrize("attribute, answer, expected", [
     ("need", NOTHING, NOTHING_NEEDED), ("need", NEED_REFUSED, NOTHING_NEEDED), ("outcome", UNLOCK_REFUSED, NOTHING_NEEDED),
     ("outcome", STAGED, SESSION_OPENED), ("outcome", WRONG_KEYS, DAMAGED), ("outcome", UNUSABLE, DAMAGED),
-    # One that says nothing to this hello is waited for a minute, as a device key may take its time.
+    # The helper waits a minute for a daemon that does not answer this hello, because a device key may take its time.
     ("outcome", SILENT, DAEMON_SILENT), ("need", CLOSED, DAEMON_SILENT),
 ])
 def test_what_the_daemon_says(guest, attribute, answer, expected):

@@ -76,7 +76,7 @@ def test_only_root_says_whose_login_it_is(service, whose):
     with service.peer(NOBODY) as peer:
         failure = refusal(peer.login_of, whose)
         assert failure.outcome == REFUSED and "device.onlyRoot" in failure.text
-        # And it is none.
+        # The refused request is no login.
         assert outcome(peer.unwrap, wrapped, LOGIN) == REFUSED
         assert len(peer.identity()[0]) == 16
 

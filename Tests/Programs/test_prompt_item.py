@@ -103,7 +103,7 @@ def test_on_a_terminal_what_is_told_is_seen(prompting, terminal):
     terminal.expect('wants to read or change the item "Bank".')
     terminal.expect("Place your finger")
     assert prompting.end() == ACCEPTED
-    # And what is not told is asked.
+    # A condition that no module tells is asked.
     stacks(prompting, biometry=GRANTED)
     for typed, outcome in (("\n", ACCEPTED), ("\x03", DISMISSED)):
         prompting.number += 1

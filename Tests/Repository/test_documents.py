@@ -1,4 +1,4 @@
-"""What the documents name exists: files, commands, options, make targets. And README.md can be read in one sitting."""
+"""What the documents name exists: files, commands, options, make targets. README.md can be read in one sitting."""
 
 import os
 import pathlib

@@ -3,7 +3,7 @@ import Testing
 
 @testable import LatchkeySecurity
 
-/// Apple's values, written out once more. One that is wrong finds no item of a program that uses Apple's.
+/// Apple's values, written out once more. With a wrong value, a query finds no item of a program that uses Apple's value.
 @Suite("Constants")
 struct ConstantsTests {
   @Test("Every string constant has Apple's value") func strings() {

@@ -117,7 +117,7 @@ import Testing
       machine.keysArrived(mayLift: true, locksBefore: claim.locks, endingsBefore: claim.endings, session: claim.session)
         == Self.ended)
     #expect(machine.state == .sealed)
-    // One that counts for nobody, as a greeter's, has no end that counts.
+    // A session that counts for nobody, such as a greeter's, has no end that counts.
     let greeter = PeerProcess.session(id: "c1", uid: 115, sessionClass: "greeter", type: "x11", isRemote: false)
     #expect(Claim(process: greeter, machine: machine).session == nil)
     // Nor has one of another user by the same name.
@@ -125,7 +125,7 @@ import Testing
     #expect(Claim(process: other, machine: machine).session == nil)
   }
 
-  /// One of several sessions that ends is no logout.
+  /// The end of one of several sessions is no logout.
   @Test func anotherSessionThatEndsIsNone() {
     var machine = machine(Self.desktop, SessionFacts(id: "2", uid: 1000, isRemote: true))
     let (locks, endings) = (machine.locks, machine.endings)

@@ -210,7 +210,7 @@ private func passwordless(_ start: SessionMachine = machine(x(1))) -> SessionMac
     var m = passwordless()
     #expect(m.handle(.vaultPutAside) == [.seal(.putAside), .stateChanged])
     #expect(m.state == .sealed && !m.isPasswordless && m.sealReason == .putAside)
-    // Also where it was sealed for another reason.
+    // The same event changes nothing for a vault that is sealed.
     #expect(m.handle(.vaultPutAside) == [])
     _ = m.handle(.passwordless(true))
     _ = m.handle(.keysFailed)

@@ -110,11 +110,11 @@ enum SessionInvariant: CaseIterable, Sendable {
     behind.giveKeys()
     behind.dismissLockers()
     if behind.machine.state != .unlocked || !behind.keys.a { return "the password at the locker does not unlock" }
-    // And where the locker went some other way, as by a finger.
+    // The locker may also go in some other way, as by a finger.
     afterwards.dismissLockers()
     afterwards.giveKeys()
     if afterwards.machine.state != .unlocked || !afterwards.keys.a { return "the password at a prompt does not unlock" }
-    // And at a greeter, which starts a desktop behind itself and then shows it.
+    // The password may also come at a greeter, which starts a desktop behind itself and then shows it.
     var login = situation
     guard login.universe.hasGreeter, login.front == .greeter, login.desktops.isEmpty, !login.isLocked else {
       return nil

@@ -88,7 +88,7 @@ private func opened(_ sessions: SessionFacts...) -> SessionMachine {
     _ = m.handle(.lockCommand)
     #expect(m.keysArrived(mayLift: true, locksBefore: locks) == [.install(.refused(.session(.lockedMeanwhile)))])
 
-    // Also one that came before there was anything to lock.
+    // A lock that came before there was anything to lock counts as well.
     m = machine(x(1))
     let before = m.locks
     _ = m.handle(.lockCommand)

@@ -59,7 +59,7 @@ extension SessionWatchTests {
       try scene.loop.run(until: "the lock") { scene.daemon.locks > locks && !scene.watch.machine.isGoingToSleep }
       return [
         try scene.keysArrive(given: given), try scene.keysArrive(given: 0),
-        // One that was given after it lifts it, and nobody can say more than that.
+        // A password that was given after the lock lifts it, even at a time in the future.
         try scene.keysArrive(given: Process.microsecondsSinceBoot + 3_600_000_000),
       ]
     }

@@ -5,7 +5,7 @@ import Testing
 
 /// The machine goes to sleep, or the daemon ends.
 extension SessionWatchTests {
-  /// Also where there is nothing to erase.
+  /// Helpers are ended even if there is nothing to erase.
   @Test func helpersAreEndedBeforeSleepAndAtTheEnd() throws {
     let scene = try Scene(sessions: x(1))
     try scene.loop.run(until: "the delay lock") { scene.watch.holdsSleepInhibitor }
@@ -30,7 +30,7 @@ extension SessionWatchTests {
     try scene.loop.run(until: "the end of the delay lock") { scene.logind.heldInhibitors == 0 }
     try scene.logind.prepareForSleep(false)
     try scene.loop.run(until: "the next delay lock") { scene.watch.holdsSleepInhibitor }
-    // One that takes longer than the machine's sleep leaves the lock for the next time.
+    // A helper that takes longer than the sleep leaves the delay lock for the next sleep.
     try scene.logind.prepareForSleep(true)
     try scene.loop.run(until: "helpers to end") { scene.daemon.ends == 2 }
     try scene.logind.prepareForSleep(false)
@@ -98,7 +98,7 @@ extension SessionWatchTests {
     try scene.logind.prepareForSleep(true)
     try scene.loop.run(until: "the end of the delay lock") { scene.logind.heldInhibitors == 0 }
     #expect(outcome == .refused(.session(.goingToSleep)) && held == 1 && keys == nil)
-    // And what comes when nothing holds sleep up any more.
+    // Keys that come when nothing holds up sleep any more are refused, too.
     outcome = nil
     scene.watch.keysArrived(mayLift: true, by: scene.claim, after: { goOn = $0 }) { outcome = $0 }
     #expect(outcome == .refused(.session(.goingToSleep)))

@@ -74,7 +74,7 @@ import Testing
     #expect(try scene.keysArrive(mayLift: false) == .refused(.session(.liftsNoLock)))
   }
 
-  /// One of several sessions ends: what was typed in it is wanted no more, and what was typed elsewhere is.
+  /// One of several sessions ends. A password that was typed in it counts no more, a password from elsewhere does.
   @Test func helpersOfASessionAreEndedWithIt() throws {
     let scene = try Scene(sessions: x(1), x(2))
     for id in ["1", "2"] {

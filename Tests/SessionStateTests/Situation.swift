@@ -208,7 +208,7 @@ struct Situation {
   /// The same for `InFlight.hasEnded`, of the last session.
   private(set) var inFlightIsOrphaned = false
 
-  /// And of the session that they were given in.
+  /// Whether the session in which the keys were given is gone.
   private var sessionIsGone: Bool {
     inFlight?.number.map { !machine.sessionNumbers.contains($0) } ?? false
   }
@@ -383,7 +383,7 @@ struct Situation {
     bits.add(machine.pamSessions, width: 2)
     bits.add(inFlight.map { $0.mayLift.map { $0 ? 3 : 2 } ?? 1 } ?? 0, width: 2)
     bits.add(inFlight?.isOvertaken ?? false, inFlight?.hasEnded ?? false, inFlightIsOrphaned)
-    // One that is gone is like any other.
+    // All sessions that are gone count as one.
     bits.add(sessionIsGone ? 3 : inFlight?.session ?? 0, width: 2)
     for saver in 0..<universe.screenSavers {
       bits.add(screenSavers.contains(saver), machine.activeScreenSavers.contains(":1.\(saver)"))

@@ -48,7 +48,7 @@ struct SecureBytesTests {
   func erasedAtTheEnd() async {
     await #expect(processExitsWith: .success) {
       try Sodium.initialize()
-      // One that has gone leaves its place to another.
+      // A value that is gone leaves its place to another one.
       for _ in 0..<200 { _ = try SecureBytes.random(count: 5000) }
       let secrets = try [16, 64, 4096, 4097, 1 << 20].map { Held(try SecureBytes.random(count: $0)) }
       SecureMemory.eraseAll()

@@ -14,7 +14,7 @@ struct Tape {
   var chunks: [[UInt8]] = []
   var report = ArchiveReport()
 
-  /// One that was made by hand.
+  /// A backup that was made by hand.
   init(header: [UInt8], chunks: [[UInt8]]) { (self.header, self.chunks) = (header, chunks) }
 
   static func key() throws -> Key { try Key(copying: [UInt8](repeating: 1, count: 32).span.bytes) }

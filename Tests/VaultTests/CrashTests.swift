@@ -52,7 +52,7 @@ private struct Acknowledged {
         let text = try vault.secretText(found[0])
         guard text == "latest \(latest)" || text == "latest \(latest + 1)" else { return "\(text), not \(latest)" }
       }
-      // And it goes on from here.
+      // The vault can be used from here on.
       let id = try vault.add(["after": "the crash"], "x")
       guard try vault.secretText(id) == "x" else { return "a new item is wrong" }
       return nil

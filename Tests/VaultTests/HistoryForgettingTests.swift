@@ -60,7 +60,7 @@ struct HistoryForgettingTests {
     }
     #expect(try !isInGenerations(uuid, vault))
     #expect(!vault.history.isTightened(uuid))
-    // And what was asked for is done as well.
+    // A removal that somebody asked for is done as well.
     let other = try #require(try vault.database.ready().item(2)).uuid
     try vault.writer.deleteItem(2)
     let forgetting = try vault.history.forgetEverywhere([other])

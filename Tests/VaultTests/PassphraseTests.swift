@@ -167,7 +167,7 @@ struct PassphraseTests {
     try exchangePublicKey(of: .whenUnlocked, in: collection)
     let copy = try Home(copying: home)
     let other = try copy.unlocked()
-    // Also where tier A, and with it the private key, is not there.
+    // The same without tier key A, and so without the private key.
     other.lock()
     #expect(throws: VaultError.self) { try other.collections.open(collection, passphraseKey: try key(1)) }
     #expect(throws: VaultError.isLocked) { try other.add(["n": "new"], "s", in: collection) }

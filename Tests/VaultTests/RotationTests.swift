@@ -119,7 +119,7 @@ struct RotationTests {
       #expect(try vault.rotation.progress() == RotationProgress())
       #expect(vault.rotation.neededEpoch == 2 && !vault.rotation.isUnderWay)
       try expect(vault, ids)
-      // And new ones of both kinds.
+      // New items and collections work, too.
       let late = try vault.add(["n": "late"], "late")
       let other = try vault.collections.create(label: "Other")
       #expect(try vault.secretText(try vault.add(["n": "there"], "there", in: other)) == "there")

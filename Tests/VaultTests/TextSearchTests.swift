@@ -51,7 +51,7 @@ struct TextSearchTests {
     let pages = try words.isEmpty ? found(limit: 7) { try change() } : found("mail", limit: 7) { try change() }
     func change() throws {
       _ = try add(1)
-      // One that was shown, and one that is still to come.
+      // Deletes an item that was shown, and one that is still to come.
       try vault.writer.deleteItem(made[39 - deleted])
       if deleted == 0 { try vault.writer.deleteItem(made[0]) }
       deleted += 1

@@ -29,7 +29,7 @@ CLASSES = [
 # there is nobody to be asked.
 LOCKED = ["locked", "sealed"]
 BEHIND = "behind a locker"
-# And by Lock(collection), while the session stays unlocked.
+# Every way to lock: Lock(collection) locks while the session stays unlocked.
 EVERY_LOCK = [*LOCKED, "collection locked"]
 MAIL = {"service": "mail", "account": "demo"}
 SYNC = {"service": "sync", "account": "demo"}

@@ -63,7 +63,7 @@ def is_of(name, folder):
 
 
 def remove(folder):
-    """Removes a root. One that was not completed may still have the outside's /proc, /sys and /dev mounted in it."""
+    """Removes a root. In an incomplete root, the outside's /proc, /sys and /dev may still be mounted."""
     mounted = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
     for place in sorted((place for place in mounted if Path(place).is_relative_to(folder)), reverse=True):
         run("umount", place)

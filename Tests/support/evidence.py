@@ -19,7 +19,7 @@ def add_evidence(report, name, collect, within=40):
         except BaseException as error:  # SystemExit and pytest's outcomes too: it is only about words
             texts.append(f"(could not be had: {type(error).__name__}: {str(error)[:2000]})")
 
-    # A thread cannot be ended. One that hangs is left alone, and the process does not wait for it.
+    # A thread cannot be ended. A thread that hangs is left alone, and the process does not wait for it.
     thread = threading.Thread(target=work, daemon=True, name=f"evidence: {name}")
     thread.start()
     limit = seconds(within)

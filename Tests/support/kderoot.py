@@ -44,7 +44,7 @@ def root_of(release, *packages):
 
 
 def command_in(root, session, *command, env=None):
-    """The command, in that root and as the session's user."""
+    """The command that runs in that root, as the session's user."""
     environment = {"QT_QPA_PLATFORM": "offscreen"} | (env or session.environment)
     passed = [f"{name}={environment[name]}" for name in PASSED if name in environment]
     return [*entrance(root, session), "/usr/bin/env", "-i", *passed, "PATH=/usr/bin:/bin", *map(str, command)]

@@ -169,7 +169,7 @@ class PartRun:
             elif name not in failed:
                 self.passed += 1
         for name, line in failed.items():
-            # One that passed, and failed while it was cleaned up, has been counted.
+            # A test that passed, and failed in its cleanup, has been counted already.
             self.passed -= line["when"] == "teardown"
             self.failures.append(Failure(self.part, name, line["reason"], line["second_try"]))
         self.failed = len(failed)

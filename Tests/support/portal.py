@@ -23,7 +23,7 @@ PROGRAM = pathlib.Path(__file__).with_name("portalclient.py")
 
 
 def pipe_of(session):
-    """One that belongs to the session's user, as a sandboxed application's does."""
+    """A pipe that belongs to the session's user, as a sandboxed application's does."""
     with acting_as(session):
         return os.pipe()
 

@@ -232,8 +232,8 @@ def own_children():
 
 
 def is_at_work(process):
-    """Whether it is a helper without a parent. One that has ended is collected, and counts once more: only now may the
-    supervisor that it started be a child of this process."""
+    """Whether the process is a helper without a parent. A helper that has ended is collected, and counts once more: only then is
+    the supervisor that it started a child of this process."""
     try:
         if pathlib.Path(f"/proc/{process}/comm").read_text() != "latchkey-derive\n":
             return False

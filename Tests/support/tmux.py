@@ -61,7 +61,7 @@ class Tmux:
 
     def run(self, command):
         """Types a command with nothing before it on the screen."""
-        # The shell's key for it, so that it is not another command.
+        # The key clears the screen without another command.
         return self.press("C-l").wait_for_shell().type(command)
 
     def output(self, command):

@@ -448,7 +448,7 @@ public struct SessionMachine: Sendable {
 
   private mutating func lockLiveKeys(_ reason: LockReason, _ effects: inout [SessionEffect]) {
     guard state == .unlocked || state == .locked(.withoutPassword), !isPasswordless else { return }
-    // Also if there is no A to erase: from now on this is a lock, and not every login lifts it.
+    // This is a lock even if there is no A to erase, so not every login lifts it.
     state = .locked(reason)
     effects.insert(.lock(reason), at: 0)
   }

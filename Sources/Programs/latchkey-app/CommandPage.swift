@@ -48,8 +48,8 @@ class CommandPage: Page {
     if former != state, area.isOnScreen { load() }
   }
 
-  /// Runs a command, and shows that it is under way. A command that runs already is stopped. One that changes something is not:
-  /// then nothing happens.
+  /// Runs a command, and shows that it is under way. A command that runs already is stopped. If that command changes something,
+  /// it goes on, and nothing else happens.
   ///
   /// - Parameters:
   ///   - program: its path; `latchkey` if nil.

@@ -31,7 +31,7 @@ struct EmptyFolders {
     return true
   }
 
-  /// The wallet is deleted. One of that name begins anew.
+  /// The wallet is deleted. A folder of that name begins anew.
   mutating func forget(_ wallet: ExactName) {
     for folder in folders.removeValue(forKey: wallet) ?? [] { size -= Self.size(of: folder) }
   }

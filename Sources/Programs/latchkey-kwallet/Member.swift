@@ -24,7 +24,7 @@ struct Member {
   var result: [ObjectInterface.Argument] { output.isEmpty ? [] : [.init(output, "result")] }
 }
 
-/// The interface as introspection tells it, all forms of each method: scripts choose by it.
+/// The interface in the form of introspection, with all forms of each method, as scripts choose a form by it.
 enum Introspection {
   static let interface = "org.freedesktop.DBus.Introspectable"
 

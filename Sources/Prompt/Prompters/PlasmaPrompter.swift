@@ -129,7 +129,7 @@ final class PlasmaPrompter: Prompter {
   private func read() -> SecureBytes? {
     guard let number = answer.take() else { return nil }
     let descriptor = FileDescriptor(owning: number)
-    // Also after an answer that is too long, or does not come to its end.
+    // The pipe is erased even if the answer is too long or incomplete.
     defer { descriptor.erasePipe() }
     var isReadable = false
     let arrived = { (_: IOEvents) in isReadable = true }

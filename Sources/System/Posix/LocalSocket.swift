@@ -102,7 +102,7 @@ public struct LocalSocket: ~Copyable {
   /// Listens at `path`, which only the owner may then reach; a socket that a dead process left there is replaced.
   ///
   /// - Parameter backlog: how many connections wait in the kernel until they are accepted.
-  /// - Throws: ``PosixError`` with `EADDRINUSE` when somebody listens there, or what is there is no socket.
+  /// - Throws: ``PosixError`` with `EADDRINUSE` when somebody listens there, or the file there is no socket.
   public static func listen(at path: String, backlog: Int32 = 32) throws(PosixError) -> LocalSocket {
     let descriptor = try unconnected()
     let number = descriptor.number

@@ -33,7 +33,7 @@ extension FileDescriptor {
 
   /// Listens at `path` for streams of bytes. Only the owner may reach it. A socket that a dead process left there is replaced.
   ///
-  /// - Throws: ``PosixError`` with `EADDRINUSE` when somebody listens there, or what is there is no socket.
+  /// - Throws: ``PosixError`` with `EADDRINUSE` when somebody listens there, or the file there is no socket.
   public static func listen(stream path: String, backlog: Int32 = 128) throws(PosixError) -> FileDescriptor {
     let type = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue)
     let descriptor = FileDescriptor(owning: try retrying("socket") { socket(AF_UNIX, type, 0) })

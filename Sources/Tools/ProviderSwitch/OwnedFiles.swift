@@ -9,7 +9,7 @@ struct OwnedFiles {
   let owner: uid_t
   /// Whether they count for all users. Then others read them, and only the owner may be able to change the folders above them.
   var areForAll = false
-  /// Called in front of each change of the disk. A test ends there as a kill would.
+  /// Called before each change of the disk. A test ends there as a kill would.
   var beforeChange: () throws(PosixError) -> Void = {}
 
   /// Settings files are small; a larger file is something else.

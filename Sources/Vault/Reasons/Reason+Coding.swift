@@ -183,7 +183,7 @@ extension Reason {
     }
   }
 
-  /// One of those without values, whose code is the group's name and the case's.
+  /// A reason without values. Its code is the name of the group and the name of the case.
   private init(plain code: String) throws(CodedReason.Unknown) {
     let words = code.split(separator: ".", maxSplits: 1).map(String.init)
     guard words.count == 2 else { throw CodedReason.Unknown() }

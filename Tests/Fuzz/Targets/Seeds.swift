@@ -219,7 +219,7 @@ extension Target {
     return texts.map { Array($0.utf8) }
   }
 
-  /// One that no device key has wrapped.
+  /// A secret that no device key has wrapped.
   private static func deviceSecret() throws -> DeviceSecret {
     let wrapping = DeviceSecret.Wrapping(
       identity: Sodium.randomBytes(16), wrapped: Sodium.randomBytes(DeviceSecret.Wrapping.wrappedSize))

@@ -164,7 +164,7 @@ def test_a_lock_ends_a_change(opened, peer):
     opened.lock()
     assert "Changed" not in person.output() and person.status == 1
     assert peer.prompts() == []
-    # Also one that its client did not ask yet.
+    # A prompt that its client did not show yet ends as well.
     assert opened.locker().returncode == 0
     change(peer, peer.search({"k": "v"})[1][0], require="")
     assert len(peer.prompts()) == 1

@@ -125,7 +125,7 @@ def test_ten_thousand_sessions_of_one_client(stocked):
 
 
 def test_ten_thousand_sessions_of_many_clients(stocked):
-    """And more than there may be: then those lose who have most."""
+    """Many clients open more sessions than there may be. The clients with the most sessions then lose some."""
     crowd = LIMIT_OF_ALL // LIMIT_PER_CLIENT
     with peers(stocked) as (modest,), peers(stocked, crowd) as many:
         item = modest.create("secret", {"flood": "x"})

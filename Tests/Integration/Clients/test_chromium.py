@@ -196,7 +196,7 @@ def test_a_start_behind_a_locker_waits_for_the_key(session, browser, peer):
 
 @pytest.mark.parametrize("store", ["kwallet5", "kwallet6"])
 def test_its_key_is_kept_by_kwallets_interface(session, browser, store):
-    """latchkey-kwallet answers. One that starts behind a lock does not replace the key."""
+    """latchkey-kwallet answers. A Chromium that starts behind a lock does not replace the key."""
     serve(session)
     assert session.login().returncode == 0
     assert browser("mine", store).visit("/set") == "kept=crumbs" and browser("mine").kept() == ["v11"]

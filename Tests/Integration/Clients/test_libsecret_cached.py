@@ -17,7 +17,7 @@ PROGRAM = pathlib.Path(__file__).with_name("libsecret_program.py").read_text()
 
 
 class Program:
-    """One that runs until the test ends."""
+    """A program with libsecret that runs until the test ends."""
 
     def __init__(self, session):
         self.process = session.start(

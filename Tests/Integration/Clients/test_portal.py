@@ -45,7 +45,7 @@ def forgotten(stage):
     """A request behind a locked screen, before any login: made first, looked at last."""
     session = Session(stage)
     peer = Peer(session)
-    # Or somebody would be asked.
+    # Without the screen saver, somebody would be asked.
     peer.activate_screen_saver(True)
     yield Retrieval(peer, ONE)
     peer.close()
@@ -103,7 +103,7 @@ def test_two_requests_at_once_get_the_same_secret(session):
 
 
 def test_the_secret_that_is_there_already_is_given(session, peer):
-    """One that an import brought, in another collection and as its provider kept it."""
+    """The secret is one that an import brought, in another collection and in its provider's form."""
     imported = os.urandom(64)
     marked = {"app_id": ONE, "xdg:schema": "org.freedesktop.portal.Secret"}
     # Whatever other programs keep by an attribute of that name is theirs.
@@ -444,7 +444,7 @@ def test_whoever_deletes_the_collection_deletes_the_secrets(session, peer):
 
 
 def test_the_name_is_ours_where_another_program_provides_secrets(session):
-    """And while the vault is sealed."""
+    """The name is ours even while the vault is sealed."""
     peer = Peer(session)
     session.stop_daemon()
     take = GLib.Variant("(su)", (SECRETS, 4))

@@ -139,7 +139,7 @@ def test_one_that_passes_it_does_not_stay_in_front(session, manager, keyring):
 
 
 def test_where_another_has_the_name_nothing_is_kept(session, manager, keyring):
-    """One that was stopped has left no place: gnome-keyring has the name, and keeps it until it ends."""
+    """A daemon that was stopped has left no connection in the queue: gnome-keyring has the name, and keeps it until it ends."""
     manager.process.terminate()
     manager.await_end()
     manager.forget()

@@ -75,7 +75,7 @@ def test_json_brings_everything_to_another_vault(filled, other):  # noqa: F811
     assert everything(other) == sorted(expected)
     sent = other.run("latchkey", "import", "json", "--json", "-", input=there.read_text())
     assert sent.returncode == DONE and counts(sent) == {"items": 20, "same": 20} and report(sent)["files"] == []
-    # And from there it leaves as it came.
+    # An export from the other vault has the same content.
     back = export(other, "json", "-")
     assert back.returncode == DONE and by_label(json.loads(back.stdout)) == by_label(json.loads(there.read_text()))
 

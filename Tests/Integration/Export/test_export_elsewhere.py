@@ -132,7 +132,7 @@ def test_gnome_keyring_gets_everything_and_gives_it_back(stocked, other):  # noq
         done = export(stocked, *words)
         assert done.returncode == PARTLY and counts(done) == {"items": 9, "same": 6, "conflicts": 1, "left": 2}, done.stdout
         assert "Empty" in left(done) and "has to be created" in left(done)["Empty"] and seen(keyring) == theirs
-        # And back into another vault.
+        # An import brings everything back into another vault.
         keyring.stop()
         carry(other, keyring.folder.iterdir(), ".local/share/keyrings")
         assert run(other, "gnome-keyring").returncode == DONE

@@ -64,7 +64,7 @@ def fill(session, client):
     client.set(session=plain, item=path, text="third")
     client.relabel(item=path, label="Fourth")
     session.items[path] = ("Fourth", {"name": "again"}, b"third")
-    # One that is gone again, and collections of which the one in the middle is.
+    # A deleted item, and three collections of which the middle one is deleted.
     gone = store("gone", "gone")
     client.delete(item=gone)
     del session.items[gone]

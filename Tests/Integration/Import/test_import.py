@@ -168,7 +168,7 @@ def test_what_no_import_brought_stays(unlocked):
     assert record.stat().st_mode & 0o777 == 0o600
     written = json.loads(record.read_text())
     assert set(written) == {"items", "version"} and all(set(one) == {"here", "there", "source"} for one in written["items"].values())
-    # One that is damaged counts as none.
+    # A damaged record counts as a missing one.
     record.write_text("{")
     assert counts(run(unlocked, "gnome-keyring", file, "--into", "Login", "--json")) == {"items": 2, "same": 2}
 
@@ -318,7 +318,7 @@ def test_the_default_keyring(unlocked):
         assert done.returncode == DONE and counts(done).get("added", 0) == added, done
         assert sorted((one[0], one[1]) for one in seen(unlocked)) == [
             ("Login", "App"), ("Login", "Lines"), ("Plain ring", "App"), ("Plain ring", "Lines")]
-    # One that names none, or nothing at all, changes nothing.
+    # A file that names no such keyring, or nothing at all, changes nothing.
     place(unlocked, f"{FOLDER}/default", "Gone\n")
     assert counts(run(unlocked, "gnome-keyring", "--json", password="")) == {"items": 4, "same": 2, "added": 2}
     assert ("Work", "Lines") in [(one[0], one[1]) for one in seen(unlocked)]

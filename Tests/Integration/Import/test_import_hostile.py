@@ -61,7 +61,7 @@ def test_a_secret_that_is_better_protected_there_replaces_none(unlocked, here, t
 
 
 def test_only_conflicts_that_an_option_decides_name_it(unlocked):
-    """One that the vault's item or the file decides stays with --prefer there, too."""
+    """A conflict that the vault's item or the file decides stays with --prefer there, too."""
     unlocked.store("here", "k", "open")
     unlocked.store("here", "k", "weaker", "latchkey:accessible", "always")
     unlocked.store("here", "k", "asking", "latchkey:require", "user-presence")

@@ -175,7 +175,7 @@ def test_a_default_wallet_beside_collections_that_were_named(kwallet, unlocked):
     assert done.returncode == DONE and "6.29 and later look in your default collection, 'Own'" in done.stdout, done
     found, labels = found_by_kde(unlocked, "kdewallet")
     assert labels == ["Own", "kdewallet"] and found == {"kdewallet": SECRETS, "Own": [None] * len(SECRETS)}
-    # And for those that look there.
+    # Versions that look in the default collection find them, too.
     assert run(unlocked, "kwallet", "--into", "Own").returncode == DONE
     assert found_by_kde(unlocked, None)[0] == {"Own": SECRETS}
 

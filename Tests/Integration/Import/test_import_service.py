@@ -1,5 +1,6 @@
-"""latchkey import service from KWallet and KeePassXC that run: what programs stored there arrives as they look for it, and what the
-Secret Service does not tell of other entries stays behind, with the command that brings it."""
+"""latchkey import service from KWallet and KeePassXC that run. Items of programs arrive with the attributes by which these
+programs look for them. Other entries, of which the Secret Service tells too little, stay behind, and the report names the command
+that brings them."""
 
 import pathlib
 import subprocess

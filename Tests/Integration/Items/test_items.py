@@ -296,7 +296,7 @@ def test_find_by_label(session, open_peer):
         [one] = told(session, "find", "--json", *labels, *words)
         assert one["label"] == "Straßen Bank"
     assert told(session, "find", "--json", "bank", "other", *words, code=NO_ITEM) == []
-    # Or by its place, as other commands take it.
+    # The place of an item, which other commands take, finds it as well.
     place = one["path"].removeprefix("/org/freedesktop/secrets/collection/")
     assert told(session, "find", "--json", place, *words) == [one]
     # What is not found is not repeated: it may be a secret that somebody typed in the wrong place.

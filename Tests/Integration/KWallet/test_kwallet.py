@@ -206,7 +206,7 @@ def test_handles_and_wallets(unlocked, kde):
     assert "renamed" in kde.call("wallets") and second.entries() == []
     unlocked.run("latchkey", "collection", "rename", "renamed", WIDE, check=True)
     wait_until(lambda: second.read("a") == "of the second", "the former name")
-    # One that is not forced stays open, as KWallet's settings have it.
+    # Without force, the wallet stays open, as KWallet's settings say.
     assert other.call("close", "ibs", other.handle, False, "other") == 1 and other.entries() == []
     assert kde.call("disconnectApplication", "ss", WIDE, "second") and second.entries() == []
     assert kde.call("close", "sb", KDEWALLET, True) == 0 and kde.call("close", "sb", KDEWALLET, True) == -1

@@ -461,7 +461,7 @@ def child(world):
 
 
 def one_waits_for_the_person(world):
-    """And nobody waits for the one."""
+    """The other threads do not wait for the one that waits for the person."""
     world.hold()
     other = world.start("plain")
     try:

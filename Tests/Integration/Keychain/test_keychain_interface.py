@@ -251,7 +251,7 @@ def test_where_it_stands_makes_no_difference(open_peer, shared_session):
     place = new_collection(peer)
     peer.create("elsewhere", kind, collection=place)
     assert refused(add, peer, "another", kind) == DUPLICATE
-    # Also where nobody can read it.
+    # It is a duplicate even in a locked collection.
     peer.call(ROOT, SERVICE, "Lock", "(ao)", [place])
     assert refused(add, peer, "another", kind) == DUPLICATE
     assert shared_session.login().returncode == 0

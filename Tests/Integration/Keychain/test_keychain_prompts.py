@@ -100,7 +100,7 @@ def test_it_is_for_no_other_question(peer, windows, session):
     session.lock()
     windows.answer()
     assert unlock(peer, LOGIN, session.password) == "dismissed" and windows.take().count("GETPIN") == 1
-    # Also where such a module stands in the stack of passphrases, and asks in the same words.
+    # The same holds if such a module stands in the stack of passphrases, and asks in the same words.
     assert session.locker().returncode == 0
     mine = new(peer, passphrase=session.password)
     stack(session, "latchkey-item", "auth required pam_unix.so\naccount required pam_permit.so\n")

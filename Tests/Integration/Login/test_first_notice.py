@@ -21,7 +21,7 @@ STORES = {
 
 
 def leave(session, path, content="what nobody reads"):
-    """A file in the home folder, read for the last time long ago."""
+    """Makes a file in the home folder, whose last read was long ago."""
     script = 'mkdir -p "${1%/*}" && printf %s "$2" >"$1" && touch -a -d @1 "$1"'
     session.run("sh", "-c", script, "sh", session.home / path, content, check=True)
 

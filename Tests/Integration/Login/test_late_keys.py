@@ -83,7 +83,7 @@ def test_what_was_locked_once_more_stays_so(opened, what):
         given = given or now()
     deliver(opened, begin(opened, service="latchkey-unlock", given=given))
     assert opened.lookup("app", "default") is None
-    # One that was given after both unlocks it.
+    # A password that was given after both unlocks it.
     deliver(opened, begin(opened, service="latchkey-unlock"))
     assert opened.lookup("app", "default") == "of default"
     peer.close()
@@ -96,7 +96,7 @@ def test_a_lock_between_the_password_and_its_hello_stays(opened, service):
     opened.lock()
     deliver(opened, begin(opened, service=service, given=given), NOT_NOW)
     assert opened.status()["state"] == "locked"
-    # One that was given after the lock lifts it, however late its hello is.
+    # A password that was given after the lock lifts it, however late its hello is.
     deliver(opened, begin(opened, service=service))
     assert opened.status()["state"] == "unlocked"
 

@@ -35,7 +35,7 @@ def begin(session, **fields):
 
 def started(session, *command):
     program = session.start(*command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    # One that is not held has asked and is answered by then, or waits at a prompt for ever.
+    # A program that is not held back has its answer by then, or waits at a prompt for ever.
     time.sleep(1)
     return program
 

@@ -26,7 +26,7 @@ def is_locked(session, path):
 
 @pytest.fixture
 def opened(session):
-    # One that cannot be used: then the plain terminal is, whether or not the machine has another.
+    # A pinentry that cannot be used. So the plain terminal asks, whether or not the machine has another pinentry.
     pinentry = session.root / "bin/pinentry"
     pinentry.write_text("#!/bin/false\n")
     pinentry.chmod(0o755)
@@ -126,7 +126,7 @@ def test_a_client_that_is_gone_takes_its_prompt_with_it(opened):
     person.output()
     command = ["pgrep", "-U", str(opened.uid), "-f", f"latchkey-prompt.*{opened.root}"]
     wait_until(lambda: not opened.run(*command).stdout, "the end of latchkey-prompt")
-    # And the next one is asked.
+    # The next question is asked.
     assert lookup(opened, "service", "mail").expect("login password").type(opened.password).last_line() == "what was kept"
 
 

@@ -145,7 +145,7 @@ def test_killed_while_it_asks(dialog, client, victim):
     assert tool.end() == ("", 1)
     assert asked.end() == (True, "ao", [])
     dialog.expect_nothing()
-    # And whoever asks then is heard.
+    # The next client that asks gets a prompt.
     tool = lookup(dialog)
     dialog.expect()
     dialog.answer(dialog.session.password)
@@ -254,7 +254,7 @@ def test_clients_share_one_window(dialog, client):
     tool = lookup(dialog)
     other = Peer(dialog.session)
     asked = [ask(other, LOGIN), ask(other, other.search(MAIL)[1][0])]
-    # One of them goes; the window stays for the rest.
+    # One of the clients goes, and the window stays for the rest.
     client.close()
     assert asked[0].is_waiting and len(dialog.windows()) == 1
     dialog.answer(dialog.session.password)

@@ -100,7 +100,7 @@ def test_a_file_with_a_passphrase_comes_into_the_vault(agent):  # noqa: F811
     with agent.connect() as client:
         assert client.identities() == [(public_blob(path), b"work")]
     assert sign(agent, f"{path}.pub")
-    # And leaves the vault as a file that ssh-keygen reads.
+    # The key leaves the vault as a file that ssh-keygen reads.
     taken = agent.folder / "taken"
     taken.write_text(session.run("latchkey", "get", "xdg:schema=org.latchkey.SSHKey", check=True).stdout)
     taken.chmod(0o600)

@@ -39,7 +39,7 @@ final class ItemAccessObject {
     out.appendString(try accessInfo(path).accessibility.name)
   }
 
-  /// Also empty while the requirements are unknown, as the label is then.
+  /// Returns an empty text also while the requirements are unknown, when the label is empty, too.
   private func require(_ path: String, _ out: inout MessageWriter) throws(BusError) {
     out.appendString(try accessInfo(path).access?.text ?? "")
   }

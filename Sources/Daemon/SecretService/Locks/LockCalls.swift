@@ -118,7 +118,7 @@ final class LockCalls {
       return false
     }
     let wasLocked = vault.reader.isLockedByItself(item: id)
-    // Also noted then, so that keys of an earlier password do not unlock it.
+    // The lock of a locked item is noted as well, so that keys of an earlier password do not unlock the item.
     try vault.writer.lockItem(id)
     // An item that was locked before has no grants or prompts to end.
     guard !wasLocked else { return false }

@@ -98,7 +98,7 @@ final class Prompt {
     }
   }
 
-  /// Whether it gave its collection another passphrase.
+  /// Whether the prompt gave its collection another passphrase.
   func hasChangedPassword(of id: Int64) -> Bool {
     asked.contains(.newPassphrase(id)) && lastEnd == .granted
   }

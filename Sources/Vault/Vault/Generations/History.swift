@@ -238,7 +238,7 @@ public final class History: TighteningObserver {
     (loosening, isLookedThrough, isStuck) = (nil, false, false)
   }
 
-  /// Also forgets its observations of the database.
+  /// Leaves the vault, and forgets the observations of the database as well.
   func forget() {
     leaveVault()
     (lookedAt, changesSeen, problem, erasure, isWanted) = (nil, nil, nil, nil, false)

@@ -66,7 +66,7 @@ final class VaultDatabase {
 
   func close() { state = .closed(nil) }
 
-  /// Also forgets the problems, like a new object.
+  /// Closes the database and forgets its problems, like a new object.
   func forget() {
     close()
     damage = nil
