@@ -43,7 +43,7 @@ class Generations:
             wait_until(lambda: not folder.exists() or not any(folder.iterdir()), "the end of the generations", 60)
 
     def _make(self):
-        """Makes a generation; how long that took, in seconds."""
+        """Makes a generation, and returns how long that took, in seconds."""
         # None is made if nothing changed.
         self.subject.session.store("changed", "generation", "benchmark", label=f"{time.monotonic()}")
         began = time.monotonic()

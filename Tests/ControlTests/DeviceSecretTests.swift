@@ -34,7 +34,7 @@ import Testing
       key: try Key(copying: [UInt8](repeating: byte, count: 32).span.bytes))
   }
 
-  /// What is in it, for whoever has the key; nil for whoever has not.
+  /// The content for somebody who has the key; nil for anybody else.
   private func content(_ sealed: SealedDeviceSecret, _ mine: borrowing Key) -> [UInt8]? {
     do {
       let key = try sealed.open(with: mine)

@@ -10,7 +10,8 @@ class Display:
 
     def __init__(self, account, session):
         self.account, self.session = account, session
-        # It would begin anew when its last client goes, and turn away a locker that comes in that moment.
+        # Without -noreset, the server would begin anew when its last client goes, and turn away a locker that comes in that
+        # moment.
         session.run("Xvfb :5 -screen 0 640x480x24 -nolisten tcp -noreset >/dev/null 2>&1 &")
         eventually(lambda: self._do("getdisplaygeometry").returncode == 0, 20, "the display")
 
@@ -29,7 +30,7 @@ class Display:
         return re.findall(r"Geometry: (\S+)", shown)
 
     def close(self):
-        """Ends it, and with it all that it shows."""
+        """Ends the server, and with it all that the screen shows."""
         self.account.run("pkill", "Xvfb", check=False)
 
     def _do(self, *words):

@@ -316,7 +316,7 @@ class Greeter:
         return begun.partition(steps[0])[2].removeprefix(" for ").strip() if taken() == before else None
 
     def wait(self, true, what):
-        """Waits for what the greeter has to do; where it does not, the failure shows lightdm's log."""
+        """Waits until the greeter has done its part. If it does not, the failure shows lightdm's log."""
         try:
             eventually(true, 20, what)
         except AssertionError as error:

@@ -145,7 +145,7 @@ final class SessionProtectorTests {
       let seen = fate(file.with(file[offset] ^ 4, at: offset).resummed, secret.key)
       #expect(seen == .damaged, "offset \(offset)")
     }
-    // The number in the protector and that of the epoch, both.
+    // The number in the protector and the number of the epoch change together.
     guard part == 3 else { return }
     let both = file.with(number: UInt32(2), at: Place.epochNumber).with(number: UInt32(2), at: Place.epochs + 1)
     #expect(fate(both.resummed, secret.key) == .damaged)

@@ -99,7 +99,7 @@ class Machine:
         return self
 
     def power_cut(self):
-        """Takes its power away. What the disk was given stays, flushed or not; Tests/PowerCuts has less."""
+        """Takes the power away. What the disk was given stays, flushed or not; Tests/PowerCuts has less."""
         if self.monitor:
             self.monitor.close()
             self._second.close()
@@ -110,19 +110,20 @@ class Machine:
         self._process.logfile_read.close()
 
     def power_off(self):
-        """Shuts it down in order."""
+        """Shuts the machine down in order."""
         self.root.send("systemctl poweroff")
         self._process.expect(pexpect.EOF)
         self.power_cut()
 
     def close(self):
-        """Ends it, and removes its files."""
+        """Ends the machine, and removes its files."""
         if self.monitor:
             self.power_cut()
         shutil.rmtree(self.folder)
 
     def suspend(self):
-        """Has it sleep, and waits until all of it does. Only once for each boot: QEMU's next sleep ends as it begins, and tells
+        """Sends the machine to sleep, and waits until all of it sleeps. Only once for each boot: QEMU's next sleep ends as it
+        begins, and tells
         nobody."""
         assert not self._has_slept, "this machine has slept already: boot it anew first"
         self._has_slept = True
@@ -131,7 +132,7 @@ class Machine:
         self.monitor.await_event("SUSPEND", TIMEOUT)
 
     def wake(self):
-        """Wakes it up from its sleep."""
+        """Wakes the machine up."""
         self.monitor.command("system_wakeup")
         self.monitor.await_event("WAKEUP", TIMEOUT)
         for console in (self.root, self.console):
@@ -141,7 +142,7 @@ class Machine:
 
     @contextlib.contextmanager
     def stopped(self):
-        """Stops its processors for as long as the block lasts, which gets the file of its physical memory."""
+        """Stops the processors for as long as the block lasts. The block gets the file of the physical memory."""
         self.monitor.command("stop")
         try:
             yield self._memory_file()

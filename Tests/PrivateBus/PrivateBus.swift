@@ -11,7 +11,7 @@ public final class PrivateBus {
   private var leash: Int32 = -1
   private let folder: URL
 
-  /// Starts it; every connection may have so many match rules, if a limit is given.
+  /// Starts the bus. Every connection may have `matchRules` match rules, if that is given.
   public init(matchRules: Int? = nil) throws {
     folder = FileManager.default.temporaryDirectory.appending(path: "bus-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -19,7 +19,7 @@ public final class PrivateBus {
     try restart(matchRules: matchRules)
   }
 
-  /// Starts it at the same address, after `stop()`.
+  /// Starts the bus at the same address, after `stop()`.
   public func restart(matchRules: Int? = nil) throws {
     let limit = matchRules.map { "<limit name=\"max_match_rules_per_connection\">\($0)</limit>" } ?? ""
     try """

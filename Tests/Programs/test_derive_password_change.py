@@ -346,7 +346,7 @@ def killer(folder):
 
 
 def kill_everywhere(person, killer, prepare, operation, check, **fields):
-    """Runs the helper again and again, killed a call later each time, until it comes through; how often it was killed."""
+    """Runs the helper again and again, killed a call later each time, until it comes through. Returns how often it was killed."""
     for number in range(1, 50):
         prepare()
         run = preloaded(person, killer, operation, number, **fields)

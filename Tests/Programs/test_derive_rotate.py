@@ -215,7 +215,7 @@ def test_a_daemon_that_allows_no_password_to_be_worked_on_is_obeyed(resident, op
 @pytest.mark.parametrize("answer, expected", [
     (HANG_UP, DAEMON_SILENT), (b"\xff", DAEMON_SILENT), (bytes([VERSION + 1, OTHER_VERSION]), DAEMON_OF_OTHER_VERSION)])  # fmt: skip
 def test_no_password_is_worked_on_where_a_daemon_that_runs_does_not_know_of_it(resident, operation, answer, expected):
-    """It would not end this process before the machine sleeps."""
+    """Such a daemon would not end this process before the machine sleeps."""
     daemon = resident.daemon()
     daemon.may_derive = answer
     before = resident.keybag.read_bytes()

@@ -13,7 +13,7 @@ BUILT = clientpackage.SCRATCH / "debug"
 
 @pytest.fixture(scope="module", autouse=True)
 def build():
-    """Builds it, with the library there for certain before the neighbour is compiled: the order of the two is not defined.
+    """Builds the form. The library is built before the neighbour is compiled, because the order of the two is not defined.
     A warning is an error, as the targets say."""
     if not (BUILT / "Modules/Security.swiftmodule").exists():
         clientpackage.build(REPOSITORY, "--target", "Security")

@@ -150,7 +150,7 @@ import Testing
     let home = try system { try $0.installAll() }
     try run(.toLatchkey, home)
     try home.own(".config/autostart/gnome-keyring-secrets.desktop", "mine\n")
-    // A program writes its settings anew, and our lines are still there: only they go back.
+    // A program wrote its settings anew and kept our lines: only our lines go back.
     let settings = try #require(home.text(".config/kwalletrc"))
     try home.own(".config/kwalletrc", "[New]\nA=b\n\n" + settings, mode: 0o600)
     // Here the person decided otherwise.

@@ -63,7 +63,7 @@ final class ServiceScene {
     return nil
   }
 
-  /// Stores an item without the client; its number and path.
+  /// Stores an item without the client, and returns its number and path.
   func add(_ name: String, flags: UInt32 = 0) throws -> (id: Int64, path: String) {
     let id = try vault.writer.createItem(
       NewItem(

@@ -11,7 +11,7 @@ private struct MappedFile {
   static let filling: UInt8 = 0xA5
   let path: String
 
-  /// Maps it as libraries do, and fills it.
+  /// Maps the file as libraries do, and fills it.
   func map() throws -> UnsafeMutableRawPointer { try map(at: nil, size: MappedFile.size, flags: MAP_SHARED) }
 
   /// Puts the whole pages within some memory in its place, filled.

@@ -154,7 +154,7 @@ class Conversation:
         return json.loads(self._process.stdout.readline())
 
     def go_on(self):
-        """Lets it go on after a pause, and returns what it tells then."""
+        """Lets the client go on after a pause, and returns its next line."""
         self._process.stdin.write("\n")
         self._process.stdin.flush()
         return self.told()

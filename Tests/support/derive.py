@@ -95,7 +95,7 @@ class Run:
         return list(pathlib.Path(f"/proc/{self.worker}/fd").iterdir())
 
     def result(self):
-        """The byte it answered; nothing but that, and no other end than by itself."""
+        """The byte that the helper answered. It must answer nothing else, and end by itself."""
         data = self.end()
         assert self.process.returncode == 0, f"ended with {self.process.returncode}"
         assert len(data) == 1, data

@@ -112,7 +112,7 @@ class Dialog:
     # What the person does
 
     def answer(self, *texts):
-        """Types them, each into a field. What came too early for the window is typed once more."""
+        """Types the answers, each into a field. What came too early for the window is typed once more."""
         self._act(lambda: (self.fill(*texts), self._do("key", "Return")))
 
     def answer_in_vain(self, *texts):
@@ -124,7 +124,7 @@ class Dialog:
         self._do("key", "shift+Tab")
 
     def fill(self, *texts):
-        """Types them, and goes no further."""
+        """Types the answers, and does not press Enter."""
         self._focus()
         for number, text in enumerate(texts):
             self._do("key", *(["Tab"] if number else []), "ctrl+a")

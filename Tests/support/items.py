@@ -15,7 +15,7 @@ PREFIX = ROOT + "/collection/"
 
 
 def latchkey(session, *words, input=b"", code=DONE, **options):
-    """Runs it, with bytes in and out. A failure is explained on standard error, and nowhere else."""
+    """Runs the command, with bytes in and out. A failure is explained on standard error, and nowhere else."""
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options
     with session.start("latchkey", *words, **pipes) as process:
         try:

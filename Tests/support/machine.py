@@ -236,7 +236,7 @@ class Machine:
         return self.boot()
 
     def close(self):
-        """Ends it, as a power cut would, and removes what it left."""
+        """Ends the machine, as a power cut would, and removes its files."""
         self._cut_power()
         subprocess.run(["umount", "-l", self.top], check=False)
         subprocess.run(["umount", "-l", self.work], check=False)

@@ -56,7 +56,7 @@ class PartRun:
         return self.part.command[:2] == ("swift", "test")
 
     def start(self):
-        """Starts it in a process group of its own."""
+        """Starts the part in a process group of its own."""
         self.begun = time.monotonic()
         self.limit = Limit(self.part.minutes * 60 * HANGING / (MARGIN + 1))
         environment = os.environ | dict(self.part.environment)
@@ -105,7 +105,7 @@ class PartRun:
         return sum(int(ticks) for ticks in fields[11:15]) / os.sysconf("SC_CLK_TCK")
 
     def end(self):
-        """Ends it with everything in its group: first by the signal that lets pytest clean up."""
+        """Ends the part with everything in its group: first by the signal that lets pytest clean up."""
         for number, patience in ((signal.SIGINT, 60), (signal.SIGKILL, 60)):
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.process.pid, number)

@@ -88,7 +88,7 @@ class Program:
         self._process.wait(seconds(10))
 
     def begin(self, call, **more):
-        """Has it begin; `end` gives the answer."""
+        """Starts the program; `end` gives the answer."""
         self._process.stdin.write(json.dumps({"call": call, **more}).encode() + b"\n")
         self._process.stdin.flush()
 

@@ -167,7 +167,8 @@ class Screen:
     def __init__(self):
         read, write = os.pipe()
         self._pixels = tempfile.TemporaryDirectory()
-        # It would begin anew when its last client goes, and turn away a dialog that comes while a search for windows ends.
+        # Without -noreset, the server would begin anew when its last client goes, and turn away a dialog that comes at that
+        # moment.
         command = ["Xvfb", "-displayfd", str(write), "-ac", "-nolisten", "tcp", "-noreset", "-screen", "0", "1280x1024x24",
                    "-fbdir", self._pixels.name]
         self._server = subprocess.Popen(command, pass_fds=[write], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,

@@ -23,7 +23,7 @@ class Restoring:
         self._key = key
 
     def run(self, session):
-        """Restores it, and takes its secrets where others are there. Whether the daemon said that it is done."""
+        """Restores the backup, and takes its secrets if the vault has others. Whether the daemon said that it is done."""
         control, helper = Control(session, user=False), Control(session, user=False)
         try:
             prompt = control.ask(packet(BEGIN_RESTORE, bytes([TAKING_THEIRS]) + self._header))

@@ -42,7 +42,7 @@ class Schedule:
         self.report = Report()
 
     def run(self):
-        """Runs them all, and says what became of them. Returns the exit status."""
+        """Runs all parts, says what became of each, and returns the exit status."""
         try:
             with installed():
                 while self.waiting or self.running:

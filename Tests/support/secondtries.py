@@ -1,7 +1,7 @@
 """Second tries: a failed test of other people's programs runs once more, which is told and kept.
 
-`Tests/second-tries.txt` has a line `DATE COMMIT TEST` for each. A test that is there already is not tried again: the second
-time within 20 runs wants an explanation, and whoever has it removes the line. Runs are not counted; a line counts until it
+`Tests/second-tries.txt` has a line `DATE COMMIT TEST` for each. A test that has such a line is not tried again: a second failure
+within 20 runs needs an explanation. Remove the line when you have it. Runs are not counted; a line counts until it
 is removed, or until it is 30 days old, which is longer.
 """
 
@@ -38,7 +38,8 @@ def note(names):
 
 
 def allowed(failures):
-    """The failures that get a second try. Returns them and, for those that get none, why: a line for each."""
+    """The failures that get a second try. Returns the tests that are tried again, and a line for each other test, with the
+    reason."""
     candidates, known, refused = [f for f in failures if f.second_try], noted(), []
     for failure in candidates:
         if failure.name in known:

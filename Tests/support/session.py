@@ -208,7 +208,7 @@ class Session:
         wait_until(lambda: not is_alive(process) and self.daemon_pid() != process, "the daemon's end")
 
     def remove_generations(self):
-        """Removes them while no daemon runs, so that a damaged database has nothing to heal from."""
+        """Removes the generations while no daemon runs, so that a damaged database has nothing to heal from."""
         shutil.rmtree(self.vault / "generations", ignore_errors=True)
 
     def restart(self, number=signal.SIGTERM):

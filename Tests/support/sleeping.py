@@ -40,7 +40,7 @@ def prepare(top):
 
 
 def undo(top):
-    """Takes it away again."""
+    """Removes these files again."""
     for name in FILES:
         (top / name.lstrip("/")).unlink()
 

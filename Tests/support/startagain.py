@@ -54,7 +54,7 @@ class Manager:
                 os.close(self.kept.pop(said["FDNAME"]))
 
     def start(self):
-        """Starts it with its socket and what is kept."""
+        """Starts the daemon with its socket and the kept descriptors."""
         passed = {"latchkeyd.socket": self.control.fileno()} | self.kept
         copies = [fcntl.fcntl(descriptor, fcntl.F_DUPFD, 100) for descriptor in passed.values()]
         # The first one it takes is 3.
@@ -76,23 +76,23 @@ class Manager:
                 os.close(number)
 
     def await_end(self):
-        """Waits until it has ended; how it did."""
+        """Waits until the daemon has ended, and returns its status."""
         wait_until(lambda: self.process.poll() is not None, "the daemon's end")
         return self.process.returncode
 
     def forget(self):
-        """Closes what is kept, as for a unit that was stopped."""
+        """Closes the kept descriptors, as for a unit that was stopped."""
         while self.kept:
             os.close(self.kept.popitem()[1])
 
     def restart(self, number):
-        """Ends it by a signal, and starts the next one."""
+        """Ends the daemon by a signal, and starts the next one."""
         os.kill(self.process.pid, number)
         self.await_end()
         self.start()
 
     def close(self):
-        """Ends it, and forgets what is kept."""
+        """Ends the daemon, and forgets the kept descriptors."""
         if self.process and self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
             self.await_end()

@@ -44,7 +44,7 @@ def files(account):
 
 
 def switch(session, account, *options, status=0):
-    """Runs it; its report."""
+    """Runs the switch, and returns its report."""
     done = session.run(f"latchkey switch {' '.join(options)} --json >/tmp/switch.json", timeout=90, check=False)
     report = json.loads(account.machine.path("/tmp/switch.json").read_text())
     assert done.returncode == status, report

@@ -55,7 +55,7 @@ class Terminal:
         self.terminal.sendline(line)
 
     def finish(self, timeout=60):
-        """Waits for the running command's end; its output and status."""
+        """Waits for the running command's end, and returns its output and status."""
         self.terminal.expect(PROMPT, timeout=seconds(timeout))
         output = self.terminal.before.replace("\r", "")
         self.terminal.sendline("echo rc''=$?")

@@ -31,7 +31,7 @@ class Tmux:
         return "\n".join(line.rstrip() for line in shown.splitlines()).strip("\n")
 
     def type(self, text, key="Enter"):
-        """Types it, and a key after it."""
+        """Types the text, and a key after it."""
         if text:
             self._do("send-keys", "-l", "--", text, check=True)
         if key:

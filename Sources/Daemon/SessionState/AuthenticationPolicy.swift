@@ -8,7 +8,7 @@ public enum AuthenticationPolicy {
   /// The answer before any key is derived.
   public enum Decision: Equatable, Sendable {
     case nothing
-    /// Keys are wanted; `mayLift` goes to `SessionMachine.keysArrived` with them.
+    /// The daemon wants the keys. `SessionMachine.keysArrived` gets `mayLift` with the keys.
     case keys(mayLift: Bool)
     /// The reason, for the log.
     case refused(Reason)

@@ -16,7 +16,7 @@ struct Matches {
 
   /// The items, most recently changed first, up to the limit.
   var all: [Match] = []
-  /// Their secrets, by their paths.
+  /// The secrets of the matches, by the paths of the items.
   var secrets: [String: Secret] = [:]
   /// Whether a screen locker is up.
   var isScreenLocked = false

@@ -10,7 +10,7 @@ public struct PasswordCost: Equatable, Sendable {
 
   static let mebibyte: UInt64 = 1 << 20
 
-  /// Puts the two together; whether they may be used is ``isReasonable`` and ``isAffordable``.
+  /// Puts the two together. ``isReasonable`` and ``isAffordable`` say whether they may be used.
   public init(passes: UInt32, memory: UInt64) {
     self.passes = passes
     self.memory = memory

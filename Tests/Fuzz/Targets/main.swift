@@ -22,8 +22,8 @@ if CommandLine.argc == 4, CommandLine.arguments[2] == "--seeds" {
   exit(0)
 }
 Target.chosen = target.body
-// Swift's own backtraces stand in the way, and the erasure at the end: libFuzzer takes no signal that has a handler. It would keep no
-// input, and end at its own clock's first signal.
+// libFuzzer takes no signal that has a handler, such as Swift's for backtraces and our own for the erasure. Without that signal,
+// libFuzzer keeps no input, and ends at the first signal of its own clock.
 for number in [SIGILL, SIGTRAP, SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGALRM, SIGINT, SIGTERM] { signal(number, SIG_DFL) }
 
 // libFuzzer takes everything behind its program's name for its own.

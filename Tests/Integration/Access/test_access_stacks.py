@@ -53,7 +53,7 @@ def test_a_stack_that_denies(opened, service, words):
     # The vault is unlocked, and so is the collection.
     assert f"The item requires {words}" in refusal and "does not open it" in refusal and "--collection" not in refusal
     assert lookup(opened, "k", "v").output() == ""
-    # One prompt for each of the two, which asked nobody.
+    # There was one prompt for each of the two reads, and neither asked anybody.
     assert opened.log().count("PAM asks nobody") == 2
     wait_until(lambda: prompters(opened) == [], "the end of the prompts")
 

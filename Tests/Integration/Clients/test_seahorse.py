@@ -165,7 +165,7 @@ class Seahorse:
 
 @pytest.fixture
 def open_seahorse(session, display):  # noqa: F811
-    """Starts it when the test is ready for it."""
+    """Starts Seahorse when the test is ready for it."""
     opened = []
 
     def start():

@@ -1,4 +1,4 @@
-"""What every state of the vault promises to clients. Nothing may make any of them wait."""
+"""What every state of the vault promises to clients. No client may have to wait."""
 
 import os
 import time

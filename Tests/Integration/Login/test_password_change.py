@@ -137,7 +137,7 @@ def test_new_keys_leave_the_password_that_they_were_made_with(vault):
     former = vault.password
     vault.change_token(former, NEW)
     vault.set_password(NEW)
-    # It would end the former one, and no login has shown that it stays.
+    # New keys would end the former password, and no login has proven the new one.
     refused = vault.run("latchkey", "rotate", "--stdin", input=NEW + "\n")
     assert refused.returncode == 1 and "Lock the screen and unlock it with that password" in refused.stderr
     assert opens(vault, NEW) and opens(vault, former)

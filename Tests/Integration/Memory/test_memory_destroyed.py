@@ -157,8 +157,8 @@ def test_nothing_is_left(served, destroy, tmp_path):
     session.stop_daemon()
     assert scan_files(folders, gone | needles | erasable | sealed) == {}
 
-    # Put back, if there is a password again, the old files open but for that class: to the daemon, and to whoever has
-    # all that there is now. (A device key in a file of the vault's is its own copy: docs/security/classes.md.)
+    # With a password again, the old files open, but not that class: neither for the daemon nor for somebody with all present
+    # files. (A device key in a file of the vault's is its own copy: docs/security/classes.md.)
     for name in ("keybag", "vault.db"):
         subprocess.run(["cp", "-a", copy / name, session.vault], check=True)
     with pytest.raises(Unreadable, match="erasable share"):

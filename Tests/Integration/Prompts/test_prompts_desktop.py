@@ -110,7 +110,7 @@ def test_the_right_password(dialog):
     dialog.answer(dialog.session.password)
     assert tool.end() == (SECRET, 0)
     assert state(dialog) == "unlocked"
-    # Over the bus it goes encrypted, and nobody writes it down.
+    # The password crosses the bus encrypted, and no log has it.
     assert dialog.session.password not in dialog.heard + dialog.session.log()
 
 

@@ -180,7 +180,7 @@ def test_all_users_after_a_pause(session, machine):
 
 
 def maintain(machine, script, action):
-    """Runs a script of the Debian package with the machine's /etc and /usr/local; what it says."""
+    """Runs a script of the Debian package with the machine's /etc and /usr/local, and returns its output."""
     sandbox = ["bwrap", "--die-with-parent", "--ro-bind", "/usr", "/usr", "--bind", machine / "usr/local", "/usr/local"]
     sandbox += ["--bind", machine / "etc", "/etc", "--ro-bind", DEBIAN, "/run/debian", "--dev", "/dev"]
     for folder in ("bin", "lib", "lib64"):

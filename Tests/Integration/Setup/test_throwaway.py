@@ -212,7 +212,7 @@ def test_a_prompt_can_open_the_terminal(stage):
         timeout=seconds(30),
     )
     assert (done.returncode, done.stderr) == (0, "")
-    # Afterwards it is again whose it was.
+    # Afterwards the terminal has its former owner again.
     assert os.fstat(terminal).st_uid == owner
     os.close(control)
     os.close(terminal)

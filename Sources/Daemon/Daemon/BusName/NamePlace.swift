@@ -91,7 +91,7 @@ final class NamePlace {
   }
 
   /// dbus-daemon puts a new connection first, and leaves a connection that waits in its place. dbus-broker puts each connection
-  /// last. So a connection that is not next is replaced by a new one, but only once until one is next.
+  /// last. So a new connection replaces one that is not next in the queue, but only once until a connection is next.
   private func waitAgainIfNeeded(isNext: Bool) {
     guard connection != nil else { return wait() }
     guard !isNext else {

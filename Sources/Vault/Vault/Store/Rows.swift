@@ -57,7 +57,7 @@ struct CollectionRow: CheckedRow {
   let uuid: [UInt8]
   /// Its place in the chain of collection keys.
   let ordinal: UInt64
-  /// The oldest key epoch that something in it may depend on.
+  /// The oldest key epoch that something in the collection may depend on.
   var epoch: UInt64
   /// The label, sealed under a key that is derived from the index key.
   var label: [UInt8]

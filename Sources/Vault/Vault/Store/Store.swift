@@ -249,7 +249,7 @@ final class Store {
     }
   }
 
-  /// Numbers that no vault reaches. As many numbers again are left for a count that goes on from a number below.
+  /// A number that no vault reaches. A count that begins below it has as many numbers left again.
   static let numberLimit: Int64 = 1 << 62
 
   /// The number for the next new row of a table with AUTOINCREMENT: never one that was used before, so that an object
