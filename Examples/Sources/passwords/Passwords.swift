@@ -11,7 +11,7 @@ import LatchkeyKeychain
 @main
 enum Passwords {
   static func main() {
-    // Before anything is stored. Mail comes in while the screen is locked.
+    // The class is set before anything is stored, because mail comes in while the screen is locked.
     PasswordKeychain.accessibilityType = .afterFirstUnlock
 
     let words = CommandLine.arguments.dropFirst()

@@ -6,7 +6,7 @@ enum RequestOrigin {
   case here
   /// Another machine, by agent forwarding.
   case elsewhere
-  /// The program does not say.
+  /// The program does not say where the request comes from.
   case unknown
 
   /// A binding proves nothing by itself: a remote machine whose ssh here did not bind the connection can bind it as a local one.

@@ -23,7 +23,7 @@ public final class PrompterChoice: Prompter {
   ///
   /// - Parameters:
   ///   - terminal: the path of the caller's terminal; may be empty.
-  ///   - windowID: the caller's window, as it named it; may be empty.
+  ///   - windowID: the caller's name for its window; may be empty.
   ///   - willAsk: called before a question with its place, if that differs from the last one.
   public init(
     desktop: Desktop, terminal: String, windowID: String, deadline: PromptDeadline,

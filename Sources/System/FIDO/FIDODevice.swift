@@ -34,7 +34,7 @@ public struct FIDODevice: ~Copyable {
   /// Whether it has a PIN.
   public var hasPIN: Bool { fido_dev_has_pin(device) }
 
-  /// How many wrong PINs it takes until it is blocked; nil if it does not say.
+  /// How many wrong PINs block the device; nil if the device does not say.
   public var triesLeft: Int? {
     var count: Int32 = 0
     return fido_dev_get_retry_count(device, &count) == FIDO_OK ? Int(count) : nil

@@ -73,7 +73,7 @@ public final class TerminalConversation: Conversation {
       guard isTerminal else { return take(try SecretLine.read(from: input.number, waitForInput), body) }
       while true {
         do { return take(try askTerminal(question, silently: silently), body) } catch is Interrupted {
-          // The signal did not end the process but stopped it, and it is now in the foreground again.
+          // The signal stopped the process without ending it, and the process is in the foreground again.
         }
       }
     } catch {

@@ -3,8 +3,8 @@ import CLatchkeySodium
 /// Allocations of libsodium that small secrets share: each is cut into equal slots. The first slab of each size is kept.
 /// Another one is made when all slots of its size are taken, and is unmapped when it is empty.
 struct SecureSlabs: @unchecked Sendable {
-  /// Slot sizes in bytes, smallest first: keys, hash states, ordinary secrets. Then how many slots the first slab of each size
-  /// has, and how many each further one: 100,000 secrets of any of these sizes need 25,000 mappings at most.
+  /// Slot sizes in bytes, smallest first: keys, hash states, ordinary secrets. Each has the number of slots in its first slab and
+  /// in each further slab: 100,000 secrets of any of these sizes need 25,000 mappings at most.
   private static let shape: [(size: Int, count: Int, more: Int)] = [(64, 256, 256), (512, 24, 64), (4096, 6, 16)]
 
   private struct Slab {

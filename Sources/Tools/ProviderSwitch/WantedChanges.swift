@@ -361,7 +361,7 @@ struct WantedChanges {
     append(change)
   }
 
-  /// A link, as that which masks a unit.
+  /// A link, such as the link that masks a unit.
   mutating func addLink(_ path: String, to target: String, _ purpose: String) {
     guard let before = state(path) else { return }
     append(FileChange(path: path, side: side, purpose: purpose, before: before, after: .link(target)))

@@ -25,8 +25,8 @@ public enum GenericSchema {
     leftOut(of: one) == leftOut(of: other)
   }
 
-  /// Every set that means the same as `attributes`. If there are two, the set without a schema comes first. A set with no other
-  /// attribute means nothing but itself: many items have none, and they have nothing to do with each other.
+  /// Every set that means the same as `attributes`. If there are two, the set without a schema comes first. A set without any
+  /// other attribute has no second spelling: many items have no other attribute, and do not belong together.
   public static func spellings(of attributes: [String: String]) -> [[String: String]] {
     let rest = leftOut(of: attributes)
     guard rest[attribute] == nil, !rest.isEmpty else { return [attributes] }

@@ -12,7 +12,7 @@ package struct RestoreFromGeneration: ControlMessage, Equatable {
   package let number: UInt32
   /// Whether an item that was changed since gets its former state.
   package let takesTheirs: Bool
-  /// Whether nothing is written.
+  /// Whether the daemon only says what would come back, and writes nothing.
   package let isDry: Bool
   /// The items to restore.
   package let selection: GenerationSelection

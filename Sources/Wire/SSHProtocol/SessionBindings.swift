@@ -55,7 +55,7 @@ public struct SessionBindings: Sendable {
     guard bindings.count < Self.limit else { return false }
     for known in bindings {
       guard known.isForwarding else { return false }
-      // The same once more changes nothing; with another key it is a lie.
+      // A repeated binding changes nothing. If it names another key, it is a lie.
       if known.session == new.session { return known.hostKey == new.hostKey }
     }
     return true

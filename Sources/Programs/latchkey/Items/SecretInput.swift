@@ -22,7 +22,7 @@ struct SecretInput: ParsableArguments {
   @Option(help: .translated("The line end behind the secret: auto (as above), keep, or strip."))
   var newline = Newline.auto
 
-  /// The limit of a vault.
+  /// The size of the largest secret that a vault takes, in bytes.
   private static let limit = 32 << 20
 
   /// Reads the secret from input or a person, and tells whether a line end was removed.

@@ -87,7 +87,7 @@ public struct PromptRequest: ControlFields, Equatable, Sendable {
   public let change: String
   /// The program's reason, in its own words; empty without one.
   public let reason: String
-  /// Whether the program gave the item's passphrase, so that the person is not asked for that.
+  /// Whether the program gave the item's passphrase, so that the person is not asked for the passphrase.
   public let hasPassphrase: Bool
   /// The process that caused the prompt, if its program is an interpreter; nil for any other.
   public let interpreter: Interpreter?
