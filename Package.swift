@@ -71,8 +71,8 @@ func program(_ name: String, _ dependencies: [Target.Dependency], linker: [Linke
 /// The PAM module, for `make module` alone, which sets the variable: SwiftPM compiles the library products of a dependency whether a
 /// client uses them or not, and this one wants PAM's header files.
 ///
-/// A real product and no call of swiftc by hand: with the Embedded feature on, the compiler driver links no Swift runtime, under
-/// SwiftPM as well. The file is libpam_latchkey.so; `make install` renames it.
+/// The module is a product of SwiftPM, and needs no call of swiftc by hand: with the feature Embedded, the compiler links no
+/// Swift runtime. The file is libpam_latchkey.so; `make install` renames it.
 let pamModule: [Product] =
   Context.environment["LATCHKEY_PAM_PRODUCT"] == nil
   ? [] : [.library(name: "pam_latchkey", type: .dynamic, targets: ["LatchkeyPAMModule"])]

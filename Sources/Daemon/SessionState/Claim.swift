@@ -53,7 +53,7 @@ public struct Claim: Equatable, Sendable {
     if isOver || isOlder(than: latest.ending) { endings &-= 1 }
   }
 
-  /// Heeds that the session of the process may have ended by now.
+  /// Notes it if the session of the process has ended by now.
   mutating func heedEnd(_ latest: LatestEvents, of machine: SessionMachine) {
     guard session == nil, isOlder(than: latest.sessionEnd), process.mayBeInSession(of: machine.uid) else { return }
     session = SessionMachine.noSession

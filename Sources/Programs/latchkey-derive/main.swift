@@ -63,7 +63,7 @@ private func work(
   let admission = SessionAdmission(request, account: account, login: password)
   do {
     try Process.become(account)
-    // The change of the user has reset this.
+    // The kernel allowed inspection again when the user changed.
     try Process.forbidInspection()
     // The system may have the new password already. So it must open the vault, even if the program that changed it ends.
     if request.operation == .changePassword { outlet.tellOutlives() }

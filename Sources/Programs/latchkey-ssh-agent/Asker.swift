@@ -26,7 +26,7 @@ struct Asker {
   /// Whether it is the system's ssh, which binds each connection that it forwards.
   var bindsForwarded: Bool { runs(Self.ssh) }
 
-  /// Whether it runs that file. A program of a container may have the same path, and is another file.
+  /// Whether the program runs the file at this path. A program of a container may have the same path, and is another file.
   private func runs(_ path: String) -> Bool {
     var (own, other) = (stat(), stat())
     guard stat("/proc/\(pid)/exe", &own) == 0, stat(path, &other) == 0 else { return false }

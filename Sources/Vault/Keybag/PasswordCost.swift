@@ -80,7 +80,7 @@ public struct PasswordCost: Equatable, Sendable {
   /// Passes times mebibytes, by which the time grows.
   private var work: Double { Double(passes) * Double(memory) / Double(PasswordCost.mebibyte) }
 
-  /// Whether a cost found in a file is one that this program ever writes, or may write one day.
+  /// Whether the cost is within the bounds that a reader accepts from a file.
   public var isReasonable: Bool {
     (3...10).contains(passes)
       && (32 * PasswordCost.mebibyte...1024 * PasswordCost.mebibyte).contains(memory)

@@ -77,7 +77,7 @@ public struct SharedMemory: ~Copyable {
     }
   }
 
-  /// Takes the content out.
+  /// Moves the content out of the shared memory.
   mutating func take() throws(SodiumError) -> SecureBytes {
     var content = try SecureBytes(count: SharedMemory.size)
     content.withUnsafeMutableBytes {

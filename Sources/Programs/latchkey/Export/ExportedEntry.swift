@@ -59,7 +59,7 @@ struct ExportedEntry {
 
   /// Takes the secrets of another entry, if that belongs to the same login and has no secret for the same field.
   ///
-  /// - Returns: whether it was taken.
+  /// - Returns: whether the two entries became one.
   mutating func join(_ other: ExportedEntry) -> Bool {
     guard isLogin, other.isLogin, attributes == other.attributes, label == other.label else { return false }
     guard secrets.keys.allSatisfy({ other.secrets[$0] == nil }) else { return false }

@@ -155,7 +155,7 @@ public final class AccessLog {
   }
 
   private func reseal() throws(VaultError) {
-    // Assumed until it is known better, so that no key is dropped.
+    // The log may depend on the oldest epoch until all entries are sealed anew, so no key is dropped before.
     epoch = held.map(\.epoch).min() ?? epoch
     guard let newest = held.first, held.count > 1 else { return }
     var oldest = newest.epoch
