@@ -97,7 +97,7 @@ class Generations:
             self._switch("off")
             take("off", self._writes(size)[0])
             self._switch("on")
-            # The first one, which is due at once: what follows is an hour in which none is.
+            # The first generation is due at once. In the hour that follows, none is due.
             self._make()
             samples, cost = self._writes(size)
             take("on", samples)

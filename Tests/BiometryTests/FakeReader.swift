@@ -13,7 +13,7 @@ final class FakeReader {
   var isBusy = false
   /// What was called, in order.
   private(set) var calls: [String] = []
-  /// What `Release` does not answer.
+  /// Whether `Release` gets no answer.
   var keepsReader = false
   private var kept: [MethodCall] = []
 

@@ -73,7 +73,7 @@ enum Reading {
 }
 
 extension ControlMessage {
-  /// The answer in a packet; nil for what is none.
+  /// The answer in a packet; nil if the packet is no such answer.
   static func read(_ packet: [UInt8]) -> Answer? {
     do throws(ControlError) { return try answer(in: packet) } catch { return nil }
   }

@@ -113,7 +113,7 @@ def test_wrong_answers_are_counted_apart_from_the_login(alice, session, service,
     try:
         root(*commands[0])
         if name == "item":
-            # Without the person's file pam_faillock counts nothing. That is what the documentation says.
+            # Without the person's file pam_faillock counts nothing, as pam/README.md says.
             assert not read(session, question, *["wrong"] * 3) and not tally.exists()
             assert read(session, question, right)
         root(*commands[1])

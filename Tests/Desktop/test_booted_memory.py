@@ -30,7 +30,7 @@ def test_scan_finds_what_is_there():
 
 
 class Needles:
-    """Secrets that chance does not put anywhere, with a control that the daemon's environment holds."""
+    """Secrets so long that no other memory has them by chance, and a control in the daemon's environment."""
 
     def __init__(self, alice):
         self.alice = alice

@@ -168,7 +168,8 @@ def test_an_expired_password_at_login(owner):
 
 
 def test_an_expired_password_at_the_first_login_ever(alice):
-    """As where an administrator made the account: the vault is created with what the person chose."""
+    """An administrator made the account with an expired password. The vault is created with the password that the person
+    chose."""
     expire(alice)
     with log_in_expired(alice, alice.password, NEW) as session:
         session.store(SECRET, app="one")

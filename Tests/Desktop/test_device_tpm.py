@@ -104,7 +104,7 @@ def test_the_key_moves_below_a_user_who_is_logged_in(alice, device):
             assert device.move(backend).returncode == 0
             assert session.run("latchkey device").stdout == f"{backend}\n"
             assert readable(alice) == CLASSES
-            # Another process of the service, and keys that come anew to the vault that runs.
+            # The service starts anew, and keys come to the running daemon again.
             device.end()
             relock(session, alice)
             assert device.show() == backend

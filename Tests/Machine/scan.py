@@ -105,7 +105,7 @@ def scan(machine, needles, derived, blocks=frozenset(), packets=None):
                 traces.update(Trace(name, base + at, "all") for at in places(content, packet))
             for at, name in find_blocks(content, derived):
                 traces.add(Trace(name, base + at, "block"))
-            # Argon2id's memory begins with a page. What the chunk before had as well is not counted again.
+            # Argon2id's memory begins with a page. The part that the chunk before had as well is not counted again.
             new = range(len(tail), len(content), BLOCK)
             count += sum(content[at : at + BEGINNING] in blocks for at in new)
             tail = content[-OVERLAP:]

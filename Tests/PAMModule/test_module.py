@@ -230,7 +230,7 @@ def test_without_handle_every_entry_point_ignores():
 
 
 def test_every_result_has_a_line():
-    # That the helper goes on is no end of its work: see test_module_passphrase.py.
+    # GOES_ON is no result of finished work: see test_module_passphrase.py.
     assert {*EVERYDAY, *NOTABLE, GOES_ON} == {*RESULTS.values()}
 
 

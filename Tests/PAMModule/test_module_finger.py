@@ -194,7 +194,7 @@ def test_the_log_says_why_a_finger_opens_no_more(locker, device, end):
 
 
 def test_in_front_of_another_line_it_is_enough_or_the_other_decides(locker, device):
-    """As `sufficient`, which leaves setcred of the locker a success."""
+    """The line is `sufficient`, so that setcred of the locker succeeds."""
     locker.configure(control="sufficient", after=["auth required pam_deny.so"])
     run = locker.run("auth", "setcred", "acct", "open", "close")
     assert set(run.results) == {SUCCESS}

@@ -84,7 +84,7 @@ def test_module_is_empty_or_cut(machine, alice, packages):
     module = machine.path("/usr/lib/x86_64-linux-gnu/security/pam_latchkey.so")
     content = module.read_bytes()
     for length in (0, 100):
-        # Another file in its place, as dpkg does: running processes have the former one mapped.
+        # dpkg puts another file in the place of the module, too. Running processes have the former file mapped.
         module.with_suffix(".new").write_bytes(content[:length])
         module.with_suffix(".new").rename(module)
         assert_login(alice)

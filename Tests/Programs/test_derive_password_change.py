@@ -378,7 +378,7 @@ def test_a_change_that_is_killed_anywhere_leaves_the_former_one(resident, new_ke
 
 
 def await_argon2id(run):
-    """Waits until it computes: then it has its request, and the memory for that."""
+    """Waits until the helper computes: then it has its request, and the memory of Argon2id."""
     limit = Limit(20)
     while int(re.search(rb"VmRSS:\s+(\d+)", run.proc("status"))[1]) < 32 << 10:
         assert not limit.is_over
@@ -516,7 +516,7 @@ def test_what_was_refused_costs_the_login_nothing(changed, counter):
     assert Counted(changed, counter, AUTHENTICATE, token="another").result == (WRONG_PASSWORD, 4)
     # Opened, looked for in the other three, made.
     assert Counted(changed, counter, CHANGE_PASSWORD, token="a fifth", password=PASSWORD).result == (UNLOCKED, 5)
-    # Opened, made, and opened as a login will: after the proven one.
+    # The four tries: opened, made, and opened as a login will do it, after the proven one.
     assert Counted(changed, counter, REWRAP, token="a sixth", password=PASSWORD, service=UNLOCK).result == (UNLOCKED, 4)
 
 

@@ -329,7 +329,7 @@ def test_the_first_password_of_a_vault_whose_database_came_meanwhile(nobody):
 
 
 def test_the_daemon_makes_the_database_while_the_first_password_is_derived(nobody):
-    """Any question of a program can have it open the vault by the device key in that moment."""
+    """At that moment, a question of any program makes the daemon open the vault by the device key."""
     daemon, begun = nobody.daemon(), []
     daemon.on_request = lambda operation: begun.append(nobody.keybag.read_bytes()) if operation == UNLOCK else None
     assert nobody.run(OPEN, token="") == CREATED

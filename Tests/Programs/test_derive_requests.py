@@ -137,7 +137,7 @@ def mutated(source, whole):
             case 2: del data[source.randrange(len(data)):]
             case 3: data[source.randrange(len(data)):0] = source.randbytes(source.choice([1, 2, 300]))
             case 4:
-                # The lengths in it are where a parser goes wrong.
+                # A parser goes wrong most easily at the lengths.
                 at = source.choice([0, 7])
                 data[at : at + 2] = struct.pack("<H", source.choice([0, 1, 0x7FFF, 0xFFFF, source.randrange(400)]))
         if not data:

@@ -222,7 +222,7 @@ struct QueryTests {
     let shared = Keychain.password("anna", [kSecAttrAccessGroup: "TEAM.shared"]) as CFDictionary
     #expect(service.add(shared, nil) == errSecNotAvailable)
     #expect(service.update(shared, ["agrp": "TEAM.other"] as CFDictionary) == errSecNotAvailable)
-    // The public calls, as what is a mistake reaches no vault.
+    // The public functions give the same errors, because a mistake reaches no vault.
     #expect(SecItemAdd([:] as CFDictionary, nil) == errSecParam)
     #expect(SecItemCopyMatching([:] as CFDictionary, nil) == errSecParam)
     #expect(SecItemDelete([:] as CFDictionary) == errSecParam)

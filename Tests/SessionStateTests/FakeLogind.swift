@@ -83,7 +83,7 @@ final class FakeLogind {
     unanswered = []
   }
 
-  /// How many delay locks are held: ends whose other one is open.
+  /// How many delay locks are held: pipes whose other end is open.
   var heldInhibitors: Int {
     inhibitors.count { fd in
       var poll = pollfd(fd: fd, events: 0, revents: 0)

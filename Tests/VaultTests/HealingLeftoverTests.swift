@@ -257,7 +257,7 @@ struct HealingLeftoverTests {
     #expect(try later.healing.done != nil && patient.complaint(later, later.healing.done) == nil)
   }
 
-  /// The stamp so many seconds later, on the same day but at its end.
+  /// The stamp `seconds` later, with the date of the given one.
   private static func stamp(_ stamp: String, plus seconds: Int) -> String {
     let day = stamp.split(separator: "-")[0]
     let clock = Int(stamp.split(separator: "-")[1]) ?? 0

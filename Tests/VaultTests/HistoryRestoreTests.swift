@@ -98,7 +98,7 @@ struct HistoryRestoreTests {
     let former = contentsOfFolder(home.generations)
     try vault.passcode.destroyItems()
     #expect(vault.history.generations.isEmpty)
-    // A copy of it comes from a backup of the folder.
+    // The former generations come back, from a copy of the folder.
     for (name, bytes) in former { writeFile(home.generations + "/" + name, bytes) }
     vault.settle()
     try home.unlock(vault)

@@ -6,7 +6,7 @@ import Testing
 @testable import LatchkeyVault
 
 extension Vault {
-  /// Does everything that waits to be done about generations, so many hours later.
+  /// Lets `hours` pass, and does all work on generations that is due then.
   @discardableResult
   func keepWholeHistory(hours: Int = 1) -> [PastGeneration] {
     passHours(hours)

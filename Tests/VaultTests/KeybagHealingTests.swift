@@ -139,7 +139,7 @@ struct KeybagHealingTests {
       #expect(opened.keybagHealing == nil && opened.olderFiles.found == .keybag && home.read("keybag") == old)
     }
     #expect(home.read("keybag.copy") == newest)
-    // The same where it comes by a copy.
+    // The same keybag, if it comes from its copy.
     home.write("keybag", newest)
     do { try home.unlock(vault(home)) }
     home.write("keybag", [])

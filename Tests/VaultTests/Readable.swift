@@ -1,6 +1,6 @@
 @testable import LatchkeyVault
 
-/// Items that ask for nothing: either their keys are there, or not.
+/// Whether items can be read that require nothing: only their keys decide.
 extension Vault {
   func isReadable(_ id: Int64) throws(VaultError) -> Bool { try reader.readability(ofItem: id) == .open }
 }

@@ -52,7 +52,7 @@ struct RotationAttackTests {
       while try vault.rotation.step() {}
       vault.settle()
     }
-    // The keybag has the former tier keys still, as it has while another device or a locked collection needs them.
+    // The keybag still has the former tier keys, as while another device or a locked collection needs them.
     try home.edit { store throws(VaultError) in
       try store.insert(planted.with(id: try store.nextID(.classKey)))
       // By its number it is told which classes are from before.

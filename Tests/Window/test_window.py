@@ -315,7 +315,7 @@ def test_the_bus_starts_the_window_with_a_page(session, display):
 
 def test_a_recovery_code_is_created_shown_once_and_checked(opened):
     session = opened.session
-    # The window runs the command beside it: this one knows the session's PAM services.
+    # The window runs the `latchkey` in its own folder. The one in this folder knows the session's PAM services.
     program = shutil.copy(session.stage / "usr/bin/latchkey-app", session.root / "bin")
     window = opened("--page", "unlocking", program=program)
     window.press("Create…")

@@ -12,7 +12,7 @@ from support.session import is_alive, wait_until
 
 INTERFACE = "org.kde.KWallet"
 NAMES = ("org.kde.kwalletd5", "org.kde.kwalletd6")
-# Nothing may make a client wait for longer.
+# No call may make a client wait longer, in seconds.
 LIMIT = 5.0
 PASSWORD, STREAM, MAP = 1, 2, 3
 KDEWALLET = "kdewallet"

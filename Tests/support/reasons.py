@@ -8,7 +8,7 @@ FOLDER = REPOSITORY / "Sources/Vault/Reasons"
 
 
 def sentences():
-    """Code to English sentence, of each that is translated."""
+    """The English sentence of each code that is translated."""
     found = {}
     for path in sorted(FOLDER.glob("*Reason.swift")):
         text = path.read_text()

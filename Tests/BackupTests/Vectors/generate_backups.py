@@ -96,7 +96,7 @@ class Backup:
         })
 
     def file(self, sizes):
-        """`sizes`: of the chunks, in turn; the last one has the rest."""
+        """The bytes of a backup. `sizes` are the sizes of its chunks, in turn. The last chunk has the rest."""
         content = self.records + record(4, u64(len(self.items)) + u32(self.collections))
         out, turn = self.header, 0
         while True:

@@ -131,7 +131,7 @@ def encrypted_session(peer):
 
 
 def served(session):
-    """Somebody new is served."""
+    """Whether the daemon serves a new client."""
     newcomer = Peer(session)
     item = newcomer.create("served", {"served": "x"})
     assert newcomer.read(item) == b"served"

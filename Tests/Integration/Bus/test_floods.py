@@ -180,7 +180,7 @@ def test_ten_thousand_prompts(session):
             prompts = [prompt for _, prompt in answers]
             assert len(set(prompts)) == 10_000
             assert peer.prompt(prompts[-1]) == (True, "ao", [])
-            # The oldest are gone, and other clients' are not.
+            # The client's oldest prompts are gone, and other clients' prompts are not.
             assert peer.error(prompts[0], PROMPT, "Prompt", "(s)", "") == NO_SUCH_OBJECT
             assert other.prompt(mine) == (True, "ao", [])
 

@@ -47,7 +47,7 @@ PLACES = [
 
 
 def members(interface):
-    """An <interface>, comparable: everything that it says, the members in any order."""
+    """The content of an <interface> in a form that can be compared, whatever the order of the members."""
     told = {}
     for member in interface:
         direction = "in" if member.tag == "method" else "out"
@@ -265,7 +265,7 @@ def test_the_state_changes(shared_session, locked_peer):
         locked_peer.listen()
         locked_peer.signals.clear()
         change()
-        # Word of a former change may come late, but none of this state can be of one.
+        # A signal about a former change may come late, but no former change led to this state.
         locked_peer.wait_for(
             lambda signal: signal[:3:2] == (VAULT_PATH, "PropertiesChanged") and signal[3][1].get("State") == state, state)
         assert locked_peer.get(VAULT_PATH, VAULT, "State") == state

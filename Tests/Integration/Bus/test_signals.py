@@ -74,7 +74,7 @@ NAME, ROOT, SECRET = "org.freedesktop.secrets", "/org/freedesktop/secrets", "org
 bus = open_dbus_connection("SESSION")
 bus.send_and_get_reply(message_bus.AddMatch(MatchRule(type="signal", sender=NAME)))
 members = {"Item" + end for end in ("Created", "Changed", "Deleted")}
-# Not CollectionChanged: of contents it comes a moment later, once for many changes.
+# CollectionChanged is not among them: for changed contents it comes a moment later, once for many changes.
 members |= {"CollectionCreated", "CollectionDeleted"}
 order = []
 def send(path, interface, method, signature=None, *body):

@@ -105,7 +105,7 @@ def test_secret_tool_collections(session, peer):
     assert tool(session, "lookup", "in", "made").stdout == "made"
     [item] = peer.search({"in": "made"})[0]
     assert peer.get(item.rpartition("/")[0], COLLECTION, "Label") == "Default keyring"
-    # Never the path of one that was there before.
+    # The path is none of the former collections.
     assert not item.startswith((LOGIN, work))
 
 

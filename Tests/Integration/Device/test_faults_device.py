@@ -35,7 +35,7 @@ class Machine:
         with self.service.peer() as peer:
             peer.move(HOST)
         self.keep("in a file")
-        # It moves, and what it leaves is erased.
+        # The vault moves to the service, and its former device.key is erased.
         self.start_service()
         self.session.begin()
         wait_until(lambda: not (self.session.vault / "device.key").exists(), "the end of the file")

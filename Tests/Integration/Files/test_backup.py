@@ -233,7 +233,7 @@ def test_a_cost_that_is_too_much_for_this_machine(unlocked):
     header += bytes.fromhex(VECTORS[0]["file"])[64:120]
     (unlocked.home / "dear").write_bytes(header + hashlib.blake2b(header, digest_size=32).digest())
     done = restore(unlocked, file="dear")
-    # A machine that can do it all the same finds another passphrase's key.
+    # On a machine with enough memory, the passphrase is wrong instead.
     assert done.returncode == FAILED and ("1024 MiB of memory and 10 passes" in done.stderr
                                           or "not the backup's passphrase" in done.stderr), done.stderr
 

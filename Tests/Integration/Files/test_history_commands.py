@@ -477,7 +477,7 @@ def files_with(session, *needles):
 
 @pytest.fixture
 def kept(unlocked):
-    """A vault with two generations that have an item in two versions. What is on the disk of them is in `traces`."""
+    """A vault with two generations that have an item in two versions. `traces` has the bytes of these versions on the disk."""
     unlocked.store("other", "n", "other", label="other")
     unlocked.store("first version", "n", "gone", label="gone")
     number = max(ciphertexts(unlocked))

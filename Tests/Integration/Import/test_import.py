@@ -133,7 +133,7 @@ def test_a_second_run_takes_what_is_newer_there(unlocked):
 
 
 def newer(textual, former, latter, seconds):
-    """The same with another secret, which was changed as many seconds from NOW."""
+    """The same keyring with another secret, which was changed `seconds` after NOW."""
     return textual.replace(former, latter, 1).replace("mtime=1700000000", f"mtime={NOW + seconds}", 1)
 
 

@@ -229,7 +229,7 @@ def test_an_index_that_cannot_be_opened_is_no_empty_answer(session, peer):
     opened, prompt = peer.unlock(LOGIN, item)
     assert opened == [] and prompt != NOTHING
     assert tool(session, "store", "--label=Mail", *MAIL_WORDS, input="new").returncode != 0
-    # Put back as it was.
+    # The device key gets its former content back.
     session.stop_daemon()
     if key.exists():
         key.unlink()
@@ -264,7 +264,7 @@ def test_collections_that_were_deleted_are_absent(session, peer, state):
 
 def test_before_creation(session):
     client = Peer(session)
-    # A reason, not "there is none", upon which clients make a collection.
+    # The error says that the collection is locked. If it said that there is none, clients would make one.
     assert client.failure(DEFAULT, "org.freedesktop.DBus.Properties", "GetAll", "(s)", COLLECTION).name == IS_LOCKED
     assert client.create_error("early", MAIL).name == IS_LOCKED
     opened, prompt = client.unlock(LOGIN, DEFAULT, LOGIN + "/1")

@@ -27,7 +27,7 @@ print(Gtk.Clipboard.get(Gdk.SELECTION_CLIPBOARD).wait_for_text() or "")
 
 @pytest.fixture
 def manager(session, display):  # noqa: F811
-    """Its window, once a program has the default wallet open."""
+    """The manager's window, once a program has the default wallet open."""
     serve(session)
     assert session.login().returncode == 0
     client = Client(session)

@@ -153,7 +153,7 @@ def test_a_passphrase_that_the_program_brings(session, example, windows):
 
 
 def test_a_passphrase_that_a_person_at_a_terminal_chooses(session, example, programs):
-    """Nobody is at a display; of the two questions the finger's is agreed to with the key that goes on."""
+    """Nobody is at a display. The person agrees to the question about the finger by going on to the passphrase."""
     (session.root / "pam.d/latchkey-biometry").write_text("auth required pam_permit.so\naccount required pam_permit.so\n")
     ask_on_terminals(session)
     command, item = f"{programs}/require-passphrase", "anna@bank.example"

@@ -238,7 +238,7 @@ def test_one_item_of_a_kind(session, peer):
     assert peer.create("replaced", {**kind, "more": "1"}) == item and peer.read(item) == b"replaced"
     beside = peer.create("by CreateItem", {**kind, "more": "1"}, replace=False)
     assert len(find(peer, kind).items) == 3
-    # That one is in the way as well.
+    # The item by CreateItem is a duplicate as well.
     peer.call(item, ITEM, "Delete")
     assert refused(add, peer, "another", {**kind, "more": "1"}) == DUPLICATE
     peer.call(beside, ITEM, "Delete")

@@ -135,7 +135,7 @@ def test_a_session_whose_end_was_reported_first_wants_no_keys(session):
 
 
 def test_a_daemon_that_began_long_after_the_password_wants_no_keys(opened):
-    """It knows nothing of a lock that came before."""
+    """Such a daemon does not know whether a lock came before it began."""
     given = now()
     opened.restart()
     for moment, answer in ((0, LATE), (given, KEYS)):

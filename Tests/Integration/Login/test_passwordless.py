@@ -288,7 +288,7 @@ def test_a_password_that_root_removed(session, service, tmp_path, backend):
     assert "destroyed for good" in session.log() and f"1 items of class {PASSCODE}" in session.log()
     assert peer.create_error("secret", {"class": PASSCODE, CLASS: PASSCODE}).name == NO_PASSCODE
     peer.close()
-    # The rest waits for the password that there was.
+    # The rest of the vault waits for the former password.
     session.restart()
     assert session.login_without_password().returncode == 0
     assert state(session) == ("sealed", False)
@@ -307,7 +307,7 @@ def test_a_password_that_root_removed(session, service, tmp_path, backend):
 @pytest.mark.night("login")
 @pytest.mark.parametrize("harm", ["away", "damaged"])
 def test_a_database_that_cannot_be_used_saves_nothing(session, service, tmp_path, harm):
-    """Whoever writes into the folder could take it away for as long as the password is."""
+    """An attacker who writes into the folder could take the database away while there is no password."""
     service.start()
     assert session.login().returncode == 0 and session.login().returncode == 0
     fill(session)

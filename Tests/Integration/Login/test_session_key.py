@@ -113,7 +113,7 @@ def test_without_a_protector_for_it_nobody_is_believed(session):
     assert bring(session, Keys(session).packet()) == WRONG_KEYS
     assert state(session) == ("sealed", False)
     assert "the session key from autologin belongs to another keybag" in session.log()[cursor:]
-    # Nor by one of another generation.
+    # A session key of another generation opens nothing either.
     admit(session, 2)
     assert bring(session, Keys(session).packet()) == WRONG_KEYS
     assert state(session) == ("sealed", False)

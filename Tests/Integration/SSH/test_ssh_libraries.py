@@ -159,7 +159,7 @@ def test_copies_and_a_connection_that_stays(agent):  # noqa: F811
         assert copied.returncode == 0, copied.stderr
         assert (agent.session.home / "source-rsync").read_text() == "text"
     before = hosts.logins()
-    # As ansible does. A connection that stays needs no signature, also behind the lock.
+    # ansible keeps its connection. A kept connection needs no signature, even behind the lock.
     master = ["-o", "ControlMaster=auto", "-o", f"ControlPath={agent.folder}/master", "-o", "ControlPersist=60"]
     login = ["ssh", "-F", hosts.config, *master, "home", "echo here"]
     assert hosts.run("sh", "-c", 'exec "$@" 2>/dev/null', "sh", *login).stdout == "here\n"
