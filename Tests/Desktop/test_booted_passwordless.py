@@ -107,7 +107,7 @@ def test_a_password_that_root_removes(alice):
         assert session.run(f"secret-tool store --label x a b latchkey:accessible {PASSCODE} </dev/null", check=False).returncode
         assert f"items of class {PASSCODE}" in alice.machine.journal(cursor, "latchkeyd")
     alice.await_end()
-    # What is left waits for the password that there was, which another one does not replace.
+    # The rest of the vault waits for the former password. Another password does not replace it.
     with alice.login_without_password() as session:
         assert session.status()["state"] == "sealed"
         assert session.lookup(app="always") == "here, always"

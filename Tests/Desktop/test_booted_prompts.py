@@ -159,7 +159,7 @@ def test_the_units_own_hardening_would_keep_pam_unix_from_any_password(alice, se
 
 def test_dismissed(alice, session):
     for key in ("c", "d"):
-        # With echo, as a person has it: only what is typed at the prompt must not be seen.
+        # The terminal echoes, as for a person: only the text that is typed at the prompt must stay hidden.
         told = "echo status $?; [ $was = $(stty -g) ] && echo as before; stty -echo"
         session.start(f"stty echo; was=$(stty -g); {LOOKUP}; {told}")
         session.expect(ASKED)

@@ -102,7 +102,7 @@ def release(account, is_up, type):
 
 
 def guard(account, service, is_up, type):
-    """All of it, for a locker that was started."""
+    """The whole test of a locker that was started."""
     lock(account, is_up)
     refuse(account, service, is_up, type)
     release(account, is_up, type)
@@ -183,7 +183,7 @@ def test_mate_screensaver(alice, desktop, display):
 
 
 class Sway:
-    """sway in a session, with its lines of that page; its keyboard is wtype's."""
+    """sway in a session, with the lines of the handbook's page. wtype plays the keyboard."""
 
     def __init__(self, account, session):
         self.account = account

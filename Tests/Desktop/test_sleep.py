@@ -84,7 +84,7 @@ def test_sleep_does_not_wait_for_the_device_key_service(sleep, alice, request):
 
 
 def test_sleep_does_not_wait_for_an_unlock_that_waits_for_the_service(sleep, alice, request):
-    """The keys are about to come, or have come and are being used. SessionWatchTests has what becomes of them."""
+    """The keys are about to come, or have come and are being used. SessionWatchTests tests the fate of these keys."""
     with alice.login() as session:
         session.store("of unlocked", accessible="when-unlocked-this-device-only", app="unlocked")
         request.getfixturevalue("hanging")
@@ -98,7 +98,7 @@ def test_sleep_does_not_wait_for_an_unlock_that_waits_for_the_service(sleep, ali
 
 
 def test_sleep_waits_for_a_helper_that_has_no_more_to_do(sleep, alice):
-    """It has handed over its keys, say, and erases them and the password before it ends."""
+    """For example, the helper has handed over its keys. It erases the keys and the password before it ends."""
     with alice.login():
         await_inhibitor(alice.machine)
         helper = Control(SimpleNamespace(runtime=alice.machine.path(f"/run/user/{alice.uid}")), user=False)

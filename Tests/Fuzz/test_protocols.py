@@ -176,7 +176,7 @@ class Fuzzer:
             # Not into what is known: it would replace it.
             return
         elif method == "Update" and signature == "a(oa{sv}a{ss})b(oayays)":
-            # No other secret for what is known.
+            # The known items get no other secret.
             changes, _, secret = self.parts(signature)
             parameters = GLib.Variant.new_tuple(self.value(changes), GLib.Variant("b", False), self.value(secret))
         else:
@@ -331,7 +331,7 @@ def test_control_socket(session, findings):
                     break
                 if data[1:2] != bytes([UNLOCK]) and choice.random() < 0.7:
                     answer = control.receive()
-                    # Perhaps that to an earlier packet.
+                    # This may be the answer to an earlier packet.
                     assert answer == b"" or (answer[0] == VERSION and answer[1] in OPERATIONS), (bytes(data), answer)
             control.close()
         assert status_works(session)

@@ -111,7 +111,7 @@ final class DeviceProtectorTests {
     #expect(fate(mixed.resummed, secret.key) == .wrongPassword)
     #expect(fate(other.with(number: UInt8(vault[0] &+ 1), at: Offset.vault).resummed, secret.key) == .wrongPassword)
     #expect(fate(other, secret.key) == nil)
-    // The same vault, root key and tier keys of somebody who knows neither.
+    // A keybag for the same vault, with a root key and tier keys of an attacker who knows neither key of the vault.
     let again = try Keybag.create(vault: vault, device: secret).keybag.encoded
     let stranger = Array(file[..<Self.protector.upperBound] + again[Self.protector.upperBound...])
     #expect(fate(stranger.resummed, secret.key) == .damaged)

@@ -10,7 +10,7 @@ SCRIPTS = [f"{package} {script}" for package in ("latchkey", "libpam-latchkey") 
 
 
 def assert_login(alice):
-    """Gets in with the right password."""
+    """Checks that alice gets in with the right password."""
     with alice.ssh() as session:
         session.run("true")
     alice.await_end()

@@ -75,7 +75,8 @@ def library(folder, package, sources):
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory):
-    """The package, and what the build of it said: the one line that the documentation gives, with the standard library inside."""
+    """The package, and the output of its build. It is built as the documentation says, with the standard library linked
+    statically."""
     folder = tmp_path_factory.mktemp("client")
     write_library(folder)
     library(folder, "neighbours", {name: f"public let {name.lower()}Is = 1\n" for name in NAMES})

@@ -425,7 +425,7 @@ def test_a_home_of_another_user(login, new_keybag):
 
 @as_root
 def test_the_lock_of_another_user(resident, new_keybag):
-    # No proof can be written, and the keys are in use all the same.
+    # The password cannot be proven in the keybag, but its keys are used.
     (resident.vault / "keybag.lock").write_bytes(b"")
     resident.daemon()
     assert resident.run(OPEN) == UNLOCKED

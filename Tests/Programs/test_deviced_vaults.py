@@ -91,7 +91,7 @@ def test_a_user_reaches_only_his_own(service):
         for number in range(2, 12):
             other.note(vault(number), 1, 1)
         assert peer.note(vault(1), 0, 0) == (5, 5)
-        # Nor is a file believed that is another user's.
+        # A file that belongs to another user is not believed either.
         path = service.state / f"users/{NOBODY}.vaults"
         path.write_bytes((service.state / f"users/{DAEMON}.vaults").read_bytes())
         assert "device.stateDamaged" in refusal(peer.note, vault(1), 1, 1).text

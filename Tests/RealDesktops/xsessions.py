@@ -22,10 +22,10 @@ def prepare(top):
 
 
 class XSession(XDesktop):
-    """A session for X, of a name that its desktop file has."""
+    """A session for X, by the name of its desktop file."""
 
     program = ""
-    # What its desktop file names, for programs that ask which desktop they are in.
+    # The names in its desktop file, for programs that ask which desktop they are in.
     desktops = ""
     # The locker's own command. Not all of these lockers tell logind that the screen is locked.
     locker = ""

@@ -53,7 +53,7 @@ def test_every_message_is_translated(language):
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_translations_have_the_same_values(language):
-    """As Phrase.filled(_:with:atLeast:) wants them; it shows the English text otherwise."""
+    """Phrase.filled(_:with:atLeast:) needs the same values. Otherwise it shows the English text."""
     for msgid, plural, texts, _ in entries(REPOSITORY / f"po/{language}.po"):
         if not placeholders(plural or msgid):
             continue
@@ -119,7 +119,7 @@ def test_what_no_catalogue_can_have_is_refused(source):
 
 
 def test_the_texts_of_the_pam_module_are_translated_as_it_says_them():
-    """The module knows no language: latchkey takes the place of what it says, by the exact text."""
+    """The module speaks English only: latchkey replaces its words by a translation, which it finds by the exact text."""
     sources = REPOSITORY / "Sources"
     module = (sources / "PAM/PAMModule/Call.swift").read_text()
     told = re.findall(r'^    case "(.*)":', (sources / "Programs/latchkey/Keys/PassphraseCommand.swift").read_text(), re.M)

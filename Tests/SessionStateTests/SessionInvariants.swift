@@ -51,7 +51,7 @@ enum SessionInvariant: CaseIterable, Sendable {
       switch step.step {
       case .keysArrive, .screenSaver(_, active: false), .session(_, .open), .front(.session), .passwordless(true):
         return nil
-      // A locker that crashed and a desktop that ended have seen nobody.
+      // If a locker crashed or a desktop ended, nobody gave a password there.
       default: return "A came alive though nobody was let in"
       }
     case .suspendErases:

@@ -48,7 +48,7 @@ class Faults:
         return dict(zip(FIELDS, struct.unpack("<5Q", self._control[:])))
 
     def disarm(self):
-        """No fault any more; the numbers of what was."""
+        """Ends the faults, and returns the numbers of those that happened."""
         told = self.told()
         self._control[:8] = bytes(8)
         return told

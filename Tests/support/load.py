@@ -224,7 +224,7 @@ class Load:
             if thread.failure:
                 raise thread.failure
         self.counts["operations"] = self.counts.get("operations", 0) + sum(thread.done for thread in threads[:-1])
-        # A client may have had the bus start another daemon, and the person may have brought it keys.
+        # The bus may have started another daemon for a client, and the person may have given that daemon keys.
         self.session.process = self.session.daemon_pid() or self.session.process
         self.session.begin(bringing_keys=False)
         # The real login also takes out of the keybag what nothing depends on any more.

@@ -6,7 +6,7 @@ import re
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 FOLDER = REPOSITORY / "docs/man"
 PAGES = sorted(FOLDER.glob("*.[158]"))
-# A word of the command line in a sentence, and a line of a program that calls it.
+# A call of the command line, in a sentence or in a line of a script.
 CALL = r"(?:^|[;|&(] *|sudo |\$ |! )latchkey((?: [^\s|;&#<>()]+)*)"
 
 

@@ -10,7 +10,7 @@ QUEUE = (
     r""" | grep -o '":[^"]*"' | tr -d '"' | while read name; do"""
     " busctl --user status $name | sed -n 's/^Comm=//p'; done"
 )
-# What `--back` adds, so that Latchkey steps aside.
+# The files that `--back` adds, so that Latchkey steps aside.
 ASIDE = {
     "/.config/systemd/user/latchkeyd.socket", "/.config/systemd/user/latchkeyd.service", "/.local/state/latchkey/switch.json",
     "/.local/share/dbus-1/services/org.freedesktop.secrets.service"}  # fmt: skip

@@ -1,4 +1,5 @@
-"""What an item asks for is changed by whoever can give what it asks for until now; and reads without asking each time."""
+"""The requirements of an item change after the person meets its present requirements. A read may be repeated without a
+question."""
 
 import pytest
 from gi.repository import GLib

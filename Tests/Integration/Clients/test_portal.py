@@ -231,7 +231,7 @@ def test_close(session):
     with pytest.raises(Failure, match=ACCESS_DENIED):
         request.close(other)
     assert request.is_pending
-    # Another caller's handle may be the same, and is another request.
+    # Another caller may use the same handle for another request.
     same = Retrieval(other, ONE, handle=request.handle)
     request.close()
     assert request.wait() == CANCELLED

@@ -85,7 +85,7 @@ def by_label(content):
 
 
 def older(content):
-    """The same with other times, as a vault would have that is older than this test."""
+    """The same content with other times, as if the vault were older than this test."""
     for collection in content["collections"]:
         for one in collection["items"]:
             one["created"] -= 1000
@@ -292,7 +292,7 @@ def test_an_export_that_is_ended_leaves_nothing(many, number, former):
             place(many, file.relative_to(many.home), former)
         if ended_halfway(many, file, number) == -number:
             break
-        # It was through before it could be ended.
+        # The export was done before it could be ended.
     else:
         pytest.fail("it could never be ended halfway")
     assert {one.name: one.read_text() for one in many.out.iterdir()} == ({file.name: former} if former else {})

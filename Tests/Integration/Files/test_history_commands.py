@@ -539,7 +539,7 @@ def test_a_generation_that_cannot_be_read_is_named(kept):
 
 
 def test_what_the_vault_has_is_not_forgotten(kept):
-    """An item is deleted first: no generation loses what is still there."""
+    """The command only forgets deleted items: no generation loses an item that the vault still has."""
     control = Control(kept)
     number = max(ciphertexts(kept))
     search = packet(MESSAGES["FindInGenerations"], b"\1\0" + number.to_bytes(8, "little") + b"\3\1\0" + number.to_bytes(8, "little"))

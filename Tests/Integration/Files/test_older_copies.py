@@ -76,7 +76,7 @@ def test_each_file_is_told_and_secrets_stay_readable(vault, names):
     assert vault.lookup("n", "1") == "first"
     assert vault.lookup("n", "2") == (None if "vault.db" in names else "second")
     assert notices(vault) == [" and ".join(names)]
-    # It stays for as long as the session, and is said no more in the next.
+    # The report stays until the session ends, and does not come back in the next session.
     vault.lock()
     assert older(vault) == list(names)
     assert vault.locker().returncode == 0

@@ -52,7 +52,7 @@ def unlock(session, passphrase):
 
 
 def assert_passphrase(session, peer, path, right, wrong):
-    """Locks the collection: it opens with the one, and not with the other."""
+    """Locks the collection, and checks that it opens with the right passphrase and not with the wrong one."""
     peer.call(ROOT, SERVICE, "Lock", "(ao)", [path])
     assert not unlock(session, wrong) and unlock(session, right)
     assert session.lookup("in", "work") == "kept"

@@ -65,7 +65,7 @@ def test_what_is_told_while_it_is_locked(session, peer, state):
         line = text[text.index(place(path) + "  ") :].split("\nlogin/")[0]
         assert (name if known else "cannot be read now") in line.splitlines()[0]
         assert (f"locked: {one['reason']}" in line) == properties["Locked"]
-        # By its place and by what it is known by.
+        # The item is named by its place, and by its attributes.
         for selector in ([place(path)], [*words, f"n={name}"]):
             assert told(session, "get", "--json", *selector) == one
             if properties["Locked"]:

@@ -86,7 +86,7 @@ def test_a_helper_that_brings_none_holds_nobody_for_ever(sealed):
 
 
 def test_the_name_is_claimed_though_the_bus_waits(sealed):
-    """Another provider would get it, and the bus has a program wait for it that asks for secrets."""
+    """Otherwise another provider would get the name. A program that asks for secrets waits for the name at the bus."""
     bus = sealed.owner("org.freedesktop.DBus")
     command = pathlib.Path(f"/proc/{sealed.daemon_pid()}/cmdline").read_text().split("\0")[:-1]
     sealed.stop_daemon()

@@ -181,7 +181,7 @@ def test_storing_creates_the_vault(session):
     assert session.lookup(*KEYS) == "open sesame"
     status = session.status()
     assert status["state"] == "unlocked" and status["generation"] == 2 and status["problems"] == []
-    # Its password is the login's, now and later.
+    # The vault's password is the login password, at later logins too.
     session.logout()
     session.restart()
     assert session.login().returncode == 0 and session.lookup(*KEYS) == "open sesame"
@@ -304,7 +304,7 @@ def test_items_of_the_command_line(session):
 
 @pytest.mark.parametrize("command", ["add --label=Mail", "add --label=Mail --replace", "import csv"])
 def test_the_command_line_finishes_a_vault_that_has_a_keybag_alone(session, command):
-    """As after a login while Latchkey was off."""
+    """A login while Latchkey was off leaves such a vault."""
     create_vault(session)
     words, given = (("k=v",), "mine") if command.startswith("add") else (("-",), TABLE)
     done = session.run("latchkey", *command.split(), "--no-prompt", *words, input=given)
@@ -379,7 +379,7 @@ def test_two_clients_share_one_answer(session, peer):
 
 
 def test_a_prompt_and_a_command_at_once(session):
-    """Both have the right password; one of them creates the vault, and the other one opens that."""
+    """Both have the right password. One of them creates the vault, and the other one unlocks it."""
     people = [store(session).expect(CREATES).expect(ASKED)]
     people += [Person(session, "latchkey", "unlock").expect("assword") for _ in range(2)]
     for person in people:

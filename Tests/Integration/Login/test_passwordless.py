@@ -100,7 +100,7 @@ def test_the_vault_is_open_from_the_first_login_and_without_any(passwordless):
     assert state(session) == ("unlocked", True)
     fill(session, OTHERS)
     assert readable(session) == set(OTHERS)
-    # As where a lingering user manager starts it, and nobody is logged in.
+    # A lingering user manager starts the daemon like this, while nobody is logged in.
     session.restart()
     assert state(session) == ("unlocked", True)
     assert readable(session) == set(OTHERS)

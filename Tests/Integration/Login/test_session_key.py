@@ -106,7 +106,7 @@ def sealed(session):
 
 
 def test_without_a_protector_for_it_nobody_is_believed(session):
-    """Whoever has the key, and however he came by it: logins without a password open nothing by default."""
+    """By default, a login without a password opens nothing, whoever has the key."""
     assert session.login().returncode == 0
     session.restart()
     cursor = len(session.log())

@@ -151,7 +151,7 @@ def test_nothing_is_left(served, destroy, tmp_path):
         again = memory.learn()
         assert not {key.value for key in again.keys} & set(gone.values())
         assert memory.found({key.name: key.value for key in again.keys if key.name == "erasable share"})
-    # The generations have idle turns to go in; the log's turn is when the vault is quiet for a while, or the daemon ends.
+    # Generations go in idle turns. The log is emptied when the vault is quiet for a while, or when the daemon ends.
     generations = session.vault / "generations"
     wait_until(lambda: not list(generations.glob("*.erased")), "the end of former generations")
     session.stop_daemon()

@@ -289,7 +289,7 @@ def test_who_listens_late_hears_of_the_end(session, peer, why):
         if opened:
             assert session.locker().returncode == 0
         late = Late(peer, path)
-        # The test may be the slow one.
+        # The test itself may have been slow.
         if late.is_told():
             assert late.end() == (not opened, "ao", [LOGIN] if opened else [])
             return

@@ -226,7 +226,7 @@ def test_a_vault_that_is_stopped_is_not_waited_for(stored):
 
 
 def test_the_prompt_is_killed(stored):
-    """A pinentry that outlives it is ended by the unit, which a throw-away session does not have."""
+    """The unit would end a pinentry that outlives the prompt. A throw-away session has no such unit."""
     stored.terminal.run(GET).expect(ENTER)
     if stored.way == "curses":
         (process,) = stored.processes("^pinentry")

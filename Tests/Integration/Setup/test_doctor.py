@@ -98,7 +98,8 @@ def test_a_throwaway_session_says_what_it_looks_at(session):
 
 @pytest.mark.skipif(os.getuid() != 0, reason="a module is root's")
 def test_the_exit_status(session, machine):
-    # Without the daemon, which hears of no logind here, nothing is amiss but what cannot be asked.
+    # The daemon would report that it knows no logind. Without it, doctor finds nothing wrong except the questions that nobody
+    # answers.
     session.stop_daemon()
     found = report(session, machine)
     assert {name for name, check in found[2].items() if check["state"] not in ("ok", "unknown")} == {"name"}
