@@ -282,7 +282,8 @@ extension KWalletService {
     _ call: MethodCall, _ wallet: ExactName?, _ folder: ExactName, _ kind: WalletContent.Kind? = nil,
     matching pattern: ExactName? = nil
   ) {
-    let entries = entries(of: wallet, in: folder).filter { entry in
+    let isTooLong = pattern.map { $0.text.utf8.count > Self.nameLimit } == true
+    let entries = (isTooLong ? [] : entries(of: wallet, in: folder)).filter { entry in
       (kind == nil || entry.form.kind == kind) && pattern.map { Wildcard.matches(entry.name, $0) } != false
     }
     let wanted = quietly([]) { () throws(BusError) in try store.opened(entries) }.filter { $0.secret != nil }

@@ -13,8 +13,8 @@ final class KWalletService {
   static let paths = ["/modules/kwalletd6", "/modules/kwalletd5"]
   /// The name of a program that gives itself none, as kwalletd calls it.
   private static let namelessProgram = "KDE System"
-  /// The longest name of a wallet or a program, in bytes: it is kept while the wallet is open.
-  private static let nameLimit = 4096
+  /// The longest name of a wallet or a program, which is kept while the wallet is open, and the longest pattern, in bytes.
+  static let nameLimit = 4096
 
   let bus: Bus
   let signals: WalletSignals
@@ -95,6 +95,7 @@ final class KWalletService {
         program: program.text.isEmpty ? ExactName(Self.namelessProgram) : program, connection: sender,
         endsWithConnection: endsWithConnection, window: window > 0 ? String(window) : ""
       ) { [weak self] isOpen, isNew in
+        defer { self?.unwatchIfIdle(sender) }
         guard let self, isOpen,
           let (handle, isFirst) = wallets.open(wallet, for: program, on: endsWithConnection ? sender : "")
         else { return answer(-1) }
@@ -104,7 +105,6 @@ final class KWalletService {
           signals.emit("walletOpened", wallet)
           notice.tell()
         }
-        unwatchIfIdle(sender)
       })
   }
 
@@ -188,7 +188,9 @@ final class KWalletService {
 
   func delete(_ wallet: ExactName) -> Int32 {
     let isDeleted = quietly(false) { () throws(BusError) in
-      try store.delete(wallet, standard: ExactName(settings.networkWallet))
+      try store.delete(wallet, standard: ExactName(settings.networkWallet)) { entries throws(BusError) in
+        try erase(entries, of: wallet)
+      }
     }
     guard isDeleted else { return -1 }
     _ = close(wallet, force: true)
@@ -217,7 +219,7 @@ final class KWalletService {
 
   func remove(_ folder: ExactName, from wallet: ExactName) throws(BusError) -> Bool {
     let entries = try store.entries(of: wallet, folder: folder)
-    try store.delete(entries)
+    try erase(entries, of: wallet)
     let wasNoted = emptyFolders.remove(folder, from: wallet)
     guard wasNoted || !entries.isEmpty else { return false }
     signals.emit("folderListUpdated", wallet)
@@ -257,10 +259,9 @@ final class KWalletService {
 
   func rename(_ old: ExactName, to new: ExactName, in folder: ExactName, of wallet: ExactName) throws(BusError) -> Int32
   {
-    guard let entry = try store.entry(old, in: folder, of: wallet),
-      try store.entry(new, in: folder, of: wallet) == nil
-    else { return -1 }
-    try store.rename(entry, to: new, in: wallet)
+    let same = try store.entries(of: wallet, folder: folder, name: old)
+    guard !same.isEmpty, try store.entry(new, in: folder, of: wallet) == nil else { return -1 }
+    try store.rename(same, to: new, in: wallet)
     signals.emit("folderUpdated", wallet, folder)
     signals.emit("entryRenamed", wallet, folder, old, new)
     return 0
@@ -270,12 +271,22 @@ final class KWalletService {
   func remove(_ name: ExactName, from folder: ExactName, of wallet: ExactName) throws(BusError) -> Int32 {
     let entries = try store.entries(of: wallet, folder: folder, name: name)
     guard !entries.isEmpty else { return try has(folder, in: wallet) ? -3 : 0 }
-    try store.delete(entries)
+    try erase(entries, of: wallet)
     // The folder stays until it is removed.
     _ = emptyFolders.insert(folder, in: wallet)
     signals.emit("folderUpdated", wallet, folder)
     signals.emit("entryDeleted", wallet, folder, name)
     return 0
+  }
+
+  /// Deletes entries, but none if the secret of one is locked.
+  private func erase(_ entries: [WalletStore.Entry], of wallet: ExactName) throws(BusError) {
+    try store.checkAreReadable(entries)
+    do throws(BusError) { try store.delete(entries) } catch {
+      // The vault's program ended. Entries may be gone, and programs look again.
+      for folder in Set(entries.map(\.folder)) { signals.emit("folderUpdated", wallet, folder) }
+      throw error
+    }
   }
 
   /// Tells programs what another client of the vault did to entries of wallets that are open.

@@ -215,21 +215,32 @@ final class WalletStore {
     }
   }
 
-  /// Deletes a wallet's entries, and its collection if nothing else is in it. The default collection stays.
+  /// Deletes a wallet's collection if nothing but entries is in it, else its entries. The default collection stays.
   ///
+  /// - Parameter erase: deletes the entries of a collection that stays.
   /// - Returns: false if there is no such wallet.
-  func delete(_ wallet: ExactName, standard: ExactName) throws(BusError) -> Bool {
+  func delete(
+    _ wallet: ExactName, standard: ExactName, erase: ([Entry]) throws(BusError) -> Void
+  ) throws(BusError) -> Bool {
     guard case .open(let path) = try find(wallet, standard: standard) else { return false }
-    try delete(try entries(of: wallet))
-    return try link.with { vault throws(BusError) in
-      guard try defaultCollection(vault) != path else { return true }
-      let rest = try vault.get("Items", .paths, of: path, on: ServiceConnection.collection)
-      guard rest.isEmpty else { return true }
+    let entries = try entries(of: wallet)
+    try checkAreReadable(entries)
+    let isDone = try link.with { vault throws(BusError) -> Bool in
+      guard try defaultCollection(vault) != path else { return false }
+      let items = try vault.get("Items", .paths, of: path, on: ServiceConnection.collection)
+      guard Set(items) == Set(entries.map(\.path)) else { return false }
+      // The collection and its entries in one step: a lock between two steps would leave an empty wallet.
       try vault.call(path, ServiceConnection.collection, "Delete") { _ in
       }
-      places[wallet] = nil
       return true
     }
+    guard isDone else {
+      try erase(entries)
+      return true
+    }
+    places[wallet] = nil
+    for entry in entries { known[entry.path] = nil }
+    return true
   }
 
   // MARK: - entries
@@ -365,8 +376,12 @@ final class WalletStore {
   func write(_ item: ForeignItem, _ name: ExactName, in folder: ExactName, of wallet: ExactName) throws(BusError) {
     let form = item.attributes["type"] ?? ""
     let attributes = Self.attributes(folder, name, form)
-    if let known = try entry(name, in: folder, of: wallet) {
-      return try update(known.path, attributes: known.form.rawValue == form ? nil : attributes, secret: item.secret)
+    let same = try entries(of: wallet, folder: folder, name: name)
+    if let newest = same.first {
+      try update(newest.path, attributes: newest.form.rawValue == form ? nil : attributes, secret: item.secret)
+      // The value is stored. If the former ones stay, the entry has that value all the same.
+      try? delete(same.dropFirst().filter(\.isReadable))
+      return
     }
     let made = try link.withChannel { vault, channel throws(BusError) in
       guard let home = try home(of: wallet, vault) else { throw .failed("the wallet's collection is gone") }
@@ -387,11 +402,16 @@ final class WalletStore {
   private static let isLocked = BusError(name: BusError.lockedName, message: "it is locked")
 
   /// Gives an entry another name, in one step and without its secret.
-  func rename(_ entry: Entry, to name: ExactName, in wallet: ExactName) throws(BusError) {
+  ///
+  /// - Parameter same: the items of that entry, the last changed first. The others are deleted, as they would have the former name.
+  func rename(_ same: [Entry], to name: ExactName, in wallet: ExactName) throws(BusError) {
+    guard let entry = same.first else { return }
+    try checkAreReadable(same)
     try update(
       entry.path, label: "\(entry.folder.text)/\(name.text)",
       attributes: Self.attributes(entry.folder, name, entry.form.rawValue))
     known[entry.path] = .init(wallet: wallet, folder: entry.folder, name: name)
+    try? delete(same.dropFirst())
   }
 
   private func update(
@@ -417,11 +437,14 @@ final class WalletStore {
     link.passOver([path])
   }
 
-  /// Deletes entries, but none if the secret of one cannot be read now. The vault would delete locked items, too, but a program
-  /// that could not read an entry must not destroy it.
-  func delete(_ entries: [Entry]) throws(BusError) {
+  /// Refuses to change entries if the secret of one cannot be read now: a program that could not read an entry must not destroy it.
+  func checkAreReadable(_ entries: [Entry]) throws(BusError) {
     guard entries.allSatisfy(\.isReadable) else { throw Self.isLocked }
-    var rest = entries[...]
+  }
+
+  /// Deletes entries, also if the vault locks meanwhile. Up to `changeLimit` of them are deleted in one step.
+  func delete(_ entries: some Sequence<Entry>) throws(BusError) {
+    var rest = Array(entries)[...]
     while !rest.isEmpty {
       let some = rest.prefix(Self.changeLimit)
       rest = rest.dropFirst(Self.changeLimit)
