@@ -82,7 +82,7 @@ NIGHT_PARTS = (
          ("Sources/Wire/SSHProtocol/", "Sources/Programs/latchkey-ssh-agent/", "Sources/Wire/SecretClient/",
           "Sources/Programs/latchkey/Run/CredentialCommand.swift"),
          workers=2, marked=True, packages="ansible-core openssh-tests python3-paramiko python3-asyncssh golang-go golang-golang-x-crypto-dev rsync softhsm2"),
-    Part("kwallet", "KDE's programs with `latchkey-kwallet`: libraries of Debian 12 and 13, networks, kwalletmanager, locks and kills",
+    Part("kwallet", "KDE's programs with `latchkey-kwallet`: libraries of Debian 12 and 13, networks, mail, kwalletmanager, locks and kills",
          ("Integration",), 6, ("Sources/Programs/latchkey-kwallet/", *CLIENT), workers=2, marked=True,
          packages="kde-cli-tools kded5 kio ksshaskpass kwalletmanager libkf5wallet-dev network-manager plasma-nm"),
     Part("window", "The window, by the accessibility bus: what it shows is what the command line says; locks, kills, memory", ("Window",), 4,
