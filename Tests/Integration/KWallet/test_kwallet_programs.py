@@ -6,6 +6,7 @@ import pathlib
 import signal
 import subprocess
 import tempfile
+import types
 
 import pytest
 from support.clients import bring_back, bring_to
@@ -88,6 +89,38 @@ def test_a_program_of_kdes(unlocked, program, way):
     app.end()
 
 
+def test_a_program_of_kdes_with_kwalletd(unlocked, program):
+    """The control: kwalletd5 answers the program in the same way."""
+    control = KWallet(unlocked)
+    try:
+        beside = types.SimpleNamespace(start=unlocked.start, environment=unlocked.environment | control.environment)
+        # kwalletd5 asks nobody whether a program of that name may read.
+        app = Program(beside, program, "test")
+        assert use_everything(app, "open") == len(NAMES) + 1
+        app.end()
+    finally:
+        control.close()
+
+
+@pytest.mark.parametrize("way", ["open", "open-async"])
+def test_the_local_and_the_network_wallet(unlocked, program, way):
+    """For people who have two, each is a wallet of its own."""
+    settings = unlocked.home / ".config/kwalletrc"
+    unlocked.run("mkdir", "-p", settings.parent, check=True)
+    settings.write_text("[Wallet]\nUse One Wallet=false\nLocal Wallet=here\nDefault Wallet=everywhere\n")
+    os.chown(settings, unlocked.uid, unlocked.gid)
+    serve(unlocked)
+    local, network = (Program(unlocked, program, name) for name in ("local", "network"))
+    assert local.texts("local") == ["here", "everywhere"]
+    for app, wallet in ((local, "here"), (network, "everywhere")):
+        assert app(way, wallet) == "1" and app("folder", WIDE) == "1" and app("write-password", "a", f"of {wallet}") == "0"
+    for app, wallet in ((local, "here"), (network, "everywhere")):
+        assert app.texts("entries") == ["a"] and app.value("read-password", "a") == (0, [f"of {wallet}".encode()])
+        app.end()
+    # The network's is the default collection, as most programs use it.
+    assert sorted(row[0] for row in seen(unlocked)) == ["everywhere", "here"]
+
+
 def test_programs_survive_locks_and_kills(unlocked, program):
     """50 cycles of lock and unlock with programs from before, behind and after the lock, under a kill of each of the two daemons: no
     entry is lost or doubled, and nothing hangs."""
@@ -168,3 +201,11 @@ def test_ksshaskpass(unlocked):
     assert client.write(key, "of the key", "ksshaskpass") == 0
     done = unlocked.run("ksshaskpass", f"Enter passphrase for key '{key}': ", env=unlocked.environment | SCREENLESS)
     assert (done.returncode, done.stdout) == (0, "of the key"), done.stderr
+    # The control: kwalletd5 with the same entry.
+    control = KWallet(unlocked)
+    try:
+        control.write_entries([["ksshaskpass", key, 1, encoded(qt_text("of the key"))]])
+        told = unlocked.run("ksshaskpass", f"Enter passphrase for key '{key}': ", env=unlocked.environment | control.environment | SCREENLESS)
+        assert (told.returncode, told.stdout) == (done.returncode, done.stdout), told.stderr
+    finally:
+        control.close()
