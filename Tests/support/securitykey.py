@@ -28,6 +28,11 @@ class SecurityKeyLibrary:
     def touch(self):
         self._touch.touch()
 
+    def forget_touch(self):
+        """A signature waits for nothing any more, and none waits now."""
+        for file in (self._touch, self._waits, self._touch.with_suffix(".needed")):
+            file.unlink(missing_ok=True)
+
     def is_waiting(self):
         """Whether a signature waits for a touch."""
         return self._waits.exists()

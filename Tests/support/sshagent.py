@@ -44,7 +44,8 @@ class Agent:
         self.answer, self.questions, self.pin = self.folder / "answer", self.folder / "questions", self.folder / "said-pin"
         program = self.folder / "prompt"
         program.write_text(
-            f"#!/bin/sh\n{{ tr '\\0' '|'; echo; }} >>{self.questions}\n[ ! -e {self.pin} ] || cat {self.pin}\n"
+            # One write, as a notice and a question may come together.
+            f"#!/bin/sh\nprintf '%s\\n' \"$(tr '\\0' '|')\" >>{self.questions}\n[ ! -e {self.pin} ] || cat {self.pin}\n"
             f"exit $(cat {self.answer} || echo 1)\n")
         program.chmod(0o755)
         libexec = session.stage / "usr/libexec/latchkey-ssh-agent"
@@ -188,12 +189,14 @@ def private_fields(path):
         rest = rest[4 + struct.unpack(">I", rest[:4])[0] :]
     rest = rest[4:]
     rest = rest[4 + struct.unpack(">I", rest[:4])[0] :]
-    fields = strings_until(rest[4:][8:])
-    return b"".join(string(field) for field in fields)
+    # Behind the number that is there twice; the padding counts from 1.
+    fields = rest[4:][8:]
+    padding = next((size for size in range(7, 0, -1) if fields.endswith(bytes(range(1, size + 1)))), 0)
+    return fields[: len(fields) - padding]
 
 
 def strings_until(value):
-    """Strings up to the padding."""
+    """Strings up to something else."""
     found = []
     while len(value) >= 4 and value[0] == 0:
         size = struct.unpack(">I", value[:4])[0]

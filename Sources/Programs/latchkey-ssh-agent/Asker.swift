@@ -9,12 +9,12 @@ struct Asker {
 
   let pid: pid_t
 
-  /// The names of the program and of the one that started it.
+  /// The name of the program, with that of the one that started it in parentheses.
   var name: String {
     let own = Caller(pid: pid).name
     guard let parent = parent, parent > 1 else { return own }
     let other = Caller(pid: parent).name
-    return other.isEmpty || other == own || other == "systemd" ? own : "\(own) < \(other)"
+    return other.isEmpty || other == own || other == "systemd" ? own : "\(own) (\(other))"
   }
 
   /// Its terminal; empty for none.

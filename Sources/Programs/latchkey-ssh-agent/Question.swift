@@ -85,11 +85,6 @@ final class QuestionQueue {
   private static let limit = 32
   /// A person has this long.
   static let personLimit = Duration.seconds(120)
-  /// How long nothing is shown after a question that was not allowed. A client can withdraw its question or let its time run
-  /// out, and a person who is about to click must see that the next one is another.
-  private static let quietTime = Duration.seconds(2)
-  /// The same after one that was allowed: a second click or Enter is meant for that one.
-  private static let shortQuietTime = Duration.milliseconds(500)
   /// How long a program that was told to end may go on.
   static let endLimit = Duration.seconds(2)
 
@@ -189,7 +184,7 @@ final class QuestionQueue {
     clear()
     if status == 2 { Journal.log(.warning, "nobody can be asked about an ssh key: there is no prompter") }
     if status != 2 {
-      quiet = try? loop.addTimer(after: status == 0 ? Self.shortQuietTime : Self.quietTime) { [unowned self] in
+      quiet = try? loop.addTimer(after: status == 0 ? QuietTime.answered : QuietTime.unanswered) { [unowned self] in
         quiet = nil
         begin()
       }

@@ -9,8 +9,6 @@ import LatchkeySystemd
 final class SSHAgent {
   /// More keys than this are not added to a session.
   private static let keyLimit = 256
-  /// The most signatures that wait for others.
-  private static let queueLimit = 32
   /// How many signatures of one program may wait for the person. An ssh that forwards is one program for all of a host's clients.
   private static let waitingLimit = 16
   /// With more clients than this, the one that was silent for longest is disconnected.
@@ -32,10 +30,7 @@ final class SSHAgent {
   private var acceptTimer: EventSource?
   private var connections: [ObjectIdentifier: AgentConnection] = [:]
   private var signings: [ObjectIdentifier: Signing] = [:]
-  /// For each key with requirements, and for the security keys: the signature that is being made.
-  private var turns: [Signing.Turn: Signing] = [:]
-  /// Signatures that wait for their turn.
-  private var queue: [Signing] = []
+  private var turns: SigningTurns?
   /// Keys that were allowed until the next lock.
   private var allowed: Set<[UInt8]> = []
   /// Keys of the vault that a client removed: they are left out until the next lock.
@@ -59,6 +54,7 @@ final class SSHAgent {
     questions = QuestionQueue(loop: loop, program: program, arguments: arguments)
     lock = try AgentLock()
     vault.onLock = { [unowned self] in locked() }
+    turns = try SigningTurns(loop: loop) { [unowned self] in begin($0) }
     // Made now: the first timer of a clock takes a descriptor.
     acceptTimer = try loop.addTimer(after: Self.acceptPause) { [unowned self] in source?.resume() }
     acceptTimer?.pause()
@@ -71,14 +67,15 @@ final class SSHAgent {
     hidden = []
     for signing in signings.values { signing.isOutdated = true }
     touching?.forget()
+    for signing in turns?.waiting ?? [] { fail(signing) }
     questions.refuseAll()
   }
 
-  /// A client locked the agent: what waits for a person waits in vain.
-  private func refuseAll() {
-    let waiting = Array(signings.values)
-    for signing in waiting { signing.isOutdated = true }
-    for signing in waiting { withdraw(signing) }
+  /// Ends signatures that wait for a person, or for others.
+  private func refuse(where isRefused: (Signing) -> Bool) {
+    let refused = signings.values.filter(isRefused)
+    for signing in refused { signing.isOutdated = true }
+    for signing in refused { withdraw(signing) }
   }
 
   // MARK: Clients
@@ -153,7 +150,7 @@ final class SSHAgent {
       case .lock:
         let passphrase = try reader.string(body.bytes)
         guard lock.lock(body.bytes.extracting(passphrase)) else { return connection.answer(.failure) }
-        refuseAll()
+        refuse { _ in true }
         connection.answer(.success)
       case .unlock: unlock(body.bytes.extracting(try reader.string(body.bytes)), connection)
       case .extensionRequest: try extend(body.bytes, &reader, connection)
@@ -302,6 +299,7 @@ final class SSHAgent {
       hidden.insert(key.item.publicKey.blob)
       allowed.remove(key.item.publicKey.blob)
     }
+    refuse { signing in keys.contains { $0.path == signing.key.path } }
   }
 
   // MARK: Signing
@@ -360,18 +358,15 @@ final class SSHAgent {
     }
   }
 
-  /// Signs, if the key is free. A key with requirements makes one signature at a time, and the others wait: to the vault all clients
-  /// of the agent are one, so each of them could use what a person allowed for another. Security keys wait for each other, as the
-  /// person must know for which signature a touch is.
+  /// Signs, if it has its turn or needs none.
   private func begin(_ signing: Signing) {
     guard let turn = signing.turn else { return finish(signing) }
     signings[ObjectIdentifier(signing.connection)] = signing
-    guard turns[turn] == nil else {
-      // Clients that wait are not ended for others, so they must not be many.
-      queue.count < Self.queueLimit ? queue.append(signing) : fail(signing)
-      return
+    switch turns?.enter(signing, turn) {
+    case .now: break
+    case .later: return
+    case .never, nil: return fail(signing)
     }
-    turns[turn] = signing
     // A person may have answered just when the last client left.
     do throws(BusError) { try vault.takeBack(signing.key) } catch { return fail(signing) }
     signing.isOutdated ? fail(signing) : finish(signing)
@@ -393,12 +388,9 @@ final class SSHAgent {
   private func end(_ signing: Signing) {
     let place = ObjectIdentifier(signing.connection)
     if signings[place] === signing { signings[place] = nil }
-    queue.removeAll { $0 === signing }
-    guard let turn = signing.turn, turns[turn] === signing else { return }
-    if !signing.wasMade { try? vault.takeBack(signing.key) }
-    turns[turn] = nil
-    guard let next = queue.firstIndex(where: { $0.turn == turn }) else { return }
-    begin(queue.remove(at: next))
+    // Before the next one has its turn.
+    if let turn = signing.turn, !signing.wasMade, turns?.has(turn, signing) ?? false { try? vault.takeBack(signing.key) }
+    turns?.leave(signing)
   }
 
   /// Signs once the vault gives the key.
@@ -458,6 +450,7 @@ final class SSHAgent {
       succeed(signing, signature)
     }
     touching = touch
+    signing.wasTouchAsked = touch.needsTouch
     signing.cancel = { [unowned self] in
       touching = nil
       touch.cancel()

@@ -27,6 +27,7 @@ final class SecurityKeySigning {
   /// Whether the person can be asked for a PIN.
   private let canAsk: Bool
   private let completion: ([UInt8]?) -> Void
+  let needsTouch: Bool
   private var key: PrivateKey?
   private var helper: StartedProgram?
   private var socket: FileDescriptor?
@@ -44,6 +45,7 @@ final class SecurityKeySigning {
     _ key: consuming PrivateKey, of data: [UInt8], wording: SignatureWording, canAsk: Bool, questions: QuestionQueue,
     loop: EventLoop, completion: @escaping ([UInt8]?) -> Void
   ) {
+    needsTouch = key.securityKey?.needsTouch ?? true
     self.key = consume key
     (self.data, self.wording, self.canAsk, self.questions, self.loop) = (data, wording, canAsk, questions, loop)
     self.completion = completion
@@ -83,7 +85,6 @@ final class SecurityKeySigning {
 
   private func begin(pin: RawSpan) {
     guard let key = key.take() else { return end(nil) }
-    let needsTouch = key.securityKey?.needsTouch ?? true
     let provider = wording.key.item.provider ?? SecurityKey.internalProvider
     let made = try? SecurityKeyHelper.request(data, by: key, provider: provider, pin: pin)
     self.key = consume key

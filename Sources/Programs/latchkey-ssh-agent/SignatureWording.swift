@@ -76,17 +76,26 @@ struct SignatureWording {
 
   private var detail: String { [purpose, way].compactMap { $0 }.joined(separator: " ") }
 
+  /// The same with the program, below a message that names the key only.
+  private var detailOfProgram: String {
+    let program = PlainText.name(asker.name)
+    let wish =
+      program.isEmpty
+      ? translated("A program wants to use this key.") : translated("The program '\(program)' wants to use this key.")
+    return "\(wish) \(detail)"
+  }
+
   /// While a security key waits for a touch.
   var touch: Question.Text {
     Question.Text(
-      message: translated("Touch your security key for the ssh key '\(name)'."), detail: detail,
+      message: translated("Touch your security key for the ssh key '\(name)'."), detail: detailOfProgram,
       terminal: asker.terminal, kind: .notice)
   }
 
   /// Where a security key wants its PIN.
   var pin: Question.Text {
     Question.Text(
-      message: translated("Enter the PIN of your security key for the ssh key '\(name)'."), detail: detail,
+      message: translated("Enter the PIN of your security key for the ssh key '\(name)'."), detail: detailOfProgram,
       terminal: asker.terminal, kind: .pin)
   }
 

@@ -22,6 +22,8 @@ final class Signing {
   var isOutdated = false
   /// Whether the key was read and has signed.
   var wasMade = false
+  /// Whether a security key was asked for it that wants a touch.
+  var wasTouchAsked = false
   /// Takes the question off the screen.
   var cancel: () -> Void = {}
 

@@ -1,13 +1,15 @@
 """Keys of security keys in the ssh agent: OpenSSH's ssh-sk-helper signs, by a security key in software."""
 
 import contextlib
+import pathlib
 import struct
+import time
 
 import pytest
 from support.notifications import Notifications
 from support.securitykey import DUMMY, SecurityKeyLibrary
 from support.session import wait_until
-from support.sshagent import FAILURE, SUCCESS, Agent, Client, private_fields, public_blob, string
+from support.sshagent import FAILURE, SIGNATURE, SUCCESS, Agent, Client, Host, private_fields, public_blob, string
 from support.sshserver import Server
 
 pytestmark = [
@@ -47,7 +49,20 @@ def make(agent, library, kind="ed25519-sk", name="key"):
 
 
 def children(agent):
-    return open(f"/proc/{agent.process.pid}/task/{agent.process.pid}/children").read().split()
+    """The names of the programs that the agent started and that run."""
+    names = []
+    for process in open(f"/proc/{agent.process.pid}/task/{agent.process.pid}/children").read().split():
+        with contextlib.suppress(OSError):
+            names.append(pathlib.Path(f"/proc/{process}/comm").read_text().strip())
+    return names
+
+
+def request(path):
+    """A request for a signature. Its client says nothing of where it comes from, so the person is asked."""
+    return b"\x0d" + string(public_blob(path)) + string(DATA) + bytes(4)
+
+
+HELPER = "ssh-sk-helper"
 
 
 @pytest.mark.parametrize("kind", ["ed25519-sk", "ecdsa-sk"])
@@ -118,27 +133,130 @@ def test_a_touch_holds_no_other_client_up(agent, library):
         agent.run("ssh-add", *one, check=True)
     agent.will_say(True)
     library.wait_for_touch()
-    request = b"\x0d" + string(public_blob(path)) + string(DATA) + bytes(4)
     first, second = Client(agent.path), Client(agent.path)
-    first.send(request)
+    first.send(request(path))
     wait_until(library.is_waiting, "the signature that waits")
     wait_until(lambda: len(agent.asked()) == 2, "the notice")
     assert agent.asked()[1].startswith("Touch your security key for the ssh key 'key'.") and agent.asked()[1].endswith("|notice")
     agent.run("ssh-add", "-T", f"{plain}.pub", check=True)
     # The second one has its turn when the first client is gone, and its helper.
-    second.send(request)
+    second.send(request(path))
     first.close()
     wait_until(lambda: len(agent.asked()) == 4, "the second notice")
     library.touch()
     assert second.receive()[0] == 14
     # A lock ends a signature that waits.
     library.wait_for_touch()
-    second.send(request)
+    second.send(request(path))
     wait_until(library.is_waiting, "the third signature")
     agent.session.lock()
     assert second.receive() == bytes([FAILURE])
     wait_until(lambda: not children(agent), "the end of the helper")
     second.close()
+
+
+def test_a_request_that_was_allowed_waits_for_its_turn_and_a_lock_ends_all(agent, library):
+    path = make(agent, library)
+    agent.run("ssh-add", "-S", library.path, path, check=True)
+    agent.will_say(True)
+    library.wait_for_touch()
+    with agent.connect() as first, agent.connect() as second, agent.connect() as other:
+        for client in (first, second):
+            client.send(request(path))
+        wait_until(lambda: [line.rpartition("|")[2] for line in agent.asked()].count("agreement") == 2, "both questions")
+        wait_until(lambda: children(agent) == [HELPER], "the end of the second question")
+        # The agent has gone on after that question when it answers this.
+        assert len(other.identities()) == 1
+        assert children(agent) == [HELPER]
+        agent.session.lock()
+        assert [client.receive() for client in (first, second)] == 2 * [bytes([FAILURE])]
+    wait_until(lambda: not children(agent), "the end of the helper")
+
+
+@pytest.mark.parametrize("command", [("ssh-add", "-S"), ("latchkey", "ssh", "add", "--provider")], ids=["session", "vault"])
+def test_another_machine_replaces_no_security_key(agent, library, command):
+    path, other = make(agent, library), make(agent, library, name="other")
+    agent.run(*command, library.path, path, check=True)
+    agent.will_say(True)
+    with agent.connect() as forwarded, agent.connect() as unknown:
+        assert forwarded.bind(Host(), b"s1", True)
+        for client in (forwarded, unknown):
+            assert client.ask(25, private_fields(path), PROVIDER, string("internal")) == bytes([FAILURE])
+        # A key of its own is welcome.
+        assert forwarded.ask(25, private_fields(other), PROVIDER, string("internal")) == bytes([SUCCESS])
+    assert sorted(agent.listed()) == ["key", "other"]
+    agent.run("ssh-add", "-T", f"{path}.pub", check=True)
+
+
+def test_a_key_that_is_removed_signs_nothing(agent, library):
+    path = make(agent, library)
+    agent.will_say(True)
+    for remove in (("ssh-add", "-D"), ("latchkey", "ssh", "rm", "key")):
+        agent.run("latchkey", "ssh", "add", "--ask", "never", "--provider", library.path, path, check=True)
+        library.wait_for_touch()
+        with agent.connect() as client:
+            client.send(request(path))
+            wait_until(lambda: children(agent) == [HELPER] and library.is_waiting(), "the signature that waits")
+            agent.run(*remove, check=True)
+            # The agent ends it at once, and the vault tells nobody why an item is gone.
+            if remove[0] != "ssh-add":
+                library.touch()
+            assert client.receive() == bytes([FAILURE])
+        wait_until(lambda: not children(agent), "the end of the helper")
+        library.forget_touch()
+        # What was left out comes back with the lock.
+        agent.session.lock()
+        assert agent.session.locker().returncode == 0
+        if remove[0] == "ssh-add":
+            agent.run("latchkey", "ssh", "rm", "key", check=True)
+
+
+def test_not_too_many_wait_for_a_touch(agent, library):
+    path = make(agent, library)
+    agent.run("ssh-add", "-S", library.path, path, check=True)
+    library.wait_for_touch()
+    ended = agent.folder / "ended"
+    # One signature is made, and 32 wait for it.
+    started = agent.session.start(
+        "sh", "-c", 'for n in $(seq 40); do { ssh-add -T "$1" 2>/dev/null; echo $? >>"$2"; } & done; wait', "sh", f"{path}.pub", ended)
+
+    def statuses():
+        return ended.read_text().split() if ended.exists() else []
+
+    wait_until(lambda: len(statuses()) == 7, "those that are too many")
+    assert "0" not in statuses() and library.is_waiting()
+    agent.session.lock()
+    started.wait(60)
+    assert len(statuses()) == 40 and "0" not in statuses()
+
+
+def test_after_a_touch_that_did_not_come_the_next_notice_waits(agent, library):
+    """A person who is about to touch must see that the next signature is another one."""
+    shown = agent.folder / "shown"
+    (agent.folder / "prompt").write_text(f"#!/bin/sh\ncut -d' ' -f1 /proc/uptime >>{shown}\n")
+
+    def times():
+        return [float(line) for line in shown.read_text().split()] if shown.exists() else []
+
+    def start():
+        return agent.session.start("ssh-add", "-T", f"{path}.pub")
+
+    path = make(agent, library)
+    agent.run("ssh-add", "-S", library.path, path, check=True)
+    library.wait_for_touch()
+    first = start()
+    wait_until(lambda: len(times()) == 1 and library.is_waiting(), "the first notice")
+    second = start()
+    withdrawn = time.clock_gettime(time.CLOCK_BOOTTIME)
+    first.kill()
+    wait_until(lambda: len(times()) == 2, "the second notice")
+    # No clock of a busy machine makes the pause shorter.
+    assert times()[1] - withdrawn > 1.9
+    third = start()
+    touched = time.clock_gettime(time.CLOCK_BOOTTIME)
+    library.touch()
+    assert second.wait(60) == 0 and third.wait(60) == 0
+    assert times()[2] - touched > 0.4
 
 
 def test_a_pin_is_asked_for_where_the_key_requires_it(agent, library):
@@ -153,7 +271,23 @@ def test_a_pin_is_asked_for_where_the_key_requires_it(agent, library):
     agent.pin.write_text("1234")
     agent.run("ssh-add", "-T", f"{path}.pub", check=True)
     asked = [question for question in agent.asked() if question.endswith("|pin")]
-    assert len(asked) == 3 and all("PIN of your security key for the ssh key 'key'" in question for question in asked)
+    assert len(asked) == 3
+    for question in asked:
+        assert "PIN of your security key for the ssh key 'key'" in question and "'ssh-add (" in question, question
+
+
+def test_a_notice_names_the_program_the_key_and_the_host(agent, library):
+    server, session = Server(agent, "home"), agent.session
+    path = make(agent, library)
+    agent.run("ssh-add", "-S", library.path, path, check=True)
+    server.allowed.write_text(path.with_name("key.pub").read_text())
+    session.run("mkdir", session.home / ".ssh", check=True)
+    session.run("tee", session.home / ".ssh/known_hosts", input=server.known.read_text(), check=True)
+    assert server.login()
+    (notice,) = agent.asked()
+    message, detail, _, kind = notice.split("|")
+    assert kind == "notice" and "'key'" in message
+    assert "'ssh (" in detail and f"a login as '{session.user}'" in detail and "the host 'home' (SHA256:" in detail, detail
 
 
 def test_a_notification_says_that_the_key_waits_for_a_touch(unlocked, library):
