@@ -389,7 +389,9 @@ final class SSHAgent {
     let place = ObjectIdentifier(signing.connection)
     if signings[place] === signing { signings[place] = nil }
     // Before the next one has its turn.
-    if let turn = signing.turn, !signing.wasMade, turns?.has(turn, signing) ?? false { try? vault.takeBack(signing.key) }
+    if let turn = signing.turn, !signing.wasMade, turns?.has(turn, signing) ?? false {
+      try? vault.takeBack(signing.key)
+    }
     turns?.leave(signing)
   }
 
