@@ -116,12 +116,17 @@ struct DevicePacketTests {
     #expect(octets(word) == [1, 0, 19, 4])
     #expect(HoldPacket.word(word.bytes)?.word == .notHeld && HoldPacket.word(word.bytes)?.end == .lost)
     let sealed = [UInt8](repeating: 9, count: HoldPacket.sealedSize)
-    let released = try DeviceReply.news(.released(sealed))
-    #expect(octets(released) == [1, 0, 16] + sealed)
-    guard case .released(sealed) = HoldPacket.news(released.bytes) else { throw SodiumError.decryptionFailed }
+    let released = try DeviceReply.news(.released(sealed, at: 0x0102))
+    let moment: [UInt8] = [2, 1, 0, 0, 0, 0, 0, 0]
+    #expect(octets(released) == [1, 0, 16] + moment + sealed)
+    guard case .released(sealed, at: 0x0102) = HoldPacket.news(released.bytes) else {
+      throw SodiumError.decryptionFailed
+    }
     guard case .ended(.lost) = HoldPacket.news(word.bytes) else { throw SodiumError.decryptionFailed }
-    let short = [1, 0, 16] + sealed.dropLast()
-    let wrong: [[UInt8]] = [short, [1, 0, 16], [1, 0, 19, 0], [1, 1, 19, 4], [2, 0, 19, 4], []]
+    let short = [1, 0, 16] + moment + sealed.dropLast()
+    let wrong: [[UInt8]] = [
+      short, [1, 0, 16] + sealed, [1, 0, 16], [1, 0, 19, 0], [1, 1, 19, 4], [2, 0, 19, 4], [],
+    ]
     for packet in wrong {
       let isRead = HoldPacket.news(packet.span.bytes) != nil
       #expect(!isRead)

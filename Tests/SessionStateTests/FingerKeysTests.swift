@@ -1,10 +1,13 @@
-import LatchkeySessionState
+import LatchkeyControl
+import LatchkeyPosix
 import Testing
+
+@testable import LatchkeySessionState
 
 /// All keys again, by a finger at the locked screen.
 @Suite struct FingerKeysTests {
-  private func arrive(_ machine: inout SessionMachine) -> SessionEffect? {
-    machine.fingerKeysArrived(locksBefore: machine.locks, endingsBefore: machine.endings).first
+  private func arrive(_ machine: inout SessionMachine, isLetIn: Bool = false) -> SessionEffect? {
+    machine.fingerKeysArrived(locksBefore: machine.locks, endingsBefore: machine.endings, isLetIn: isLetIn).first
   }
 
   private func isRefused(_ effect: SessionEffect?) -> Bool {
@@ -50,5 +53,124 @@ import Testing
     _ = m.handle(.prepareForSleep(true))
     #expect(isRefused(arrive(&m)))
     #expect(!m.hasStagedKeys)
+  }
+
+  @Test func thePasswordsKeysStayBesideThem() {
+    var m = behindLocker()
+    #expect(m.keysArrived(mayLift: true).first == .install(.staged))
+    #expect(arrive(&m) == .install(.notNeeded))
+    #expect(m.hasStagedKeys)
+    // The other way round, the password takes their place.
+    m = behindLocker()
+    #expect(arrive(&m) == .install(.staged) && arrive(&m) == .install(.staged))
+    #expect(m.keysArrived(mayLift: true).first == .install(.staged))
+  }
+
+  // MARK: A locker that is gone before the keys come
+
+  /// Whether the machine counted events as a locker that let the person in, at moment 5.
+  private func letsIn(_ start: SessionMachine, _ events: [SessionEvent]) -> Bool {
+    var (m, latest) = (start, LatestEvents())
+    for event in events {
+      let before = m
+      _ = m.handle(event)
+      latest.note(from: before, to: m, at: 5)
+    }
+    return latest.isLetIn(since: 5)
+  }
+
+  @Test func aLockerThatLetThePersonInBeforeOpensThem() {
+    let m = behindLocker()
+    #expect(letsIn(m, [.screenSaver(peer: ":1.5", active: false)]))
+    #expect(!letsIn(unlocked(x(1)), [.sessions([x(1, hint: true)]), .sessions([x(1)])]))
+    var hinted = unlocked(x(1))
+    _ = hinted.handle(.sessions([x(1, hint: true)]))
+    #expect(letsIn(hinted, [.sessions([x(1)])]))
+    var gone = m
+    _ = gone.handle(.screenSaver(peer: ":1.5", active: false))
+    #expect(isRefused(arrive(&gone)))
+    #expect(arrive(&gone, isLetIn: true) == .install(.live))
+    #expect(gone.state == .unlocked)
+  }
+
+  /// Each would have erased keys that had been set aside.
+  @Test(arguments: [
+    [SessionEvent.screenSaverVanished(peer: ":1.5")],
+    [.lockCommand, .screenSaver(peer: ":1.5", active: false)],
+    [.screenSaver(peer: ":1.5", active: false), .lockCommand],
+    [.screenSaver(peer: ":1.5", active: false), .lockSignal(session: "1")],
+    [.screenSaver(peer: ":1.5", active: false), .prepareForSleep(true), .prepareForSleep(false)],
+    [.stagingTimerFired, .screenSaver(peer: ":1.5", active: false)],
+    [.sessions([x(1, hint: true)]), .screenSaver(peer: ":1.5", active: false), .sessions([x(1)])],
+    [.sessions([])], [.sessions([x(2)])], [.sessions([x(1)])],
+  ])
+  func aLockerThatLetNobodyInOpensNothing(events: [SessionEvent]) { #expect(!letsIn(behindLocker(), events)) }
+
+  @Test func aLockerThatWentBeforeTheTouchOpensNothing() {
+    var (m, latest) = (behindLocker(), LatestEvents())
+    let before = m
+    _ = m.handle(.screenSaver(peer: ":1.5", active: false))
+    latest.note(from: before, to: m, at: 5)
+    #expect(latest.isLetIn(since: 5) && !latest.isLetIn(since: 6))
+  }
+
+  // MARK: Where the reader is not
+
+  private func elsewhere(_ id: Int, hint: Bool = false) -> SessionFacts {
+    var facts = x(id, hint: hint)
+    (facts.isRemote, facts.seat) = (true, "")
+    return facts
+  }
+
+  @Test func aScreenAtAnotherMachineIsNoLockerForAFinger() {
+    var withoutSeat = x(1)
+    withoutSeat.seat = ""
+    for facts in [elsewhere(1), withoutSeat] {
+      var m = unlocked(facts)
+      var locked = facts
+      locked.lockedHint = true
+      _ = m.handle(.sessions([locked]))
+      #expect(m.lockerUp && isRefused(arrive(&m)))
+      _ = m.handle(.screenSaver(peer: ":1.5", active: true))
+      #expect(isRefused(arrive(&m)))
+    }
+  }
+
+  /// The person at the reader touched it, and another one elsewhere came in.
+  @Test func onlyTheLockerHereLetsAFingersKeysGoLive() {
+    var m = unlocked(x(1), elsewhere(2))
+    _ = m.handle(.sessions([x(1, hint: true), elsewhere(2, hint: true)]))
+    #expect(m.state != .unlocked && arrive(&m) == .install(.staged))
+    #expect(!m.handle(.sessions([x(1, hint: true), elsewhere(2)])).contains(.goLive))
+    var ended = m
+    #expect(ended.handle(.sessions([elsewhere(2)])).contains(.dropStaged))
+    #expect(m.handle(.sessions([x(1), elsewhere(2)])).contains(.goLive))
+  }
+}
+
+/// The same through the watch, with logind.
+extension SessionWatchTests {
+  @Test func aFingersKeysComeAfterTheLockerHasGone() throws {
+    let scene = try Scene(sessions: x(1))
+    func arrive(given: UInt64) throws -> KeyOutcome? {
+      var outcome: KeyOutcome?
+      scene.watch.claim(by: .unknown, given: given) { [watch = scene.watch] claim in
+        watch.fingerKeysArrived(by: claim) { outcome = $0 }
+      }
+      try scene.loop.run(until: "keys") { outcome != nil }
+      return outcome
+    }
+    #expect(try scene.keysArrive() == .live)
+    let before = Process.microsecondsSinceBoot
+    try scene.logind.set(x(1, hint: true))
+    try scene.loop.run(until: "the locker") { scene.watch.machine.lockerUp }
+    let touch = Process.microsecondsSinceBoot
+    try scene.logind.set(x(1))
+    try scene.loop.run(until: "the locker to go") { !scene.watch.machine.lockerUp }
+    let late = Process.microsecondsSinceBoot
+    #expect(try arrive(given: before) == .refused(.session(.lockedMeanwhile)), "from before the lock")
+    #expect(try arrive(given: late) == .refused(.session(.liftsNoLock)), "no locker was up")
+    #expect(try arrive(given: touch &- 31_000_000) == .refused(.session(.notNow)), "of half a minute ago")
+    #expect(try arrive(given: touch) == .live)
   }
 }

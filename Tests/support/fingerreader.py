@@ -3,10 +3,13 @@
 The real fprintd, with libfprint's virtual reader, is in Tests/Desktop. `Holder`, `held` and `Verification` send the messages of
 docs/developer/finger.md, byte by byte."""
 
+import contextlib
 import os
 import pathlib
+import queue
 import select
 import shutil
+import socket
 import subprocess
 import tempfile
 import threading
@@ -162,12 +165,54 @@ class Holder(Peer):
             return "closed"
         assert packet[:2] == bytes([1, DONE])
         if packet[2] == WORD["matched"]:
-            return SealedBox(self.pair).decrypt(packet[3:])
+            self.moment = int.from_bytes(packet[3:11], "little")
+            return SealedBox(self.pair).decrypt(packet[11:])
         assert packet[2] == WORD["notHeld"] and len(packet) == 4
         return _name(END, packet[3])
 
     def hears_nothing(self):
         return not select.select([self.socket], [], [], 0)[0]
+
+
+class Delay:
+    """Stands in front of the service: keeps hand-overs of covering keys to itself, and passes everything else on."""
+
+    def __init__(self, path, uid):
+        self.path, self.uid, self.kept = pathlib.Path(path), uid, queue.Queue()
+        self._behind = self.path.with_name("behind.sock")
+        self.path.rename(self._behind)
+        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._listener.bind(str(self.path))
+        self.path.chmod(0o666)
+        self._listener.listen()
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        with contextlib.suppress(OSError):
+            while True:
+                threading.Thread(target=self._pass_on, args=(self._listener.accept()[0],), daemon=True).start()
+
+    def _pass_on(self, client):
+        with contextlib.suppress(OSError), Peer(self._behind, self.uid) as service:
+            while packet := client.recv(4096):
+                if packet[1] == HOLD:
+                    return self.kept.put((client, packet))
+                client.send(service.raw(packet))
+        client.close()
+
+    def hand_over(self):
+        """The connection and the key of the next hand-over, which nobody answers."""
+        client, packet = self.kept.get(timeout=Limit(20).seconds)
+        client.settimeout(Limit(20).seconds)
+        return client, packet[3:35]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        self._behind.rename(self.path)
 
 
 class Verification(Peer):

@@ -304,6 +304,7 @@ extension Daemon: KeyObserver {
 extension Daemon: SessionWatchDelegate {
   package func eraseUnlockedKeys(_ reason: LockReason) {
     opening.eraseStagedKeys()
+    finger.locked()
     eraseUnlockedKeys(telling: Daemon.lockedMeanwhile)
   }
 
@@ -325,7 +326,10 @@ extension Daemon: SessionWatchDelegate {
     presence.manage(.stop, Daemon.firstUnlockUnit)
   }
 
-  package func lockErasedNothing() { endGrantsAndRequests() }
+  package func lockErasedNothing() {
+    opening.eraseTouchedKeys()
+    endGrantsAndRequests()
+  }
 
   package func eraseStagedKeys() { opening.eraseStagedKeys() }
 

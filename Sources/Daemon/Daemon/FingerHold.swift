@@ -55,8 +55,8 @@ final class FingerHold {
   private var state = State.none
   /// Why the last key is gone; nil if that needs no words.
   private(set) var problem: Reason?
-  /// Takes the keys that a finger opened.
-  var opened: (consuming CoveredTiers.Opened) -> Void = { _ in }
+  /// Takes the keys that a finger opened, and when that was: in microseconds since the machine started.
+  var opened: (consuming CoveredTiers.Opened, UInt64) -> Void = { _, _ in }
   /// Hears that the service ended a hold.
   var ended: (HoldEnd) -> Void = { _ in }
 
@@ -107,6 +107,16 @@ final class FingerHold {
     state = .none
     problem = nil
   }
+
+  /// The vault was locked. While the covering key is on its way to the service, nobody knows where it is. So the tier keys under it
+  /// go as well, and a late answer finds nothing.
+  func locked() {
+    guard case .handsOver = state else { return }
+    end(.session(.lockedMeanwhile))
+  }
+
+  /// Ends the hold, because the keys that a finger opened do not fit the vault's files.
+  func refused(_ reason: Reason) { end(reason) }
 
   /// Follows the keybag: the hold ends when a password or the finger's protector is gone or new.
   func follow() {
@@ -180,10 +190,10 @@ final class FingerHold {
     case .ended(let why):
       end(why.reason)
       ended(why)
-    case .released(let sealed):
+    case .released(let sealed, let moment):
       follow()
       guard case .held = state else { return }
-      do throws(SodiumError) { opened(try covered.tiers.open(sealed.span.bytes)) } catch {
+      do throws(SodiumError) { opened(try covered.tiers.open(sealed.span.bytes), moment) } catch {
         end(.device(.invalidReply))
       }
     case nil: end(.device(.invalidReply))

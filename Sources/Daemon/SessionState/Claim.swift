@@ -76,6 +76,10 @@ struct LatestEvents {
   private(set) var ending: UInt64?
   /// The end of any of the user's sessions.
   private(set) var sessionEnd: UInt64?
+  /// As ``SessionMachine/admissions`` counts them.
+  private(set) var admission: UInt64?
+  /// As ``SessionMachine/rejections`` counts them.
+  private(set) var rejection: UInt64?
   /// When a PAM stack last reported the end of a session.
   var pamEnd: UInt64?
 
@@ -83,6 +87,14 @@ struct LatestEvents {
   mutating func note(from before: SessionMachine, to after: SessionMachine, at moment: UInt64) {
     if before.locks != after.locks { lock = moment }
     if before.endings != after.endings { ending = moment }
+    if before.admissions != after.admissions { admission = moment }
+    if before.rejections != after.rejections { rejection = moment }
     if !before.sessionNumbers.isSubset(of: after.sessionNumbers) { sessionEnd = moment }
+  }
+
+  /// Whether keys that had been set aside at that moment would be live now.
+  func isLetIn(since moment: UInt64) -> Bool {
+    guard let admission, admission >= moment else { return false }
+    return rejection.map { $0 < moment } ?? true
   }
 }

@@ -46,6 +46,13 @@ public struct SessionMachine: Sendable {
 
   /// Whether A was set aside, to go live with the locker.
   public private(set) var hasStagedKeys = false
+  /// Whether a finger brought that A, and no password.
+  private var isStagedByFinger = false
+
+  /// How often the locker at this machine went because it let the person in. Keys that had been set aside went live then.
+  private(set) var admissions: UInt64 = 0
+  /// How often keys that had been set aside were erased, or would have been.
+  private(set) var rejections: UInt64 = 0
 
   /// Whether C came by a login in which nobody gave a password, and no password came since.
   public private(set) var isOpenedWithoutPassword = false
@@ -57,7 +64,7 @@ public struct SessionMachine: Sendable {
   public private(set) var pamSessions = 0
 
   /// The user's sessions that count.
-  private(set) var sessions: [String: Tracked] = [:]
+  private(set) var sessions: [String: TrackedSession] = [:]
 
   /// How many sessions there were so far. logind may give a name again.
   private var sessionCount = noSession
@@ -77,21 +84,6 @@ public struct SessionMachine: Sendable {
   /// Whether there are keys but no session, so that the session timer runs.
   private(set) var awaitsSession = false
 
-  struct Tracked: Sendable {
-    /// The number of this session among all that there were.
-    let number: UInt64
-    var facts: SessionFacts
-    /// The session lost the foreground to a greeter, and did not get it back.
-    var isShielded = false
-    /// The session started behind a greeter that still exists. That is a login, not a lock, and ends when the greeter goes.
-    var isStarting = false
-    /// Somebody asked the session to lock. That does not mean that a locker is up.
-    var wasAskedToLock = false
-
-    var isBehindLocker: Bool { facts.lockedHint || isShielded }
-    var isLocked: Bool { isBehindLocker || wasAskedToLock }
-  }
-
   /// A sealed machine that knows nothing yet.
   public init(uid: UInt32) { self.uid = uid }
 
@@ -99,25 +91,6 @@ public struct SessionMachine: Sendable {
 
   /// Whether a locker is up. Only this holds prompts back; a lock alone does not.
   public var lockerUp: Bool { !screenSavers.isEmpty || sessionsAreBehindLocker }
-
-  /// The lockers that are up, for `latchkey status`.
-  public var lockers: [String] {
-    let hints = sessions.values.filter { $0.isBehindLocker }.map {
-      $0.facts.lockedHint ? "LockedHint of session \($0.facts.id)" : "greeter before session \($0.facts.id)"
-    }
-    return hints.sorted() + screenSavers.sorted().map { "screen saver \($0)" }
-  }
-
-  /// Whether the user has a desktop, locked or not.
-  public var hasGraphicalSession: Bool { sessions.values.contains { $0.facts.isGraphical } }
-
-  /// The PAM services that opened the user's desktops over the network. Empty if a desktop is at this machine: a password
-  /// typed elsewhere must not unlock behind its locked screen. A text login does not count, even if `startx` made it a
-  /// desktop: a person who now works over the network may have left it.
-  public var remoteDesktopServices: Set<String> {
-    let desktops = sessions.values.map(\.facts).filter(\.isGraphical)
-    return desktops.allSatisfy(\.isRemote) ? Set(desktops.map(\.service)) : []
-  }
 
   /// The user's session that a process is in, by a unique number; nil if it is in none that counts.
   func number(of process: PeerProcess) -> UInt64? {
@@ -144,7 +117,7 @@ public struct SessionMachine: Sendable {
   }
 
   /// Graphical sessions count. If there are none, all sessions count.
-  private var relevant: [Tracked] {
+  private var relevant: [TrackedSession] {
     let graphical = sessions.values.filter { $0.facts.isGraphical }
     return graphical.isEmpty ? Array(sessions.values) : graphical
   }
@@ -155,11 +128,19 @@ public struct SessionMachine: Sendable {
 
   /// Of several desktops all must be locked, as the keys belong to the user and not to a desktop. One terminal is enough: nothing
   /// tells at which terminal the user sits.
-  private func holdsForRelevant(_ fact: (Tracked) -> Bool) -> Bool {
+  private func holdsForRelevant(_ fact: (TrackedSession) -> Bool) -> Bool {
     let relevant = relevant
     guard let first = relevant.first else { return false }
     return first.facts.isGraphical ? relevant.allSatisfy(fact) : relevant.contains(where: fact)
   }
+
+  /// The sessions at this machine that have a locker up, so that its person can touch the reader. A screen saver counts for all of
+  /// them, because nothing tells whose it is.
+  private var lockedHere: [String] {
+    relevant.filter { $0.isHere && ($0.isBehindLocker || !screenSavers.isEmpty) }.map(\.facts.id)
+  }
+
+  private var isLockerHere: Bool { !lockedHere.isEmpty }
 
   private var lockerReason: LockReason { screenSavers.isEmpty ? sessionLockerReason : .screenSaver }
 
@@ -223,18 +204,28 @@ public struct SessionMachine: Sendable {
     return effects + [.stateChanged]
   }
 
-  /// All keys came again, by a finger at the locked screen. They wait until the locker is gone, and change nothing where no
-  /// locker is up: a finger that was given to another program unlocks nothing.
-  public mutating func fingerKeysArrived(locksBefore: UInt64, endingsBefore: UInt64) -> [SessionEffect] {
+  /// All keys came again, by a finger at the locked screen. They wait until the locker at this machine is gone. If it has let the
+  /// person in since the touch, they open at once. They change nothing where no locker was up: a finger that was given to another
+  /// program unlocks nothing.
+  ///
+  /// - Parameter isLetIn: whether keys that had been set aside at the touch would be live now: see ``admissions``.
+  public mutating func fingerKeysArrived(
+    locksBefore: UInt64, endingsBefore: UInt64, isLetIn: Bool = false
+  ) -> [SessionEffect] {
     if let reason = refusal(since: endingsBefore, in: nil) { return [.install(.refused(reason))] }
     switch state {
     case .unlocked: return [.install(.notNeeded)]
     case .sealed, .locked(.withoutPassword): return [.install(.refused(.session(.liftsNoLock)))]
     case .locked:
-      guard lockerUp else { return [.install(.refused(.session(.liftsNoLock)))] }
       guard locksBefore == locks else { return [.install(.refused(.session(.lockedMeanwhile)))] }
+      let waits = lockerUp && isLockerHere
+      guard waits || isLetIn && !lockerUp && !isLockerHere else {
+        return [.install(.refused(.session(.liftsNoLock)))]
+      }
+      // The password says more: its keys are covered for the next lock.
+      if hasStagedKeys, !isStagedByFinger { return [.install(.notNeeded)] }
       var effects: [SessionEffect] = []
-      stage(&effects)
+      if waits { stage(&effects, isOfFinger: true) } else { becomeUnlocked(&effects, with: .install(.live)) }
       return effects + [.stateChanged]
     }
   }
@@ -250,9 +241,9 @@ public struct SessionMachine: Sendable {
     return session.map { !sessionNumbers.contains($0) } ?? false
   }
 
-  private mutating func stage(_ effects: inout [SessionEffect]) {
+  private mutating func stage(_ effects: inout [SessionEffect], isOfFinger: Bool = false) {
     if case .sealed = state { state = .locked(lockerReason) }
-    hasStagedKeys = true
+    (hasStagedKeys, isStagedByFinger) = (true, isOfFinger)
     effects += [.install(.staged), .startStagingTimer]
   }
 
@@ -269,6 +260,7 @@ public struct SessionMachine: Sendable {
   /// Processes an event, and returns its effects.
   public mutating func handle(_ event: SessionEvent) -> [SessionEffect] {
     let before = (state, lockerUp, hasStagedKeys, logind, isPasswordless)
+    let (wasLockerHere, rejectionsBefore) = (isLockerHere, rejections)
     var effects: [SessionEffect] = []
     switch event {
     case .sessions(let facts): update(facts, &effects)
@@ -310,8 +302,17 @@ public struct SessionMachine: Sendable {
       endings &+= 1
       seal(.noSession, &effects)
     }
+    if wasLockerHere, !isLockerHere, !lockerUp, rejections == rejectionsBefore { noteAdmission(by: event) }
     if before != (state, lockerUp, hasStagedKeys, logind, isPasswordless) { effects.append(.stateChanged) }
     return effects
+  }
+
+  /// Only a locker says that it let the person in.
+  private mutating func noteAdmission(by event: SessionEvent) {
+    switch event {
+    case .sessions, .screenSaver: admissions &+= 1
+    default: break
+    }
   }
 
   private mutating func becomePasswordless(_ effects: inout [SessionEffect]) {
@@ -371,6 +372,7 @@ public struct SessionMachine: Sendable {
   /// Compares all sessions with the known ones, and acts on the difference.
   private mutating func update(_ facts: [SessionFacts], _ effects: inout [SessionEffect]) {
     let old = sessions
+    let lockedHereBefore = lockedHere
     let hadGraphical = hasGraphicalSession
     let hadUnlockedGraphical = old.values.contains { $0.facts.isGraphical && !$0.isLocked }
     let wasKnown = logind == .present
@@ -382,7 +384,7 @@ public struct SessionMachine: Sendable {
       let isBehindGreeter = fact.isGraphical && !fact.isActive && seatsOfGreeters.contains(fact.seat)
       // A session that exists when logind first answers may have been in front before.
       if old[fact.id] == nil { sessionCount &+= 1 }
-      var tracked = old[fact.id] ?? Tracked(number: sessionCount, facts: fact, isStarting: wasKnown)
+      var tracked = old[fact.id] ?? TrackedSession(number: sessionCount, facts: fact, isStarting: wasKnown)
       if tracked.facts.lockedHint, !fact.lockedHint { tracked.wasAskedToLock = false }
       if fact.lockedHint, !(old[fact.id]?.facts.lockedHint ?? false) { newLocker = true }
       tracked.facts = fact
@@ -414,6 +416,8 @@ public struct SessionMachine: Sendable {
     }
     // A screen that exists and is unlocked lets staged keys go live. A screen that ended has let nobody in.
     let lockedEnded = old.values.contains { $0.isBehindLocker && sessions[$0.facts.id] == nil }
+    // Another screen does not let the person in who touched the reader here.
+    if lockedHereBefore.contains(where: isLost) { rejectFinger(&effects) }
     if hasGraphicalSession || !(hadGraphical || lockedEnded) {
       releaseStaged(&effects)
     } else if !lockerUp {
@@ -465,7 +469,19 @@ public struct SessionMachine: Sendable {
     sessionIsNotAwaited(&effects)
   }
 
+  /// Whether a session that had a locker up has ended, or is locked and no longer decides about the vault.
+  private func isLost(_ id: String) -> Bool {
+    guard let session = sessions[id] else { return true }
+    return session.isBehindLocker && !relevant.contains { $0.facts.id == id }
+  }
+
+  /// The keys of a finger go, and those of a password stay.
+  private mutating func rejectFinger(_ effects: inout [SessionEffect]) {
+    if hasStagedKeys, !isStagedByFinger { rejections &+= 1 } else { dropStaged(&effects) }
+  }
+
   private mutating func dropStaged(_ effects: inout [SessionEffect]) {
+    rejections &+= 1
     guard hasStagedKeys else { return }
     hasStagedKeys = false
     let place = effects.firstIndex { !$0.erases } ?? effects.endIndex
@@ -475,7 +491,7 @@ public struct SessionMachine: Sendable {
 
   /// The locker may have gone: then staged keys go live.
   private mutating func releaseStaged(_ effects: inout [SessionEffect]) {
-    guard hasStagedKeys, !lockerUp else { return }
+    guard hasStagedKeys, !lockerUp, !(isStagedByFinger && isLockerHere) else { return }
     hasStagedKeys = false
     becomeUnlocked(&effects, with: .goLive)
     effects.append(.cancelStagingTimer)

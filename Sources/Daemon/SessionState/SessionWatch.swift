@@ -205,13 +205,17 @@ public final class SessionWatch {
     }
   }
 
-  /// All keys came again, by a finger at the locked screen. As for ``keysArrived(mayLift:by:after:completion:)``.
+  /// All keys came again, by a finger at the locked screen. As for ``keysArrived(mayLift:by:after:completion:)``. The claim has
+  /// the time of the touch: keys wait for the locker no longer than others, even if they come late.
   public func fingerKeysArrived(
     by claim: Claim, after preparation: (@escaping () -> Void) -> Void = { $0() },
     completion: @escaping (KeyOutcome) -> Void
   ) {
-    ask(after: preparation, completion) { machine in
-      machine.fingerKeysArrived(locksBefore: claim.locks, endingsBefore: claim.endings)
+    ask(after: preparation, completion) { [weak self, stagingTime] machine in
+      let age = Duration.microseconds(Int64(clamping: Process.microsecondsSinceBoot &- claim.given))
+      guard let self, age < stagingTime else { return [.install(.refused(.session(.notNow)))] }
+      return machine.fingerKeysArrived(
+        locksBefore: claim.locks, endingsBefore: claim.endings, isLetIn: latest.isLetIn(since: claim.given))
     }
   }
 

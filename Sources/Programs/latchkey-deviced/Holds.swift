@@ -3,6 +3,7 @@ import LatchkeyBiometry
 import LatchkeyDeviceService
 import LatchkeyDeviceStore
 import LatchkeyKeybag
+import LatchkeyPosix
 import LatchkeyReasons
 import LatchkeySodium
 import LatchkeySystemd
@@ -160,7 +161,10 @@ final class Holds {
     if let found = endByMachine(of: hold) { return found }
     do throws(HoldEnd) {
       let sealed = try hold.key.release(prints: hash(of: hold.name), at: clock.now)
-      guard let packet = try? DeviceReply.news(.released(sealed)), hold.holder.push(packet) else { return .dropped }
+      let moment = LatchkeyPosix.Process.microsecondsSinceBoot
+      guard let packet = try? DeviceReply.news(.released(sealed, at: moment)), hold.holder.push(packet) else {
+        return .dropped
+      }
     } catch { return error }
     Journal.log(.notice, "a finger of user \(hold.user) released the key of the locked vault")
     return nil

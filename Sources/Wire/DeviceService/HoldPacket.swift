@@ -46,8 +46,9 @@ public enum HoldPacket {
 
   /// A packet that comes to a holder without a request.
   public enum News {
-    /// A finger matched: the covering key, sealed to the holder's public key.
-    case released([UInt8])
+    /// A finger matched: the covering key, sealed to the holder's public key, and when that was: in microseconds since the machine
+    /// started, its sleep included.
+    case released([UInt8], at: UInt64)
     /// The covering key is gone.
     case ended(HoldEnd)
   }
@@ -103,8 +104,13 @@ extension DeviceReply {
   /// To a holder, without a request.
   public static func news(_ news: HoldPacket.News) throws(SodiumError) -> SecureBytes {
     switch news {
-    case .released(let sealed): try packet(.done, [HoldPacket.Word.matched.rawValue] + sealed)
-    case .ended(let end): try word(.notHeld, end)
+    case .released(let sealed, let moment):
+      var out = ByteWriter()
+      out.number(HoldPacket.Word.matched.rawValue)
+      out.number(moment)
+      out.put(sealed)
+      return try packet(.done, out.bytes)
+    case .ended(let end): return try word(.notHeld, end)
     }
   }
 }
@@ -148,8 +154,10 @@ extension HoldPacket {
   /// Reads what came to a holder; nil for a malformed packet.
   public static func news(_ packet: RawSpan) -> News? {
     guard let fields = fields(packet) else { return nil }
-    if fields.count == 1 + sealedSize, fields[0] == Word.matched.rawValue {
-      return .released(Array(fields.dropFirst()))
+    if fields.count == 1 + MemoryLayout<UInt64>.size + sealedSize, fields[0] == Word.matched.rawValue {
+      var input = ByteReader(Array(fields.dropFirst()))
+      guard let moment: UInt64 = try? input.number(), let sealed = try? input.take(sealedSize) else { return nil }
+      return .released(sealed, at: moment)
     }
     guard fields.count == 2, fields[0] == Word.notHeld.rawValue, let end = HoldEnd(rawValue: fields[1]) else {
       return nil

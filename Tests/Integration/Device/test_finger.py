@@ -5,7 +5,8 @@ import signal
 
 import pytest
 from support.deviced import Service, SoftwareTPM
-from support.fingerreader import Holder, Reader, Verification, held
+from support.fingerreader import Delay, Holder, Reader, Verification, held
+from support.memory import scan
 from support.session import wait_until
 
 pytestmark = [
@@ -133,6 +134,35 @@ def test_a_touch_while_no_locker_is_up_unlocks_nothing(world):
     assert world.session.status()["state"] == "locked"
     assert not world.session.status()["staged"]
     assert world.session.run("latchkey", "unlock", "--stdin", input=world.session.password + "\n").returncode == 0
+
+
+def test_a_lock_during_the_hand_over_leaves_neither_the_key_nor_what_it_opens(world):
+    """The service takes its time, so nobody knows where the key is."""
+    world.lock()
+    daemon = world.session.daemon_pid()
+    with Delay(world.service.path, world.session.uid) as delay:
+        world.type_password()
+        connection, key = delay.hand_over()
+        assert "K" in scan(daemon, {"K": key}), "the control"
+        world.lock()
+        assert connection.recv(1) == b"", "a late answer finds nobody"
+        assert scan(daemon, {"K": key}) == {}
+        assert world.finger == ("waits-for-password", "session.lockedMeanwhile")
+    world.type_password()
+    wait_until(world.is_ready, "the hand-over")
+
+
+def test_a_locker_that_ends_before_latchkeyd_hears_of_the_touch(world):
+    for _ in range(3):
+        world.lock()
+        daemon = world.session.daemon_pid()
+        os.kill(daemon, signal.SIGSTOP)
+        try:
+            world.touch()
+            world.show()
+        finally:
+            os.kill(daemon, signal.SIGCONT)
+        wait_until(lambda: world.reads() == "secret", "the unlock by a finger")
 
 
 def test_a_locker_that_refuses_after_the_touch_leaves_nothing(world):

@@ -49,6 +49,8 @@ final class VaultOpening {
   unowned let observer: any KeyObserver
   /// Keys that wait until the locker is gone.
   private var staged: ArrivedKeys?
+  /// Keys that a finger opened, while logind is asked about the touch.
+  private var touched: ArrivedKeys?
   /// Why the last keys did not open the vault; nil once keys have opened it.
   private(set) var failure: VaultError?
   /// Whether the program was told to end. It takes no key any more then.
@@ -69,7 +71,7 @@ final class VaultOpening {
     self.queue = queue
     self.upkeep = upkeep
     self.observer = observer
-    finger.opened = { [unowned self] in reopen($0) }
+    finger.opened = { [unowned self] in reopen($0, at: $1) }
   }
 
   /// Registers the messages of the control socket that this type answers.
@@ -112,11 +114,14 @@ final class VaultOpening {
   /// Takes no key from now on.
   func stop() {
     isEnding = true
-    staged = nil
+    eraseStagedKeys()
     finger.drop()
   }
 
-  func eraseStagedKeys() { staged = nil }
+  func eraseStagedKeys() { (staged, touched) = (nil, nil) }
+
+  /// Erases the keys of a touch that is not decided yet.
+  func eraseTouchedKeys() { touched = nil }
 
   /// Makes the staged keys live.
   func stagedKeysGoLive() {
@@ -246,7 +251,10 @@ final class VaultOpening {
 
   /// Takes the keys that a finger at the locked screen opened again. They are checked as a password's are: the files may have been
   /// replaced behind the lock.
-  private func reopen(_ opened: consuming CoveredTiers.Opened) {
+  ///
+  /// - Parameter moment: when the device key service released them, in microseconds since the machine started. The locker may go
+  ///   before this program hears of either.
+  private func reopen(_ opened: consuming CoveredTiers.Opened, at moment: UInt64) {
     device.refresh()
     finger.follow()
     guard finger.status == .inTPM || finger.status == .inMemory, let keybag = vault.keybag, let watch = session.watch,
@@ -258,18 +266,15 @@ final class VaultOpening {
     let tiers = opened.takeTiers()
     do {
       guard try vault.recognises(tiers, former: former) else {
-        finger.drop()
-        return Journal.log(.warning, "the keys that a finger opened belong to another vault")
+        return finger.refused(.keybag(.otherKeys))
       }
-    } catch { return Journal.log(.error, "a finger does not unlock the vault: \(error.reason.text)") }
-    do { try vault.check(tiers, former: former, mayCreate: false) } catch {
-      return Journal.log(.error, "a finger does not unlock the vault: \(error.explanation)")
-    }
+    } catch { return finger.refused(error.reason) }
+    do { try vault.check(tiers, former: former, mayCreate: false) } catch { return finger.refused(error.reason) }
     let delivery = TierDelivery(
       vault: keybag.vault, generation: keybag.generation, created: false, tiers: tiers, former: former)
-    let keys = ArrivedKeys(
-      delivery, given: Process.microsecondsSinceBoot, liftsLocks: false, of: nil, isOfFinger: true)
-    watch.claim(by: .unknown) { [weak self, deviceService] claim in
+    touched = ArrivedKeys(delivery, given: moment, liftsLocks: false, of: nil, isOfFinger: true)
+    watch.claim(by: .unknown, given: moment) { [weak self, deviceService] claim in
+      guard let keys = self?.touched.take() else { return }
       watch.fingerKeysArrived(by: claim, after: deviceService.ask) { outcome in
         guard let self, !self.isEnding else { return }
         switch self.install(keys, outcome) {
