@@ -179,6 +179,9 @@ let package = Package(
     module(
       "SecurityKeys", on: .wire,
       ["CLatchkeyHelper", "LatchkeyBytes", "LatchkeyKeybag", "LatchkeyPosix", "LatchkeySodium"]),
+    // Starts latchkey-derive for a program that has a secret of the keybag.
+    module(
+      "HelperProgram", on: .wire, ["CLatchkeyHelper", "CLatchkeyLinux", "LatchkeyPosix", "LatchkeySodium"]),
     // The agent protocol of ssh, and its keys.
     module("SSHProtocol", on: .wire, ["LatchkeyGcrypt", "LatchkeySodium"]),
     // A client's way to the vault, as every program has it.
@@ -278,7 +281,7 @@ let package = Package(
         "CLatchkeyLinux", "LatchkeyClassRules",
         "LatchkeyControl",
         "LatchkeyDeviceService", "LatchkeyDoctor", "LatchkeyForeignKeyrings", "LatchkeyGcrypt", "LatchkeyGettext",
-        "LatchkeyHistoryControl",
+        "LatchkeyHelperProgram", "LatchkeyHistoryControl",
         "LatchkeyItemProtection", "LatchkeyKeybag", "LatchkeyLogControl", "LatchkeyPAMClient",
         "LatchkeyPosix", "LatchkeyProviderSwitch", "LatchkeyReasons", "LatchkeySSHProtocol", "LatchkeySecretClient",
         "LatchkeySecurityKeys",
@@ -301,9 +304,9 @@ let package = Package(
     program(
       "latchkey-prompt",
       [
-        "LatchkeyControl", "LatchkeyGcrypt", "LatchkeyGettext", "LatchkeyItemProtection", "LatchkeyPAMClient",
-        "LatchkeyPosix", "LatchkeyPrompters",
-        "LatchkeySodium", "LatchkeySystemd",
+        "CLatchkeyHelper", "LatchkeyControl", "LatchkeyGcrypt", "LatchkeyGettext", "LatchkeyHelperProgram",
+        "LatchkeyItemProtection", "LatchkeyKeybag", "LatchkeyPAMClient", "LatchkeyPosix", "LatchkeyPrompters",
+        "LatchkeySecurityKeys", "LatchkeySodium", "LatchkeySystemd",
       ]),
     program(
       "latchkey-deviced",
@@ -449,7 +452,8 @@ let package = Package(
     .testTarget(
       name: "PromptersTests",
       dependencies: [
-        "LatchkeyControl", "LatchkeyGcrypt", "LatchkeyKeybag", "LatchkeyPAMClient", "LatchkeyPrompters",
+        "LatchkeyControl", "LatchkeyGcrypt", "LatchkeyItemProtection", "LatchkeyKeybag", "LatchkeyPAMClient",
+        "LatchkeyPrompters",
         "LatchkeyScratch", "LatchkeySodium", "LatchkeySystemd", .product(name: "BigInt", package: "BigInt"),
       ], swiftSettings: strict),
     .testTarget(name: "BytesTests", dependencies: ["LatchkeyBytes"], swiftSettings: strict),

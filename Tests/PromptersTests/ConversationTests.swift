@@ -1,4 +1,5 @@
 import LatchkeyControl
+import LatchkeyItemProtection
 import LatchkeyPAMClient
 import LatchkeySodium
 import Testing
@@ -25,7 +26,19 @@ private final class Person: Prompter {
     return .given(bytes)
   }
 
+  func wait(_ notice: PromptText, until isDone: () -> Bool) -> Bool { isDone() }
+
   func end() {}
+}
+
+/// Another way, which ends as a list says.
+private final class Way: OtherWay {
+  let offer = "Or else."
+  var ends: [OtherWayEnd]
+
+  init(_ ends: [OtherWayEnd]) { self.ends = ends }
+
+  func unlock(by prompter: any Prompter) -> OtherWayEnd { ends.removeFirst() }
 }
 
 @Suite("A PAM conversation by a prompter")
@@ -71,6 +84,40 @@ struct ConversationTests {
     #expect(dismissed.end == .dismissed && person.questions.count == 1 && !dismissed.hasAnswer)
     let unavailable = conversation(Person([]), .login)
     #expect(ask(unavailable, .secret("")) == nil && unavailable.end == .unavailable)
+  }
+
+  @Test("an empty answer chooses the other way, where one is offered; if that fails, the question comes again")
+  func otherWay() {
+    func conversation(_ person: Person, _ ends: [OtherWayEnd], _ purpose: PromptRequest.Purpose = .login)
+      -> PromptConversation
+    {
+      let way = Way(ends)
+      let request = PromptRequest(purpose: purpose, label: "", caller: "", window: "", terminal: "")
+      return PromptConversation(
+        prompter: person,
+        wording: PromptWording(request, at: purpose == .login ? .unlock : .collection, offer: way.offer), otherWay: way)
+    }
+    let person = Person(["", "", "x"])
+    let failing = conversation(person, [.failed("No."), .failed("")])
+    #expect(ask(failing, .secret("Password: ")) == "x" && failing.end == nil)
+    #expect(person.questions.map(\.warning) == ["", "No.", ""])
+    #expect(person.questions.allSatisfy { $0.detail.hasSuffix(". Or else.") })
+    for (end, expected) in [
+      (OtherWayEnd.unlocked, PromptEnd.granted), (.dismissed, .dismissed), (.unavailable, .unavailable),
+    ] {
+      let ended = conversation(Person(["", "late"]), [end])
+      #expect(ask(ended, .secret("Password: ")) == nil && ended.end == expected)
+      #expect(ask(ended, .secret("Password: ")) == nil)
+    }
+    // A second factor may be empty, and a collection has no other way.
+    for (purpose, message) in [
+      (PromptRequest.Purpose.login, ConversationMessage.secret("Code: ")), (.login, .visible("Password: ")),
+      (.collection, .secret("Password: ")),
+    ] {
+      let person = Person([""])
+      #expect(ask(conversation(person, [], purpose), message) == "")
+      #expect(person.questions.allSatisfy { !$0.detail.contains("Or else") })
+    }
   }
 
   @Test("a new passphrase is given twice, and is not empty")

@@ -109,6 +109,13 @@ class Authenticator:
         """Connected anew, a key takes PINs again."""
         self.row = 0
 
+    def know(self, party):
+        """A credential of the key for that party, as if it was made before, and the secret of its answers with the PIN."""
+        ident, random = os.urandom(64), {True: os.urandom(32), False: os.urandom(32)}
+        self.credentials[ident] = {
+            "party": party, "protection": 3, "key": ec.generate_private_key(ec.SECP256R1()), "random": random}
+        return ident, random[True]
+
     # CTAP
 
     def answer(self, request):
@@ -190,10 +197,10 @@ class Authenticator:
             self._touch()
             raise Refused(EXCLUDED)
         self._touch()
-        wanted, ident = fields.get(6, {}), os.urandom(64)
-        made = {"party": party, "protection": wanted.get("credProtect", 1), "key": ec.generate_private_key(ec.SECP256R1()),
-                "random": {True: os.urandom(32), False: os.urandom(32)}}
-        self.credentials[ident] = made
+        wanted = fields.get(6, {})
+        ident, _ = self.know(party)
+        made = self.credentials[ident]
+        made["protection"] = wanted.get("credProtect", 1)
         told = {name: wanted[name] for name in ("credProtect", "hmac-secret") if name in wanted}
         data = self._data(party, 0xC1 | verified << 2)
         data += bytes(16) + struct.pack(">H", len(ident)) + ident + encoded(cose(made["key"].public_key(), -7)) + encoded(told)

@@ -9,7 +9,8 @@
 //
 // The file is arguments and wiring. The ways to ask are in Prompters, the steps and words in
 // `PromptStep` and `PromptWording` there, and PAM in PAMClient. pam_latchkey.so, which is in the stack,
-// hands an accepted password to `latchkey-derive`, which brings keys to the daemon.
+// hands an accepted password to `latchkey-derive`, which brings keys to the daemon. With a security key
+// the program does that itself (`SecurityKeyWay`).
 //
 // The program promises that a typed secret is in locked memory and erased at the end. It has one limit
 // of time for the whole prompt, five minutes. A prompt that the daemon withdraws disappears from the
@@ -40,9 +41,11 @@ private let daemonLimit = 5000
 private let attempts = 3
 
 /// Runs every step of the prompt; the first that is not accepted ends it.
+///
+/// - Parameter otherWay: the way to unlock the vault that the person may choose in the place of the login password.
 private func authenticate(
   _ request: PromptRequest, _ given: GivenPassphrase?, _ options: Options, _ prompter: PrompterChoice,
-  _ deadline: PromptDeadline
+  _ deadline: PromptDeadline, _ otherWay: (any OtherWay)?
 ) -> PromptEnd {
   let script = RunningScript.ask(about: request.interpreter, until: deadline)
   if request.purpose == .loginAdvice {
@@ -61,8 +64,9 @@ private func authenticate(
     for service in step.services where outcome == .unavailable {
       let own = service == .item ? given : nil
       let wording = PromptWording(
-        request, at: service, mark: own == nil ? nil : Base64.encode(Sodium.randomBytes(18)), script: script)
-      let conversation = PromptConversation(prompter: prompter, wording: wording, given: own)
+        request, at: service, mark: own == nil ? nil : Base64.encode(Sodium.randomBytes(18)), script: script,
+        offer: otherWay?.offer ?? "")
+      let conversation = PromptConversation(prompter: prompter, wording: wording, given: own, otherWay: otherWay)
       outcome = authenticate(
         service, conversation, wording, request, options, deadline, attempts: own == nil ? attempts : 1)
       wasSeen = wasSeen || conversation.wasSeen
@@ -107,6 +111,17 @@ private func authenticate(
   return .refused
 }
 
+/// A security key, if one unlocks the vault.
+private func securityKeyWay(
+  _ options: Options, _ deadline: PromptDeadline, whenUnlocked: @escaping () -> Void
+) -> (any OtherWay)? {
+  // The prompt's own connection carries only what is about the prompt.
+  guard let daemon = try? ControlClient(runtime: options.runtime, uid: options.account.uid),
+    let status = try? daemon.ask(GetStatus(), until: Process.now + daemonLimit)
+  else { return nil }
+  return SecurityKeyWay(options, status, deadline, whenUnlocked: whenUnlocked)
+}
+
 private func serve(_ options: Options) throws {
   Language.begin()
   try Process.forbidInspection()
@@ -132,7 +147,17 @@ private func serve(_ options: Options) throws {
       deadline.giveUp()
     }
   }
-  var outcome = withExtendedLifetime((signals, end)) { authenticate(request, given, options, prompter, deadline) }
+  let otherWay: (any OtherWay)? =
+    request.purpose == .login
+    ? securityKeyWay(options, deadline) {
+      prompter.end()
+      try? client.tell(EndPrompt(.granted))
+      // A stack that goes on without an answer has failed, and pam_faillock would count that.
+      exit(0)
+    } : nil
+  var outcome = withExtendedLifetime((signals, end)) {
+    authenticate(request, given, options, prompter, deadline, otherWay)
+  }
   // Nobody closed the connection.
   if outcome == .dismissed, deadline.isExpired { outcome = .expired }
   if deadline.isOver, outcome != .granted { prompter.tellWithdrawn() }

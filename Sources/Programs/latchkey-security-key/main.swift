@@ -1,6 +1,6 @@
 // latchkey-security-key: the only program that speaks to security keys.
 //
-// `latchkey` starts it for one question about a vault: which key is connected, a new credential, or the
+// `latchkey` or `latchkey-prompt` starts it for one question about a vault: which key is connected, a new credential, or the
 // key's answer to the vault's challenge. The question lies in shared memory that is standard input, and
 // the answer goes to the same place. One byte on standard output says that the key waits for a touch.
 //

@@ -1,5 +1,8 @@
 import Glibc
+import LatchkeyGettext
+import LatchkeyPAMClient
 import LatchkeyPosix
+import LatchkeySystemd
 
 /// The terminal of the program that caused the prompt. It is not the controlling terminal of any process here.
 final class CallerTerminal {
@@ -29,6 +32,31 @@ final class CallerTerminal {
   var settings: termios? {
     var settings = termios()
     return tcgetattr(device.number, &settings) == 0 ? settings : nil
+  }
+
+  private struct Done: Error {}
+
+  /// Says that a device waits for the person, and waits until `isDone`. Ctrl-C and Ctrl-D end that.
+  ///
+  /// - Returns: whether it is done.
+  func wait(_ notice: PromptText, until isDone: () -> Bool, _ deadline: PromptDeadline) -> Bool {
+    say(translated("\(notice.message) (Ctrl-C cancels)") + "\n")
+    var isReadable = false
+    let arrived = { (_: IOEvents) in isReadable = true }
+    guard let source = try? deadline.loop.addIO(fd: number, events: .readable, handler: arrived) else {
+      return deadline.wait(until: isDone)
+    }
+    defer { source.cancel() }
+    while true {
+      do {
+        // A line that is typed meanwhile is dropped.
+        _ = try SecretLine.read(from: number) {
+          isReadable = false
+          guard deadline.wait(until: { isReadable || isDone() }) else { throw SecretLine.Cancelled() }
+          if isDone() { throw Done() }
+        }
+      } catch { return error is Done }
+    }
   }
 
   /// Shows text.

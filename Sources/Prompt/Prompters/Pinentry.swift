@@ -7,7 +7,7 @@ import LatchkeySodium
 ///
 /// The option `allow-external-password-cache` is never given: a pinentry then asks the Secret Service, and so us.
 final class Pinentry: Prompter {
-  private let process: PinentryProcess
+  private var process: PinentryProcess
   private let terminal: CallerTerminal?
   private let deadline: PromptDeadline
   /// The terminal's settings between and during the questions: without echo, and without keys that would end or stop the
@@ -16,6 +16,8 @@ final class Pinentry: Prompter {
   /// Pinentry's settings of the terminal while it asks.
   private var screen: termios?
   private var isShown = false
+  /// Whether the process was ended, and the next question needs another one.
+  private var isSpent = false
 
   private(set) var repeatsNew = false
 
@@ -30,28 +32,38 @@ final class Pinentry: Prompter {
 
   /// Nil if no pinentry works there.
   init?(terminal: CallerTerminal?, deadline: PromptDeadline) {
-    guard let process = PinentryProcess(without: terminal == nil ? [] : Self.displays, deadline: deadline),
-      process.response() == .done
-    else { return nil }
+    guard let process = Self.started(for: terminal, deadline) else { return nil }
     self.process = process
     self.terminal = terminal
     self.deadline = deadline
-    // Pinentry's own limit is 60 s. With this, a pinentry that outlives this program ends at the prompt's limit.
-    _ = process.run("SETTIMEOUT \(deadline.seconds)")
-    // Without this option, or with the locale "C", letters outside ASCII are dropped from the answer without notice.
-    _ = process.run("OPTION lc-ctype=\(Assuan.escape(Self.locale))")
-    if let terminal {
-      guard process.run("OPTION ttyname=\(Assuan.escape(terminal.path))") else { return nil }
-      _ = process.run("OPTION ttytype=\(terminal.kind)")
-    } else if Self.asksSystemPrompter(process) {
+    if terminal == nil, Self.isFlavor("gnome3", process) {
       // GNOME's prompter was tried already, and this flavour would wait for it without a limit.
       return nil
     }
   }
 
+  private static func started(for terminal: CallerTerminal?, _ deadline: PromptDeadline) -> PinentryProcess? {
+    guard let process = PinentryProcess(without: terminal == nil ? [] : displays, deadline: deadline),
+      process.response() == .done
+    else { return nil }
+    // Pinentry's own limit is 60 s. With this, a pinentry that outlives this program ends at the prompt's limit.
+    _ = process.run("SETTIMEOUT \(deadline.seconds)")
+    // Without this option, or with the locale "C", letters outside ASCII are dropped from the answer without notice.
+    _ = process.run("OPTION lc-ctype=\(Assuan.escape(locale))")
+    if let terminal {
+      guard process.run("OPTION ttyname=\(Assuan.escape(terminal.path))") else { return nil }
+      _ = process.run("OPTION ttytype=\(terminal.kind)")
+    }
+    return process
+  }
+
   deinit { clear() }
 
   func ask(_ question: PromptText) -> Answer {
+    if isSpent {
+      guard let next = Self.started(for: terminal, deadline) else { return .unavailable }
+      (process, isSpent) = (next, false)
+    }
     let texts = [
       ("SETTITLE", question.title), ("SETDESC", "\(question.message)\n\n\(question.detail)"),
       ("SETPROMPT", question.label), ("SETOK", question.button), ("SETCANCEL", PromptWording.cancel),
@@ -100,6 +112,26 @@ final class Pinentry: Prompter {
   func check() -> Bool {
     terminal?.say("\r\u{1B}[K" + TerminalConversation.checking + "\n")
     return terminal != nil
+  }
+
+  /// In a window with one button, which cancels. On a terminal, in a line.
+  func wait(_ notice: PromptText, until isDone: () -> Bool) -> Bool {
+    if let terminal { return terminal.wait(notice, until: isDone, deadline) }
+    let texts = [
+      ("SETTITLE", notice.title), ("SETDESC", "\(notice.message)\n\n\(notice.detail)"), ("SETOK", PromptWording.cancel),
+    ]
+    for (command, text) in texts { _ = process.run("\(command) \(Assuan.escape(text))") }
+    process.send("CONFIRM --one-button")
+    let end = process.response(atMost: nil, or: isDone)
+    // The window goes with its process.
+    process.stop()
+    isSpent = true
+    switch end {
+    case .done: return isDone()
+    case .failed(let code) where Self.dismissals.contains(code): return isDone()
+    // A window that cannot be shown keeps nobody from touching the device.
+    case .failed, .garbled, .asksQuality, nil: return deadline.wait(until: isDone)
+    }
   }
 
   func tellWithdrawn() { terminal?.say(TerminalPrompter.withdrawn) }
@@ -152,8 +184,6 @@ final class Pinentry: Prompter {
     }
     return "C.UTF-8"
   }
-
-  private static func asksSystemPrompter(_ process: PinentryProcess) -> Bool { isFlavor("gnome3", process) }
 
   private var isOfLines: Bool { Self.isFlavor("tty", process) }
 

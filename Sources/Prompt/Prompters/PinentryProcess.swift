@@ -38,8 +38,11 @@ final class PinentryProcess {
 
   /// Waits for the end of a command. The greeting counts as one.
   ///
-  /// - Returns: nil if it took too long, or the program ended.
-  func response(atMost limit: Duration? = PromptDeadline.programLimit) -> Assuan.End? {
+  /// - Parameter isDone: whether the end is not wanted any more.
+  /// - Returns: nil if it took too long, or the program ended, or `isDone`.
+  func response(
+    atMost limit: Duration? = PromptDeadline.programLimit, or isDone: () -> Bool = { false }
+  ) -> Assuan.End? {
     while true {
       while let end = reader.next() {
         // Pinentry waits now, and writes nothing before the next command.
@@ -48,7 +51,7 @@ final class PinentryProcess {
         sendQuality()
       }
       hasInput = false
-      guard deadline.wait(atMost: limit, until: { hasInput }) else { return nil }
+      guard deadline.wait(atMost: limit, until: { hasInput || isDone() }), hasInput else { return nil }
       let number = answers.number
       let count = reader.fill { read(number, $0.baseAddress, $0.count) }
       guard count > 0 || (count < 0 && (errno == EAGAIN || errno == EINTR)) else { return nil }

@@ -45,7 +45,7 @@ final class PlasmaPrompter: Prompter {
   func ask(_ question: PromptText) -> Answer {
     // Each of its windows has a field.
     guard !question.isConfirmation else { return .unavailable }
-    if pending != nil && question.message == asked && !question.warning.isEmpty {
+    if pending != nil && stage == .accepted && question.message == asked && !question.warning.isEmpty {
       stage = .waiting
       retry(question.warning)
       judge(.keep)
@@ -60,6 +60,18 @@ final class PlasmaPrompter: Prompter {
     }
     guard let secret = read() else { return .unavailable }
     return .given(secret)
+  }
+
+  /// The window stays as it was, and shows no text of ours, so a notification says it.
+  func wait(_ notice: PromptText, until isDone: () -> Bool) -> Bool {
+    var number: UInt32?
+    try? PersonNotice(title: notice.title, text: notice.message).send(on: desktop.bus) { reply in
+      if case .success(let message) = reply { number = try? message.readUInt32() }
+    }
+    let isOver = { [self] in stage != .accepted || desktop.isLost }
+    let isAnswered = desktop.deadline.wait(until: { isDone() || isOver() }) && !isOver()
+    if let number { PersonNotice.remove(number, on: desktop.bus) }
+    return isAnswered
   }
 
   func end() {
@@ -175,7 +187,7 @@ final class PlasmaPrompter: Prompter {
         .init("Dismissed") { [weak self] call throws(BusError) in
           guard let self, call.sender == self.prompter else { throw .accessDenied("this is not your prompt") }
           call.reply()
-          if self.stage == .waiting { self.stage = .rejected }
+          if self.stage == .waiting || self.stage == .accepted { self.stage = .rejected }
         },
       ],
       signals: [.init("Retry", [.init("s", "reason")]), .init("Dismiss")])

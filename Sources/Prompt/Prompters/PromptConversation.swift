@@ -6,8 +6,8 @@ import LatchkeySodium
 /// A PAM conversation by a prompter: each question of the stack is one question to the person. A module's messages are shown
 /// at once if the prompter can, else beside the next question.
 public final class PromptConversation: Conversation {
-  /// Whether, and why, a question was left without an answer: ``PromptEnd/dismissed`` or ``PromptEnd/unavailable``. Nothing is
-  /// asked afterwards.
+  /// Whether, and why, a question was left without an answer: ``PromptEnd/dismissed``, ``PromptEnd/unavailable``, or
+  /// ``PromptEnd/granted`` if another way unlocked the vault. Nothing is asked afterwards.
   public private(set) var end: PromptEnd?
   /// Whether the person answered anything since the last ``retry()``.
   public private(set) var hasAnswer = false
@@ -19,6 +19,7 @@ public final class PromptConversation: Conversation {
   private let prompter: any Prompter
   private let wording: PromptWording
   private let given: GivenPassphrase?
+  private let otherWay: (any OtherWay)?
   private var notes: [String] = []
   /// Whether the last answer was typed, and is not a new passphrase.
   private var wasTyped = false
@@ -26,7 +27,11 @@ public final class PromptConversation: Conversation {
   /// Asks by `prompter`, in these words.
   ///
   /// - Parameter given: a program's answer to one question; the words have a mark for that question.
-  public init(prompter: any Prompter, wording: PromptWording, given: GivenPassphrase? = nil) {
+  /// - Parameter otherWay: the way that an empty answer chooses, if the words offer one.
+  public init(
+    prompter: any Prompter, wording: PromptWording, given: GivenPassphrase? = nil, otherWay: (any OtherWay)? = nil
+  ) {
+    self.otherWay = otherWay
     self.prompter = prompter
     self.wording = wording
     self.given = given
@@ -85,6 +90,11 @@ public final class PromptConversation: Conversation {
     var question = wording.question(text, isVisible: isVisible, warning: notes.joined(separator: " "))
     notes = []
     while let given = answer(to: question) {
+      if given.count == 0, question.offersOtherWay, let otherWay {
+        guard let refusal = refusal(of: otherWay) else { return }
+        question.warning = refusal
+        continue
+      }
       guard question.isNew else { return body(given) }
       question.warning = PromptWording.emptiness
       guard given.count > 0 else { continue }
@@ -96,6 +106,19 @@ public final class PromptConversation: Conversation {
       if Sodium.equal(given.bytes, second.bytes) { return body(given) }
       question.warning = PromptWording.difference
     }
+  }
+
+  /// Tries another way.
+  ///
+  /// - Returns: why it did not unlock the vault; nil if nothing is asked any more, and ``end`` says why.
+  private func refusal(of otherWay: any OtherWay) -> String? {
+    switch otherWay.unlock(by: prompter) {
+    case .unlocked: end = .granted
+    case .dismissed: end = .dismissed
+    case .unavailable: end = .unavailable
+    case .failed(let sentence): return sentence
+    }
+    return nil
   }
 
   private func answer(to question: PromptText) -> SecureBytes? {

@@ -49,7 +49,7 @@ public final class PromptDeadline {
   /// Waits until `done`, for a person, or at most for `limit`.
   ///
   /// - Returns: whether it is done.
-  func wait(atMost limit: Duration? = nil, until done: () -> Bool) -> Bool {
+  public func wait(atMost limit: Duration? = nil, until done: () -> Bool) -> Bool {
     let end = limit.map { min(deadline, Process.now + PromptDeadline.milliseconds($0)) } ?? deadline
     while !done() {
       if Process.now >= deadline { expire() }

@@ -23,6 +23,9 @@ public struct PromptText: Equatable, Sendable {
   /// The text before a second field, if the prompter has one; empty for a single field.
   public var repeatLabel = ""
 
+  /// Whether an empty answer chooses the other way to unlock, which ``detail`` offers.
+  var offersOtherWay = false
+
   /// Puts them together.
   public init(
     title: String, message: String, detail: String = "", warning: String = "", label: String, button: String,

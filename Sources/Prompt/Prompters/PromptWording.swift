@@ -13,6 +13,8 @@ public struct PromptWording: Sendable {
   /// The question that Latchkey's own module asks by default. It has the names of item and application.
   private let ownText: String
   private let isMarked: Bool
+  /// The sentence that offers another way to unlock; empty for none.
+  private let offer: String
   /// The label and the caller, for the environment of PAM.
   public let environment: [String: String]
 
@@ -20,10 +22,13 @@ public struct PromptWording: Sendable {
   ///
   /// - Parameter mark: a random word that marks the question for the item's passphrase, if the person is not asked for it.
   /// - Parameter script: the program that the caller's interpreter runs, as far as its arguments tell.
+  /// - Parameter offer: the sentence that offers another way to unlock, beside the question for the login password.
   public init(
-    _ request: PromptRequest, at service: PromptStep.Service, mark: String? = nil, script: String? = nil
+    _ request: PromptRequest, at service: PromptStep.Service, mark: String? = nil, script: String? = nil,
+    offer: String = ""
   ) {
     purpose = request.purpose
+    self.offer = offer
     self.service = service
     let label = PlainText.name(request.label)
     subject = PromptWording.subject(label, isCollection: service == .collection || request.purpose == .loginAdvice)
@@ -160,6 +165,10 @@ public struct PromptWording: Sendable {
         service == .unlock
         ? translated("Enter your login password") : translated("Enter your login password to unlock \(subject)")
       question.label = translated("Login password:")
+      if service == .unlock, !offer.isEmpty, !isVisible {
+        question.detail += " " + offer
+        question.offersOtherWay = true
+      }
     case .collection, .item:
       question.message =
         isNew ? translated("Choose a passphrase for \(subject)") : translated("Enter the passphrase of \(subject)")

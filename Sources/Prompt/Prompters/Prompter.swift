@@ -18,6 +18,11 @@ public protocol Prompter: AnyObject {
   /// - Returns: whether the person sees that.
   func check() -> Bool
 
+  /// Says that a device waits for the person, and waits until `isDone`. The event loop is served meanwhile.
+  ///
+  /// - Returns: false if the person cancelled that, or the time is up.
+  func wait(_ notice: PromptText, until isDone: () -> Bool) -> Bool
+
   /// Says that nobody waits any more for the answer that is being checked.
   func tellWithdrawn()
 

@@ -92,6 +92,11 @@ public final class PrompterChoice: Prompter {
     return true
   }
 
+  /// Says it by the prompter that asked, and waits.
+  public func wait(_ notice: PromptText, until isDone: () -> Bool) -> Bool {
+    current?.wait(notice, until: isDone) ?? deadline.wait(until: isDone)
+  }
+
   /// Tells it by the prompter that asked, if the person waits for the result.
   public func tellWithdrawn() { if isChecking { current?.tellWithdrawn() } }
 

@@ -60,6 +60,10 @@ final class TerminalPrompter: Prompter {
     return true
   }
 
+  func wait(_ notice: PromptText, until isDone: () -> Bool) -> Bool {
+    terminal.wait(notice, until: isDone, deadline)
+  }
+
   func tellWithdrawn() { terminal.say(TerminalPrompter.withdrawn) }
 
   /// The words after "Checking..." when nobody wants the answer any more.

@@ -7,6 +7,9 @@
 //     question.setPIN(pin)
 //     let answer = try SecurityKeyProgram(path).ask(question) { show("Touch your security key.") }
 //
+// A program with an event loop uses ``SecurityKeyProgram/start(_:)`` instead, and can end the question
+// before the answer is there (``RunningQuestion``).
+//
 // The question has the PIN in it, and the answer has 32 bytes that open the vault. Neither crosses a
 // socket or a pipe, because the kernel frees those buffers without clearing them. Both lie in one piece
 // of memory that the programs share (``SharedMemory``): the program reads the question, erases it, and

@@ -1,6 +1,7 @@
 import Glibc
 import LatchkeyControl
 import LatchkeyGettext
+import LatchkeyHelperProgram
 import LatchkeyPosix
 
 /// Creates and removes the recovery code: the work of `latchkey recovery` and of `latchkey protector`.

@@ -2,6 +2,7 @@ import ArgumentParser
 import Glibc
 import LatchkeyControl
 import LatchkeyGettext
+import LatchkeyHelperProgram
 import LatchkeyPosix
 import LatchkeySodium
 

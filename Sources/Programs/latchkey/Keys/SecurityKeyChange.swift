@@ -2,6 +2,7 @@ import CLatchkeyHelper
 import Glibc
 import LatchkeyControl
 import LatchkeyGettext
+import LatchkeyHelperProgram
 import LatchkeyKeybag
 import LatchkeyPosix
 import LatchkeySecurityKeys

@@ -2,6 +2,7 @@ import CLatchkeyHelper
 import Glibc
 import LatchkeyControl
 import LatchkeyGettext
+import LatchkeyHelperProgram
 
 /// Adds and removes the protector for logins without a password.
 struct SessionProtectorChange {

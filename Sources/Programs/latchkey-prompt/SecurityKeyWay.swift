@@ -1,0 +1,101 @@
+import CLatchkeyHelper
+import Glibc
+import LatchkeyControl
+import LatchkeyHelperProgram
+import LatchkeyKeybag
+import LatchkeyPosix
+import LatchkeyPrompters
+import LatchkeySecurityKeys
+import LatchkeySodium
+import LatchkeySystemd
+
+/// Unlocks the vault by a security key, in the place of the login password: its PIN, then a touch.
+final class SecurityKeyWay: OtherWay {
+  private let program: SecurityKeyProgram
+  private let helper: DeriveProgram
+  private let home: String
+  private let number: UInt64
+  private let deadline: PromptDeadline
+  private let whenUnlocked: () -> Void
+
+  var offer: String { SecurityKeyWording.offer }
+
+  /// Nil if no security key unlocks the vault, or `latchkey-security-key` is not installed.
+  ///
+  /// - Parameters:
+  ///   - status: the daemon's report.
+  ///   - whenUnlocked: called at once when the vault is unlocked. A PAM stack waits for an answer then.
+  init?(_ options: Options, _ status: Status, _ deadline: PromptDeadline, whenUnlocked: @escaping () -> Void) {
+    self.whenUnlocked = whenUnlocked
+    let folder = LatchkeyPosix.Process.folder
+    guard status.protectors.contains(where: { $0.kind == Protector.Kind.securityKey.rawValue }),
+      let program = SecurityKeyProgram.find(beside: folder), let derive = DeriveProgram.find(beside: folder),
+      let home = KeybagFile.home(ofFolder: status.vaultPath)
+    else { return nil }
+    self.program = program
+    self.home = home
+    self.deadline = deadline
+    number = options.number
+    helper = DeriveProgram(path: derive, account: options.account, home: home, runtime: options.runtime)
+  }
+
+  func unlock(by prompter: any Prompter) -> OtherWayEnd {
+    do { return try tried(by: prompter) } catch {
+      Journal.log(.warning, "a security key did not unlock the vault: \(error)")
+      return .failed(SecurityKeyWording.failure)
+    }
+  }
+
+  private func tried(by prompter: any Prompter) throws -> OtherWayEnd {
+    // It may have changed since the question before.
+    let keybag = try KeybagFile.load(from: try KeybagFile.folder(home: home, owner: getuid()))
+    // Asked before the PIN, which nobody types in vain then.
+    guard let found = try answer(to: try SecurityKeyQuestion(.look, keybag: keybag), prompter) else {
+      return .dismissed
+    }
+    guard found.outcome == .done else { return failed(found) }
+    let pin: SecureBytes
+    switch prompter.ask(SecurityKeyWording.pin) {
+    case .given(let bytes): pin = bytes
+    case .dismissed: return .dismissed
+    case .unavailable: return .unavailable
+    }
+    // An empty PIN is the way back to the password.
+    guard pin.count > 0 else { return .failed("") }
+    guard SecurityKeyQuestion.isPIN(pin) else { return .failed(SecurityKeyWording.impossiblePIN) }
+    var question = try SecurityKeyQuestion(.answer, keybag: keybag)
+    try question.setPIN(pin)
+    let given = LatchkeyPosix.Process.microsecondsSinceBoot
+    guard let answer = try answer(to: question, prompter) else { return .dismissed }
+    guard answer.outcome == .done else { return failed(answer) }
+    let result = try helper.answer(
+      to: .openBySecurityKey, token: answer.secret, password: try SecureBytes(count: 0), given: given, prompt: number)
+    guard result == .done || result == .nothingNeeded else {
+      let name = result.map { "\($0.rawValue)" } ?? "none"
+      Journal.log(.warning, "a security key did not unlock the vault: latchkey-derive has result \(name)")
+      return .failed(SecurityKeyWording.failure)
+    }
+    Journal.log(.notice, "a security key unlocked the vault")
+    whenUnlocked()
+    return .unlocked
+  }
+
+  /// Has the key work, and the person touch it; nil if the person cancelled that, or nobody wants the answer.
+  private func answer(
+    to question: borrowing SecurityKeyQuestion, _ prompter: any Prompter
+  ) throws -> SecurityKeyAnswer? {
+    let running = try program.start(question)
+    let source = try deadline.loop.addIO(fd: running.descriptor, events: .readable) { [unowned running] _ in
+      running.receive()
+    }
+    defer { source.cancel() }
+    guard deadline.wait(until: { running.isOver || running.touches > 0 }) else { return nil }
+    guard running.isOver || prompter.wait(SecurityKeyWording.touch, until: { running.isOver }) else { return nil }
+    return try running.takeAnswer()
+  }
+
+  private func failed(_ answer: borrowing SecurityKeyAnswer) -> OtherWayEnd {
+    Journal.log(.warning, "a security key did not unlock the vault: \(answer.outcome), error \(answer.code)")
+    return .failed(SecurityKeyWording.sentence(answer.outcome, triesLeft: answer.triesLeft))
+  }
+}

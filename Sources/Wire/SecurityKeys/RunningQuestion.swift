@@ -1,0 +1,78 @@
+import Glibc
+import LatchkeyPosix
+import LatchkeySodium
+
+/// `latchkey-security-key` at work on one question. The program ends with this object.
+public final class RunningQuestion {
+  /// How often the key has begun to wait for a touch.
+  public private(set) var touches = 0
+  /// Whether the program has no more to tell.
+  public private(set) var isOver = false
+
+  private var memory: SharedMemory
+  private let events: FileDescriptor
+  private let child: ChildProcess
+
+  /// How long the program may take to end when nobody wants its answer, in milliseconds. It has a PIN to erase.
+  private static let endLimit: Int32 = 1000
+
+  init(_ path: String, _ question: borrowing SecurityKeyQuestion) throws {
+    memory = try SharedMemory()
+    memory.write(try question.encoded())
+    let pipe = try Pipe()
+    child = try ChildProcess(path, [], input: memory.number, output: pipe.writing.number)
+    events = pipe.closingWriting()
+  }
+
+  deinit {
+    guard !isOver else { return }
+    child.send(SIGTERM)
+    if !waitForEnd(Self.endLimit) { child.send(SIGKILL) }
+    _ = waitForEnd(-1)
+    child.reap()
+  }
+
+  /// Readable when there is something to ``receive()``.
+  public var descriptor: Int32 { events.number }
+
+  /// Takes what the program tells next: that the key waits for a touch, or that the answer is there. Waits for that.
+  public func receive() {
+    var byte: UInt8 = 0
+    var count = read(events.number, &byte, 1)
+    while count < 0 && errno == EINTR { count = read(events.number, &byte, 1) }
+    if count != 1 { isOver = true } else if byte == SecurityKeyProgram.touch { touches += 1 }
+  }
+
+  /// Takes the answer, once ``isOver``.
+  public func takeAnswer() throws -> SecurityKeyAnswer {
+    _ = waitForEnd(-1)
+    guard child.reap() == 0, let answer = SecurityKeyAnswer(taking: &memory) else {
+      return try SecurityKeyAnswer(.failed)
+    }
+    return answer
+  }
+
+  private func waitForEnd(_ limit: Int32) -> Bool {
+    var entry = pollfd(fd: child.descriptor, events: Int16(POLLIN), revents: 0)
+    var count = poll(&entry, 1, limit)
+    while count < 0 && errno == EINTR { count = poll(&entry, 1, limit) }
+    return count == 1
+  }
+}
+
+/// A pipe for bytes that are no secret.
+private struct Pipe: ~Copyable {
+  let reading: FileDescriptor
+  let writing: FileDescriptor
+
+  init() throws(PosixError) {
+    var ends: [Int32] = [-1, -1]
+    guard pipe(&ends) == 0 else { throw PosixError("pipe") }
+    for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+    reading = FileDescriptor(owning: ends[0])
+    writing = FileDescriptor(owning: ends[1])
+  }
+
+  /// Closes the writing end.
+  consuming func closingWriting() -> FileDescriptor { reading }
+}
