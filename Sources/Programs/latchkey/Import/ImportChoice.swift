@@ -30,7 +30,7 @@ struct ImportChoice: ParsableArguments {
   var collection: [String] = []
   @Option(
     help: ArgumentHelp(
-      translated("Put everything into this collection, which is made where it does not exist."), valueName: "name")
+      translated("Put everything into this collection, which is made if it does not exist."), valueName: "name")
   )
   var into: String?
   @Option(

@@ -8,7 +8,7 @@ struct ImportGNOMEKeyringCommand: ParsableCommand {
     commandName: "gnome-keyring", abstract: translated("Import the keyring files of gnome-keyring."),
     discussion: translated(
       """
-      Reads every .keyring file of ~/.local/share/keyrings (of $XDG_DATA_HOME, where that is set), or the files and folders \
+      Reads every .keyring file of ~/.local/share/keyrings (of $XDG_DATA_HOME, if that is set), or the files and folders \
       that you name. gnome-keyring need not run. The password is asked for once, or is a line of standard input; it is \
       tried for each file. A keyring with another password stays behind: name that file alone, and give its password. Items \
       of 'login' and of the default keyring come into your default collection, those of others into one of the same label.

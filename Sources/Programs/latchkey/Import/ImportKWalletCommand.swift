@@ -13,12 +13,12 @@ struct ImportKWalletCommand: ParsableCommand {
     commandName: "kwallet", abstract: translated("Import the wallets of KWallet."),
     discussion: translated(
       """
-      Reads every .kwl file of ~/.local/share/kwalletd (of $XDG_DATA_HOME, where that is set) with the salt beside it, or \
+      Reads every .kwl file of ~/.local/share/kwalletd (of $XDG_DATA_HOME, if that is set) with the salt beside it, or \
       the files and folders that you name. KWallet need not run. The password is asked for once, or is a line of standard \
       input; it is tried for each file. Entries arrive as KDE's programs look for them in a Secret Service: the schema is \
       org.qt.keychain, server the folder, user the entry, and type is plaintext, map or base64. A wallet comes \
       into a collection of its name, as those programs look for it by that. For the default wallet this is your default \
-      collection, which gets that name where it is still called '\(ListedCollection.firstLabel)'.
+      collection, which gets that name if it is still called '\(ListedCollection.firstLabel)'.
       A wallet that is encrypted with GPG is read by KWallet alone: --running asks the KWallet that runs, which asks you.
       """))
 

@@ -10,7 +10,7 @@ struct ImportOO7Command: ParsableCommand {
     commandName: "oo7", abstract: translated("Import the keyring files of oo7, and of sandboxed applications."),
     discussion: translated(
       """
-      Reads every .keyring file of ~/.local/share/keyrings/v1 (of $XDG_DATA_HOME, where that is set), or the files and \
+      Reads every .keyring file of ~/.local/share/keyrings/v1 (of $XDG_DATA_HOME, if that is set), or the files and \
       folders that you name. oo7 need not run. The password is asked for once, or is a line of standard input; it is tried \
       for each file. Items of 'login' come into your default collection, those of others into one of the same name.
       With --app it reads the file of a sandboxed application, ~/.var/app/ID/data/keyrings/default.keyring. The password of \

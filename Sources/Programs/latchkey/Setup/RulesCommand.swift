@@ -75,7 +75,7 @@ struct RulesPlace: ParsableArguments {
 struct RulesCheckCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "check", abstract: translated("Look for errors in the files of rules."),
-    discussion: translated("Ends with 1 where there is one, and names file and line."))
+    discussion: translated("Ends with 1 if a file has an error, and names file and line."))
 
   @OptionGroup var place: RulesPlace
 

@@ -271,7 +271,7 @@ struct StatusCommand: ParsableCommand {
     return [
       translated("Some items were stored on another device, or before this machine's key was lost"),
       translated(
-        "  Only the key of that time reads them: bring /var/lib/latchkey back from a backup, where there is one."),
+        "  Only the key of that time reads them: bring /var/lib/latchkey back from a backup, if there is one."),
       translated("  If no other device needs them, remove them with 'latchkey rm', then store them again."),
     ]
   }

@@ -150,7 +150,7 @@ final class VaultConnection {
     }
     return translated(
       """
-      Run this again, and answer the prompt. If the item's collection is locked, 'latchkey unlock' (with --collection, where \
+      Run this again, and answer the prompt. If the item's collection is locked, 'latchkey unlock' (with --collection, if \
       it has a passphrase of its own) asks on the terminal.
       """)
   }
@@ -186,7 +186,7 @@ final class VaultConnection {
       translated(
         """
         it was locked explicitly, or its collection was.
-        Run 'latchkey unlock' (with --collection, where it has a passphrase of its own), then this again.
+        Run 'latchkey unlock' (with --collection, if it has a passphrase of its own), then this again.
         """))
   }
 
