@@ -132,7 +132,7 @@ public final class PromptQueue {
     return ticket
   }
 
-  /// Takes the place of a client that has left, for so long.
+  /// Keeps the place of a client that has left, for `limit`.
   private func stay(_ ticket: PromptTicket, for limit: Duration) {
     ticket.timer = try? loop.addTimer(after: limit) { [weak self, weak ticket] in
       guard let self, let ticket else { return }

@@ -15,7 +15,7 @@ import CLatchkeyPAMModule
 /// The token is kept with the name of its user. Programs that let one person act as another (doas) authenticate one user and
 /// open a session of the other. The password of the first must neither open nor create the vault of the second.
 enum Token {
-  /// The longest token in bytes. A longer one is not a password: it is left alone.
+  /// The longest token in bytes. The module ignores a longer token, which is not a password.
   static let limit = Int(HELPER_TOKEN_LIMIT)
   /// A length of 4 bytes and the token, then at `userOffset` the same of the user, then a byte, then at `beforeOffset` the same
   /// of the former token, in whole pages.

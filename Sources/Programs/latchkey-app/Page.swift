@@ -6,9 +6,9 @@ protocol Page: AnyObject {
   /// Its title, for the bar at the top.
   var title: String { get }
   var widget: Widget { get }
-  /// A person comes to it.
+  /// The person opened the page.
   func appear()
-  /// A person wants it read again.
+  /// The person wants the page read again.
   func reload()
   /// A person leaves it.
   func leave()

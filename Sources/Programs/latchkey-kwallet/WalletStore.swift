@@ -418,7 +418,7 @@ final class WalletStore {
     _ path: String, label: String? = nil, attributes: [String: String]?, secret: Secret? = nil
   ) throws(BusError) {
     let sent: Secret
-    // If there is none, something of that shape stands in its place.
+    // Without a secret, an empty one stands in its place.
     do { sent = try secret ?? Secret(SecureBytes(count: 0)) } catch { throw .failed("no memory") }
     try link.withChannel { vault, channel throws(BusError) in
       try vault.call(ServiceConnection.root, Self.keychain, "Update") { out throws(BusError) in

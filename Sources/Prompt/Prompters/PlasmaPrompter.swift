@@ -77,7 +77,7 @@ final class PlasmaPrompter: Prompter {
   func end() {
     judge(.close)
     if stage == .waiting { dismiss() }
-    // One may have come that nobody waits for any more.
+    // An answer may have come that nobody waits for any more.
     if let number = answer.take() { FileDescriptor(owning: number).erasePipe() }
     callbacks = nil
     watch = nil

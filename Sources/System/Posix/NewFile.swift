@@ -62,7 +62,7 @@ public final class NewFile {
     return own.st_dev == named.st_dev && own.st_ino == named.st_ino
   }
 
-  /// Throws the errors of a beginning that come from the present owner of the name, or from the folder.
+  /// Throws the errors that the present file of this name, or the folder, would cause when a new file begins.
   public static func check(_ name: String, in path: String, replacing: Bool) throws(PosixError) {
     let folder = try FileDescriptor.open(path, flags: O_RDONLY | O_DIRECTORY)
     try check(name, in: folder.number, replacing: replacing)

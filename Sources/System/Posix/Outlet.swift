@@ -1,8 +1,8 @@
 import CLatchkeyLinux
 import Glibc
 
-/// A pipe or socket that another process passed. Writing never waits, because that process decides when it reads, and if it
-/// ever does. Closed when the last reference ends.
+/// A pipe or socket that another process passed. Writing never waits, because the other process may read late or never. Closed
+/// when the last reference ends.
 ///
 /// For programs that called ``Process/ignoreBrokenPipes()``.
 public final class Outlet {

@@ -1,6 +1,6 @@
 /// The place where items are stored.
 package protocol ItemStore: Sendable {
-  /// The groups of this program. An unavailable store already throws here.
+  /// The groups of this program. If the store is unavailable, this property throws.
   var accessGroups: AccessGroups { get throws(ItemFailure) }
 
   /// Stores an item.

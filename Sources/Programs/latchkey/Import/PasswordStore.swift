@@ -40,7 +40,7 @@ struct PasswordStore {
 
   /// Searches the store.
   ///
-  /// - Throws: a failure if the folder cannot be read, or has more than a vault accepts.
+  /// - Throws: a failure if the folder cannot be read, or has more entries than a vault accepts.
   init(_ folder: String) throws {
     self.folder = folder
     var status = stat()

@@ -52,7 +52,7 @@ extension VaultConnection {
 
   /// Gives an item another label, another secret or both, in one step.
   func update(_ path: String, label: String?, secret: Secret?, by channel: SecretChannel) throws {
-    // If there is none, something of that shape stands in its place.
+    // Without a secret, an empty one stands in its place.
     let sent = try secret ?? Secret(SecureBytes(count: 0))
     try call(Self.root, "org.latchkey.Keychain", "Update") { out throws(BusError) in
       out.open("a", "(oa{sv}a{ss})")

@@ -61,7 +61,7 @@ final class OpenCollection {
   /// Opens every class by the tier keys of the key epoch `epoch` and of former epochs, and takes these keys over. If a class
   /// does not open, the present keys stay: the new ones may not be the vault's.
   ///
-  /// - Parameter lacksFormer: whether there are former ones that were not given.
+  /// - Parameter lacksFormer: whether the collection has keys of former epochs that `former` lacks.
   func take(
     unlocked: HeldKey?, session: HeldKey, epoch: UInt32, former: [FormerKeys], lacksFormer: Bool, share: DeviceShare?,
     vault: [UInt8]

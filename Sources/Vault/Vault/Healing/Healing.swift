@@ -36,7 +36,7 @@ public struct Healing: Equatable, Sendable {
 
   init(loss: Loss, generation: PastGeneration) { (self.loss, self.generation) = (loss, generation) }
 
-  /// The end of an exchange that a former process began.
+  /// The report of a healing whose exchange a former process began.
   init(finishing loss: Loss, aside: String?) {
     self.init(loss: loss, generation: PastGeneration(number: 0, time: 0, epoch: 0, size: 0))
     (wasFinished, isCounted, self.aside) = (true, false, aside)
