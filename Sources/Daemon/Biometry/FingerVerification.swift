@@ -44,7 +44,7 @@ public final class FingerVerification {
     case starting(Chosen)
     /// For a touch.
     case verifying(Chosen)
-    /// For fprintd to end one try, before the next.
+    /// For fprintd to end one try, before the next try.
     case stopping(Chosen)
     /// For fprintd to take the reader back.
     case releasing(Outcome)

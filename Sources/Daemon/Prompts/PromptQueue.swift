@@ -307,7 +307,7 @@ public final class PromptQueue {
   ///   for keys.
   public func ended(on connection: any PromptConnection, _ end: PromptEnd? = nil) {
     guard let prompt = prompts.first(where: { $0.isShown(on: connection) }) else { return }
-    // It has left the screen by itself.
+    // The prompt has left the screen by itself.
     prompt.phase = .checked
     guard end == .granted else { return giveUp(prompt, end ?? .broken) }
     delegate.check(prompt.question) { [weak self, weak prompt, number = prompt.number] end in

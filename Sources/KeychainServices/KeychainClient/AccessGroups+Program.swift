@@ -13,7 +13,7 @@ struct ProgramIdentity: Equatable {
   enum Entitlements: Equatable {
     /// Its contents.
     case contents(Data, path: String)
-    /// It exists, but cannot be opened or read.
+    /// The file exists, but cannot be opened or read.
     case unreadable(path: String, reason: String)
   }
 

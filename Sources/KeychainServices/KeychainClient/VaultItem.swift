@@ -8,9 +8,9 @@ struct VaultItem: Equatable {
   enum State: UInt8 {
     /// Its secret can be read.
     case open = 0
-    /// It is locked.
+    /// The item is locked.
     case locked = 1
-    /// It requires something that nobody has given yet.
+    /// The item requires something that nobody has given yet.
     case asking = 2
   }
 

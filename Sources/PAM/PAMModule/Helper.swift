@@ -160,7 +160,7 @@ struct Helper: ~Copyable {
         recv(socket, $0.baseAddress, 2, Int32(truncatingIfNeeded: MSG_DONTWAIT))
       }
       if count < 0 && (latchkey_errno() == EAGAIN || latchkey_errno() == EINTR) { continue }
-      // It exits by itself after an answer, and has exited where the stream ended; a short timeout is enough.
+      // After an answer the helper exits by itself, and after the end of the stream it has exited. A short timeout is enough.
       let signal = reap(grace: deadline.orSooner(200))
       if count > 0 {
         guard count == 1, let outcome = Outcome(answer: answer.0) else { return .garbled }

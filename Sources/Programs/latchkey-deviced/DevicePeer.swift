@@ -29,9 +29,9 @@ final class DevicePeer {
   /// The work of a connection that lasts longer than one request.
   private enum Work {
     case none
-    /// It holds a covering key.
+    /// The peer holds a covering key.
     case holding
-    /// It waits for a finger.
+    /// The peer waits for a finger.
     case verifying
   }
 

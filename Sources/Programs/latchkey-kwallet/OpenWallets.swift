@@ -109,7 +109,7 @@ struct OpenWallets {
     return used
   }
 
-  /// Closes a wallet if nobody uses it, or by force.
+  /// Closes a wallet if nobody uses it, or if `force` is set.
   mutating func close(_ handle: Int32, force: Bool, leavesOpen: Bool) -> Closing {
     guard let wallet = wallets[handle] else { return .notOpen }
     guard force || (wallet.uses.isEmpty && !leavesOpen) else { return .stays }

@@ -9,7 +9,7 @@ struct WalletSettings {
   private(set) var leavesOpen = true
   /// The wallet of most programs.
   private(set) var networkWallet = Self.usualWallet
-  /// The wallet for what concerns this machine alone; the same unless the person wants two.
+  /// The wallet for secrets of this machine. It is the same wallet unless the person wants two.
   private(set) var localWallet = Self.usualWallet
 
   private static let usualWallet = "kdewallet"

@@ -96,7 +96,7 @@ final class SSHAgent {
         handle(message, of: connection)
       } ended: { [unowned self] connection in
         if let signing = signings[ObjectIdentifier(connection)] { withdraw(signing) }
-        // It is in the middle of its own handler.
+        // The connection is in its own handler, so it is kept until that has ended.
         ended.append(connections.removeValue(forKey: ObjectIdentifier(connection)))
         cleaner?.resume()
       }
@@ -320,7 +320,7 @@ final class SSHAgent {
     let (blob, data) = (request.blob, request.data)
     let view = try present(known)
     guard let key = view.keys.first(where: { $0.item.publicKey.blob == blob }) else {
-      // It may be new.
+      // The key may be new, so the vault is asked once more.
       return known == nil ? connection.answer(.failure) : try sign(request, connection, by: nil)
     }
     let subject = SigningSubject(data.span.bytes, by: key.item.publicKey)

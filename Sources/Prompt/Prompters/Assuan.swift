@@ -26,9 +26,9 @@ enum Assuan {
   /// How a command ended.
   enum End: Equatable {
     case done
-    /// It failed with this code of libgpg-error, without the error's source.
+    /// The command failed with this code of libgpg-error, without the error's source.
     case failed(UInt32)
-    /// It has not ended: pinentry asks how good the data are, which are the part of a new passphrase typed so far.
+    /// The command has not ended: pinentry asks how good the data are, which are the part of a new passphrase typed so far.
     case asksQuality
     /// The line is not Assuan.
     case garbled

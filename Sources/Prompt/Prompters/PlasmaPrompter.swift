@@ -115,7 +115,7 @@ final class PlasmaPrompter: Prompter {
         if case .success = $0 { isOpen = true } else { isOpen = false }
       }
     } catch { return false }
-    // It answers once the window is shown, and may call back before that.
+    // The prompter answers once the window is shown, and may call back before that.
     let isDone = desktop.deadline.wait { isOpen != nil || stage != .waiting || desktop.isLost }
     if isOpen == true || stage == .accepted || stage == .rejected { return true }
     if !isDone || stage == .waiting { dismiss() }

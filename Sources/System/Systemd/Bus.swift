@@ -140,8 +140,8 @@ public final class Bus {
   ///   - timeout: 25 seconds when nil.
   ///   - sensitive: call and reply are erased from memory when freed.
   ///   - autoStart: whether the bus may start a service that owns the destination.
-  ///   - takesDetail: whether an error's answer may have `BusError.detail` behind its message. It is the message's flag
-  ///     `ALLOW_INTERACTIVE_AUTHORIZATION`, so leave it out in calls to services that ask polkit.
+  ///   - takesDetail: whether an error's answer may have `BusError.detail` behind its message. This sets the message's flag
+  /// `ALLOW_INTERACTIVE_AUTHORIZATION`, so leave it out in calls to services that ask polkit.
   public func callAsync(
     destination: String, path: String, interface: String, member: String, timeout: Duration? = nil,
     sensitive: Bool = false, autoStart: Bool = true, takesDetail: Bool = false,

@@ -7,9 +7,9 @@ public struct Finding: Equatable, Sendable {
   public enum Condition: String, Equatable, Sendable, Comparable {
     /// All is well.
     case ok
-    /// It could not be examined.
+    /// Doctor could not look.
     case unknown
-    /// It works, but not as well as it could.
+    /// Everything works, but not as well as it could.
     case warning
     /// Secrets are not unlocked, not reached or not protected.
     case broken

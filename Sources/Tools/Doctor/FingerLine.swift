@@ -9,9 +9,9 @@ package struct FingerLine: Equatable {
     case none
     /// The line is in its place.
     case there
-    /// It is missing from this file, and can be written there.
+    /// The line is missing from this file, and can be written there.
     case missing(String)
-    /// It is missing, or behind pam_fprintd.so, and other lines of this file have to be understood first.
+    /// The line is missing, or behind pam_fprintd.so, and other lines of this file have to be understood first.
     case unclear(String)
   }
 

@@ -4,29 +4,29 @@ import LatchkeyGettext
 public enum ForeignFileError: Error, Equatable, Sendable {
   /// Its format is unknown.
   case unknownFormat
-  /// It is not text in UTF-8.
+  /// The file is not text in UTF-8.
   case notText
-  /// It has no column of that name. The second value has the columns that exist.
+  /// The file has no column of that name. The second value has the columns that exist.
   case noColumn(String, has: [String])
-  /// It is a table whose first row has a value that begins with a quote on that line and does not end with one.
+  /// The file is a table whose first row has a value that begins with a quote on that line and does not end with one.
   case openQuote(line: Int)
-  /// It is a keyring with a version or an encryption that is not known.
+  /// The file is a keyring with a version or an encryption that is not known.
   case unknownVersion
-  /// It is an export of another version of Latchkey.
+  /// The file is an export of another version of Latchkey.
   case newerExport
-  /// It is a wallet with a version, cipher or hash that is not known.
+  /// The file is a wallet with a version, cipher or hash that is not known.
   case unknownWallet
-  /// It is a wallet that is encrypted for a key of GPG.
+  /// The file is a wallet that is encrypted for a key of GPG.
   case forGPG
   /// The salt of a wallet is missing or invalid.
   case noSalt
   /// The password does not decrypt it.
   case wrongPassword
-  /// It is cut off, or a size in it is impossible.
+  /// The file is cut off, or a size in it is impossible.
   case damaged
-  /// It has more of something than a vault accepts.
+  /// The file has more of something than a vault accepts.
   case tooLarge
-  /// It is a database that needs more memory or time to open than any that a person uses.
+  /// The file is a database that needs more memory or time to open than any that a person uses.
   case tooCostly
   /// There was no locked memory for it, or the system forbids a function that the file needs.
   case noMemory

@@ -18,7 +18,7 @@ public final class CoveringKey {
   private enum Place: ~Copyable {
     /// In this process's locked memory, because the user chose that for a machine without a TPM.
     case memory(Key)
-    /// In the chip; here is the saved context alone.
+    /// In the chip. This process has the saved context alone.
     case chip(any SecretHolder, [UInt8])
   }
 

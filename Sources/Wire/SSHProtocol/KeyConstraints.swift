@@ -4,7 +4,7 @@ import LatchkeySodium
 public struct KeyConstraints: Equatable, Sendable {
   /// Why constraints are refused.
   public enum Failure: Error {
-    /// They are damaged, or twice there.
+    /// The constraints are damaged, or one of them occurs twice.
     case malformed
     /// A constraint is not known here. A key must not be taken without it.
     case unknown

@@ -4,9 +4,9 @@ import LatchkeySodium
 public enum KeyFile {
   /// Why a file gives no key.
   public enum Failure: Error {
-    /// It has a passphrase.
+    /// The file has a passphrase.
     case encrypted
-    /// It is not such a file, or its key is of a kind that cannot sign here.
+    /// The file is no key file, or its key is of a kind that cannot sign here.
     case malformed
   }
 

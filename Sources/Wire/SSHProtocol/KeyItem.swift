@@ -4,7 +4,7 @@ import LatchkeySodium
 public struct KeyItem: Equatable, Sendable {
   /// When a signature by the key asks the person.
   public enum Asking: String, CaseIterable, Sendable {
-    /// It does not.
+    /// No signature asks.
     case never
     /// Once until the next lock.
     case once

@@ -6,7 +6,7 @@ public typealias OSStatus = Int32
 /// No error: the same as ``errSecSuccess``.
 public let noErr: OSStatus = 0
 
-/// It worked.
+/// The call worked.
 public let errSecSuccess: OSStatus = 0
 
 /// Linux has no such item, requirement or result. Keys, certificates and identities cannot be added.

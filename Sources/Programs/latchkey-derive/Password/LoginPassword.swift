@@ -8,7 +8,7 @@ enum LoginPassword {
   case none
   /// The field is not empty, even if no password fits it.
   case some
-  /// It is unknown: the account is not in that file, its password is elsewhere, or only root could read the file.
+  /// The state of the password is unknown: the account is not in that file, its password is elsewhere, or only root could read the file.
   case unknown
 
   static let shadow = "/etc/shadow"

@@ -153,7 +153,7 @@ struct CommandEnvironment: ~Copyable {
       let found = waitpid(child, &status, WNOHANG | WUNTRACED)
       if found == child {
         guard status & 0xff == 0x7f else { return status }
-        // It was stopped at the terminal, and so is this program.
+        // The command was stopped at the terminal, so this program stops as well.
         kill(getpid(), SIGSTOP)
         kill(child, SIGCONT)
         continue

@@ -7,11 +7,11 @@ import LatchkeySystemd
 struct ListedKey: Encodable {
   /// Whether a key can sign.
   enum State: String {
-    /// It can, after the agent's question if it asks.
+    /// The key can sign, after the agent's question if the key asks.
     case ready
-    /// It can, after the vault asked for what it requires.
+    /// The key can sign after the person has met its requirements.
     case asks
-    /// It cannot.
+    /// The key cannot sign.
     case locked
   }
 

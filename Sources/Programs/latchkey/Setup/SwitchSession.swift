@@ -210,7 +210,7 @@ struct SwitchSession {
       for unit in provider.units where UnitFiles(root: Self.root, home: home).path(unit) != nil {
         manage("StartUnit", unit)
       }
-      // It runs without its interface for secrets, and reads its settings when it starts.
+      // The program runs without its interface for secrets, and reads its settings when it starts.
       for process in provider.processes where provider.ending != nil { restart(process, of: provider) }
     }
     // A running daemon starts its part for secrets again, and keeps its other parts.

@@ -4,17 +4,17 @@ import CLatchkeyHelper
 enum PAMService: Equatable {
   /// A person logs in by it, with a password.
   case login
-  /// It asks for the password of somebody who is logged in.
+  /// The service asks for the password of somebody who is logged in.
   case locker
   /// A person is logged in without a password.
   case passwordless
-  /// It changes a password.
+  /// The service changes a password.
   case change
-  /// It looks like a login, and is not known.
+  /// The service looks like a login, and is not known.
   case likeLogin
   /// Nobody logs in by it, and the module has no business there.
   case nobody
-  /// It does not matter.
+  /// The service does not matter.
   case other
 
   private static let logins: Set<String> = [

@@ -31,17 +31,17 @@ public struct KeePassExport {
 
   /// Why a value stays behind.
   public enum Reason: Equatable, Sendable {
-    /// It refers to an entry or a field that does not exist.
+    /// The value refers to an entry or a field that does not exist.
     case noTarget
-    /// It refers to itself, or over too many entries.
+    /// The value refers to itself, or over too many entries.
     case endless
-    /// It refers to a value that is too large.
+    /// The value refers to a value that is too large.
     case tooLarge
-    /// It has this placeholder, whose value only KeePass knows.
+    /// The value has this placeholder, which only KeePass can resolve.
     case placeholder(String)
-    /// It would bring a secret into an attribute.
+    /// The value would bring a secret into an attribute.
     case secretInAttribute
-    /// It is encrypted by itself.
+    /// The value is encrypted by itself.
     case encrypted
     /// They are settings of one-time passwords that could not be understood. They were imported as further fields.
     case oneTimePassword

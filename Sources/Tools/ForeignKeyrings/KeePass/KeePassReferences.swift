@@ -6,15 +6,15 @@ import LatchkeySodium
 struct KeePassReferences {
   /// Why a value stays behind.
   enum Refusal: Error, Equatable {
-    /// It refers to no entry or field that exists.
+    /// The value refers to no entry or field that exists.
     case noTarget
-    /// It leads back to itself, or over more entries than KeePassXC follows.
+    /// The value leads back to itself, or over more entries than KeePassXC follows.
     case endless
-    /// It expands to more than a vault accepts.
+    /// The value expands to more than a vault accepts.
     case tooLarge
-    /// It has a placeholder whose value only KeePass knows, such as the time of day.
+    /// The value has a placeholder whose value only KeePass knows, such as the time of day.
     case placeholder(String)
-    /// It would bring a secret into an attribute, and attributes are less protected.
+    /// The value would bring a secret into an attribute, and attributes are less protected.
     case secretInAttribute
     /// The value has an encryption of its own.
     case encrypted

@@ -73,9 +73,9 @@ public enum PasswordTable {
 
   /// Why a row stays behind.
   public enum Reason: Equatable, Sendable {
-    /// It has no secret.
+    /// The row has no secret.
     case noSecret
-    /// It begins on that line and has more fields than the first row names, so one of its values was split in two.
+    /// The row begins on that line and has more fields than the first row names, so one of its values was split in two.
     case tooManyFields(line: Int)
     /// The file ends in the middle of the row.
     case cutOff

@@ -274,7 +274,7 @@ public final class VaultDevice {
     } catch { throw .unavailable(.of(device.backend.title, error.reason)) }
   }
 
-  /// A new secret for the protector with that name, wrapped by this machine's device key. The vault need not exist.
+  /// A new secret for the protector with that name, wrapped by this machine's device key. The vault may not exist yet.
   public func newSecret(vault: [UInt8], protector: [UInt8]) throws(VaultError) -> DeviceSecret {
     if key == nil { try open(try place.openFolder(), mayCreate: database.store == nil) }
     guard let device = key else { throw .unavailable(keys.deviceProblem ?? .device(.noKey)) }

@@ -3,7 +3,7 @@ import LatchkeyReasons
 
 /// A collection that the vault does not have any more, as a generation has it.
 enum DeletedCollection {
-  /// It had a passphrase of its own.
+  /// The collection had a passphrase of its own.
   case protected
   /// Its keys are not in memory: they come with the password.
   case waiting

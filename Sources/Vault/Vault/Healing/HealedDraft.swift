@@ -14,7 +14,7 @@ struct HealedDraft {
     vault.forget()
   }
 
-  /// Holds what came from the damaged file against the keys. A row that the keys do not open is replaced by the
+  /// Checks the rows of the damaged file with the keys. A row that the keys do not open is replaced by the
   /// generation's, or deleted.
   func check(
     _ merge: HealingMerge.Outcome, against base: Store, _ healing: inout Healing

@@ -4,6 +4,6 @@ public enum Readability: Equatable, Sendable {
   case locked
   /// The keys are in memory, but each read requires something else (``AccessControl``).
   case guarded
-  /// It can be read.
+  /// The secret can be read.
   case open
 }

@@ -167,9 +167,9 @@ public struct Status: ControlFields, Equatable, Sendable {
     case notAdded = 0
     /// The next unlock by a password makes it ready.
     case waitsForPassword = 1
-    /// It is ready, and the TPM has the key.
+    /// A finger unlocks the vault, and the TPM has the key.
     case inTPM = 2
-    /// It is ready, and the device key service has the key in memory.
+    /// A finger unlocks the vault, and the device key service has the key in memory.
     case inMemory = 3
 
     /// The word for it in JSON.
