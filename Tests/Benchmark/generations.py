@@ -44,7 +44,7 @@ class Generations:
 
     def _make(self):
         """Makes a generation, and returns how long that took, in seconds."""
-        # None is made if nothing changed.
+        # No generation is made if nothing changed.
         self.subject.session.store("changed", "generation", "benchmark", label=f"{time.monotonic()}")
         began = time.monotonic()
         self._history("make")

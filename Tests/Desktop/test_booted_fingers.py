@@ -40,7 +40,7 @@ class Reader:
                     finger.settimeout(seconds(5))
                     finger.connect(str(self.machine.path(SOCKET)))
                     finger.sendall(f"SCAN {print_of}".encode())
-                    # It is closed when it was read.
+                    # The reader closes the socket when it has read the finger.
                     finger.recv(1)
                 return True
             except (FileNotFoundError, ConnectionError):
@@ -188,7 +188,7 @@ def test_another_finger_locks_what_asks_for_these(machine, reader, session):
 
 
 def test_prints_that_fprintd_cannot_read_lose_nothing(machine, reader, session):
-    """It says then that there are none."""
+    """fprintd says then that there are none."""
     reader.enroll(RIGHT)
     add(session, "bank", CURRENT)
     machine.root("mv", f"{STATE}/alice", f"{STATE}/elsewhere")

@@ -129,7 +129,7 @@ def test_wrong_answers_are_counted_apart_from_the_login(alice, session, service,
         for _ in range(4):
             if len(counted(*here)) < 3:
                 assert not read(session, question, *["wrong"] * 3)
-        # It is closed: nobody is asked, who knows the right one either.
+        # The service is closed: nobody is asked, even if they know the right answer.
         session.start(LOOKUP)
         done = session.finish()
         assert done.returncode == 1 and question not in done.stdout

@@ -67,7 +67,7 @@ def test_a_login_that_never_had_a_password(alice):
 
 
 def test_the_first_login_starts_the_device_key_service(alice):
-    """It ends by itself after a minute, so it does not run at most first logins."""
+    """The service ends by itself after a minute, so it does not run at most first logins."""
     remove_password(alice)
     alice.machine.root("systemctl", "stop", "latchkey-deviced.service")
     with alice.login_without_password() as session:

@@ -313,11 +313,11 @@ def test_a_locker_comes_while_a_prompt_is_up(alice, session):
     set_locked_hint(session, True)
     await_no_prompt(alice)
     assert waiting(alice) == 1
-    # It goes without a password: asked again.
+    # The locker goes without a password, so the prompt asks again.
     set_locked_hint(session, False)
     session.expect(ASKED)
     assert shown(alice) != before
-    # It goes with one: that is the answer.
+    # The locker goes with a password, which is the answer.
     set_locked_hint(session, True)
     await_no_prompt(alice)
     alice.run("sh", "-c", f"echo {alice.password} >{alice.home}/typed")

@@ -17,7 +17,7 @@ Type=exec
 StateDirectory=latchkey-test-tpm
 ExecStart=/usr/bin/swtpm socket --tpm2 --tpmstate dir=/var/lib/latchkey-test-tpm --flags not-need-init,startup-clear \\
   --server type=tcp,port={PORT} --ctrl type=tcp,port={PORT + 1}
-# It has started once it listens at both ports; there are no others in its network.
+# swtpm has started once it listens at both ports; there are no others in its network.
 ExecStartPost=/bin/sh -c 'until test $$(ss -Hltn | wc -l) = 2; do sleep 0.05; done'
 PrivateNetwork=yes
 """

@@ -48,7 +48,7 @@ def test_arguments_in_the_service_file_lead_away_from_the_real_vault(alice):
         session.expect("assword: ")
         session.send(alice.password)
         assert session.finish().returncode == 0
-        # It went somewhere: the arguments were heeded.
+        # The vault went somewhere: the arguments were heeded.
         assert session.run(f"find {away} -name keybag | wc -l; rm -r {away}").stdout == "1\n"
         assert files(alice.vault) == before
         assert {file: file.stat().st_mtime_ns for file in times} == times

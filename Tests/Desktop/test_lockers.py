@@ -252,7 +252,7 @@ def test_vlock(alice):
                     return False
                 return True
 
-            # It prints a question and then throws away what was typed so far.
+            # The locker prints a question and then throws away what was typed so far.
             typed_until(is_asked, lambda: session.send(line), question)
 
         session.start(advised("latchkey lock; vlock"))

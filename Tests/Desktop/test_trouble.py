@@ -152,7 +152,7 @@ def test_keybag_is_unreadable(user, kind):
 
 @pytest.mark.parametrize("kind", ["link", "fifo", "folder"])
 def test_keybag_is_no_file(user, kind):
-    # Neither followed nor waited for.
+    # The keybag is neither followed as a link nor waited for as a pipe.
     root, keybag = user.machine.root, f"{user.folder}/keybag"
     root("mv", keybag, f"{user.home}/kept", check=False)
     root(*{"link": ["ln", "-s", "/etc/shadow"], "fifo": ["mkfifo"], "folder": ["mkdir"]}[kind], keybag)

@@ -33,13 +33,13 @@ final class SoftwareChip {
     ]
     (process.standardOutput, process.standardError) = (FileHandle.nullDevice, FileHandle.nullDevice)
     try process.run()
-    // It listens a moment after its start.
+    // swtpm listens a moment after its start.
     while process.isRunning, (try? exchange(port + 1, [], 0)) == nil { usleep(5000) }
     try #require(process.isRunning)
   }
 
   deinit {
-    // It blocks SIGTERM.
+    // swtpm blocks SIGTERM.
     kill(process.processIdentifier, SIGKILL)
     process.waitUntilExit()
     try? FileManager.default.removeItem(at: folder)

@@ -193,7 +193,7 @@ private let key = "GEZDGNBVGY3TQOJQ"
     #expect(secrets(read) == ["otpauth://hotp/A?secret=\(key)&counter=7&digits=6&issuer=A"])
   }
 
-  /// They come as they are, and are named.
+  /// Settings that are not understood come as they are, and are named.
   @Test(arguments: [
     [("TimeOtp-Secret-Hex", "zz")], [("TimeOtp-Secret-Base32", "018")],
     [("TimeOtp-Secret", "a"), ("TimeOtp-Secret-Hex", "61")],

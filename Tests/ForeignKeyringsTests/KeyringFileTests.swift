@@ -201,7 +201,7 @@ import Testing
   }
 
   @Test(arguments: [
-    // It is never closed, it is closed by a quote of another row, and the value has quotes that are not doubled.
+    // A quote is never closed, or is closed by a quote of another row, and the value has quotes that are not doubled.
     "\"open,\nC,https://c,me,c,\n", "\"open,\nC,https://c,me,\"c\",\n", "\"p\"q\",\nC,https://c,me,c,\n", "\"",
   ])
   func nothingIsReadBehindAQuoteThatIsNotClosed(_ rest: String) throws {

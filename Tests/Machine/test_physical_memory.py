@@ -101,7 +101,7 @@ def test_what_is_left_in_physical_memory(machine, known, password):
 
 
 def test_memory_that_is_not_erased_is_found(machine, known, password):
-    # It sleeps here as well, which it does once for each boot.
+    # The machine sleeps here as well, which it does once for each boot.
     machine.power_off()
     machine.boot()
     machine.root.run("systemctl start latchkey-deviced.service")

@@ -131,7 +131,7 @@ def test_only_an_open_collection_is_a_success(login, result):
     ("answer 17", "latchkey-derive returned an invalid reply"), ("answer 255", "latchkey-derive returned an invalid reply"),
     ("garbage", "latchkey-derive returned an invalid reply"), ("silent", "latchkey-derive ended without an answer"),
     ("signal 11", "latchkey-derive was killed by signal 11"),
-    # It is waited for 90 seconds.
+    # The module waits 90 seconds for this helper.
     pytest.param("hang", LATE, marks=pytest.mark.night("login"))])
 def test_an_answer_that_is_none_opens_nothing(login, behaviour, line):
     login.behave(behaviour)

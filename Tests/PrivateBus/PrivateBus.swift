@@ -42,7 +42,7 @@ public final class PrivateBus {
     close(leash.reading)
     close(output.writing)
     self.leash = leash.writing
-    // It prints its address once the socket is there.
+    // The bus prints its address once the socket is there.
     var byte: UInt8 = 0
     guard read(output.reading, &byte, 1) == 1 else { throw PrivateBusError.noDaemon(0) }
     close(output.reading)

@@ -39,7 +39,7 @@ let package = Package(
       swiftSettings: [.swiftLanguageMode(.v5)]),
   ])
 """
-# It knows Apple's Security alone, as wrappers do.
+# This package knows Apple's Security alone, as wrappers do.
 WRAPPER = """
 import Foundation
 import Security

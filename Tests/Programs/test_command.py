@@ -325,7 +325,7 @@ def test_lock(person):
 
 @pytest.mark.parametrize("command", [["status"], ["lock"], ["unlock", "--stdin"], ["rotate", "--stdin"]])
 def test_a_service_of_another_version_is_named_with_what_helps(person, command):
-    """It was started before an upgrade, and has the keys."""
+    """The service was started before an upgrade, and has the keys."""
     daemon = person.daemon()
     daemon.status = daemon.lock = daemon.may_rotate = daemon.need = bytes([VERSION + 1, OTHER_VERSION])
     done = person.run(*command, input=PASSWORD + "\n")

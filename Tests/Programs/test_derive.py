@@ -109,7 +109,7 @@ def test_a_daemon_of_another_version_that_gives_way_to_a_password(resident, oper
 @pytest.mark.parametrize("service", ["login", "latchkey-unlock"])
 @pytest.mark.parametrize("age, result", [(3, UNLOCKED), (60, LATE)])
 def test_a_daemon_of_another_version_cannot_know_when_the_password_was_given(resident, service, age, result):
-    """It follows locks from its hello on. The installed one is told until when it did."""
+    """The old daemon follows locks from the hello on. The installed one hears until when."""
     daemon = resident.daemon()
     daemon.need = [GIVES_WAY, GIVES_WAY, KEYS]
     begun = now()
@@ -122,7 +122,8 @@ def test_a_daemon_of_another_version_cannot_know_when_the_password_was_given(res
     (AUTHENTICATE, dict(token="wrong"), WRONG_PASSWORD), (OPEN, dict(token="wrong"), WRONG_PASSWORD),
     (OPEN, dict(token=""), DAEMON_OF_OTHER_VERSION), (CLOSE, dict(token=""), DAEMON_OF_OTHER_VERSION)])  # fmt: skip
 def test_a_daemon_of_another_version_is_left_alone_where_there_are_no_keys_for_it(resident, operation, fields, expected):
-    """It has what is readable behind the locked screen, which a login by key and the end of one are not to take away."""
+    """The daemon has the keys of the items that are readable behind the locked screen. Neither a login by ssh key nor its end may
+    take them away."""
     daemon = resident.daemon()
     daemon.need = GIVES_WAY
     assert resident.run(operation, **fields) == expected

@@ -23,7 +23,7 @@ def settled(resident):
 def test_a_login_goes_on_and_its_keys_come(settled):
     login, daemon = settled
     run, supervisor, worker = begun(login, daemon, OPEN, flags=BESIDE)
-    # It has told the daemon, and has not begun to work.
+    # The worker has told the daemon, and has not begun to work.
     os.kill(worker, signal.SIGCONT)
     assert run.result() == UNLOCKING
     wait_until(lambda: daemon.deliveries, "its keys")

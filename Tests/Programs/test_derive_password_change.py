@@ -172,7 +172,7 @@ def test_before_there_is_a_database_the_generation_stays(resident):
 
 @pytest.mark.parametrize("operation, service", [(OPEN, "login"), (AUTHENTICATE, "i3lock"), (AUTHENTICATE, UNLOCK)])
 def test_keys_that_were_taken_end_the_first_generation(resident, operation, service):
-    """They made a database: from then on a missing one is a loss."""
+    """The keys made a database: from then on a missing one is a loss."""
     resident.daemon()
     assert resident.run(operation, service=service) == UNLOCKED and generation(resident.keybag.read_bytes()) == 2
 
@@ -533,10 +533,10 @@ def overtake(resident, run):
     with open(resident.vault / "keybag.lock", "r+b") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         run = run()
-        # It opens the file of the lock when all has been computed.
+        # The helper opens the file of the lock when all has been computed.
         def waits():
             for file in run.open_files():
-                # It may have been closed meanwhile.
+                # The file may have been closed meanwhile.
                 with contextlib.suppress(FileNotFoundError):
                     if "keybag.lock" in os.readlink(file):
                         return True

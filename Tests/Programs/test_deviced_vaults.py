@@ -166,7 +166,7 @@ def test_a_damaged_file_is_told_and_stays_as_it_is(service):
         with service.peer() as peer:
             failure = refusal(peer.note, vault(1), 9, 9, True)
             assert failure.outcome == UNAVAILABLE and path.name in failure.text, bad
-            # It is in the way of nothing else.
+            # The damaged file is in the way of nothing else.
             assert peer.identity() == identity
         assert path.read_bytes() == bad
     path.write_bytes(good)

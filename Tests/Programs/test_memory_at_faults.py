@@ -30,7 +30,7 @@ def assert_erased(process, number, secret, control):
 @FAULTS
 def test_what_is_typed_is_erased(prompting, number):
     password = secrets.token_hex(24)
-    # It is in the middle of an answer.
+    # The pinentry is in the middle of an answer.
     pinentry = prompting.programs / "pinentry"
     pinentry.write_text(
         "#!/bin/sh\necho OK\nwhile read -r what; do\n  case $what in\n"

@@ -257,7 +257,7 @@ def test_pinentry_in_a_window(prompting, flavor, outcome):
 
 @as_root
 def test_what_a_pinentry_answered_is_overwritten_in_the_kernel(prompting):
-    """It comes through a pipe of one page, through which a page of zeros follows, and through no socket."""
+    """The answer comes through a pipe of one page, through which a page of zeros follows, and through no socket."""
     said = PASSWORD.replace(" ", "%20")
     stand_in(prompting, f"""    GETPIN) echo "D {said}" ;;""")
     trace, program = prompting.folder / "trace", prompting.folder / "traced"

@@ -83,7 +83,7 @@ def test_a_module_that_only_tells_is_agreed_to_before_it_goes_on(prompting, answ
 
 
 def test_where_there_are_windows_a_terminal_shows_nobody_anything(prompting, terminal):
-    """It may be covered, or be nobody's but the program's that asks."""
+    """The terminal may be covered, or be nobody's but the program's that asks."""
     text = prompting.folder / "text"
     text.write_text("Place your finger on the reader")
     text.chmod(0o644)

@@ -15,7 +15,7 @@ from test_command import DONE, LOCKED, person  # noqa: F401
 from test_security_key import BESIDE, add, holder, library, status  # noqa: F401
 
 pytestmark = [as_root, pytest.mark.night("login")]
-# It changes nothing, so the program goes on after the touch.
+# This signal changes nothing, so the program goes on after the touch.
 OWN_END = signal.SIGCONT
 CONTROL = b"latchkey-security-key is started by"
 

@@ -120,7 +120,7 @@ def test_of_the_old_roots_the_last_used_one_stays(making):
         age = time.time() - 1000 + 100 * len(names)
         os.utime(making[0] / f"{names[-1]}.lock", (age, age))
     assert roots(making) == set(names[1:])
-    # It was used since, so that the other one goes.
+    # This root was used since, so that the other one goes.
     assert make(making, "--with", "two").returncode == 0
     fourth = pathlib.Path(make(making, "--with", "four").stdout.strip()).name
     assert roots(making) == {names[1], fourth}

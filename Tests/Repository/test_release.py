@@ -241,7 +241,7 @@ def jobs():
 
 
 def test_only_the_job_that_publishes_can_write():
-    """It runs nothing of the repository, and no compiler."""
+    """The job runs nothing of the repository, and no compiler."""
     head = RELEASE.partition("\njobs:\n")[0]
     assert re.search(r"^permissions: \{\}$", head, re.M)
     granted = {name: set(re.findall(r"^      ([\w-]+): (read|write)$", text, re.M)) for name, text in jobs().items()}

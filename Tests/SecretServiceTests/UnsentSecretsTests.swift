@@ -10,7 +10,7 @@ import Testing
   private let scene: ServiceScene
   /// Its content type cannot be written.
   private let unwritable: Int64
-  /// It requires presence, and the client has a grant for it, which the next reader uses up.
+  /// This item requires presence, and the client has a grant for it, which the next reader uses up.
   private let guarded: Int64
 
   init() throws {

@@ -251,7 +251,7 @@ private final class Scene {
     let watch = LogindWatch(uid: 1000, loop: loop, address: .address(daemon.address)) { reports.append($0) }
     watch.start()
     try loop.run(until: "absent") { reports == [.absent] }
-    // It tries again, and finds a bus that takes all.
+    // The watch tries again, and finds a bus that takes all.
     daemon.stop()
     try daemon.restart(matchRules: 100)
     let logindAgain = try FakeLogind(daemon, loop)

@@ -116,7 +116,7 @@ extension SessionWatchTests {
     #expect(outcome == (isOld ? .firstUnlockOnly : .staged))
   }
 
-  /// It knows of no lock that came before it began.
+  /// Such a daemon knows of no lock that came before it began.
   @Test func aDaemonThatBeganLongAfterThePasswordWantsNoKeys() throws {
     let begun = Process.microsecondsSinceBoot
     let scene = try Scene(sessions: x(1), begun: begun)

@@ -20,7 +20,7 @@ extension SessionWatchTests {
     #expect(scene.daemon.ends == 3)
   }
 
-  /// They erase the password before the machine sleeps.
+  /// The helpers erase the password before the machine sleeps.
   @Test func sleepWaitsForHelpersThatEnd() throws {
     let scene = try Scene(sessions: x(1))
     let gone = try scene.beginSleep()
@@ -87,7 +87,7 @@ extension SessionWatchTests {
     do {
       let arrived = Keys()
       keys = arrived
-      // It hangs.
+      // The device key service hangs.
       scene.watch.keysArrived(mayLift: true, by: scene.claim, after: { goOn = $0 }) { [logind = scene.logind] in
         outcome = $0
         held = logind.heldInhibitors

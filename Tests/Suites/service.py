@@ -66,7 +66,7 @@ class GnomeKeyring(Service):
     """gnome-keyring as the control, and a person who answers each prompt with its keyring's password."""
 
     name = "gnome-keyring"
-    # It hangs now and then.
+    # gnome-keyring hangs now and then.
     limit = 120
 
     def __init__(self, stage):
@@ -78,7 +78,7 @@ class GnomeKeyring(Service):
         self._keyring.unlock_from_start()
 
     def run(self, *command, **options):
-        # It also crashes now and then.
+        # gnome-keyring also crashes now and then.
         if self._keyring.process.poll() is not None:
             self.unlock_all()
         return super().run(*command, **options)

@@ -54,7 +54,7 @@ struct HistoryForgettingTests {
       steps += 1
       try #require(steps < 10_000)
       guard isAnswered else { continue }
-      // It begins again and again, and never ends one.
+      // The client begins a removal again and again, and never ends one.
       _ = try asked.step()
       if steps % 3 == 0 { asked = try vault.history.forgetEverywhere([[UInt8](repeating: 9, count: 16)]) }
     }

@@ -96,7 +96,7 @@ struct KeybagHealingTests {
       try copy.unlock(vault)
       #expect(try vault.ids(["n": "1"]).count == 1)
     }
-    // It may be the only one of its vault, so that no change of this one's erases it.
+    // The other keybag may be the only one of its vault, so no change of this vault erases it.
     let one = try Home(copying: home)
     one.write("keybag", other.read("keybag"))
     let aside = try #require(one.vault().keybagHealing?.aside)

@@ -149,7 +149,7 @@ struct LockedStoreTests {
       vault.lock()
       victim = try vault.add(["n": "1"], "mine")
     }
-    // He knows the public key and every column, but not tier key C.
+    // The attacker knows the public key and every column, but not tier key C.
     do {
       let store = try Store(path: home.folder + "/vault.db", vault: home.keybag.vault)
       let keys = try store.classKeys()

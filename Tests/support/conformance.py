@@ -109,7 +109,7 @@ class Step:
     program: str = "main"
 
     def is_(self, status):
-        """It has this status, and no result."""
+        """The expected outcome, with this status and no result."""
         return dataclasses.replace(self, status=status, result=None)
 
     def gives(self, result):
@@ -188,7 +188,7 @@ class World:
         self.person(CANCELS)
         give_pinentry(self.session, f"echo asked >>{self._asked}; . {self._answer}")
         self.session.run("dbus-update-activation-environment", "DISPLAY=:4711", check=True)
-        # It learns of the display at its start.
+        # The daemon learns of the display at its start.
         self.session.start_daemon()
         self.session.restart()
         self.state = state
@@ -441,7 +441,7 @@ def silent(world):
         assert world.program("main").copy({"agrp": world.row.group} | genp())[0] == NOT_AVAILABLE
     finally:
         os.kill(pid, signal.SIGCONT)
-    # It did not wait for a time limit of the bus, which is 25 s.
+    # The call did not wait for a time limit of the bus, which is 25 s.
     assert time.monotonic() - begun < seconds(7)
 
 

@@ -46,7 +46,7 @@ def root_of(release, packages, cache, name=None):
         # Test processes beside each other make one root, not two.
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not folder.is_dir():
-            # It gets its name when it is complete. Others of the name go.
+            # The root gets its name when it is complete. Other roots of the name go.
             for old in cache.iterdir():
                 if is_of(name, old.name):
                     remove(old)

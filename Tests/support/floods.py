@@ -48,7 +48,7 @@ while True:
 BEGINNING = """
 import contextlib, ctypes, os, socket, struct, sys
 path, uid = sys.argv[1], int(sys.argv[2])
-# It ends with the test.
+# This process ends with the test.
 ctypes.CDLL(None).prctl(1, 9)
 os.seteuid(uid)
 def connection():

@@ -227,7 +227,7 @@ class KWallet(OtherHome):
 KEEPASSXC_XML = """<?xml version="1.0" encoding="UTF-8"?><KeePassFile><Meta><CustomData><Item><Key>FDO_SECRETS_EXPOSED_GROUP</Key>
 <Value>{01010101-0101-0101-0101-010101010101}</Value></Item></CustomData></Meta><Root><Group><UUID>AgICAgICAgICAgICAgICAg==</UUID>
 <Name>Passwords</Name><Group><UUID>AQEBAQEBAQEBAQEBAQEBAQ==</UUID><Name>Programs</Name></Group></Group></Root></KeePassFile>"""
-# It asks nobody whether a program may read. Version 2.7.4 crashes where it saves a database while new entries come.
+# KeePassXC asks nobody whether a program may read. Version 2.7.4 crashes where it saves a database while new entries come.
 KEEPASSXC_SETTINGS = """[General]
 ConfigVersion=2
 UpdateCheckMessageShown=true
@@ -270,7 +270,7 @@ class KeePassXC(OtherHome):
         return self.home / "databases"
 
     def is_open(self):
-        """It has the name before the database is open, and then asks for its password in a window."""
+        """KeePassXC has the name before the database is open, and then asks for its password in a window."""
         done = self.run("busctl", f"--address={self.bus}", "get-property", NAME, "/org/freedesktop/secrets/aliases/default",
                         "org.freedesktop.Secret.Collection", "Locked")  # fmt: skip
         return done.stdout.strip() == "b false"

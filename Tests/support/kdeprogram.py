@@ -15,7 +15,7 @@ NAMES = ["plain", "with blanks ", "a/b//c", WIDE, "caf\u00e9", "cafe\u0301", "'\
 
 
 class Program:
-    """It runs, and is told what to do."""
+    """A program of KDE's that runs, and is told what to do."""
 
     def __init__(self, session, binary, name="program"):
         self.process = session.start(

@@ -274,7 +274,7 @@ class Machine:
     def terminal(self, *command):
         """Runs a command as root on a terminal of its own."""
         run, *arguments = self._unit("--pty", "--setenv=TERM=dumb", "--", *command)
-        # It hangs up when its terminal goes, whoever ignores that for the tests (nohup).
+        # The program hangs up when its terminal goes, whoever ignores that for the tests (nohup).
         hang_up = lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL)
         return pexpect.spawn(
             run, arguments, env=CLEAN, encoding="utf-8", timeout=seconds(60), dimensions=(50, 400), preexec_fn=hang_up)

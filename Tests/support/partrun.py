@@ -84,7 +84,7 @@ class PartRun:
 
     def poll(self):
         """Whether it has ended. A part that hangs is ended."""
-        # It is waited for further down: what the kernel knows of its children goes with it.
+        # The process is collected further down, because the kernel then forgets its children.
         if os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
             if not self.limit.is_over:
                 return False

@@ -16,7 +16,7 @@ KEEPASSXC = ("/usr/bin/keepassxc",)
 SCREENLESS = "dbus-update-activation-environment --systemd QT_QPA_PLATFORM=offscreen"
 START_KEEPASSXC = "(QT_QPA_PLATFORM=offscreen setsid keepassxc >/dev/null 2>&1 &)"
 CALL_KEEPASSXC = "busctl --user call org.keepassxc.KeePassXC.MainWindow /keepassxc org.keepassxc.KeePassXC.MainWindow"
-# It has its name on the bus before it asks for that of the Secret Service, and answers calls after it.
+# KeePassXC has its name on the bus before it asks for that of the Secret Service, and answers calls after it.
 HAS_KEEPASSXC = f"{CALL_KEEPASSXC} lockAllDatabases >/dev/null 2>&1"
 END_KEEPASSXC = (
     f"{CALL_KEEPASSXC} appExit 2>/dev/null;"

@@ -21,6 +21,6 @@ def unfinished(process):
             if target not in standard and re.search(r"/#\d+ \(deleted\)$", target):
                 return link.stat().st_size
     except (FileNotFoundError, ProcessLookupError):
-        # It came to its end meanwhile.
+        # The process came to its end meanwhile.
         pass
     return 0

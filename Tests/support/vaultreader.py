@@ -112,7 +112,7 @@ def machine_identity(application):
     except (OSError, ValueError):
         return None
     identity = bytearray(hmac.new(machine, application, "sha256").digest()[:16])
-    # It is made to look like a random UUID.
+    # The identity is made to look like a random UUID.
     identity[6] = identity[6] & 0x0F | 0x40
     identity[8] = identity[8] & 0x3F | 0x80
     return bytes(identity)
@@ -171,7 +171,7 @@ class Item:
     flags: int = None
     # What it remembers of enrolled fingers: the hash of the readers' names, and that of the fingers'.
     fingers: tuple = None
-    # None if it is another device's, quarantined, or has a passphrase that was not given.
+    # None if the item is another device's, quarantined, or has a passphrase that was not given.
     secret: bytes = None
 
 

@@ -155,7 +155,7 @@ def test_an_altered_row_with_its_former_check_sum(stocked):
 
 
 def test_another_salt_opens_nothing(stocked):
-    """It looks like a wrong passphrase: what the salt is bound to opens only with the right one."""
+    """Another salt looks like a wrong passphrase: what the salt is bound to opens only with the right one."""
     alter(stocked, "Bank", "passphrase", "Shop")
     person = lookup(stocked, "k", "bank").expect("assphrase").type("open sesame").expect("not right").press("c")
     assert "of Bank" not in person.output() and person.status == 1

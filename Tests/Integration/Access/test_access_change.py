@@ -133,7 +133,7 @@ def test_a_passphrase_comes_and_goes(opened, peer):
     assert "Changed" in person.output() and person.status == 0
     person = lookup(opened, "k", "v").expect("assphrase").type("open sesame").expect("not right").expect("assphrase")
     assert person.type("tiger").last_line() == "the secret"
-    # It stays where only something else changes.
+    # The passphrase stays if only something else changes.
     person = edit(opened, "--require", f"{PRESENCE},{PASSPHRASE}", "--class", "after-first-unlock")
     person.expect("assphrase").type("tiger")
     assert "Changed" in person.output()
@@ -198,7 +198,7 @@ def test_a_client_reads_again_for_as_long_as_was_shown(opened, peer, guarded):
     for _ in range(3):
         assert peer.read(guarded) == b"the secret"
     assert other.read_error(guarded) == IS_LOCKED
-    # It was to read again, and not to write.
+    # The grant was for reading again, and not for writing.
     assert peer.write_error(guarded, "new") == IS_LOCKED
     reuse(other, 300)
     other.prompt(other.unlock(guarded)[1])

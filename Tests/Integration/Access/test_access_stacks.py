@@ -215,7 +215,7 @@ def test_its_collection_is_deleted_while_it_is_asked_for(opened, peer):
 
 
 def test_no_other_item_takes_the_place_of_the_one_that_is_asked_for(opened, peer):
-    """It was deleted, and another one stored with the same label and attributes: that is another question."""
+    """The item was deleted, and another one stored with the same label and attributes: that is another question."""
     opened.store("the secret", "k", "v", REQUIRE, PRESENCE)
     (item,) = peer.search({"k": "v"})[1]
     person = lookup(opened, "k", "v").expect("login password")

@@ -80,7 +80,7 @@ def test_an_object_that_was_deleted(open_peer):
 
 
 def test_an_object_that_exists(open_peer):
-    """It only lacks the member, and says so."""
+    """The object only lacks the member, and says so."""
     item = open_peer.create("there", MAIL)
     temporary = open_peer.create("there", MAIL, collection=SESSION_COLLECTION)
     for path in (ROOT, LOGIN, DEFAULT, SESSION_COLLECTION, item, temporary, open_peer.plain, "/org/latchkey/vault"):

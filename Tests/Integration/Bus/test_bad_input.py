@@ -453,7 +453,7 @@ def test_more_than_a_vault_keeps(peer):
 
 
 def test_paths_that_are_longer_than_libsystemd_takes(stocked, peer):
-    """It drops such calls without an answer; as an argument such a path is none."""
+    """libsystemd drops such calls without an answer; as an argument such a path is none."""
     long = LOGIN + "/" + "x" * 100_000
     for path, parameters in ((long, None), (LOGIN, GLib.Variant("(o)", (long,)))):
         peer.bus.call(

@@ -240,7 +240,7 @@ EXAMPLES = {
     ],
 )
 def test_properties_changed(locked_peer, unlocked, path, interface):
-    """It comes from the object's own path, also if it was changed through an alias's."""
+    """The signal comes from the object's own path, also if it was changed through an alias's."""
     peer = locked_peer
     [item] = peer.search(MAIL)[0]
     path = {"item": item, "alias": item.replace(LOGIN, DEFAULT)}.get(path, path)

@@ -58,7 +58,7 @@ def test_docker_while_locked(session, peer, state):
     assert docker_store(session, "new").returncode != 0
     other = docker_store(session, "stored while locked", "https://other.example")
     assert (other.returncode == 0) is (state == "locked")
-    # It says so or not; nothing is gone.
+    # Whether docker reports it or not, nothing is gone.
     docker(session, "erase", REGISTRY)
     assert len(peer.search({"server": REGISTRY})[1]) == 1
     bring_back(state, session, peer)

@@ -87,7 +87,7 @@ def test_one_that_was_seen_locked(session, peer, start, state):
     assert program.call("search", "one") == [["Kept one", False, "secret one"]]
     program.check(states(False, **items))
     bring_to(state, session, peer)
-    # It keeps the label that it was told.
+    # The program keeps the label that it was told.
     program.check(states(True, **items))
 
 

@@ -116,7 +116,7 @@ def test_the_secret_that_is_there_already_is_given(session, peer):
     collection = portal_collection(peer)
     assert collection != NOTHING
 
-    # It is locked with its class, and then with its collection: never is another one made.
+    # The secret is locked with its class, and then with its collection: never is another one made.
     session.lock()
     request = Retrieval(peer, ONE)
     assert request.is_pending
@@ -360,7 +360,7 @@ def test_a_connection_of_the_network_holds_up_nobody(session, peer):
 
 
 def test_a_connection_that_lies_in_a_socket_holds_up_nobody(session, peer):
-    """It ends with the socket, in which nobody read it."""
+    """The connection ends with the socket, in which nobody read it."""
     connection, far = lingering()
     ours, theirs = socket.socketpair()
     socket.send_fds(ours, [b"x"], [connection.fileno()])

@@ -57,7 +57,7 @@ def test_secret_tool_while_locked(session, peer, state):
         assert tool(session, "store", "--label=Mail", *target, *MAIL_WORDS, input="replaced").returncode != 0
     stored = tool(session, "store", "--label=Chat", "service", "chat", input="said behind the lock")
     assert (stored.returncode == 0) is some
-    # It clears what is unlocked only.
+    # secret-tool clears unlocked items only.
     tool(session, "clear", *MAIL_WORDS)
     tool(session, "clear", "account", "demo")
     assert len(peer.search({"account": "demo"})[1]) == (1 if some else 2)

@@ -98,7 +98,7 @@ def test_items_are_destroyed_although_other_work_came_first(stocked, hanging):
     erasing = stocked.start("latchkey", "device", "erase", "--yes", stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     wait_until(lambda: hanging.requests() > before, "the request to erase the secret")
     hanging.answer()
-    # It breaks off the request that is not answered.
+    # The daemon breaks off the request that is not answered.
     assert stocked.status()["state"] == "unlocked"
     said, _ = erasing.communicate(timeout=seconds(60))
     assert (erasing.returncode, said) == (0, b"")

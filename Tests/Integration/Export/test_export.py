@@ -183,7 +183,7 @@ def test_the_prompt_of_another_program_exports_nothing(session):
     session.lock()
     other = Person(session, "latchkey", "get", "--show", "k=v").expect("login password")
     person = Person(session, "latchkey", "export", "json", "--plain", file)
-    # It shares the prompt, which its own terminal does not show.
+    # The export shares the prompt, which its own terminal does not show.
     wait_until(lambda: "export" in session.run("sh", "-c", f"cat /proc/{person.pid}/cmdline").stdout, "the export runs")
     other.type(session.password)
     assert "the secret" in other.output()

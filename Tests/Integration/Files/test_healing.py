@@ -297,7 +297,7 @@ def test_a_vault_that_is_away_is_not_unlocked_until_it_is_back(session):
     session.run("latchkey", "lock", check=True)
     shown = session.run("latchkey", "status").stdout
     assert f"If {session.vault} was moved, move it back" in shown and "latchkey restore" in shown and "export" not in shown
-    # It asks for nothing, and creates nothing in the place of the files.
+    # The command asks for nothing, and creates nothing in the place of the files.
     refused = session.run("latchkey", "unlock", "--stdin", input=session.password + "\n")
     assert refused.returncode == 1 and "move it back" in refused.stderr and not session.vault.exists()
     away.rename(session.vault)

@@ -163,7 +163,7 @@ def test_locked_in_the_middle(quick):
     wait_until(lambda: rotation(quick)["epoch"] == 2, "the new keys")
     quick.lock()
     running.communicate()
-    # It ended, or was too fast; what it left goes on behind the lock only where keys are there.
+    # The command ended, or was too fast. The work that it left goes on behind the lock only with keys that are in memory.
     late = peer.create("late", {"n": "late"})
     assert quick.locker().returncode == 0
     wait_until(lambda: rotation(quick)["left"] == 0, "all items")
@@ -254,7 +254,7 @@ def test_full_disk(stage, room):
                 peer = Peer(session)
                 stored = fill(peer, 200)
                 filler = session.root / "filler"
-                # It goes before a keybag is written, and would leave its room.
+                # The copy goes before a keybag is written, and would leave its room.
                 (session.vault / "keybag.copy").unlink(missing_ok=True)
                 file = os.open(filler, os.O_WRONLY | os.O_CREAT)
                 with contextlib.suppress(OSError):

@@ -43,7 +43,7 @@ def keyring(keyring_session):
     """The real daemon with 200 items."""
     opened = GnomeKeyring(keyring_session)
     opened.write([item(number) for number in range(200)])
-    # It reveals other attributes of some items as soon as it has read its own file.
+    # gnome-keyring reveals other attributes of some items as soon as it has read its own file.
     opened.stop()
     opened.start()
     yield opened

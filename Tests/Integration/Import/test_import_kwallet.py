@@ -66,7 +66,7 @@ def kwallet(stage):
     opened.stop()
     opened.start()
     opened.write(SERVED)
-    # It writes the file a while later, or now where it is asked to.
+    # KWallet writes the file a while later, or now if it is asked to.
     opened.write_entries([])
     yield opened
     opened.close()
@@ -251,7 +251,7 @@ def test_the_file_of_a_wallet_for_gpg_stays_behind_and_the_way_to_it_is_told(gpg
 
 
 def test_a_running_kwallet_reveals_a_wallet_for_gpg(gpg_kwallet, unlocked):
-    # It is KWallet's own file, for that key.
+    # The wallet is KWallet's own file, for that key.
     wallet = (gpg_kwallet.folder / "kdewallet.kwl").read_bytes()
     assert wallet.startswith(GPG_WALLET)
     sealed = place(gpg_kwallet.session, "sealed.gpg", wallet[len(GPG_WALLET) :])
@@ -291,7 +291,7 @@ def asking_kwallet(unlocked):
         pinentry = place(unlocked, "pinentry", SLOW_PINENTRY)
         pinentry.chmod(0o755)
         (home / "gpg-agent.conf").write_text(f"pinentry-program {pinentry}\n")
-        # It knows the passphrase since the key was made.
+        # The agent knows the passphrase since the key was made.
         unlocked.run("gpgconf", "--kill", "all", check=True)
         opened = KWallet(unlocked, wallet=wallet)
         opened.words = ("env", "SYSTEMD_BUS_TIMEOUT=10s", "latchkey", "import", "kwallet", "--running", "--bus", opened.bus)

@@ -64,7 +64,7 @@ def test_the_secret_is_seen_by_nobody(session, open_peer):
     with open(reading, "rb") as end, open(writing, "wb", buffering=0) as begin:
         begin.write(secret.encode())
         with started(session, "add", "--label", "L", *words, stdin=end, stdout=subprocess.PIPE) as process:
-            # It has read that, and waits for the end of its input.
+            # The command has read the secret, and waits for the end of its input.
             wait_until(lambda: fcntl.ioctl(end, termios.FIONREAD, bytes(4)) == bytes(4), "a reader")
             for name in ("cmdline", "environ"):
                 with open(f"/proc/{process.pid}/{name}", "rb") as file:

@@ -102,7 +102,7 @@ def test_what_lifts_it(session, peer, lift):
 
 @pytest.mark.parametrize("state", ["locked", BEHIND])
 def test_an_item_that_is_locked_while_the_vault_is(session, peer, state):
-    """It stays locked when the vault is not."""
+    """The item stays locked when the vault is unlocked."""
     item = peer.create("secret", {"lock": "1"})
     bring_to(state, session, peer)
     assert lock(peer, item) == ([item], NOTHING)

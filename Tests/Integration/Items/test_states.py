@@ -335,7 +335,7 @@ def test_a_locked_collection(session, peer, lift):
 
 @pytest.mark.parametrize("state", [*LOCKED, BEHIND])
 def test_a_collection_that_is_locked_while_the_vault_is(session, peer, state):
-    """It stays locked when the vault is not, until a login."""
+    """The collection stays locked when the vault is unlocked, until a login."""
     item = peer.create("secret", MAIL)
     bring_to(state, session, peer)
     for path in (LOGIN, DEFAULT):

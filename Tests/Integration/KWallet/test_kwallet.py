@@ -75,7 +75,7 @@ def test_one_entry_has_one_item(unlocked, kde):
         assert (kde.kind("entry"), kde.read("entry"), len(seen(unlocked))) == (kind, value, 1)
     assert kde.of("writeEntry", "ssayi", FOLDER, "entry", octets(qt_text("e")), PASSWORD) == 0
     assert kde.read("entry") == "e" and bytes(kde.of("readEntry", "ss", FOLDER, "entry")) == qt_text("e")
-    # Neither a map nor a kind.
+    # These values are no map, or of no known kind.
     for value, kind in ((b"\0\0\0\x09", MAP), (b"x", 7)):
         assert kde.of("writeEntry", "ssayi", FOLDER, "entry", octets(value), kind) == -1
     assert kde.read("entry") == "e"

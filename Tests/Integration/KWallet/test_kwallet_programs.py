@@ -50,7 +50,7 @@ def test_kwallet_query(unlocked):
     told = asked(unlocked)
     assert told["entries"] == (0, sorted([*NAMES, "map"])) and told["password"][1] == [f"secret of {WIDE}"]
     assert json.loads("".join(query(unlocked, "-r", "map", KDEWALLET).stdout)) == {"key": "value", WIDE: WIDE}
-    # It ends with status 0 if it says that it could not read, as its control does.
+    # kwallet-query ends with status 0 if it says that it could not read, as its control does.
     assert told["no wallet"] == (NO_WALLET, ["Wallet none not found"]) and told["no folder"][1] == ["The folder none does not exist!"]
     assert told["no entry"][1] == [f"Failed to read entry none value from the {KDEWALLET} wallet."]
     assert told["write"] == (0, "new\nlines\n")
@@ -175,7 +175,7 @@ def test_wallets_of_before_are_offered_once(new_session, notifications):
         client = Client(new_session)
         assert client.open() > 0
         wait_until(lambda: notifications.look(), "the notification")
-        # It was shown, which is noted.
+        # The notification was shown, which is noted.
         wait_until(lambda: (new_session.home / ".local/state/latchkey/kwallet-notice").exists(), "the note")
         client.call("close", "sb", KDEWALLET, True)
         assert client.open() > 0
@@ -193,7 +193,7 @@ def test_an_import_of_the_running_kwallet_is_none_of_this_one(unlocked):
 
 
 def test_ksshaskpass(unlocked):
-    """It answers ssh with the passphrase that it stored."""
+    """ksshaskpass answers ssh with the passphrase that it stored."""
     serve(unlocked)
     client = Client(unlocked)
     client.open()

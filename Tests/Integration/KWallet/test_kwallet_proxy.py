@@ -15,7 +15,7 @@ pytestmark = [
     pytest.mark.night("kwallet"), pytest.mark.skipif(os.getuid() != 0, reason="another Debian's programs need a root of their own")]
 
 PROXY = "org.kde.kwalletd6"
-# It keeps everything in the Secret Service that there is.
+# The proxy keeps everything in the Secret Service that there is.
 SETTINGS = "[KSecretD]\nEnabled=false\n[Wallet]\nEnabled=true\n"
 WIDE = "\u00e4/\u6f22 \U0001f511"
 VALUES = {"plain": f"secret {WIDE}", WIDE: "x", "map": {"a": "1", WIDE: WIDE}, "stream": bytes(range(256)) * 9}

@@ -251,7 +251,7 @@ def test_where_it_stands_makes_no_difference(open_peer, shared_session):
     place = new_collection(peer)
     peer.create("elsewhere", kind, collection=place)
     assert refused(add, peer, "another", kind) == DUPLICATE
-    # It is a duplicate even in a locked collection.
+    # The item is a duplicate even in a locked collection.
     peer.call(ROOT, SERVICE, "Lock", "(ao)", [place])
     assert refused(add, peer, "another", kind) == DUPLICATE
     assert shared_session.login().returncode == 0
@@ -369,7 +369,7 @@ def test_a_duplicate_among_them_leaves_all(open_peer, value, way):
     elif way == "each other":
         changes = [(item, {"attributes": {**free, "n": n}, "unique": free}) for n, item in enumerate_text(first, second)]
     else:
-        # Neither has it, and both claim it.
+        # Neither item has the key, and both changes claim it.
         changes = [(first, {"unique": free}), (second, {"unique": free})]
     assert refused(update, peer, *changes, value=value) == DUPLICATE
     assert state_of(peer, first, second, third) == before

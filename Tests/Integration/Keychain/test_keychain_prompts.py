@@ -59,7 +59,7 @@ def test_nobody_is_asked(peer, windows, session):
     assert find(peer, KIND, session=peer.plain).secrets == {item: b"the secret"}
     assert find(peer, KIND, session=peer.plain).secrets == {}
     assert windows.take() == ""
-    # It is the same that a person would type, and its own.
+    # The passphrase is the item's own, and a person could type it as well.
     windows.answer(BANK)
     assert unlock(peer, item) == "accepted" and peer.read(item) == b"the secret"
     assert 'Enter the passphrase of the item "Bank"' in windows.take()
@@ -134,7 +134,7 @@ def test_the_session_is_locked_first(peer, windows, session):
 
 
 def test_it_opens_nothing_for_another_question(peer, windows, session):
-    """Neither another client's about the same item, nor the same client's that came without it."""
+    """It opens neither another client's question about the same item, nor one of the same client that came without it."""
     item = new(peer)
     other = Peer(session)
     asked = [ToldPrompt(one, one.unlock(item)[1], passphrase) for one, passphrase in ((peer, None), (other, None), (peer, BANK))]
@@ -287,7 +287,7 @@ def test_wrong_options(peer, windows, session):
     assert begin(passphrase=peer.secret(BANK, other.plain)) == NO_SESSION
     assert other.error(asked, TOLD_PROMPT, "Prompt", "(a{sv})", {}) == ACCESS_DENIED
     other.close()
-    # It is none the worse for that, once.
+    # The prompt itself counts once, all the same.
     told = ToldPrompt(peer, asked, BANK)
     assert begin() == ALREADY and peer.error(asked, PROMPT, "Prompt", "(s)", "") == ALREADY
     assert told.end() == "accepted"

@@ -59,7 +59,7 @@ def test_a_collection_that_was_locked_meanwhile_stays_so(opened, when):
 
 
 def test_a_collection_that_was_locked_while_the_keys_waited_stays_so(opened, logind):
-    """They wait for a locker to go."""
+    """The keys wait for a locker to go."""
     opened.restart()
     wait_until(logind.holds, "the delay lock")
     logind.show_locked(True)
@@ -155,7 +155,7 @@ def test_a_logins_second_helper_ends_its_first(opened):
 
 @pytest.mark.night("login")
 def test_a_second_helper_that_may_lift_no_lock_leaves_the_first(opened):
-    """It is wanted for the collection that is locked by itself. The lock of the session is the first one's to lift."""
+    """The second helper is wanted for the collection that is locked by itself. The first one lifts the lock of the session."""
     lock_collection(opened)
     opened.lock()
     first = begin(opened)
@@ -169,7 +169,7 @@ def test_a_second_helper_that_may_lift_no_lock_leaves_the_first(opened):
 @pytest.mark.night("login")
 @pytest.mark.parametrize("what", ["latchkey lock", "the last logout"])
 def test_a_helper_that_works_for_a_command_ends_as_well(opened, what):
-    """It has the password as a login's has: one that makes a recovery code, or a session's protector."""
+    """Such a helper has the password, too: it makes a recovery code, or a session's protector."""
     helper = Control(opened)
     assert helper.ask(packet(MAY_DERIVE)) == packet(MAY_DERIVE)
     assert not helper.is_over()

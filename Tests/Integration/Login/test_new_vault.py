@@ -319,7 +319,7 @@ def test_the_command_line_finishes_a_vault_that_has_a_keybag_alone(session, comm
 
 
 def test_a_dry_run_finishes_no_vault(session):
-    """It says that nothing was changed, so it asks for no password either."""
+    """The dry run says that nothing was changed, so it asks for no password either."""
     create_vault(session)
     (session.root / "given").write_text(TABLE)
     person = Person(session, "sh", "-c", f"latchkey import csv --dry-run - <{session.root}/given")

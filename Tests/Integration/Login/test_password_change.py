@@ -281,7 +281,7 @@ def test_lines_of_standard_input(vault):
 
 
 def test_an_open_vault_can_be_told_as_well(vault):
-    """It is noticed by passwd in the session, where the former one of the two opens nothing."""
+    """The change is noticed by passwd in the session, where the former one of the two opens nothing."""
     notifications = Notifications(vault)
     former = vault.password
     vault.set_password("set by root")
@@ -398,7 +398,7 @@ def test_it_can_be_put_back(vault):
 
 
 def test_clients_of_a_vault_that_was_put_aside(vault):
-    """None waits for ever, and none is told that there is nothing and makes something new."""
+    """No client waits for ever. None is told that there is nothing, and so makes something new."""
     peer = Peer(vault)
     item = peer.create("secret", {"n": "1"})
     vault.lock()

@@ -45,7 +45,7 @@ def test_a_command_that_is_ended_leaves_no_secret(unlocked, number):
         preexec_fn=lambda: signal.signal(number, signal.SIG_DFL))
     process.stdin.write(SECRET)
     process.stdin.flush()
-    # It waits for the end of its input.
+    # The command waits for the end of its input.
     wait_until(lambda: has_it(process), "the secret's arrival")
     end_by(process, number)
     assert not has_it(process)

@@ -70,7 +70,7 @@ class Asked:
     def end(self):
         """Whether it was dismissed, and its result with its type."""
         wait_until(lambda: not self.is_waiting, "Completed", TIMEOUT)
-        # It is told once, and then the prompt is gone.
+        # The end is told once, and then the prompt is gone.
         assert self._client.error(self.path, PROMPT, "Prompt", "(s)", "") in ABSENT
         assert self._client.error(self.path, PROMPT, "Dismiss") in ABSENT
         (result,) = self._results
@@ -192,7 +192,7 @@ def test_a_prompt_and_its_client(dialog, client):
     dialog.answer(dialog.session.password)
     assert asked.end() == (False, "ao", [LOGIN, item])
     assert client.read(item) == SECRET.encode()
-    # It is nobody else's business.
+    # Other clients do not hear of the prompt.
     assert not [signal for signal in other.listen() if signal[2] == "Completed"]
     other.close()
 

@@ -95,7 +95,7 @@ def test_a_file_with_a_passphrase_comes_into_the_vault(agent):  # noqa: F811
     assert f"{path} still has the private key" in told and path.read_bytes() == kept
     assert session.run("latchkey", "ssh", "add", path, env=session.environment | asking).returncode == 1
     path.unlink()
-    # It signs behind the locked screen, as its class says.
+    # The key signs behind the locked screen, as its class says.
     session.lock()
     with agent.connect() as client:
         assert client.identities() == [(public_blob(path), b"work")]

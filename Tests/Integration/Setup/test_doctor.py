@@ -274,7 +274,7 @@ def test_a_vault_that_a_login_did_not_finish(session, machine, mask):
     check = report(session, machine)[2]["vault.files"]
     assert (check["state"], check["command"]) == (("ok", None) if mask else ("warning", "latchkey unlock"))
     assert "there is no vault.db yet" in check["found"]
-    # It is true that a login with the daemon finishes it.
+    # A login with the daemon does finish the vault.
     session.start_daemon()
     session.login()
     assert (session.vault / "vault.db").exists() and session.status()["problems"] == []

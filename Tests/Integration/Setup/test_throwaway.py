@@ -194,7 +194,7 @@ def test_the_daemon_goes_with_a_session_that_was_killed(stage):
     daemon = session.daemon_pid()
     session._throwaway.kill()
     session.close()
-    # It took the bus with it, and a daemon without its bus ends.
+    # The session took the bus with it, and a daemon without its bus ends.
     wait_until(lambda: not is_alive(daemon), "the daemon's end")
     shutil.rmtree(session.root)
 
