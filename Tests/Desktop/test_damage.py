@@ -12,7 +12,7 @@ pytestmark = pytest.mark.night("vault")
 
 @pytest.fixture(autouse=True)
 def without_generations(alice):
-    """A database that could heal would."""
+    """Turns generations off. Otherwise the database would heal."""
     folder = f"{alice.home}/.config/latchkey"
     alice.machine.root("install", "-d", "-m", "700", "-o", alice.name, f"{alice.home}/.config", folder)
     alice.machine.root("sh", "-c", f"umask 022; echo 'generations: off' > {folder}/history.yaml")

@@ -86,7 +86,7 @@ extension SessionTests {
         key.condition == .broken && key.command == nil && found.one("vault")?.advice?.contains("device-key") == true)
       #expect(key.advice?.contains("/v/device.key") == (damage == .file))
       #expect(key.advice?.contains("device move tpm") == (damage == .chip))
-      // Nobody else's key is put aside for one user's file.
+      // If one user's file is damaged, the keys of other users are not put aside.
       #expect(key.advice?.contains("/var/lib/latchkey.damaged") == (damage == .service || damage == .chip))
     }
     let hint = try told("device-key", { $0.vault = .known(Self.vault(device: "host")) }) {

@@ -152,8 +152,8 @@ def assert_nothing(sight, *tiers):
 
 
 def assert_key_follows(machine, known, password, rounds=3):
-    """The control of a locked vault: without the erasing a key follows from what is found after an unlock and a lock. The kernel
-    may have given just the page of the last block to others: then another unlock is looked at."""
+    """The control of a locked vault: without the erasing, memory after an unlock and a lock has enough to compute a key. The
+    kernel may have given the page of the last block to others. Then another unlock is examined."""
     machine.root.run(f"{INSIDE}/unerased.py --kept /usr/libexec/latchkey-derive")
     for number in range(1, rounds + 1):
         unlock(machine.console, password)

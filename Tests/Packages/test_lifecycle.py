@@ -146,7 +146,7 @@ def test_the_installation_says_that_edited_files_keep_the_module_out(machine, al
     said = done.stdout + done.stderr
     assert "common-auth" not in naming_the_module(machine)
     assert "logins do not open vaults yet" in said and "pam-auth-update --enable latchkey" in said
-    # The first advice changes nothing then.
+    # In this state the first advice changes nothing.
     machine.root("pam-auth-update", "--enable", "latchkey")
     assert "common-auth" not in naming_the_module(machine) and "It leaves edited files alone: add the lines" in said
 

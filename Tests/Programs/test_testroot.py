@@ -46,7 +46,7 @@ def mounts():
 
 
 def test_a_command_changes_nothing_on_the_machine():
-    """The machine is the root that this test runs in, where it runs in one."""
+    """If this test runs in a root of its own, that root is the machine."""
     before, mounted = footprint(), mounts()
     assert any(path.startswith("/etc/pam.d/") for path in before)
     done = testroot("--nested", "--", "sh", "-c", CHANGES)

@@ -11,7 +11,7 @@ from support.pace import seconds
 
 PICTURES = REPOSITORY / ".build/pictures"
 NAME = "org.freedesktop.secrets"
-# What is said of a connection that is gone when it is asked about, or that the service manager keeps for a process that has ended.
+# The text for a connection that is gone, or that the service manager keeps for a process that has ended.
 ENDED = "(ended)"
 
 

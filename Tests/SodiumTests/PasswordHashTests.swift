@@ -167,7 +167,7 @@ struct StackTests {
     var first = try KeyedHash(key: try key(secret))
     first.update([UInt8(1)].span.bytes)
     let derived = octets(try first.key())
-    // Each by itself: what one leaves, the next could write over.
+    // Each function runs by itself, because the next one could overwrite its traces.
     let works: [(String, (borrowing Key) -> Void)] = [
       ("seal", { _ = AEAD.seal(plaintext.span.bytes, key: $0, associated: []) }),
       ("open", { _ = try? AEAD.open(sealed.span.bytes, key: $0, associated: []) }),

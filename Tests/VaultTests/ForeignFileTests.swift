@@ -74,7 +74,7 @@ struct ForeignFileTests {
   func otherProgram() throws {
     home.remove("vault.db")
     let path = home.folder + "/vault.db"
-    // Not by our own layer, which would make it a write-ahead database.
+    // sqlite3 makes the file. Our own layer would make it a write-ahead database.
     let made = Command.run("/usr/bin/sqlite3", [path, "CREATE TABLE notes (text); INSERT INTO notes VALUES ('mine');"])
     try #require(made == 0)
     try expectRefused("vault.db")

@@ -51,7 +51,7 @@ struct LockedStoreTests {
     let vault = try home.unlocked()
     #expect(try vault.secretText(old) == "old")
     #expect(try vault.secretText(new) == "new")
-    // Its tag covers the label: it gets a new one.
+    // The tag covers the label, so another label needs a new tag.
     try vault.writer.update(item: new) { $0.label = "renamed" }
     #expect(try forms() == [old: 0, new: 1])
     #expect(try vault.reader.info(ofItem: new).metadata?.label == "renamed")

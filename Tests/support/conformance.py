@@ -33,7 +33,7 @@ SCREEN = "behind a locker"
 LOCKED = "locked"
 # The daemon was started, and nobody logged in.
 FIRST = "before the first login"
-# A login without one, in a session of its own.
+# The login has no password, in a session of its own.
 NO_PASSWORD = "no password"
 
 # What the person does when they are asked.

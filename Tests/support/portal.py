@@ -38,7 +38,7 @@ def has_request(peer, handle):
 
 
 class Retrieval:
-    """One call of RetrieveSecret, as the frontend makes it. Its response comes when it comes."""
+    """One call of RetrieveSecret, as the frontend makes it. Nobody waits for its response here."""
 
     number = 0
 

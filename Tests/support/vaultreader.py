@@ -513,7 +513,7 @@ class Vault:
         require(len(self._rows["vault"]) == 1, "vault.db: table vault")
         row = self._rows["vault"][0]
         require(row["vault"] == self.id, "vault.db: another keybag's")
-        # The newest epoch's C; an older one's until a change of keys is through.
+        # Tier key C of the newest epoch, or of an older one while a change of keys is under way.
         tiers = [key for (_, tier), key in sorted(self.tiers.items(), reverse=True) if tier == "C"]
         wraps = [kdf(tier, "index-wrap", self.id) for tier in tiers]
         wrap, content = self._unseal_first(wraps, row["index_key"], self.id, "index key")

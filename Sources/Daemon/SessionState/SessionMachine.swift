@@ -126,7 +126,8 @@ public struct SessionMachine: Sendable {
 
   private var sessionsAreLocked: Bool { holdsForRelevant(\.isLocked) }
 
-  /// Of several desktops all must be locked, as the keys belong to the user and not to a desktop. One terminal is enough: nothing
+  /// If there are several desktops, all must be locked, because the keys belong to the user and not to a desktop. One terminal is
+  /// enough: nothing
   /// tells at which terminal the user sits.
   private func holdsForRelevant(_ fact: (TrackedSession) -> Bool) -> Bool {
     let relevant = relevant

@@ -60,7 +60,7 @@ def test_json_brings_everything_to_another_vault(filled, other):  # noqa: F811
     content = json.loads(file.read_text())
     assert (content["format"], content["version"], len(content["collections"])) == ("latchkey-export", 1, 2)
     theirs = everything(filled)
-    # Another time than that of the export is seen only where items have one.
+    # Only an item with a time of its own shows whether its time was kept.
     assert len(theirs) == 20
     there = place(other, "own/vault.json", older(content))
     dry = run(other, "json", "--dry-run", "--json", there)

@@ -36,7 +36,7 @@ def stocked(stage):
 
 
 def at_once(condition, what):
-    """As wait_until, for what may be over soon."""
+    """Like wait_until, for a condition that may hold for a short time only."""
     limit = Limit(10)
     while not condition():
         assert not limit.is_over, what

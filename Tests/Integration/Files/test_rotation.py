@@ -239,7 +239,7 @@ def test_what_is_told_where_it_cannot_be(quick):
     assert rotation(quick)["epoch"] == 1
 
 
-# Not even a keybag has room. Then the keybag has, but not the database's log.
+# The disk has no room for a keybag; or room for the keybag, but not for the database's log.
 @pytest.mark.parametrize("room", [0, pytest.param(8192, marks=pytest.mark.night("faults")), pytest.param(65536, marks=pytest.mark.night("faults"))])
 def test_full_disk(stage, room):
     if os.getuid() != 0:

@@ -182,7 +182,7 @@ def test_a_newer_file_of_another_place_replaces_nothing(unlocked):
     other = place(unlocked, "elsewhere/Plain.keyring", newer(TEXTUAL, "second=2", "second=3", DAY))
     done = run(unlocked, "gnome-keyring", other, "--json")
     assert done.returncode == PARTLY and counts(done) == {"items": 2, "same": 1, "conflicts": 1} and seen(unlocked) == mine
-    # The same place counts, by whatever name.
+    # The same place counts, whatever name leads to it.
     file.write_bytes(other.read_bytes())
     (unlocked.home / "link").symlink_to(file.parent)
     assert counts(run(unlocked, "gnome-keyring", unlocked.home / "link" / file.name, "--json")) == {
@@ -277,7 +277,7 @@ def test_what_cannot_be_read(keyring, unlocked):
         cut.write_bytes(whole[:size])
         done = run(unlocked, "gnome-keyring", cut)
         assert done.returncode == FAILED and "Nothing was imported" in done.stderr, (size, done)
-    # Beside a good one it stays behind, and is named.
+    # Beside a good file, such a file stays behind, and is named.
     (folder / "user.keystore").write_text("keys")
     done = run(unlocked, "gnome-keyring")
     assert done.returncode == PARTLY and "200 imported" in done.stdout and "cut / all of its items" in done.stdout

@@ -57,7 +57,7 @@ def test_the_users_file_comes_first_and_is_read_again_when_it_changes(opened):
     assert opened.lookup(*GEARY) is None
     assert opened.lookup(*OTHER) == "shop"
     opened.login()
-    # Without its rules the installed ones count again, for new items.
+    # Without rules in the user's file, the installed rules count again for new items.
     write_rules(opened, "# nothing\n")
     second = (*GEARY[:-1], "second")
     opened.store("mail", *second)

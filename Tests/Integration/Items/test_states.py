@@ -48,7 +48,7 @@ def test_locked(session, peer, state):
     assert told["Label"] == ("Mail" if readable else "")
     assert told["Attributes"] == (MAIL if readable else {})
 
-    # Not readable, by no way.
+    # No way of reading works.
     assert peer.read_error(item) == IS_LOCKED
     assert item not in peer.call(ROOT, SERVICE, "GetSecrets", "(aoo)", [item], peer.plain)
     assert peer.read(always) == b"any time"

@@ -149,7 +149,7 @@ def test_the_same_key_is_a_duplicate(program, query):
     assert program.add(query, {"acct": "bea"}, secret(b"two"))[0] == SUCCESS
     assert program.add(query, {"sync": True}, secret(b"three"))[0] == SUCCESS
     assert program.update(merged(query, {"acct": "bea"}), {"acct": "anna"}) == DUPLICATE
-    # Two of one update as well.
+    # Two items of one update that would become the same are duplicates as well.
     assert program.add(query, {"acct": "cleo"})[0] == SUCCESS
     group = {"class": query["class"]}
     assert program.update(group, {"acct": "dora"}) == DUPLICATE
@@ -256,7 +256,8 @@ def test_a_daemon_that_dies_before_it_answers(session, program):
         program.begin(call, query=query | FAIL)
         assert program.is_waiting(0.2)
         os.kill(process, signal.SIGKILL)
-        # What only reads asks the next one, before which nobody has logged in; what would write tells that nobody knows.
+        # A call that only reads asks the next daemon, which nobody has logged in to. A call that would write says that its fate
+        # is unknown.
         assert program.end()["status"] == status
         session.start_daemon()
 

@@ -336,7 +336,7 @@ def test_several_items_change(open_peer):
     assert state_of(peer, *items) == [("New label", kinds[0], b"the same"), ("Second", other[1], b"the same")]
     answer = peer.raw(items[0], ITEM, "GetSecret", GLib.Variant("(o)", (peer.plain,)))
     assert answer.get_child_value(0).get_child_value(3).unpack() == "text/x-test"
-    # Nothing is one secret, too.
+    # The empty secret is a secret, too.
     update(peer, (items[0], {}), value="")
     assert peer.read(items[0]) == b"" and peer.read(items[1]) == b"the same"
 

@@ -79,7 +79,7 @@ def test_programs_find_nothing_and_that_is_the_truth(session, peer):
 
 
 def test_a_data_folder_that_does_not_open_says_nothing_of_the_vault(session, peer):
-    """As where it is a link to a disk that is not mounted."""
+    """The data folder may be a link to a disk that is not mounted."""
     folder = session.vault.parent.parent
     if folder.exists():
         folder.rename(folder.with_name("away"))

@@ -265,7 +265,7 @@ def test_without_creating_a_password_is_not_taken(passwordless):
 
 @pytest.mark.parametrize("backend", ["file", "host"])
 def test_a_password_that_root_removed(session, service, tmp_path, backend):
-    """As `passwd -d`: seen when the next session opens."""
+    """Root ran `passwd -d`, which is noticed when the next session opens."""
     if backend == "host":
         service.start()
     assert session.login().returncode == 0
