@@ -70,9 +70,9 @@ public struct Claim: Equatable, Sendable {
 
 /// The times of the last events that win over keys on their way, in microseconds since the machine started; nil for none.
 struct LatestEvents {
-  /// As ``SessionMachine/locks`` counts them.
+  /// The last lock that ``SessionMachine/locks`` counted.
   private(set) var lock: UInt64?
-  /// As ``SessionMachine/endings`` counts them.
+  /// The last end that ``SessionMachine/endings`` counted.
   private(set) var ending: UInt64?
   /// The end of any of the user's sessions.
   private(set) var sessionEnd: UInt64?

@@ -307,7 +307,7 @@ public final class SessionWatch {
     let noArrival: (KeyOutcome) -> Void = { _ in preconditionFailure("keys are installed only when some arrived") }
     // Keys go first: the end of grants and prompts can wait for the disk.
     perform(Array(effects[..<firstOther]), install: noArrival)
-    // Before anybody hears of the new state.
+    // Grants and prompts end before anybody hears of the new state.
     if !effects.contains(where: \.endsUnlock), machine.locks != before.locks || machine.lockerUp && !before.lockerUp {
       delegate?.lockErasedNothing()
     }

@@ -18,7 +18,7 @@ struct Budget {
   private let total: Int64
   private let key: Literal
 
-  /// For authenticate and open_session together.
+  /// The time of authenticate and open_session together.
   static var login: Budget { Budget(total: 3000, key: "latchkey-budget") }
   /// For close_session, which no login waits for.
   static var logout: Budget { Budget(total: 1000, key: "latchkey-budget-logout") }

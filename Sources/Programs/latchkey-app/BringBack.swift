@@ -6,7 +6,7 @@ import LatchkeyText
 final class BringBack {
   /// Runs a command of `latchkey` for the page that this belongs to.
   ///
-  /// - Parameter isEarnest: whether it changes something. Nothing but the person ends it then.
+  /// - Parameter isEarnest: whether the command changes something. Then only the person ends it.
   typealias Run = (_ words: [String], _ isEarnest: Bool, _ then: @escaping (ChildCommand.Outcome) -> Void) -> Void
 
   private let window: () -> Window?

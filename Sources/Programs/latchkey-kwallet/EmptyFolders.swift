@@ -22,7 +22,7 @@ struct EmptyFolders {
     return true
   }
 
-  /// - Returns: whether it was there.
+  /// - Returns: whether the folder existed.
   mutating func remove(_ folder: ExactName, from wallet: ExactName) -> Bool {
     guard of(wallet).contains(folder) else { return false }
     begin(wallet)

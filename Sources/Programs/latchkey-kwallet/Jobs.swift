@@ -7,7 +7,7 @@ final class Jobs {
 
   /// Does all of it, and what comes up meanwhile.
   ///
-  /// - Returns: whether there was any.
+  /// - Returns: whether there was any job.
   func run() -> Bool {
     guard !waiting.isEmpty else { return false }
     while !waiting.isEmpty {

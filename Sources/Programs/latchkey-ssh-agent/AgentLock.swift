@@ -17,7 +17,7 @@ struct AgentLock: ~Copyable {
     return hash.tag()
   }
 
-  /// - Returns: whether it was unlocked before.
+  /// - Returns: whether the agent was unlocked before.
   mutating func lock(_ passphrase: RawSpan) -> Bool {
     guard tag == nil, let new = try? tag(of: passphrase) else { return false }
     tag = new
@@ -25,7 +25,7 @@ struct AgentLock: ~Copyable {
     return true
   }
 
-  /// - Returns: whether it was locked with this passphrase.
+  /// - Returns: whether the agent was locked with this passphrase.
   mutating func unlock(_ passphrase: RawSpan) -> Bool {
     guard let known = tag, let given = try? tag(of: passphrase), Sodium.equal(known, given) else {
       failures = min(failures + 1, 100)

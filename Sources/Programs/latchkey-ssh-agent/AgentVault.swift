@@ -19,7 +19,7 @@ final class AgentVault {
   private static let defaultCollection = "/org/freedesktop/secrets/aliases/default"
   private static let keychain = "org.latchkey.Keychain"
   private static let toldPrompt = "org.latchkey.Prompt"
-  /// For calls that need no person.
+  /// The time limit of calls that need no person.
   private static let limit = Duration.seconds(20)
 
   private var connection: ServiceConnection?

@@ -106,7 +106,7 @@ final class SSHAgent {
 
   /// Disconnects the clients that were silent for longest. A client that waits for an answer is not silent.
   ///
-  /// - Returns: whether there was one.
+  /// - Returns: whether there was such a client.
   @discardableResult
   private func makeRoom(_ count: Int) -> Bool {
     let silent = connections.values.filter { !$0.isWaiting }.sorted { $0.lastUse < $1.lastUse }.prefix(count)
@@ -133,7 +133,7 @@ final class SSHAgent {
     guard let message = number.flatMap({ AgentMessage(rawValue: $0) }) else { return connection.answer(.failure) }
     // A binding counts while the agent is locked, too: ssh goes on without one, and the connection would pass for a local one.
     if lock.isLocked, message != .unlock, message != .extensionRequest {
-      // As OpenSSH's: a locked agent has no keys.
+      // A locked agent has no keys, as OpenSSH's.
       return message == .requestIdentities ? connection.answer(Self.identities([])) : connection.answer(.failure)
     }
     do {

@@ -15,7 +15,7 @@ final class SecurityKeySigning {
     "/usr/lib/openssh/ssh-sk-helper", "/usr/libexec/openssh/ssh-sk-helper", "/usr/lib/ssh/ssh-sk-helper",
     "/usr/libexec/ssh-sk-helper",
   ]
-  /// As OpenSSH's own programs have it.
+  /// The variable by which OpenSSH's own programs find the helper.
   private static let variable = "SSH_SK_HELPER"
   /// How long the device may wait for a touch. Devices give up earlier.
   private static let limit = Duration.seconds(60)

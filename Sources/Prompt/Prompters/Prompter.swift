@@ -10,7 +10,7 @@ public protocol Prompter: AnyObject {
 
   /// Shows a message without an answer, such as "place your finger on the reader", while another program waits for the person.
   ///
-  /// - Returns: whether it did.
+  /// - Returns: whether the message was shown.
   func show(_ notice: PromptText) -> Bool
 
   /// Says that the answer is being checked, which may take a minute on a slow machine.

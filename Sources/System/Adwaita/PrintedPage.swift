@@ -14,7 +14,7 @@ public final class PrintedPage {
   private let text: String
   private let operation: UnsafeMutablePointer<GtkPrintOperation>
 
-  /// With a secret that is text without a NUL.
+  /// - Parameter secret: text without a NUL.
   public init(title: String, secret: consuming SecureBytes, text: String) {
     (self.title, self.text) = (title, text)
     self.secret = secret

@@ -99,7 +99,7 @@ extension FileDescriptor {
       try writeAll(piece.span.bytes.extracting(0..<count))
       return Int(start) + count
     } catch {
-      // Behind the last block.
+      // ENXIO: the place is behind the last block.
       guard error.code == ENXIO else { throw error }
       return nil
     }

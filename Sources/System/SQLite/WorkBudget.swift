@@ -17,7 +17,7 @@ public final class WorkBudget {
 
   /// Takes some of it.
   ///
-  /// - Returns: whether there was as much.
+  /// - Returns: whether the budget had as much.
   func take(_ operations: Int64) -> Bool {
     guard left >= operations else { return false }
     left -= operations

@@ -11,7 +11,7 @@ public enum ServiceManager {
 
   /// Has the manager keep a copy of an open descriptor, and pass it when it starts this program again (`FDSTORE=1`).
   ///
-  /// - Returns: whether it was asked. It does not answer.
+  /// - Returns: whether the manager was asked. It gives no answer.
   public static func keep(_ descriptor: Int32, as name: String) -> Bool {
     withUnsafePointer(to: descriptor) {
       sd_pid_notify_with_fds(0, 0, "FDSTORE=1\nFDNAME=\(name)", $0, 1) > 0

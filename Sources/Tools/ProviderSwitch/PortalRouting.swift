@@ -72,7 +72,7 @@ struct PortalRouting {
 
   /// Adds a file that leads to Latchkey, in front of the desktop's own at `path`.
   ///
-  /// - Returns: whether it succeeded.
+  /// - Returns: whether the file could be added.
   @discardableResult
   private func lead(_ desktop: String, _ path: String, _ purpose: String, _ wanted: inout WantedChanges) -> Bool {
     guard var own = textToCopy(path, wanted.files) else {

@@ -21,7 +21,7 @@ struct WatchedRules {
 
   /// Reads the file if it changed since the last reading. If it did not, this costs one system call.
   ///
-  /// - Returns: whether it was read.
+  /// - Returns: whether the file was read.
   mutating func refresh() -> Bool {
     let now = Stamp(path)
     guard !wasRead || now != stamp else { return false }

@@ -306,7 +306,7 @@ public final class DeviceStore {
   /// Erases a user's erasable secret for good. Everything that depends on it is lost; the next wrap of that kind makes
   /// another one.
   ///
-  /// - Returns: whether there was one.
+  /// - Returns: whether the user had an erasable secret.
   public func eraseErasable(of user: uid_t) throws(DeviceKeyError) -> Bool {
     let file = StateFile.erasable(user)
     let hasFile = users.contains(file.name)
@@ -317,7 +317,7 @@ public final class DeviceStore {
 
   /// Erases everything that the service keeps of a user. For all vaults of that user this is another device from now on.
   ///
-  /// - Returns: whether there was anything.
+  /// - Returns: whether the service kept anything of the user.
   public func forget(_ user: uid_t) throws(DeviceKeyError) -> Bool {
     // The salt goes last. Without it, nobody asks for the user's other files again.
     let files = [StateFile.erasable(user), StateFile.vaults(user), StateFile.salt(user)]

@@ -71,7 +71,7 @@ final class PromptTable {
 
   /// Removes a completed prompt.
   ///
-  /// - Returns: whether it existed.
+  /// - Returns: whether the prompt existed.
   func remove(_ prompt: Prompt) -> Bool { prompts.removeValue(forKey: prompt.path) != nil }
 
   /// Removes a prompt in any state. If its client has asked, it hears that the prompt was dismissed.

@@ -24,7 +24,7 @@ enum FilePath {
     return String(whole[(whole.lastIndex(of: "/").map(whole.index(after:)) ?? whole.startIndex)...])
   }
 
-  /// Without slashes at the end.
+  /// The path without slashes at its end.
   private static func trimmed(_ path: String) -> Substring {
     var path = path[...]
     while path.hasSuffix("/") { path.removeLast() }

@@ -79,7 +79,7 @@ struct ListedKey: Encodable {
 
   /// Stores a new key, unless the vault has it.
   ///
-  /// - Returns: where it is.
+  /// - Returns: the place of the key's item.
   static func store(
     _ key: borrowing PrivateKey, comment: String, _ options: SSHKeyOptions, provider: String? = nil,
     on connection: VaultConnection, asking: Bool

@@ -143,7 +143,7 @@ public final class HistoryRestore {
 
   /// Says that a deleted collection comes back.
   ///
-  /// - Returns: why it cannot; nil if it can.
+  /// - Returns: why the collection cannot come back; nil if it can.
   private func revive(_ collection: OpenCollection) -> Reason? {
     guard !told.contains(collection.row.id) else { return nil }
     let ordinal = vault.keys.chains.session?.ordinal ?? Store.collectionLimit

@@ -125,7 +125,7 @@ public final class OlderFilesWatch {
     if !new.isEmpty { delegate?.foundOlder(new) }
   }
 
-  /// - Returns: whether it is to be tried again.
+  /// - Returns: whether the request is to be tried again.
   @discardableResult private func noteFailed(_ error: any Error) -> Bool {
     guard let error = error as? DeviceKeyError, case .unavailable(let reason) = error else { return false }
     if error == .brokenOff {

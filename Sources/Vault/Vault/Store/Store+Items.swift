@@ -69,7 +69,7 @@ extension Store {
   /// Deletes an item. No key is needed.
   ///
   /// - Parameter uuid: the uuid that it must have; nil for any.
-  /// - Returns: whether it was there.
+  /// - Returns: whether the item existed.
   func deleteItem(_ id: Int64, uuid: [UInt8]? = nil) throws(VaultError) -> Bool {
     let found = try numbers("SELECT id FROM item WHERE id = ?1 AND uuid = coalesce(?2, uuid)") {
       s throws(SQLiteError) in try s.bind(1, id).bind(2, uuid)
