@@ -24,8 +24,8 @@ struct Helper: ~Copyable {
 
   deinit { _ = close(socket) }
 
-  /// How long before the deadline the helper is told to go on alone, in milliseconds. The helper answers that, and only then
-  /// stops being a child of this process.
+  /// How long before the deadline the helper is told to go on alone, in milliseconds. The helper answers, and only then stops
+  /// being a child of this process.
   private static let goOnTime: Int64 = 250
 
   /// Gives one request to a new helper and waits for its answer, at most until the deadline.

@@ -134,7 +134,7 @@ final class ChildCommand {
     return (found[0], found[1])
   }
 
-  /// Ends it, as Ctrl-C does.
+  /// Ends the command, as Ctrl-C does.
   func stop() { running.child?.send(SIGINT) }
 }
 

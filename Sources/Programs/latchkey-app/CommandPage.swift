@@ -55,7 +55,7 @@ class CommandPage: Page {
   ///   - program: its path; `latchkey` if nil.
   ///   - secret: gets its output.
   ///   - words: the text beside the progress bar.
-  ///   - isEarnest: whether it changes something. The page's buttons rest meanwhile.
+  ///   - isEarnest: whether the command changes something. The page's buttons rest meanwhile.
   ///   - then: gets its end, unless a later one was begun.
   func run(
     program: String? = nil, _ arguments: [String], input: consuming SecureBytes? = nil, secret: HeldOutput? = nil,

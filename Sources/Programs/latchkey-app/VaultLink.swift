@@ -53,7 +53,7 @@ final class VaultLink {
       if listener != nil { slots += try watches(of: new) }
       bell = try new.loop.addIO(fd: ear, events: .readable) { [unowned self] _ in
         hasRung = true
-        // The pipe stays readable until the thread takes the work. A call that waits meanwhile must not turn in a circle.
+        // The pipe stays readable until the thread takes the work. A call that waits meanwhile must not wake up again and again.
         bell?.pause()
       }
     } catch { throw Problem(error.description) }

@@ -22,7 +22,7 @@ final class DeviceServer {
   private var idle: EventSource?
   private let idleTime: Duration
 
-  /// The most connections of all users together. Further ones are dropped.
+  /// The most connections of all users together. The service drops further connections.
   private static let connectionLimit = 256
   /// The most connections of one user. Root may begin as many more for logins of that user. All user numbers without an account
   /// count as one user, because a person may have 65,536 numbers for containers.

@@ -167,7 +167,7 @@ private func serve(_ options: Options) throws {
   try? client.tell(EndPrompt(outcome))
 }
 
-// Started by this program itself.
+// This program may have started itself, to read the arguments of another process.
 if RunningScript.answer(to: CommandLine.arguments) { exit(0) }
 do {
   try serve(try Options(CommandLine.arguments))

@@ -51,7 +51,7 @@ public final class Choice: Widget {
     centred()
   }
 
-  /// The number of the chosen one.
+  /// The number of the chosen text.
   public var chosen: Int {
     get { Int(gtk_drop_down_get_selected(opaque)) }
     set { gtk_drop_down_set_selected(opaque, guint(newValue)) }

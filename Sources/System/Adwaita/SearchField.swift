@@ -6,7 +6,7 @@ public final class SearchField: Widget {
   public init(hint: String) {
     super.init(gtk_search_entry_new())
     gtk_editable_set_text(opaque, "")
-    // Each key is searched for at once.
+    // Every key that is pressed begins a search at once.
     gtk_search_entry_set_search_delay(opaque, 0)
     g_object_set_text(raw, "placeholder-text", hint)
     named(hint)

@@ -15,7 +15,7 @@ struct FingerExamination {
   func findings() -> [Finding] {
     let lines = FingerLine.all(in: root)
     let isThere = lines.contains { $0.place == .there }
-    // A finger has nothing to do with this vault.
+    // Without a protector and a line, no finger opens this vault.
     guard hasProtector == true || isThere else { return [] }
     return [line(lines, isThere: isThere)] + reader()
   }

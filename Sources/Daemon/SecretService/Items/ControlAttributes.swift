@@ -44,7 +44,8 @@ struct ControlAttributes: Equatable {
     try self.init(all)
   }
 
-  /// Whether the search is for a class or access control alone. Its answer lists every item as locked. Clients that act on
+  /// Whether the search is for a class or access control alone. The answer to such a search lists every item as locked. Clients
+  /// that act on
   /// all results of a search at once, as `secret-tool clear`, act on unlocked ones only, so a class name cannot empty the
   /// vault by mistake.
   var isForControlAlone: Bool { attributes.isEmpty && (accessibility != nil || access != nil) }

@@ -7,7 +7,7 @@ import LatchkeySystemd
 final class TransportSession {
   /// The name of the encrypting algorithm.
   static let encrypted = "dh-ietf1024-sha256-aes128-cbc-pkcs7"
-  /// The name of the other one.
+  /// The name of the algorithm without encryption.
   static let plain = "plain"
 
   let path: String

@@ -68,8 +68,8 @@ private struct ProviderForm: ExportForm {
   /// The collection to which the items go; nil until there is an item to store.
   private var home: String?
   private var labels: [String: String] = [:]
-  /// Items there that already correspond to an item of the vault. Each corresponds to one item only, because several can have
-  /// the same attributes.
+  /// Items there that already correspond to an item of the vault. Several items can have the same attributes, so each item there
+  /// corresponds to one item only.
   private var taken: Set<String> = []
 
   /// The labels of the collections there that stayed locked.

@@ -237,7 +237,7 @@ final class Store {
     }
   }
 
-  /// Writes what can change of a collection.
+  /// Writes the columns of a collection that can change.
   func update(_ row: CollectionRow) throws(VaultError) {
     try VaultError.store { () throws(SQLiteError) in
       try database.statement(
