@@ -251,7 +251,7 @@ def test_two_clients_share_one_prompt(alice, session):
             eventually(lambda: waiting(alice) == 2, what="the second client")
             assert shown(alice) == unit
 
-        # Whoever does not want to be asked is not asked once more for the other one.
+        # A person who dismissed the prompt is not asked again for the other client.
         both_ask()
         session.terminal.sendcontrol("c")
         dismissed = session.finish(), other.finish()

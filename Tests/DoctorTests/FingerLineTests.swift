@@ -16,7 +16,7 @@ import Testing
     let found = try findings(true, [Self.gdm: Self.plain])
     #expect(found.map(\.id) == ["finger-line"] && found[0].condition == .warning)
     #expect(found[0].command == "sudo latchkey switch --to latchkey --finger")
-    // In a file that sudo includes too, no command puts it in front.
+    // If sudo includes the file as well, doctor gives no command that adds the line.
     let shared = try findings(true, [Self.gdm: "@include common-auth\n", "/etc/pam.d/common-auth": Self.plain])
     #expect(shared[0].condition == .warning && shared[0].advice?.contains("/etc/pam.d/common-auth") == true)
     let behind = try findings(true, [Self.gdm: Self.plain + FingerLine.text])

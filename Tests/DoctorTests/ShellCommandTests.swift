@@ -40,7 +40,7 @@ struct ShellCommandTests {
     let path = "\(Self.home)/.local/share/latchkey/keybag"
     try system.put("/etc/shadow", "secret", mode: 0o600)
     try system.link(path, to: "/etc/shadow")
-    // What has that name already stays.
+    // A file that has the name already stays.
     try system.put("\(path).foreign", "")
     let found = VaultFilesExamination(root: system.root, facts: facts).finding()
     let command = try #require(found.command)

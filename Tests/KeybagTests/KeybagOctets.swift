@@ -2,7 +2,7 @@ import Glibc
 import LatchkeyKeybag
 import LatchkeySodium
 
-/// What the tests look at: copies of secrets that are none.
+/// A copy of a value for comparison. The secrets of tests are no real secrets.
 func octets(_ value: borrowing SecureBytes) -> [UInt8] {
   value.bytes.withUnsafeBytes { Array($0) }
 }
@@ -25,7 +25,7 @@ extension Array where Element == UInt8 {
     self = stride(from: 0, to: digits.count - 1, by: 2).map { digits[$0] << 4 | digits[$0 + 1] }
   }
 
-  /// The content of a file whose last 32 bytes are the check sum of what is in front, with that made right.
+  /// The content of a file with its last 32 bytes replaced by the right check sum of the bytes in front.
   var resummed: [UInt8] {
     let content = Array(dropLast(32))
     return content + Sodium.checksum(content.span.bytes)

@@ -287,7 +287,7 @@ struct HostileKeybagTests {
     let time = { (cost: PasswordCost) in speed * Double(cost.memory / mebibyte) * Double(cost.passes) }
     #expect(cost.isReasonable && cost.memory >= 64 * mebibyte && cost.memory <= most.memory && cost.passes == 3)
     #expect(time(cost) <= 1000 || cost.memory == 64 * mebibyte)
-    // No less than there is time for.
+    // The cost uses the time that it has.
     let next = PasswordCost(passes: 3, memory: cost.memory + 16 * mebibyte)
     #expect(cost == most || time(next) > 1000)
     #expect(PasswordCost.fitting(speed: speed, available: 256 * mebibyte).memory == 64 * mebibyte)

@@ -216,7 +216,7 @@ struct FolderTests {
 
   @Test("So does a full disk", .enabled(if: geteuid() == 0, "needs root"))
   func fullDisk() throws {
-    // Where the container may not mount there is nothing to see.
+    // If the container may not mount anything, nothing can be shown here.
     guard mount("none", scratch.path, "tmpfs", 0, "size=64k,mode=0700") == 0 else { return }
     defer { umount(scratch.path) }
     let folder = try open()

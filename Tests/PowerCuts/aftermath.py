@@ -131,7 +131,7 @@ class Aftermath:
         if self.told["backup"] is None or self.asked["backup"] != self.told["backup"]:
             return
         backup = Backup((self.folder / "b").read_bytes(), PASSPHRASE)
-        # What only this device can read has no label to others.
+        # Items that only this device can read have no label for another reader.
         labels = [item.label for item in backup.items]
         self._require(
             len(labels) == len(self.told["backup"]) and {*labels} - {None} <= {*self.told["backup"]},

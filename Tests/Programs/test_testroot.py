@@ -52,7 +52,7 @@ def test_a_command_changes_nothing_on_the_machine():
     done = testroot("--nested", "--", "sh", "-c", CHANGES)
     assert done.returncode == 0 and done.stdout == "Name: another\n", done
     assert footprint() == before and mounts() == mounted
-    # Nor in what the next command sees.
+    # The next command sees no change either.
     done = testroot("--nested", "--", "sh", "-c", "dpkg-query -W i3lock && test ! -e /usr/share/pam-configs/another")
     assert done.returncode == 0, done
 

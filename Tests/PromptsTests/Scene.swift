@@ -77,7 +77,7 @@ final class Clock {
 /// What shows a prompt.
 final class Screen: PromptConnection {
   var wasWithdrawn = false
-  /// Whether it takes a while until it has left.
+  /// Whether the program takes a while to leave the screen.
   var lingers = false
   var leave: (() -> Void)?
   func withdraw(gone: @escaping () -> Void) {

@@ -37,7 +37,7 @@ private struct MappedFile {
   /// The bytes in it, each once.
   func bytes() throws -> Set<UInt8> { Set(try Data(contentsOf: URL(fileURLWithPath: path))) }
 
-  /// Lends a new one.
+  /// Lends a new mapped file.
   static func with(_ body: (MappedFile) async throws -> Void) async throws {
     let path = FileManager.default.temporaryDirectory.appendingPathComponent("latchkey-\(UUID().uuidString)").path
     try Data(count: size).write(to: URL(fileURLWithPath: path))

@@ -47,7 +47,7 @@ struct AccessLogTests {
     try read(vault).map { $0.event.map { Int($0.item) } }
   }
 
-  /// Whether nothing is wrong with it.
+  /// Whether the log has no damaged or missing entry.
   func isWhole(_ vault: Vault? = nil) throws -> Bool {
     try read(vault).allSatisfy { $0.event != nil && $0.missing == 0 }
   }

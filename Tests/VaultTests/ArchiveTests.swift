@@ -138,7 +138,7 @@ struct ArchiveTests {
     let migrating: Set<AccessibilityClass> = [.whenUnlocked, .afterFirstUnlock, .always]
     let expected = Set(here.filter { migrating.contains($0.accessibility) })
     #expect(Set(try there.contents()) == expected && expected.count == 6)
-    // The collection is a real one, after a restart as well.
+    // The restored collection works like any other, after a restart as well.
     there.verifyToEnd()
     #expect(there.problemTexts == [])
     let copy = try Home(copying: otherHome)

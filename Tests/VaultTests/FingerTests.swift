@@ -109,7 +109,7 @@ struct FingerTests {
     try vault.writer.setSecret(
       ofItem: id, try SecureBytes(copying: [1].span.bytes), contentType: "", granted: try vault.reader.grant(item: id))
     #expect(try vault.reader.changeOfFingers(ofItem: id, to: old) == FingerSet.Change.none)
-    // Other ones are a change, which has a question of its own.
+    // Other fingers are a change, which takes a question of its own.
     #expect(try add("newer", fingers: new, granted: try vault.reader.grant(item: id)) == id)
     #expect(try vault.reader.changeOfFingers(ofItem: id, to: old) == FingerSet.Change.none)
     try vault.writer.setAccess(

@@ -296,7 +296,7 @@ struct HealingTableTests {
     return rows
   }
 
-  /// The mark of the service is needed where the service does not answer: then no key takes its place.
+  /// The mark of the service is needed if the service does not answer. No other key replaces the service then.
   private func serviceMarks() throws -> [Row] {
     let device = StandInDevice(seed: 12)
     func open(_ home: Home, isServed: Bool = true) throws -> Vault {

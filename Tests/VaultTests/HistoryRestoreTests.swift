@@ -147,7 +147,7 @@ struct HistoryRestoreTests {
     vault.settleWhole()
     vault.keepWholeHistory()
     try vault.writer.deleteItem(guarded)
-    // The other one requires something now.
+    // The other item requires something now.
     try vault.writer.setAccess(
       ofItem: plainItem, try AccessControl(rawValue: metadata.flags), accessibility: nil, passphrase: nil,
       fingers: nil, granted: nil)

@@ -93,7 +93,7 @@ class PartRun:
         else:
             self.processor = self._processor_seconds()
         self.process.wait()
-        # What it left running would disturb the others.
+        # Processes that the part left running would disturb the other parts.
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.seconds = time.monotonic() - self.begun

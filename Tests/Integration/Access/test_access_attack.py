@@ -144,7 +144,7 @@ def test_access_control_that_was_altered(stocked, how):
 
 @pytest.mark.parametrize("label, value", [("Bank", "Free"), ("Seat", "Free"), ("Free", "Seat"), ("Seat", "Bank")])
 def test_flags_of_another_item(stocked, label, value):
-    """The flags are sealed with label and attributes: all of that goes with them."""
+    """The flags are sealed with label and attributes, so the other item's label and attributes come along."""
     alter(stocked, label, "metadata", value)
     refused(stocked, label)
 

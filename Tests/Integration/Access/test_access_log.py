@@ -189,7 +189,7 @@ def test_a_sandboxed_application_is_called_by_its_id(present, sandboxes):  # noq
     sandbox += ["--ro-bind", info, "/.flatpak-info", "--"]
     lookup_it = ["secret-tool", "lookup", "k", "v"]
     if os.getuid() == 0:
-        # Root needs no user namespace for it, which may be forbidden.
+        # Root needs no user namespace for this. A system may forbid those.
         user = ["setpriv", f"--reuid={present.uid}", f"--regid={present.gid}", "--clear-groups", "--"]
         done = subprocess.run([*sandbox, *user, *lookup_it], env=present.environment, capture_output=True, text=True)
     else:

@@ -202,7 +202,7 @@ def test_members_of_other_interfaces_are_not_there(locked_peer, place, written):
     for interface in written.keys() - together(own):
         for kind, name in written[interface]:
             if kind == "method":
-                # With arguments of the right types: the interface is what is wrong.
+                # The arguments have the right types, so only the interface is wrong.
                 kinds = [kind for _, kind, way in written[interface]["method", name][2] if way == "in"]
                 values = [GLib.Variant.parse(GLib.VariantType(kind), EXAMPLES[kind], None, None) for kind in kinds]
                 with pytest.raises(Failure) as raised:

@@ -280,7 +280,7 @@ tell("path", item.get_object_path)
     assert told["unlock open ones"] == [2]
     assert told["lock item"] == [item] and told["lock"] == [[LOGIN], True]
     assert told["told"][0] is True
-    # Its keys are gone, and with them the label.
+    # The item's keys are gone, and so its label cannot be read.
     assert told["search"] == [["", True, None]] and told["search and unlock"] == told["search"]
     assert told["unlock"] == [0, 0] and told["without waiting"] == 0
     assert told["load"].startswith("! ") and LOCKED_TEXT in told["load"]

@@ -278,7 +278,7 @@ def test_doctor_says_what_helps_where_the_file_of_the_key_is_damaged(session):
 
 
 def test_find_says_what_helps_where_no_device_key_gives_the_index(session, service):
-    """Before the login only a device key does."""
+    """Before the login only a device key gives the index."""
     service.start()
     assert session.login().returncode == 0
     fill(session)

@@ -178,7 +178,7 @@ def test_two_vaults_of_one_user(vault, service, stage):  # noqa: F811
 
 
 def test_the_generation_is_that_of_the_format(vault, service, tmp_path):  # noqa: F811
-    """The database's, as an independent reader finds it, is what the service remembers."""
+    """The service remembers the generation of the database that an independent reader finds."""
     last = 0
     for _ in range(2):
         # A login's helper may write the keybag once more when the vault is open.

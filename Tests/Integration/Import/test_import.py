@@ -252,7 +252,7 @@ def test_items_that_only_their_secrets_tell_apart(unlocked):
     file = place(unlocked, "Plain.keyring", twice)
     assert counts(run(unlocked, "gnome-keyring", file, "--json")) == {"items": 2, "added": 2}
     assert counts(run(unlocked, "gnome-keyring", file, "--json")) == {"items": 2, "same": 2}
-    # Two others of the same attributes: which of them takes the place of which cannot be told, so none does.
+    # Two other items have the same attributes. Nobody can tell which one replaces which, so none is replaced.
     mine = seen(unlocked)
     place(unlocked, "Plain.keyring", twice.replace("first", "third").replace("00ff10", "00ff11"))
     done = run(unlocked, "gnome-keyring", file, "--prefer", "there")

@@ -20,7 +20,7 @@ def test_each_class(open_peer, name):
     assert peer.read(item) == b"secret"
     assert class_of(peer, item) == name
     assert peer.get(item, ITEM, "Attributes") == words
-    # Beside others it is no filter: clients search with all that they stored.
+    # Beside other attributes the class is no filter, because clients search with all attributes that they stored.
     assert peer.search(words | {CLASS: "always"}) == ([item], [])
     # Replacing and new attributes keep the class, unless they name one.
     assert peer.create("second", words) == item

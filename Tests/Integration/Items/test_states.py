@@ -24,7 +24,7 @@ def test_unlocked(peer):
     assert peer.unlock(LOGIN, item) == ([LOGIN, item], NOTHING)
     assert peer.unlock(DEFAULT) == ([DEFAULT], NOTHING)
     assert peer.unlock(LOGIN + "/4711", "/else/where") == ([], NOTHING)
-    # Who asks twice is not answered twice.
+    # A path that a client names twice is in the answer once.
     assert peer.unlock(item, LOGIN, item, DEFAULT, LOGIN) == ([item, LOGIN, DEFAULT], NOTHING)
     told = peer.all(item, ITEM)
     assert told["Label"] == "Mail" and told["Attributes"] == MAIL and told["Locked"] is False

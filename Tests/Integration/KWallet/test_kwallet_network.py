@@ -36,7 +36,7 @@ identity=anna
 phase2-auth=mschapv2
 password-flags=1
 """
-# In a network of its own, with folders of its own.
+# Starts NetworkManager in a network of its own, with folders of its own.
 START = """
 for place in /etc/NetworkManager /run/NetworkManager /var/lib/NetworkManager; do mkdir -p $place; mount -t tmpfs none $place; done
 mkdir /etc/NetworkManager/system-connections

@@ -147,7 +147,7 @@ def test_a_passphrase_that_the_program_brings(session, example, windows):
     windows.answer(PASSPHRASE, PASSPHRASE)
     assert example("require-passphrase", "read", "anna") == PASSWORD and windows.take().count("GETPIN") == 1
     assert session.lookup("server", "bank.example", "user", "anna") == PASSWORD
-    # No reader: it asks nobody, and no passphrase helps.
+    # Without a reader the stack asks nobody, and no passphrase helps.
     (session.root / "pam.d/latchkey-biometry").write_text("auth required pam_deny.so\naccount required pam_permit.so\n")
     assert PASSWORD not in example("require-passphrase", "read", "anna", input=PASSPHRASE)
 

@@ -74,7 +74,7 @@ def lock(session, _logind):
 
 
 def lock_screen(session, logind):
-    """A screen that is open again by now: behind a locker nothing is lifted in any case."""
+    """Locks the screen and unlocks it again, because nothing is lifted behind a locker in any case."""
     for is_locked in (True, False):
         logind.show_locked(is_locked)
         wait_until(lambda: session.status()["locker_up"] == is_locked, "the locker's word")

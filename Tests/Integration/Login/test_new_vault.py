@@ -170,7 +170,7 @@ def test_a_database_without_its_keybag_is_not_a_missing_vault(session, peer):
 
 
 def ended(peer, prompt):
-    """Asks by a prompt, and waits for what it says in the end."""
+    """Asks by a prompt, and returns its outcome."""
     peer.call(prompt, PROMPT, "Prompt", "(s)", "")
     return peer.wait_for(lambda signal: signal[0] == prompt and signal[2] == "Completed", "Completed")[3]
 

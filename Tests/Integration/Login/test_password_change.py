@@ -222,7 +222,7 @@ def test_the_first_access_asks_for_the_former_one_once(vault):
     former = change_elsewhere(vault)
     vault.login()
     before = (vault.vault / "keybag").read_bytes()
-    # Three clients wait, and share it. The first to ask has it on its terminal.
+    # Three clients wait, and share one prompt, which is on the terminal of the first.
     persons = [Person(vault, "secret-tool", "lookup", "service", "mail").expect("login password")]
     persons += [Person(vault, "secret-tool", "lookup", "service", "mail") for _ in range(2)]
     persons[0].type("wrong").expect("not right")

@@ -216,7 +216,8 @@ def test_a_client_dismisses_its_prompt(dialog, client):
 
 
 def test_a_prompt_stays_for_the_person_when_its_client_is_gone(dialog, client):
-    """As gh, which waits for 3 s. A later client joins it, and it unlocks when nobody waits any more."""
+    """The client waits for 3 s, as gh does. A later client joins the prompt, and the prompt unlocks when nobody waits any
+    more."""
     dialog.session.lock()
     ask(client, LOGIN)
     dialog.expect()

@@ -15,7 +15,7 @@ from support.sshserver import Server
 pytestmark = [
     pytest.mark.night("ssh"), pytest.mark.skipif(not DUMMY.exists(), reason="the package openssh-tests is missing")]
 
-# As ssh-keygen has it signed.
+# The data that ssh-keygen has signed.
 DATA = b"SSHSIG" + b"".join(map(string, ("file", "", "sha512", "hash")))
 PROVIDER = b"\xff" + string("sk-provider@openssh.com")
 
