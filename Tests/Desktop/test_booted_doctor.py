@@ -59,7 +59,7 @@ def test_a_fresh_installation_is_well(alice):
         assert {"module", "programs", "pam.login", "pam.sshd", "pam.passwd", "pam.latchkey-unlock", "name", "unit.socket",
                 "unit.device", "memory.manager", "memory.daemon", "device-key", "home.folders", "locker", "prompts"} <= set(checks)
         text = session.run("latchkey doctor").stdout.splitlines()
-        # Beside what is well may stand what would be better still, in lines of their own.
+        # A check that is well may have advice on further lines.
         said = [line for line in text if not line.startswith(" ")]
         assert len(said) == len(checks) and all(line.startswith("ok ") for line in said)
         sample = [line.strip() for line in SAMPLE if line.startswith("    ok ")]

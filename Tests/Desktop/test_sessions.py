@@ -15,7 +15,7 @@ def await_unlocked(session):
 
 
 def assert_stays_open(session):
-    """The lock of a session that does not count is nothing that one could wait for."""
+    """Nobody can wait for the lock of a session that does not count."""
     session.run("sleep 1")
     assert_open(session)
 

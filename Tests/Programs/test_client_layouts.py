@@ -110,7 +110,8 @@ def resolved(folder):
 
 @pytest.mark.night("clients")
 def test_a_folder_gives_the_library_alone_under_no_name_of_apples(folder):
-    """The other package sees modules or not, as the order has it: here it is compiled before them, and once more after them."""
+    """Whether the other package sees our modules depends on the order. Here it is compiled before them, and once more after
+    them."""
     depend(folder, BY_PATH)
     assert resolved(folder) == {"client": {"latchkey", "asker"}, "latchkey": set(), "asker": set()}
     swift(folder, "build", "--target", "asker")

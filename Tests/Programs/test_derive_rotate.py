@@ -74,7 +74,7 @@ def test_former_keys_stay_for_as_long_as_they_are_needed(resident):
     daemon.needed = needed(2)
     assert resident.run(AUTHENTICATE) == UNLOCKED
     assert bag(resident).epochs == [2, 3]
-    # What no daemon says drops nothing that is there.
+    # An answer that no daemon gives drops no epoch.
     daemon.needed = needed(4)
     assert resident.run(OPEN) == UNLOCKED
     assert bag(resident).epochs == [2, 3]

@@ -27,8 +27,8 @@ def prepare(top, shared):
     sessions.mkdir(exist_ok=True)
     gnome = (top / "usr/share/wayland-sessions/gnome.desktop").read_text()
     (sessions / "gnome-xorg.desktop").write_text(gnome)
-    # Each of the greeters that fail starts a user manager, too many for systemd: the one that comes would have no sound server, and
-    # mutter makes no pictures without that.
+    # Each greeter that fails starts a user manager, and systemd refuses too many. The session would then have no sound server,
+    # without which mutter makes no pictures.
     manager = top / "etc/systemd/system/user@.service.d/test.conf"
     manager.parent.mkdir()
     manager.write_text("[Unit]\nStartLimitIntervalSec=0\n")

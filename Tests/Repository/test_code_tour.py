@@ -1,4 +1,4 @@
-"""The code tour: its numbers are those of its lists, and each file of its lists is one file of Sources."""
+"""The code tour: its numbers agree with its lists, and each name in its lists is one file of Sources."""
 
 import re
 

@@ -168,8 +168,8 @@ class Daemon:
             os.unlink(self.path)
 
     def hang_up(self):
-        """Ends all connections. Returns when all are closed: a client that has asked for a signal when anything comes would get
-        another one for a close that follows the shutdown."""
+        """Ends all connections, and returns when all are closed. Otherwise a client that gets a signal for each event would get
+        one more for the close after the shutdown."""
         for connection, thread in list(self._connections.items()):
             with contextlib.suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)

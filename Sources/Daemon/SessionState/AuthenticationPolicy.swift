@@ -54,8 +54,8 @@ public enum AuthenticationPolicy {
     }
   }
 
-  /// Whether an authentication opens collections and items that were locked by themselves. A login does, and the person who asks
-  /// for it by name; a screen locker does not.
+  /// Whether an authentication opens collections and items that were locked by themselves. A login does, and so does `latchkey
+  /// unlock` or a prompt. A screen locker does not.
   public static func liftsOwnLocks(_ hello: Hello) -> Bool {
     hello.stage == .openSession || hello.service == commandService
   }

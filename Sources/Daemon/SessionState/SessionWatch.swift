@@ -170,7 +170,7 @@ public final class SessionWatch {
     guard let logind else { return completion(claim) }
     let reports = reports
     logind.refresh { [self] answered in
-      // The report of logind's answer comes right before this call.
+      // logind's answer was reported right before this call.
       if answered, self.reports != reports, !claim.isLong(before: now) {
         claim.credit(locks: lastReport.locks, endings: lastReport.endings)
       }

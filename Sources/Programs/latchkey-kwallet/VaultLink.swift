@@ -124,7 +124,7 @@ final class VaultLink {
           jobs.add { [weak self] in self?.collectionsChanged() }
         })
       try watchItems(new)
-      // The main loop only has to wake up: `drain` reads.
+      // This event only wakes the main loop up. `drain` reads.
       readable = try loop.addIO(fd: new.loop.descriptor, events: .readable) { _ in }
     } catch { throw .failed(error.description) }
     (connection, channel, isGone) = (new, nil, false)

@@ -37,7 +37,7 @@ extension Prompter {
   /// A prompter asks in a window, unless it says otherwise.
   public var place: PromptPlace { .window }
 
-  /// A prompter cannot show notices, unless it says otherwise.
+  /// By default, a prompter cannot show notices.
   public func show(_ notice: PromptText) -> Bool { false }
 
   /// By default, a prompter cannot show that the answer is being checked.

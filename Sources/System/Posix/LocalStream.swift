@@ -60,7 +60,8 @@ extension FileDescriptor {
     return FileDescriptor(owning: number)
   }
 
-  /// The process at the other end of a local socket, as it was when the connection was made or that process began to listen.
+  /// The process at the other end of a local socket, in its state when the connection was made, or when that process began to
+  /// listen.
   public borrowing func peer() throws(PosixError) -> LocalSocket.Peer {
     var pid: pid_t = 0
     var uid: uid_t = 0

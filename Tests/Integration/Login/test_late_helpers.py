@@ -1,4 +1,4 @@
-"""The helper is held between the password and its first word to the daemon, as on a starved machine. What locks meanwhile is
+"""The helper is held between the password and its hello to the daemon, as on a very slow machine. What locks meanwhile is
 later than the password."""
 
 import os

@@ -298,7 +298,7 @@ def test_a_password_that_root_removed(session, service, tmp_path, backend):
     assert readable(session) == set(OTHERS)
     fill(session, [PASSCODE])
     assert readable(session) == set(CLASSES)
-    # No copy of the vault brings back what was there, but where the device key lies beside it.
+    # No copy of the vault brings the destroyed items back, unless the device key lies beside it.
     put_back(session, before, *[name for name in ("keybag", "vault.db") if (before / name).exists()])
     assert session.login().returncode == 0
     assert readable(session) == set(OTHERS)

@@ -2,7 +2,7 @@ import LatchkeyKeybag
 
 /// An item that is to be stored, but for its secret.
 public struct NewItem: ~Copyable {
-  /// The collection that it is to be in.
+  /// The collection for the new item.
   public let collection: Int64
   /// Its label, attributes and flags.
   public let metadata: ItemMetadata
@@ -33,7 +33,7 @@ public struct NewItem: ~Copyable {
 public struct StoredItem {
   /// Its number.
   public let id: Int64
-  /// Whether it is a new one, and took no other's place.
+  /// Whether the item is new, and replaced no other item.
   public let isNew: Bool
   /// The twin that is gone.
   public let removed: [Int64]

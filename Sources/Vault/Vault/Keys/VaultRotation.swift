@@ -71,8 +71,8 @@ public final class VaultRotation {
   /// - Parameter indexEpoch: the epoch whose key opened the index.
   func meet(indexEpoch: UInt32) { state = State(epoch: keybag.keybag?.epoch.number ?? 1, indexEpoch: indexEpoch) }
 
-  /// The index, opened by tier key C, and the key epoch that the index key is wrapped under. That is a former epoch until a change
-  /// of keys is finished.
+  /// The index, opened by tier key C, and the key epoch that the index key is wrapped under. While a change of keys is under way,
+  /// this is a former epoch.
   func openIndex(
     _ tier: borrowing Key, _ former: [FormerTiers], _ store: Store
   ) throws(VaultError) -> (index: SealedIndex, epoch: UInt32) {
