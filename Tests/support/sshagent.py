@@ -42,11 +42,12 @@ class Agent:
         self.folder.chmod(0o777)
         self.path = self.folder / "socket"
         self.answer, self.questions, self.pin = self.folder / "answer", self.folder / "questions", self.folder / "said-pin"
+        self.host_answer = self.folder / "answer-host"
         program = self.folder / "prompt"
         program.write_text(
             # One write, as a notice and a question may come together.
-            f"#!/bin/sh\nprintf '%s\\n' \"$(tr '\\0' '|')\" >>{self.questions}\n[ ! -e {self.pin} ] || cat {self.pin}\n"
-            f"exit $(cat {self.answer} || echo 1)\n")
+            f"#!/bin/sh\ntext=$(tr '\\0' '|')\nprintf '%s\\n' \"$text\" >>{self.questions}\n[ ! -e {self.pin} ] || cat {self.pin}\n"
+            f"case $text in *'|host') exit $(cat {self.host_answer} || echo 1) ;; esac\nexit $(cat {self.answer} || echo 1)\n")
         program.chmod(0o755)
         libexec = session.stage / "usr/libexec/latchkey-ssh-agent"
         asking = [] if asks_itself else ["--prompt-program", program]
@@ -58,9 +59,10 @@ class Agent:
         self.process.terminate()
         self.process.wait(seconds(10))
 
-    def will_say(self, yes):
-        """What the person answers from now on."""
+    def will_say(self, yes, host=False):
+        """What the person answers from now on. `host`: whether a host is allowed until the lock."""
         self.answer.write_text("0" if yes else "1")
+        self.host_answer.write_text("0" if host else "1")
 
     def asked(self):
         """The questions until now."""

@@ -57,6 +57,9 @@ final class AgentConnection {
     if source == nil { end() }
   }
 
+  /// The host from which the program at the other end forwards; nil if it does not, or is not believed.
+  func forwardingHost(by asker: Asker) -> PublicKey? { asker.bindsForwarded ? bindings.forwardingHost : nil }
+
   /// Hangs up.
   func end() {
     guard !hasEnded else { return }

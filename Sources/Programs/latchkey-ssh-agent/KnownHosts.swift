@@ -4,8 +4,8 @@ import LatchkeyPosix
 import LatchkeySSHProtocol
 import LatchkeySodium
 
-/// The names of hosts by their keys, as the person's own list has them. It holds most names as hashes, and those are tried with the
-/// names that the program was started with.
+/// The names of hosts by their keys, as the person's own list has them. It holds most names as hashes. Those are tried with the
+/// names that the program was started with, and with those in ssh's configuration.
 struct KnownHosts {
   private static let limit = 4 << 20
 
@@ -17,15 +17,39 @@ struct KnownHosts {
     let home = getenv("HOME").map { String(cString: $0) } ?? Account(uid: getuid())?.home ?? ""
     lines = Self.text("\(home)/.ssh/known_hosts").split(separator: "\n")
     let words = Self.text("/proc/\(pid)/cmdline").split(separator: "\0").dropFirst()
-    candidates = words.filter { !$0.hasPrefix("-") && $0.utf8.count < 256 }.flatMap { word -> [String] in
-      let host = String(word.split(separator: "@").last ?? word)
-      guard let port = words.drop(while: { $0 != "-p" }).dropFirst().first else { return [host] }
-      return [host, "[\(host)]:\(port)"]
+    // The last one counts.
+    let options = { (option: Substring) in words.lastIndex(of: option).flatMap { words[($0 + 1)...].first } }
+    let file = options("-F").map { $0.hasPrefix("/") ? String($0) : "/proc/\(pid)/cwd/\($0)" }
+    let configured = Self.Configuration(Self.text(file ?? "\(home)/.ssh/config"))
+    let names = words.filter { !$0.hasPrefix("-") }.map { $0.split(separator: "@").last ?? $0 } + configured.names
+    let ports = Set(configured.ports + (options("-p").map { [$0] } ?? []))
+    candidates = names.filter { $0.utf8.count < 256 }.prefix(Self.nameLimit).flatMap { name in
+      [String(name)] + ports.prefix(Self.portLimit).map { "[\(name)]:\($0)" }
+    }
+  }
+
+  private static let nameLimit = 1000
+  private static let portLimit = 16
+
+  /// The names and ports that ssh's configuration has, whichever hosts they are for.
+  private struct Configuration {
+    private(set) var names: [Substring] = []
+    private(set) var ports: [Substring] = []
+
+    init(_ text: String) {
+      for line in text.split(separator: "\n") {
+        let words = line.split { " \t=\"\r".contains($0) }
+        switch words.first?.lowercased() {
+        case "host", "hostname", "hostkeyalias": names += words.dropFirst()
+        case "port": ports += words.dropFirst()
+        default: break
+        }
+      }
     }
   }
 
   private static func text(_ path: String) -> String {
-    guard let file = try? FileDescriptor.open(path, flags: O_RDONLY | O_NONBLOCK),
+    guard let file = try? FileDescriptor.open(path, flags: O_RDONLY | O_NONBLOCK | O_NOCTTY),
       let bytes = try? file.readAll(limit: limit)
     else { return "" }
     return String(decoding: bytes, as: UTF8.self)

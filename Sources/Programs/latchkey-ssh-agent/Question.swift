@@ -9,6 +9,8 @@ final class Question {
   enum Kind: String {
     /// Whether the key may sign.
     case agreement
+    /// Whether a host's requests for the key are allowed until the lock.
+    case host
     /// The PIN of a security key, which the program writes to its standard output.
     case pin
     /// No question: the person reads it until the program is told to end.

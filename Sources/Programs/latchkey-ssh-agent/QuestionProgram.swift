@@ -25,6 +25,7 @@ enum QuestionProgram {
       title: translated("SSH key"), message: text.message, detail: text.detail, label: "",
       button: translated("Allow"))
     question.isConfirmation = text.kind != .pin
+    if text.kind == .host { question.button = translated("Allow until the lock") }
     if text.kind == .pin { (question.label, question.button) = (translated("PIN:"), translated("OK")) }
     return withExtendedLifetime(signals) {
       guard text.kind != .notice else {

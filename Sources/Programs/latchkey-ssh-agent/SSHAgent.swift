@@ -33,6 +33,7 @@ final class SSHAgent {
   private var turns: SigningTurns?
   /// Keys that were allowed until the next lock.
   private var allowed: Set<[UInt8]> = []
+  private var hosts = HostAllowances()
   /// Keys of the vault that a client removed: they are left out until the next lock.
   private var hidden: Set<[UInt8]> = []
   private var timers: [EventSource] = []
@@ -64,6 +65,7 @@ final class SSHAgent {
   /// The vault erased keys. No answer of the person's outlives that.
   private func locked() {
     allowed = []
+    hosts = HostAllowances()
     hidden = []
     for signing in signings.values { signing.isOutdated = true }
     touching?.forget()
@@ -298,6 +300,7 @@ final class SSHAgent {
       if key.isOfSession { try vault.delete(key.path) }
       hidden.insert(key.item.publicKey.blob)
       allowed.remove(key.item.publicKey.blob)
+      hosts.forget(key)
     }
     refuse { signing in keys.contains { $0.path == signing.key.path } }
   }
@@ -343,6 +346,10 @@ final class SSHAgent {
       signing.cancel = {}
       guard isAgreed, !signing.isOutdated else { return fail(signing) }
       if key.item.asking == .once, RequestOrigin(connection.bindings, asker) == .here { allowed.insert(blob) }
+      if let host = connection.forwardingHost(by: asker), hosts.offer(key, from: host) {
+        questions.ask(
+          Question(wording.offer(of: host)) { [unowned self] isAgreed in if isAgreed { hosts.add(key, from: host) } })
+      }
       begin(signing)
     }
     signing.cancel = { [unowned self] in questions.withdraw(question) }
@@ -350,6 +357,7 @@ final class SSHAgent {
   }
 
   private func mustAsk(about key: AgentKey, _ connection: AgentConnection, _ asker: Asker) -> Bool {
+    if let host = connection.forwardingHost(by: asker), hosts.allow(key, from: host) { return false }
     guard RequestOrigin(connection.bindings, asker) == .here else { return true }
     switch key.item.asking {
     case .never: return false

@@ -29,10 +29,12 @@ struct SignatureWording {
   /// A name only for a host that proved its key in this login's session.
   private func host(of login: SigningSubject.Login) -> String? {
     guard let key = bindings.host(of: login) else { return login.hostFingerprint }
-    if let name = KnownHosts(pid: asker.pid).name(of: key) {
-      return "'\(PlainText.name(name))' (\(key.fingerprint))"
-    }
-    return key.fingerprint
+    return host(key)
+  }
+
+  private func host(_ key: PublicKey) -> String {
+    guard let name = KnownHosts(pid: asker.pid).name(of: key) else { return key.fingerprint }
+    return "'\(PlainText.name(name))' (\(key.fingerprint))"
   }
 
   private var origin: RequestOrigin { RequestOrigin(bindings, asker) }
@@ -97,6 +99,15 @@ struct SignatureWording {
     Question.Text(
       message: translated("Enter the PIN of your security key for the ssh key '\(name)'."), detail: detailOfProgram,
       terminal: asker.terminal, kind: .pin)
+  }
+
+  /// After a request that a host forwarded was allowed.
+  func offer(of host: PublicKey) -> Question.Text {
+    Question.Text(
+      message: translated(
+        "Allow every request that the host \(self.host(host)) forwards for the ssh key '\(name)', until the lock?"),
+      detail: translated("Programs on that host can sign with the key then, and you are not asked."),
+      terminal: asker.terminal, kind: .host)
   }
 
   var question: Question.Text {

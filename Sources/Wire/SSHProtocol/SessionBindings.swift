@@ -27,6 +27,13 @@ public struct SessionBindings: Sendable {
   /// Whether it comes from another host.
   public var isForwarded: Bool { wasRefused || bindings.contains(where: \.isForwarding) }
 
+  /// The first host on the way, from which the connection is forwarded; nil for a connection that is not, or that tried a wrong
+  /// binding. All that comes from later hosts comes by this one.
+  public var forwardingHost: PublicKey? {
+    guard !wasRefused, let first = bindings.first, first.isForwarding else { return nil }
+    return first.hostKey
+  }
+
   /// Binds to one more session, by the fields of `session-bind@openssh.com`.
   ///
   /// - Returns: whether they are right.

@@ -8,7 +8,7 @@ import select
 import signal
 
 import pytest
-from support.pace import Limit
+from support.pace import Limit, seconds
 from support.peer import Peer
 from support.person import Person, ask_on_terminals
 from support.session import wait_until
@@ -78,12 +78,13 @@ def test_a_change_of_the_vault_counts_at_the_next_signature(agent):  # noqa: F81
         assert not signs()
 
 
-def test_a_file_with_a_passphrase_comes_into_the_vault(agent):  # noqa: F811
+@pytest.mark.parametrize(("form", "begin"), [("PEM", "EC PRIVATE"), ("PKCS8", "ENCRYPTED PRIVATE"), ("RFC4716", "OPENSSH PRIVATE")])
+def test_a_file_with_a_passphrase_comes_into_the_vault(agent, form, begin):  # noqa: F811
     session = agent.session
-    path = agent.key("file", "ecdsa", "-b", "384", "-m", "PEM")
+    path = agent.key("file", "ecdsa", "-b", "384", "-m", form)
     public = path.with_name("file.pub").read_text()
-    before = session.run("ssh-keygen", "-p", "-q", "-f", path, "-P", "", "-N", "pass phrase", "-m", "PEM", check=True)
-    assert before.returncode == 0
+    session.run("ssh-keygen", "-p", "-q", "-f", path, "-P", "", "-N", "pass phrase", "-m", form, check=True)
+    assert begin in path.read_text().splitlines()[0]
     kept = path.read_bytes()
     answering = agent.folder / "askpass"
     answering.write_text("#!/bin/sh\necho 'pass phrase'\n")
@@ -147,6 +148,46 @@ def test_each_client_needs_an_answer_of_its_own(unlocked):
             client.close()
     finally:
         os.kill(person.pid, signal.SIGKILL)
+
+
+def test_a_signature_has_the_vault_ask_where_only_the_vault_is_locked(unlocked):
+    session = ask_on_terminals(unlocked)
+    folder = session.root / "agent"
+    folder.mkdir()
+    folder.chmod(0o777)
+    path, public, text = folder / "socket", folder / "made.pub", folder / "text"
+    public.write_text(session.run("latchkey", "ssh", "generate", "--ask", "never", "me@example.com", check=True).stdout)
+    text.write_text("text")
+    text.chmod(0o666)
+    person = Person(session, session.stage / "usr/libexec/latchkey-ssh-agent", "--socket", path)
+    try:
+        wait_until(path.exists, "the agent's socket")
+        session.environment["SSH_AUTH_SOCK"] = str(path)
+        session.lock()
+        signing = session.start("ssh-keygen", "-q", "-Y", "sign", "-n", "file", "-f", public, text)
+        person.expect("password").type(session.password)
+        assert signing.wait(seconds(60)) == 0
+    finally:
+        os.kill(person.pid, signal.SIGKILL)
+
+
+def test_nobody_is_asked_behind_a_locker(agent):  # noqa: F811
+    session = agent.session
+    public = {name: agent.folder / f"{name}.pub" for name in ("silent", "asking", "locked")}
+    for name, options in (("silent", ["--ask", "never"]), ("asking", ["--ask", "always"]), ("locked", ["--ask", "always"])):
+        kind = "when-unlocked" if name == "locked" else "after-first-unlock"
+        public[name].write_text(session.run("latchkey", "ssh", "generate", "--class", kind, *options, name, check=True).stdout)
+    agent.will_say(True)
+    with contextlib.closing(Peer(session)) as peer:
+        peer.activate_screen_saver(True)
+        wait_until(lambda: session.status()["locker_up"], "the locker")
+        before = len(agent.asked())
+        assert not sign(agent, public["asking"]) and not sign(agent, public["locked"]) and sign(agent, public["silent"])
+        assert len(agent.asked()) == before
+        peer.activate_screen_saver(False)
+        assert session.locker().returncode == 0
+        assert sign(agent, public["asking"]) and sign(agent, public["locked"])
+        assert len(agent.asked()) == before + 2
 
 
 @pytest.mark.parametrize(("kind", "word"), [

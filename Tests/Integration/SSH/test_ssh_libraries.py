@@ -7,6 +7,7 @@ import shutil
 import sys
 
 import pytest
+from support.session import wait_until
 from support.sshagent import agent  # noqa: F401
 from support.sshserver import Hosts
 
@@ -109,6 +110,15 @@ def test_the_library_of_go(keys):
 needs_root = pytest.mark.skipif(os.getuid() != 0, reason="the logins need a shell for the session's user")
 
 
+def answered(agent, count):  # noqa: F811
+    """The questions, when there are so many and the agent has gone on after the last one."""
+    wait_until(lambda: len(agent.asked()) == count, "the questions")
+    children = pathlib.Path(f"/proc/{agent.process.pid}/task/{agent.process.pid}/children")
+    wait_until(lambda: not children.read_text(), "the end of the last question")
+    agent.listed()
+    return agent.asked()
+
+
 @needs_root
 def test_an_agent_that_is_forwarded_over_two_hosts(agent):  # noqa: F811
     hosts = Hosts(agent, "home", "far")
@@ -119,12 +129,65 @@ def test_an_agent_that_is_forwarded_over_two_hosts(agent):  # noqa: F811
     there = hosts.run("ssh", "-A", "-F", hosts.config, "home", f"ssh -F {hosts.config} far echo arrived")
     assert there.stdout == "arrived\n", there.stderr
     # The first login is of this machine, and asks nothing.
-    asked = agent.asked()
+    asked = answered(agent, 2)
     fingerprint = agent.run("ssh-keygen", "-lf", agent.folder / "host-far", check=True).stdout.split()[1]
-    assert len(asked) == 1 and "from another machine" in asked[0] and fingerprint in asked[0], asked
-    agent.will_say(False)
+    assert len(asked) == 2 and "from another machine" in asked[0] and fingerprint in asked[0], asked
+    assert "'key', until the lock?" in asked[1] and asked[1].endswith("|host")
+    # It is offered once, and was not accepted.
+    agent.will_say(False, host=True)
     refused = hosts.run("ssh", "-A", "-F", hosts.config, "home", f"ssh -F {hosts.config} far echo arrived")
-    assert refused.returncode != 0 and hosts.logins() == [2, 1]
+    assert refused.returncode != 0 and hosts.logins() == [2, 1] and len(agent.asked()) == 3
+
+
+@needs_root
+@pytest.mark.parametrize("asks", [False, True], ids=["never", "always"])
+def test_a_host_that_is_allowed_until_the_lock(agent, asks):  # noqa: F811
+    hosts = Hosts(agent, "home", "other", "far")
+    path = agent.key()
+    hosts.allow(f"{path}.pub")
+    agent.run("ssh-add", *(["-c"] if asks else []), path, check=True)
+
+    def goes_by(host):
+        return hosts.run("ssh", "-A", "-F", hosts.config, host, f"ssh -F {hosts.config} far echo arrived").stdout == "arrived\n"
+
+    def kinds():
+        return [question.rpartition("|")[2] for question in agent.asked()]
+
+    agent.will_say(True, host=True)
+    assert goes_by("home")
+    if asks:
+        # A key that asks each time has no such hosts.
+        assert goes_by("home") and kinds() == 4 * ["agreement"]
+        return
+    answered(agent, 2)
+    assert kinds() == ["agreement", "host"]
+    agent.will_say(False)
+    assert goes_by("home") and len(agent.asked()) == 2
+    # For that host alone, and until the lock.
+    assert not goes_by("other") and len(agent.asked()) == 3
+    agent.session.lock()
+    assert agent.session.locker().returncode == 0
+    assert not goes_by("home") and len(agent.asked()) == 4
+
+
+@needs_root
+def test_git_pushes_by_ssh(agent):  # noqa: F811
+    hosts = Hosts(agent, "home")
+    path = agent.key()
+    hosts.allow(f"{path}.pub")
+    agent.run("ssh-add", path, check=True)
+    path.unlink()
+    there, here = agent.session.home / "there.git", agent.session.home / "here"
+    agent.run("git", "init", "-q", "--bare", there, check=True)
+    agent.run("git", "init", "-q", here, check=True)
+    names = ["-c", "user.name=Anna", "-c", "user.email=anna@example.com"]
+    agent.run("git", "-C", here, *names, "commit", "-q", "--allow-empty", "-m", "first", check=True)
+    push = ["env", f"GIT_SSH_COMMAND=ssh -F {hosts.config}", "git", "-C", here, "push", "-q", f"home:{there}", "HEAD:refs/heads/main"]
+    pushed = hosts.run(*push)
+    assert pushed.returncode == 0, pushed.stderr
+    assert agent.run("git", "-C", there, "log", "--format=%s", "main", check=True).stdout == "first\n" and agent.asked() == []
+    agent.session.lock()
+    assert hosts.run(*push).returncode != 0
 
 
 @needs_root

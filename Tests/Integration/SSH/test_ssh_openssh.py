@@ -58,6 +58,14 @@ def test_a_question_names_the_user_and_the_host(agent, server):  # noqa: F811
     session.run("ssh-keygen", "-H", "-f", session.home / ".ssh/known_hosts", check=True)
     assert server.login()
     assert f"the host 'home' ({fingerprint})" in agent.asked()[1]
+    # A name that only ssh's configuration has.
+    configuration = agent.folder / "ssh_config"
+    configuration.write_text("Host home\n  HostName far.example\n")
+    server.known.write_text(server.known.read_text().replace("home ", "far.example "))
+    session.run("tee", session.home / ".ssh/known_hosts", input=server.known.read_text(), check=True)
+    session.run("ssh-keygen", "-H", "-f", session.home / ".ssh/known_hosts", check=True)
+    assert server.login("-F", configuration)
+    assert f"the host 'far.example' ({fingerprint})" in agent.asked()[2]
 
 
 def test_the_agent_asks_on_the_terminal_of_its_client(unlocked):

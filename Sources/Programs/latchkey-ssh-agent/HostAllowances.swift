@@ -1,0 +1,33 @@
+import LatchkeySSHProtocol
+
+/// Hosts whose forwarded requests the person allowed for a key, until the next lock. Such a host is offered once for each key.
+struct HostAllowances {
+  private struct Pair: Hashable {
+    let key: [UInt8]
+    let host: [UInt8]
+
+    init(_ key: AgentKey, _ host: PublicKey) { (self.key, self.host) = (key.item.publicKey.blob, host.blob) }
+  }
+
+  private var offered: Set<Pair> = []
+  private var allowed: Set<Pair> = []
+
+  /// Whether the person need not be asked about a request that this host forwards.
+  func allow(_ key: AgentKey, from host: PublicKey) -> Bool {
+    key.item.asking != .always && allowed.contains(Pair(key, host))
+  }
+
+  /// - Returns: whether the person is to be asked about the host: not twice, and not about a key that asks always.
+  mutating func offer(_ key: AgentKey, from host: PublicKey) -> Bool {
+    key.item.asking != .always && offered.insert(Pair(key, host)).inserted
+  }
+
+  /// The person said yes.
+  mutating func add(_ key: AgentKey, from host: PublicKey) { allowed.insert(Pair(key, host)) }
+
+  /// Forgets everything about a key.
+  mutating func forget(_ key: AgentKey) {
+    allowed = allowed.filter { $0.key != key.item.publicKey.blob }
+    offered = offered.filter { $0.key != key.item.publicKey.blob }
+  }
+}
