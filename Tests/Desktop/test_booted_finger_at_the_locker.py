@@ -1,6 +1,8 @@
 """The whole way of a finger at the locked screen: real fprintd with libfprint's virtual reader, the services as installed, and the
 PAM line that `latchkey switch --finger` writes. pamtester plays gdm, which authenticates as root; a session's hint plays the screen."""
 
+import threading
+
 import pytest
 from support.machine import eventually
 from test_booted_fingers import LEFT, RIGHT, reader  # noqa: F401
@@ -29,7 +31,7 @@ def line(machine):
 def desktop(alice, reader, line):
     """A graphical session of a person with a finger, and with the protector; the password was given since."""
     reader.enroll(RIGHT)
-    with alice.graphical_login() as session:
+    with alice.graphical_login(seat="seat0") as session:
         session.store(SECRET, app="bank")
         session.run(f"printf %s '{alice.password}' | latchkey protector add finger --without-tpm --yes --stdin")
         lock(session)
@@ -114,6 +116,35 @@ def test_the_password_beside_an_awaited_finger(machine, reader, desktop, alice):
     lock(desktop)
     touch(machine, reader)
     screen_opens(desktop)
+
+
+def test_fifty_cycles_of_lock_and_touch(machine, reader, desktop):
+    for _ in range(50):
+        lock(desktop)
+        touch(machine, reader)
+        screen_opens(desktop)
+        await_held(desktop)
+
+
+def test_twenty_touches_beside_the_password(machine, reader, desktop, alice):
+    """Either opens, and nothing hangs: the finger comes before, during or after the password."""
+    for cycle in range(20):
+        lock(desktop)
+        waiting = locker(machine)
+        waiting.expect(PLACE)
+        typed = threading.Thread(target=alice.greeter_unlock)
+        if cycle % 3 == 0:
+            typed.start()
+        reader.lay(RIGHT)
+        if cycle % 3 == 1:
+            typed.start()
+        waiting.expect("status [0-9]")
+        if cycle % 3 == 2:
+            typed.start()
+        typed.join()
+        waiting.close()
+        screen_opens(desktop)
+        await_held(desktop)
 
 
 def test_without_the_protector_fprintd_decides_about_the_screen_alone(machine, reader, desktop, alice):

@@ -150,6 +150,38 @@ def test_sleep_ends_a_key_in_memory_and_gives_the_reader_up(service, reader):
     assert held(service, ROOT) == ("nothing", 0, "slept")
 
 
+def test_sleep_waits_until_the_reader_is_back(service, reader):
+    reader.pause = 1
+    for _ in range(2):
+        with Holder(service.path) as holder, Verification(service.path, ROOT) as waiting:
+            assert waiting.word() == "place"
+            reader.sleep()
+            assert reader.claimant is None and holder.news() == "slept"
+            reader.sleep(False)
+
+
+def test_keys_that_come_too_often_are_refused_and_others_are_not(service, reader):
+    reader.enroll("daemon")
+    reader.enroll("nobody")
+    with pytest.raises(Exception) as refused:
+        for _ in range(60):
+            Holder(service.path, 1).close()
+    assert "manyHolds" in str(refused.value) and held(service, 1)[0] == "nothing"
+    with Holder(service.path, NOBODY) as other:
+        assert held(service, NOBODY)[0] == "inMemory" and other.hears_nothing()
+
+
+def test_the_journal_says_that_a_chip_did_not_take_the_key(reader, tpm):
+    service = begin(Service(tcti=tpm.tcti), reader)
+    try:
+        tpm.stop()
+        with Holder(service.path):
+            assert held(service, ROOT)[0] == "inMemory"
+        assert "user 0 releases is in memory, because of the TPM: " in service.journal()
+    finally:
+        service.close()
+
+
 def test_end_of_the_holder_or_of_a_waiting_connection(service, reader):
     with Verification(service.path, ROOT) as waiting:
         assert waiting.word() == "notHeld"

@@ -85,10 +85,10 @@ class Account:
             *options, f"{self.name}@127.0.0.1",
         )  # fmt: skip
 
-    def graphical_login(self, password=None, display=":5"):
-        """Logs in as a display manager does: a session of type x11, or wayland where the display is none of X's. A shell runs
-        in it, on a terminal of its own."""
-        terminal = self.machine.terminal(f"{TOOLS}/greeter", "login", self.name, display)
+    def graphical_login(self, password=None, display=":5", seat=None):
+        """Logs in as a display manager does: a session of type x11, or wayland where the display is none of X's, in front of a seat
+        or of none. A shell runs in it, on a terminal of its own."""
+        terminal = self.machine.terminal(f"{TOOLS}/greeter", "login", self.name, display, *[seat] * bool(seat))
         return self._enter(terminal, password, "greeter: ")
 
     def _enter(self, terminal, password, refusal):

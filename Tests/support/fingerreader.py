@@ -11,6 +11,7 @@ import select
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -43,6 +44,17 @@ INTERFACES = f"""<node>
 </node>"""
 
 
+# Connects to a socket as often as it is asked.
+CONNECTOR = """
+import socket, sys
+control = socket.socket(fileno=0)
+while control.recv(1):
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
+        connection.connect(sys.argv[1])
+        socket.send_fds(control, [b"!"], [connection.fileno()])
+"""
+
+
 class Reader:
     """The bus, its services, and a folder of prints. `address` is for DBUS_SYSTEM_BUS_ADDRESS."""
 
@@ -60,7 +72,7 @@ class Reader:
         self.prints = self.root / "prints"
         self.prints.mkdir(mode=0o700)
         self.policy = self.root / "finger"
-        self.calls, self.claimant, self._inhibitors = [], None, []
+        self.calls, self.claimant, self._inhibitors, self.pause = [], None, [], 0
         self._changed = threading.Condition()
         self._context = GLib.MainContext()
         self._loop = GLib.MainLoop(self._context)
@@ -98,15 +110,23 @@ class Reader:
                 return call.return_dbus_error(f"{NAME}.Error.NoEnrolledPrints", "")
             answer = GLib.Variant("(as)", (fingers,))
         elif method == "Claim":
-            if self.claimant:
+            # The real one sees the end of a program that has it.
+            if self.claimant and self._is_there(self.claimant):
                 return call.return_dbus_error(f"{NAME}.Error.AlreadyInUse", "")
             self.claimant = sender
         elif method == "Release":
+            time.sleep(self.pause)
             self.claimant = None
         call.return_value(answer)
         with self._changed:
             self.calls.append(" ".join([method, *values]))
             self._changed.notify_all()
+
+    def _is_there(self, name):
+        there = self._bus.call_sync(
+            "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", "NameHasOwner", GLib.Variant("(s)", (name,)), None, 0,
+            10000, None)
+        return there.unpack()[0]
 
     def _inhibited(self, _bus, _sender, _path, _interface, _method, _arguments, call):
         given, kept = os.pipe()
@@ -175,12 +195,18 @@ class Holder(Peer):
 
 
 class Delay:
-    """Stands in front of the service: keeps hand-overs of covering keys to itself, and passes everything else on."""
+    """Stands in front of the service, and learns the covering keys. Keeps their hand-overs to itself, unless it `passes` them on, and
+    passes everything else on."""
 
-    def __init__(self, path, uid):
-        self.path, self.uid, self.kept = pathlib.Path(path), uid, queue.Queue()
+    def __init__(self, path, uid, passes=False):
+        self.path, self.passes, self.kept = pathlib.Path(path), passes, queue.Queue()
         self._behind = self.path.with_name("behind.sock")
         self.path.rename(self._behind)
+        # The user of a process is the user of all its threads, so another process connects.
+        self._connector, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with other:
+            self._process = subprocess.Popen([sys.executable, "-c", CONNECTOR, self._behind], stdin=other, user=uid)
+        self._asking = threading.Lock()
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._listener.bind(str(self.path))
         self.path.chmod(0o666)
@@ -193,15 +219,30 @@ class Delay:
                 threading.Thread(target=self._pass_on, args=(self._listener.accept()[0],), daemon=True).start()
 
     def _pass_on(self, client):
-        with contextlib.suppress(OSError), Peer(self._behind, self.uid) as service:
+        with contextlib.suppress(OSError), self._connect() as service:
             while packet := client.recv(4096):
                 if packet[1] == HOLD:
-                    return self.kept.put((client, packet))
-                client.send(service.raw(packet))
+                    self.kept.put((client, packet))
+                    return self._hold(client, packet, service) if self.passes else None
+                service.send(packet)
+                client.send(service.recv(4096))
         client.close()
 
+    def _connect(self):
+        with self._asking:
+            self._connector.send(b"?")
+            return socket.socket(fileno=socket.recv_fds(self._connector, 1, 1)[1][0])
+
+    @staticmethod
+    def _hold(client, packet, service):
+        """The service speaks without being asked, until it or the holder ends."""
+        service.send(packet)
+        with client:
+            while service in select.select([client, service], [], [])[0] and (news := service.recv(4096)):
+                client.send(news)
+
     def hand_over(self):
-        """The connection and the key of the next hand-over, which nobody answers."""
+        """The connection and the key of the next hand-over."""
         client, packet = self.kept.get(timeout=Limit(20).seconds)
         client.settimeout(Limit(20).seconds)
         return client, packet[3:35]
@@ -212,6 +253,8 @@ class Delay:
     def __exit__(self, *_):
         self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
+        self._connector.close()
+        self._process.wait(Limit(10).seconds)
         self._behind.rename(self.path)
 
 

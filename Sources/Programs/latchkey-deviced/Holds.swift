@@ -26,18 +26,34 @@ final class Holds {
   private let prints: String
   private let policy: FingerPolicy
   private let clock = ContinuousClock()
-  private lazy var sleep = Sleep(loop: loop) { [unowned self] in goToSleep() }
+  private lazy var sleep = Sleep(loop: loop) { [unowned self] in goToSleep(ready: $0) }
   private var holds: [uid_t: Hold] = [:]
   /// Why a user's last key is gone.
   private var ends: [uid_t: HoldEnd] = [:]
   private var timer: EventSource?
   /// Verifications that are giving their reader back. Each is removed when fprintd has the reader.
   private var ending: [ObjectIdentifier: FingerVerification] = [:]
+  /// The sleep that waits for readers.
+  private var awaitedSleep: AwaitedSleep?
+  /// How much of a chip's time each user may use with new keys.
+  private var shares: [uid_t: TimeShare] = [:]
+
+  /// A sleep, until the reader of each of these verifications is back.
+  private struct AwaitedSleep {
+    var readers: Set<ObjectIdentifier>
+    let ready: () -> Void
+  }
 
   /// With more users than this, the ends are forgotten.
   private static let endLimit = 1024
   /// How many fingers that do not match one verification takes, as with pam_fprintd.
   private static let tryLimit = 3
+  /// A new key counts as this much of a user's time at least. So does a cheap one, because a stranger's program can send many.
+  private static let leastCost = Duration.milliseconds(50)
+  /// How long the next key of a user waits at most, after a chip that took its time.
+  private static let longestPause = Duration.seconds(60)
+  /// With more users than this, shares that are whole again are forgotten.
+  private static let shareLimit = 256
   /// How often keys whose time is over are looked for.
   private static let checkTime = Duration.seconds(60)
 
@@ -59,6 +75,9 @@ final class Holds {
       note(.forbidden, of: peer.user)
       throw .unavailable(.device(.fingerForbidden))
     }
+    try checkShare(of: peer.user)
+    let start = clock.now
+    defer { charge(peer.user, since: start) }
     guard let name = accounts.name(of: peer.user) else { throw .unavailable(.device(.unexplained)) }
     guard let hash = hash(of: name) else { throw .unavailable(.device(.noPrints)) }
     guard chip != nil || isMemoryAllowed else { throw .unavailable(.device(.noTPM)) }
@@ -67,6 +86,9 @@ final class Holds {
       covering = try CoveringKey(key, to: publicKey, in: chip, prints: hash, at: clock.now)
     } catch {
       guard isMemoryAllowed, chip != nil else { throw error }
+      let reason = if case .unavailable(let reason) = error { reason } else { Reason.device(.otherDevice) }
+      let what = "the key that a finger of user \(peer.user) releases"
+      Journal.log(.warning, "\(what) is in memory, because of the TPM: \(reason.text)")
       covering = try CoveringKey(key, to: publicKey, in: nil, prints: hash, at: clock.now)
     }
     let hold = Hold(covering, of: peer.user, name: name, holder: peer)
@@ -77,6 +99,19 @@ final class Holds {
       timer = try? loop.addTimer(after: Self.checkTime, repeating: true) { [unowned self] in endExpired() }
     }
     return hold.state
+  }
+
+  /// A chip takes long for a key, and a user's programs may send as many as they like.
+  private func checkShare(of user: uid_t) throws(DeviceKeyError) {
+    guard user != 0, let share = shares[user], share.pause(at: clock.now) > .zero else { return }
+    throw .unavailable(.device(.manyHolds))
+  }
+
+  private func charge(_ user: uid_t, since start: ContinuousClock.Instant) {
+    var share = shares[user] ?? TimeShare(longestPause: Self.longestPause, at: start)
+    share.take(max(start.duration(to: clock.now), Self.leastCost), at: clock.now)
+    if shares.count >= Self.shareLimit { shares = shares.filter { !$0.value.isWhole(at: clock.now) } }
+    shares[user] = share
   }
 
   /// Whether a key of that user is held.
@@ -116,11 +151,13 @@ final class Holds {
       if let self, let hold { tell(step, of: hold) }
     } ended: { [weak self, weak hold, unowned verification] outcome in
       guard let self else { return }
-      // Nobody waits for this one any more.
-      if ending.removeValue(forKey: ObjectIdentifier(verification)) != nil { return }
-      if let hold, let awaited = hold.awaited, awaited.verification === verification {
+      // Otherwise nobody waits for this one any more.
+      if ending.removeValue(forKey: ObjectIdentifier(verification)) == nil, let hold, let awaited = hold.awaited,
+        awaited.verification === verification
+      {
         decide(outcome, of: hold, for: awaited.peer)
       }
+      readerIsBack(of: verification)
     }
     return .begun
   }
@@ -215,7 +252,8 @@ final class Holds {
     }
     if holds.isEmpty {
       timer = nil
-      sleep.stop()
+      // A sleep that waits for a reader is listened to until then.
+      if awaitedSleep == nil { sleep.stop() }
     }
   }
 
@@ -231,10 +269,24 @@ final class Holds {
   }
 
   /// Keys in memory end with every sleep, because hibernation is announced like suspension. No reader is held in sleep.
-  private func goToSleep() {
+  ///
+  /// - Parameter ready: called when fprintd has all readers back. logind waits five seconds at most.
+  private func goToSleep(ready: @escaping () -> Void) {
+    let waiting = holds.values.compactMap { $0.awaited?.verification } + ending.values
+    awaitedSleep = AwaitedSleep(readers: Set(waiting.map(ObjectIdentifier.init)), ready: ready)
     for hold in holds.values {
       hold.awaited?.verification.cancel()
       if hold.key.isInMemory { end(hold, .slept) }
     }
+    readerIsBack(of: nil)
+  }
+
+  private func readerIsBack(of verification: FingerVerification?) {
+    guard var sleep = awaitedSleep else { return }
+    if let verification { sleep.readers.remove(ObjectIdentifier(verification)) }
+    awaitedSleep = sleep.readers.isEmpty ? nil : sleep
+    guard awaitedSleep == nil else { return }
+    sleep.ready()
+    if holds.isEmpty { self.sleep.stop() }
   }
 }

@@ -2,7 +2,7 @@ import Glibc
 import LatchkeyPosix
 import LatchkeySystemd
 
-/// Hears from logind that the machine goes to sleep, and holds sleep up until that was heard.
+/// Hears from logind that the machine goes to sleep, and holds sleep up until its owner is ready.
 ///
 /// Everybody on the system bus can send a signal of logind's form. So only the process that answered a call to logind's name is
 /// believed. ``asleep`` finds a sleep that nobody announced.
@@ -12,7 +12,8 @@ final class Sleep {
   private static let manager = name + ".Manager"
 
   private let loop: EventLoop
-  private let begins: () -> Void
+  private let begins: (@escaping () -> Void) -> Void
+  private var isComing = false
   private var bus: Bus?
   private var signals: BusSlot?
   /// logind's unique name, once it answered.
@@ -21,7 +22,8 @@ final class Sleep {
   /// The delay lock.
   private var lock: Int32?
 
-  init(loop: EventLoop, begins: @escaping () -> Void) {
+  /// - Parameter begins: calls its argument when the machine may sleep, at once or soon.
+  init(loop: EventLoop, begins: @escaping (@escaping () -> Void) -> Void) {
     self.loop = loop
     self.begins = begins
   }
@@ -45,11 +47,11 @@ final class Sleep {
         installed: { [weak self] _ in self?.meet() },
         handler: { [weak self] message throws(BusError) in
           guard let self, let owner, message.sender == owner else { return }
-          if try message.readBool() {
-            begins()
-            release()
-          } else {
-            meet()
+          isComing = try message.readBool()
+          guard isComing else { return meet() }
+          begins { [weak self] in
+            // The machine may be awake again.
+            if let self, isComing { release() }
           }
         })
     } catch { stop() }
@@ -57,6 +59,7 @@ final class Sleep {
 
   /// Stops listening.
   func stop() {
+    isComing = false
     release()
     (signals, end, owner, bus) = (nil, nil, nil, nil)
   }

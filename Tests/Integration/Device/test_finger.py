@@ -1,6 +1,7 @@
 """A finger at the locked screen: what a password covers comes back by a touch, to this vault alone, until one of its ends."""
 
 import os
+import pathlib
 import signal
 
 import pytest
@@ -8,6 +9,7 @@ from support.deviced import Service, SoftwareTPM
 from support.fingerreader import Delay, Holder, Reader, Verification, held
 from support.memory import scan
 from support.session import wait_until
+from support.vaultreader import Keybag
 
 pytestmark = [
     pytest.mark.night("device"), pytest.mark.skipif(os.geteuid() != 0, reason="only root has a finger verified")]
@@ -55,6 +57,25 @@ class Locked:
         assert not self.reads()
         self.show()
         wait_until(lambda: self.reads() == "secret", "the unlock by a finger")
+
+    def kill(self, program):
+        """Ends one of the two programs, and starts it again."""
+        if program == "latchkeyd":
+            self.session.restart(signal.SIGKILL)
+        else:
+            self.service.stop(signal.SIGKILL)
+            begin(self.service, self.reader)
+
+    def found(self, needles):
+        """Which of these have a place in the memory of the service, or of any process of the person's."""
+        found = set()
+        for folder in pathlib.Path("/proc").glob("[0-9]*"):
+            try:
+                if folder.stat().st_uid == self.session.uid or int(folder.name) == self.service.process.pid:
+                    found |= set(scan(int(folder.name), needles))
+            except (FileNotFoundError, ProcessLookupError):
+                continue  # it has ended meanwhile
+        return found
 
     def type_password(self):
         assert self.session.locker().returncode == 0
@@ -125,6 +146,43 @@ def test_with_a_tpm(session, logind, reader, stage):
     finally:
         service.close()
         chip.close()
+
+
+def test_behind_the_lock_no_process_has_a_tier_key_or_the_key_that_covers_it(session, logind, reader, stage):
+    """With a TPM: without one, the covering key is in the service's memory, which is the control."""
+    chip = SoftwareTPM()
+    service = service_for(session, stage, reader, chip.tcti)
+    try:
+        world = prepared(session, logind, reader, service)
+        with Delay(service.path, session.uid, passes=True) as delay:
+            world.lock()
+            world.type_password()
+            _, key = delay.hand_over()
+        wait_until(world.is_ready, "the hand-over")
+        keys = Keybag((session.vault / "keybag").read_bytes(), session.password).keys
+        needles = {key.name: key.value for key in keys if key.tier == "A"} | {"K": key}
+        assert len(needles) == 2
+        for _ in range(2):
+            world.lock()
+            assert world.found(needles) == set()
+            world.touch()
+            wait_until(lambda: session.status()["staged"], "the keys behind the locker")
+            assert world.found(needles) == {name for name in needles if name != "K"}, "the control"
+            world.show()
+            wait_until(lambda: world.reads() == "secret", "the unlock by a finger")
+    finally:
+        service.close()
+        chip.close()
+
+
+def test_a_key_without_a_tpm_is_found(world):
+    with Delay(world.service.path, world.session.uid, passes=True) as delay:
+        world.lock()
+        world.type_password()
+        _, key = delay.hand_over()
+    wait_until(world.is_ready, "the hand-over")
+    world.lock()
+    assert world.found({"K": key}) == {"K"}
 
 
 def test_a_touch_while_no_locker_is_up_unlocks_nothing(world):
@@ -250,6 +308,43 @@ def test_every_end(world, end):
         world.type_password()
     if end not in ("policy", "prints"):
         wait_until(world.is_ready, "a new hand-over")
+
+
+@pytest.mark.parametrize("program", ["latchkeyd", "latchkey-deviced"])
+@pytest.mark.parametrize("step", ["handed over", "locked", "awaited", "touched", "staged"])
+def test_the_end_of_either_program_at_each_step(world, step, program):
+    """The vault is locked or unlocked afterwards, never in between, and the next password begins anew."""
+    uid = world.session.uid
+    world.lock()
+    if step == "handed over":
+        world.type_password()
+        world.kill(program)
+    elif step == "locked":
+        world.kill(program)
+    elif step == "awaited":
+        with Verification(world.service.path, uid) as waiting:
+            assert waiting.word() == "place"
+            world.kill(program)
+            assert waiting.word() == (("notHeld", "dropped") if program == "latchkeyd" else "closed")
+    else:
+        world.touch()
+        if step == "staged":
+            wait_until(lambda: world.session.status()["staged"], "the keys behind the locker")
+        world.kill(program)
+    world.show()
+    wait_until(lambda: not world.session.status()["staged"], "the end of the keys that waited")
+    state = world.session.status()["state"]
+    if program == "latchkeyd":
+        assert state == "sealed" and held(world.service, uid)[0] == "nothing"
+        assert world.session.login().returncode == 0
+    else:
+        isOpen = step in ("handed over", "staged") or step == "touched" and state == "unlocked"
+        assert state == ("unlocked" if isOpen else "locked") and bool(world.reads()) == isOpen
+    world.lock() if world.session.status()["state"] == "unlocked" else world.logind.show_locked(True)
+    world.type_password()
+    wait_until(world.is_ready, "a new hand-over")
+    world.lock()
+    world.unlock_by_finger()
 
 
 def test_many_cycles_of_lock_and_touch_beside_a_password(world):
