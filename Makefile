@@ -11,6 +11,7 @@ LIBEXECDIR ?= $(PREFIX)/libexec
 # libpam loads modules that are named without a path from here.
 PAMDIR     ?= $(LIBDIR)/security
 UNITDIR    ?= $(PREFIX)/lib/systemd/user
+AUTOSTARTDIR ?= $(SYSCONFDIR)/xdg/autostart
 SYSTEMDIR  ?= $(PREFIX)/lib/systemd/system
 ENVDIR     ?= $(PREFIX)/lib/environment.d
 MANDIR     ?= $(PREFIX)/share/man
@@ -212,6 +213,7 @@ DOCUMENTS := SECURITY.md pam/README.md $(sort $(wildcard docs/user/*.md docs/sec
 INSTALLED = $(PREFIX)/bin/latchkey $(LIBEXECDIR)/latchkeyd $(LIBEXECDIR)/latchkey-derive \
   $(LIBEXECDIR)/latchkey-prompt $(LIBEXECDIR)/latchkey-deviced $(LIBEXECDIR)/latchkey-kwallet \
   $(LIBEXECDIR)/latchkey-ssh-agent $(LIBEXECDIR)/latchkey-ssh-askpass $(LIBEXECDIR)/latchkey-security-key \
+  $(AUTOSTARTDIR)/latchkey-security-key.desktop \
   $(PAMDIR)/pam_latchkey.so $(ENVDIR)/60-latchkey-ssh-agent.conf \
   $(UNITDIR)/latchkey-ssh-agent.socket $(UNITDIR)/latchkey-ssh-agent.service \
   $(UNITDIR)/sockets.target.wants/latchkey-ssh-agent.socket \
@@ -261,6 +263,7 @@ install: $(PROGRAMS:%=$(BUILT)/%) $(PAM_MODULE) $(CATALOGUES) ## lay the files u
 	ln -sfn ../latchkey-ssh-agent.socket $(DESTDIR)$(UNITDIR)/sockets.target.wants/latchkey-ssh-agent.socket
 	ln -sfn latchkey-ssh-agent $(DESTDIR)$(LIBEXECDIR)/latchkey-ssh-askpass
 	install -m 644 dbus/60-latchkey-ssh-agent.conf $(DESTDIR)$(ENVDIR)/
+	$(FILL) dbus/latchkey-security-key.desktop.in >$(DESTDIR)$(AUTOSTARTDIR)/latchkey-security-key.desktop
 	$(FILL) dbus/latchkey-deviced.service.in >$(DESTDIR)$(SYSTEMDIR)/latchkey-deviced.service
 	install -m 644 dbus/latchkey-deviced.socket $(DESTDIR)$(SYSTEMDIR)/
 	ln -sfn ../latchkey-deviced.socket $(DESTDIR)$(SYSTEMDIR)/sockets.target.wants/latchkey-deviced.socket
@@ -289,6 +292,7 @@ uninstall: ## remove just what `make install` laid
 	-rmdir $(DESTDIR)$(SYSTEMDIR)/sockets.target.wants 2>/dev/null
 	-rmdir $(DESTDIR)$(UNITDIR)/sockets.target.wants $(DESTDIR)$(PREFIX)/share/latchkey $(DESTDIR)$(ENVDIR) 2>/dev/null
 	-rmdir $(DESTDIR)$(PREFIX)/share/dbus-1/interfaces 2>/dev/null
+	-cd $(DESTDIR)$(SYSCONFDIR) 2>/dev/null && rmdir -p xdg/autostart 2>/dev/null
 	-cd $(DESTDIR)$(DOCDIR) 2>/dev/null && rmdir -p docs/user docs/security docs/pictures pam 2>/dev/null; rmdir $(DESTDIR)$(DOCDIR) 2>/dev/null
 	-cd $(DESTDIR)$(PREFIX)/share 2>/dev/null && rmdir -p xdg-desktop-portal/portals 2>/dev/null
 

@@ -27,6 +27,7 @@ INSTALLED = {
     "usr/lib/systemd/user/sockets.target.wants/latchkey-ssh-agent.socket",
     "usr/libexec/latchkey-kwallet",
     "usr/libexec/latchkey-security-key",
+    "etc/xdg/autostart/latchkey-security-key.desktop",
     f"{LIBRARIES}/security/pam_latchkey.so",
     "usr/share/dbus-1/services/org.freedesktop.secrets.latchkey.service",
     "usr/share/dbus-1/services/org.freedesktop.impl.portal.desktop.latchkey.service",

@@ -57,8 +57,9 @@ def keyed(prompting, resident, library):  # noqa: F811
     return prompting
 
 
-def choose_key(terminal):  # noqa: F811
-    terminal.expect(OFFER)
+def choose_key(terminal, offered=True):  # noqa: F811
+    if offered:
+        terminal.expect(OFFER)
     terminal.expect(ASKED)
     terminal.type("\n")
 
@@ -124,6 +125,37 @@ def test_a_key_that_does_not_unlock_leads_back_to_the_password(keyed, terminal, 
     terminal.type(PASSWORD + "\n")
     assert keyed.end() == ACCEPTED
     assert not keyed.daemon.deliveries
+
+
+def test_after_a_login_without_a_password_the_prompt_begins_with_the_key(keyed, terminal, resident):  # noqa: F811
+    keyed.daemon.status = status(state=0, vault=str(resident.vault), protectors=BESIDE)
+    keyed.start(caller="mail", terminal=terminal.path)
+    terminal.expect('The application "mail"')
+    terminal.expect("Leave the field empty to use your login password.")
+    terminal.expect(PIN_ASKED)
+    terminal.type("4321\n")
+    terminal.expect("That is not the PIN of the security key. 7 tries are left")
+    choose_key(terminal, offered=False)
+    terminal.expect(PIN_ASKED)
+    terminal.type(PIN + "\n")
+    assert keyed.end() == ACCEPTED and len(keyed.daemon.deliveries) == 1
+
+
+@NIGHT
+@pytest.mark.parametrize("is_connected", [True, False])
+def test_such_a_prompt_leads_to_the_password(keyed, terminal, resident, is_connected):  # noqa: F811
+    """An empty PIN does, and so does a key that is not connected."""
+    keyed.daemon.status = status(state=2, without_password=1, vault=str(resident.vault), protectors=BESIDE)
+    if not is_connected:
+        keyed.socket.pull()
+    keyed.start(terminal=terminal.path)
+    if is_connected:
+        terminal.expect(PIN_ASKED)
+        terminal.type("\n")
+    terminal.expect(ASKED)
+    terminal.type(PASSWORD + "\n")
+    assert keyed.end() == ACCEPTED and not keyed.daemon.deliveries
+    assert is_connected or "security key was found" not in terminal.everything()
 
 
 @NIGHT

@@ -226,6 +226,26 @@ def test_wrong_usage(holder, words):
     assert holder.run("protector", *words).returncode == USAGE
 
 
+@pytest.mark.parametrize("facts, change, asks", [
+    ({}, lambda holder: None, True),
+    ({"state": UNLOCKED}, lambda holder: None, False),
+    *(pytest.param(*case, marks=NIGHT) for case in (
+        ({"state": LOCKED, "without_password": 1}, lambda holder: None, True),
+        ({"state": LOCKED}, lambda holder: None, False),
+        ({"protectors": ALONE}, lambda holder: None, False),
+        ({}, lambda holder: holder.socket.pull(), False),
+        ({}, lambda holder: setattr(holder.key, "pin", None), False),
+    )),
+])  # fmt: skip
+def test_after_a_login_without_a_password_a_prompt_is_wanted_where_a_key_is_connected(enrolled, facts, change, asks):
+    """The prompt is asked for on the session bus, which does not exist here."""
+    change(enrolled)
+    enrolled.is_now(**({"state": SEALED, "protectors": BESIDE} | facts))
+    done = enrolled.run("unlock", "--after-login", *enrolled.options)
+    assert (done.returncode != DONE, "bus" in done.stderr, done.stdout) == (asks, asks, ""), done
+    assert enrolled.key.touched == 2
+
+
 def test_the_program_started_by_a_person_says_who_starts_it(holder, programs):
     done = subprocess.run([programs / "latchkey-security-key"], stdin=subprocess.DEVNULL, capture_output=True, text=True)
     assert done.returncode == 64 and "latchkey unlock" in done.stderr

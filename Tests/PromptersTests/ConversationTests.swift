@@ -38,7 +38,7 @@ private final class Way: OtherWay {
 
   init(_ ends: [OtherWayEnd]) { self.ends = ends }
 
-  func unlock(by prompter: any Prompter) -> OtherWayEnd { ends.removeFirst() }
+  func unlock(by prompter: any Prompter, for detail: String) -> OtherWayEnd { ends.removeFirst() }
 }
 
 @Suite("A PAM conversation by a prompter")
@@ -109,6 +109,10 @@ struct ConversationTests {
       #expect(ask(ended, .secret("Password: ")) == nil && ended.end == expected)
       #expect(ask(ended, .secret("Password: ")) == nil)
     }
+    let first = Person(["x"])
+    let failed = conversation(first, [.failed("No.")])
+    failed.beginWithOtherWay()
+    #expect(ask(failed, .secret("Password: ")) == "x" && first.questions.map(\.warning) == ["No."])
     // A second factor may be empty, and a collection has no other way.
     for (purpose, message) in [
       (PromptRequest.Purpose.login, ConversationMessage.secret("Code: ")), (.login, .visible("Password: ")),

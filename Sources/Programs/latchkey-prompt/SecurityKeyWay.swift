@@ -17,6 +17,10 @@ final class SecurityKeyWay: OtherWay {
   private let number: UInt64
   private let deadline: PromptDeadline
   private let whenUnlocked: () -> Void
+  /// Whether nobody gave a password in this session, as after a login by a security key. The prompt begins with the security key
+  /// then, if it is connected.
+  let comesFirst: Bool
+  private var isFirst: Bool
 
   var offer: String { SecurityKeyWording.offer }
 
@@ -27,6 +31,8 @@ final class SecurityKeyWay: OtherWay {
   ///   - whenUnlocked: called at once when the vault is unlocked. A PAM stack waits for an answer then.
   init?(_ options: Options, _ status: Status, _ deadline: PromptDeadline, whenUnlocked: @escaping () -> Void) {
     self.whenUnlocked = whenUnlocked
+    comesFirst = status.lacksPassword
+    isFirst = comesFirst
     let folder = LatchkeyPosix.Process.folder
     guard status.protectors.contains(where: { $0.kind == Protector.Kind.securityKey.rawValue }),
       let program = SecurityKeyProgram.find(beside: folder), let derive = DeriveProgram.find(beside: folder),
@@ -39,23 +45,25 @@ final class SecurityKeyWay: OtherWay {
     helper = DeriveProgram(path: derive, account: options.account, home: home, runtime: options.runtime)
   }
 
-  func unlock(by prompter: any Prompter) -> OtherWayEnd {
-    do { return try tried(by: prompter) } catch {
+  func unlock(by prompter: any Prompter, for detail: String) -> OtherWayEnd {
+    do { return try tried(by: prompter, detail) } catch {
       Journal.log(.warning, "a security key did not unlock the vault: \(error)")
       return .failed(SecurityKeyWording.failure)
     }
   }
 
-  private func tried(by prompter: any Prompter) throws -> OtherWayEnd {
+  private func tried(by prompter: any Prompter, _ detail: String) throws -> OtherWayEnd {
+    let isFirst = self.isFirst
+    self.isFirst = false
     // It may have changed since the question before.
     let keybag = try KeybagFile.load(from: try KeybagFile.folder(home: home, owner: getuid()))
     // Asked before the PIN, which nobody types in vain then.
     guard let found = try answer(to: try SecurityKeyQuestion(.look, keybag: keybag), prompter) else {
       return .dismissed
     }
-    guard found.outcome == .done else { return failed(found) }
+    guard found.outcome == .done else { return isFirst ? .failed("") : failed(found) }
     let pin: SecureBytes
-    switch prompter.ask(SecurityKeyWording.pin) {
+    switch prompter.ask(SecurityKeyWording.pin(detail)) {
     case .given(let bytes): pin = bytes
     case .dismissed: return .dismissed
     case .unavailable: return .unavailable

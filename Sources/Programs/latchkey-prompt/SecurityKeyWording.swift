@@ -9,11 +9,12 @@ enum SecurityKeyWording {
 
   private static var title: String { translated("Unlock Latchkey") }
 
-  /// The question for the PIN.
-  static var pin: PromptText {
+  /// The question for the PIN; `detail` says who wants access.
+  static func pin(_ detail: String) -> PromptText {
     PromptText(
       title: title, message: translated("Enter the PIN of your security key, then touch the key"),
-      label: translated("PIN:"), button: translated("Continue"))
+      detail: detail + " " + translated("Leave the field empty to use your login password."), label: translated("PIN:"),
+      button: translated("Continue"))
   }
 
   /// The text while the key waits.

@@ -45,7 +45,7 @@ private let attempts = 3
 /// - Parameter otherWay: the way to unlock the vault that the person may choose in the place of the login password.
 private func authenticate(
   _ request: PromptRequest, _ given: GivenPassphrase?, _ options: Options, _ prompter: PrompterChoice,
-  _ deadline: PromptDeadline, _ otherWay: (any OtherWay)?
+  _ deadline: PromptDeadline, _ otherWay: SecurityKeyWay?
 ) -> PromptEnd {
   let script = RunningScript.ask(about: request.interpreter, until: deadline)
   if request.purpose == .loginAdvice {
@@ -67,6 +67,10 @@ private func authenticate(
         request, at: service, mark: own == nil ? nil : Base64.encode(Sodium.randomBytes(18)), script: script,
         offer: otherWay?.offer ?? "")
       let conversation = PromptConversation(prompter: prompter, wording: wording, given: own, otherWay: otherWay)
+      if otherWay?.comesFirst == true {
+        conversation.beginWithOtherWay()
+        if let end = conversation.end { return end }
+      }
       outcome = authenticate(
         service, conversation, wording, request, options, deadline, attempts: own == nil ? attempts : 1)
       wasSeen = wasSeen || conversation.wasSeen
@@ -114,7 +118,7 @@ private func authenticate(
 /// A security key, if one unlocks the vault.
 private func securityKeyWay(
   _ options: Options, _ deadline: PromptDeadline, whenUnlocked: @escaping () -> Void
-) -> (any OtherWay)? {
+) -> SecurityKeyWay? {
   // The prompt's own connection carries only what is about the prompt.
   guard let daemon = try? ControlClient(runtime: options.runtime, uid: options.account.uid),
     let status = try? daemon.ask(GetStatus(), until: Process.now + daemonLimit)
@@ -147,7 +151,7 @@ private func serve(_ options: Options) throws {
       deadline.giveUp()
     }
   }
-  let otherWay: (any OtherWay)? =
+  let otherWay =
     request.purpose == .login
     ? securityKeyWay(options, deadline) {
       prompter.end()

@@ -4,7 +4,9 @@ public protocol OtherWay: AnyObject {
   var offer: String { get }
 
   /// Asks by `prompter` for what the way needs, and unlocks the vault.
-  func unlock(by prompter: any Prompter) -> OtherWayEnd
+  ///
+  /// - Parameter detail: the sentences that say who wants access, as beside the question for the password.
+  func unlock(by prompter: any Prompter, for detail: String) -> OtherWayEnd
 }
 
 /// How another way ended.

@@ -43,6 +43,11 @@ public final class PromptConversation: Conversation {
     notes.insert(wording.refusal, at: 0)
   }
 
+  /// Tries the other way before the stack asks. Its failure is told beside the stack's first question.
+  public func beginWithOtherWay() {
+    if let otherWay, let sentence = refusal(of: otherWay), !sentence.isEmpty { notes.append(sentence) }
+  }
+
   /// Asks or notes one thing; see ``Conversation/answer(_:_:)``.
   public func answer(_ message: ConversationMessage, _ body: (borrowing SecureBytes) -> Void) {
     switch message {
@@ -112,7 +117,7 @@ public final class PromptConversation: Conversation {
   ///
   /// - Returns: why it did not unlock the vault; nil if nothing is asked any more, and ``end`` says why.
   private func refusal(of otherWay: any OtherWay) -> String? {
-    switch otherWay.unlock(by: prompter) {
+    switch otherWay.unlock(by: prompter, for: wording.detail) {
     case .unlocked: end = .granted
     case .dismissed: end = .dismissed
     case .unavailable: end = .unavailable

@@ -9,7 +9,7 @@ public struct PromptWording: Sendable {
   private let service: PromptStep.Service
   /// The collection or item, quoted.
   private let subject: String
-  private let detail: String
+  let detail: String
   /// The question that Latchkey's own module asks by default. It has the names of item and application.
   private let ownText: String
   private let isMarked: Bool

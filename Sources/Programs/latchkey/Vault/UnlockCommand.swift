@@ -29,8 +29,18 @@ struct UnlockCommand: ParsableCommand {
   var recovery = false
   @Flag(help: .translated("Ask for the PIN of your security key, and for a touch, instead of your password."))
   var securityKey = false
+  @Flag(
+    help: .translated(
+      """
+      After a login in which nobody gave a password, have a window ask for the PIN of your security key, if it is connected. \
+      Otherwise do nothing. Desktops run this when a session begins.
+      """))
+  var afterLogin = false
 
   func validate() throws {
+    if afterLogin && (securityKey || recovery || collection != nil || asking.stdin) {
+      throw ValidationError(translated("--after-login asks in a window. Give only that option."))
+    }
     if securityKey && (recovery || collection != nil) {
       throw ValidationError(translated("--security-key unlocks the vault by itself. Give only that option."))
     }
@@ -40,6 +50,7 @@ struct UnlockCommand: ParsableCommand {
   }
 
   func run() throws {
+    if afterLogin { return try Failure.telling { try Self.askAfterLogin(asking, at: place) } }
     if let collection {
       return try Failure.telling {
         try PassphraseAsking.ask(.collection, collection: collection, at: place, asking.stdin, asking.pamFolder)

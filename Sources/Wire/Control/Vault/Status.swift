@@ -110,6 +110,9 @@ public struct Status: ControlFields, Equatable, Sendable {
   /// Whether the session is past its first unlock by a login in which nobody gave a password.
   public var openedWithoutPassword = false
 
+  /// Whether nobody gave a password in this session yet, and no key of another kind unlocked the vault.
+  public var lacksPassword: Bool { state == .sealed || (state == .locked && openedWithoutPassword) }
+
   /// One way into the vault.
   public struct Protector: Equatable, Sendable {
     /// The way to unwrap it, as ``Keybag/Protector/Kind`` has it: 1 password, 2 recovery code, 3 session, 4 device key, 5 finger,
