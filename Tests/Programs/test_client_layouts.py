@@ -10,7 +10,7 @@ import threading
 import pytest
 from support.clientpackage import run, without_overrides, write, write_library
 
-# As Alamofire and supabase-swift do: what they use exists in Apple's modules alone.
+# Alamofire and supabase-swift do this, too: they use names that exist in Apple's modules alone.
 ASKER = """
 import Foundation
 #if canImport(Security)

@@ -90,7 +90,7 @@ import Testing
     for doubling in 0..<4 {
       for _ in 0..<5 {
         tries += 1
-        // Each by another client: they are one all the same.
+        // Each question comes from another client, but all count as one.
         let item = Question.item(5, client: ":2.\(tries)")
         _ = scene.ask(item, "wrong", passphrase: try Self.passphrase())
         scene.turn(untilLaunched: tries)

@@ -2,7 +2,7 @@ import Testing
 
 /// Walks through every situation that a small world can come into, and looks at every step.
 private struct Exploration {
-  /// All that was seen, in the order in which it was found: the first ways are the shortest.
+  /// All situations in the order in which they were found, so the first way to each is the shortest.
   private var found: [(situation: Situation, from: Int, by: Step?)] = []
   private var known: Set<UInt64> = []
   private(set) var steps = 0

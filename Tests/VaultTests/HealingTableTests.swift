@@ -220,8 +220,8 @@ struct HealingTableTests {
     return row
   }
 
-  /// A damaged log ends in front of the damage, and nobody sees that there was more (docs/security/disks.md). There
-  /// is what was acknowledged before the damaged piece was written, and what was settled.
+  /// A damaged log ends in front of the damage, and nobody sees that there was more (docs/security/disks.md). The vault has the
+  /// changes that were acknowledged before the damaged piece was written, and those already in the database.
   private func logs() throws -> [Row] {
     let several = try Home(copying: patient.home)
     let vault = try several.unlocked()

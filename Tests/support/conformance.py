@@ -29,7 +29,7 @@ from support.session import Session, wait_until
 UNLOCKED = "unlocked"
 # With a locker on the screen, behind which nobody is asked.
 SCREEN = "behind a locker"
-# Without one: the person can be asked.
+# No locker is up, so the person can be asked.
 LOCKED = "locked"
 # The daemon was started, and nobody logged in.
 FIRST = "before the first login"

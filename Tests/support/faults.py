@@ -121,7 +121,7 @@ class QuickSession(Session):
 
     def bring_keys(self, *, opens=True):
         """What the module does at a login, or else at a screen locker: the outcome; None if the daemon died."""
-        # Not as the user: that would be another one for every thread of the tests.
+        # The connection is not made as the user: a change of the user would count for every thread of the tests.
         control = Control(self, user=False)
         try:
             control.ask(hello(OPEN_SESSION if opens else AUTHENTICATE, "login" if opens else "i3lock"))

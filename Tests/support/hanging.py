@@ -5,8 +5,8 @@ import sys
 
 from support.deviced import Service
 
-# Between the daemon and the service. While the file HOLD exists it passes nothing on, but for the request that only
-# asks whether there is an answer where HOLD says "answering"; each packet that it keeps is a line in HELD.
+# A process between the daemon and the service. While the file HOLD exists, it passes nothing on. If HOLD says "answering", it
+# passes on the request that only asks whether there is an answer. Each packet that it keeps is a line in HELD.
 PROXY = """
 import os, pathlib, socket, sys, threading
 ours, theirs, uid, hold, held = sys.argv[1:]

@@ -452,7 +452,7 @@ def test_the_helper_dies_anywhere(session, turn):
         for one in [*descendants(process.pid), process.pid]:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(one, signal.SIGKILL)
-    # Also what the killed one left locked.
+    # A login takes over even the lock that the killed helper left.
     assert session.login().returncode == 0
     wait_until(lambda: session.status()["state"] == "unlocked", "the vault")
     session.store("x", *KEYS)

@@ -34,7 +34,7 @@ def peer(session):
 def test_the_daemon_counts_what_was_not_locked(session, peer):
     small, large = peer.create("small", MAIL), peer.create(LARGE, {"size": "large"})
     assert told(session) == (True, 0, KEPT)
-    # There is room for what is small: only a large secret does not fit.
+    # Small secrets fit into the limit, and only a large one does not.
     limit(session, session.daemon_pid(), 1536)
     assert peer.read(small) == b"small"
     assert told(session) == (True, 0, KEPT)

@@ -366,8 +366,8 @@ public final class Restore {
     guard !drafts.contains(where: { $0.target.collection?.isLockedByItself ?? false }) else {
       throw .unavailable(.item(.collectionLockedByProgram))
     }
-    // A program may have stored items since the decisions. Then the present items stay. In a rehearsal nothing is read again,
-    // because this step is not divided.
+    // A program may have stored items since the decisions. Then the present items stay. A rehearsal reads nothing again, because
+    // nothing can come between within this step.
     var (looked, stale): (Set<ObjectIdentifier>, Set<ObjectIdentifier>) = ([], [])
     for group in drafts.compactMap(\.group) where looked.insert(ObjectIdentifier(group)).inserted {
       if try hasChanged(group) { stale.insert(ObjectIdentifier(group)) }
