@@ -1,5 +1,6 @@
 """latchkey-kwallet: org.kde.KWallet for KDE's programs, with everything in the vault."""
 
+import itertools
 import os
 import re
 import subprocess
@@ -246,11 +247,14 @@ def test_only_what_is_handed_out_is_opened(unlocked, kde):
     assert kde.write("entry", "own") == kde.write("map", MAPPED) == 0
     second = Client(unlocked, "second")
     assert second.open("second") > 0 and second.write("entry", "other") == 0
-    with unlocked.start("dbus-monitor", "--session", "type='method_return'", stdout=subprocess.PIPE, text=True) as monitor:
+    rules = "type='method_return'", "type='method_call',member='isEnabled'"
+    with unlocked.start("dbus-monitor", "--session", *rules, stdout=subprocess.PIPE, text=True) as monitor:
         monitor.stdout.readline()
         assert kde.of("passwordList", "s", FOLDER) == {"entry": "own"} and kde.read("entry") == "own"
+        # The monitor has told of everything before that call when it tells of the call.
+        assert kde.call("isEnabled")
+        heard = "".join(itertools.takewhile(lambda line: "member=isEnabled" not in line, monitor.stdout))
         monitor.kill()
-        heard = monitor.stdout.read()
     opened = re.findall(r'dict entry\(\s+object path "([^"]+)"\s+struct', heard)
     assert len(opened) == 2 and len(set(opened)) == 1, opened
 

@@ -6,6 +6,7 @@ import os
 import pathlib
 import signal
 import struct
+import subprocess
 import threading
 
 import pytest
@@ -13,7 +14,7 @@ from gi.repository import GLib
 from support.clients import bring_back, bring_to
 from support.foreign import seen
 from support.kdeprogram import SCREENLESS
-from support.kwallet import Client, process_of, qt_text, serve
+from support.kwallet import KDEWALLET, Client, process_of, qt_text, serve
 from support.pace import seconds
 from support.peer import Peer, octets
 from support.session import is_alive, wait_until
@@ -59,7 +60,16 @@ def fetch(session, port):
     """Has a program fetch the page, and returns what it gets: nothing without the login."""
     session.offer(SERVICE.stem, SERVICE.read_text().replace("Exec=", "Exec=/usr/bin/env QT_QPA_PLATFORM=offscreen "))
     environment = session.environment | SCREENLESS | {"KDE_FORK_SLAVES": "1"}
-    yield lambda: session.run("kioclient5", "cat", f"http://localhost:{port}/page", env=environment, timeout=60).stdout
+
+    def fetched():
+        try:
+            return session.run("kioclient5", "cat", f"http://localhost:{port}/page", env=environment, timeout=60).stdout
+        except subprocess.TimeoutExpired:
+            # Whether latchkey-kwallet makes it wait, or a program of KDE's does.
+            client = Client(session, "witness")
+            raise AssertionError(f"the page does not come; latchkey-kwallet opens {client.open()} beside {client.call('users', 's', KDEWALLET)}") from None
+
+    yield fetched
     forget(session)
 
 
