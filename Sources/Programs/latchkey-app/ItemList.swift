@@ -93,6 +93,13 @@ struct ItemList {
     if isOther { sort() }
   }
 
+  /// Takes the first items that a search has found, which were read with it.
+  mutating func take(_ items: [ShownItem], first count: Int, of numbers: [UInt64], in collection: Int) {
+    let places = numbers.prefix(count).map { Place(collection: UInt32(collection), item: $0) }
+    fresh.formUnion(places)
+    take(items, of: places)
+  }
+
   private mutating func sort() {
     guard isShort, wasSorted || found.allSatisfy({ known[$0] != nil }) else { return }
     wasSorted = !found.isEmpty

@@ -20,6 +20,8 @@ final class ItemsPage: Page {
   private var isReading = false
   private var isLoaded = false
   private var isReloadWanted = false
+  // Whether rows of the search that runs are on the screen.
+  private var isShowing = false
   private var unread = 0
   private var turn: Timer?
   // Answers to questions from before the last search are dropped.
@@ -88,6 +90,22 @@ final class ItemsPage: Page {
     find(keepsRows: false)
   }
 
+  /// How many rows a search shows at first. GTK makes 200 widgets for a longer list, which takes longer than the next key.
+  private static let firstRows = 32
+  // After a search, until the first rows were drawn.
+  private var isBrief = false
+  private var rest: Timer?
+
+  private func showFirstRows() {
+    isBrief = true
+    rest = Timer(milliseconds: 250) { [unowned self] in
+      rest = nil
+      isBrief = false
+      showAll()
+    }
+    showAll()
+  }
+
   // MARK: Finding
 
   /// Begins a search, which ends the one before.
@@ -98,6 +116,7 @@ final class ItemsPage: Page {
     epoch += 1
     isReading = false
     unread = 0
+    isShowing = keepsRows
     list.begin()
     guard !list.collections.isEmpty else { return showCount() }
     step(epoch, collection: 0, from: 0, keepsRows)
@@ -106,19 +125,26 @@ final class ItemsPage: Page {
   private func step(_ asked: Int, collection: Int, from next: UInt64, _ keepsRows: Bool) {
     let (path, words) = (list.collections[collection], words)
     // The first step finds what the screen has room for.
-    let limit: UInt32 = collection == 0 && next == 0 ? 256 : 4096
-    vault.perform({ link throws(Problem) in try link.search(path, words, from: next, limit: limit) }) {
-      [weak self] result in
+    let isFirst = collection == 0 && next == 0
+    let limit: UInt32 = isFirst ? 256 : 4096
+    // It also describes the first ones, so that each row is drawn once. A short list is known.
+    let described = isFirst && !keepsRows && !(isLoaded && list.isShort) ? Self.firstRows : 0
+    vault.perform({ link throws(Problem) in
+      let page = try link.search(path, words, from: next, limit: limit)
+      return (page, try link.describe(page.items.prefix(described).map { "\(path)/\($0)" }))
+    }) { [weak self] result in
       guard let self, asked == epoch else { return }
-      guard case .success(let page) = result else { return showCount() }
+      guard case .success((let page, let items)) = result else { return showCount() }
       list.take(page.items, in: collection)
+      list.take(items, first: described, of: page.items, in: collection)
       unread += page.unread
       let following = page.next > 0 ? collection : collection + 1
       let isLast = following == list.collections.count
       if isLast || (!keepsRows && list.hasComing) {
         if isLast { isLoaded = true }
         list.showComing(isWhole: isLast && words.isEmpty)
-        showAll()
+        if isShowing { showAll() } else { showFirstRows() }
+        isShowing = true
       }
       if !isLast {
         step(asked, collection: following, from: page.next, keepsRows)
@@ -157,8 +183,9 @@ final class ItemsPage: Page {
   }
 
   private func showAll() {
-    rows?.change(from: shown, to: list.found)
-    shown = list.found
+    let new = isBrief ? Array(list.found.prefix(Self.firstRows)) : list.found
+    rows?.change(from: shown, to: new)
+    shown = new
     showCount()
     readMore()
   }

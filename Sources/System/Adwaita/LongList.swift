@@ -6,6 +6,8 @@ public final class ListRow: Widget {
   private let title = Label()
   private let text = Label().styled("caption", "dim-label")
   private let remark = Label().styled("caption", "dim-label")
+  // A row is drawn again whenever others are read, and GTK tells screen readers each time.
+  private var shown: [String] = []
 
   init() {
     super.init(gtk_box_new(GTK_ORIENTATION_HORIZONTAL, 12))
@@ -19,6 +21,8 @@ public final class ListRow: Widget {
 
   /// Shows a row. A screen reader says the whole text.
   public func show(symbol name: String, _ title: String, _ text: String, _ remark: String) {
+    guard shown != [name, title, text, remark] else { return }
+    shown = [name, title, text, remark]
     symbol.show(name)
     self.title.text = title
     self.text.text = text
