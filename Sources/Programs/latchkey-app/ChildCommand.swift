@@ -95,10 +95,12 @@ final class ChildCommand {
     let (output, complaints) = (outputs.reading, errors.reading)
     running.reader = SideThread { _ in
       let (all, words) = ChildCommand.read(output, complaints, until: child.value.descriptor, into: secret)
-      close(output)
+      // The kernel keeps the last page of a pipe, which has the secret.
+      let end = FileDescriptor(owning: output)
+      if secret != nil { end.erasePipe() }
       close(complaints)
-      var end = pollfd(fd: child.value.descriptor, events: Int16(POLLIN), revents: 0)
-      poll(&end, 1, -1)
+      var ending = pollfd(fd: child.value.descriptor, events: Int16(POLLIN), revents: 0)
+      poll(&ending, 1, -1)
       let status = child.value.reap()
       ended(Outcome(status: status, output: all, secret: secret, errors: String(decoding: words, as: UTF8.self)))
     }
