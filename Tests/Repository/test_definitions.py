@@ -50,6 +50,17 @@ def test_no_two_files_of_tests_have_the_same_name():
     assert [group for name, group in paths.items() if len(group) > 1 and name not in PRESCRIBED] == []
 
 
+def test_every_link_leads_to_a_file():
+    """A file that moved takes its links along."""
+    dead = []
+    for folder in ("Examples", "Sources", "Tests"):
+        for path in (REPOSITORY / folder).rglob("*"):
+            built = any(part.startswith(".") for part in path.relative_to(REPOSITORY).parts)
+            if path.is_symlink() and not built and not path.exists():
+                dead.append(str(path.relative_to(REPOSITORY)))
+    assert dead == []
+
+
 def test_every_service_that_does_not_end_can_erase_its_secrets():
     """SIGKILL, which systemd sends otherwise, leaves no moment for that."""
     units = sorted((REPOSITORY / "dbus").glob("*.service.in"))

@@ -1,1 +1,1 @@
-../../../Sources/Programs/latchkey-derive/DeriveRequest.swift
+../../../Sources/Programs/latchkey-derive/Request/DeriveRequest.swift

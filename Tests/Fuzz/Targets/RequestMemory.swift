@@ -1,1 +1,1 @@
-../../../Sources/Programs/latchkey-derive/RequestMemory.swift
+../../../Sources/Programs/latchkey-derive/Request/RequestMemory.swift
