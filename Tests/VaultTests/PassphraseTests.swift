@@ -65,6 +65,20 @@ struct PassphraseTests {
     try expectOpen(again)
   }
 
+  @Test("is a key and no rule: a row from which somebody removed the passphrase opens nothing by the login")
+  func rowWithoutPassphrase() throws {
+    try protect()
+    var row = try vault.collections.collection(collection).row
+    row.passphrase = nil
+    let hostile = row
+    try vault.database.writing { store throws(VaultError) in try store.update(hostile) }
+    let copy = try Home(copying: home)
+    let again = copy.vault()
+    _ = try? copy.unlock(again)
+    for id in ids.values { #expect(throws: VaultError.self) { try again.secretText(id) } }
+    #expect(try again.collections.collection(collection).classes.allSatisfy { $0.secretKey == nil })
+  }
+
   @Test("locking it, and the end of the session, take the passphrase's secret away")
   func locked() throws {
     try protect()
