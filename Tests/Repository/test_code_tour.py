@@ -27,8 +27,9 @@ def files(text):
     return named
 
 
-def test_three_paths_are_counted():
-    assert len(COUNTS) == 3
+def test_six_paths_are_counted():
+    assert len(COUNTS) == 6
+    assert all(read <= 20 for read, _ in COUNTS.values())
 
 
 @pytest.mark.parametrize("title", COUNTS)

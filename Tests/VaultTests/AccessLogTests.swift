@@ -53,7 +53,8 @@ struct AccessLogTests {
   }
 
   func rows(_ vault: Vault? = nil) throws -> [AccessLogRow] {
-    try #require((vault ?? self.vault).database.store).accessLog(below: .max, limit: 5000).compactMap(\.row).reversed()
+    let table = AccessLogTable(store: try #require((vault ?? self.vault).database.store))
+    return try table.rows(below: .max, limit: 5000).compactMap(\.row).reversed()
   }
 
   /// Changes the file while no daemon runs.
@@ -121,7 +122,7 @@ struct AccessLogTests {
 
   @Test("is bounded by number and by size; the oldest go")
   func bounded() throws {
-    let limit = Store.accessLogLimit
+    let limit = AccessLogTable.limit
     for number in 1...(limit.entries + 40) {
       vault.accessLog.add(AccessEvent(.open, .used, collection: 1, item: UInt64(number)))
       if number % 50 == 0 { vault.accessLog.write() }

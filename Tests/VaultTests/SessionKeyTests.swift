@@ -357,12 +357,12 @@ struct SessionKeyTests {
       vault.accessLog.add(AccessEvent(.open, .ended(.granted), label: "before"))
       vault.accessLog.write()
       let former = try vault.database.reading { store throws(VaultError) in
-        try store.accessLog(below: .max, limit: 1).first?.row
+        try AccessLogTable(store: store).rows(below: .max, limit: 1).first?.row
       }
       try home.unlock(vault, try home.rotateKeybag())
       // As where its entries could not be sealed anew.
       let row = try #require(former)
-      try vault.database.writing { store throws(VaultError) in try store.update(row) }
+      try vault.database.writing { store throws(VaultError) in try AccessLogTable(store: store).update(row) }
       vault.settleWhole()
     }
     let vault = try admitting()

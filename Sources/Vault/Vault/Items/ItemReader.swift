@@ -148,7 +148,7 @@ public final class ItemReader {
     return readability(found)
   }
 
-  private func readability(_ place: Store.Place) -> Readability {
+  private func readability(_ place: PlacedItem) -> Readability {
     readability(ofItem: place.item, place.form, isGuarded: place.isGuarded, keys.classKey(place.classKey)?.key)
   }
 
@@ -159,7 +159,7 @@ public final class ItemReader {
     return isGuarded ? .guarded : .open
   }
 
-  private func place(_ id: Int64) throws(VaultError) -> Store.Place? {
+  private func place(_ id: Int64) throws(VaultError) -> PlacedItem? {
     try database.reading { store throws(VaultError) in try store.place(ofItem: id) }
   }
 
@@ -206,7 +206,7 @@ public final class ItemReader {
   private func search(
     _ query: SearchTerms, in collection: Int64?, _ store: Store
   ) throws(VaultError) -> [FoundItem] {
-    var found: [Store.Place]
+    var found: [PlacedItem]
     switch query {
     case .accessibility(let accessibility):
       found = []
@@ -253,9 +253,9 @@ public final class ItemReader {
 
   /// The items without a schema that have these attributes.
   private func implied(
-    _ attributes: [String: String], in collection: Int64?, besides present: [Store.Place], _ store: Store
-  ) throws(VaultError) -> [Store.Place] {
-    var candidates: [Store.Place] = []
+    _ attributes: [String: String], in collection: Int64?, besides present: [PlacedItem], _ store: Store
+  ) throws(VaultError) -> [PlacedItem] {
+    var candidates: [PlacedItem] = []
     if attributes.isEmpty {
       for home in keys.collections where collection == nil || home.row.id == collection {
         candidates += try store.places(in: home.row.id)
@@ -264,7 +264,7 @@ public final class ItemReader {
       candidates = try store.places(withTokens: try keys.readyIndex().tokens(of: attributes))
     }
     let named = Set(present.map(\.item))
-    var found: [Store.Place] = []
+    var found: [PlacedItem] = []
     for place in candidates where !named.contains(place.item) && (collection == nil || place.collection == collection) {
       if try mayLackSchema(place.item, besides: attributes.count, store) { found.append(place) }
     }
@@ -321,11 +321,11 @@ public final class ItemReader {
   /// items, somebody wanted several, and none is a twin.
   func same(
     _ attributes: [String: String], in collection: Int64
-  ) throws(VaultError) -> (newest: Store.Place, twin: Store.Place?)? {
+  ) throws(VaultError) -> (newest: PlacedItem, twin: PlacedItem?)? {
     _ = try database.ready()
     let tokens = try keys.readyIndex().setTokens(of: attributes)
     let spellings = try database.reading { store throws(VaultError) in
-      var found: [[Store.Place]] = []
+      var found: [[PlacedItem]] = []
       for token in tokens { found.append(try store.places(withTokens: [token]).filter { $0.collection == collection }) }
       return found
     }
@@ -336,7 +336,7 @@ public final class ItemReader {
   }
 
   /// The items that can be read now and require nothing.
-  func open(_ places: [Store.Place]) -> [Int64] { places.filter { readability($0) == .open }.map(\.item) }
+  func open(_ places: [PlacedItem]) -> [Int64] { places.filter { readability($0) == .open }.map(\.item) }
 
   /// How many items the vault has.
   public func itemCount() throws(VaultError) -> Int64 {

@@ -62,13 +62,14 @@ public final class AccessLog {
     // Nobody waits for this, and a failure is not reported: it is tried again.
     do throws(VaultError) {
       try database.writing { store throws(VaultError) in
-        var id = try store.lastAccessLogID()
+        let table = AccessLogTable(store: store)
+        var id = try table.lastID()
         for entry in new {
           id += 1
-          try store.insert(
+          try table.insert(
             AccessLogSeal(vault: store.vault, key: key).seal(entry.event, id: id, created: entry.created))
         }
-        try store.trimAccessLog()
+        try table.trim()
       }
       unwritten = UnwrittenAccessLog()
     } catch {}
@@ -83,10 +84,11 @@ public final class AccessLog {
     guard keys.isUnlocked, let key = held.first?.key else { throw .isLocked }
     write()
     let count = try database.writing { store throws(VaultError) in
-      let count = try store.clearAccessLog()
-      let id = try store.lastAccessLogID() + 1
+      let table = AccessLogTable(store: store)
+      let count = try table.clear()
+      let id = try table.lastID() + 1
       let event = AccessEvent(.log, .cleared, count: UInt32(clamping: count), caller: caller)
-      try store.insert(AccessLogSeal(vault: store.vault, key: key).seal(event, id: id, created: Process.time))
+      try table.insert(AccessLogSeal(vault: store.vault, key: key).seal(event, id: id, created: Process.time))
       return count
     }
     unwritten = UnwrittenAccessLog()
@@ -109,7 +111,8 @@ public final class AccessLog {
     guard keys.isUnlocked else { throw .isLocked }
     write()
     return try database.reading { store throws(VaultError) in
-      let rows = try store.accessLog(below: number == 0 ? .max : Int64(clamping: number), limit: limit + 1)
+      let rows = try AccessLogTable(store: store).rows(
+        below: number == 0 ? .max : Int64(clamping: number), limit: limit + 1)
       let entries = rows.indices.prefix(limit).map { index in
         let (id, row) = rows[index]
         // The daemon removes the oldest entries, so a gap before the first entry is not reported.
@@ -161,7 +164,8 @@ public final class AccessLog {
     var oldest = newest.epoch
     let outdated = try database.reading { store throws(VaultError) in
       var outdated: [AccessLogRow] = []
-      for case (_, let row?) in try store.accessLog(below: .max, limit: Store.accessLogLimit.entries) {
+      for case (_, let row?) in try AccessLogTable(store: store).rows(below: .max, limit: AccessLogTable.limit.entries)
+      {
         for (number, key) in held {
           guard let event = AccessLogSeal(vault: store.vault, key: key).open(row) else { continue }
           guard number != newest.epoch else { break }
@@ -175,7 +179,9 @@ public final class AccessLog {
     }
     epoch = oldest
     guard !outdated.isEmpty else { return }
-    try database.writing { store throws(VaultError) in for row in outdated { try store.update(row) } }
+    try database.writing { store throws(VaultError) in
+      for row in outdated { try AccessLogTable(store: store).update(row) }
+    }
     epoch = newest.epoch
   }
 

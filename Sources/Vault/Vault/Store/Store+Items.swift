@@ -134,37 +134,14 @@ extension Store {
     try numbers("SELECT collection FROM item WHERE id = ?") { s throws(SQLiteError) in try s.bind(1, id) }.first
   }
 
-  /// The columns that decide whether an item can be read.
-  struct Place {
-    let item: Int64
-    /// Nil for an item that does not exist, although an index leads to it.
-    let collection: Int64?
-    let classKey: Int64
-    /// How its own key is kept.
-    let form: ItemRow.Form?
-    /// Whether its row says that it has requirements (``ItemAccess``).
-    let isGuarded: Bool
-    /// When it was last changed.
-    let modified: UInt64
-
-    fileprivate init(_ statement: Statement) {
-      item = statement.integer(0)
-      collection = statement.isNull(1) ? nil : statement.integer(1)
-      classKey = statement.integer(2)
-      form = ItemRow.Form(rawValue: UInt8(truncatingIfNeeded: statement.integer(3)))
-      isGuarded = statement.integer(4) != 0
-      modified = UInt64(bitPattern: statement.integer(5))
-    }
-  }
-
   private func places(
     _ sql: StaticString, _ bind: (Statement) throws(SQLiteError) -> Void
-  ) throws(VaultError) -> [Place] {
-    try all(.rising, sql, bind) { Place($0) }
+  ) throws(VaultError) -> [PlacedItem] {
+    try all(.rising, sql, bind) { PlacedItem($0) }
   }
 
   /// The place of an item; nil if there is no such item.
-  func place(ofItem id: Int64) throws(VaultError) -> Place? {
+  func place(ofItem id: Int64) throws(VaultError) -> PlacedItem? {
     try places("SELECT id, collection, class_key, form, passphrase IS NOT NULL, modified FROM item WHERE id = ?") {
       s throws(SQLiteError) in
       try s.bind(1, id)
@@ -185,7 +162,7 @@ extension Store {
   }
 
   /// The places of all items of a collection, oldest first.
-  func places(in collection: Int64) throws(VaultError) -> [Place] {
+  func places(in collection: Int64) throws(VaultError) -> [PlacedItem] {
     let found = try places(
       "SELECT id, collection, class_key, form, passphrase IS NOT NULL, modified FROM item WHERE collection = ? ORDER BY id"
     ) { s throws(SQLiteError) in try s.bind(1, collection) }
@@ -194,7 +171,7 @@ extension Store {
   }
 
   /// The places of all items whose class key is `classKey`, oldest first.
-  func places(classKey: Int64) throws(VaultError) -> [Place] {
+  func places(classKey: Int64) throws(VaultError) -> [PlacedItem] {
     let found = try places(
       "SELECT id, collection, class_key, form, passphrase IS NOT NULL, modified FROM item WHERE class_key = ? ORDER BY id"
     ) { s throws(SQLiteError) in try s.bind(1, classKey) }
@@ -301,7 +278,7 @@ extension Store {
   ///
   /// Starts at the token that the fewest items have, so that a search costs what its rarest attribute does: many
   /// programs give all their items one attribute in common.
-  func places(withTokens tokens: [[UInt8]]) throws(VaultError) -> [Place] {
+  func places(withTokens tokens: [[UInt8]]) throws(VaultError) -> [PlacedItem] {
     guard let rarest = try rarest(of: tokens) else { return [] }
     let others = tokens.filter { $0 != rarest }
     var found = try places(
@@ -316,7 +293,7 @@ extension Store {
       try s.bind(1, rarest).bind(2, others.first).bind(3, others.dropFirst().first)
     }
     for token in others.dropFirst(2) {
-      var kept: [Place] = []
+      var kept: [PlacedItem] = []
       for place in found where try hasToken(token, place.item) { kept.append(place) }
       found = kept
     }
@@ -392,19 +369,13 @@ extension Store {
     guard isRight else { throw .damaged(.of(.database, .itemIndexDamaged(row.id))) }
   }
 
-  /// An item's number, and the check sum that its row says it has.
-  struct Sum: Equatable {
-    let item: Int64
-    let checksum: [UInt8]
-  }
-
   /// Up to `limit` items with a number above `id`, each with its check sum: by these, two databases are compared.
-  func sums(after id: Int64, limit: Int) throws(VaultError) -> [Sum] {
+  func sums(after id: Int64, limit: Int) throws(VaultError) -> [ItemSum] {
     let found = try all(.count(limit), "SELECT id, checksum FROM item WHERE id > ? ORDER BY id LIMIT ?") {
       s throws(SQLiteError) in
       try s.bind(1, id).bind(2, Int64(limit))
     } _: {
-      Sum(item: $0.integer(0), checksum: $0.blob(1))
+      ItemSum(item: $0.integer(0), checksum: $0.blob(1))
     }
     return try inOrder(found, after: id, by: \.item)
   }
@@ -433,4 +404,10 @@ extension Store {
       try s.bind(1, .min)
     }.first ?? 0
   }
+}
+
+/// An item's number, and the check sum that its row says it has.
+struct ItemSum: Equatable {
+  let item: Int64
+  let checksum: [UInt8]
 }
