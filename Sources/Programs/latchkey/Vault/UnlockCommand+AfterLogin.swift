@@ -5,7 +5,7 @@ extension UnlockCommand {
   ///
   /// The daemon holds the status back while the keys of a login by a password are on their way. An application that has asked
   /// already shares its prompt with this command, so a person sees one prompt.
-  static func askAfterLogin(_ asking: RootKeyAsking, at place: Place) throws {
+  static func askAfterLogin(_ asking: RootKeyAsking, at place: DaemonPlace) throws {
     try RootKeyAsking.prepare()
     let status = try place.status()
     guard status.lacksPassword, status.protectors.contains(where: { ListedProtector($0).isSecurityKey }),
