@@ -12,6 +12,8 @@ from support.prompting import Plasma, Prompting, Screen, SessionBus, Terminal, w
 from support.standin import (
     ACCEPTED, COLLECTION, DISMISSED, ITEM, NEW_ITEM_PASSPHRASE, NEW_PASSPHRASE, UNAVAILABLE, WRONG_ANSWERS,
 )
+from test_prompt_security_key import OFFER, Touch, keyed  # noqa: F401
+from test_security_key import PIN, library  # noqa: F401
 
 pytestmark = [pytest.mark.night("prompters"), pytest.mark.second_try]
 
@@ -394,3 +396,40 @@ def test_a_plasma_that_does_not_answer_is_left_for_gnome(prompting, plasma, gnom
     assert prompting.end() == DISMISSED
     assert len(window.prompts) == 1
     wait_until(lambda: window.dismissed, "the late window's end")
+
+
+@pytest.mark.parametrize("way", ["touched", "cancelled"])
+def test_gnomes_dialog_waits_for_the_security_key(keyed, gnome, screen, way):  # noqa: F811
+    """It stays while the key waits, and its Cancel works. Its last question has named the touch."""
+    touch = Touch(keyed.key)
+    ask(keyed, gnome, screen)
+    assert shown(gnome)[0]["description"].endswith(OFFER)
+    screen.press("Return")
+    wait_until(lambda: len(shown(gnome)) == 2, "the question for the PIN")
+    assert shown(gnome)[1]["message"] == "Enter the PIN of your security key, then touch the key"
+    for _ in range(5):
+        screen.focus()
+        screen.press("ctrl+a")
+        screen.type(PIN)
+        if touch.is_waiting(2):
+            break
+    touch.wait()
+    if way == "touched":
+        touch.give()
+        assert keyed.end() == ACCEPTED and len(keyed.daemon.deliveries) == 1
+    else:
+        screen.press("Escape")
+        assert keyed.end() == DISMISSED
+        touch.give()
+        assert not keyed.daemon.deliveries
+    wait_until(lambda: not screen.windows(), "the dialog's end")
+    assert len(gnome.calls("BeginPrompting")) == 1
+
+
+def test_plasmas_window_stays_until_the_security_key_was_touched(keyed, plasma):  # noqa: F811
+    window = plasma("", PIN)
+    keyed.start()
+    assert keyed.end() == ACCEPTED and len(keyed.daemon.deliveries) == 1
+    first, second = (prompt[-1] for prompt in window.prompts)
+    assert OFFER.rstrip(".") in first and "then touch the key" in second
+    assert window.actions[0] == 0

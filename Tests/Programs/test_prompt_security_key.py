@@ -27,8 +27,11 @@ class Touch:
         self._waits, self._goes_on = threading.Event(), threading.Event()
         key.touches = lambda: (self._waits.set(), self._goes_on.wait(seconds(30)))
 
+    def is_waiting(self, limit):
+        return self._waits.wait(seconds(limit))
+
     def wait(self):
-        assert self._waits.wait(seconds(20))
+        assert self.is_waiting(20)
 
     def give(self):
         self._goes_on.set()
