@@ -65,6 +65,18 @@ def unlock_by_pinentry(machine, password):
     await_state(machine.console, "unlocked")
 
 
+def add_finger(machine, password):
+    """Adds a finger as a protector, and unlocks the vault, so that its keys wait for a touch behind the next lock. The reader does
+    not matter here: a file is in the place of an enrolled print."""
+    prints = "/var/lib/fprint/alice/virtual/0"
+    machine.root.run(f"mkdir -p {prints} && echo print >{prints}/7")
+    unlock(machine.console, password)
+    machine.console.run(f"printf %s '{password}' | latchkey protector add finger --without-tpm --yes --stdin")
+    lock(machine)
+    unlock(machine.console, password)
+    eventually(lambda: status(machine.console)["finger"] == "in-memory", what="the hand-over")
+
+
 def lock(machine):
     machine.console.run("loginctl lock-session")
     await_state(machine.console, "locked")

@@ -6,6 +6,7 @@ import pytest
 from sight import (
     Known,
     Sight,
+    add_finger,
     add_items,
     assert_key_follows,
     assert_nothing,
@@ -38,5 +39,9 @@ def test_nothing_is_left_after_a_lock(machine, password, tmp_path):
     unlock_by_pinentry(machine, password)
     lock(machine)
     assert_nothing(Sight(machine, known, "locked, after a pinentry was answered"), "A", "never")
+
+    add_finger(machine, password)
+    lock(machine)
+    assert_nothing(Sight(machine, known, "locked, and a finger would open it"), "A", "never")
 
     assert_key_follows(machine, known, password)
