@@ -122,7 +122,9 @@ final class FingerHold {
   func follow() {
     switch state {
     case .none: if vault.keybag?.fingerProtector == nil { problem = nil }
-    case .handsOver(_, _, let covered), .held(_, _, let covered): if covered.ways != ways { drop() }
+    case .handsOver(_, _, let covered), .held(_, _, let covered):
+      guard covered.ways != ways else { return }
+      if ways == nil { drop() } else { end(.device(.holdChanged)) }
     }
   }
 

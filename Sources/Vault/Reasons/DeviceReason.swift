@@ -10,7 +10,7 @@ public enum DeviceReason: String, ReasonGroup {
   case onlyRootErases, onlyRootMoves, onlyRootForgets, onlyRootLogin, manyLogins, noService, notAdmitted
   case loginConnection
   case fingerForbidden, noPrints, onlyRootVerifies, onlyOwnHold, onlyHolder, isVerifying, holdExpired, holdTouches
-  case holdPrints, holdLost, holdSlept, holdReplaced, holdDropped, manyHolds
+  case holdPrints, holdLost, holdSlept, holdReplaced, holdDropped, holdChanged, manyHolds
 
   package static let name = "device"
 
@@ -77,6 +77,7 @@ public enum DeviceReason: String, ReasonGroup {
     case .holdLost: Phrase("the TPM has forgotten the key, because the machine was started or hibernated")
     case .holdSlept: Phrase("the machine slept, and no TPM keeps the key")
     case .holdReplaced: Phrase("another process handed a newer key over")
+    case .holdChanged: Phrase("the vault's passwords or keys have changed since the last password")
     case .manyHolds: Phrase("the device key service was given too many keys of yours in a short time")
     case .holdDropped: Phrase("the device key service has ended, or latchkeyd has")
     }

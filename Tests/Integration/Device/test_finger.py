@@ -248,6 +248,22 @@ def test_new_keys_are_covered_anew_and_a_finger_brings_these(world):
     world.unlock_by_finger()
 
 
+def test_status_names_a_keybag_that_was_replaced_behind_the_lock(world):
+    keybag = world.session.vault / "keybag"
+    before = keybag.read_bytes()
+    assert world.session.run("latchkey", "rotate", "--stdin", input=world.session.password + "\n").returncode == 0
+    wait_until(world.is_ready, "the hand-over of new keys")
+    world.lock()
+    after = keybag.read_bytes()
+    keybag.write_bytes(before)
+    world.touch()
+    wait_until(lambda: world.finger == ("waits-for-password", "device.holdChanged"), "the end of the hold")
+    assert not world.session.status()["staged"]
+    keybag.write_bytes(after)
+    world.type_password()
+    wait_until(world.is_ready, "a new hand-over")
+
+
 @pytest.mark.parametrize("end", ["touches", "prints", "policy", "sleep", "service", "daemon", "stranger"])
 def test_every_end(world, end):
     world.lock()
