@@ -19,7 +19,7 @@ public struct TextPage: Equatable, Sendable {
 ///
 /// A search goes through a collection from its newest item to its oldest, in steps of a few milliseconds each. As items keep their
 /// numbers, and new ones have higher ones, a change between two steps neither hides an item nor shows one twice. A step remembers
-/// the letters of each item that it opens (``TextIndex``, 33 bytes an item), so the next word opens few items.
+/// the letters of each item that it opens (``TextIndex``, 64 bytes an item), so the next word opens few items.
 public final class TextSearch {
   /// The words of a search. An item is found if each of them occurs in it.
   public struct Words {
