@@ -284,20 +284,24 @@ class Windows:
         alive = lambda: program.process is None or program.process.poll() is None
         has_rows = lambda: bool(numbers(program.rows()))
 
-        def shows_keyring():
-            # It shows no items before somebody chooses a keyring, which may not be there yet.
-            if has_rows():
-                return True
-            for name in ("Login", "login"):
-                program.ask("choose", program.name, name)
-            return False
+        def is_shown():
+            return program.ask("rows", program.name, TOP, BOTTOM) is not None
+
+        def choose():
+            # Seahorse shows no items before somebody chooses a keyring, which may not be there yet.
+            end = time.monotonic() + LIMIT
+            while time.monotonic() < end and not any(program.ask("choose", program.name, name) for name in ("Login", "login")):
+                time.sleep(0.05)
 
         before = subject.memory()["Pss"]
         try:
             for _ in range(1 if is_seahorse else STARTS):
                 program.stop()
-                first = program.picture.watch(program.start, has_rows if not is_seahorse else shows_keyring, alive)
+                first = program.picture.watch(program.start, is_shown if is_seahorse else has_rows, alive)
                 program.place()
+                if is_seahorse and first is not None:
+                    chosen = program.picture.watch(choose, has_rows, alive)
+                    first = None if chosen is None else first + chosen
                 firsts.append(first)
                 if first is None:
                     break
