@@ -1,5 +1,6 @@
 """Keys of security keys in the ssh agent: OpenSSH's ssh-sk-helper signs, by a security key in software."""
 
+import concurrent.futures
 import contextlib
 import pathlib
 import struct
@@ -258,7 +259,8 @@ def test_after_a_touch_that_did_not_come_the_next_notice_waits(agent, library):
     touched = time.clock_gettime(time.CLOCK_BOOTTIME)
     library.touch()
     assert second.wait(60) == 0 and third.wait(60) == 0
-    assert times()[2] - touched > 0.4
+    # The third one needs no touch any more, so its notice may be gone before it was shown.
+    assert all(time - touched > 0.4 for time in times()[2:])
 
 
 def test_a_pin_is_asked_for_where_the_key_requires_it(agent, library):
@@ -285,7 +287,12 @@ def test_a_notice_names_the_program_the_key_and_the_host(agent, library):
     server.allowed.write_text(path.with_name("key.pub").read_text())
     session.run("mkdir", session.home / ".ssh", check=True)
     session.run("tee", session.home / ".ssh/known_hosts", input=server.known.read_text(), check=True)
-    assert server.login()
+    library.wait_for_touch()
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        login = pool.submit(server.login)
+        wait_until(agent.asked, "the notice")
+        library.touch()
+        assert login.result()
     (notice,) = agent.asked()
     message, detail, _, kind = notice.split("|")
     assert kind == "notice" and "'key'" in message
