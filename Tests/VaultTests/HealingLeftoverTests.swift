@@ -162,7 +162,8 @@ struct HealingLeftoverTests {
   }
 
   @Test(
-    "loses nothing that is acknowledged between a kill and the end, though a disk fails meanwhile", arguments: Cuts.each ? [1, 3] : [3])
+    "loses nothing that is acknowledged between a kill and the end, though a disk fails meanwhile",
+    arguments: Cuts.each ? [1, 3] : [3])
   func killedAndFailed(_ failures: Int) throws {
     let shim = try #require(CrashTests.shim, "no C compiler")
     let patient = try Patient()
