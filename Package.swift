@@ -191,7 +191,7 @@ let package = Package(
     module(
       "SessionState", on: .daemon,
       ["CLatchkeyHelper", "LatchkeyControl", "LatchkeyPosix", "LatchkeyReasons", "LatchkeySystemd"]),
-    module("Biometry", on: .daemon, ["LatchkeyReasons", "LatchkeySystemd"]),
+    module("Biometry", on: .daemon, ["LatchkeyPosix", "LatchkeyReasons", "LatchkeySystemd"]),
     module(
       "Prompts", on: .daemon,
       ["CLatchkeyLinux", "LatchkeyControl", "LatchkeyKeybag", "LatchkeyPosix", "LatchkeySystemd"]),
@@ -346,7 +346,8 @@ let package = Package(
       ],
       swiftSettings: strict),
     .testTarget(
-      name: "BiometryTests", dependencies: ["LatchkeyBiometry", "LatchkeySystemd", "LatchkeyPrivateBus"],
+      name: "BiometryTests",
+      dependencies: ["LatchkeyBiometry", "LatchkeyPosix", "LatchkeySystemd", "LatchkeyPrivateBus"],
       swiftSettings: strict),
     .testTarget(
       name: "ReasonsTests", dependencies: ["LatchkeyBytes", "LatchkeyReasons", "LatchkeyText"], swiftSettings: strict),

@@ -1,4 +1,5 @@
 import LatchkeyBiometry
+import LatchkeyPosix
 import LatchkeyPrivateBus
 import LatchkeySystemd
 import Testing
@@ -47,8 +48,14 @@ struct FingerVerificationTests {
   func match() throws {
     let attempt = try Attempt()
     try attempt.told(1)
+    let before = Process.microsecondsSinceBoot
     try attempt.reader.touch("verify-match")
-    #expect(try attempt.ending() == .matched)
+    let outcome = try attempt.ending()
+    guard case .matched(let moment) = outcome else {
+      Issue.record("\(outcome)")
+      return
+    }
+    #expect((before...Process.microsecondsSinceBoot).contains(moment))
     #expect(attempt.steps == [.place(isSwipe: false)])
     #expect(attempt.reader.calls == ["Claim anna", "VerifyStart any", "VerifyStop", "Release"])
   }

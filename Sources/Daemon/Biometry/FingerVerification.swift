@@ -1,3 +1,4 @@
+import LatchkeyPosix
 import LatchkeySystemd
 
 /// One verification of a user's finger, by fprintd. It claims a reader, waits for a match, and gives the reader up again.
@@ -17,8 +18,9 @@ public final class FingerVerification {
 
   /// How it ended.
   public enum Outcome: Equatable, Sendable {
-    /// An enrolled finger of that user touched the reader.
-    case matched
+    /// An enrolled finger of that user touched the reader at this moment of CLOCK_BOOTTIME, in microseconds. The reader is given
+    /// up after it, which can take a while: a lock meanwhile came after the touch.
+    case matched(at: UInt64)
     /// All tries were used up.
     case refused
     /// Nobody touched the reader in time, or the caller wants it no more.
@@ -215,7 +217,7 @@ public final class FingerVerification {
     let word = try message.readString()
     let isDone = try message.readBool()
     switch word {
-    case "verify-match": return end(.matched)
+    case "verify-match": return end(.matched(at: Process.microsecondsSinceBoot))
     case "verify-no-match":
       triesLeft -= 1
       guard triesLeft > 0 else { return end(.refused) }

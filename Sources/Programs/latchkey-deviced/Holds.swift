@@ -176,8 +176,8 @@ final class Holds {
   private func decide(_ outcome: FingerVerification.Outcome, of hold: Hold, for peer: DevicePeer) {
     hold.awaited = nil
     switch outcome {
-    case .matched:
-      let lost = release(hold)
+    case .matched(let moment):
+      let lost = release(hold, at: moment)
       if let lost { end(hold, lost) }
       close(peer, with: lost == nil ? .matched : .notHeld, lost)
     case .refused:
@@ -193,12 +193,12 @@ final class Holds {
 
   /// Sends the key to its holder.
   ///
+  /// - Parameter moment: that of the touch.
   /// - Returns: why that was not possible.
-  private func release(_ hold: Hold) -> HoldEnd? {
+  private func release(_ hold: Hold, at moment: UInt64) -> HoldEnd? {
     if let found = endByMachine(of: hold) { return found }
     do throws(HoldEnd) {
       let sealed = try hold.key.release(prints: hash(of: hold.name), at: clock.now)
-      let moment = LatchkeyPosix.Process.microsecondsSinceBoot
       guard let packet = try? DeviceReply.news(.released(sealed, at: moment)), hold.holder.push(packet) else {
         return .dropped
       }
@@ -272,12 +272,13 @@ final class Holds {
   ///
   /// - Parameter ready: called when fprintd has all readers back. logind waits five seconds at most.
   private func goToSleep(ready: @escaping () -> Void) {
+    // This object is among the readers until all keys ended, because the last reader lets the machine sleep at once.
+    let own = ObjectIdentifier(self)
     let waiting = holds.values.compactMap { $0.awaited?.verification } + ending.values
-    awaitedSleep = AwaitedSleep(readers: Set(waiting.map(ObjectIdentifier.init)), ready: ready)
-    for hold in holds.values {
-      hold.awaited?.verification.cancel()
-      if hold.key.isInMemory { end(hold, .slept) }
-    }
+    awaitedSleep = AwaitedSleep(readers: Set(waiting.map(ObjectIdentifier.init) + [own]), ready: ready)
+    for hold in holds.values where hold.key.isInMemory { end(hold, .slept) }
+    for hold in holds.values { hold.awaited?.verification.cancel() }
+    awaitedSleep?.readers.remove(own)
     readerIsBack(of: nil)
   }
 
