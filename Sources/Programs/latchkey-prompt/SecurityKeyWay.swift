@@ -21,6 +21,8 @@ final class SecurityKeyWay: OtherWay {
   /// then, if it is connected.
   let comesFirst: Bool
   private var isFirst: Bool
+  /// A key destroys its secrets after eight wrong PINs. So a prompt takes three, as `latchkey unlock` does.
+  private var pinsLeft = 3
 
   var offer: String { SecurityKeyWording.offer }
 
@@ -55,6 +57,10 @@ final class SecurityKeyWay: OtherWay {
   private func tried(by prompter: any Prompter, _ detail: String) throws -> OtherWayEnd {
     let isFirst = self.isFirst
     self.isFirst = false
+    guard pinsLeft > 0 else {
+      Journal.log(.warning, "a security key gets no fourth PIN from one prompt")
+      return .failed(SecurityKeyWording.failure)
+    }
     // It may have changed since the question before.
     let keybag = try KeybagFile.load(from: try KeybagFile.folder(home: home, owner: getuid()))
     // Asked before the PIN, which nobody types in vain then.
@@ -103,6 +109,7 @@ final class SecurityKeyWay: OtherWay {
   }
 
   private func failed(_ answer: borrowing SecurityKeyAnswer) -> OtherWayEnd {
+    if answer.outcome == .wrongPIN { pinsLeft -= 1 }
     Journal.log(.warning, "a security key did not unlock the vault: \(answer.outcome), error \(answer.code)")
     return .failed(SecurityKeyWording.sentence(answer.outcome, triesLeft: answer.triesLeft))
   }
