@@ -22,8 +22,11 @@ struct HostAllowances {
     key.item.asking != .always && offered.insert(Pair(key, host)).inserted
   }
 
-  /// The person said yes.
-  mutating func add(_ key: AgentKey, from host: PublicKey) { allowed.insert(Pair(key, host)) }
+  /// The person said yes. That counts only if the key was not forgotten since the offer.
+  mutating func add(_ key: AgentKey, from host: PublicKey) {
+    let pair = Pair(key, host)
+    if offered.contains(pair) { allowed.insert(pair) }
+  }
 
   /// Forgets everything about a key.
   mutating func forget(_ key: AgentKey) {

@@ -192,6 +192,8 @@ final class QuestionQueue {
       }
     }
     question.end(status == 0)
+    // The host knows when the person said yes to its request. It gets no second key press from the same moment.
+    if waiting.first?.text.kind == .host { quiet?.rearm(after: QuietTime.unanswered) }
     begin()
   }
 }

@@ -153,6 +153,7 @@ final class SSHAgent {
         let passphrase = try reader.string(body.bytes)
         guard lock.lock(body.bytes.extracting(passphrase)) else { return connection.answer(.failure) }
         refuse { _ in true }
+        hosts = HostAllowances()
         connection.answer(.success)
       case .unlock: unlock(body.bytes.extracting(try reader.string(body.bytes)), connection)
       case .extensionRequest: try extend(body.bytes, &reader, connection)
@@ -192,6 +193,8 @@ final class SSHAgent {
       if let expiry = key.item.expiry, expiry <= now {
         // No client of the agent deletes an item of the vault: such a key is only left out.
         if key.isOfSession { try vault.delete(key.path) }
+        allowed.remove(key.item.publicKey.blob)
+        hosts.forget(key)
       } else if key.isOfSession || !hidden.contains(key.item.publicKey.blob) {
         keys.append(key)
       }

@@ -101,13 +101,14 @@ struct SignatureWording {
       terminal: asker.terminal, kind: .pin)
   }
 
-  /// After a request that a host forwarded was allowed.
+  /// After a request that a host forwarded was allowed. Never on a terminal: the host writes to the same one, so it could draw over the
+  /// question, and any line that the person types would be a yes.
   func offer(of host: PublicKey) -> Question.Text {
     Question.Text(
       message: translated(
         "Allow every request that the host \(self.host(host)) forwards for the ssh key '\(name)', until the lock?"),
       detail: translated("Programs on that host can sign with the key then, and you are not asked."),
-      terminal: asker.terminal, kind: .host)
+      terminal: "", kind: .host)
   }
 
   var question: Question.Text {

@@ -14,7 +14,7 @@ final class SigningTurns {
     case never
   }
 
-  /// The most signatures that wait. Their clients are not disconnected for others, so they must not be many.
+  /// The most signatures that wait for one turn. Their clients are not disconnected for others, so they must not be many.
   private static let limit = 32
 
   /// For each key with requirements, and for the security keys: the signature that is being made.
@@ -40,7 +40,7 @@ final class SigningTurns {
       current[turn] = signing
       return .now
     }
-    guard waiting.count < Self.limit else { return .never }
+    guard waiting.count(where: { $0.turn == turn }) < Self.limit else { return .never }
     waiting.append(signing)
     return .later
   }
