@@ -284,7 +284,8 @@ extension KWalletService {
   ) {
     let isTooLong = pattern.map { $0.text.utf8.count > Self.nameLimit } == true
     let entries = (isTooLong ? [] : entries(of: wallet, in: folder)).filter { entry in
-      (kind == nil || entry.form.kind == kind) && pattern.map { Wildcard.matches(entry.name, $0) } != false
+      (kind == nil || entry.form.kind == kind)
+        && pattern.map { entry.name.text.utf8.count <= Self.nameLimit && Wildcard.matches(entry.name, $0) } != false
     }
     let wanted = quietly([]) { () throws(BusError) in try store.opened(entries) }.filter { $0.secret != nil }
     call.reply(sensitive: true) { out throws(BusError) in

@@ -407,11 +407,12 @@ final class WalletStore {
   func rename(_ same: [Entry], to name: ExactName, in wallet: ExactName) throws(BusError) {
     guard let entry = same.first else { return }
     try checkAreReadable(same)
+    // These go first: after a failure, none of them may show up under the old name.
+    try delete(same.dropFirst())
     try update(
       entry.path, label: "\(entry.folder.text)/\(name.text)",
       attributes: Self.attributes(entry.folder, name, entry.form.rawValue))
     known[entry.path] = .init(wallet: wallet, folder: entry.folder, name: name)
-    try? delete(same.dropFirst())
   }
 
   private func update(

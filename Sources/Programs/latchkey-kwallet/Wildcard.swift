@@ -7,13 +7,15 @@ enum Wildcard {
 
   private static func matches(_ name: ArraySlice<Unicode.Scalar>, _ pattern: ArraySlice<Unicode.Scalar>) -> Bool {
     var (name, pattern) = (name, pattern)
+    // Without it, each `[` that nothing closes would be a walk to the pattern's end.
+    let lastClose = pattern.lastIndex(of: "]") ?? -1
     // Where the last star is, and how much of the name it has taken so far.
     var retry: (name: ArraySlice<Unicode.Scalar>, pattern: ArraySlice<Unicode.Scalar>)?
     while true {
       if pattern.first == "*" {
         pattern = pattern.dropFirst()
         retry = (name, pattern)
-      } else if let first = name.first, let rest = rest(of: pattern, after: first) {
+      } else if let first = name.first, let rest = rest(of: pattern, after: first, lastClose: lastClose) {
         (name, pattern) = (name.dropFirst(), rest)
       } else if name.isEmpty, pattern.isEmpty {
         return true
@@ -27,11 +29,11 @@ enum Wildcard {
 
   /// The rest of a pattern whose first part stands for a character; nil if it does not.
   private static func rest(
-    of pattern: ArraySlice<Unicode.Scalar>, after character: Unicode.Scalar
+    of pattern: ArraySlice<Unicode.Scalar>, after character: Unicode.Scalar, lastClose: Int
   ) -> ArraySlice<Unicode.Scalar>? {
     guard let first = pattern.first else { return nil }
     if first == "?" || first == character && first != "[" { return pattern.dropFirst() }
-    guard first == "[", let end = pattern.dropFirst(2).firstIndex(of: "]") else {
+    guard first == "[", pattern.startIndex + 2 <= lastClose, let end = pattern.dropFirst(2).firstIndex(of: "]") else {
       return first == character ? pattern.dropFirst() : nil
     }
     var set = pattern[(pattern.startIndex + 1)..<end]
