@@ -131,7 +131,7 @@ public struct Keychain: Sendable {
   ///   - accessibility: When it can be read.
   ///   - flags: The requirements for each read.
   ///   - reason: The text for the person when they are asked.
-  ///   - context: Brings the item's passphrase, or forbids to ask.
+  ///   - context: Supplies the item's passphrase, or forbids asking the person for it.
   /// - Throws: As the form for data.
   public func set(
     _ text: String, for account: String, accessibility: KeychainItemAccessibility? = nil,

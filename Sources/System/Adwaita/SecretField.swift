@@ -1,8 +1,8 @@
 import CLatchkeyAdwaita
 import LatchkeySodium
 
-/// A field with a secret, which a person types, or reads without being able to copy it. GTK keeps its text in locked memory and erases it, unlike all other
-/// fields. While the text is visible, the text layout has a copy in plain memory.
+/// A field for a secret. The person types it, or reads it but cannot copy it. GTK keeps its text in locked memory and erases
+/// it, unlike all other fields. While the text is visible, the text layout has a copy in plain memory.
 public final class SecretField: Widget {
   /// How it is used.
   public enum Purpose {

@@ -15,7 +15,7 @@ final class LoginPassword {
   /// Whether the last login showed that the password was changed without Latchkey. A PAM stack that goes on after a mistyped
   /// password shows this too, until somebody types the right password.
   private(set) var needsFormer = false
-  /// How long the last unlock took to check the password, in milliseconds; nil unless this machine is too slow for its cost.
+  /// How long the last unlock took to check the password, in milliseconds; nil if the machine is fast enough for its cost.
   private var time: UInt32?
   /// Whether the sender of the last keys left Argon2id's memory as it was. latchkey-derive replaces two functions of libc for
   /// libsodium. If another libsodium does not call these functions, everything works but the erasing. This value shows that.

@@ -22,7 +22,7 @@ struct PAMTrial {
     case entry(Int)
     /// No module accepts the password: it is wrong.
     case none
-    /// No module checks a password, as in `session`.
+    /// Every module succeeds, because none checks a password, as in `session`.
     case every
   }
 

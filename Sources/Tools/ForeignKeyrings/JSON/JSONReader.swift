@@ -90,7 +90,7 @@ struct JSONReader {
     return nil
   }
 
-  /// A string that is not secret, without NULs: no text of an item has any.
+  /// A string that is not secret. A NUL in it is an error, because texts of items cannot hold one.
   mutating func plain(_ bytes: borrowing SecureBytes) throws(ForeignFileError) -> String {
     let value = try Self.secret(try text(bytes), bytes)
     let isText = value.bytes.withUnsafeBytes { !$0.contains(0) }

@@ -14,7 +14,7 @@ public struct CollectionInfo: Equatable, Sendable {
 public enum CollectionState: Sendable {
   /// No login yet, or the session has ended.
   case sealed
-  /// Locked by itself: stays so until the login password is given for it.
+  /// Somebody locked this collection alone. It stays locked until the login password is given for it.
   case lockedExplicitly
   /// Its own passphrase was not given.
   case needsPassphrase

@@ -14,7 +14,7 @@ public final class History: TighteningObserver {
   public static let folderName = KeybagFile.generations
   /// The least time between two generations, in milliseconds.
   static let interval = 3600 * 1000
-  /// How much free space must stay on the disk after a generation, beside as much as the database takes, in bytes.
+  /// Bytes that must stay free on the disk after a generation is made, in addition to the size of the database.
   static let usualSpareRoom = 32 << 20
   /// How much free space must stay when items are taken out of a generation, in bytes. Less than usual, because the items must be
   /// removed soon.
