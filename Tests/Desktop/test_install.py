@@ -59,6 +59,7 @@ INSTALLED = {
     # The window's page comes with `make install-window`.
     *(f"usr/share/man/man{page.suffix[1:]}/{page.name}" for page in (REPOSITORY / "docs/man").iterdir()
       if page.stem != "latchkey-app"),
+    "usr/share/man/man8/latchkey-ssh-askpass.8",
     "usr/share/doc/latchkey/SECURITY.md",
     "usr/share/doc/latchkey/pam/README.md",
     "usr/share/doc/latchkey/docs/pictures/day.svg",
