@@ -54,6 +54,16 @@ func module(
     swiftSettings: settings)
 }
 
+/// The tests of a module, below `Tests`.
+func tests(
+  _ name: String, _ dependencies: [Target.Dependency], exclude: [String] = [], resources: [Resource] = [],
+  settings: [SwiftSetting] = strict, linkerSettings: [LinkerSetting] = []
+) -> Target {
+  .testTarget(
+    name: name, dependencies: dependencies, exclude: exclude, resources: resources, swiftSettings: settings,
+    linkerSettings: linkerSettings)
+}
+
 /// The module map and the static inline shims of a C library.
 func library(_ name: String, pkgConfig: String? = nil, apt package: String? = nil) -> Target {
   .systemLibrary(
@@ -337,42 +347,34 @@ let package = Package(
     .target(name: "LatchkeyScratch", path: "Tests/Scratch", swiftSettings: strict),
     .target(
       name: "LatchkeyPrivateBus", dependencies: ["LatchkeySystemd"], path: "Tests/PrivateBus", swiftSettings: strict),
-    .testTarget(name: "GettextTests", dependencies: ["LatchkeyGettext", "LatchkeyText"], swiftSettings: strict),
-    .testTarget(
-      name: "SessionStateTests",
-      dependencies: [
+    tests("GettextTests", ["LatchkeyGettext", "LatchkeyText"]),
+    tests(
+      "SessionStateTests",
+      [
         "LatchkeyControl", "LatchkeyPosix", "LatchkeyReasons", "LatchkeySessionState", "LatchkeySystemd",
         "LatchkeyPrivateBus",
-      ],
-      swiftSettings: strict),
-    .testTarget(
-      name: "BiometryTests",
-      dependencies: ["LatchkeyBiometry", "LatchkeyPosix", "LatchkeySystemd", "LatchkeyPrivateBus"],
-      swiftSettings: strict),
-    .testTarget(
-      name: "ReasonsTests", dependencies: ["LatchkeyBytes", "LatchkeyReasons", "LatchkeyText"], swiftSettings: strict),
-    .testTarget(
-      name: "ControlTests",
-      dependencies: [
+      ]),
+    tests("BiometryTests", ["LatchkeyBiometry", "LatchkeyPosix", "LatchkeySystemd", "LatchkeyPrivateBus"]),
+    tests("ReasonsTests", ["LatchkeyBytes", "LatchkeyReasons", "LatchkeyText"]),
+    tests(
+      "ControlTests",
+      [
         "LatchkeyAccessLog", "LatchkeyBackup", "LatchkeyBackupControl", "LatchkeyBytes", "LatchkeyControl",
         "LatchkeyHistoryControl", "LatchkeyKeybag", "LatchkeyLogControl", "LatchkeyPosix", "LatchkeyReasons",
         "LatchkeySodium",
-      ],
-      swiftSettings: strict),
-    .testTarget(
-      name: "SecretServiceTests",
-      dependencies: [
+      ]),
+    tests(
+      "SecretServiceTests",
+      [
         "LatchkeyKeybag", "LatchkeyPrivateBus", "LatchkeyPrompts", "LatchkeySecretService", "LatchkeySodium",
         "LatchkeySystemd", "LatchkeyVault",
-      ],
-      swiftSettings: strict),
-    .testTarget(
-      name: "PromptsTests",
-      dependencies: [
+      ]),
+    tests(
+      "PromptsTests",
+      [
         "CLatchkeyLinux", "LatchkeyControl", "LatchkeyKeybag", "LatchkeyPosix", "LatchkeyPrompts", "LatchkeyScratch",
         "LatchkeySodium", "LatchkeySystemd",
-      ],
-      swiftSettings: strict),
+      ]),
     .target(
       name: "LatchkeyStandInDevice", dependencies: ["LatchkeyKeybag", "LatchkeyPosix", "LatchkeySodium"],
       path: "Tests/StandInDevice",
@@ -384,91 +386,70 @@ let package = Package(
       ],
       path: "Tests/VaultCrash",
       swiftSettings: strict),
-    .testTarget(
-      name: "VaultTests",
-      dependencies: [
+    tests(
+      "VaultTests",
+      [
         "LatchkeyAccessLog", "LatchkeyBackup", "LatchkeyKeybag", "LatchkeyPosix", "LatchkeySQLite", "LatchkeyScratch",
-        "LatchkeySodium",
-        "LatchkeyReasons", "LatchkeyStandInDevice", "LatchkeyVault", "LatchkeyVaultCrash",
-      ],
-      exclude: ["Shims"], swiftSettings: lending),
-    .testTarget(
-      name: "DeviceTests",
-      dependencies: [
+        "LatchkeySodium", "LatchkeyReasons", "LatchkeyStandInDevice", "LatchkeyVault", "LatchkeyVaultCrash",
+      ], exclude: ["Shims"], settings: lending),
+    tests(
+      "DeviceTests",
+      [
         "LatchkeyDeviceService", "LatchkeyDeviceStore", "LatchkeyKeybag", "LatchkeyPosix", "LatchkeyScratch",
         "LatchkeySodium", "LatchkeyTSS",
-      ],
-      swiftSettings: strict),
-    .testTarget(
-      name: "BackupTests", dependencies: ["LatchkeyBackup", "LatchkeyBytes", "LatchkeyKeybag", "LatchkeySodium"],
-      exclude: ["Vectors/generate_backups.py"], resources: [.copy("Vectors/backups.json")], swiftSettings: strict),
-    .testTarget(name: "SystemdTests", dependencies: ["LatchkeySystemd", "LatchkeyPrivateBus"], swiftSettings: strict),
-    .testTarget(
-      name: "GcryptTests", dependencies: ["LatchkeyGcrypt", .product(name: "BigInt", package: "BigInt")],
-      swiftSettings: strict),
+      ]),
+    tests(
+      "BackupTests", ["LatchkeyBackup", "LatchkeyBytes", "LatchkeyKeybag", "LatchkeySodium"],
+      exclude: ["Vectors/generate_backups.py"], resources: [.copy("Vectors/backups.json")]),
+    tests("SystemdTests", ["LatchkeySystemd", "LatchkeyPrivateBus"]),
+    tests("GcryptTests", ["LatchkeyGcrypt", .product(name: "BigInt", package: "BigInt")]),
     .target(
       name: "LatchkeyStandInStore", dependencies: ["LatchkeyItemProtection", "LatchkeySecurity"],
       path: "Tests/StandInStore",
       swiftSettings: strict),
-    .testTarget(
-      name: "SecurityTests",
-      dependencies: [
+    tests(
+      "SecurityTests",
+      [
         "LatchkeyItemProtection", "LatchkeyKeychainClient", "LatchkeyLocalAuthentication", "LatchkeySecurity",
         "LatchkeyStandInStore",
-      ],
-      swiftSettings: strict),
-    .testTarget(
-      name: "KeychainTests",
-      dependencies: [
+      ]),
+    tests(
+      "KeychainTests",
+      [
         "LatchkeyItemProtection", "LatchkeyKeychain", "LatchkeyKeychainClient", "LatchkeyLocalAuthentication",
-        "LatchkeySecurity",
-        "LatchkeyStandInStore",
-      ],
-      swiftSettings: strict),
-    .testTarget(
-      name: "KeychainClientTests",
-      dependencies: [
+        "LatchkeySecurity", "LatchkeyStandInStore",
+      ]),
+    tests(
+      "KeychainClientTests",
+      [
         "LatchkeyItemProtection", "LatchkeyKeychainClient", "LatchkeySecretClient", "LatchkeySecurity",
         "LatchkeySystemd",
-      ],
-      swiftSettings: strict),
+      ]),
     .executableTarget(
       name: "keychain-caller", dependencies: ["LatchkeyKeychainClient", "LocalAuthentication", "Security"],
       path: "Tests/KeychainCaller", swiftSettings: strict),
-    .testTarget(
-      name: "ProviderSwitchTests",
-      dependencies: ["LatchkeyDoctor", "LatchkeyPosix", "LatchkeyProviderSwitch", "LatchkeyScratch"],
-      swiftSettings: strict),
-    .testTarget(
-      name: "DoctorTests", dependencies: ["LatchkeyDoctor", "LatchkeyScratch", "LatchkeyText"], swiftSettings: strict),
-    .testTarget(
-      name: "ForeignKeyringsTests",
-      dependencies: ["LatchkeyForeignKeyrings", "LatchkeySecretClient", "LatchkeySodium"], swiftSettings: strict),
-    .testTarget(
-      name: "SSHProtocolTests", dependencies: ["LatchkeySSHProtocol", "LatchkeySodium"], swiftSettings: strict),
-    .testTarget(name: "YAMLTests", dependencies: ["LatchkeyYAML"], swiftSettings: strict),
-    .testTarget(
-      name: "ClassRulesTests", dependencies: ["LatchkeyClassRules", "LatchkeyKeybag", "LatchkeyScratch"],
-      swiftSettings: strict),
-    .testTarget(
-      name: "PromptersTests",
-      dependencies: [
+    tests("ProviderSwitchTests", ["LatchkeyDoctor", "LatchkeyPosix", "LatchkeyProviderSwitch", "LatchkeyScratch"]),
+    tests("DoctorTests", ["LatchkeyDoctor", "LatchkeyScratch", "LatchkeyText"]),
+    tests("ForeignKeyringsTests", ["LatchkeyForeignKeyrings", "LatchkeySecretClient", "LatchkeySodium"]),
+    tests("SSHProtocolTests", ["LatchkeySSHProtocol", "LatchkeySodium"]),
+    tests("YAMLTests", ["LatchkeyYAML"]),
+    tests("ClassRulesTests", ["LatchkeyClassRules", "LatchkeyKeybag", "LatchkeyScratch"]),
+    tests(
+      "PromptersTests",
+      [
         "LatchkeyControl", "LatchkeyGcrypt", "LatchkeyItemProtection", "LatchkeyKeybag", "LatchkeyPAMClient",
-        "LatchkeyPrompters",
-        "LatchkeyScratch", "LatchkeySodium", "LatchkeySystemd", .product(name: "BigInt", package: "BigInt"),
-      ], swiftSettings: strict),
-    .testTarget(name: "BytesTests", dependencies: ["LatchkeyBytes"], swiftSettings: strict),
-    .testTarget(name: "TextTests", dependencies: ["LatchkeyText"], swiftSettings: strict),
-    .testTarget(
-      name: "SodiumTests", dependencies: ["CLatchkeySodium", "LatchkeyErasedMappings", "LatchkeySodium"],
-      swiftSettings: strict,
+        "LatchkeyPrompters", "LatchkeyScratch", "LatchkeySodium", "LatchkeySystemd",
+        .product(name: "BigInt", package: "BigInt"),
+      ]),
+    tests("BytesTests", ["LatchkeyBytes"]),
+    tests("TextTests", ["LatchkeyText"]),
+    tests(
+      "SodiumTests", ["CLatchkeySodium", "LatchkeyErasedMappings", "LatchkeySodium"],
       linkerSettings: [bindNow, exportMappings]),
-    .testTarget(
-      name: "PosixTests", dependencies: ["CLatchkeyLinux", "LatchkeyPosix", "LatchkeyScratch"], swiftSettings: strict),
-    .testTarget(
-      name: "KeybagTests",
-      dependencies: ["LatchkeyBytes", "LatchkeyKeybag", "LatchkeyPosix", "LatchkeyScratch", "LatchkeySodium"],
-      exclude: ["Vectors/generate_keybags.py"], resources: [.copy("Vectors/vectors.json")], swiftSettings: strict),
+    tests("PosixTests", ["CLatchkeyLinux", "LatchkeyPosix", "LatchkeyScratch"]),
+    tests(
+      "KeybagTests", ["LatchkeyBytes", "LatchkeyKeybag", "LatchkeyPosix", "LatchkeyScratch", "LatchkeySodium"],
+      exclude: ["Vectors/generate_keybags.py"], resources: [.copy("Vectors/vectors.json")]),
   ]
 )
 
