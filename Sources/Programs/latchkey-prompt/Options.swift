@@ -1,6 +1,7 @@
 import Glibc
 import LatchkeyControl
 import LatchkeyPosix
+import LatchkeySystemd
 
 /// The arguments of latchkey-prompt.
 struct Options {
@@ -21,28 +22,17 @@ struct Options {
       --pam-folder DIR  where the PAM services are (default: /etc/pam.d)
     """
 
-  enum Failure: Error {
-    case usage
-    case help
-    case noAccount
-  }
-
   /// Reads the arguments.
-  init(_ arguments: [String]) throws(Failure) {
+  init(_ arguments: [String]) throws(ProgramArguments.Failure) {
     guard let account = Account(uid: getuid()) else { throw .noAccount }
     self.account = account
     runtime = ControlSocket.runtimeFolder(uid: account.uid)
     var number: UInt64?
-    var rest = arguments.dropFirst()
-    while let argument = rest.popFirst() {
+    var rest = ProgramArguments(arguments)
+    while let argument = try rest.next() {
       switch argument {
-      case "--runtime":
-        guard let value = rest.popFirst(), value.hasPrefix("/") else { throw .usage }
-        runtime = value
-      case "--pam-folder":
-        guard let value = rest.popFirst(), value.hasPrefix("/") else { throw .usage }
-        pamFolder = value
-      case "--help", "-h": throw .help
+      case "--runtime": runtime = try rest.path()
+      case "--pam-folder": pamFolder = try rest.path()
       default:
         guard number == nil, let value = UInt64(argument) else { throw .usage }
         number = value

@@ -21,8 +21,8 @@ final class SecurityKeyWay: OtherWay {
   /// then, if it is connected.
   let comesFirst: Bool
   private var isFirst: Bool
-  /// A key destroys its secrets after eight wrong PINs. So a prompt takes three, as `latchkey unlock` does.
-  private var pinsLeft = 3
+  /// A key is blocked after eight wrong PINs, so a prompt takes as many as wrong passwords.
+  private var pinsLeft: Int
 
   var offer: String { SecurityKeyWording.offer }
 
@@ -30,9 +30,13 @@ final class SecurityKeyWay: OtherWay {
   ///
   /// - Parameters:
   ///   - status: the daemon's report.
+  ///   - pins: how many wrong PINs the prompt takes.
   ///   - whenUnlocked: called at once when the vault is unlocked. A PAM stack waits for an answer then.
-  init?(_ options: Options, _ status: Status, _ deadline: PromptDeadline, whenUnlocked: @escaping () -> Void) {
+  init?(
+    _ options: Options, _ status: Status, _ deadline: PromptDeadline, pins: Int, whenUnlocked: @escaping () -> Void
+  ) {
     self.whenUnlocked = whenUnlocked
+    pinsLeft = pins
     comesFirst = status.lacksPassword
     isFirst = comesFirst
     let folder = LatchkeyPosix.Process.folder
@@ -58,7 +62,7 @@ final class SecurityKeyWay: OtherWay {
     let isFirst = self.isFirst
     self.isFirst = false
     guard pinsLeft > 0 else {
-      Journal.log(.warning, "a security key gets no fourth PIN from one prompt")
+      Journal.log(.warning, "a security key gets no more PINs from this prompt")
       return .failed(SecurityKeyWording.failure)
     }
     // It may have changed since the question before.

@@ -123,7 +123,7 @@ private func securityKeyWay(
   guard let daemon = try? ControlClient(runtime: options.runtime, uid: options.account.uid),
     let status = try? daemon.ask(GetStatus(), until: Process.now + daemonLimit)
   else { return nil }
-  return SecurityKeyWay(options, status, deadline, whenUnlocked: whenUnlocked)
+  return SecurityKeyWay(options, status, deadline, pins: attempts, whenUnlocked: whenUnlocked)
 }
 
 private func serve(_ options: Options) throws {
@@ -175,12 +175,12 @@ private func serve(_ options: Options) throws {
 if RunningScript.answer(to: CommandLine.arguments) { exit(0) }
 do {
   try serve(try Options(CommandLine.arguments))
-} catch Options.Failure.help {
+} catch ProgramArguments.Failure.help {
   print(Options.usage)
-} catch Options.Failure.usage {
+} catch ProgramArguments.Failure.usage {
   print(Options.usage)
   exit(64)
-} catch Options.Failure.noAccount {
+} catch ProgramArguments.Failure.noAccount {
   Journal.log(.error, "this process belongs to no account")
   exit(1)
 } catch {
