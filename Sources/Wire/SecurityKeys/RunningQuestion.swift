@@ -19,9 +19,10 @@ public final class RunningQuestion {
   init(_ path: String, _ question: borrowing SecurityKeyQuestion) throws {
     memory = try SharedMemory()
     memory.write(try question.encoded())
-    let pipe = try Pipe()
-    child = try ChildProcess(path, [], input: memory.number, output: pipe.writing.number)
-    events = pipe.closingWriting()
+    let (own, theirs) = try FileDescriptor.connectedPair()
+    events = FileDescriptor(owning: own)
+    let output = FileDescriptor(owning: theirs)
+    child = try ChildProcess(path, [], input: memory.number, output: output.number)
   }
 
   deinit {
@@ -58,21 +59,4 @@ public final class RunningQuestion {
     while count < 0 && errno == EINTR { count = poll(&entry, 1, limit) }
     return count == 1
   }
-}
-
-/// A pipe for bytes that are no secret.
-private struct Pipe: ~Copyable {
-  let reading: FileDescriptor
-  let writing: FileDescriptor
-
-  init() throws(PosixError) {
-    var ends: [Int32] = [-1, -1]
-    guard pipe(&ends) == 0 else { throw PosixError("pipe") }
-    for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
-    reading = FileDescriptor(owning: ends[0])
-    writing = FileDescriptor(owning: ends[1])
-  }
-
-  /// Closes the writing end.
-  consuming func closingWriting() -> FileDescriptor { reading }
 }
