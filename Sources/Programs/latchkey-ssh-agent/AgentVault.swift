@@ -16,7 +16,6 @@ final class AgentVault {
   }
 
   private static let sessionCollection = "/org/freedesktop/secrets/collection/session"
-  private static let defaultCollection = "/org/freedesktop/secrets/aliases/default"
   private static let keychain = "org.latchkey.Keychain"
   private static let toldPrompt = "org.latchkey.Prompt"
   /// The time limit of calls that need no person.
@@ -274,7 +273,7 @@ final class AgentVault {
   /// The item of the default collection that has these attributes and no others, so that ``store(_:label:attributes:inSession:)``
   /// replaces it. Items that another program put elsewhere do not count.
   func own(_ attributes: [String: String]) throws(BusError) -> String? {
-    let paths = try call(Self.defaultCollection, ServiceConnection.collection, "SearchItems") {
+    let paths = try call(ServiceConnection.defaultCollection, ServiceConnection.collection, "SearchItems") {
       $0.appendStringDictionary(attributes)
     } read: { (answer: Message) throws(BusError) in
       try answer.readObjectPaths()
@@ -298,7 +297,7 @@ final class AgentVault {
     _ secret: Secret, label: String, attributes: [String: String], inSession isInSession: Bool
   ) throws(BusError) -> String {
     let channel = try openChannel()
-    let collection = isInSession ? Self.sessionCollection : Self.defaultCollection
+    let collection = isInSession ? Self.sessionCollection : ServiceConnection.defaultCollection
     return try call(collection, ServiceConnection.collection, "CreateItem") { out throws(BusError) in
       out.appendItemProperties(label: label, attributes: attributes)
       try channel.write(secret, to: &out)

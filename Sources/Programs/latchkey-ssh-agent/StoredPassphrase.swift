@@ -78,7 +78,7 @@ struct StoredPassphrase {
     do {
       let secret = Secret(try SecureBytes(copying: passphrase), contentType: "text/plain")
       return try connection.call(
-        "/org/freedesktop/secrets/aliases/default", ServiceConnection.collection, "CreateItem"
+        ServiceConnection.defaultCollection, ServiceConnection.collection, "CreateItem"
       ) { out throws(BusError) in
         out.appendItemProperties(label: "Unlock password for: \(path)", attributes: attributes)
         try channel.write(secret, to: &out)

@@ -16,7 +16,7 @@ public struct ItemFacts {
   /// No facts yet.
   public init() {}
 
-  /// Takes one property of an item's `GetAll`, as ``ServiceConnection/properties(of:_:_:)`` passes it on, and passes over others.
+  /// Takes a property for which ``ServiceConnection/properties(of:_:_:)`` calls its closure. A property that is no fact is skipped.
   public mutating func take(_ name: String, _ entry: Message) throws(BusError) {
     switch name {
     case "Label": label = try entry.readVariant(.text)

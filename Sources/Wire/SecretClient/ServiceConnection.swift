@@ -8,6 +8,8 @@ public final class ServiceConnection {
   public static let name = "org.freedesktop.secrets"
   /// The object of the whole service.
   public static let root = "/org/freedesktop/secrets"
+  /// The collection that the alias `default` names.
+  public static let defaultCollection = root + "/aliases/default"
   /// The interface of that object.
   public static let service = "org.freedesktop.Secret.Service"
   /// The interface of collections.

@@ -83,7 +83,7 @@ struct RemoveCommand: ParsableCommand {
   /// All keys of the vault are needed to read generations, so a person is asked first.
   private func unlock(_ connection: VaultConnection) throws {
     guard everywhere, !prompts.isForbidden, try place.status().state != .unlocked else { return }
-    try connection.unlock("/org/freedesktop/secrets/aliases/default")
+    try connection.unlock(ServiceConnection.defaultCollection)
   }
 
   private func tell(_ forgotten: Forgetting, _ titles: [String]) throws {

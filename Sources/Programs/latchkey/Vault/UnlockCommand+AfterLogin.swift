@@ -1,4 +1,5 @@
 import LatchkeyGettext
+import LatchkeySecretClient
 
 extension UnlockCommand {
   /// Has a prompt unlock the vault after a login in which nobody gave a password, if a security key can do that.
@@ -12,6 +13,6 @@ extension UnlockCommand {
       let keys = try? SecurityKeyAsking(asking, status), (try? keys.look()) != nil
     else { return }
     _ = try VaultConnection(place).unlock(
-      ["/org/freedesktop/secrets/aliases/default"], reason: translated("Nobody gave a password at your login."))
+      [ServiceConnection.defaultCollection], reason: translated("Nobody gave a password at your login."))
   }
 }
