@@ -193,8 +193,7 @@ final class SSHAgent {
       if let expiry = key.item.expiry, expiry <= now {
         // No client of the agent deletes an item of the vault: such a key is only left out.
         if key.isOfSession { try vault.delete(key.path) }
-        allowed.remove(key.item.publicKey.blob)
-        hosts.forget(key)
+        forgetAnswers(about: key)
       } else if key.isOfSession || !hidden.contains(key.item.publicKey.blob) {
         keys.append(key)
       }
@@ -302,10 +301,15 @@ final class SSHAgent {
     for key in keys {
       if key.isOfSession { try vault.delete(key.path) }
       hidden.insert(key.item.publicKey.blob)
-      allowed.remove(key.item.publicKey.blob)
-      hosts.forget(key)
+      forgetAnswers(about: key)
     }
     refuse { signing in keys.contains { $0.path == signing.key.path } }
+  }
+
+  /// A key that is gone needs a person again, if it comes back.
+  private func forgetAnswers(about key: AgentKey) {
+    allowed.remove(key.item.publicKey.blob)
+    hosts.forget(key)
   }
 
   // MARK: Signing
