@@ -7,6 +7,9 @@ import Glibc
 /// Access to exported objects is not limited by sd-bus (the connection counts as trusted, or sd-bus would ask the bus driver
 /// for credentials and wait): the method handlers decide about each caller.
 public final class Bus {
+  /// The interface of the calls `Get`, `GetAll` and `Set`, and of the signal `PropertiesChanged`.
+  public static let properties = "org.freedesktop.DBus.Properties"
+
   /// Where the bus is.
   public enum Address: Equatable, Sendable {
     /// `DBUS_SESSION_BUS_ADDRESS`, or else `bus` in `XDG_RUNTIME_DIR`.

@@ -21,11 +21,6 @@ extension BusValue<Bool> {
   public static var flag: Self { Self("b") { (value) throws(BusError) in try value.readBool() } }
 }
 
-extension BusValue<UInt32> {
-  /// A `u`.
-  public static var number32: Self { Self("u") { (value) throws(BusError) in try value.readUInt32() } }
-}
-
 extension BusValue<UInt64> {
   /// A `t`.
   public static var number: Self { Self("t") { (value) throws(BusError) in try value.readUInt64() } }
@@ -50,9 +45,4 @@ extension Message {
   public func readVariant<Value>(_ type: BusValue<Value>) throws(BusError) -> Value {
     try readVariant(type.signature, type.read)
   }
-}
-
-extension Bus {
-  /// The interface of the calls `Get`, `GetAll` and `Set`, and of the signal `PropertiesChanged`.
-  public static let properties = "org.freedesktop.DBus.Properties"
 }

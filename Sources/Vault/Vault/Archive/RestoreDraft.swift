@@ -12,13 +12,3 @@ struct RestoreDraft {
   /// Its line in the report.
   let line: Int
 }
-
-/// An item that can be restored.
-struct RestoredItem {
-  let target: RestoreTarget
-  let collection: OpenCollection
-  var key: ClassKey
-  var metadata: ItemMetadata
-  let created: UInt64
-  let modified: UInt64
-}
