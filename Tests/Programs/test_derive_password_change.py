@@ -516,7 +516,8 @@ def test_what_was_refused_costs_the_login_nothing(changed, counter):
     assert Counted(changed, counter, AUTHENTICATE, token="another").result == (WRONG_PASSWORD, 4)
     # Opened, looked for in the other three, made.
     assert Counted(changed, counter, CHANGE_PASSWORD, token="a fifth", password=PASSWORD).result == (UNLOCKED, 5)
-    # The four tries: opened, made, and opened as a login will do it, after the proven one.
+    # Argon2id runs four times: for the password that opens the keybag, for the new one, and twice for the next login, which
+    # tries the proven password before the new one.
     assert Counted(changed, counter, REWRAP, token="a sixth", password=PASSWORD, service=UNLOCK).result == (UNLOCKED, 4)
 
 

@@ -127,8 +127,7 @@ public struct SessionMachine: Sendable {
   private var sessionsAreLocked: Bool { holdsForRelevant(\.isLocked) }
 
   /// If there are several desktops, all must be locked, because the keys belong to the user and not to a desktop. One terminal is
-  /// enough: nothing
-  /// tells at which terminal the user sits.
+  /// enough, because nothing tells at which terminal the user sits.
   private func holdsForRelevant(_ fact: (TrackedSession) -> Bool) -> Bool {
     let relevant = relevant
     guard let first = relevant.first else { return false }

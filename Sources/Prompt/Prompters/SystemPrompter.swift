@@ -60,7 +60,7 @@ final class SystemPrompter: Prompter {
   /// The prompter's dialog stays, and shows that it waits.
   func check() -> Bool { true }
 
-  /// The dialog stays as it was, and can be cancelled. Its question has named the device.
+  /// The dialog stays on the screen with the question for the PIN, which names the device. The person can cancel it.
   func wait(_ notice: PromptText, until isDone: () -> Bool) -> Bool {
     let isOver = { [self] in stage == .gone || desktop.isLost }
     return desktop.deadline.wait(until: { isDone() || isOver() }) && !isOver()

@@ -251,7 +251,7 @@ def test_only_what_is_handed_out_is_opened(unlocked, kde):
     with unlocked.start("dbus-monitor", "--session", *rules, stdout=subprocess.PIPE, text=True) as monitor:
         monitor.stdout.readline()
         assert kde.of("passwordList", "s", FOLDER) == {"entry": "own"} and kde.read("entry") == "own"
-        # The monitor has told of everything before that call when it tells of the call.
+        # Once the monitor shows that call, it has shown everything before it.
         assert kde.call("isEnabled")
         heard = "".join(itertools.takewhile(lambda line: "member=isEnabled" not in line, monitor.stdout))
         monitor.kill()

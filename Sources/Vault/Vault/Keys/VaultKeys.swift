@@ -11,7 +11,7 @@ final class VaultKeys {
   var heldEpochs: [TierEpoch] = []
   /// Nil if this device's key cannot be used.
   var share: DeviceShare?
-  /// The index, which finds items. The index can be used before the first login if the device has a share.
+  /// The index, by which searches find items. With a share of the device, it can be used before the first login.
   var index: AttributeIndex?
   /// The database's own generation, which is sealed with the index, as it was when keys last came.
   var generation: UInt64 = 0
