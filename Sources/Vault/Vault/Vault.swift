@@ -2,8 +2,9 @@
 //
 // The owner of a ``Vault`` hands it tier keys, tells it to lock and to seal, and asks it for items.
 // Every answer follows from the keys that are there at that moment. The parts are in rooms, one folder
-// each: Store, Keys, Collections, Items, Device, Log, History, Healing, Archive.
-// Sources/Vault/README.md has a table of them.
+// each: Creation, Store, Keys, Collections, Items, Search, Device, AccessLog, History, Healing,
+// BackupAndRestore, Failures. Sources/Vault/README.md has a table of them. Only the vault as a whole is
+// beside them.
 //
 // The history is all former states of the vault, and a generation is one of them. A person asks for the
 // history, so folders have that word. A file of the history is a generation.
