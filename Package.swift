@@ -196,12 +196,13 @@ let package = Package(
     module("SSHProtocol", on: .wire, ["LatchkeyGcrypt", "LatchkeySodium"]),
     // A client's way to the vault, as every program has it.
     module("SecretClient", on: .wire, ["LatchkeyGcrypt", "LatchkeySodium", "LatchkeySystemd"]),
+    // A client's way to fprintd.
+    module("FingerReaders", on: .wire, ["LatchkeyPosix", "LatchkeyReasons", "LatchkeySystemd"]),
 
     // Daemon
     module(
       "SessionState", on: .daemon,
       ["CLatchkeyHelper", "LatchkeyControl", "LatchkeyPosix", "LatchkeyReasons", "LatchkeySystemd"]),
-    module("Biometry", on: .daemon, ["LatchkeyPosix", "LatchkeyReasons", "LatchkeySystemd"]),
     module(
       "Prompts", on: .daemon,
       ["CLatchkeyLinux", "LatchkeyControl", "LatchkeyKeybag", "LatchkeyPosix", "LatchkeySystemd"]),
@@ -214,9 +215,10 @@ let package = Package(
     module(
       "Daemon", on: .daemon,
       [
-        "LatchkeyAccessLog", "LatchkeyBackup", "LatchkeyBackupControl", "LatchkeyBiometry", "LatchkeyClassRules",
+        "LatchkeyAccessLog", "LatchkeyBackup", "LatchkeyBackupControl", "LatchkeyClassRules",
         "LatchkeyControl",
-        "LatchkeyDeviceService", "LatchkeyGettext", "LatchkeyHistoryControl", "LatchkeyKeybag", "LatchkeyLogControl",
+        "LatchkeyDeviceService", "LatchkeyFingerReaders", "LatchkeyGettext", "LatchkeyHistoryControl", "LatchkeyKeybag",
+        "LatchkeyLogControl",
         "LatchkeyPosix", "LatchkeyPrompts", "LatchkeyReasons",
         "LatchkeySecretService", "LatchkeySessionState", "LatchkeySodium", "LatchkeySystemd", "LatchkeyVault",
       ]),
@@ -287,10 +289,11 @@ let package = Package(
     program(
       "latchkey",
       [
-        "LatchkeyAccessLog", "LatchkeyBackup", "LatchkeyBackupControl", "LatchkeyBiometry", "CLatchkeyHelper",
+        "LatchkeyAccessLog", "LatchkeyBackup", "LatchkeyBackupControl", "CLatchkeyHelper",
         "CLatchkeyLinux", "LatchkeyClassRules",
         "LatchkeyControl",
-        "LatchkeyDeviceService", "LatchkeyDoctor", "LatchkeyForeignKeyrings", "LatchkeyGcrypt", "LatchkeyGettext",
+        "LatchkeyDeviceService", "LatchkeyDoctor", "LatchkeyFingerReaders", "LatchkeyForeignKeyrings", "LatchkeyGcrypt",
+        "LatchkeyGettext",
         "LatchkeyHelperProgram", "LatchkeyHistoryControl",
         "LatchkeyItemProtection", "LatchkeyKeybag", "LatchkeyLogControl", "LatchkeyPAMClient",
         "LatchkeyPosix", "LatchkeyProviderSwitch", "LatchkeyReasons", "LatchkeySSHProtocol", "LatchkeySecretClient",
@@ -321,7 +324,7 @@ let package = Package(
     program(
       "latchkey-deviced",
       [
-        "LatchkeyBiometry", "LatchkeyDeviceService", "LatchkeyDeviceStore", "LatchkeyKeybag", "LatchkeyPosix",
+        "LatchkeyDeviceService", "LatchkeyDeviceStore", "LatchkeyFingerReaders", "LatchkeyKeybag", "LatchkeyPosix",
         "LatchkeyReasons", "LatchkeySodium", "LatchkeySystemd",
       ]),
     program(
@@ -354,7 +357,8 @@ let package = Package(
         "LatchkeyControl", "LatchkeyPosix", "LatchkeyReasons", "LatchkeySessionState", "LatchkeySystemd",
         "LatchkeyPrivateBus",
       ]),
-    tests("BiometryTests", ["LatchkeyBiometry", "LatchkeyPosix", "LatchkeySystemd", "LatchkeyPrivateBus"]),
+    tests(
+      "FingerReadersTests", ["LatchkeyFingerReaders", "LatchkeyPosix", "LatchkeySystemd", "LatchkeyPrivateBus"]),
     tests("ReasonsTests", ["LatchkeyBytes", "LatchkeyReasons", "LatchkeyText"]),
     tests(
       "ControlTests",

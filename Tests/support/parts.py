@@ -20,7 +20,9 @@ LOGIN = (
     "Sources/PAM/", "Sources/Programs/latchkey-derive/", "Sources/C/CHelper/", "Sources/C/CPAM", "Sources/Vault/Keybag/",
     "Sources/Daemon/SessionState/", "Sources/Programs/latchkey-security-key/", "Sources/Wire/SecurityKeys/", "Sources/Wire/HelperProgram/", "Sources/System/FIDO/", "pam/")
 DAEMON = ("Sources/Daemon/Daemon/", "Sources/Daemon/SecretService/", "Sources/Vault/", "Sources/Programs/latchkeyd/", "dbus/")
-DEVICE = ("Sources/Programs/latchkey-deviced/", "Sources/Vault/DeviceStore/", "Sources/Wire/DeviceService/", "Sources/System/TSS/")
+DEVICE = (
+    "Sources/Programs/latchkey-deviced/", "Sources/Vault/DeviceStore/", "Sources/Wire/DeviceService/", "Sources/Wire/FingerReaders/",
+    "Sources/System/TSS/")
 
 
 @dataclasses.dataclass(frozen=True)

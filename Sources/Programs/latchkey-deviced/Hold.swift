@@ -1,7 +1,7 @@
 import Glibc
-import LatchkeyBiometry
 import LatchkeyDeviceService
 import LatchkeyDeviceStore
+import LatchkeyFingerReaders
 
 /// One user's covering key, the connection that gets it after a touch, and the verification that is under way.
 final class Hold {

@@ -1,7 +1,7 @@
 import Glibc
-import LatchkeyBiometry
 import LatchkeyDeviceService
 import LatchkeyDeviceStore
+import LatchkeyFingerReaders
 import LatchkeyKeybag
 import LatchkeyPosix
 import LatchkeyReasons

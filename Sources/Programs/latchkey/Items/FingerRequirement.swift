@@ -1,5 +1,5 @@
-import LatchkeyBiometry
 import LatchkeyDoctor
+import LatchkeyFingerReaders
 import LatchkeyGettext
 import LatchkeyKeybag
 import LatchkeySystemd

@@ -1,4 +1,4 @@
-import LatchkeyBiometry
+import LatchkeyFingerReaders
 import LatchkeyKeybag
 import LatchkeyPrompts
 import LatchkeyReasons

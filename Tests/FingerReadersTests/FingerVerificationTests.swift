@@ -1,4 +1,4 @@
-import LatchkeyBiometry
+import LatchkeyFingerReaders
 import LatchkeyPosix
 import LatchkeyPrivateBus
 import LatchkeySystemd

@@ -1,4 +1,4 @@
-import LatchkeyBiometry
+import LatchkeyFingerReaders
 import LatchkeyPrivateBus
 import LatchkeySystemd
 import Testing
