@@ -2,8 +2,8 @@
 //
 // One type is one command, and its file has the command's name: `GetCommand.swift` is `latchkey get`.
 // ArgumentParser reads the arguments. The rooms are folders: Items, Run, Import, Export, Backup,
-// History, Vault, Keys, Setup, SSH, OtherPrograms, Prompts and Output. Sources/Programs/README.md says
-// what each has.
+// History, Vault, Keys, Doctor, Switch, Rules, SSH, OtherPrograms, Prompts and InputAndOutput.
+// Sources/Programs/README.md says what each has.
 //
 //     latchkey add --label Mail service=mail
 //     latchkey get service=mail
