@@ -191,7 +191,7 @@ let package = Package(
       ["CLatchkeyHelper", "LatchkeyBytes", "LatchkeyKeybag", "LatchkeyPosix", "LatchkeySodium"]),
     // Starts latchkey-derive for a program that has a secret of the keybag.
     module(
-      "HelperProgram", on: .wire, ["CLatchkeyHelper", "CLatchkeyLinux", "LatchkeyPosix", "LatchkeySodium"]),
+      "HelperProgram", on: .wire, ["CLatchkeyHelper", "LatchkeyPosix", "LatchkeySodium"]),
     // The agent protocol of ssh, and its keys.
     module("SSHProtocol", on: .wire, ["LatchkeyGcrypt", "LatchkeySodium"]),
     // A client's way to the vault, as every program has it.

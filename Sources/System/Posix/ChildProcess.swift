@@ -7,14 +7,17 @@ public final class ChildProcess {
   public let pid: Int32
   private let end: FileDescriptor
 
-  /// Starts `program` with a clean descriptor table, default signals and this process's environment.
+  /// Starts `program` with a clean descriptor table, and without blocked signals.
   ///
   /// - Parameters:
   ///   - input: its standard input, lent; nil for none.
   ///   - output: where its standard output goes; nil for this process's standard error.
   ///   - errors: where its standard error goes; nil for this process's own.
+  ///   - environment: its environment; nil for this process's own.
+  ///   - keepsIgnoredSignals: whether it ignores the signals that this process ignores. Otherwise all signals are as usual.
   public init(
-    _ program: String, _ arguments: [String], input: Int32? = nil, output: Int32? = nil, errors: Int32? = nil
+    _ program: String, _ arguments: [String], input: Int32? = nil, output: Int32? = nil, errors: Int32? = nil,
+    environment: [String]? = nil, keepsIgnoredSignals: Bool = false
   ) throws(PosixError) {
     var actions = posix_spawn_file_actions_t()
     posix_spawn_file_actions_init(&actions)
@@ -32,15 +35,19 @@ public final class ChildProcess {
     posix_spawnattr_init(&attributes)
     defer { posix_spawnattr_destroy(&attributes) }
     var signals = sigset_t()
-    sigfillset(&signals)
+    if !keepsIgnoredSignals { sigfillset(&signals) } else { sigemptyset(&signals) }
     posix_spawnattr_setsigdefault(&attributes, &signals)
+    // An event loop has signals blocked, and the child would inherit that.
     sigemptyset(&signals)
     posix_spawnattr_setsigmask(&attributes, &signals)
     posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK))
     var words: [UnsafeMutablePointer<CChar>?] = ([program] + arguments).map { strdup($0) } + [nil]
-    defer { for word in words { free(word) } }
+    var variables: [UnsafeMutablePointer<CChar>?] = (environment ?? []).map { strdup($0) } + [nil]
+    defer { for word in words + variables { free(word) } }
     var child: pid_t = 0
-    let status = posix_spawn(&child, program, &actions, &attributes, &words, environ)
+    let status = variables.withUnsafeMutableBufferPointer { given in
+      posix_spawn(&child, program, &actions, &attributes, &words, environment == nil ? environ : given.baseAddress)
+    }
     guard status == 0 else { throw PosixError("posix_spawn", code: status) }
     pid = child
     let descriptor = linux_pidfd_open(child)
@@ -58,6 +65,9 @@ public final class ChildProcess {
 
   /// Sends it a signal. Does nothing after its end, whoever has its number by then.
   public func send(_ signal: Int32) { _ = linux_pidfd_send_signal(end.number, signal) }
+
+  /// Waits for its end, and collects it.
+  public func wait() { while waitpid(pid, nil, 0) < 0 && errno == EINTR {} }
 
   /// Collects the ended process. Call it only after its end.
   ///

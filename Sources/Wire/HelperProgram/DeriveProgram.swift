@@ -1,5 +1,4 @@
 import CLatchkeyHelper
-import CLatchkeyLinux
 import Glibc
 import LatchkeyPosix
 import LatchkeySodium
@@ -42,47 +41,20 @@ public struct DeriveProgram {
     let memory = try RequestMemory(request)
     let ends = try FileDescriptor.connectedPair()
     let ours = FileDescriptor(owning: ends.0)
-    let child: pid_t
+    let child: ChildProcess
     do {
       let theirs = FileDescriptor(owning: ends.1)
-      child = try spawn(input: theirs.number, output: output)
+      let nowhere = try FileDescriptor.open("/dev/null", flags: O_WRONLY)
+      child = try ChildProcess(
+        path, [], input: theirs.number, output: output ?? nowhere.number, errors: nowhere.number,
+        environment: ["PATH=/usr/bin:/bin", "LANG=C"], keepsIgnoredSignals: true)
     }
     memory.give(over: ours)
     ours.endSending()
     var answer: [UInt8] = [0, 0]
     let count = recv(ours.number, &answer, 2, Int32(MSG_WAITALL))
-    var status: Int32 = 0
-    while waitpid(child, &status, 0) < 0 && errno == EINTR {}
+    child.wait()
     return count == 1 && helper_has_result(answer[0]) ? HelperResult(rawValue: answer[0]) : nil
-  }
-
-  private func spawn(input: Int32, output: Int32?) throws(PosixError) -> pid_t {
-    var actions = posix_spawn_file_actions_t()
-    posix_spawn_file_actions_init(&actions)
-    defer { posix_spawn_file_actions_destroy(&actions) }
-    posix_spawn_file_actions_adddup2(&actions, input, 0)
-    if let output {
-      posix_spawn_file_actions_adddup2(&actions, output, 1)
-    } else {
-      posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0)
-    }
-    posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0)
-    posix_spawn_file_actions_addclosefrom_np(&actions, 3)
-    // An event loop of this program has signals blocked, and the child would inherit that.
-    var attributes = posix_spawnattr_t()
-    posix_spawnattr_init(&attributes)
-    defer { posix_spawnattr_destroy(&attributes) }
-    var none = sigset_t()
-    sigemptyset(&none)
-    posix_spawnattr_setsigmask(&attributes, &none)
-    posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
-    var arguments = [strdup("latchkey-derive"), nil]
-    var environment = [strdup("PATH=/usr/bin:/bin"), strdup("LANG=C"), nil]
-    defer { for word in arguments + environment { free(word) } }
-    var child: pid_t = 0
-    let status = posix_spawn(&child, path, &actions, &attributes, &arguments, &environment)
-    guard status == 0 else { throw PosixError("posix_spawn", code: status) }
-    return child
   }
 
   private func request(
