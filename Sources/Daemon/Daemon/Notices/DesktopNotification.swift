@@ -26,8 +26,6 @@ final class DesktopNotification {
   private var isUnderWay = false
   private var isToBeRepeated = false
 
-  private static let name = "org.freedesktop.Notifications"
-
   /// Whether a message waits to be shown.
   var isWaiting: Bool { message != nil }
 
@@ -60,7 +58,7 @@ final class DesktopNotification {
     if watch == nil {
       // The bus takes the rule before it passes the call on, so a service that appears after the answer is noticed.
       watch = try? bus.matchSignal(
-        sender: "org.freedesktop.DBus", interface: "org.freedesktop.DBus", member: "NameOwnerChanged", arg0: Self.name,
+        sender: "org.freedesktop.DBus", interface: "org.freedesktop.DBus", member: "NameOwnerChanged", arg0: Bus.notifications,
         installed: { _ in }
       ) { [weak self] message throws(BusError) in
         _ = try message.readString()
@@ -86,7 +84,7 @@ final class DesktopNotification {
   private func hearClicks(_ bus: Bus) {
     guard clicks.isEmpty else { return }
     for member in ["ActivationToken", "ActionInvoked"] {
-      let slot = try? bus.matchSignal(interface: Self.name, member: member) {
+      let slot = try? bus.matchSignal(interface: Bus.notifications, member: member) {
         [weak self] message throws(BusError) in
         guard let self, let onScreen, message.sender == onScreen.program, try message.readUInt32() == onScreen.number
         else {
@@ -120,21 +118,7 @@ final class DesktopNotification {
 
   private func call(_ bus: Bus, _ message: Message) throws(BusError) {
     hearClicks(bus)
-    // The call starts no program: such a program would show notifications in the place of the desktop, which starts later.
-    try bus.callAsync(
-      destination: Self.name, path: "/org/freedesktop/Notifications", interface: Self.name, member: "Notify",
-      autoStart: false
-    ) { out in
-      out.appendString("Latchkey")
-      out.appendUInt32(0)
-      out.appendString("dialog-password")
-      out.appendString(message.title)
-      out.appendString(message.text)
-      // No button: a click on the message itself.
-      out.appendStrings(["default", translated("Show")])
-      out.appendDictionary("sv") { all in all.appendProperty("desktop-entry", "s") { $0.appendString(Self.window) } }
-      out.appendInt32(-1)
-    } reply: { [weak self] reply in
+    try bus.notify(message.title, message.text, click: translated("Show"), program: Self.window) { [weak self] reply in
       guard let self else { return }
       isUnderWay = false
       guard isWaiting else { return }

@@ -41,19 +41,7 @@ final class FormerWalletsNotice {
     let text = translated(
       "Those of before are still in KWallet's files. To bring them over, run 'latchkey import kwallet'.")
     do throws(BusError) {
-      try bus.callAsync(
-        destination: "org.freedesktop.Notifications", path: "/org/freedesktop/Notifications",
-        interface: "org.freedesktop.Notifications", member: "Notify", autoStart: false
-      ) { out in
-        out.appendString("Latchkey")
-        out.appendUInt32(0)
-        out.appendString("dialog-password")
-        out.appendString(title)
-        out.appendString(text)
-        out.appendStrings([])
-        out.appendDictionary("sv") { _ in }
-        out.appendInt32(-1)
-      } reply: { reply in
+      try bus.notify(title, text) { reply in
         if case .success = reply { shown(true) } else { shown(false) }
       }
     } catch { shown(false) }

@@ -17,23 +17,17 @@ final class CheckingNotice {
   private static func run(until end: Int32) {
     guard let loop = try? EventLoop() else { return }
     let life = PromptDeadline(loop: loop, limit: .seconds(600))
-    guard let ending = try? loop.addIO(fd: end, events: .readable, handler: { _ in life.giveUp() }) else { return }
-    guard !life.wait(atMost: delay, until: { life.isOver }), let bus = DesktopBus(deadline: life) else { return }
-    var number: UInt32?
-    var isAnswered = false
-    let answered = { (reply: Result<Message, BusError>) in
-      if case .success(let message) = reply { number = try? message.readUInt32() }
-      isAnswered = true
+    var ending: EventSource?
+    defer { ending = nil }
+    ending = try? loop.addIO(fd: end, events: .readable) { _ in
+      life.giveUp()
+      // The descriptor stays readable, so this would be called again and again.
+      ending?.cancel()
     }
+    guard ending != nil, !life.wait(atMost: delay, until: { life.isOver }) else { return }
     let notice = PersonNotice(
       title: translated("Latchkey is checking your answer"),
       text: translated("This can take a minute on a slow or busy machine."))
-    guard (try? notice.send(on: bus.bus, reply: answered)) != nil else { return }
-    _ = life.wait(until: { bus.isLost })
-    // Otherwise this would be called again and again from now on.
-    ending.cancel()
-    _ = PromptDeadline(loop: loop, limit: PersonNotice.answerLimit).wait(until: { isAnswered || bus.isLost })
-    guard let number, !bus.isLost else { return }
-    PersonNotice.remove(number, on: bus.bus)
+    _ = notice.show(until: life)
   }
 }

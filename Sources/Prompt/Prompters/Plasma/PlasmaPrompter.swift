@@ -65,12 +65,12 @@ final class PlasmaPrompter: Prompter {
   /// The window stays as it was, and shows no text of ours, so a notification says it.
   func wait(_ notice: PromptText, until isDone: () -> Bool) -> Bool {
     var number: UInt32?
-    try? PersonNotice(title: notice.title, text: notice.message).send(on: desktop.bus) { reply in
+    try? desktop.bus.notify(notice.title, notice.message) { reply in
       if case .success(let message) = reply { number = try? message.readUInt32() }
     }
     let isOver = { [self] in stage != .accepted || desktop.isLost }
     let isAnswered = desktop.deadline.wait(until: { isDone() || isOver() }) && !isOver()
-    if let number { PersonNotice.remove(number, on: desktop.bus) }
+    if let number { desktop.bus.closeNotification(number) }
     return isAnswered
   }
 
