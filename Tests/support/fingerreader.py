@@ -21,6 +21,7 @@ from nacl.public import PrivateKey, SealedBox
 from support.deviced import DONE, OPERATION, Peer
 from support.logind import any_open
 from support.pace import Limit
+from support.systembus import SystemBus
 from support.wire import DEVICE, KEYBAG, raw_values
 
 WORD, STATE, END = raw_values("Word", DEVICE), raw_values("State", DEVICE), raw_values("HoldEnd", KEYBAG)
@@ -62,13 +63,7 @@ class Reader:
         self.root = pathlib.Path(tempfile.mkdtemp(prefix="latchkey-reader-", dir="/tmp"))
         self.root.chmod(0o755)
         self.address = f"unix:path={self.root}/bus"
-        configuration = self.root / "bus.conf"
-        configuration.write_text(
-            f"<busconfig><listen>{self.address}</listen><auth>EXTERNAL</auth><policy context='default'><allow user='*'/>"
-            "<allow send_destination='*'/><allow receive_sender='*'/><allow own='*'/></policy></busconfig>")
-        self._daemon = subprocess.Popen(
-            ["dbus-daemon", f"--config-file={configuration}", "--nofork", "--print-address"], stdout=subprocess.PIPE)
-        assert self._daemon.stdout.readline(), "the bus does not start"
+        self._daemon = SystemBus(self.root, self.address)
         self.prints = self.root / "prints"
         self.prints.mkdir(mode=0o700)
         self.policy = self.root / "finger"
@@ -164,9 +159,7 @@ class Reader:
 
     def close(self):
         self._loop.quit()
-        self._daemon.kill()
-        self._daemon.wait()
-        self._daemon.stdout.close()
+        self._daemon.close()
         shutil.rmtree(self.root)
 
 

@@ -40,12 +40,12 @@ class Fprintd:
         self.set()
         program = session.root / "bin/fprintd.py"
         shutil.copy(__file__, program)
-        self._bus = SystemBus(session)
+        self._bus = SystemBus.of(session)
         self._program = None
         self.start()
 
     def start(self):
-        self._program = started(self.session, "/usr/bin/python3", self.session.root / "bin/fprintd.py", self.state)
+        self._program = started(self.session.start, "/usr/bin/python3", self.session.root / "bin/fprintd.py", self.state)
 
     def stop(self):
         """There is none any more."""

@@ -48,7 +48,7 @@ class Logind:
 
     def __init__(self, session):
         self._session, self._inhibitors, self._prepares, self._locked = session, [], False, False
-        self._system = SystemBus(session)
+        self._system = SystemBus.of(session)
         self._context = GLib.MainContext()
         self._loop = GLib.MainLoop(self._context)
         ready = threading.Event()

@@ -1,21 +1,30 @@
-"""A session's system bus, where programs stand in for the system's services."""
+"""A system bus, where programs stand in for the system's services."""
 
 import subprocess
 
 
-class SystemBus:
-    """Runs until it is closed. Whoever likes may own any name."""
+def _start(*command, **options):
+    return subprocess.Popen(command, **options)
 
-    def __init__(self, session):
-        configuration = session.root / "system-bus.conf"
+
+class SystemBus:
+    """Runs until it is closed. Any program may own any name."""
+
+    def __init__(self, root, address, start=_start):
+        configuration = root / "system-bus.conf"
         configuration.write_text(
-            f"<busconfig><listen>{session.environment['DBUS_SYSTEM_BUS_ADDRESS']}</listen><auth>EXTERNAL</auth>"
+            f"<busconfig><listen>{address}</listen><auth>EXTERNAL</auth>"
             '<policy context="default"><allow user="*"/><allow send_destination="*"/><allow receive_sender="*"/><allow own="*"/>'
             "</policy>"
             "</busconfig>"
         )
         configuration.chmod(0o644)
-        self._process = started(session, "dbus-daemon", f"--config-file={configuration}", "--nofork", "--print-address")
+        self._process = started(start, "dbus-daemon", f"--config-file={configuration}", "--nofork", "--print-address")
+
+    @classmethod
+    def of(cls, session):
+        """The system bus of a session, which runs as its user."""
+        return cls(session.root, session.environment["DBUS_SYSTEM_BUS_ADDRESS"], session.start)
 
     def close(self):
         if self._process:
@@ -23,9 +32,9 @@ class SystemBus:
             self._process = None
 
 
-def started(session, *command):
-    """A process of the session's user that says a line when it is ready."""
-    process = session.start(*command, stdout=subprocess.PIPE, text=True)
+def started(start, *command):
+    """A process that says a line when it is ready."""
+    process = start(*command, stdout=subprocess.PIPE, text=True)
     assert process.stdout.readline(), f"{command} did not start"
     return process
 

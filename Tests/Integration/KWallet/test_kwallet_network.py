@@ -49,7 +49,7 @@ exec NetworkManager --no-daemon
 @pytest.fixture
 def identifier(session):
     """The identifier of a connection whose password NetworkManager does not keep itself."""
-    bus = SystemBus(session)
+    bus = SystemBus.of(session)
     chosen = str(uuid.uuid4())
     with open(session.root / "network.log", "wb") as log:
         manager = subprocess.Popen(
