@@ -11,8 +11,6 @@ struct PromptWords {
 }
 
 extension VaultLink {
-  private static let prompt = "org.latchkey.Prompt"
-
   /// Asks the vault to unlock an object for this connection.
   func unlock(_ paths: [String], _ words: PromptWords) throws(BusError) -> PromptOutcome {
     let prompt = try connection.call(ServiceConnection.root, ServiceConnection.service, "Unlock") {
@@ -34,7 +32,7 @@ extension VaultLink {
       slots = [
         try connection.bus.watchPeer(connection.owner) { isGone = true },
         try connection.bus.matchSignal(
-          sender: connection.owner, path: prompt, interface: Self.prompt, member: "Ended"
+          sender: connection.owner, path: prompt, interface: ServiceConnection.toldPrompt, member: "Ended"
         ) { (signal: Message) throws(BusError) in
           outcome = try signal.readString()
         },
@@ -46,7 +44,7 @@ extension VaultLink {
       ]
     } catch { throw .failed(error.description) }
     return try withExtendedLifetime(slots) { () throws(BusError) in
-      try connection.call(prompt, Self.prompt, "Prompt") { out throws(BusError) in
+      try connection.call(prompt, ServiceConnection.toldPrompt, "Prompt") { out throws(BusError) in
         out.open("a", "{sv}")
         if let reason = words.reason?.fitForPrompt { out.appendText("reason", reason) }
         if let passphrase = words.passphrase {

@@ -1,4 +1,5 @@
 import Glibc
+import LatchkeySodium
 import LatchkeySystemd
 
 /// A client's connection to the vault by the session bus. It has a connection and an event loop of its own, which share nothing
@@ -22,6 +23,10 @@ public final class ServiceConnection {
   public static let itemAccess = "org.latchkey.Item"
   /// The interface of prompts.
   public static let prompt = "org.freedesktop.Secret.Prompt"
+  /// Latchkey's own interface of prompts, which takes a reason and tells how a prompt ended.
+  public static let toldPrompt = "org.latchkey.Prompt"
+  /// The interface for many items in one call.
+  public static let keychain = "org.latchkey.Keychain"
   /// "No object", and "no prompt needed".
   public static let none = "/"
   private static let vault = "/org/latchkey/vault"
@@ -137,6 +142,13 @@ public final class ServiceConnection {
     }
   }
 
+  /// The properties of an item that any program has which keeps secrets.
+  public func facts(ofItem path: String) throws(BusError) -> ItemFacts {
+    var facts = ItemFacts()
+    try properties(of: path, Self.item) { (name, entry) throws(BusError) in try facts.take(name, entry) }
+    return facts
+  }
+
   /// Every property of an object. `read` gets the name, and reads or skips the value.
   public func properties(
     of path: String, _ interface: String, _ read: (String, Message) throws(BusError) -> Void
@@ -157,6 +169,28 @@ public final class ServiceConnection {
       out.appendString(interface)
       out.appendString(property)
       out.appendVariant(signature, build)
+    } read: { _ in
+    }
+  }
+
+  /// Gives an item another label, other attributes, another secret or several of these, in one step. A value that is nil stays
+  /// as it is.
+  public func update(
+    _ path: String, label: String?, attributes: [String: String]? = nil, secret: Secret?, by channel: SecretChannel
+  ) throws(BusError) {
+    let sent: Secret
+    // Without a secret, an empty one stands in its place.
+    do { sent = try secret ?? Secret(SecureBytes(count: 0)) } catch { throw .failed("no memory") }
+    try call(Self.root, Self.keychain, "Update") { out throws(BusError) in
+      out.open("a", "(oa{sv}a{ss})")
+      out.open("r", "oa{sv}a{ss}")
+      out.appendObjectPath(path)
+      out.appendItemProperties(label: label, attributes: attributes)
+      out.appendStringDictionary([:])
+      out.close()
+      out.close()
+      out.appendBool(secret != nil)
+      try channel.write(sent, to: &out)
     } read: { _ in
     }
   }

@@ -21,16 +21,13 @@ struct ShownItem: Sendable, Equatable {
     var item = self
     try message.readDictionary("sv") { (entry: Message) throws(BusError) in
       switch try entry.readString() {
-      case "Label": item.label = try entry.readVariant("s") { (value) throws(BusError) in try value.readString() }
-      case "Attributes":
-        item.attributes = try entry.readVariant("a{ss}") { (value) throws(BusError) in try value.readStringDictionary()
-        }
-      case "Locked": item.isLocked = try entry.readVariant("b") { (value) throws(BusError) in try value.readBool() }
-      case "Created": item.created = try entry.readVariant("t") { (value) throws(BusError) in try value.readUInt64() }
-      case "Modified": item.modified = try entry.readVariant("t") { (value) throws(BusError) in try value.readUInt64() }
-      case "Accessible":
-        item.accessible = try entry.readVariant("s") { (value) throws(BusError) in try value.readString() }
-      case "Require": item.require = try entry.readVariant("s") { (value) throws(BusError) in try value.readString() }
+      case "Label": item.label = try entry.readVariant(.text)
+      case "Attributes": item.attributes = try entry.readVariant(.dictionary)
+      case "Locked": item.isLocked = try entry.readVariant(.flag)
+      case "Created": item.created = try entry.readVariant(.number)
+      case "Modified": item.modified = try entry.readVariant(.number)
+      case "Accessible": item.accessible = try entry.readVariant(.text)
+      case "Require": item.require = try entry.readVariant(.text)
       default: try entry.skip()
       }
     }

@@ -30,8 +30,6 @@ final class VaultLink {
   private let listener: (@Sendable (VaultNews) -> Void)?
   private let ear: Int32
 
-  private static let properties = "org.freedesktop.DBus.Properties"
-  private static let toldPrompt = "org.latchkey.Prompt"
   private static let root = ServiceConnection.root
 
   /// - Parameters:
@@ -125,37 +123,30 @@ final class VaultLink {
 
   // MARK: Reading
 
-  private func paths(_ property: String, of path: String, _ interface: String) throws(Problem) -> [String] {
-    try call(path, Self.properties, "Get") {
-      $0.appendString(interface)
-      $0.appendString(property)
-    } read: { (answer: Message) throws(BusError) in
-      try answer.readVariant("ao") { (value: Message) throws(BusError) in try value.readObjectPaths() }
+  private func get<Value>(
+    _ property: String, _ type: BusValue<Value>, of path: String, on interface: String
+  ) throws(Problem) -> Value {
+    let connection = try connected()
+    do throws(BusError) { return try connection.get(property, type, of: path, on: interface) } catch {
+      throw problem(error)
     }
+  }
+
+  private func collectionPaths() throws(Problem) -> [String] {
+    try get("Collections", .paths, of: Self.root, on: ServiceConnection.service)
   }
 
   /// Every collection, without that of the session where it is empty.
   func collections() throws(Problem) -> [ShownCollection] {
     var found: [ShownCollection] = []
-    for path in try paths("Collections", of: Self.root, ServiceConnection.service) {
+    for path in try collectionPaths() {
       // Not all properties: one of them is the list of all items.
-      let label = try property("Label", "s", of: path) { (value) throws(BusError) in try value.readString() }
-      let isLocked = try property("Locked", "b", of: path) { (value) throws(BusError) in try value.readBool() }
+      let label = try get("Label", .text, of: path, on: ServiceConnection.collection)
+      let isLocked = try get("Locked", .flag, of: path, on: ServiceConnection.collection)
       if path.hasSuffix("/session"), try search(path, [], from: 0, limit: 1).items.isEmpty { continue }
       found.append(ShownCollection(path: path, label: label, isLocked: isLocked))
     }
     return found
-  }
-
-  private func property<Value>(
-    _ name: String, _ type: String, of path: String, _ read: (Message) throws(BusError) -> Value
-  ) throws(Problem) -> Value {
-    try call(path, Self.properties, "Get") {
-      $0.appendString(ServiceConnection.collection)
-      $0.appendString(name)
-    } read: { (answer: Message) throws(BusError) in
-      try answer.readVariant(type, read)
-    }
   }
 
   /// The result of one step of a search.
@@ -190,7 +181,7 @@ final class VaultLink {
     do throws(BusError) {
       for path in paths {
         try connection.bus.callAsync(
-          destination: connection.owner, path: path, interface: Self.properties, member: "GetAll", autoStart: false
+          destination: connection.owner, path: path, interface: Bus.properties, member: "GetAll", autoStart: false
         ) {
           $0.appendString("")
         } reply: { reply in
@@ -279,7 +270,7 @@ final class VaultLink {
 
   /// Unlocks the whole vault.
   func unlockVault() throws(Problem) {
-    let outcome = try unlock(try paths("Collections", of: Self.root, ServiceConnection.service))
+    let outcome = try unlock(try collectionPaths())
     if let problem = Self.problem(outcome) { throw problem }
   }
 
@@ -290,13 +281,13 @@ final class VaultLink {
     var isCompleted = false
     do {
       let told = try connection.bus.matchSignal(
-        sender: connection.owner, path: prompt, interface: Self.toldPrompt, member: "Ended"
+        sender: connection.owner, path: prompt, interface: ServiceConnection.toldPrompt, member: "Ended"
       ) { message in outcome = (try? message.readString()).flatMap { PromptOutcome(rawValue: $0) } }
       let slot = try connection.bus.matchSignal(
         sender: connection.owner, path: prompt, interface: ServiceConnection.prompt, member: "Completed"
       ) { _ in isCompleted = true }
       try withExtendedLifetime((told, slot)) { () throws(BusError) in
-        try connection.call(prompt, Self.toldPrompt, "Prompt") {
+        try connection.call(prompt, ServiceConnection.toldPrompt, "Prompt") {
           $0.appendDictionary("sv") { _ in }
         } read: { _ in
         }

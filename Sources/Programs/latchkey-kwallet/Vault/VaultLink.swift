@@ -214,7 +214,7 @@ final class VaultLink {
       prompts[number] = AwaitedPrompt(path: path, slot: slot, ended: ended)
     } catch { throw .failed(error.description) }
     do throws(BusError) {
-      try connection.call(path, "org.latchkey.Prompt", "Prompt") { out throws(BusError) in
+      try connection.call(path, ServiceConnection.toldPrompt, "Prompt") { out throws(BusError) in
         out.appendDictionary("sv") { all in
           for (name, value) in [("reason", reason), ("window", window)] where !value.isEmpty {
             all.appendProperty(name, "s") { $0.appendString(value) }

@@ -51,7 +51,6 @@ final class WalletStore {
   private var placesGeneration = 0
   private var known = KnownEntries()
 
-  private static let keychain = "org.latchkey.Keychain"
   private static let schemaName = "xdg:schema"
   private static let schema = "org.qt.keychain"
   /// The label of the default collection of a new vault.
@@ -254,7 +253,7 @@ final class WalletStore {
     attributes["server"] = folder?.text
     attributes["user"] = name?.text
     let found = try link.with { vault throws(BusError) in
-      try vault.call(ServiceConnection.root, Self.keychain, "Find") { out in
+      try vault.call(ServiceConnection.root, ServiceConnection.keychain, "Find") { out in
         out.appendArray("a{ss}", of: [attributes]) { $0.appendStringDictionary($1) }
         out.appendUInt32(0)
         out.appendObjectPath(ServiceConnection.none)
@@ -418,22 +417,8 @@ final class WalletStore {
   private func update(
     _ path: String, label: String? = nil, attributes: [String: String]?, secret: Secret? = nil
   ) throws(BusError) {
-    let sent: Secret
-    // Without a secret, an empty one stands in its place.
-    do { sent = try secret ?? Secret(SecureBytes(count: 0)) } catch { throw .failed("no memory") }
     try link.withChannel { vault, channel throws(BusError) in
-      try vault.call(ServiceConnection.root, Self.keychain, "Update") { out throws(BusError) in
-        out.open("a", "(oa{sv}a{ss})")
-        out.open("r", "oa{sv}a{ss}")
-        out.appendObjectPath(path)
-        out.appendItemProperties(label: label, attributes: attributes)
-        out.appendStringDictionary([:])
-        out.close()
-        out.close()
-        out.appendBool(secret != nil)
-        try channel.write(sent, to: &out)
-      } read: { _ in
-      }
+      try vault.update(path, label: label, attributes: attributes, secret: secret, by: channel)
     }
     link.passOver([path])
   }
@@ -450,7 +435,7 @@ final class WalletStore {
       let some = rest.prefix(Self.changeLimit)
       rest = rest.dropFirst(Self.changeLimit)
       try link.with { vault throws(BusError) in
-        try vault.call(ServiceConnection.root, Self.keychain, "Delete") { out in
+        try vault.call(ServiceConnection.root, ServiceConnection.keychain, "Delete") { out in
           out.appendArray("(oay)", of: some) { item, entry in
             item.appendStruct("oay") { fields in
               fields.appendObjectPath(entry.path)

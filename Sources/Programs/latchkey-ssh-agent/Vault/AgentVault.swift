@@ -16,8 +16,6 @@ final class AgentVault {
   }
 
   private static let sessionCollection = "/org/freedesktop/secrets/collection/session"
-  private static let keychain = "org.latchkey.Keychain"
-  private static let toldPrompt = "org.latchkey.Prompt"
   /// The time limit of calls that need no person.
   private static let limit = Duration.seconds(20)
 
@@ -150,7 +148,7 @@ final class AgentVault {
   }
 
   private func lookAnew() throws(BusError) -> View {
-    let (isScreenLocked, own) = try call(ServiceConnection.root, Self.keychain, "Find") { out in
+    let (isScreenLocked, own) = try call(ServiceConnection.root, ServiceConnection.keychain, "Find") { out in
       out.appendArray("a{ss}", of: [[KeyItem.schemaName: KeyItem.schema]]) { $0.appendStringDictionary($1) }
       out.appendUInt32(0)
       out.appendObjectPath(ServiceConnection.none)
@@ -196,19 +194,9 @@ final class AgentVault {
   }
 
   private func sessionKey(_ path: String) throws(BusError) -> AgentKey? {
-    var attributes: [String: String] = [:]
-    var label = ""
-    var created: UInt64 = 0
-    try connected().properties(of: path, ServiceConnection.item) { (name: String, value: Message) throws(BusError) in
-      switch name {
-      case "Attributes":
-        try value.readVariant("a{ss}") { (v: Message) throws(BusError) in attributes = try v.readStringDictionary() }
-      case "Label": try value.readVariant("s") { (v: Message) throws(BusError) in label = try v.readString() }
-      case "Created": try value.readVariant("t") { (v: Message) throws(BusError) in created = try v.readUInt64() }
-      default: try value.skip()
-      }
-    }
-    return AgentKey(path: path, isOfSession: true, attributes: attributes, label: label, created: created)
+    let facts = try connected().facts(ofItem: path)
+    return AgentKey(
+      path: path, isOfSession: true, attributes: facts.attributes, label: facts.label, created: facts.created)
   }
 
   private func sessionPaths() throws(BusError) -> [String] {
@@ -278,14 +266,7 @@ final class AgentVault {
     } read: { (answer: Message) throws(BusError) in
       try answer.readObjectPaths()
     }
-    for path in paths {
-      var found: [String: String] = [:]
-      try connected().properties(of: path, ServiceConnection.item) { (name: String, value: Message) throws(BusError) in
-        guard name == "Attributes" else { return try value.skip() }
-        try value.readVariant("a{ss}") { (v: Message) throws(BusError) in found = try v.readStringDictionary() }
-      }
-      if found == attributes { return path }
-    }
+    for path in paths where try connected().get("Attributes", .dictionary, of: path) == attributes { return path }
     return nil
   }
 
@@ -334,12 +315,7 @@ final class AgentVault {
   func takeBack(_ key: AgentKey) throws(BusError) {
     // A new connection would be another client, to whom nothing was allowed.
     guard !key.require.isEmpty, let connection, !connection.isLost else { return }
-    var isLocked = true
-    try connection.properties(of: key.path, ServiceConnection.item) { (name: String, value: Message) throws(BusError) in
-      guard name == "Locked" else { return try value.skip() }
-      try value.readVariant("b") { (v: Message) throws(BusError) in isLocked = try v.readBool() }
-    }
-    guard !isLocked else { return }
+    guard try !connection.get("Locked", .flag, of: key.path) else { return }
     try call(ServiceConnection.root, ServiceConnection.service, "Lock") {
       $0.appendObjectPaths([key.path])
     } read: { _ in
@@ -378,7 +354,7 @@ final class AgentVault {
     } catch { throw .failed("\(error)") }
     prompts[prompt] = waiting
     do throws(BusError) {
-      try call(prompt, Self.toldPrompt, "Prompt") { out in
+      try call(prompt, ServiceConnection.toldPrompt, "Prompt") { out in
         out.appendDictionary("sv") { all in
           all.appendProperty("reason", "s") { $0.appendString(reason) }
         }

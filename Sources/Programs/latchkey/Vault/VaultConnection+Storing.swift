@@ -52,20 +52,7 @@ extension VaultConnection {
 
   /// Gives an item another label, another secret or both, in one step.
   func update(_ path: String, label: String?, secret: Secret?, by channel: SecretChannel) throws {
-    // Without a secret, an empty one stands in its place.
-    let sent = try secret ?? Secret(SecureBytes(count: 0))
-    try call(Self.root, "org.latchkey.Keychain", "Update") { out throws(BusError) in
-      out.open("a", "(oa{sv}a{ss})")
-      out.open("r", "oa{sv}a{ss}")
-      out.appendObjectPath(path)
-      out.appendItemProperties(label: label, attributes: nil)
-      out.appendStringDictionary([:])
-      out.close()
-      out.close()
-      out.appendBool(secret != nil)
-      try channel.write(sent, to: &out)
-    } read: { _ in
-    }
+    try connection.update(path, label: label, secret: secret, by: channel)
   }
 
   /// Makes a collection.

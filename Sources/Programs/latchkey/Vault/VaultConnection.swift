@@ -17,9 +17,7 @@ final class VaultConnection {
   /// "No object", and "no prompt needed".
   static let none = ServiceConnection.none
 
-  private static let toldPrompt = "org.latchkey.Prompt"
-
-  private let connection: ServiceConnection
+  let connection: ServiceConnection
   private let place: DaemonPlace
   /// How the last prompt ended; nil if the vault's program does not tell.
   private(set) var lastOutcome: PromptOutcome?
@@ -79,9 +77,7 @@ final class VaultConnection {
 
   /// The properties of an item that any program has which keeps secrets.
   func facts(ofItem path: String) throws(BusError) -> ItemFacts {
-    var facts = ItemFacts()
-    try properties(of: path, Self.item) { (name, entry) throws(BusError) in try facts.take(name, entry) }
-    return facts
+    try connection.facts(ofItem: path)
   }
 
   /// Sets a property; without `interface`, one of the item's interface.
@@ -255,7 +251,7 @@ final class VaultConnection {
     let watch = try connection.bus.watchPeer(connection.owner) { isGone = true }
     lastOutcome = nil
     let told = try connection.bus.matchSignal(
-      sender: connection.owner, path: prompt, interface: Self.toldPrompt, member: "Ended"
+      sender: connection.owner, path: prompt, interface: ServiceConnection.toldPrompt, member: "Ended"
     ) { [self] message in
       lastOutcome = (try? message.readString()).flatMap { PromptOutcome(rawValue: $0) }
     }
@@ -273,7 +269,7 @@ final class VaultConnection {
         } read: { _ in
         }
       } else {
-        try call(prompt, Self.toldPrompt, "Prompt") {
+        try call(prompt, ServiceConnection.toldPrompt, "Prompt") {
           $0.appendDictionary("sv") { all in
             guard let reason else { return }
             all.appendProperty("reason", "s") { $0.appendString(reason) }
