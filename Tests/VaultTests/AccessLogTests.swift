@@ -7,7 +7,7 @@ import Testing
 
 @testable import LatchkeyVault
 
-/// The access log as the vault keeps it. What gets into it is the daemon's to say.
+/// The vault's access log. The daemon's tests cover which events get into the log.
 @Suite("The access log")
 struct AccessLogTests {
   let home: Home
@@ -23,7 +23,7 @@ struct AccessLogTests {
     AccessEvent(.open, outcome, collection: 1, item: UInt64(number), label: "Bank \(number)", caller: "mail")
   }
 
-  /// Writes entries of these numbers.
+  /// Writes one entry for each of these numbers.
   func write(_ numbers: some Sequence<Int>, to vault: Vault? = nil) {
     for number in numbers {
       (vault ?? self.vault).accessLog.add(Self.event(number))
@@ -31,7 +31,7 @@ struct AccessLogTests {
     }
   }
 
-  /// All of it, oldest first.
+  /// All entries, the oldest first.
   func read(_ vault: Vault? = nil) throws -> [AccessLogEntry] {
     let vault = vault ?? self.vault
     var found: [AccessLogEntry] = []
@@ -42,7 +42,7 @@ struct AccessLogTests {
     }
   }
 
-  /// The numbers of the items; nil for what is damaged.
+  /// The numbers of the items; nil for a damaged entry.
   func items(_ vault: Vault? = nil) throws -> [Int?] {
     try read(vault).map { $0.event.map { Int($0.item) } }
   }
@@ -57,7 +57,7 @@ struct AccessLogTests {
     return try table.rows(below: .max, limit: 5000).compactMap(\.row).reversed()
   }
 
-  /// Changes the file while no daemon runs.
+  /// Changes the database while no daemon runs.
   func alter(_ home: Home, _ change: (Store) throws -> Void) throws {
     try change(try Store(path: home.folder + "/" + KeybagFile.database, vault: home.keybag.vault))
   }
@@ -67,7 +67,7 @@ struct AccessLogTests {
       .bind(1, row.id).bind(2, Int64(bitPattern: row.created)).bind(3, row.entry).bind(4, row.checksum).run()
   }
 
-  @Test("is read as it was written, in any number of parts, also by the next daemon")
+  @Test("is read as it was written, in any number of parts, and by the next daemon too")
   func written() throws {
     #expect(try read().isEmpty)
     write(1...20)
@@ -81,7 +81,7 @@ struct AccessLogTests {
     #expect(try items(again) == Array(1...22) && isWhole(again))
   }
 
-  @Test("says nothing to whoever has no keys")
+  @Test("reveals nothing without keys")
   func sealed() throws {
     write([1])
     vault.settle()
@@ -94,7 +94,7 @@ struct AccessLogTests {
     #expect(vault.accessLog.held.isEmpty)
   }
 
-  @Test("is written behind the locked screen; before the first unlock a few entries wait")
+  @Test("is written while the screen is locked; before the first unlock, a few entries wait in memory")
   func waiting() throws {
     vault.lock()
     write([1])
@@ -113,14 +113,14 @@ struct AccessLogTests {
     #expect(try read().last?.event == Self.event(100), "and it is said once")
   }
 
-  @Test("loses none of many that happen at once")
+  @Test("keeps every entry of many events at once")
   func burst() throws {
     for number in 1...300 { vault.accessLog.add(Self.event(number)) }
     vault.accessLog.write()
     #expect(try items() == Array(1...300) && isWhole())
   }
 
-  @Test("is bounded by number and by size; the oldest go")
+  @Test("is bounded by number and by size; the oldest entries go")
   func bounded() throws {
     let limit = AccessLogTable.limit
     for number in 1...(limit.entries + 40) {
@@ -143,7 +143,7 @@ struct AccessLogTests {
     #expect(!home.names.contains { home.read($0).count > 4 << 20 })
   }
 
-  @Test("is cleared on request, which stays to be seen")
+  @Test("is cleared on request, and the clearing itself is logged")
   func cleared() throws {
     write(1...5)
     let before = try rows()
@@ -166,7 +166,7 @@ struct AccessLogTests {
     let copy = try Home(copying: home)
     try alter(copy) { store in
       switch way {
-      // With its check sum, or without.
+      // With a check sum that fits, or without.
       case 0: try store.database.statement("UPDATE access_log SET created = created + 1 WHERE id = 3").run()
       case 1: try put(AccessLogRow(id: 3, created: rows[2].created + 1, entry: rows[2].entry), store)
       case 2: try put(AccessLogRow(id: 3, created: rows[2].created, entry: Array(rows[2].entry.reversed())), store)
@@ -179,7 +179,7 @@ struct AccessLogTests {
     let again = try copy.unlocked()
     #expect(try items(again) == [1, 2, nil, 4, 5, 6])
     #expect(try read(again).allSatisfy { $0.missing == 0 })
-    // Nothing else depends on it.
+    // The damaged entry harms nothing else in the vault.
     #expect(try again.secretText(secret) == "secret")
     again.verifyToEnd()
     #expect(again.problemTexts.isEmpty)
@@ -201,7 +201,7 @@ struct AccessLogTests {
     #expect(try items(again) == [1, 2, 5, 6, 8, 9])
   }
 
-  @Test("reads entries of earlier programs, which have a hash before the event")
+  @Test("reads entries of earlier programs, which have a hash in front of the event")
   func earlierEntries() throws {
     write([1])
     vault.settle()
@@ -222,7 +222,7 @@ struct AccessLogTests {
     #expect(try items(again) == [1, 2] && isWhole(again))
   }
 
-  @Test("cannot be brought to its end by numbers that somebody made up")
+  @Test("is not blocked for ever by entries with forged high numbers")
   func numbers() throws {
     write([1])
     vault.settle()
@@ -245,7 +245,7 @@ struct AccessLogTests {
     }
   }
 
-  @Test("new keys take it along, and nothing of it opens by the former ones")
+  @Test("is sealed again under new keys, and no entry opens with the former keys")
   func rotated() throws {
     write(1...5)
     let before = try read()
@@ -276,7 +276,7 @@ struct AccessLogTests {
     try home.unlock(vault, next)
     while try vault.rotation.step() {}
     #expect(vault.rotation.neededEpoch == 3)
-    // The second change did not reach the log.
+    // The second change of keys did not reach the log.
     let copy = try Home(copying: home)
     let sealed = AccessLogSeal(vault: home.keybag.vault, key: try #require(vault.accessLog.held.dropFirst().first?.key))
     try alter(copy) { store in try put(sealed.seal(Self.event(1), id: 1, created: rows[0].created), store) }
@@ -286,7 +286,7 @@ struct AccessLogTests {
       #expect(try items(again) == [1])
       #expect(again.rotation.neededEpoch == 3)
     }
-    // Where it cannot be written, it is read all the same.
+    // If the log cannot be written, its entries can still be read.
     try alter(copy) { store in try put(sealed.seal(Self.event(1), id: 1, created: rows[0].created), store) }
     let full = copy.vault()
     full.database.note(.damaged(.verbatim("vault.db: for the sake of this test")))
@@ -295,7 +295,7 @@ struct AccessLogTests {
     #expect(full.rotation.neededEpoch == 2)
   }
 
-  @Test("has the labels that the login protects, and no others")
+  @Test("has the labels that the login protects, and no other labels")
   func labels() throws {
     for accessibility in AccessibilityClass.allCases {
       let id = try vault.add(["n": accessibility.name], "secret", accessibility, label: "the label")
@@ -313,7 +313,7 @@ struct AccessLogTests {
     #expect(vault.accessLog.event(.open, .ended(.granted), item: 9999, caller: "").label.isEmpty)
   }
 
-  @Test("stays out of a damaged vault, and is read there")
+  @Test("is not written in a damaged vault, but can be read there")
   func damaged() throws {
     write([1])
     vault.database.note(.damaged(.verbatim("vault.db: for the sake of this test")))
@@ -324,7 +324,7 @@ struct AccessLogTests {
 }
 
 @Suite("An entry of the access log") struct AccessLogSealTests {
-  @Test("has one form") func content() throws {
+  @Test("is encoded in one form only") func content() throws {
     try Sodium.initialize()
     let seal = AccessLogSeal(vault: Sodium.randomBytes(16), key: HeldKey(try Key.random()))
     for length in 0...255 {

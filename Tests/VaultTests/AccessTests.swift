@@ -5,8 +5,8 @@ import Testing
 
 @testable import LatchkeyVault
 
-/// Items that ask for something beside their keys. The vault sees what Argon2id makes of a passphrase, so these tests give
-/// it any key at all.
+/// Items that require something besides their keys. The vault gets the key that Argon2id derives from a passphrase, so these tests
+/// use arbitrary keys.
 @Suite("Access control of items")
 struct AccessTests {
   let home: Home
@@ -47,7 +47,7 @@ struct AccessTests {
     return String(decoding: plain(opened.secret), as: UTF8.self)
   }
 
-  @Test("what asks for something is found, and not given out", arguments: AccessibilityClass.allCases)
+  @Test("an item with a requirement is found, but its secret is not revealed", arguments: AccessibilityClass.allCases)
   func conditions(_ accessibility: AccessibilityClass) throws {
     let id = try add("a", flags: AccessTests.presence, accessibility)
     let copy = try Home(copying: home)
@@ -74,17 +74,17 @@ struct AccessTests {
       #expect(throws: VaultError.needsGrant) { try grant(id, of: vault) }
       #expect(try grant(id, 2, of: vault) == nil)
       #expect(try read(id, try grant(id, 1, of: vault), of: vault) == "secret")
-      // One item's grant opens no other.
+      // The grant for one item opens no other item.
       #expect(throws: VaultError.needsGrant) { try read(other, try grant(id, 1, of: vault), of: vault) }
     }
-    // Not even for whoever asks the vault to look away: with the right class key and the wrong passphrase there is nothing.
+    // Even a caller that skips the vault's checks gets nothing with the right class key and a wrong passphrase.
     let item = try vault.reader.locate(id)
     let opened = try #require(try vault.reader.metadata(item))
     let wrong = HeldKey(try key(2))
     #expect(throws: VaultError.self) { try vault.reader.openSecret(item, opened, passphraseKey: wrong).count }
   }
 
-  @Test("a locked class comes before any question")
+  @Test("a locked class is reported before any question")
   func locked() throws {
     let id = try add("a", flags: AccessTests.passphrase, passphrase: 1)
     let granted = try grant(id, 1)
@@ -96,7 +96,7 @@ struct AccessTests {
     #expect(try read(id, granted) == "secret")
   }
 
-  @Test("it can be stored behind the locked screen, and opens after it")
+  @Test("an item with a requirement can be stored behind the locked screen, and opens after the unlock")
   func storedWhileLocked() throws {
     vault.lock()
     let guarded = try add("a", flags: AccessTests.presence)
@@ -122,7 +122,7 @@ struct AccessTests {
     #expect(throws: VaultError.needsGrant) { try vault.writer.setAccess(ofItem: id, .none) }
     #expect(throws: VaultError.needsGrant) { try vault.writer.update(item: id, accessibility: .always) { _ in } }
     #expect(try vault.database.store?.item(id)?.content == before.content)
-    // A person is asked by its label.
+    // The question to the person names the item by its label.
     #expect(throws: VaultError.needsGrant) { try vault.writer.update(item: id) { $0.label = "other" } }
     #expect(try vault.database.store?.item(id)?.content == before.content)
     try vault.writer.update(item: id, granted: try grant(id, 1)) { $0.label = "other" }
@@ -132,7 +132,7 @@ struct AccessTests {
     #expect(try vault.reader.search(.attributes(["n": "a"])).isEmpty)
   }
 
-  @Test("with what it asks for it gets another secret, class, passphrase, or none")
+  @Test("after its requirement is met, an item gets another secret, class or passphrase, or loses the passphrase")
   func changed() throws {
     let both = AccessTests.presence | AccessTests.passphrase
     let id = try add("a", flags: both, passphrase: 1)
@@ -141,7 +141,7 @@ struct AccessTests {
     let secret = try SecureBytes(copying: Array("third".utf8).span.bytes)
     try vault.writer.setSecret(ofItem: id, secret, contentType: "text/plain", granted: try grant(id, 1))
     #expect(try read(id, try grant(id, 1)) == "third")
-    // A class of its own question only, and so flags.
+    // Another class needs a question of its own, and so do other flags.
     #expect(throws: VaultError.keepsItsAccess) {
       try vault.writer.update(item: id, accessibility: .afterFirstUnlock, granted: try grant(id, 1)) { _ in }
     }
@@ -160,7 +160,7 @@ struct AccessTests {
     try vault.writer.setAccess(ofItem: id, try AccessControl(rawValue: AccessTests.presence), granted: try grant(id, 2))
     #expect(try vault.reader.passphraseDerivation(ofItem: id) == nil)
     #expect(try read(id, try grant(id)) == "third")
-    // The item has no passphrase that could be kept.
+    // The item has no passphrase now, so the change cannot keep one.
     #expect(throws: VaultError.needsGrant) {
       try vault.writer.setAccess(ofItem: id, try AccessControl(rawValue: both), granted: try grant(id))
     }
@@ -170,14 +170,14 @@ struct AccessTests {
     #expect(try read(id, of: try copy.unlocked()) == "third")
   }
 
-  @Test("flags that do not go together, and a passphrase that is missing, store nothing")
+  @Test("nothing is stored with flags that contradict each other, or without the passphrase that the flags need")
   func refused() throws {
     #expect(throws: VaultError.badAccessControl(.bothBiometries)) { try add("a", flags: 0xA) }
     #expect(throws: VaultError.needsGrant) { try add("a", flags: AccessTests.passphrase) }
     #expect(try vault.reader.itemCount() == 0)
   }
 
-  @Test("new keys need no passphrase, and take none away")
+  @Test("a change of keys needs no passphrase, and keeps every passphrase")
   func rotated() throws {
     let id = try add("a", flags: AccessTests.passphrase, passphrase: 1)
     let before = try #require(try vault.database.store?.item(id))
@@ -194,7 +194,7 @@ struct AccessTests {
     #expect(try grant(id, 2) == nil)
   }
 
-  @Test("a row that says less, or something else, than was sealed is damage, not a way in")
+  @Test("a row with fewer or other requirements than the sealed ones is damage, not a way in")
   func tampered() throws {
     let guarded = try add("a", flags: AccessTests.presence)
     let sealed = try add("b", flags: AccessTests.passphrase, passphrase: 1)
@@ -231,7 +231,7 @@ struct AccessTests {
     for place in 0..<(original[1].access?.count ?? 0) { try expectNothing({ $0.access?[place] ^= 1 }, of: 1) }
   }
 
-  @Test("what was given for an item is worth nothing once the item is another")
+  @Test("a grant for an item is worthless once the item has changed")
   func stale() throws {
     let secret = try SecureBytes(copying: Array("written".utf8).span.bytes)
     let both = try AccessControl(rawValue: AccessTests.presence | AccessTests.passphrase)
@@ -263,7 +263,7 @@ struct AccessTests {
       }
       #expect(!vault.isDamaged)
     }
-    // The other way round: given while there was no passphrase.
+    // The reverse case: a grant from before the item had a passphrase.
     let id = try add("later", flags: AccessTests.presence)
     let stale = try #require(try grant(id))
     try vault.writer.setAccess(
@@ -274,7 +274,7 @@ struct AccessTests {
     #expect(try read(id, try grant(id, 1)) == "secret")
   }
 
-  @Test("a wrong passphrase is no damage")
+  @Test("a wrong passphrase is not reported as damage")
   func wrong() throws {
     let id = try add("a", flags: AccessTests.passphrase, passphrase: 1)
     for byte in 2...9 { #expect(try grant(id, UInt8(byte)) == nil) }
@@ -283,7 +283,7 @@ struct AccessTests {
     #expect(try read(id, try grant(id, 1)) == "secret")
   }
 
-  @Test("two items' passphrases are two keys, though both chose the same")
+  @Test("two items with the same passphrase have two different keys")
   func salts() throws {
     let ids = try ["a", "b"].map { try add($0, flags: AccessTests.passphrase, passphrase: 1) }
     let columns = try ids.map { try #require(try vault.database.store?.item($0)?.access) }

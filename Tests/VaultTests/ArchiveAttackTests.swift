@@ -6,7 +6,7 @@ import Testing
 
 @testable import LatchkeyVault
 
-/// What somebody with the passphrase could have put into a backup, and what chance could do to a good one.
+/// Backups that somebody with the passphrase could have forged, and good backups with accidental damage.
 @Suite("Backups under attack")
 struct ArchiveAttackTests {
   /// A backup with these collections and items, in the order of the records.
@@ -75,7 +75,7 @@ struct ArchiveAttackTests {
     vault = try home.unlocked()
   }
 
-  @Test("Of two collections with the same label the one that is there is known again, and nothing is doubled")
+  @Test("If two collections have the same label, a restore recognises the existing one and creates no duplicate")
   func sameLabel() throws {
     let first = try vault.collections.create(label: "Work")
     let second = try vault.collections.create(label: "Work")
@@ -91,7 +91,7 @@ struct ArchiveAttackTests {
     }
   }
 
-  @Test("The login's collection is known again by its purpose before another one is by its label")
+  @Test("The login's collection is recognised by its purpose before another one is recognised by its label")
   func sameLabelAsLogin() throws {
     let label = try vault.collections.info(of: 1).label
     let tape = try ArchiveAttackTests.tape { script in
@@ -107,7 +107,7 @@ struct ArchiveAttackTests {
   }
 
   @Test(
-    "Taking the backup's secret takes neither the class of the item here nor the backup's away",
+    "An item that takes the backup's secret gets the conditions of both classes",
     arguments: [
       (AccessibilityClass.whenUnlocked, AccessibilityClass.always, AccessibilityClass.whenUnlocked),
       (.whenUnlockedThisDeviceOnly, .afterFirstUnlock, .whenUnlockedThisDeviceOnly),
@@ -129,7 +129,7 @@ struct ArchiveAttackTests {
     #expect(try again.secretText(id) == "theirs")
   }
 
-  @Test("Nothing is written to a collection that was locked by itself meanwhile")
+  @Test("A restore writes nothing to a collection that was locked explicitly meanwhile")
   func lockedMeanwhile() throws {
     let work = try vault.collections.create(label: "Work")
     let id = try vault.add(["n": "1"], "here", in: work)
@@ -146,7 +146,7 @@ struct ArchiveAttackTests {
     #expect(report.lines.allSatisfy { $0.why == "its collection here is locked explicitly" } && report.left == 2)
   }
 
-  @Test("Collections without number do not make a vault that no memory has room for")
+  @Test("A backup with countless collections does not fill the vault beyond its limit")
   func manyCollections() throws {
     let tape = try ArchiveAttackTests.tape { script in
       for number in 0..<1500 { script.collection("c", number: number) }
@@ -160,7 +160,7 @@ struct ArchiveAttackTests {
     #expect(try vault.collections.create(label: "in its place") > 200)
   }
 
-  @Test("What no program could have stored is not restored either")
+  @Test("A restore refuses items that no program could have stored")
   func impossible() throws {
     let tape = try ArchiveAttackTests.tape { script in
       script.collection("Login", uuid: 1, .login)
@@ -182,7 +182,7 @@ struct ArchiveAttackTests {
     #expect(try Home(copying: home).unlocked().secretText(id) == "s")
   }
 
-  @Test("What is only told of costs no more memory than what is stored")
+  @Test("The report shortens long labels, so that it needs no more memory than the items")
   func lines() throws {
     let long = String(repeating: "l", count: 100_000)
     let tape = try ArchiveAttackTests.tape { script in
@@ -194,7 +194,7 @@ struct ArchiveAttackTests {
     #expect(report.lines.allSatisfy { $0.label.utf8.count <= 255 && $0.collection.utf8.count <= 255 })
   }
 
-  @Test("Damage that is known already keeps nothing that is whole out of a backup")
+  @Test("Known damage keeps no undamaged item out of a backup")
   func damagedVault() throws {
     let (rest, work) = try damaged { rest, work in
       for collection in rest.keys.collections where collection.row.id == work { collection.row.label[30] ^= 1 }
@@ -207,7 +207,7 @@ struct ArchiveAttackTests {
     #expect(try tape.restore(into: try other.unlocked(on: Home.otherMachine)).added == 2)
   }
 
-  @Test("An item whose collection was damaged is named")
+  @Test("A backup names an item whose collection is damaged")
   func damagedPlace() throws {
     let (rest, _) = try damaged { rest, work in
       try rest.database.ready().database.execute(
@@ -218,7 +218,7 @@ struct ArchiveAttackTests {
     #expect(tape.report.labels(.left).contains("item 2"))
   }
 
-  /// A vault with two items, a locked collection that is empty, and a second one.
+  /// A vault with two items, an empty locked collection, and another collection.
   private func damaged(_ damage: (Vault, Int64) throws -> Void) throws -> (Vault, Int64) {
     let work = try vault.collections.create(label: "Work")
     let more = try vault.collections.create(label: "More")

@@ -7,19 +7,19 @@ import Testing
 
 @testable import LatchkeyVault
 
-/// A backup in memory: what the daemon does with a stream between two vaults, without the stream.
+/// A backup in memory. It does what the daemon does between two vaults, but without a stream.
 struct Tape {
   static let id = [UInt8](repeating: 9, count: 16)
   var header: [UInt8] = []
   var chunks: [[UInt8]] = []
   var report = ArchiveReport()
 
-  /// A backup that was made by hand.
+  /// A backup that the test assembled from records.
   init(header: [UInt8], chunks: [[UInt8]]) { (self.header, self.chunks) = (header, chunks) }
 
   static func key() throws -> Key { try Key(copying: [UInt8](repeating: 1, count: 32).span.bytes) }
 
-  /// Backs a vault up.
+  /// Backs up the vault.
   ///
   /// - Parameter meanwhile: called before each record.
   init(_ vault: Vault, id: [UInt8] = Tape.id, meanwhile: (Int) throws -> Void = { _ in }) throws {
@@ -39,7 +39,7 @@ struct Tape {
     report = export.report
   }
 
-  /// Restores it.
+  /// Restores the backup.
   @discardableResult
   func restore(
     into vault: Vault, theirs: Bool = false, dry: Bool = false, beforeEnd: () throws -> Void = {}
@@ -100,7 +100,7 @@ struct ArchiveTests {
   let home: Home
   let vault: Vault
   let work: Int64
-  /// The homes of other machines.
+  /// The homes of the other machines.
   private let others = KeptHomes()
 
   init() throws {
@@ -122,7 +122,7 @@ struct ArchiveTests {
     return (home, try home.unlocked(on: Home.otherMachine))
   }
 
-  @Test("Everything that migrates comes to another machine as it was, the rest stays behind")
+  @Test("On another machine, a restore brings back every item that may migrate, and leaves out the others")
   func otherMachine() throws {
     let tape = try Tape(vault)
     #expect(tape.report.items == 9 && tape.report.left == 0)
@@ -138,7 +138,7 @@ struct ArchiveTests {
     let migrating: Set<AccessibilityClass> = [.whenUnlocked, .afterFirstUnlock, .always]
     let expected = Set(here.filter { migrating.contains($0.accessibility) })
     #expect(Set(try there.contents()) == expected && expected.count == 6)
-    // The restored collection works like any other, after a restart as well.
+    // The restored collection works like any other, even after a restart.
     there.verifyToEnd()
     #expect(there.problemTexts == [])
     let copy = try Home(copying: otherHome)
@@ -150,7 +150,7 @@ struct ArchiveTests {
     #expect(try again.collections.create(label: "Third") > id)
   }
 
-  @Test("On the same device everything comes, into a new vault with the same device key too")
+  @Test("On the same device, a restore brings back everything, even into a new vault")
   func sameDevice() throws {
     let tape = try Tape(vault)
     let all = Set(try vault.contents().filter { $0.accessibility != .whenPasscodeSetThisDeviceOnly })
@@ -159,7 +159,7 @@ struct ArchiveTests {
     #expect(try tape.restore(into: vault).added == 9)
     #expect(Set(try vault.contents()) == all)
 
-    // The vault was lost, the device key was not.
+    // The vault was lost, but not the device key.
     let fresh = try Home()
     fresh.write(FileDeviceKey.name, home.read(FileDeviceKey.name))
     let created = fresh.vault()
@@ -167,14 +167,14 @@ struct ArchiveTests {
     #expect(try tape.restore(into: created).added == 9)
     #expect(Set(try created.contents()) == all)
 
-    // The same files on another machine are another device.
+    // A copy of the same files on another machine counts as another device.
     let stolen = try Home(copying: fresh)
     let elsewhere = try stolen.unlocked(on: Home.otherMachine)
     for id in try elsewhere.ids([:]) { try elsewhere.writer.deleteItem(id) }
     #expect(try tape.restore(into: elsewhere).left == 3)
   }
 
-  @Test("With another device key, as after it moved, the share of the vault opens them")
+  @Test("If the device key was replaced, as by a move, the vault's share still opens the device's items")
   func movedKey() throws {
     let tape = try Tape(vault)
     let header = try BackupHeader(decoding: tape.header)
@@ -194,11 +194,11 @@ struct ArchiveTests {
     #expect(try !opens(BackupDevice(identity: known.identity, byKey: nothing, byShare: nothing), in: vault))
     let there = try other().vault
     #expect(try !opens(known, in: there))
-    // Of another backup.
+    // The same seal does not open for another backup.
     #expect(try vault.device.openBackupSeal(known, id: [UInt8](repeating: 0, count: 16)) == nil)
   }
 
-  @Test("A second restore changes nothing, and a dry run never does")
+  @Test("A second restore changes nothing, and a dry run never changes anything")
   func twice() throws {
     let tape = try Tape(vault)
     let (otherHome, there) = try other()
@@ -219,7 +219,7 @@ struct ArchiveTests {
     #expect(otherHome.contents == after)
   }
 
-  @Test("Another secret under the same attributes is a conflict, which --theirs solves")
+  @Test("Another secret under the same attributes is a conflict, which --theirs resolves")
   func conflicts() throws {
     let tape = try Tape(vault)
     let id = try #require(try vault.ids(["n": "when-unlocked"]).first)
@@ -234,10 +234,10 @@ struct ArchiveTests {
     #expect(try vault.ids(["n": "when-unlocked"]) == [id])
   }
 
-  @Test("What cannot be read is not replaced, not even by --theirs")
+  @Test("Not even --theirs replaces an item that cannot be read")
   func unreadable() throws {
     let tape = try Tape(vault)
-    // The same vault on another machine: its own ThisDeviceOnly items cannot be read there.
+    // A copy of the vault on another machine cannot read the ThisDeviceOnly items of the first.
     let copy = try Home(copying: home)
     let there = try copy.unlocked(on: Home.otherMachine)
     let id = try #require(try there.ids(["n": "when-unlocked-this-device-only"]).first)
@@ -250,7 +250,7 @@ struct ArchiveTests {
     #expect(tape.report.items == second.report.items)
   }
 
-  @Test("Twins, with the same attributes, come back as they were")
+  @Test("Items with equal attributes come back as they were")
   func twins() throws {
     for secret in ["one", "two", "two"] { try vault.add(["n": "twin"], secret, label: "twin") }
     let tape = try Tape(vault)
@@ -260,7 +260,7 @@ struct ArchiveTests {
       let secrets = try there.ids(["n": "twin"]).map { try there.secretText($0) }
       #expect(secrets.sorted() == ["one", "two", "two"])
     }
-    // Where one of two that are the same is there, it stands for both: nothing is doubled.
+    // If one of two equal items still exists, it stands for both, and the restore creates no duplicate.
     let same = try there.ids(["n": "twin"]).filter { try there.secretText($0) == "two" }
     try there.writer.deleteItem(same[0])
     #expect(try tape.restore(into: there).added == 0)
@@ -279,12 +279,12 @@ struct ArchiveTests {
     #expect(try there.collections.alias("portal") == own)
     let kept = try #require(try there.ids(["n": "empty"]).first)
     #expect(try there.reader.info(ofItem: kept).accessibility == .afterFirstUnlock)
-    // Known again by what it is, whatever its label is here.
+    // The portal's collection is recognised by its purpose, even under another label.
     try there.collections.setLabel(of: own, "Renamed")
     #expect(try tape.restore(into: there).same == 6)
   }
 
-  @Test("Collections that are closed are left out of a backup, and stay as they are in a restore")
+  @Test("A backup leaves out locked collections, and a restore does not change them")
   func closed() throws {
     let tape = try Tape(vault)
     try vault.collections.setPassphrase(of: work, key: try Tape.key(), .make())
@@ -297,7 +297,7 @@ struct ArchiveTests {
     let report = try tape.restore(into: vault)
     #expect(report.same == 6 && report.left == 3 && report.added == 0)
     #expect(try vault.collections.state(of: work) == .needsPassphrase)
-    // Elsewhere it has no passphrase, and that is said.
+    // On another machine the collection has no passphrase, and the report says so.
     let there = try other().vault
     let told = try open.restore(into: there).lines.filter { $0.outcome == .notice }
     #expect(told.count == 2 && told.allSatisfy { $0.collection == "Work" })
@@ -308,7 +308,7 @@ struct ArchiveTests {
     #expect(nothing.report.items == 0 && nothing.report.left == 10)
   }
 
-  @Test("Needs an unlocked vault, from the beginning to the end")
+  @Test("A backup and a restore need an unlocked vault from beginning to end")
   func locked() throws {
     let tape = try Tape(vault)
     #expect(throws: VaultError.isLocked) {
@@ -325,7 +325,7 @@ struct ArchiveTests {
     #expect(otherHome.contents == before)
   }
 
-  @Test("What programs do meanwhile: each item is as it was at one moment, and what they store stays")
+  @Test("While programs write, a backup has each item as of one moment, and a restore keeps the programs' items")
   func meanwhile() throws {
     let bare = try #require(try vault.ids([:], in: work).first)
     let tape = try Tape(vault) { record in
@@ -340,7 +340,7 @@ struct ArchiveTests {
       try there.add(["n": "when-unlocked"], "of a program")
       try there.add(["n": "unrelated"], "unrelated")
     }
-    // A new collection and all others were decided on before.
+    // The restore had decided about the new collection, and about all others, before the programs wrote.
     #expect(report.labels(.conflict) == ["when-unlocked"])
     #expect(try there.secretText(try #require(try there.ids(["n": "late"]).first)) == "late")
     #expect(try there.secretText(try #require(try there.ids(["n": "large"]).first)) == "small now")
@@ -358,7 +358,7 @@ struct ArchiveTests {
     #expect(try fourth.ids([:]) == [] && !fourth.isDamaged)
   }
 
-  @Test("A collection that is closed in the middle of a backup is missed, one that was opened then is not in it")
+  @Test("A collection that is locked during a backup is reported, and one that is unlocked during it is left out")
   func closedMeanwhile() throws {
     let tape = try Tape(vault) { if $0 == 5 { try vault.collections.lock(work) } }
     #expect(tape.report.items == 6 && tape.report.left == 3)
@@ -368,7 +368,7 @@ struct ArchiveTests {
     #expect(try Tape(vault).report.left == 0)
   }
 
-  @Test("A damaged item is named, and all others are in the backup")
+  @Test("A backup names a damaged item and has all others")
   func damaged() throws {
     let id = try #require(try vault.ids(["n": "large"]).first)
     vault.settleWhole()
@@ -382,11 +382,11 @@ struct ArchiveTests {
     let tape = try Tape(rest)
     #expect(tape.report.items == 8 && tape.report.labels(.left) == ["large"])
     #expect(try tape.restore(into: try other().vault).added == 5)
-    // What was found damaged is not written to.
+    // A restore writes nothing to a damaged vault.
     #expect(throws: VaultError.self) { try tape.restore(into: rest) }
   }
 
-  @Test("No plain secret, label or attribute of this device's items is in what another machine can open")
+  @Test("Another machine can open no secret, label or attribute of this device's items")
   func sealed() throws {
     let tape = try Tape(vault)
     let header = try BackupHeader(decoding: tape.header)
@@ -410,7 +410,7 @@ struct ArchiveTests {
 
 @Suite("A restore onto a full disk", .enabled(if: geteuid() == 0, "needs to mount a small disk"), .serialized)
 struct ArchiveFullDiskTests {
-  @Test("writes all of it or nothing", arguments: [0, 16384, 131_072, 400_000])
+  @Test("writes the whole backup or nothing", arguments: [0, 16384, 131_072, 400_000])
   func fullDisk(_ rest: Int) throws {
     let source = try Home()
     let from = try source.unlocked()

@@ -5,11 +5,11 @@ import Testing
 
 @testable import LatchkeyVault
 
-@Suite("A vault that is put aside")
+@Suite("A vault that is set aside")
 struct AsideTests {
   private let name = KeybagFile.asidePrefix + "20261122-030000"
 
-  @Test("is at its new place with all that it had, and the object knows nothing of it")
+  @Test("has all its items at the new place, and the vault object knows none of them")
   func aside() throws {
     let home = try Home()
     let vault = try home.unlocked()
@@ -23,24 +23,24 @@ struct AsideTests {
     #expect(Set(before).subtracting(namesInFolder(place)).isSubset(of: ["vault.db-wal", "vault.db-shm"]))
     #expect(throws: VaultError.notCreated) { try home.unlock(vault) }
 
-    // Another one takes its place, with the same object.
+    // Another vault takes its place under the same object.
     let other = try Home()
     let share = KeybagFile.sharePath(home: home.path)
     #expect(rename(other.folder, share + "/latchkey") == 0)
     try vault.unlock(other.tiers, opening: .everything, liftingLocks: true, mayCreate: true)
     #expect(try vault.reader.itemCount() == 0 && vault.isUnlocked)
     _ = try vault.add(["a": "b"], "another")
-    // Who still has the path of the former one's item is not to get this one.
+    // A client may still have the path of the former vault's item. That path must not lead to the new item.
     #expect(try vault.reader.lastItem() == 2)
 
-    // And back.
+    // The first vault comes back.
     _ = try vault.setAside(as: name + "-2")
     #expect(rename(place, share + "/latchkey") == 0)
     try home.unlock(vault)
     #expect(try vault.reader.itemCount() == 1 && vault.problemTexts.isEmpty)
   }
 
-  @Test("is no reason to promise a system account another one", arguments: [0, Account.firstPersonUID])
+  @Test("does not make the daemon promise another vault to a system account", arguments: [0, Account.firstPersonUID])
   func lack(_ owner: uid_t) {
     let vault = Vault(home: "/nonexistent", owner: owner, machine: Home.machine)
     let isPerson = owner > 0
@@ -49,7 +49,7 @@ struct AsideTests {
 
   enum Counter: CaseIterable { case damaged, unreadable, atTheEnd }
 
-  @Test("leaves its items' numbers unused, also where nobody can say which it had", arguments: Counter.allCases)
+  @Test("leaves its items' numbers unused, even if nobody can say which ones it had", arguments: Counter.allCases)
   func unknownNumbers(_ counter: Counter) throws {
     let home = try Home()
     do { _ = try home.unlocked().add(["a": "b"], "secret") }
@@ -68,11 +68,11 @@ struct AsideTests {
     #expect(rename(other.folder, KeybagFile.sharePath(home: home.path) + "/latchkey") == 0)
     try vault.unlock(other.tiers, opening: .everything, liftingLocks: true, mayCreate: true)
     _ = try vault.add(["a": "b"], "another")
-    // Far from what any vault had, with as much room after it.
+    // The new number is far from those of any vault, with as many numbers left above it.
     #expect((1 << 51..<1 << 53).contains(try vault.reader.lastItem()))
   }
 
-  @Test("has a number where that name is taken, and stays where it is where ten are, and opens again")
+  @Test("gets a number if the new name is taken, and stays in place and opens again after ten taken names")
   func taken() throws {
     let home = try Home()
     let vault = try home.unlocked()
@@ -91,19 +91,19 @@ struct AsideTests {
     #expect(namesInFolder(share + "/" + name).isEmpty)
   }
 
-  @Test("waits for who writes the keybag, and says when that takes too long")
+  @Test("waits for a process that writes the keybag, and reports a wait that takes too long")
   func busy() throws {
     let home = try Home()
     let vault = try home.unlocked()
     let folder = try KeybagFile.folder(home: home.path, owner: getuid())
-    // As in FolderTests, a child that another test has just forked may share the lock of before.
+    // As in FolderTests, a child that another test has just forked may still share the earlier lock.
     let lock = try folder.lock("keybag.lock", deadline: 60_000)
     #expect(throws: VaultError.self) { try vault.setAside(as: name) }
     extendLifetime(lock)
     #expect(vault.isThere)
   }
 
-  @Test("is missing where its folder is not there, and not where the way to it does not open", arguments: [1, 2, 3])
+  @Test("is missing if its folder does not exist, but not if the way to it cannot be opened", arguments: [1, 2, 3])
   func obstacle(depth: Int) throws {
     let home = try Home()
     let place = ([home.path] + KeybagFile.folderNames.prefix(depth)).joined(separator: "/")

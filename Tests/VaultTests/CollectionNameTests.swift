@@ -12,18 +12,18 @@ struct CollectionNameTests {
   init() throws { home = try Home() }
 
   @Test(
-    "is its label in the way of gnome-keyring",
+    "is derived from the label as gnome-keyring derives it",
     arguments: [
       ("exampletool", "exampletool"), ("Work", "Work"), ("par_défaut", "par_5fd_c3_a9faut"), ("My Keys", "My_5fKeys"),
       ("a:/\\<>|\t\n\r\u{B} b", "a_5f_5f_5f_5f_5f_5f_5f_5f_5f_5f_5fb"), ("", "unnamed"), ("a.b-c", "a_2eb_2dc"),
-      // With a meaning of their own.
+      // Labels that would make a name with a meaning of its own.
       ("login", "login_5f1"), ("session", "session_5f1"), ("c2", "c2_5f1"), ("c1", "c1"), ("c02", "c02"), ("C2", "C2"),
     ])
   func derived(_ label: String, _ name: String) throws {
     #expect(CollectionName.derived(from: label, besides: []) == name)
   }
 
-  @Test("is numbered where another collection has it, and never too long")
+  @Test("gets a number if another collection has it, and is never too long")
   func numbered() {
     #expect(CollectionName.derived(from: "Work", besides: ["Work"]) == "Work_5f1")
     #expect(CollectionName.derived(from: "Work", besides: ["Work", "Work_5f1"]) == "Work_5f2")
@@ -35,7 +35,7 @@ struct CollectionNameTests {
     }
   }
 
-  @Test("stays over a rename, a deletion of its double and a restart, and leads to the collection")
+  @Test("survives a rename, a restart and the deletion of a collection with the same label")
   func stays() throws {
     let vault = try home.unlocked()
     let ids = try ["Work", "Work", "Work"].map { try vault.collections.create(label: $0) }
@@ -55,11 +55,11 @@ struct CollectionNameTests {
     try check(next)
     try restarted.unlock(next)
     try check(next)
-    // As gnome-keyring does, the name of a deleted one is given again.
+    // As in gnome-keyring, a new collection gets the name of a deleted one.
     #expect(next.collections.pathName(of: try next.collections.create(label: "Work")) == "Work")
   }
 
-  @Test("is sealed: nothing of it is in the files, and without a key for labels its number is all there is")
+  @Test("is sealed: the files do not reveal it, and without a key for labels the collection has only its number")
   func sealed() throws {
     let vault = try home.unlocked()
     let id = try vault.collections.create(label: "exampletool")
@@ -67,7 +67,7 @@ struct CollectionNameTests {
     for name in home.names where name.hasPrefix(KeybagFile.database) {
       #expect(!contains(home.read(name), Array("exampletool".utf8)))
     }
-    // Without this machine's key labels cannot be opened before the login.
+    // Without this machine's key, labels cannot be opened before the login.
     let elsewhere = try Home(copying: home)
     let other = elsewhere.vault(on: Home.otherMachine)
     #expect(!other.collections.knowsNames && other.collections.pathName(of: id) == "c\(id)")
@@ -76,7 +76,7 @@ struct CollectionNameTests {
     #expect(other.collections.pathName(of: id) == "exampletool")
   }
 
-  @Test("is given to collections from before there were names, the oldest first, and kept")
+  @Test("is given to collections that older programs created, the oldest first, and then kept")
   func formerVault() throws {
     let vault = try home.unlocked()
     let ids = try ["Work", "Work", "Old"].map { try vault.collections.create(label: $0) }
@@ -104,7 +104,7 @@ struct CollectionNameTests {
     #expect(last.vault().collections.pathName(of: ids[1]) == "Work_5f1")
   }
 
-  @Test("comes along with a backup, and gives way where another collection has it")
+  @Test("is restored from a backup, unless another collection has it")
   func backup() throws {
     let vault = try home.unlocked()
     let id = try vault.collections.create(label: "exampletool")

@@ -10,7 +10,7 @@ struct CollectionTests {
 
   init() throws { home = try Home() }
 
-  @Test("locked by itself gives nothing until a login, while the others stay open")
+  @Test("under an explicit lock reveal nothing until a login, while the others stay unlocked")
   func locked() throws {
     let vault = try home.unlocked()
     let second = try vault.collections.create(label: "Second")
@@ -44,13 +44,13 @@ struct CollectionTests {
     #expect(try vault.secretText(other) == "other")
     #expect(try vault.isReadable(try vault.add(["n": "more"], "more", in: second)))
 
-    // The screen is locked and unlocked: the mark stays.
+    // The screen is locked and unlocked, and the explicit lock holds.
     vault.lock()
     try home.unlock(vault, liftingLocks: false)
     try expectLocked(vault)
     #expect(try vault.secretText(other) == "other")
 
-    // A collection made now does not disturb the chain, and the mark is in the file.
+    // A collection that is created now does not disturb the chain, and the explicit lock is in the file.
     let third = try vault.collections.create(label: "Third")
     let late = try vault.add(["n": "late"], "late", in: third)
     try restarted(expectLocked, other: other, late: late)
@@ -77,7 +77,7 @@ struct CollectionTests {
     #expect(try again.collections.state(of: 1) == .unlocked)
   }
 
-  @Test("a lock holds in memory even when the file cannot be written")
+  @Test("a lock holds in memory even if the file cannot be written")
   func lockedWhileDamaged() throws {
     let vault = try home.unlocked()
     let id = try vault.add(["a": "1"], "s")
@@ -90,7 +90,7 @@ struct CollectionTests {
 
   func same(_ left: HeldKey, _ right: HeldKey) -> Bool { plain(left.key) == plain(right.key) }
 
-  @Test("the keys of a collection that is there cannot be had from what stays in memory")
+  @Test("the keys left in memory lead to no key of an existing collection")
   func chain() throws {
     let vault = [UInt8](repeating: 1, count: 16)
     let tier = try Key.random()
@@ -98,7 +98,7 @@ struct CollectionTests {
     let uuids = (0..<3).map { [UInt8](repeating: $0, count: 16) }
     let keys = try uuids.map { try chain.next(uuid: $0) }
     #expect(chain.ordinal == 3)
-    // Later links do not give earlier keys.
+    // Later links of the chain lead to no earlier keys.
     for (number, key) in keys.enumerated() {
       var rest = chain
       for _ in 0..<4 {
@@ -106,7 +106,7 @@ struct CollectionTests {
         #expect(!same(late, key))
       }
     }
-    // Skipping gives the same key as walking, another uuid another.
+    // Skipping gives the same key as walking, and another uuid gives another key.
     var second = try KeyChain(tier: tier, vault: vault)
     try second.skip()
     let walked = try second.next(uuid: uuids[1])
@@ -116,7 +116,7 @@ struct CollectionTests {
     #expect(!same(foreign, keys[0]))
   }
 
-  @Test("that were deleted leave holes, over which later ones open")
+  @Test("that were deleted leave gaps, and later ones still open")
   func holes() throws {
     var ids: [Int64: Int64] = [:]
     do {
@@ -138,7 +138,7 @@ struct CollectionTests {
       let vault = try home.unlocked()
       #expect(vault.collections.ids.count == 4)
       for (collection, id) in ids { #expect(try vault.secretText(id) == "s\(collection)") }
-      // The last one deleted, then another one made after a restart: the number in the chain is used again.
+      // The last collection is deleted, and another one is created after a restart with the same number in the chain.
       try vault.collections.delete(vault.collections.ids[3])
     }
     let last: Int64
@@ -152,7 +152,7 @@ struct CollectionTests {
     #expect(vault.problemTexts == [])
   }
 
-  @Test("made after only the session's keys were renewed open again after a restart")
+  @Test("open after a restart even if they were created when only the session's keys had been renewed")
   func chainsInStep() throws {
     do {
       let vault = try home.unlocked()
@@ -166,7 +166,7 @@ struct CollectionTests {
     #expect(try vault.secretText(1) == "third")
   }
 
-  @Test("keep label and alias, and lose both with their items when deleted")
+  @Test("keep label and alias, and lose both with their items when they are deleted")
   func labels() throws {
     let second: Int64
     do {
@@ -191,7 +191,7 @@ struct CollectionTests {
     #expect(vault.collections.ids == [1])
   }
 
-  @Test("in memory only work without any file")
+  @Test("in memory work without any file")
   func inMemory() throws {
     let vault = try Vault(inMemoryWithLabel: "Session")
     let id = try vault.add(["a": "1"], "s")
@@ -202,7 +202,7 @@ struct CollectionTests {
     #expect(vault.isVerified)
   }
 
-  @Test("made with an alias is made with it or not at all")
+  @Test("are created together with their alias, or not at all")
   func aliasOrNothing() throws {
     let vault = try home.unlocked()
     let second = try vault.collections.create(label: "Second", alias: "work")
@@ -214,7 +214,7 @@ struct CollectionTests {
     #expect(try store.collections().map(\.id) == [1, second])
   }
 
-  @Test("has a label of a limited length")
+  @Test("have labels of a limited length")
   func longLabel() throws {
     let vault = try home.unlocked()
     let longest = String(repeating: "x", count: 1 << 16)
@@ -225,7 +225,7 @@ struct CollectionTests {
     #expect(vault.collections.ids == [1])
   }
 
-  @Test("is not called empty once damage was found: its items may be what was damaged")
+  @Test("are not called empty after damage was found, because the damage may have been their items")
   func emptyAfterDamage() throws {
     let vault = try home.unlocked()
     let second = try vault.collections.create(label: "Second")

@@ -1,26 +1,26 @@
 import Glibc
 import Synchronization
 
-/// A program that a test starts: its standard input is given at once, its output read as it comes.
+/// A program that a test starts. It gets its standard input at once, and the test reads its output as it comes.
 final class Command {
   private let process: pid_t
   private let output: Int32
   private var pending: [UInt8] = []
   private var status: Int32?
 
-  /// The program of this package that is there to be killed.
+  /// The program of this package that tests kill.
   static let crashing: String = {
     var buffer = [CChar](repeating: 0, count: 4096)
     let count = readlink("/proc/self/exe", &buffer, buffer.count - 1)
     let path = String(decoding: buffer.prefix(max(count, 0)).map { UInt8(bitPattern: $0) }, as: UTF8.self)
-    // Beside the test bundle, wherever the runner itself is.
+    // The program is next to the test bundle, wherever the test runner is.
     let bundle = CommandLine.arguments.first { $0.hasSuffix(".xctest") } ?? path
     let folder = bundle.split(separator: "/", omittingEmptySubsequences: false).dropLast().joined(separator: "/")
     return folder + "/LatchkeyVaultCrash"
   }()
 
   init(_ program: String, _ arguments: [String], input: [UInt8] = [], environment: [String] = []) throws {
-    // A child that is to be killed early may end before it has read its input. That is no end for the tests.
+    // A child that is killed early may end before it has read its input. The broken pipe must not end the tests.
     signal(SIGPIPE, SIG_IGN)
     let started: (process: pid_t, toChild: Int32, fromChild: Int32)? = Command.starting.withLock { _ in
       Command.start(program, arguments, environment)
@@ -32,7 +32,7 @@ final class Command {
     close(started.toChild)
   }
 
-  /// Held from the making of the pipes to the start of the program, so that no other one inherits them.
+  /// The lock is held from the creation of the pipes to the start of the program, so that no other child inherits the pipes.
   private static let starting = Mutex(())
 
   private static func start(
@@ -69,7 +69,7 @@ final class Command {
     close(output)
   }
 
-  /// The next line that the program wrote; nil at its end.
+  /// The next line of the program's output; nil at its end.
   func line() -> String? {
     while true {
       if let end = pending.firstIndex(of: 10) {
@@ -83,7 +83,7 @@ final class Command {
     }
   }
 
-  /// Every line to the end.
+  /// All lines up to the end of the output.
   func lines() -> [String] {
     var all: [String] = []
     while let next = line() { all.append(next) }
@@ -96,7 +96,7 @@ final class Command {
     wait()
   }
 
-  /// Waits for the end.
+  /// Waits for the program to end.
   ///
   /// - Returns: the exit status, or the negative number of the signal that ended it.
   @discardableResult
@@ -109,7 +109,7 @@ final class Command {
     return result
   }
 
-  /// Runs a program to its end.
+  /// Runs a program until it ends.
   static func run(_ program: String, _ arguments: [String]) -> Int32 {
     guard let command = try? Command(program, arguments) else { return -1 }
     _ = command.lines()

@@ -6,7 +6,7 @@ import Testing
 
 @testable import LatchkeyVault
 
-/// What a process acknowledged before it ended.
+/// The changes that a process acknowledged before it ended.
 private struct Acknowledged {
   var stored: Set<Int> = []
   var deleted: Set<Int> = []
@@ -26,7 +26,7 @@ private struct Acknowledged {
     }
   }
 
-  /// What is wrong in the files of `home`; nil when everything that was acknowledged is there.
+  /// The error in the files of `home`; nil if every acknowledged change is there.
   func complaint(in home: Home) -> String? {
     let vault = home.vault()
     if !vault.problemTexts.isEmpty { return "\(vault.problemTexts)" }
@@ -40,7 +40,7 @@ private struct Acknowledged {
       else { return "the first collection or its aliases are not there" }
       for number in stored.subtracting(deleted) {
         let found = try vault.ids(["n": "\(number)", "app": "crash"])
-        // A deletion that was under way may have happened without being acknowledged.
+        // A deletion that had begun may be complete without an acknowledgement.
         if found.isEmpty, number % 5 == 2, stored.contains(number + 2) { continue }
         guard found.count == 1 else { return "item \(number) is not there" }
         guard try vault.secretText(found[0]) == "secret \(number)" else { return "item \(number) is wrong" }
@@ -52,7 +52,7 @@ private struct Acknowledged {
         let text = try vault.secretText(found[0])
         guard text == "latest \(latest)" || text == "latest \(latest + 1)" else { return "\(text), not \(latest)" }
       }
-      // The vault can be used from here on.
+      // The vault can be used from then on.
       let id = try vault.add(["after": "the crash"], "x")
       guard try vault.secretText(id) == "x" else { return "a new item is wrong" }
       return nil
@@ -66,7 +66,7 @@ private func keys(_ home: Home) -> [UInt8] {
 
 @Suite("Crashes", .serialized)
 struct CrashTests {
-  @Test("by kill -9 at random moments lose nothing that was acknowledged")
+  @Test("by kill -9 at random moments lose no acknowledged change")
   func killed() throws {
     let home = try Home()
     var told = Acknowledged()
@@ -88,7 +88,7 @@ struct CrashTests {
     #expect(told.complaint(in: home) == nil)
   }
 
-  @Test("by kill -9 after which another process works on the same files")
+  @Test("by kill -9 lose nothing if another process then works on the same files")
   func killedEach() throws {
     for round in 0..<10 {
       let home = try Home()
@@ -102,10 +102,10 @@ struct CrashTests {
     }
   }
 
-  @Test("by kill -9 in a restore leave all of it or nothing")
+  @Test("by kill -9 during a restore leave all of it or nothing")
   func killedRestores() throws {
     var outcomes: Set<Int> = []
-    // How long a restore takes is the machine's: the kills come closer to its end from both sides.
+    // The time of a restore depends on the machine, so the kills approach its end from both sides.
     var delay: UInt32 = 0
     for _ in 0..<40 {
       let home = try Home()
@@ -131,7 +131,7 @@ struct CrashTests {
     #expect(outcomes == [0, 60], "both were seen")
   }
 
-  @Test("a second process is told that the first has the database, and the first goes on")
+  @Test("a second process learns that the first has the database, and the first goes on")
   func twoProcesses() throws {
     let home = try Home()
     let process = try Command(Command.crashing, ["hold", home.path], input: keys(home))
@@ -148,7 +148,7 @@ struct CrashTests {
 
   // MARK: - power
 
-  /// The shim, compiled; nil if there is no compiler.
+  /// The compiled library of powercut.c; nil if there is no compiler.
   static let shim: String? = {
     let source = "\(#filePath)".split(separator: "/", omittingEmptySubsequences: false).dropLast().joined(
       separator: "/")
@@ -158,12 +158,12 @@ struct CrashTests {
     return made == 0 ? library : nil
   }()
 
-  /// How much of what was written but not synchronised is on the disk after the cut.
+  /// How much of the written but unsynchronised data is on the disk after the power cut.
   enum Unsynchronised: CaseIterable { case lost, torn, kept }
 
   /// A home as a power cut leaves it.
   ///
-  /// - Parameter keybag: the keybag as it was before; nil if it is left as it is.
+  /// - Parameter keybag: the keybag from before; nil to leave the keybag unchanged.
   static func afterCut(
     _ home: Home, _ durable: String, _ rest: Unsynchronised, seed: UInt64, keybag: [UInt8]? = nil
   ) throws -> Home {
@@ -235,11 +235,11 @@ struct CrashTests {
       try #require(status == -SIGKILL)
       points = call
     }
-    // Creating the database, six stores and a deletion: fewer would mean that the shim saw nothing.
+    // Creating the database, six stores and a deletion make many changes: fewer would mean that powercut.c saw none.
     #expect(points > 40)
   }
 
-  @Test("with a shim that never synchronises, this very test sees the loss")
+  @Test("with a library that never synchronises, this test detects the loss")
   func positiveControl() throws {
     let shim = try #require(Self.shim, "no C compiler")
     let home = try Home()
@@ -252,12 +252,12 @@ struct CrashTests {
     for line in process.lines() { told.take(line) }
     #expect(process.wait() == 0)
     #expect(told.complaint(in: try Self.afterCut(home, durable, .lost, seed: 1)) == nil)
-    // The same without what was synchronised in the database and its log.
+    // The same data, without the synchronised parts of the database and its log.
     for name in namesInFolder(durable) where name != "names" { writeFile(durable + "/" + name, []) }
     #expect(told.complaint(in: try Self.afterCut(home, durable, .lost, seed: 1)) != nil)
   }
 
-  /// Where in a creation or replacement of the keybag the power goes.
+  /// The point in a creation or replacement of the keybag at which the power fails.
   private func keybagCut(
     _ arguments: [String], _ home: Home, _ folder: String, dieAt: Int
   ) throws -> (status: Int32, lines: [String], keybag: [UInt8]?) {
@@ -295,7 +295,7 @@ struct CrashTests {
       let keybag = try Keybag(decoding: try #require(cut.keybag))
       #expect(keybag.generation >= acknowledged && keybag.generation <= acknowledged + 1, "call \(call)")
       _ = try Home.open(keybag)
-      // What is in the folder itself, as after a kill, is whole as well, and can be replaced again.
+      // The folder itself, which shows the state after a kill, has a whole keybag too, and that keybag can be replaced again.
       let live = try Keybag(decoding: copy.read("keybag"))
       #expect(live.generation >= acknowledged)
       let next = try Home.open(live).proving()
@@ -306,7 +306,7 @@ struct CrashTests {
     #expect(finished)
   }
 
-  @Test("while a vault is created leave none or a whole one")
+  @Test("while a vault is created leave no vault or a whole one")
   func creating() throws {
     var finished = false
     for call in Cuts.calls {
@@ -321,7 +321,7 @@ struct CrashTests {
       }
       finished = cut.status == 0
       if finished { #expect(cut.lines == ["created"]) }
-      // After a kill the next login creates, or finds what is there.
+      // After a kill, the next login creates the vault or finds it.
       if home.names.contains("keybag") {
         _ = try Home.open(try Keybag(decoding: home.read("keybag")))
       } else {

@@ -1,17 +1,18 @@
 import Glibc
 
-/// The file operations of a process in front of which a test kills it, one after the other, until it comes to its end.
+/// The file operations of a process. A test kills the process before each of them, one run after the other, until a run is
+/// complete.
 ///
-/// There are some hundred operations, and a process for each: minutes. Without LATCHKEY_EVERY_BYTE, which the part `damage`
-/// sets, it is every fifth operation.
+/// There are some hundred operations, and each needs a process, which takes minutes. Without LATCHKEY_EVERY_BYTE, which the part
+/// `damage` sets, the test takes every fifth operation.
 enum Cuts {
   static let calls = stride(from: 1, through: Int.max, by: step)
-  /// Whether a second cut, after a first one, is among them.
+  /// Whether a second cut after the first one is tested too.
   static func takes(_ call: Int) -> Bool { call.isMultiple(of: step) }
-  /// At least so many cuts of `every` must have happened: fewer would mean that the shim saw nothing.
+  /// Of `every` operations, at least this many cuts must have happened. Fewer would mean that powercut.c saw nothing.
   static func enough(_ every: Int) -> Int { every / step }
 
-  /// Whether a run takes every case of what takes minutes, such as a flip of each byte of a file, and not a sample.
+  /// Whether a run takes every case of a test that takes minutes, such as a flip of each byte of a file, instead of a sample.
   static let each = getenv("LATCHKEY_EVERY_BYTE") != nil
   private static let step = each ? 1 : 5
 }

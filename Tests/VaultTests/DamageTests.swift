@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Damage")
 struct DamageTests {
-  @Test("of any byte never gives a wrong secret, an empty answer or a trap", arguments: 0..<4)
+  @Test("to any byte never leads to a wrong secret, an empty answer or a trap", arguments: 0..<4)
   func flips(_ share: Int) throws {
     let specimen = try Specimen()
     let copy = try Home(copying: specimen.home)
@@ -23,18 +23,18 @@ struct DamageTests {
     }
   }
 
-  /// A mask that is never 0: a bit, or all of them, as the position has it.
+  /// A mask that is never 0. The position decides whether it has one bit or all of them.
   private func flip(_ position: Int) -> UInt8 {
     let mixed = UInt64(truncatingIfNeeded: position) &* 0x9E37_79B9_7F4A_7C15 >> 32
     return mixed % 4 == 0 ? 0xff : 1 << UInt8(mixed / 4 % 8)
   }
 
-  @Test("by cutting the file is reported, and the file is left as it is")
+  @Test("by truncation is reported, and the file stays as it is")
   func cuts() throws {
     let specimen = try Specimen()
     let copy = try Home(copying: specimen.home)
     let whole = specimen.database.count
-    // What is missing at the end reads as zeros: a cut that takes nothing else away is none.
+    // Missing bytes at the end of a file read as zeros, so a cut that removes only zeros is no damage.
     let last = try #require(specimen.database.lastIndex { $0 != 0 })
     let odd = [1, 15, 16, 99, 100, 512, 4095, 4097, whole - 4097, last]
     for size in Array(stride(from: 0, to: whole, by: 4096)) + odd {
@@ -61,7 +61,7 @@ struct DamageTests {
     }
   }
 
-  @Test("by an older page in the place of a newer one never gives a wrong secret")
+  @Test("by an older page in place of a newer one never leads to a wrong secret")
   func stalePages() throws {
     let specimen = try Specimen()
     let later = try Home(copying: specimen.home)
@@ -89,7 +89,7 @@ struct DamageTests {
     }
   }
 
-  @Test("of the log after a crash never gives a wrong secret, and a damaged database does not get the log")
+  @Test("to the log after a crash never leads to a wrong secret, and a damaged database does not get the log")
   func log() throws {
     let specimen = try Specimen()
     let home = try Home(copying: specimen.home)
@@ -113,7 +113,7 @@ struct DamageTests {
         Issue.record("byte \(position) of the log: \(complaint)")
       }
     }
-    // Both: a whole log beside a damaged database. What was reported must not be checkpointed over.
+    // A whole log next to a damaged database. A checkpoint must not overwrite a damaged page that was reported.
     for position in stride(from: 100, to: database.count, by: Cuts.each ? 101 : 4001) {
       var bytes = database
       bytes[position] ^= flip(position)
@@ -125,7 +125,7 @@ struct DamageTests {
     }
   }
 
-  @Test("a walk that cannot go on for whatever reason is no walk that found nothing")
+  @Test("a walk that cannot go on does not count as a walk that found nothing")
   func interruptedWalk() throws {
     let home = try Home()
     let vault = try home.unlocked()
@@ -136,17 +136,17 @@ struct DamageTests {
     vault.delegate = told
     vault.verifyToEnd()
     #expect(vault.isDamaged && vault.problemTexts != [])
-    // Told once, whatever else is found.
+    // The problem is reported once, whatever else is found.
     _ = try? vault.ids(["a": "2"])
     #expect(told.damages == 1)
   }
 
-  @Test("a call that comes upon damage stops all writing")
+  @Test("a call that finds damage stops all writing")
   func noted() throws {
     let specimen = try Specimen()
     let home = try Home(copying: specimen.home)
     var bytes = specimen.database
-    // Every leaf and interior page of an index.
+    // Every leaf page and interior page of an index.
     for page in 1..<(bytes.count / 4096) where [10, 2].contains(bytes[page * 4096]) { bytes[page * 4096] = 0x77 }
     home.write("vault.db", bytes)
     let vault = home.vault()

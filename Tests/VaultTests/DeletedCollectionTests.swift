@@ -21,7 +21,7 @@ struct DeletedCollectionTests {
     vault = try home.unlocked()
   }
 
-  /// Makes a collection with an item of each class, a generation of it, and deletes it.
+  /// Creates a collection with an item of each class, makes a generation, and deletes the collection.
   private func makeAndDelete(_ label: String = "Work", alias: String? = "work") throws -> Int64 {
     let id = try vault.collections.create(label: label, alias: alias)
     for one in Self.classes { try vault.add(["n": one.name], "secret \(one.name)", one, label: one.name, in: id) }
@@ -47,12 +47,12 @@ struct DeletedCollectionTests {
     report.lines.filter { $0.outcome == .notice }.map { "\($0.collection): \($0.why)" }
   }
 
-  @Test("comes back with the password as it was: its number, label, alias, classes and secrets")
+  @Test("comes back with the password, with its number, label, alias, classes and secrets")
   func whole() throws {
     let id = try makeAndDelete()
     let other = try vault.collections.create(label: "Other")
     try vault.add(["n": "o"], "o", in: other)
-    // Its keys are not in memory.
+    // The keys of the deleted collection are not in memory.
     for isDry in [true, false] {
       let waiting = try vault.bringBack(from: 1, isDry: isDry)
       #expect(waiting.report.left == 5 && waiting.report.added == 0 && waiting.changes == Restore.Changes())
@@ -60,7 +60,7 @@ struct DeletedCollectionTests {
       #expect(notices(waiting.report)[0].contains("Work: the collection was deleted; to"))
       #expect(vault.collections.hasWaiting && vault.collections.hasOwnLocks)
     }
-    // A screen unlock does not give them, nor the password for another collection.
+    // Neither a screen unlock nor the password for another collection brings back the keys.
     try home.unlock(vault, liftingLocks: false)
     try vault.unlock(home.tiers, opening: .everything, liftingLocks: true, of: [other], mayCreate: false)
     #expect(try vault.bringBack(from: 1).report.added == 0)
@@ -75,7 +75,7 @@ struct DeletedCollectionTests {
     #expect(try vault.collections.info(of: id).label == "Work" && vault.collections.alias("work") == id)
     #expect(try secrets(vault, in: id) == all && secrets(vault, in: other) == ["item": "o"])
     #expect(try vault.bringBack(from: 1).report.same == 5)
-    // What is stored in it is as good as in any other, also behind the locked screen.
+    // An item that is stored in the restored collection behaves like any other, even behind the locked screen.
     vault.lock()
     try vault.add(["n": "while locked"], "while locked", .whenUnlocked, label: "while locked", in: id)
     try home.unlock(vault, liftingLocks: false)
@@ -92,11 +92,11 @@ struct DeletedCollectionTests {
     }
   }
 
-  @Test("comes back where another one has its place in the chain and its alias")
+  @Test("comes back even if another one has its place in the chain and its alias")
   func place() throws {
     let id = try makeAndDelete()
     vault.settle()
-    // A new daemon gives the place of the last one to the next.
+    // A new daemon gives the last collection's place in the chain to the next collection.
     let home = try Home(copying: home)
     let next = try home.unlocked()
     next.verifyToEnd()
@@ -111,7 +111,7 @@ struct DeletedCollectionTests {
     let copy = try Home(copying: home)
     let later = try copy.unlocked()
     #expect(try secrets(later, in: id) == all && secrets(later, in: other) == ["item": "o"])
-    // Deleted and brought back once more.
+    // The collection is deleted and brought back once more.
     try later.collections.delete(id)
     #expect(try later.bringBack(.collection("Work"), from: 1).report.left == 5)
     try copy.unlock(later)
@@ -119,7 +119,7 @@ struct DeletedCollectionTests {
     #expect(try secrets(later, in: id) == all)
   }
 
-  @Test("comes back for one of its items, that is named by its attributes or its number")
+  @Test("comes back for one of its items that is named by attributes or number")
   func oneItem() throws {
     let id = try makeAndDelete()
     let number = try #require(HistoryComparison.lines(of: vault, with: 1).first { $0.accessibility == .always }).item
@@ -133,7 +133,7 @@ struct DeletedCollectionTests {
     #expect(try secrets(vault, in: id) == all)
   }
 
-  @Test("comes back with what was stored in it while it was locked")
+  @Test("comes back with the items that were stored in it while it was locked")
   func storedWhileLocked() throws {
     let id = try vault.collections.create(label: "Work")
     vault.lock()
@@ -150,7 +150,7 @@ struct DeletedCollectionTests {
     #expect(try secrets(vault, in: id) == ["l": "locked"])
   }
 
-  @Test("loses its keys with the lock of the session, and what waits is forgotten with its end")
+  @Test("loses its keys when the session locks, and the waiting restore is dropped when the session ends")
   func locked() throws {
     _ = try makeAndDelete()
     _ = try vault.bringBack(from: 1)
@@ -164,7 +164,7 @@ struct DeletedCollectionTests {
     #expect(try vault.bringBack(from: 1).report.added == 0)
   }
 
-  @Test("that had a passphrase of its own does not come back, and that is said")
+  @Test("that had a passphrase of its own does not come back, and the report says so")
   func passphrase() throws {
     let id = try vault.collections.create(label: "Work")
     try vault.add(["n": "w"], "w", in: id)
@@ -180,10 +180,10 @@ struct DeletedCollectionTests {
       #expect(outcome.report.lines[0].why.contains("a collection with a passphrase of its own does not come back"))
       try home.unlock(vault)
     }
-    // The generations from before the passphrase are gone. From a copy of them it comes back as it was then
+    // The generations from before the passphrase are gone. A copy of them brings the collection back as it was then
     // (docs/security/generations.md).
     #expect(Set(former.keys).isDisjoint(with: namesInFolder(home.generations)))
-    // Nor does it help to say that there was none.
+    // A generation's row that was changed to claim no passphrase does not help.
     let store = try Store(path: home.generations + "/" + made.name, vault: home.keybag.vault)
     var row = try #require(store.collections().first { $0.id == id })
     row.passphrase = nil
@@ -221,7 +221,7 @@ struct DeletedCollectionTests {
   func rotated() throws {
     _ = try makeAndDelete()
     let former = contentsOfFolder(home.generations)
-    // Its former keys are in memory as the change begins.
+    // The collection's former keys are in memory when the change begins.
     _ = try vault.bringBack(from: 1)
     try home.unlock(vault)
     #expect(try vault.bringBack(from: 1, isDry: true).report.added == 5)
@@ -242,7 +242,7 @@ struct DeletedCollectionTests {
     #expect(vault.collections.ids == [1])
   }
 
-  @Test("gets new keys at the next change of keys, as any other")
+  @Test("gets new keys at the next change of keys, like any other collection")
   func rotatedLater() throws {
     let id = try makeAndDelete()
     _ = try vault.bringBack(from: 1)
@@ -256,7 +256,7 @@ struct DeletedCollectionTests {
     #expect(try secrets(Home(copying: home).reopened(), in: id) == all)
   }
 
-  @Test("comes back without an item that was locked by itself as it was deleted")
+  @Test("comes back without an item that was explicitly locked at the deletion")
   func lockedItem() throws {
     let id = try vault.collections.create(label: "Work")
     let item = try vault.add(["n": "a"], "a", label: "a", in: id)
@@ -272,7 +272,7 @@ struct DeletedCollectionTests {
     #expect(try secrets(vault, in: id) == ["b": "b"])
   }
 
-  @Test("comes back without another device's items, which are named")
+  @Test("comes back without another device's items, and the report names them")
   func otherDevice() throws {
     let id = try makeAndDelete()
     vault.settle()
@@ -286,7 +286,7 @@ struct DeletedCollectionTests {
     #expect(try secrets(other, in: id).count == 3)
   }
 
-  @Test("is none that a generation says without the vault's keys")
+  @Test("is not believed if a generation names it without the vault's keys")
   func forged() throws {
     let id = try makeAndDelete()
     let store = try Store(path: home.generations + "/" + vault.history.generations[0].name, vault: home.keybag.vault)
@@ -302,7 +302,7 @@ struct DeletedCollectionTests {
       outcome.report.left == 5 && outcome.report.added == 0 && vault.collections.ids == [1] && vault.problemTexts == [])
   }
 
-  @Test("stays behind where the vault has as many as it can")
+  @Test("stays deleted if the vault has its highest number of collections")
   func limit() throws {
     _ = try makeAndDelete()
     _ = try vault.bringBack(from: 1)
@@ -312,7 +312,7 @@ struct DeletedCollectionTests {
     #expect(outcome.report.left == 5 && outcome.report.lines.allSatisfy { $0.why.contains("up to 200") })
   }
 
-  @Test("comes back at once to a login without a password")
+  @Test("comes back at once at a login without a password")
   func passwordless() throws {
     let service = StandInDevice(seed: 3)
     let home = try Home()
@@ -331,7 +331,7 @@ struct DeletedCollectionTests {
     vault.settleWhole()
     try #require(vault.keepWholeHistory().count == 1)
     try vault.collections.delete(id)
-    // The device key service is away for a while.
+    // The device key service does not answer for a while.
     service.failure = .unavailable(.device(.silent))
     #expect(
       throws: VaultError.unavailable(
@@ -346,7 +346,7 @@ struct DeletedCollectionTests {
 }
 
 extension HistoryComparison {
-  /// All that differs.
+  /// All differences.
   fileprivate static func lines(of vault: Vault, with number: UInt32) throws -> [Line] {
     let comparison = try HistoryComparison(vault, with: number)
     while try comparison.step() {}

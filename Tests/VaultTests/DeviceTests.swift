@@ -15,7 +15,7 @@ struct DeviceTests {
 
   init() throws { home = try Home() }
 
-  /// The vault as a daemon has it on a machine with that service.
+  /// The vault as the daemon has it on a machine with the device key service.
   private func vault(
     _ service: StandInDevice?, on machine: [UInt8]? = Home.machine, failure: DeviceKeyError? = nil
   ) -> Vault {
@@ -44,7 +44,7 @@ struct DeviceTests {
 
   private var hasFile: Bool { home.names.contains("device.key") }
 
-  @Test("comes later where the service could not be used when the vault was created")
+  @Test("is created later if the service did not answer when the vault was created")
   func createdWithout() throws {
     do {
       let vault = vault(nil, failure: .unavailable(.device(.silent)))
@@ -59,7 +59,7 @@ struct DeviceTests {
     #expect(vault.device.backend == .host)
   }
 
-  @Test("is the service's from the first unlock on, where there is one")
+  @Test("belongs to the service from the first unlock on, if there is a service")
   func created() throws {
     let ids = try fill(vault(device))
     #expect(!hasFile)
@@ -84,7 +84,7 @@ struct DeviceTests {
       try home.unlock(vault)
       #expect(vault.device.backend == .host)
       try check(vault, ids)
-      // Not before the whole database was looked at and the log is empty.
+      // The file is erased only after the whole database has been checked and the log is empty.
       #expect(hasFile)
       vault.verifyToEnd()
       vault.settle()
@@ -100,7 +100,7 @@ struct DeviceTests {
     try check(again, ids)
   }
 
-  @Test("moves at once in a daemon that runs for a while")
+  @Test("moves at once in a daemon that has run for a while")
   func movesLater() throws {
     var service: StandInDevice?
     let vault = Vault(home: home.path, owner: getuid(), machine: Home.machine) { () throws(DeviceKeyError) in service }
@@ -113,7 +113,7 @@ struct DeviceTests {
     try check(vault, ids)
   }
 
-  @Test("is not made anew where the service is absent; what is bound to it waits", arguments: [false, true])
+  @Test("is not created again if the service is absent, and the items bound to it wait", arguments: [false, true])
   func absent(hasFailed: Bool) throws {
     let ids = try fill(vault(device))
     do {
@@ -142,7 +142,7 @@ struct DeviceTests {
     #expect(again.problemTexts == [])
   }
 
-  @Test("comes back to a daemon that runs, at the next unlock")
+  @Test("comes back at the next unlock in a running daemon")
   func returns() throws {
     let ids = try fill(vault(device))
     var failure: DeviceKeyError? = .unavailable(.device(.silent))
@@ -157,7 +157,7 @@ struct DeviceTests {
     try home.unlock(vault)
     try check(vault, ids)
     #expect(vault.problemTexts == [])
-    // The index is the device's own again.
+    // The index depends on the device alone again.
     vault.seal()
     #expect(try vault.ids(["class": "always"]) == [ids[.always] ?? 0])
   }
@@ -178,7 +178,7 @@ struct DeviceTests {
     }
   }
 
-  @Test("stays in the file where the service does not give back what it was given")
+  @Test("stays in the file if the service does not return the share that it was given")
   func serviceLies() throws {
     let ids = try filled()
     device.isLying = true
@@ -191,7 +191,7 @@ struct DeviceTests {
     try check(vault, ids)
   }
 
-  @Test("is asked for again where the service failed halfway", arguments: [false, true])
+  @Test("is requested again if the service failed halfway", arguments: [false, true])
   func failsHalfway(atCreation: Bool) throws {
     device.failure = atCreation ? .unavailable(.verbatim("no memory")) : nil
     var ids: [AccessibilityClass: Int64] = [:]
@@ -221,7 +221,7 @@ struct DeviceTests {
     #expect(!hasFile)
   }
 
-  @Test("moves from a file also where the service failed at the unlock")
+  @Test("moves from a file even if the service failed at the unlock")
   func movesAtTheNextUnlock() throws {
     let ids = try filled()
     let vault = vault(device)
@@ -255,7 +255,7 @@ struct DeviceTests {
     try check(vault, ids)
   }
 
-  @Test("in a file that is damaged is not given up for the service")
+  @Test("in a damaged file is not replaced by the service's")
   func damagedFile() throws {
     let ids = try filled()
     let good = home.read("device.key")
@@ -273,7 +273,7 @@ struct DeviceTests {
     try check(vault, ids)
   }
 
-  @Test("of another device leaves that one's items as they are", arguments: [nil, 6] as [UInt8?])
+  @Test("of another device leaves the other device's items as they are", arguments: [nil, 6] as [UInt8?])
   func twoDevices(_ seed: UInt8?) throws {
     let ids = try fill(vault(device))
     let other = seed.map { StandInDevice(seed: $0) }
@@ -301,7 +301,7 @@ struct DeviceTests {
     #expect(hasFile == (seed == nil), "another device's file is not ours to erase")
   }
 
-  @Test("that two machines had in one file stays for the second when the first has a service")
+  @Test("that two machines had in one file stays for the second when the first gets a service")
   func sharedFile() throws {
     let ids = try filled()
     do {
@@ -323,7 +323,7 @@ struct DeviceTests {
     #expect(try vault.secretText(try #require(vault.ids(["second": "1"]).first)) == "second")
   }
 
-  @Test("in a file that the service did not take the place of is nobody's to erase", arguments: [false, true])
+  @Test("in a file that the service did not replace is not erased", arguments: [false, true])
   func strangeFile(hasMoved: Bool) throws {
     let ids = hasMoved ? try filled() : try fill(vault(device))
     if hasMoved {
@@ -333,7 +333,7 @@ struct DeviceTests {
       vault.settle()
       #expect(!hasFile)
     }
-    // As from a backup of an older vault.
+    // The file could come from a backup of an older vault.
     let other = try Home()
     try other.unlock(other.vault())
     home.write("device.key", other.read("device.key"))
@@ -346,7 +346,7 @@ struct DeviceTests {
     try check(vault, ids)
   }
 
-  @Test("whose erasable secret is gone takes just whenPasscodeSet items along")
+  @Test("whose erasable secret is gone takes only the whenPasscodeSet items with it")
   func erased() throws {
     let ids = try fill(vault(device))
     device.hasErased = true
@@ -356,7 +356,7 @@ struct DeviceTests {
     #expect(vault.problemTexts == [])
   }
 
-  @Test("moves without what was erased before")
+  @Test("moves without the items that were destroyed before")
   func movesErased() throws {
     let ids = try filled()
     var file = home.read("device.key")
@@ -371,7 +371,7 @@ struct DeviceTests {
     }
   }
 
-  @Test("whose mark is damaged or another's", arguments: ["cut", "flipped", "empty"])
+  @Test("whose mark of the service is damaged or foreign", arguments: ["cut", "flipped", "empty"])
   func damagedMark(_ how: String) throws {
     _ = try fill(vault(device))
     let good = home.read("device.service")
@@ -389,7 +389,7 @@ struct DeviceTests {
     #expect(home.read("device.service") == bytes)
   }
 
-  /// What is there before the process starts is on the disk.
+  /// Puts the files that exist before the process starts onto the disk of the power cut.
   private func seedDurable(_ durable: String, with home: Home) throws {
     var names = ""
     for name in home.names {
@@ -401,7 +401,7 @@ struct DeviceTests {
     writeFile(durable + "/names", Array(names.utf8))
   }
 
-  @Test("moves whole, or not at all, whenever the move is interrupted")
+  @Test("moves as a whole, or not at all, whenever the move is interrupted")
   func interrupted() throws {
     let shim = try #require(CrashTests.shim, "no C compiler")
     let ids = try filled()

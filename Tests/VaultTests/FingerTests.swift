@@ -34,7 +34,7 @@ struct FingerTests {
     ).id
   }
 
-  @Test("a set is the same in any order, and another one with any difference")
+  @Test("a set of fingers is equal in any order, and differs after any change")
   func sets() throws {
     let set = try FingerTests.set("left-thumb", "right-thumb")
     #expect(try FingerTests.set("right-thumb", "left-thumb") == set)
@@ -78,7 +78,7 @@ struct FingerTests {
     }
   }
 
-  @Test("none is stored without fingers to remember", arguments: [FingerTests.current, 0x8000_0008])
+  @Test("no item is stored without fingers to remember", arguments: [FingerTests.current, 0x8000_0008])
   func needed(_ flags: UInt32) throws {
     for fingers in [nil, try FingerSet([]), try FingerSet([("Reader", [])])] {
       #expect(throws: VaultError.noFingerEnrolled) {
@@ -91,13 +91,13 @@ struct FingerTests {
       }
     }
     #expect(try vault.reader.itemCount() == 0)
-    // Where nothing asks for them, none are kept.
+    // An item that does not require a finger keeps no set of fingers.
     let id = try add(flags: 0x1, fingers: try FingerTests.set("left-thumb"))
     #expect(try !vault.reader.remembersFingers(ofItem: id) && vault.reader.info(ofItem: id).metadata?.fingers == nil)
     #expect(try vault.reader.changeOfFingers(ofItem: id, to: try FingerTests.set("left-thumb")) == nil)
   }
 
-  @Test("one keeps what it remembers when it is replaced, and takes new ones by a change only")
+  @Test("a replaced item keeps its set of fingers, and only a change of access replaces the set")
   func replaced() throws {
     let (old, new) = (try FingerTests.set("left-thumb"), try FingerTests.set("right-thumb"))
     let id = try add(fingers: old)
@@ -109,7 +109,7 @@ struct FingerTests {
     try vault.writer.setSecret(
       ofItem: id, try SecureBytes(copying: [1].span.bytes), contentType: "", granted: try vault.reader.grant(item: id))
     #expect(try vault.reader.changeOfFingers(ofItem: id, to: old) == FingerSet.Change.none)
-    // Other fingers are a change, which takes a question of its own.
+    // Other fingers are a change of access, which needs a question of its own.
     #expect(try add("newer", fingers: new, granted: try vault.reader.grant(item: id)) == id)
     #expect(try vault.reader.changeOfFingers(ofItem: id, to: old) == FingerSet.Change.none)
     try vault.writer.setAccess(
@@ -128,7 +128,7 @@ struct FingerTests {
     #expect(try vault.reader.changeOfFingers(ofItem: id, to: old) == FingerSet.Change.none)
   }
 
-  @Test("with other fingers nothing is lost: it stays as it is, and its own come back")
+  @Test("an item survives the enrolment of other fingers, and opens again with its own")
   func others() throws {
     let set = try FingerTests.set("left-thumb")
     let id = try add(fingers: set)

@@ -24,12 +24,12 @@ struct ForeignFileTests {
     good = home.contents
   }
 
-  /// The files of a home but for an empty log, which says nothing.
+  /// The files of a home, except an empty log, which shows nothing.
   func contents(_ home: Home) -> [String: [UInt8]] {
     home.contents.filter { !($0.key.hasSuffix("-wal") && $0.value == []) }
   }
 
-  /// Every call fails, every file stays, the problem names `file`; with the good file back everything works.
+  /// Expects that every call fails, every file stays and the problem names `file`. With the good file back, everything must work.
   func expectRefused(_ file: String, put back: String? = nil) throws {
     let before = contents(home)
     let vault = home.vault()
@@ -43,7 +43,7 @@ struct ForeignFileTests {
     #expect(throws: VaultError.self) { try vault.secretText(id) }
     #expect(throws: VaultError.self) { try vault.add(["a": "1"], "new", replacing: true) }
     #expect(throws: VaultError.self) { try vault.collections.create(label: "x") }
-    // The reason is the file, and not the index that is missing with it.
+    // The error names the file, and not the index, which is missing for the same reason.
     let refusal = #expect(throws: VaultError.self) { try vault.collections.alias("default") }
     #expect(vault.problemTexts.contains(refusal?.explanation ?? ""))
     #expect((contents(home) == before) as Bool)
@@ -70,17 +70,17 @@ struct ForeignFileTests {
     try expectRefused("vault.db")
   }
 
-  @Test("a database of some other program, which is not even converted")
+  @Test("a database of another program, which is not even converted")
   func otherProgram() throws {
     home.remove("vault.db")
     let path = home.folder + "/vault.db"
-    // sqlite3 makes the file. Our own layer would make it a write-ahead database.
+    // sqlite3 creates the file, because our own layer would create a write-ahead database.
     let made = Command.run("/usr/bin/sqlite3", [path, "CREATE TABLE notes (text); INSERT INTO notes VALUES ('mine');"])
     try #require(made == 0)
     try expectRefused("vault.db")
   }
 
-  @Test("a file that is no database", arguments: [0, 1, 100, 5000])
+  @Test("a file that is not a database", arguments: [0, 1, 100, 5000])
   func noDatabase(_ size: Int) throws {
     home.write("vault.db", (0..<size).map { UInt8(truncatingIfNeeded: $0) })
     try expectRefused("vault.db")
@@ -102,7 +102,7 @@ struct ForeignFileTests {
     #expect(try vault.secretText(id) == "s")
   }
 
-  @Test("a keybag of another vault while the right one is open")
+  @Test("a keybag of another vault while the right one is in use")
   func keybagExchangedLater() throws {
     let vault = try home.unlocked()
     home.write("keybag", try Home().read("keybag"))
@@ -129,7 +129,7 @@ struct ForeignFileTests {
     try expectRefused("keybag")
   }
 
-  @Test("a missing database of a vault that was used is a loss")
+  @Test("a missing database of a vault that was used is reported as a loss")
   func missingDatabase() throws {
     let opened = try Home.open(home.keybag)
     let next = try opened.proving()
@@ -139,7 +139,7 @@ struct ForeignFileTests {
     try expectRefused("vault.db")
   }
 
-  @Test("a missing database between creation and first unlock is none yet, and is then made")
+  @Test("a database that is missing between creation and first unlock is created, and is not reported")
   func notYet() throws {
     let home = try Home()
     let vault = home.vault()
@@ -153,7 +153,7 @@ struct ForeignFileTests {
     #expect(vault.problemTexts == [])
   }
 
-  @Test("nothing at all is no vault yet, and nothing is made")
+  @Test("without any file there is no vault yet, and nothing is created")
   func nothing() throws {
     for name in home.names { home.remove(name) }
     let vault = home.vault()
@@ -162,7 +162,7 @@ struct ForeignFileTests {
     #expect(home.names == [])
   }
 
-  @Test("a damaged device key keeps its bytes, and the rest opens", arguments: ["cut", "flipped", "empty"])
+  @Test("a damaged device key keeps its bytes, and the other classes open", arguments: ["cut", "flipped", "empty"])
   func deviceKey(_ how: String) throws {
     var bytes = try #require(good["device.key"])
     switch how {

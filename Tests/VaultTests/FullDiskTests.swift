@@ -23,7 +23,7 @@ final class SmallDisk {
     rmdir(path)
   }
 
-  /// Takes all but `rest` bytes.
+  /// Fills the disk except for `rest` bytes.
   func fill(butFor rest: Int = 0) {
     let file = open(path + "/filler", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
     let page = [UInt8](repeating: 1, count: 4096)
@@ -34,7 +34,8 @@ final class SmallDisk {
     close(file)
   }
 
-  /// Gives all of it back, also if another test's child has a copy of the descriptor and has not begun its program yet.
+  /// Frees all of the space. A child of another test may have inherited the descriptor and not have started its program yet, so the
+  /// file is emptied.
   func free() {
     truncate(path + "/filler", 0)
     unlink(path + "/filler")
@@ -64,9 +65,9 @@ struct FullDiskTests {
       #expect(try vault.secretText(first) == "first")
       for id in stored { #expect(try vault.secretText(id).count == 3000) }
       #expect(try vault.ids([:]) == [first] + stored)
-      // Not damage, and nothing to tell a person about the files.
+      // A full disk is not damage, and it leaves no problem of the files to report.
       #expect(!vault.isDamaged && vault.problemTexts == [])
-      // Locking and unlocking needs no room.
+      // Locking and unlocking need no space.
       vault.lock()
       try home.unlock(vault, liftingLocks: false)
       #expect(try vault.secretText(first) == "first")
@@ -84,7 +85,7 @@ struct FullDiskTests {
     #expect(try vault.secretText(1) == "second")
   }
 
-  @Test("does not keep a login from opening the vault, nor a lock from locking")
+  @Test("does not keep a login from opening the vault, or a lock from locking it")
   func unlock() throws {
     let disk = try #require(SmallDisk())
     let home = try Home(below: disk.path)
@@ -97,7 +98,7 @@ struct FullDiskTests {
     }
     let id = try work()
     disk.fill()
-    // A login lifts the mark and, on another machine, would make keys of its own: neither can be written.
+    // A login removes the explicit lock and, on another machine, would create keys. Neither change can be written.
     for machine in [Home.machine, Home.otherMachine] {
       let vault = home.vault(on: machine)
       try home.unlock(vault)

@@ -27,7 +27,7 @@ struct GenerationTests {
     return vault
   }
 
-  /// A session: a daemon is started, the vault opened, and everything closed.
+  /// One session: a daemon starts, opens the vault, and ends.
   @discardableResult
   private func session(_ body: (Vault) throws -> Void = { _ in }) throws -> Vault {
     let vault = vault()
@@ -49,7 +49,7 @@ struct GenerationTests {
 
   private var remembered: VaultGenerations? { memory.known[home.keybag.vault] }
 
-  @Test("Every unlock is one generation more, on the disk before it is noted")
+  @Test("Every unlock raises the generation, and the database is on the disk before the service remembers the number")
   func grows() throws {
     for number: UInt64 in 1...3 { try session { #expect($0.keys.generation == number) } }
     #expect(memory.notes.map(\.database) == [0, 1, 1, 2, 2, 3])
@@ -66,7 +66,7 @@ struct GenerationTests {
     #expect(told.older == [])
   }
 
-  @Test("A database that is one unlock older is told, once, and what is in it stays readable")
+  @Test("A database that is one unlock older is reported once, and its items stay readable")
   func olderDatabase() throws {
     var id: Int64 = 0
     try session { id = try $0.add(["n": "1"], "first") }
@@ -90,7 +90,7 @@ struct GenerationTests {
     #expect(told.older == [.database, .database])
   }
 
-  @Test("An older keybag is told, and both together")
+  @Test("An older keybag is reported, and so are both files together")
   func olderKeybag() throws {
     try session()
     let old = copy()
@@ -110,7 +110,7 @@ struct GenerationTests {
     #expect(told.older == [.keybag, [.keybag, .database]])
   }
 
-  @Test("An older copy that was opened while nobody answered is told later", arguments: [false, true])
+  @Test("An older copy that was opened while the service did not answer is reported later", arguments: [false, true])
   func unanswered(isMute: Bool) throws {
     try session()
     let old = copy()
@@ -130,7 +130,7 @@ struct GenerationTests {
     }
   }
 
-  @Test("A note that was broken off for other work is no problem, and is made up for; one that always is, is told")
+  @Test("A note that was interrupted by other work is no problem and is repeated; one that always fails is reported")
   func brokenOff() throws {
     try session()
     memory.failure = .brokenOff
@@ -147,7 +147,7 @@ struct GenerationTests {
     #expect(remembered == VaultGenerations(keybag: 1, database: 2))
   }
 
-  @Test("Where nothing is remembered, nothing is said", arguments: [false, true])
+  @Test("If nothing is remembered, nothing is reported", arguments: [false, true])
   func unknown(isForgotten: Bool) throws {
     try session()
     let old = copy()
@@ -161,7 +161,7 @@ struct GenerationTests {
     #expect(told.older == [])
   }
 
-  @Test("A database of before there were generations counts as 0")
+  @Test("A database from before there were generations counts as 0")
   func withoutGeneration() throws {
     try session()
     do {
@@ -195,7 +195,7 @@ struct GenerationTests {
     #expect(told.older == [])
   }
 
-  @Test("Nothing is noted of a database in which damage was found")
+  @Test("No generation is remembered for a database in which damage was found")
   func damaged() throws {
     try session()
     let old = copy()
@@ -203,7 +203,7 @@ struct GenerationTests {
     putBack(old)
     let vault = vault()
     try home.unlock(vault)
-    // Damage found later than that is written to no more, and noted no more.
+    // A database whose damage is found later is not written again, and its generation is not remembered again.
     vault.database.note(.damaged(.verbatim("vault.db: a test")))
     let count = memory.notes.count
     vault.lock()

@@ -17,12 +17,12 @@ struct GenericSchemaTests {
     vault = try home.unlocked()
   }
 
-  /// The attributes with the schema that is implied without one.
+  /// The attributes together with the generic schema.
   private func named(_ attributes: [String: String]) -> [String: String] {
     attributes.merging(Self.generic) { own, _ in own }
   }
 
-  @Test("counts as one of libsecret's generic schema, and of no other")
+  @Test("counts as an item of libsecret's generic schema, and of no other")
   func search() throws {
     let plain = try vault.add(["user": "ann", "host": "a"], "s")
     let generic = try vault.add(named(["user": "ann"]), "s")
@@ -34,23 +34,23 @@ struct GenericSchemaTests {
     #expect(try vault.ids(["user": "ann"]) == [plain, generic, other, third])
     #expect(try vault.ids(["user": "ann", "xdg:schema": "org.example"]) == [other, third])
     #expect(try vault.ids(named(["user": "bob"])) == [])
-    // What is implied is not stored.
+    // The implied schema is not stored.
     #expect(try vault.reader.info(ofItem: plain).metadata?.attributes == ["user": "ann", "host": "a"])
   }
 
-  @Test("is found behind a lock, and before the login also where its label cannot tell")
+  @Test("is found behind a lock, and before the login even if its label cannot be opened")
   func locked() throws {
     let plain = try vault.add(["user": "ann", "host": "a"], "s")
     let other = try vault.add(["user": "ann", "xdg:schema": "org.example"], "s")
     vault.lock()
     #expect(try vault.ids(named(["user": "ann"])) == [plain])
-    // In another process, which opened none of them yet. Either may be meant.
+    // Another process has not opened the items yet, so the search must return both.
     let sealed = try Home(copying: home).vault()
     #expect(try sealed.ids(named(["user": "ann"])) == [plain, other])
     #expect(try sealed.ids(named(["user": "ann", "host": "a"])) == [plain])
   }
 
-  @Test("and one that names it replace each other", arguments: [false, true])
+  @Test("and an item that names the generic schema replace each other", arguments: [false, true])
   func replace(_ isNamedFirst: Bool) throws {
     let spellings = [["user": "ann"], named(["user": "ann"])]
     let (first, second) = isNamedFirst ? (spellings[1], spellings[0]) : (spellings[0], spellings[1])
@@ -62,7 +62,7 @@ struct GenericSchemaTests {
     #expect(try vault.ids(["user": "ann"]).count == 2)
   }
 
-  @Test("and one that names it become one when one of them is replaced", arguments: [false, true])
+  @Test("and an item that names the generic schema become one when one of them is replaced", arguments: [false, true])
   func twins(_ isNamedNewer: Bool) throws {
     func add(_ attributes: [String: String], _ time: UInt64) throws -> Int64 {
       try vault.writer.createItem(
@@ -84,7 +84,7 @@ struct GenericSchemaTests {
     #expect(try vault.secretBytes(newer) == [2])
   }
 
-  @Test("stays beside the one that replaces it, where it cannot be read or requires something")
+  @Test("stays next to its replacement if it cannot be read or requires something")
   func guarded() throws {
     let generic = try vault.add(named(["user": "ann"]), "kept")
     try vault.writer.setAccess(ofItem: generic, try AccessControl(text: "user-presence"))
@@ -98,7 +98,7 @@ struct GenericSchemaTests {
     }
   }
 
-  @Test("is no twin of several items, which stay when one of them is replaced", arguments: [1, 3])
+  @Test("does not count as the duplicate of several items, which stay when one of them is replaced", arguments: [1, 3])
   func several(_ count: Int) throws {
     let plain = try (0..<3).map { _ in try vault.add(["user": "ann"], "s") }
     let generic = try (0..<count).map { _ in try vault.add(named(["user": "ann"]), "s") }
@@ -106,7 +106,7 @@ struct GenericSchemaTests {
     #expect(Set(try vault.ids(["user": "ann"])) == Set(plain + generic))
   }
 
-  @Test("and has no other attribute means nothing but itself")
+  @Test("and without other attributes matches only itself")
   func withoutAttributes() throws {
     let notes = try (0..<4).map { _ in try vault.add([:], "s") }
     for _ in 0..<2 { try vault.add(Self.generic, "new", replacing: true) }

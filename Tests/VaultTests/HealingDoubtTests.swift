@@ -15,7 +15,7 @@ struct HealingDoubtTests {
     return bytes
   }
 
-  /// An item of which only the log and the generation know.
+  /// A home with an item that only the log and the generation have.
   private func storedBeforeGeneration() throws -> Home {
     let home = try Home()
     let vault = try home.unlocked()
@@ -23,7 +23,7 @@ struct HealingDoubtTests {
       try vault.add(["n": "\(number)", "app": "all"], String(repeating: "x", count: 300), label: "item \(number)")
     }
     vault.settleWhole()
-    // Nothing moves the log into the database while it is read.
+    // Nothing moves the log into the database while the test reads both files.
     let crashed = try Home(copying: home)
     let again = try crashed.unlocked()
     again.verifyToEnd()
@@ -55,7 +55,7 @@ struct HealingDoubtTests {
     #expect(try vault.ids(["app": "all"]).count == 31)
   }
 
-  @Test("B: keeps what is newer than a damaged copy that was put back")
+  @Test("B: keeps items that are newer than a damaged copy that was put back")
   func copyPutBack() throws {
     let patient = try Patient()
     let torn = Self.zeroed(patient.database, page: 0)
@@ -82,7 +82,7 @@ struct HealingDoubtTests {
     #expect(vault.problemTexts == [])
   }
 
-  @Test("C: keeps a collection that a page of its table has no more", arguments: ["collection", "class_key"])
+  @Test("C: keeps a collection that a page of its table has lost", arguments: ["collection", "class_key"])
   func stalePage(_ table: String) throws {
     let home = try Home()
     let before: [UInt8]
@@ -105,7 +105,7 @@ struct HealingDoubtTests {
     let range = Int(root - 1) * 4096..<Int(root) * 4096
     try #require(bytes[range] != before[range])
     bytes.replaceSubrange(range, with: before[range])
-    // So that it is found to be damaged at once.
+    // The zeros make the vault find the damage at once.
     for position in 0..<4096 { bytes[position] = 0 }
     let copy = try Home(copying: home)
     copy.remove("vault.db-wal")
@@ -117,7 +117,7 @@ struct HealingDoubtTests {
     #expect(vault.problemTexts == [])
   }
 
-  @Test("drops what was deleted since, and names it")
+  @Test("drops deleted items, and names them")
   func dropped() throws {
     let patient = try Patient()
     var bytes = patient.database
@@ -132,14 +132,14 @@ struct HealingDoubtTests {
     #expect(try patient.complaint(vault, healing) == nil)
   }
 
-  @Test("writes nothing into a database that could not be healed, and tries it again with another generation")
+  @Test("writes nothing into a database that could not be healed, and tries again with another generation")
   func failed() throws {
     let patient = try Patient()
     let home = try Home(copying: patient.home)
     home.remove("vault.db-wal")
     let vault = try home.unlocked()
     vault.database.note(.damaged(.verbatim("vault.db: found damaged")))
-    // The copy cannot be made.
+    // A folder is in the way of the copy.
     mkdir(home.folder + "/vault.db.healing", 0o700)
     writeFile(home.folder + "/vault.db.healing/x", [1])
     for _ in 0..<2 {
@@ -147,7 +147,7 @@ struct HealingDoubtTests {
       #expect(vault.healing.done == nil && vault.isDamaged)
       #expect(vault.problemTexts.contains { $0.contains("cannot be healed") })
       #expect(throws: VaultError.damaged(.verbatim("vault.db: found damaged"))) { try vault.add(["n": "new"], "x") }
-      // Tried once only.
+      // The vault tries to heal only once.
       unlink(home.folder + "/vault.db.healing/x")
       rmdir(home.folder + "/vault.db.healing")
     }
@@ -160,7 +160,7 @@ struct HealingDoubtTests {
     #expect(try patient.complaint(vault, vault.healing.done) == nil)
   }
 
-  @Test("puts nothing in the place of the database that is not a whole one of this vault")
+  @Test("replaces the database only by a whole database of this vault")
   func strangeCopy() throws {
     let patient = try Patient()
     let other = try Patient(padding: 10)
@@ -175,7 +175,7 @@ struct HealingDoubtTests {
     }
   }
 
-  @Test("leaves a database as it is that is too large for one step, and says so")
+  @Test("leaves a database alone if it is too large for one step, and says so")
   func tooLarge() throws {
     let patient = try Patient()
     let home = try Home(copying: patient.home)
@@ -191,7 +191,7 @@ struct HealingDoubtTests {
     #expect(try vault.healing.done != nil && patient.complaint(vault, vault.healing.done) == nil)
   }
 
-  @Test("uses no less of the damaged file where it cannot be copied, but stops")
+  @Test("uses all of the damaged file even if it cannot be copied, or stops")
   func noCopy() throws {
     let patient = try Patient()
     let home = try Home(copying: patient.home)

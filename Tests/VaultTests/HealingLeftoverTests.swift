@@ -6,7 +6,7 @@ import Testing
 
 @testable import LatchkeyVault
 
-@Suite("Healing that did not come to its end")
+@Suite("An interrupted healing")
 struct HealingLeftoverTests {
   private static func zeroed(_ bytes: [UInt8], page: Int = 0) -> [UInt8] {
     var bytes = bytes
@@ -14,7 +14,7 @@ struct HealingLeftoverTests {
     return bytes
   }
 
-  /// A home whose database is damaged, with the generation of the patient; and a whole database from before.
+  /// A home with a damaged database and the patient's generation, and a whole database from before.
   private func damaged(_ patient: Patient) throws -> (home: Home, older: [UInt8]) {
     let home = try Home(copying: patient.home)
     home.remove("vault.db-wal")
@@ -27,7 +27,7 @@ struct HealingLeftoverTests {
   func others() throws {
     let patient = try Patient()
     let (home, older) = try damaged(patient)
-    // What did not come to its end, as while this vault was open.
+    // Leftovers of interrupted healings, as if they had happened while this vault was open.
     let vault = home.vault()
     for day in 1...3 { home.write("vault.db.healed-2025010\(day)-000000", older) }
     try home.unlock(vault)
@@ -41,7 +41,7 @@ struct HealingLeftoverTests {
     #expect(next.names.filter { $0.hasPrefix("vault.db.damaged-") }.count == 1)
   }
 
-  @Test("puts nothing in the place of a whole database, with what is only in its log", arguments: [false, true])
+  @Test("replaces no whole database, and keeps the items of its log", arguments: [false, true])
   func whole(_ hasLog: Bool) throws {
     let patient = try Patient()
     let crashed: Home
@@ -60,7 +60,7 @@ struct HealingLeftoverTests {
     #expect(!crashed.names.contains { $0.hasPrefix("vault.db.healed-") || $0.hasPrefix("vault.db.damaged-") })
   }
 
-  @Test("ends an exchange that had begun, though what is left of the damaged database looks whole without its log")
+  @Test("is finished if the exchange had begun, even if the damaged database looks whole without its log")
   func begun() throws {
     let patient = try Patient()
     let (home, _) = try damaged(patient)
@@ -73,11 +73,11 @@ struct HealingLeftoverTests {
     #expect(home.names.contains("vault.db.damaged-20250101-000000"))
   }
 
-  /// A home in which an exchange was interrupted, and the database has lost its log already, in which an item was stored last.
+  /// A home in which an exchange was interrupted. The database has already lost its log, which has the newest item.
   ///
   /// - Parameters:
   ///   - hasLinks: whether the file system has hard links.
-  ///   - healed: the database that was healed.
+  ///   - healed: the healed database.
   private func interrupted(_ patient: Patient, hasLinks: Bool = true, healed: [UInt8]) throws -> Home {
     let home: Home
     do {
@@ -94,7 +94,7 @@ struct HealingLeftoverTests {
     return home
   }
 
-  @Test("keeps the database closed until another process has written the vault's files, and says so")
+  @Test("keeps the database closed until the other process has written the vault's files, and says so")
   func closed() throws {
     let patient = try Patient()
     let home = try interrupted(patient, healed: patient.database)
@@ -118,7 +118,7 @@ struct HealingLeftoverTests {
     #expect(home.names.filter { $0.hasPrefix("vault.db.damaged-") }.count == 2)
   }
 
-  @Test("gives the damaged database its log back where the healed one is damaged by now", arguments: [true, false])
+  @Test("gives the damaged database its log back if the healed one is damaged too", arguments: [true, false])
   func undone(_ hasLinks: Bool) throws {
     let patient = try Patient()
     let home = try interrupted(patient, hasLinks: hasLinks, healed: Self.zeroed(patient.database, page: 5))
@@ -128,7 +128,7 @@ struct HealingLeftoverTests {
   }
 
   /// As after a copy of the folder without its hard links.
-  @Test("gives the damaged database another name where one is taken, and says so where all are")
+  @Test("gives the damaged database another name if the name is taken, and says so if all are taken")
   func taken() throws {
     let patient = try Patient()
     let (home, older) = try damaged(patient)
@@ -148,7 +148,7 @@ struct HealingLeftoverTests {
     #expect((home.read(aside + "-7") == bytes) as Bool)
   }
 
-  /// A copy of the home, in which two names of one file are that again.
+  /// A copy of the home that keeps the two names of one file.
   private func copy(_ home: Home) throws -> Home {
     let copy = try Home(copying: home)
     let folder = try KeybagFile.folder(home: home.path, owner: getuid())
@@ -162,12 +162,12 @@ struct HealingLeftoverTests {
   }
 
   @Test(
-    "loses nothing that is acknowledged between a kill and the end, though a disk fails meanwhile",
+    "loses no acknowledged change between a kill and the end, even if a disk fails meanwhile",
     arguments: Cuts.each ? [1, 3] : [3])
   func killedAndFailed(_ failures: Int) throws {
     let shim = try #require(CrashTests.shim, "no C compiler")
     let patient = try Patient()
-    // Without its log it is whole.
+    // The database is whole without its log.
     let damaged = try Home(copying: patient.home)
     damaged.remove("vault.db-wal")
     do {
@@ -217,7 +217,7 @@ struct HealingLeftoverTests {
       "\(kills), \(refusals), \(stores)")
   }
 
-  @Test("is told where the next process ends it, in the session that begins then, and not in the one after that")
+  @Test("is reported in the session in which the next process finishes it, and not in later ones")
   func news() throws {
     let patient = try Patient()
     let (home, older) = try damaged(patient)
@@ -227,7 +227,7 @@ struct HealingLeftoverTests {
     #expect(healing.wasFinished && healing.loss == .damaged && healing.mayMissItems)
     #expect(healing.aside == home.folder + "/vault.db.damaged-20250101-000000")
     #expect(healing.explanation.contains("may be missing"))
-    // Whoever looks before the login does not take it away.
+    // A look at the report before the login does not remove the report.
     vault.endSession()
     try home.unlock(vault)
     #expect(vault.healing.done == healing)
@@ -235,13 +235,13 @@ struct HealingLeftoverTests {
     #expect(vault.healing.done == nil)
   }
 
-  @Test("takes its own copy away where the exchange cannot be made, and leaves everything as it was")
+  @Test("removes its own copy if the exchange fails, and leaves everything as it was")
   func ownCopy() throws {
     let patient = try Patient()
     let (home, _) = try damaged(patient)
     let bytes = home.read("vault.db")
     let vault = home.vault()
-    // Nothing can be put in the place of a folder of that name, and so nothing goes aside.
+    // A file cannot replace a folder, so the damaged database cannot be renamed.
     let now = Process.stamp
     var obstacles: [String] = []
     for second in 0..<60 {
@@ -258,7 +258,7 @@ struct HealingLeftoverTests {
     #expect(try later.healing.done != nil && patient.complaint(later, later.healing.done) == nil)
   }
 
-  /// The stamp `seconds` later, with the date of the given one.
+  /// The stamp `seconds` after the given one, on the same date.
   private static func stamp(_ stamp: String, plus seconds: Int) -> String {
     let day = stamp.split(separator: "-")[0]
     let clock = Int(stamp.split(separator: "-")[1]) ?? 0
@@ -276,7 +276,7 @@ struct HealingLeftoverTests {
     do {
       let lock = try KeybagFile.lock(try KeybagFile.folder(home: home.path, owner: getuid()))
       defer { extendLifetime(lock) }
-      // What the other one is at work on.
+      // The file that the other process is working on.
       writeFile(healing, [7])
       home.write("vault.db.healed-20250101-000000", older)
       #expect(throws: VaultError.self) { try home.unlock(vault) }
@@ -288,7 +288,7 @@ struct HealingLeftoverTests {
     #expect(try vault.healing.done?.wasFinished == false && patient.complaint(vault, vault.healing.done) == nil)
   }
 
-  @Test("leaves an item locked that was locked by itself, whether it heals or not", arguments: [true, false])
+  @Test("leaves an explicitly locked item locked, whether the vault heals or not", arguments: [true, false])
   func ownLocks(_ heals: Bool) throws {
     let patient = try Patient()
     let home = try Home(copying: patient.home)
@@ -307,7 +307,7 @@ struct HealingLeftoverTests {
     #expect(try vault.secretText(1).hasPrefix("old"))
   }
 
-  @Test("does not begin where a newer program's mark is in the log alone")
+  @Test("does not begin if only the log has a newer program's mark")
   func newerLog() throws {
     let patient = try Patient()
     let home = try Home(copying: patient.home)

@@ -5,28 +5,28 @@ import Testing
 
 @testable import LatchkeyVault
 
-@Suite("Healing that did not come to its end, among odd files")
+@Suite("An interrupted healing among odd files")
 struct HealingOddFilesTests {
   private static let stamp = "20250101-000000"
   private let healed = "vault.db.healed-\(Self.stamp)"
   private let aside = "vault.db.damaged-\(Self.stamp)"
 
-  /// What an interrupted exchange left, and what became of it.
+  /// The files that an interrupted exchange left.
   enum Remnant: CaseIterable {
     /// `vault.db` has two names.
     case linked
-    /// The two names became two files, as in a copy of the folder without its hard links.
+    /// The two names have become two files, as in a copy of the folder without its hard links.
     case copied
     /// The file system has no hard links.
     case moved
-    /// The log alone went aside, as after a power cut on a file system that writes names in any order.
+    /// Only the log was renamed, as after a power cut on a file system that writes names in any order.
     case onlyLog
-    /// A program that was killed then had opened `vault.db`, and made another log.
+    /// Another program opened `vault.db` and was killed, and so made another log.
     case otherLog
   }
 
-  /// A home in which an exchange was interrupted. Only the log that is aside and the healed database have the item that was
-  /// stored last, and `vault.db` is whole without it.
+  /// A home in which an exchange was interrupted. Only the renamed log and the healed database have the newest item, and `vault.db`
+  /// is whole without it.
   private func interrupted(_ patient: Patient, _ remnant: Remnant = .linked) throws -> Home {
     let home: Home
     let whole: [UInt8]
@@ -52,7 +52,7 @@ struct HealingOddFilesTests {
     return home
   }
 
-  @Test("is finished with all that only the log had", arguments: Remnant.allCases)
+  @Test("is finished with every item that only the log had", arguments: Remnant.allCases)
   func finished(_ remnant: Remnant) throws {
     let patient = try Patient()
     let home = try interrupted(patient, remnant)
@@ -79,7 +79,7 @@ struct HealingOddFilesTests {
     }
   }
 
-  @Test("says which file is in the way where the lock cannot be taken")
+  @Test("names the file that is in the way of the lock")
   func lock() throws {
     let patient = try Patient()
     let home = try interrupted(patient)
@@ -96,7 +96,7 @@ struct HealingOddFilesTests {
     #expect(vault.problemTexts == [])
   }
 
-  @Test("takes what was said of the damage away")
+  @Test("removes the report of the damage")
   func problems() throws {
     let patient = try Patient()
     let home = try Home(copying: patient.home)
@@ -109,7 +109,7 @@ struct HealingOddFilesTests {
     #expect(vault.healing.done?.wasFinished == true && vault.problemTexts == [])
   }
 
-  @Test("never takes the log of the damaged database for the healed one's, though that cannot be removed")
+  @Test("never takes the damaged database's log for the healed one's, even if that log cannot be removed")
   func log() throws {
     let shim = try #require(CrashTests.shim, "no C compiler")
     let patient = try Patient()
@@ -118,7 +118,7 @@ struct HealingOddFilesTests {
     #expect(rename(base.folder + "/\(aside)-wal", base.folder + "/vault.db-wal") == 0)
     var outcomes: Set<Bool> = []
     for failing in 1...10 {
-      // Only the log has the item that was stored last, and it fits the healed database.
+      // Only the log has the newest item, and the log fits the healed database.
       let home = try Home(copying: base)
       home.remove(aside)
       #expect(link(home.folder + "/vault.db", home.folder + "/" + aside) == 0)

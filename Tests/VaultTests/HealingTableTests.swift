@@ -7,10 +7,10 @@ import Testing
 
 @testable import LatchkeyVault
 
-/// What becomes of each file of a vault, however it is damaged: a table that the test prints.
+/// The result for each file of a vault under every kind of damage, as a table that the test prints.
 ///
-/// The vault has items that are in a generation, items that are newer, changed ones and deleted ones, and a log that is not empty. In each
-/// case everything that was acknowledged is there, or the outcome counts it.
+/// The vault has items that are in a generation, newer ones, changed ones and deleted ones, and a log that is not empty. In each
+/// case every acknowledged change is there, or the report counts the loss.
 @Suite("The healing table", .serialized)
 struct HealingTableTests {
   /// A row of the table.
@@ -18,7 +18,7 @@ struct HealingTableTests {
     let file: String
     let damage: String
     var (cases, healed, told, items, older, lost, uncounted, untold) = (0, 0, 0, 0, 0, 0, 0, 0)
-    /// How often it was healed from the first generation.
+    /// How often the vault was healed from the first generation.
     var fromFirst = 0
 
     init(_ file: String, _ damage: String) { (self.file, self.damage) = (file, damage) }
@@ -62,7 +62,7 @@ struct HealingTableTests {
     #expect(whole.read("vault.db-wal").count > 4096)
   }
 
-  /// Opens a vault that was damaged, and adds what became of it.
+  /// Opens a damaged vault, and adds the result to the row.
   private func judge(_ row: inout Row, _ what: String, in base: Home, _ damage: (Home) -> Void) throws {
     let copy = try Home(copying: base)
     damage(copy)
@@ -85,10 +85,10 @@ struct HealingTableTests {
       copy.names.filter { $0.contains(".healing") || $0.contains(".salvage") || $0.contains(".healed") } == [])
   }
 
-  /// Looks at one case: the row, what it is, where in the file the damage begins, and the damage.
+  /// Tests one case: the row, the name of the case, the position at which the damage begins, and the damage.
   private typealias Judge = (inout Row, String, Int, (Home) -> Void) throws -> Void
 
-  /// Every way in which a file is damaged.
+  /// Damages the file in every way.
   private func rows(
     _ name: String, of file: String, in base: Home? = nil, from other: [UInt8], pages step: Int = 4096,
     judging: Judge? = nil
@@ -133,7 +133,7 @@ struct HealingTableTests {
     var table = try rows("vault.db", of: "vault.db", from: other.database)
     #expect(table.prefix(3).allSatisfy { $0.cases > 10 && $0.healed > 5 && $0.uncounted < $0.cases })
     #expect(table.suffix(3).allSatisfy { $0.healed == 1 && $0.told == 1 })
-    // Nobody can count the items of a missing file. The items of the generation are there.
+    // Nobody can count the items of a missing file. The generation's items are there.
     #expect(table[3].uncounted == 1 && table[3].items == patient.former.count && table[3].lost == 0)
 
     table += try newestDamaged()
@@ -142,7 +142,7 @@ struct HealingTableTests {
     #expect(keybags.allSatisfy { $0.healed == $0.cases && $0.older + $0.lost == 0 })
     table += keybags
 
-    // Nothing needs the copy while the keybag is whole.
+    // The copy is not needed while the keybag is whole.
     let copies = try rows("keybag.copy", of: "keybag.copy", from: other.home.keybag.encoded, pages: 32)
     #expect(copies.allSatisfy { $0.healed + $0.told + $0.lost == 0 && $0.items == $0.cases * all })
     table += copies
@@ -152,7 +152,7 @@ struct HealingTableTests {
     let generation = "generations/" + name
     let theirs = readFile(other.home.generations + "/" + (namesInFolder(other.home.generations).first ?? ""))
     let generations = try rows(generation, of: "generation", from: theirs ?? [])
-    // The vault needs none of them while vault.db is whole.
+    // The vault needs no generation while vault.db is whole.
     #expect(generations.allSatisfy { $0.healed == 0 && $0.older + $0.lost == 0 })
     table += generations
 
@@ -166,7 +166,7 @@ struct HealingTableTests {
 
   private var all: Int { patient.wanted.count + 1 }
 
-  /// The newest of two generations is damaged, and the database as well.
+  /// The newer of two generations is damaged, and so is the database.
   private func newestDamaged() throws -> [Row] {
     let two = try Home(copying: whole)
     do {
@@ -187,7 +187,7 @@ struct HealingTableTests {
       base.remove("vault.db-wal")
       let rows = try rows(
         "generations/" + name, of: "vault.db \(what), and the newest generation", in: base, from: theirs)
-      // Where what is damaged is not used, the newest is whole.
+      // If the damaged page is not used, the newest generation is whole.
       #expect(rows.allSatisfy { $0.healed == $0.cases && $0.told == $0.cases })
       #expect(rows.prefix(3).allSatisfy { $0.fromFirst * 2 > $0.cases })
       #expect(rows.suffix(3).allSatisfy { $0.fromFirst == 1 })
@@ -197,7 +197,7 @@ struct HealingTableTests {
     return found
   }
 
-  /// Without a keybag nothing opens, and nothing else is touched: it opens again when one of the two is put back.
+  /// Without a keybag nothing opens, and no file is changed. The vault opens again when either of the two keybags is put back.
   private func bothKeybags() throws -> Row {
     var row = Row("keybag and keybag.copy", "a piece of 32 bytes of noise")
     for place in stride(from: 0, to: whole.read("keybag").count, by: 32) {
@@ -220,8 +220,8 @@ struct HealingTableTests {
     return row
   }
 
-  /// A damaged log ends in front of the damage, and nobody sees that there was more (docs/security/disks.md). The vault has the
-  /// changes that were acknowledged before the damaged piece was written, and those already in the database.
+  /// A damaged log ends before the damage, and nothing shows that there was more (docs/security/disks.md). The vault has the
+  /// changes that were acknowledged before the damaged part was written, and those already in the database.
   private func logs() throws -> [Row] {
     let several = try Home(copying: patient.home)
     let vault = try several.unlocked()
@@ -244,14 +244,14 @@ struct HealingTableTests {
       #expect(try patient.complaint(vault, vault.healing.done) == nil)
       let found = try vault.ids(["app": "end"])
         .compactMap { try vault.reader.info(ofItem: $0).metadata?.label }.sorted()
-      // The first ones, without a gap.
+      // The readable items are the first ones, without a gap.
       #expect(found == (0..<found.count).map { "\($0)" }, "\(row.damage), \(what)")
       #expect(found.count >= ends.count { $0 <= place }, "\(row.damage), \(what)")
       row.items += try vault.ids(["app": "all"]).count + found.count
       row.untold += ends.count - found.count
     }
     #expect(rows.allSatisfy { $0.healed + $0.told + $0.older + $0.lost == 0 && $0.untold <= $0.cases * ends.count })
-    // At the beginning all of it goes, at the end one item at most.
+    // Damage at the beginning of the log loses all of its items; damage at the end loses one at most.
     #expect(rows.suffix(3).allSatisfy { $0.untold == ends.count })
     #expect(rows.prefix(3).allSatisfy { $0.untold < $0.cases * ends.count })
     return rows
@@ -270,7 +270,8 @@ struct HealingTableTests {
     return count
   }
 
-  /// Nothing heals the device key: what is bound to it does not open, which is said, and does again when the file is put back.
+  /// Nothing heals the device key. Items that are bound to it do not open, which is reported, and they open again when the file is
+  /// put back.
   private func deviceKeys() throws -> [Row] {
     let all = try readable(Home(copying: whole).unlocked())
     let rows = try rows("device.key", of: "device.key", from: other.home.read("device.key"), pages: 32) {
@@ -296,7 +297,7 @@ struct HealingTableTests {
     return rows
   }
 
-  /// The mark of the service is needed if the service does not answer. No other key replaces the service then.
+  /// The service's mark matters while the service does not answer: no other key replaces the service's then.
   private func serviceMarks() throws -> [Row] {
     let device = StandInDevice(seed: 12)
     func open(_ home: Home, isServed: Bool = true) throws -> Vault {
@@ -332,7 +333,7 @@ struct HealingTableTests {
           if try !vault.problemTexts.isEmpty || vault.device.itemCountOfOthers() > 0 { row.told += 1 }
           #expect(isServed ? count == all : count < all, "\(row.damage), \(what)")
           vault.settleWhole()
-          // A mark that cannot be read is one.
+          // An unreadable mark still counts as a mark.
           #expect(!copy.names.contains("device.key") || (!isServed && row.damage == "deleted"))
         }
         #expect(try readable(open(copy)) == all, "\(row.damage), \(what), with the service again")
@@ -343,7 +344,7 @@ struct HealingTableTests {
     return found
   }
 
-  /// Older copies are no damage: they are used, and told where they are remembered.
+  /// Older copies are not damage. The vault uses them, and reports them if the generation is remembered.
   private func older() throws -> [Row] {
     let device = StandInDevice(seed: 11)
     let memory = StandInMemory()

@@ -17,7 +17,7 @@ struct HealingTests {
     return (home, vault)
   }
 
-  @Test("gives no new item the number of one that it lost, also when it heals twice from one generation")
+  @Test("gives no new item the number of a lost one, even if it heals twice from one generation")
   func numbersAfterTwoLosses() throws {
     let (home, first) = try withGeneration()
     var vault = first
@@ -33,7 +33,7 @@ struct HealingTests {
     #expect(given.count == 4)
   }
 
-  @Test("heals where a counter is near its end", arguments: ["item", "collection"], [true, false])
+  @Test("heals even if a counter is near its end", arguments: ["item", "collection"], [true, false])
   func counterNearItsEnd(_ table: String, _ isLost: Bool) throws {
     let home = try Home()
     do {
@@ -54,8 +54,8 @@ struct HealingTests {
     try vault.add(["n": "2"], "more", label: "more")
   }
 
-  /// What SQLite has in its memory stays readable, and its next checkpoint would fill the hole with zeros.
-  @Test("heals at the next unlock if it was cut off while it was open", arguments: [0, 1], ["", "with a log"])
+  /// SQLite still reads its cached pages, and its next checkpoint would fill the hole with zeros.
+  @Test("heals at the next unlock if it was truncated while it was open", arguments: [0, 1], ["", "with a log"])
   func cutWhileOpen(_ halves: Int, _ log: String) throws {
     let home = try Home()
     let vault = try home.unlocked()
@@ -78,7 +78,7 @@ struct HealingTests {
     for id in ids { #expect(try vault.secretText(id) == secret) }
   }
 
-  @Test("stays as it is where it was cut off during the walk through it, which reads the rest from memory")
+  @Test("stays as it is if it was truncated during the walk, which reads the rest from memory")
   func cutDuringTheWalk() throws {
     let home = try Home()
     do {
@@ -101,9 +101,9 @@ struct HealingTests {
     #expect(!home.read("vault.db-wal").isEmpty)
   }
 
-  @Test("is not cut off where its file cannot be asked for its size")
+  @Test("does not count as truncated if the size of its file cannot be read")
   func sizeUnknown() async {
-    // In a process of its own: another test may get the number of the closed descriptor.
+    // The test runs in a process of its own, because another test may get the number of the closed descriptor.
     await #expect(processExitsWith: .success) {
       let home = try Home()
       let vault = try home.unlocked()
@@ -154,12 +154,12 @@ struct HealingTests {
       #expect(copy.names.filter { $0.contains(".healing") || $0.contains(".salvage") || $0.contains(".healed") } == [])
     }
     #expect(healed > 20)
-    // Each page has some items. The others must come from the damaged file.
+    // Each page has some items. The items of the other pages must come from the damaged file.
     #expect(missing < 12 * healed && missing > 0)
     #expect(counted * 3 > healed * 2, "\(counted) of \(healed)")
   }
 
-  @Test("heals where it is cut, deleted, or another user's")
+  @Test("heals if it is truncated, deleted, or another user's")
   func lost() throws {
     let patient = try Patient()
     let other = try Patient(padding: 10)
@@ -183,7 +183,7 @@ struct HealingTests {
     }
   }
 
-  @Test("takes what is only in the log, and no log that is not its own")
+  @Test("takes the items that only its log has, and ignores a log that is not its own")
   func log() throws {
     let patient = try Patient()
     let crashed: Home
@@ -204,7 +204,7 @@ struct HealingTests {
     #expect(readFile(aside + "-wal") != nil)
   }
 
-  @Test("takes what is only in the log of a file that was emptied")
+  @Test("takes the items that only the log of an emptied file has")
   func logOfAnEmptiedFile() throws {
     let (home, vault) = try withGeneration()
     let late = try vault.add(["n": "late"], "late", label: "late")
@@ -216,7 +216,7 @@ struct HealingTests {
     #expect(try vault.secretText(1) == "kept" && vault.secretText(late) == "late")
   }
 
-  @Test("stays as it is where there is no generation, where none opens, and where the file is a newer program's")
+  @Test("stays as it is without a generation, if no generation opens, and if the file is a newer program's")
   func notHealed() throws {
     let patient = try Patient()
     var damaged = patient.database
@@ -237,7 +237,7 @@ struct HealingTests {
     }
   }
 
-  @Test("heals behind no locked screen, and with no keys but the vault's")
+  @Test("does not heal behind a locked screen, or with keys that are not the vault's")
   func keys() throws {
     let patient = try Patient()
     let copy = try Home(copying: patient.home)
@@ -252,7 +252,7 @@ struct HealingTests {
     #expect(vault.healing.done?.loss == .missing)
   }
 
-  @Test("brings back nothing that was destroyed with the login's password")
+  @Test("brings back no item that was destroyed with the login's password")
   func passcode() throws {
     let patient = try Patient()
     let vault = try patient.home.unlocked()
@@ -264,7 +264,7 @@ struct HealingTests {
     try patient.home.unlock(vault)
     try vault.startPasscodeItemsAnew()
     vault.settle()
-    // A copy of them comes from a backup of the folder.
+    // A backup of the folder has a copy of the former generations.
     for (name, bytes) in former { writeFile(patient.home.generations + "/" + name, bytes) }
     for page in [-1, 0, 3, 5, 8] {
       let copy = try Home(copying: patient.home)
@@ -284,7 +284,7 @@ struct HealingTests {
     }
   }
 
-  @Test("is not taken for an older copy; an older copy is")
+  @Test("does not count as an older copy, while a real older copy does")
   func older() throws {
     let service = StandInDevice(seed: 11)
     service.memory = StandInMemory()
@@ -318,7 +318,7 @@ struct HealingTests {
   }
 
   @Test(
-    "heals whole or not at all, whichever file operation a kill comes before, also without hard links",
+    "heals as a whole or not at all, before whichever file operation it is killed, even without hard links",
     arguments: [true, false])
   func killed(_ hasLinks: Bool) throws {
     let shim = try #require(CrashTests.shim, "no C compiler")
@@ -340,7 +340,7 @@ struct HealingTests {
       let lines = process.lines()
       let status = process.wait()
       let vault = try Patient.opened(copy)
-      // Told before the end, or told now; but for the moment between the exchange and the telling.
+      // The healing was reported before the kill or is reported now, unless the kill came between the exchange and the report.
       let wasExchanged = vault.healing.done?.wasFinished ?? true
       #expect(wasExchanged || vault.healing.done?.newer ?? 0 > 20, "call \(call)")
       if vault.healing.done?.wasFinished == true { finished += 1 }
@@ -364,7 +364,7 @@ struct HealingTests {
     #expect(finished > Cuts.enough(3), "the exchange that another process ends is told as well")
   }
 
-  @Test("has a whole generation or none, whichever file operation of making one a kill comes before")
+  @Test("has a whole generation or none, before whichever file operation of making one it is killed")
   func killedMaking() throws {
     let shim = try #require(CrashTests.shim, "no C compiler")
     let template = try Home()

@@ -30,7 +30,7 @@ private func isInGenerations(_ uuid: [UInt8], _ vault: Vault) throws -> Bool {
   }
 }
 
-/// Goes on until the copy under way is whole, with that item. Its rows are still to be looked at.
+/// Copies until the new generation is complete and has the item. The removal has yet to look at the rows of the copy.
 private func copyWhole(_ vault: Vault, with uuid: [UInt8]) throws {
   let draft = vault.history.path + "/" + HistoryDraft.newName
   var isWhole = false
@@ -41,7 +41,7 @@ private func copyWhole(_ vault: Vault, with uuid: [UInt8]) throws {
   }
 }
 
-@Suite("Items that are taken out of generations")
+@Suite("Items that are removed from generations")
 struct HistoryForgettingTests {
   @Test("that are better protected go, whatever a client asks for and does not end", arguments: [false, true])
   func idle(_ isAnswered: Bool) throws {
@@ -60,7 +60,7 @@ struct HistoryForgettingTests {
     }
     #expect(try !isInGenerations(uuid, vault))
     #expect(!vault.history.isTightened(uuid))
-    // A removal that somebody asked for is done as well.
+    // The vault also does a removal that somebody requested.
     let other = try #require(try vault.database.ready().item(2)).uuid
     try vault.writer.deleteItem(2)
     let forgetting = try vault.history.forgetEverywhere([other])
@@ -68,7 +68,7 @@ struct HistoryForgettingTests {
     #expect(try forgetting.changed == 3 && !isInGenerations(other, vault))
   }
 
-  @Test("are gone from the generations that were looked through before, when one of them is protected better meanwhile")
+  @Test("are also removed from the generations that were searched before one of them got better protection")
   func meanwhile() throws {
     for steps in 1...60 {
       let home = try Home()
@@ -98,13 +98,13 @@ struct HistoryForgettingTests {
     Issue.record("the first item was never done with")
   }
 
-  @Test("are in no generation that was being made when they were looked for")
+  @Test("are not in a generation that was being made during the search")
   func underWay() throws {
     let home = try Home()
     let (vault, _) = try vault(home, generations: 1)
     let id = try vault.add(["n": "gone"], "it goes")
     let uuid = try #require(try vault.database.ready().item(id)).uuid
-    // A generation is wanted, as at the end of an import.
+    // A generation is due, as at the end of an import.
     vault.history.want()
     try copyWhole(vault, with: uuid)
     try vault.writer.deleteItem(id)
@@ -116,7 +116,7 @@ struct HistoryForgettingTests {
   }
 
   @Test(
-    "cost the vault no generation where the copy under way is dropped for them",
+    "cost the vault no generation if the unfinished copy is dropped for them",
     arguments: [(false, false), (false, true), (true, false), (true, true)])
   func droppedCopy(_ isWanted: Bool, _ isSearch: Bool) throws {
     let home = try Home()
@@ -125,7 +125,7 @@ struct HistoryForgettingTests {
     let added = try #require(try vault.database.ready().item(id)).uuid
     if isWanted { vault.history.want() } else { vault.passHours(1) }
     try copyWhole(vault, with: added)
-    // Nothing is found, and nothing changes in the vault.
+    // The search finds nothing, and nothing changes in the vault.
     if isSearch {
       let search = try HistorySearch(vault, .attributes(["n": "nowhere"]), present: [])
       while try search.step() {}
@@ -141,7 +141,7 @@ struct HistoryForgettingTests {
     #expect(!vault.hasHistoryWork)
   }
 
-  @Test("leave no copy behind when a collection gets a passphrase, keys change, or the client goes away")
+  @Test("leave no copy behind when a collection gets a passphrase, keys change, or the client disconnects")
   func copies() throws {
     for how in ["all", "former", "client", "killed"] {
       let home = try Home()
@@ -162,7 +162,7 @@ struct HistoryForgettingTests {
         while !namesInFolder(home.generations).contains(name) { try #require(vault.keepHistory()) }
       }
       if how == "former" {
-        // What a change of keys does when it is through.
+        // A completed change of keys does this.
         _ = vault.history.step(epoch: 2, mayMake: true)
         while !vault.history.generations.allSatisfy({ $0.epoch == 2 }) {
           try #require(vault.history.step(epoch: 2, mayMake: true))
@@ -175,7 +175,7 @@ struct HistoryForgettingTests {
     }
   }
 
-  @Test("are deleted from a copy in many steps, from one with a damaged index as well", arguments: [false, true])
+  @Test("are deleted from a copy in many steps, even if the copy has a damaged index", arguments: [false, true])
   func steps(_ isDamaged: Bool) throws {
     let home = try Home()
     let vault = try home.unlocked()
@@ -207,13 +207,13 @@ struct HistoryForgettingTests {
     #expect(forgetting.changed == 1 && forgetting.unreadable == [])
     let store = try vault.history.open(generation, vault: try vault.database.ready().vault)
     #expect(try ItemProtections(store).after(0, limit: 10).map(\.uuid) == [last])
-    // The other pages of the damaged index are nobody's then.
+    // Nothing refers to the other pages of the damaged index then.
     #expect(isDamaged || store.isWhole)
     #expect(namesInFolder(home.generations) == [generation.name])
     #expect(steps > 1999 / HistoryDeletion.batch)
   }
 
-  @Test("are in a list that is made a few generations at a time")
+  @Test("are in a list that is built a few generations at a time")
   func list() throws {
     let home = try Home()
     let (vault, _) = try vault(home, generations: 4)
@@ -228,9 +228,9 @@ struct HistoryForgettingTests {
   }
 }
 
-@Suite("Taking items out of generations on a full disk", .enabled(if: geteuid() == 0, "needs to mount a small disk"))
+@Suite("Removing items from generations on a full disk", .enabled(if: geteuid() == 0, "needs to mount a small disk"))
 struct HistoryRoomTests {
-  @Test("needs room for one more generation, and no more", arguments: [false, true])
+  @Test("needs space for one more generation at most", arguments: [false, true])
   func oneAtATime(_ isAsked: Bool) throws {
     let disk = try #require(SmallDisk(mebibytes: 6))
     let home = try Home(below: disk.path)
@@ -253,7 +253,7 @@ struct HistoryRoomTests {
     }
   }
 
-  @Test("takes no room where there is too little, keeps nothing from going that is too old, and is done later")
+  @Test("takes no space if there is too little, still lets old generations go, and is done later")
   func noRoom() throws {
     let disk = try #require(SmallDisk(mebibytes: 6))
     let home = try Home(below: disk.path)
@@ -276,7 +276,7 @@ struct HistoryRoomTests {
       let refusal = #expect(throws: VaultError.self) { while try asked.step() {} }
       #expect(refusal?.explanation.hasSuffix("MiB are free on the disk") == true)
       #expect(namesInFolder(home.generations) == before)
-      // What is thinned makes room, also for the copies.
+      // Thinning frees space, which the copies need too.
       vault.history.policy.size = 2 * size + 4096
       vault.history.clock = { [now = vault.history.clock()] in (now.time, now.uptime + 700_000) }
       while vault.hasHistoryWork, vault.keepHistory() {}

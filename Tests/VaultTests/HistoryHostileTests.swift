@@ -11,15 +11,15 @@ private let hostileCounters: [Int64] = [
   Int64.max, Int64.max - 1, Int64.max - 2, Store.numberLimit, Store.numberLimit - 1, Store.numberLimit - 2,
 ]
 
-/// What a program can write among the generations, or into the database, that is valid for SQLite. Nothing may trap, and every walk
-/// comes to its end.
+/// Files that a program can write among the generations or into the database, and that are valid for SQLite. No call may trap, and
+/// every walk must end.
 @Suite("Hostile generations and counters")
 struct HistoryHostileTests {
   private let home: Home
 
   init() throws { home = try Home() }
 
-  /// A vault with a generation of some items, of which two are gone.
+  /// A vault with a generation of some items. Two of the items are deleted.
   private func vault(items: Int = 8, in other: Home? = nil) throws -> Vault {
     let vault = try (other ?? home).unlocked()
     for number in 1...items { try vault.add(["n": "\(number)"], "secret \(number)", label: "\(number)") }
@@ -29,13 +29,13 @@ struct HistoryHostileTests {
     return vault
   }
 
-  /// Everything that walks along the generations comes to its end.
+  /// Does everything that walks through the generations. Each walk must end.
   private func walk(_ vault: Vault) throws {
     _ = try vault.database.ready()
     #expect(vault.endlessWalk() == nil)
   }
 
-  @Test("A generation of any size is neither a trap nor copied", arguments: hostileSizes)
+  @Test("A generation that claims any size neither traps nor is copied", arguments: hostileSizes)
   func size(_ size: Int) throws {
     let vault = try vault()
     let one = try #require(vault.history.generations.first)
@@ -45,7 +45,7 @@ struct HistoryHostileTests {
     try walk(vault)
   }
 
-  @Test("A database of any size is no trap", arguments: hostileSizes)
+  @Test("A database that claims any size does not trap", arguments: hostileSizes)
   func databaseSize(_ size: Int) throws {
     let vault = try vault()
     try #require(truncate(home.folder + "/vault.db", size) == 0)
@@ -53,7 +53,7 @@ struct HistoryHostileTests {
     try walk(vault)
   }
 
-  @Test("A counter near the end of all numbers is no trap", arguments: hostileCounters)
+  @Test("A counter near the highest number does not trap", arguments: hostileCounters)
   func counters(_ value: Int64) throws {
     for table in ["item", "collection", "class_key", "access_log"] {
       let home = try Home()
@@ -66,7 +66,7 @@ struct HistoryHostileTests {
       let number = try #require(vault.history.generations.first).number
       try vault.collections.delete(second)
       try vault.writer.deleteItem(3)
-      // In the database that is open, as a program can that writes the file before the daemon opens it.
+      // The test writes into the open database. A program could write the same into the file before the daemon opens it.
       let database = try vault.database.ready().database
       try database.execute("UPDATE sqlite_sequence SET seq = \(value) WHERE name = '\(table)'")
       _ = try? vault.bringBack(from: number, replacing: true)
@@ -78,7 +78,7 @@ struct HistoryHostileTests {
     }
   }
 
-  @Test("A generation whose rows come in the reverse order ends every walk")
+  @Test("A walk ends even if a generation's rows come in the reverse order")
   func reversed() throws {
     let vault = try vault()
     let path = home.generations + "/" + (try #require(vault.history.generations.first)).name
@@ -93,7 +93,7 @@ struct HistoryHostileTests {
     try walk(vault)
   }
 
-  @Test("A row that the deletion does not find is no deleted one")
+  @Test("A row that the deletion does not find does not count as deleted")
   func unfound() throws {
     let vault = try vault()
     let path = home.generations + "/" + (try #require(vault.history.generations.first)).name
@@ -101,7 +101,7 @@ struct HistoryHostileTests {
     #expect(throws: VaultError.self) { while try deletion.step() {} }
   }
 
-  @Test("Generations whose pages lead anywhere are neither a trap nor endless", arguments: 1...24)
+  @Test("Generations whose pages lead anywhere neither trap nor run without end", arguments: 1...24)
   func shuffled(_ seed: Int) throws {
     let vault = try vault(items: 30)
     let path = home.generations + "/" + (try #require(vault.history.generations.first)).name
@@ -113,7 +113,7 @@ struct HistoryHostileTests {
   }
 
   @Test(
-    "A generation whose tree has a page many times ends every statement",
+    "Every statement ends on a generation whose tree repeats a page",
     arguments: Cuts.each ? ["collection", "class_key", "item", "item_class_key", "alias"] : ["item"])
   func repeated(_ name: String) throws {
     let vault = try vault()
@@ -124,7 +124,7 @@ struct HistoryHostileTests {
     try walk(vault)
   }
 
-  @Test("A statement without an end is ended, whatever size a sparse file claims")
+  @Test("An endless statement is stopped, whatever size a sparse file claims")
   func endless() throws {
     let path = home.folder + "/endless.db"
     let database = try Database(path: path, mode: .creating)
@@ -134,7 +134,7 @@ struct HistoryHostileTests {
       try database.execute("WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n")
     }
     #expect(database.work * Database.workPiece <= Database.workLimit(ofSize: Int64(size)) + Database.workPiece)
-    // A few seconds of work.
+    // The limit stands for a few seconds of work.
     for size in [1 << 28, 1 << 40, Int64.max] { #expect(Database.workLimit(ofSize: size) <= 1 << 29) }
   }
 }

@@ -18,7 +18,7 @@ struct HistoryOddFilesTests {
     vault.keepWholeHistory()
   }
 
-  @Test("with the highest number there is keep no new generation from being made, and go then")
+  @Test("with the highest possible number do not prevent a new generation, and go then")
   func numbers() throws {
     let own = try #require(vault.history.generations.first)
     for number in [UInt32.max, UInt32.max - 1, 1 << 31] as [UInt32] {
@@ -52,7 +52,7 @@ struct HistoryOddFilesTests {
     vault.keepWholeHistory()
     #expect(!namesInFolder(home.generations).contains { $0.hasSuffix(".erased") })
     #expect(folder.freeSpace > free - (64 << 20))
-    // Its own blocks are overwritten first.
+    // The file's real blocks are overwritten first.
     writeFile(path, Array("secret".utf8))
     let file = try FileDescriptor.open(path, flags: O_RDONLY)
     #expect(truncate(path, 1 << 42) == 0)
@@ -64,12 +64,12 @@ struct HistoryOddFilesTests {
     #expect(beginning == [0, 0, 0, 0, 0, 0])
   }
 
-  @Test("whose index of uuids is damaged lose an item that is to go from everywhere")
+  @Test("whose index of uuids is damaged still lose an item that must go from all generations")
   func damagedIndex() throws {
     let uuid = try #require(try vault.database.ready().item(1)).uuid
     let generation = try #require(vault.history.generations.first)
     let path = home.generations + "/" + generation.name
-    // The index's root page, without any entry.
+    // The index's root page, emptied.
     let page = try rootPage(path)
     var bytes = readFile(path) ?? []
     let start = (page - 1) * 4096
@@ -86,7 +86,7 @@ struct HistoryOddFilesTests {
     #expect(try vault.past(generation) == [:])
   }
 
-  @Test("that cannot be copied keep an item in themselves only, and are named")
+  @Test("that cannot be copied keep the item, and are named")
   func uncopied() throws {
     try vault.add(["n": "2"], "second")
     let kept = vault.keepWholeHistory(hours: 2)

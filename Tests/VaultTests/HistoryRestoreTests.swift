@@ -6,14 +6,14 @@ import Testing
 @testable import LatchkeyVault
 
 extension Vault {
-  /// Compares with a generation, by label.
+  /// The differences to a generation, by label.
   func differences(from number: UInt32) throws -> [String: HistoryComparison.Change] {
     let comparison = try HistoryComparison(self, with: number)
     while try comparison.step() {}
     return Dictionary(comparison.lines.map { ($0.label, $0.change) }) { first, _ in first }
   }
 
-  /// Brings back what is wanted.
+  /// Brings back the selected items.
   func bringBack(
     _ selection: HistorySelection = .everything, from number: UInt32, replacing: Bool = false,
     isDry: Bool = false
@@ -27,7 +27,7 @@ extension Vault {
 
 @Suite("What comes back from a generation")
 struct HistoryRestoreTests {
-  /// A vault with a generation of the items "a", "b" and "c" of some class.
+  /// A vault with a generation of the items "a", "b" and "c", all of one class.
   private func vault(_ home: Home, _ accessibility: AccessibilityClass? = nil) throws -> Vault {
     let vault = try home.unlocked()
     for name in ["a", "b", "c"] { try vault.add(["n": name], "old \(name)", accessibility, label: name) }
@@ -44,7 +44,7 @@ struct HistoryRestoreTests {
     return found
   }
 
-  @Test("is what was deleted; what changed only where that is wanted; and nothing in a rehearsal")
+  @Test("is a deleted item; a changed item only on request; and nothing in a dry run")
   func everything() throws {
     let home = try Home()
     let vault = try vault(home)
@@ -65,7 +65,7 @@ struct HistoryRestoreTests {
     #expect(second.report.replaced == 1 && second.report.same == 2)
     #expect(try secrets(vault) == ["a": "old a", "b": "old b", "c": "old c", "d": "new d"])
     #expect(try vault.differences(from: 1) == ["d": .new])
-    // It is found by its attributes, and the database is whole.
+    // A search finds the item by its attributes, and the database is whole.
     #expect(try vault.ids(["n": "a"]) == [5])
     let copy = try Home(copying: home)
     defer { withExtendedLifetime(copy) {} }
@@ -74,7 +74,7 @@ struct HistoryRestoreTests {
     #expect(again.problemTexts == [])
   }
 
-  @Test("is one item or one collection where that is named")
+  @Test("is one item or one collection if the request names it")
   func selected() throws {
     let home = try Home()
     let vault = try home.unlocked()
@@ -91,14 +91,14 @@ struct HistoryRestoreTests {
     #expect(try vault.ids([:], in: other).count == 1)
   }
 
-  @Test("never is an item that was destroyed with the login's password")
+  @Test("is never an item that was destroyed with the login's password")
   func passcode() throws {
     let home = try Home()
     let vault = try vault(home, .whenPasscodeSetThisDeviceOnly)
     let former = contentsOfFolder(home.generations)
     try vault.passcode.destroyItems()
     #expect(vault.history.generations.isEmpty)
-    // The former generations come back, from a copy of the folder.
+    // The former generations come back from a copy of the folder.
     for (name, bytes) in former { writeFile(home.generations + "/" + name, bytes) }
     vault.settle()
     try home.unlock(vault)
@@ -110,7 +110,7 @@ struct HistoryRestoreTests {
       #expect(outcome.report.lines.allSatisfy { $0.why.contains("destroyed for good") })
     }
     #expect(try vault.ids([:]) == [])
-    // Nor where the generation is put in the place of the database.
+    // The destroyed item stays lost even if the generation replaces the database.
     let copy = try Home(copying: home)
     copy.write("vault.db", readFile(copy.generations + "/" + vault.history.generations[0].name) ?? [])
     copy.remove("vault.db-wal")
@@ -134,7 +134,7 @@ struct HistoryRestoreTests {
     #expect(try secrets(vault)["b"] == "old b")
   }
 
-  @Test("keeps what it requires, and takes no requirement away")
+  @Test("keeps its requirements, and leaves the requirements of other items alone")
   func requirements() throws {
     let home = try Home()
     let vault = try home.unlocked()
@@ -147,7 +147,7 @@ struct HistoryRestoreTests {
     vault.settleWhole()
     vault.keepWholeHistory()
     try vault.writer.deleteItem(guarded)
-    // The other item requires something now.
+    // The other item has a requirement now.
     try vault.writer.setAccess(
       ofItem: plainItem, try AccessControl(rawValue: metadata.flags), accessibility: nil, passphrase: nil,
       fingers: nil, granted: nil)
@@ -162,7 +162,7 @@ struct HistoryRestoreTests {
   }
 
   @Test(
-    "is never an item that was protected better since, when it is deleted",
+    "is never an item that got better protection since, once it is deleted",
     arguments: ["requirement", "class", "lock", "killed"])
   func tightened(_ how: String) throws {
     let home = try Home()
@@ -181,7 +181,7 @@ struct HistoryRestoreTests {
       defer { withExtendedLifetime(later) {} }
       vault = try later.unlocked()
       vault.settleWhole()
-      // Later than the generation was made, by the clock of the other one.
+      // By the clock of the other vault, this is later than the generation.
       vault.keepWholeHistory(hours: 5)
       try vault.writer.deleteItem(1)
       #expect(try vault.bringBack(from: 1).report.items == 2, "the generation has lost it")
@@ -196,7 +196,7 @@ struct HistoryRestoreTests {
     #expect(try secrets(vault) == ["b": "old b", "c": "old c"])
   }
 
-  @Test("is nothing from before the passphrase of a collection")
+  @Test("is nothing from before the collection's passphrase")
   func passphraseSince() throws {
     let home = try Home()
     let vault = try home.unlocked()
@@ -212,7 +212,7 @@ struct HistoryRestoreTests {
     #expect(namesInFolder(home.generations) == made.map(\.name), "the former one is gone")
   }
 
-  @Test("gets the stricter class where the item has another one now")
+  @Test("gets the stricter class if the item has another one now")
   func stricter() throws {
     let home = try Home()
     let vault = try vault(home, .afterFirstUnlock)
@@ -224,14 +224,14 @@ struct HistoryRestoreTests {
     #expect(try vault.reader.info(ofItem: 2).accessibility == .afterFirstUnlock)
   }
 
-  @Test("takes the item that gets a stricter class by it out of generations that have it with the former one")
+  @Test("is removed from generations that have it with its former class, if it gets a stricter class")
   func stricterThanBetween() throws {
     let home = try Home()
     let vault = try vault(home, .whenUnlocked)
     for id in 1...2 { try vault.writer.update(item: Int64(id), accessibility: .afterFirstUnlock) { _ in } }
     try vault.set(2, "new b")
     vault.keepWholeHistory()
-    // One by its row as it is, the other one sealed anew.
+    // One item comes back with its row as it is, the other one is sealed again.
     #expect(try vault.bringBack(from: 1, replacing: true).report.replaced >= 1)
     for id in 1...2 as ClosedRange<Int64> {
       guard try vault.reader.info(ofItem: id).accessibility == .whenUnlocked else { continue }
@@ -243,7 +243,7 @@ struct HistoryRestoreTests {
     #expect(!outcome.report.lines.contains { $0.label == "b" && $0.outcome == .added })
   }
 
-  @Test("leaves alone what a program stored under the same attributes, before or meanwhile")
+  @Test("leaves alone an item that a program stored under the same attributes, before or meanwhile")
   func programs() throws {
     let home = try Home()
     let vault = try vault(home)
@@ -263,7 +263,7 @@ struct HistoryRestoreTests {
     #expect(try vault.ids([:]).count == 3)
   }
 
-  @Test("is nothing of a locked collection, which is said, and nothing while the vault is locked")
+  @Test("is nothing of a locked collection, which is reported, and nothing while the vault is locked")
   func locked() throws {
     let home = try Home()
     let vault = try home.unlocked()
@@ -281,7 +281,7 @@ struct HistoryRestoreTests {
     #expect(throws: VaultError.unavailable(.noGeneration(9))) { try vault.differences(from: 9) }
   }
 
-  @Test("is what can be read, where the generation is damaged anywhere")
+  @Test("is every readable item, wherever the generation is damaged")
   func damaged() throws {
     let home = try Home()
     let vault = try vault(home)

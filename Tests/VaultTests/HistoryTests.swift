@@ -6,7 +6,7 @@ import Testing
 @testable import LatchkeyVault
 
 extension Vault {
-  /// Lets `hours` pass, and does all work on generations that is due then.
+  /// Advances the clock by `hours`, and does all work on generations that is due then.
   @discardableResult
   func keepWholeHistory(hours: Int = 1) -> [PastGeneration] {
     passHours(hours)
@@ -14,7 +14,7 @@ extension Vault {
     return history.generations
   }
 
-  /// The texts of the items' secrets in a generation whose keys the vault has, by their attribute `n`.
+  /// The items' secrets in a generation whose keys the vault has, by the items' attribute `n`.
   func past(_ generation: PastGeneration) throws -> [String: String] {
     let store = try history.open(generation, vault: try database.ready().vault)
     var found: [String: String] = [:]
@@ -32,7 +32,7 @@ extension Vault {
 
 @Suite("Generations of the vault")
 struct HistoryTests {
-  @Test("are made when something changed, an hour after the last one, and not otherwise")
+  @Test("are made an hour after the last one if something changed, and not otherwise")
   func made() throws {
     let home = try Home()
     let vault = try home.unlocked()
@@ -51,7 +51,7 @@ struct HistoryTests {
     #expect(try vault.past(two[1]) == ["1": "first"])
     #expect(try vault.past(two[0]) == ["1": "first", "2": "second"])
     #expect(namesInFolder(home.generations) == vault.history.generations.map(\.name).sorted())
-    // Another process begins where this one stopped.
+    // Another process goes on from here.
     vault.settle()
     let next = try Home(copying: home)
     let later = try next.unlocked()
@@ -82,7 +82,7 @@ struct HistoryTests {
     #expect(namesInFolder(again.generations) == made.map(\.name))
   }
 
-  @Test("are private, leave nothing beside them, and are not made behind a locked screen or of a damaged vault")
+  @Test("are private, leave no other files, and are not made behind a locked screen or of a damaged vault")
   func conditions() throws {
     let home = try Home()
     let vault = try home.unlocked()
@@ -102,7 +102,7 @@ struct HistoryTests {
     #expect(vault.keepWholeHistory().count == 1)
   }
 
-  @Test("have everything that was written while they were copied, and nothing that was deleted meanwhile")
+  @Test("have every item that was written during the copy, and none that was deleted during it")
   func copiedMeanwhile() throws {
     let home = try Home()
     let vault = try home.unlocked()
@@ -123,7 +123,7 @@ struct HistoryTests {
     }
     #expect(next > 405, "writes happened in the middle")
     let made = try #require(vault.history.generations.first)
-    // What came after the last page was copied is in no generation: so the present is compared as it was then.
+    // A generation lacks items that came after its last page was copied. So the test compares it with the items of that moment.
     var (present, past) = ([String: String](), try vault.past(made))
     for id in try vault.ids([:]) {
       let name = try #require(try vault.reader.info(ofItem: id).metadata?.attributes["n"])
@@ -135,7 +135,7 @@ struct HistoryTests {
     #expect(past == present)
   }
 
-  @Test("end with a change of keys, but for one that has the new keys alone")
+  @Test("end with a change of keys, except one that has only the new keys")
   func rotation() throws {
     let home = try Home()
     let vault = try home.unlocked()
@@ -193,7 +193,7 @@ struct HistoryTests {
     #expect(again.changed == 0)
   }
 
-  @Test("go where the vault goes when it is put aside")
+  @Test("move with the vault when it is set aside")
   func aside() throws {
     let home = try Home()
     let vault = try home.unlocked()
@@ -205,7 +205,7 @@ struct HistoryTests {
     #expect(vault.history.generations == [])
   }
 
-  @Test("are removed when they are switched off, and leave room on the disk for what programs store")
+  @Test("are removed when they are switched off, and leave space on the disk for the programs' items")
   func switchedOff() throws {
     let home = try Home()
     let vault = try home.unlocked()
@@ -240,7 +240,7 @@ struct HistoryThinningTests {
     return all.filter { !gone.contains($0) }.map(\.number)
   }
 
-  @Test("keeps hours of a day, days of a week, weeks of a month")
+  @Test("keeps the hours of a day, the days of a week and the weeks of a month")
   func usual() {
     var present: [PastGeneration] = []
     for number in 1...(24 * 60) {
@@ -267,19 +267,19 @@ struct HistoryThinningTests {
     #expect(kept(Array(all.suffix(1)), at: later, expiring: 9) == [4])
   }
 
-  @Test("loses nothing to a clock that jumps, in either direction")
+  @Test("loses nothing to a clock that jumps in either direction")
   func jumps() {
     let usual = (0..<10).map { Self.start + $0 * Self.hour }
     for jump in [0, 3600, Self.start + 10 * 365 * 24 * Self.hour] {
       let all = made(usual + [jump, jump + Self.hour])
       #expect(kept(all, at: jump + Self.hour, expiring: 1).count >= 11)
-      // And back again.
+      // The clock jumps, and jumps back.
       let back = made(usual + [jump, jump + Self.hour] + [Self.start + 11 * Self.hour, Self.start + 12 * Self.hour])
       #expect(kept(back, at: Self.start + 12 * Self.hour, expiring: 1).count >= 12)
     }
   }
 
-  @Test("keeps to the size, the newest in any case")
+  @Test("keeps within the size, but always keeps the newest")
   func size() {
     var policy = HistoryPolicy()
     policy.size = 3500
@@ -292,7 +292,7 @@ struct HistoryThinningTests {
     #expect(HistoryPolicy.defaultSize(of: 1000) == 64 << 20 && HistoryPolicy.defaultSize(of: 100 << 20) == 800 << 20)
   }
 
-  @Test("knows its own files by their names only")
+  @Test("recognises its own files by their names only")
   func names() {
     let one = PastGeneration(number: 7, time: 12345, epoch: 2, size: 9)
     #expect(PastGeneration(name: one.name, size: 9) == one)
@@ -306,7 +306,7 @@ struct HistoryThinningTests {
 
 @Suite("Settings of generations")
 struct HistorySettingsTests {
-  @Test("say what is kept, and nothing else")
+  @Test("say how much is kept, and nothing else")
   func policies() throws {
     func policy(_ text: String) throws -> HistoryPolicy {
       try HistorySettings.policy(Array(text.utf8), path: "history.yaml")
@@ -322,7 +322,7 @@ struct HistorySettingsTests {
     }
   }
 
-  @Test("are read from the user's own file only")
+  @Test("are read only from the user's own file")
   func files() throws {
     let home = try Home()
     let path = HistorySettings.path(home: home.path)

@@ -1,9 +1,9 @@
 @testable import LatchkeyVault
 
 extension Vault {
-  /// Goes along all generations in every way, and does all of the work beside requests.
+  /// Walks through all generations in every way, and does all background work.
   ///
-  /// - Returns: a walk that took more steps than any small file needs, and so has no end.
+  /// - Returns: a walk that took more steps than any small file needs, and so is endless.
   func endlessWalk() -> String? {
     var endless: String?
     func toEnd(_ what: String, _ step: () throws -> Bool) {
@@ -26,7 +26,7 @@ extension Vault {
     let uuid = [UInt8](repeating: 9, count: 16)
     if let forgetting = try? history.forgetEverywhere([uuid]) { toEnd("a removal") { try forgetting.step() } }
     _ = try? history.entries()
-    // What a newly started daemon looks at by itself.
+    // A newly started daemon makes this check by itself.
     if let store = try? database.ready() {
       let forgetting = HistoryForgetting(history, vault: store.vault, items: [], weakerThan: store)
       toEnd("a look at protections") { try forgetting.work() }
@@ -36,7 +36,7 @@ extension Vault {
     return endless
   }
 
-  /// Sets the clock forward.
+  /// Advances the clock.
   func passHours(_ hours: Int) {
     let before = history.clock
     history.clock = {

@@ -5,12 +5,12 @@ import LatchkeySodium
 @testable import LatchkeyKeybag
 @testable import LatchkeyVault
 
-/// Homes that stay until a test ends: a vault stores nothing any more where its folder is gone.
+/// Homes that exist until a test ends. A vault whose folder is gone stores nothing.
 final class KeptHomes {
   var homes: [Home] = []
 }
 
-/// A home folder of one test's own, with a keybag that is created at the least cost. Removed when the value ends.
+/// The home folder of one test, with a keybag of the least cost. It is removed when the value ends.
 final class Home: @unchecked Sendable {
   static let password = Array("correct horse battery staple".utf8)
   static let machine = [UInt8](repeating: 7, count: 16)
@@ -20,7 +20,7 @@ final class Home: @unchecked Sendable {
   let tiers: TierKeys
   let keybag: Keybag
 
-  /// In memory, where the machine allows it: these tests are not about the disk's speed.
+  /// The folder is in memory if the machine allows it, because these tests are not about the speed of the disk.
   static let place = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp"
 
   init(below place: String = Home.place) throws {
@@ -33,7 +33,7 @@ final class Home: @unchecked Sendable {
     try folder.write(KeybagFile.name, keybag.encoded.span.bytes, replacing: false)
   }
 
-  /// A second home with the same vault: its files, at the moment.
+  /// A second home with a copy of the vault's files.
   init(copying other: Home) throws {
     path = Home.newFolder(below: Home.place)
     tiers = TierKeys(unlocked: try other.tiers.unlocked.duplicate(), session: try other.tiers.session.duplicate())
@@ -69,7 +69,7 @@ final class Home: @unchecked Sendable {
     Vault(home: path, owner: getuid(), machine: machine)
   }
 
-  /// The same, unlocked as after a login.
+  /// The vault of these files, unlocked as after a login.
   func unlocked(on machine: [UInt8]? = Home.machine) throws -> Vault {
     let vault = vault(on: machine)
     try unlock(vault)
@@ -82,15 +82,15 @@ final class Home: @unchecked Sendable {
 
   // MARK: - keybags
 
-  /// The least cost that is accepted.
+  /// The least cost that a keybag accepts.
   static let cost = PasswordCost(passes: 3, memory: 32 << 20)
   private static let salt = [UInt8](repeating: 9, count: PasswordHash.saltSize)
-  /// The key that Argon2id derives from the password: once, as that takes longer than most of these tests.
+  /// The key that Argon2id derives from the password. It is derived once, because that takes longer than most of these tests.
   private static let derived = Result {
     plain(try PasswordHash.derive(password: password.span.bytes, salt: salt, passes: cost.passes, memory: cost.memory))
   }
 
-  /// A keybag that the password opens, with a vault and keys of its own.
+  /// A keybag that the password opens, with a new vault and new keys.
   static func newKeybag() throws -> Keybag.Opened {
     let vault = Sodium.randomBytes(16)
     let root = try Key.random()
@@ -108,7 +108,7 @@ final class Home: @unchecked Sendable {
 
   // MARK: - files
 
-  /// What is in the vault's folder, sorted.
+  /// The names in the vault's folder, sorted.
   var names: [String] { namesInFolder(folder) }
 
   func read(_ name: String) -> [UInt8] {
@@ -119,7 +119,7 @@ final class Home: @unchecked Sendable {
 
   func remove(_ name: String) { unlink(folder + "/" + name) }
 
-  /// Every file with its content, to see that nothing changed.
+  /// Every file with its content, to compare before and after.
   var contents: [String: [UInt8]] {
     Dictionary(uniqueKeysWithValues: names.map { ($0, read($0)) })
   }
@@ -150,7 +150,7 @@ func removeTree(_ path: String) {
   if rmdir(path) != 0 { unlink(path) }
 }
 
-/// The bytes of a file; nil when it is not there.
+/// The bytes of a file; nil if it does not exist.
 func readFile(_ path: String) -> [UInt8]? {
   guard let file = try? FileDescriptor.open(path, flags: O_RDONLY), let status = try? file.status() else { return nil }
   return try? file.readAll(limit: Int(status.st_size) + 4096)
@@ -185,7 +185,7 @@ func contains(_ bytes: [UInt8], _ needle: [UInt8]) -> Bool {
   }
 }
 
-/// Plain bytes of a secret, which only a test may have.
+/// The plain bytes of a secret. Only a test may have them.
 func plain(_ secret: borrowing SecureBytes) -> [UInt8] { secret.bytes.withUnsafeBytes { Array($0) } }
 func plain(_ key: borrowing Key) -> [UInt8] { key.bytes.withUnsafeBytes { Array($0) } }
 
@@ -217,7 +217,7 @@ extension Vault {
     try writer.setSecret(ofItem: id, try secure(Array(secret.utf8)), contentType: "text/plain")
   }
 
-  /// A secret as plain bytes, which only a test may do.
+  /// A secret as plain bytes. Only a test may have them.
   func secretBytes(_ id: Int64) throws -> [UInt8] {
     let opened = try reader.secret(ofItem: id)
     return plain(opened.secret)
@@ -230,7 +230,7 @@ extension Vault {
     try reader.search(.attributes(attributes), in: collection).map(\.id).sorted()
   }
 
-  /// Everything in its place in the database, the log empty.
+  /// Brings the log into the database and empties it.
   func settleWhole() {
     verifyToEnd()
     settle()
@@ -241,7 +241,7 @@ extension Vault {
 }
 
 extension ItemWriter {
-  /// Stores an item, with everything of it in one line.
+  /// Stores an item, with all its values in one line.
   @discardableResult
   func createItem(
     in collection: Int64, _ metadata: ItemMetadata, secret: borrowing SecureBytes, accessibility: AccessibilityClass?,

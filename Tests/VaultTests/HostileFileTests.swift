@@ -3,10 +3,10 @@ import Testing
 
 @testable import LatchkeyVault
 
-/// What somebody writes who can write the database, with check sums that fit, but has no key.
+/// Content that somebody can write who has no key but can write the database, with check sums that fit.
 @Suite("Hostile content")
 struct HostileFileTests {
-  /// Runs statements on the closed file.
+  /// Runs statements on the database while no vault has it open.
   private func edit(_ home: Home, _ body: (Store) throws -> Void) throws {
     let store = try Store(path: home.folder + "/vault.db", vault: home.keybag.vault)
     try body(store)
@@ -59,7 +59,7 @@ struct HostileFileTests {
     }
   }
 
-  @Test("a counter that was put back does not let a new item take the place of an old one", arguments: [0, 1, 5])
+  @Test("a counter that was put back gives no new item the number of an old one", arguments: [0, 1, 5])
   func counterPutBack(_ value: Int64) throws {
     let specimen = try Specimen()
     let home = try Home(copying: specimen.home)
@@ -75,7 +75,7 @@ struct HostileFileTests {
     #expect(vault.problemTexts != [])
   }
 
-  @Test("two items whose index entries were exchanged are not given out for each other")
+  @Test("two items whose index entries were exchanged are not returned for each other")
   func exchangedTokens() throws {
     let specimen = try Specimen()
     let home = try Home(copying: specimen.home)
@@ -101,7 +101,7 @@ struct HostileFileTests {
     }
   }
 
-  @Test("two items that were given each other's numbers are found by their own attributes")
+  @Test("two items with exchanged numbers are found by their own attributes")
   func exchangedNumbers() throws {
     let specimen = try Specimen()
     let home = try Home(copying: specimen.home)
@@ -180,7 +180,7 @@ struct HostileFileTests {
     #expect(try vault.secretText(2) == "two")
   }
 
-  @Test("a collection's default class that the file alone claims does not weaken new items")
+  @Test("a collection's forged default class does not weaken new items")
   func claimedDefault() throws {
     let home = try Home()
     do { _ = try home.unlocked() }
@@ -199,7 +199,7 @@ struct HostileFileTests {
     }
   }
 
-  @Test("a trigger or a view that somebody added is not run")
+  @Test("an added trigger or view is not run")
   func foreignSchema() throws {
     for sql in [
       "CREATE TABLE kept (id INTEGER PRIMARY KEY, secret BLOB)",

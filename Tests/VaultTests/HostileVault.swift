@@ -6,10 +6,10 @@ import LatchkeySodium
 @testable import LatchkeyBackup
 @testable import LatchkeyVault
 
-/// A small vault with a generation and a backup of it. Each input makes files of these that are valid for SQLite and wrong for us:
-/// trees that lead anywhere, numbers and sizes at their edges, other objects in the schema. The vault is then asked for
-/// everything, goes along its generations and takes the backup. It must not trap, walk without an end, give out another secret, or
-/// lack an item without a word.
+/// A small vault with a generation and a backup of the vault. Each input changes their files so that they are valid for SQLite and
+/// wrong for us: trees that lead anywhere, extreme numbers and sizes, other objects in the schema. Then the vault is asked for
+/// everything, walks through its generations and restores the backup. It must not trap, walk without end, return a wrong secret, or
+/// silently lack an item.
 final class HostileVault {
   private let home: Home
   private let copy: Home
@@ -19,7 +19,7 @@ final class HostileVault {
   private let backup: [[UInt8]]
   private let header: BackupHeader
 
-  /// Items of the generation that the database has no more.
+  /// Items that only the generation still has.
   private static let deleted = Set<Int64>(1...8)
   private static let backupID = [UInt8](repeating: 9, count: 16)
   private static func key() throws -> Key { try Key(copying: [UInt8](repeating: 1, count: 32).span.bytes) }
@@ -63,10 +63,10 @@ final class HostileVault {
     } catch { fatalError("no vault: \(error)") }
   }
 
-  /// Changes the files and asks the vault for everything. The first byte says which files are changed, the second one their size, and
-  /// each six bytes behind them one change.
+  /// Changes the files and asks the vault for everything. The first byte selects the files, the second one their size, and each six
+  /// bytes after them are one change.
   ///
-  /// - Returns: what is wrong; nil if every answer was right, or an error.
+  /// - Returns: the fault; nil if every answer was right or an error.
   func complaint(_ input: [UInt8]) -> String? {
     guard input.count >= 2 else { return nil }
     putBack()
@@ -98,7 +98,7 @@ final class HostileVault {
   /// The folder of the changed files.
   var place: String { copy.folder }
 
-  /// The pages of the database: all of them, or those where the given indexes begin.
+  /// The pages of the database: all pages, or the root pages of the given indexes.
   func pages(of indexes: [String]?) throws -> [Int] {
     let file = try TreeFile(home.folder + "/" + KeybagFile.database)
     return try indexes?.map { try file.root(of: $0) } ?? Array(1...file.pages)
@@ -114,7 +114,7 @@ final class HostileVault {
     for (name, bytes) in generations { writeFile(copy.generations + "/" + name, bytes) }
   }
 
-  /// A size that the file claims to have.
+  /// Makes a file claim another size.
   private func resize(_ path: String, _ how: UInt8) {
     guard how != 0 else { return }
     var status = stat()
@@ -128,7 +128,7 @@ final class HostileVault {
 
   // MARK: - statements
 
-  /// The first byte of a piece is a statement's below this, and else a change of pages.
+  /// A piece whose first byte is lower is a statement, and any other piece is a change of pages.
   static let statements: UInt8 = 96
   private static let tables = [
     "item", "collection", "class_key", "device", "vault", "alias", "token", "access_log", "sqlite_sequence",

@@ -7,14 +7,14 @@ import Testing
 @testable import LatchkeySQLite
 @testable import LatchkeyVault
 
-@Suite("A database that is valid for SQLite, and wrong")
+@Suite("A database that is valid for SQLite but wrong")
 struct HostileVaultTests {
-  /// A change of the database alone.
+  /// A change of the database only.
   private static func change(_ kind: UInt8, page: Int, _ rest: [UInt8] = [0, 0, 0, 0]) -> [UInt8] {
     [0, 0, HostileVault.statements + kind, UInt8(page - 1)] + rest
   }
 
-  @Test("gives no item another one's secret, and lacks none without a word, whichever page is reversed")
+  @Test("returns no secret of another item, and lacks none silently, whichever page is reversed")
   func reversed() throws {
     let vault = HostileVault()
     let few = ["sqlite_autoindex_item_1", "item_collection", "token"]
@@ -23,7 +23,7 @@ struct HostileVaultTests {
     }
   }
 
-  @Test("is looked at before a generation is restored into it")
+  @Test("is checked before a generation is restored into it")
   func restored() throws {
     let home = try Home()
     do {
@@ -43,9 +43,9 @@ struct HostileVaultTests {
     for id in 11...20 { #expect(try vault.secretText(Int64(id)) == "secret \(id - 1)") }
   }
 
-  /// SQLite believes an index's order: in one that is out of order, a search for a value that is not there ends at some other entry,
-  /// which SQLite takes for it.
-  @Test("leads to no other item, collection or protection by an index that is out of order")
+  /// SQLite trusts an index's order. In an unordered index, a search for a missing value ends at another entry, and SQLite returns
+  /// that entry.
+  @Test("leads to no other item, collection or protection through an unordered index")
   func disorder() throws {
     let specimen = try Specimen()
     for index in ["sqlite_autoindex_item_1", "item_collection", "item_class_key", "token", "token_item", "alias"] {
@@ -107,7 +107,7 @@ struct HostileVaultTests {
     "token_item", "alias", "access_log",
   ]
 
-  @Test("gives its rows without an end, and costs a salvage no more than a whole one costs")
+  @Test("returns rows without end, and costs a salvage no more than a whole one")
   func endless() throws {
     let patient = try Patient()
     for tree in Self.trees {
@@ -116,9 +116,9 @@ struct HostileVaultTests {
     }
   }
 
-  /// Reads all of a database in which a tree has one page many times.
+  /// Reads all rows of a database in which a tree repeats one page many times.
   ///
-  /// - Returns: how many operations that took.
+  /// - Returns: the number of operations of the salvage.
   private func salvage(_ patient: Patient, repeating tree: String) throws -> Int64 {
     let home = patient.home
     let vault = home.keybag.vault
@@ -154,7 +154,7 @@ struct HostileVaultTests {
     let path = home.folder + "/" + KeybagFile.database
     let sound = try #require(readFile(path))
     let row = try #require(try vault.database.ready().item(1))
-    // The first one in the index.
+    // The first token in the index.
     let tokens = try (1...5).map { AttributeIndex.split(try vault.database.ready().item($0)?.tokens ?? []) }.joined()
     let token = try #require(tokens.min { $0.lexicographicallyPrecedes($1) })
     let reads: [(index: String, read: (Store) throws -> Any)] = [
@@ -182,7 +182,7 @@ struct HostileVaultTests {
     }
   }
 
-  @Test("has no more work done by several connections than their budget has")
+  @Test("costs several connections together no more work than their budget")
   func budget() throws {
     let endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n"
     let budget = WorkBudget(operations: 1 << 20)

@@ -15,7 +15,7 @@ struct ItemTests {
     vault = try home.unlocked()
   }
 
-  @Test("are made, read, changed and deleted in every class", arguments: AccessibilityClass.allCases)
+  @Test("are created, read, changed and deleted in every class", arguments: AccessibilityClass.allCases)
   func everyClass(_ accessibility: AccessibilityClass) throws {
     let id = try vault.add(["service": "mail", "user": "ann"], "first", accessibility, label: "Mail")
     #expect(try vault.secretText(id) == "first")
@@ -47,7 +47,7 @@ struct ItemTests {
     #expect(try vault.reader.itemCount() == 0)
   }
 
-  @Test("keep the times of another place, none of which is later than now")
+  @Test("keep the times of their source, but none that is later than now")
   func timesOfAnotherPlace() throws {
     func times(_ given: ItemTimes) throws -> [UInt64] {
       let metadata = ItemMetadata(label: "", attributes: [:], contentType: "")
@@ -66,7 +66,7 @@ struct ItemTests {
     }
   }
 
-  @Test("are found in the order of their last change, the newest first, and of the same second the higher number first")
+  @Test("are found by their last change, the newest first, and within a second the higher number first")
   func newestFirst() throws {
     func add(_ number: Int, _ time: UInt64) throws -> Int64 {
       try vault.writer.createItem(
@@ -86,7 +86,7 @@ struct ItemTests {
     for terms in everywhere { #expect(try order(terms).first == made[1]) }
   }
 
-  @Test("of several with the same attributes, the one that was changed last is replaced")
+  @Test("if several have the same attributes, the last changed one is replaced")
   func newestIsReplaced() throws {
     func add(_ time: UInt64) throws -> Int64 {
       try vault.writer.createItem(
@@ -117,7 +117,7 @@ struct ItemTests {
     #expect(try vault.ids(["all": "x", "half": "1", "third": "1", "number": "34"]) == [])
     #expect(try vault.ids(["all": "x", "half": "0", "third": "1", "few": "x"]) == expected { $0 % 30 == 4 })
     #expect(try vault.ids(["all": "x", "half": "none"]) == [])
-    // Whichever of them is looked at last.
+    // The right item is found whichever attribute the search reads last.
     let right = ["number": "34", "half": "0", "third": "1", "few": "x", "all": "x"]
     for count in 2...right.count {
       let names = ["number", "half", "third", "few", "all"].prefix(count)
@@ -176,14 +176,14 @@ struct ItemTests {
     #expect(try vault.secretText(id) == "here")
   }
 
-  @Test("without attributes are replaced by those without attributes")
+  @Test("without attributes are replaced by others without attributes")
   func replacingNothing() throws {
     let id = try vault.add([:], "one")
     _ = try vault.add(["a": "1"], "two")
     #expect(try vault.add([:], Array("three".utf8), replacing: true) == (id, false))
   }
 
-  @Test("are found by any part of their attributes, oldest first")
+  @Test("are found by any part of their attributes, the oldest first")
   func supersets() throws {
     let one = try vault.add(["app": "x", "user": "ann", "n": "1"], "1")
     let two = try vault.add(["app": "x", "user": "bob", "n": "2"], "2", .always)
@@ -193,14 +193,14 @@ struct ItemTests {
     #expect(try vault.ids(["app": "x", "user": "bob"]) == [two])
     #expect(try vault.ids(["app": "y", "user": "bob"]) == [])
     #expect(try vault.ids(["app": "x", "user": "ann", "n": "1", "more": ""]) == [])
-    // Name and value are told apart, and neither is a prefix match.
+    // A search does not mix up name and value, and neither matches by prefix.
     #expect(try vault.ids(["ann": "user"]) == [])
     #expect(try vault.ids(["app": ""]) == [])
     #expect(try vault.ids(["ap": "px"]) == [])
     #expect(try vault.ids([:]) == [one, two, three])
   }
 
-  @Test("are found without attributes, the newest first, over all collections")
+  @Test("are found by a search without attributes, the newest first, over all collections")
   func everything() throws {
     let second = try vault.collections.create(label: "Second")
     let ids = try (0..<6).map { try vault.add(["n": "\($0)"], "s", in: $0 % 2 == 0 ? 1 : second) }
@@ -263,7 +263,7 @@ struct ItemTests {
     #expect(try vault.ids(["user": "e\u{301}"]) == [decomposed.id])
   }
 
-  @Test("never get the number of one that was deleted, also after a restart")
+  @Test("never get the number of a deleted item, even after a restart")
   func numbers() throws {
     let home = try Home()
     func fill() throws -> [Int64] {
@@ -282,7 +282,7 @@ struct ItemTests {
     #expect(try vault.collections.create(label: "y") > collection)
   }
 
-  @Test("of a collection or number that is not there")
+  @Test("of a missing collection or with an unused number are errors")
   func missing() throws {
     #expect(throws: VaultError.noSuchCollection) { try vault.add(["a": "1"], "s", in: 99) }
     #expect(throws: VaultError.noSuchCollection) { try vault.reader.items(in: 99) }
@@ -293,7 +293,7 @@ struct ItemTests {
     #expect(try vault.reader.collection(ofItem: .min) == nil)
   }
 
-  @Test("keep the time of their making, and get a new one when they change")
+  @Test("keep the time of their creation, and get a new time when they change")
   func times() throws {
     let id = try vault.add(["a": "1"], "s")
     let made = try vault.reader.info(ofItem: id)
@@ -303,7 +303,7 @@ struct ItemTests {
     #expect(changed.created == made.created && changed.modified >= made.modified)
   }
 
-  @Test("a vault in memory that takes another's place gives none of its numbers again")
+  @Test("in a vault in memory that replaces another get none of its numbers")
   func numbersInMemory() throws {
     let first = try Vault(inMemoryWithLabel: "Session")
     #expect(try first.reader.lastItem() == 0)
@@ -318,7 +318,7 @@ struct ItemTests {
     #expect(throws: VaultError.noSuchItem) { try second.secretText(1) }
   }
 
-  @Test("what is larger than a vault keeps is refused, and what was there stays")
+  @Test("that are larger than a vault allows are refused, and the former item stays")
   func beyondTheLimits() throws {
     let id = try vault.add(["a": "1"], "s", label: "l")
     func metadata(_ attributes: [String: String], type: String = "text/plain") -> ItemMetadata {
@@ -346,7 +346,7 @@ struct ItemTests {
     #expect(try vault.reader.itemCount() == 1)
     #expect(try vault.reader.info(ofItem: id).metadata == metadata(["a": "1"]))
     #expect(try vault.secretText(id) == "s")
-    // What just fits.
+    // The largest attributes that fit.
     let fitting = Dictionary(uniqueKeysWithValues: (0..<16384).map { ("n\($0)", "") })
     try vault.writer.update(item: id) {
       $0.attributes = fitting
@@ -356,7 +356,7 @@ struct ItemTests {
     #expect(try vault.reader.secret(ofItem: id).contentType.utf8.count == 65535)
   }
 
-  @Test("never get a version that is older than the one before, whatever the clock says")
+  @Test("never get a version older than the one before, whatever the clock says")
   func clockSetBack() throws {
     let id = try vault.add(["n": "1"], "before")
     let row = try #require(try vault.database.ready().item(id))

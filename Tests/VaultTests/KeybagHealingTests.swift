@@ -23,7 +23,7 @@ struct KeybagHealingTests {
 
   private func asides(_ home: Home) -> [String] { home.names.filter { $0.hasPrefix(KeybagFile.damagedPrefix) } }
 
-  /// What is wrong with a vault whose keybag was healed; nil if everything is there.
+  /// The fault of a vault whose keybag was healed; nil if everything is there.
   private func complaint(_ home: Home) throws -> String? {
     let vault = home.vault()
     if vault.problemTexts.contains(where: { $0.hasPrefix("keybag") }) { return "\(vault.problemTexts)" }
@@ -34,7 +34,7 @@ struct KeybagHealingTests {
     return nil
   }
 
-  @Test("heals when the vault is looked at, and says so once")
+  @Test("heals when the vault is checked, and the report appears once")
   func heals() throws {
     for bytes in [nil, [], Array(home.keybag.encoded.prefix(300)), [UInt8](repeating: 0, count: 4096)] as [[UInt8]?] {
       let copy = try Home(copying: home)
@@ -53,7 +53,7 @@ struct KeybagHealingTests {
     }
   }
 
-  @Test("heals while a session goes on, and whoever is asked hears of it")
+  @Test("heals during a session, and the next request reports it")
   func inSession() throws {
     let vault = try home.unlocked()
     let told = ToldVault()
@@ -68,7 +68,7 @@ struct KeybagHealingTests {
     #expect(vault.keybagHealing == nil)
   }
 
-  @Test("is told in the session after it, where it heals before any login")
+  @Test("is reported in the next session if it heals before any login")
   func beforeLogin() throws {
     home.remove("keybag")
     let vault = home.vault()
@@ -80,7 +80,7 @@ struct KeybagHealingTests {
     #expect(vault.keybagHealing == nil)
   }
 
-  @Test("that is another vault's makes room for that of the database, whatever the database is like")
+  @Test("of another vault gives way to the database's keybag, whatever the state of the database")
   func anotherVaults() throws {
     let other = try Home()
     _ = try other.unlocked()
@@ -96,7 +96,7 @@ struct KeybagHealingTests {
       try copy.unlock(vault)
       #expect(try vault.ids(["n": "1"]).count == 1)
     }
-    // The other keybag may be the only one of its vault, so no change of this vault erases it.
+    // The other keybag may be the last copy of its vault, so no change of this vault erases it.
     let one = try Home(copying: home)
     one.write("keybag", other.read("keybag"))
     let aside = try #require(one.vault().keybagHealing?.aside)
@@ -106,7 +106,7 @@ struct KeybagHealingTests {
       password: password.span.bytes, cost: Home.cost)
     try KeybagFile.replace(one.keybag, with: next.keybag, in: try KeybagFile.folder(home: one.path, owner: getuid()))
     #expect(one.read(aside) == other.read("keybag") && !one.names.contains("keybag.damaged-1"))
-    // A vault of its own, in all of its files.
+    // A whole other vault, with all its files.
     let whole = try Home(copying: home)
     for name in ["keybag", "vault.db"] { whole.write(name, other.read(name)) }
     whole.remove("vault.db-wal")
@@ -120,7 +120,7 @@ struct KeybagHealingTests {
     #expect(try complaint(copy) == nil)
   }
 
-  @Test("that is older than the newest is used as it is, and is told where that is remembered")
+  @Test("older than the newest one is used as it is, and is reported if its generation is remembered")
   func older() throws {
     let device = StandInDevice(seed: 5)
     device.memory = StandInMemory()
@@ -139,7 +139,7 @@ struct KeybagHealingTests {
       #expect(opened.keybagHealing == nil && opened.olderFiles.found == .keybag && home.read("keybag") == old)
     }
     #expect(home.read("keybag.copy") == newest)
-    // The same keybag, if it comes from its copy.
+    // The newest keybag comes back from its copy.
     home.write("keybag", newest)
     do { try home.unlock(vault(home)) }
     home.write("keybag", [])
@@ -149,7 +149,7 @@ struct KeybagHealingTests {
     #expect(healed.keybagHealing != nil && healed.olderFiles.found == .keybag)
   }
 
-  @Test("heals whole or not at all, whichever file operation a kill or a power cut comes before")
+  @Test("heals as a whole or not at all, before whichever file operation a kill or a power cut comes")
   func killed() throws {
     let shim = try #require(CrashTests.shim, "no C compiler")
     let damaged = Array(home.keybag.encoded.reversed())
@@ -180,7 +180,7 @@ struct KeybagHealingTests {
     #expect(points >= 4)
   }
 
-  @Test("and its copy are never both lost, nor is the copy another one, wherever a replacement is cut off")
+  @Test("is never lost together with its copy, and the copy never differs, wherever a replacement is cut off")
   func replaced() throws {
     let shim = try #require(CrashTests.shim, "no C compiler")
     var points = 0
@@ -209,7 +209,7 @@ struct KeybagHealingTests {
     #expect(points > 10 && copies == [true, false])
   }
 
-  /// What the files of the vault's folder have, by their numbers on the disk.
+  /// The contents of the files in the vault's folder, by inode number.
   private func inodes(_ home: Home) -> [String: [UInt8]] {
     var contents: [String: [UInt8]] = [:]
     for name in home.names {
@@ -219,9 +219,9 @@ struct KeybagHealingTests {
     return contents
   }
 
-  /// The vault's folder as a power cut leaves it: names and contents that were synchronised.
+  /// The vault's folder as a power cut leaves it: only synchronised names and contents.
   ///
-  /// - Parameter inodes: of the files before the process began.
+  /// - Parameter inodes: the contents of the files before the process began.
   private func cut(_ before: Home, _ inodes: [String: [UInt8]], _ durable: String) throws -> Home {
     let after = try Home(copying: before)
     guard let list = readFile(durable + "/names") else { return after }

@@ -31,7 +31,7 @@ struct LockedStoreTests {
   }
 
   @Test(
-    "new items are stored, locked, and readable after the unlock, also in another process",
+    "new items are stored, locked, and readable after the unlock, even in another process",
     arguments: [AccessibilityClass.whenUnlocked, .whenUnlockedThisDeviceOnly])
   func stored(_ accessibility: AccessibilityClass) throws {
     let old: Int64
@@ -43,7 +43,7 @@ struct LockedStoreTests {
       new = try vault.add(["n": "new"], "new", accessibility)
       #expect(try vault.isReadable(new) == false)
       #expect(throws: VaultError.isLocked) { try vault.secretText(new) }
-      // Not even the one that was just stored is replaced: nobody could say what was in it.
+      // A second store does not replace even the item that was just stored, because the vault cannot read it.
       #expect(throws: VaultError.isLocked) { try vault.add(["n": "new"], "newer", replacing: true) }
       #expect(throws: VaultError.isLocked) { try vault.writer.update(item: new) { $0.label = "renamed" } }
       #expect(try forms() == [old: 0, new: 1])
@@ -63,7 +63,7 @@ struct LockedStoreTests {
     #expect(try forms() == [old: 0, new: 0])
   }
 
-  /// The form of each item, as the file has it. Opened read-only past the daemon's lock, log included.
+  /// The form of each item in the file. The file is opened read-only, despite the daemon's lock, and with its log.
   func forms() throws -> [Int64: Int64] {
     let copy = try Home(copying: home)
     let database = try Database(path: copy.folder + "/vault.db", mode: .existing)
@@ -74,7 +74,7 @@ struct LockedStoreTests {
     return forms
   }
 
-  /// Changes the database behind the vault's back, with check sums that fit, as an attacker would.
+  /// Changes the database behind the vault's back, with fitting check sums, as an attacker would.
   func tamper(_ id: Int64, _ change: (inout ItemRow) -> Void) throws {
     let store = try Store(path: home.folder + "/vault.db", vault: home.keybag.vault)
     var row = try #require(try store.item(id))
@@ -82,7 +82,7 @@ struct LockedStoreTests {
     try store.transaction { () throws(VaultError) in try store.update(row) }
   }
 
-  @Test("Behind a locked screen nothing of an item that waits is opened, so nothing is found damaged")
+  @Test("Behind a locked screen, the vault opens nothing of a waiting item, so it finds no damage.")
   func waiting() throws {
     let vault = try home.unlocked()
     vault.lock()
@@ -97,7 +97,7 @@ struct LockedStoreTests {
   }
 
   @Test(
-    "what was altered afterwards is quarantined and never opened",
+    "a waiting item that was altered is quarantined and never opened",
     arguments: ["tag", "no tag", "secret", "key", "metadata"])
   func quarantine(_ part: String) throws {
     let good: Int64
@@ -135,13 +135,13 @@ struct LockedStoreTests {
     #expect(throws: VaultError.foreignItem(bad)) { try vault.set(bad, "over it") }
     #expect(throws: VaultError.foreignItem(bad)) { try vault.add(["n": "bad"], "over it", replacing: true) }
     #expect(throws: VaultError.foreignItem(bad)) { try vault.writer.update(item: bad, accessibility: .always) { _ in } }
-    // Other items are not held up by it.
+    // The bad item does not hold up the others.
     #expect(try vault.add(["n": "next"], Array("next".utf8)).isNew)
     try vault.writer.deleteItem(bad)
     #expect(try vault.ids(["n": "bad"]) == [])
   }
 
-  @Test("what an attacker seals to the public key himself is not opened")
+  @Test("an item that an attacker seals to the public key is not opened")
   func forged() throws {
     let victim: Int64
     do {
@@ -184,12 +184,12 @@ struct LockedStoreTests {
     #expect(throws: VaultError.self) { try vault.add(["a": "1"], "s") }
   }
 
-  @Test("more items than one batch are all wrapped again, also behind those that must wait")
+  @Test("more items than one batch are all wrapped again, even behind items that must wait")
   func batches() throws {
     let vault = try home.unlocked()
     let second = try vault.collections.create(label: "Second")
     vault.lock()
-    // Twenty in a collection that stays locked come first, and hold nobody up.
+    // Twenty items in a collection that stays locked come first, and hold up no other item.
     let waiting = try (0..<20).map { try vault.add(["w": "\($0)"], "w\($0)") }
     let ids = try (0..<40).map { try vault.add(["n": "\($0)"], "s\($0)", in: second) }
     try vault.collections.lock(1)

@@ -7,7 +7,7 @@ import Testing
 
 @testable import LatchkeyVault
 
-/// whenPasscodeSetThisDeviceOnly, whose end is one of keys.
+/// Items of whenPasscodeSetThisDeviceOnly, whose keys end with the login's password.
 @Suite("The end of the login's password")
 struct PasscodeTests {
   enum Kept: CaseIterable { case file, service }
@@ -68,7 +68,7 @@ struct PasscodeTests {
     let (vault, doomed, others) = try filled(kept)
     vault.settleWhole()
     let copy = try Home(copying: home)
-    // The positive control: as long as the secret is there, so are the items.
+    // The positive control: as long as the secret exists, so do the items.
     do {
       let before = self.vault(kept, of: copy)
       try copy.unlock(before)
@@ -76,7 +76,7 @@ struct PasscodeTests {
       before.settleWhole()
     }
     try vault.passcode.destroyItems()
-    // The file's key lies beside the vault, and whoever copied both has both: docs/security/classes.md.
+    // The key is in a file next to the vault, and somebody may have copied both: docs/security/classes.md.
     if kept == .file { copy.write(FileDeviceKey.name, home.read(FileDeviceKey.name)) }
     let back = self.vault(kept, of: copy)
     for id in doomed { #expect(throws: VaultError.self) { try back.reader.secret(ofItem: id) } }
@@ -102,10 +102,10 @@ struct PasscodeTests {
     #expect(vault.problemTexts.isEmpty)
   }
 
-  /// The vault after the interruption, and the number of an item that it was given then.
+  /// The vault after the interruption, and the number that a new item got then.
   private func revived(_ kept: Kept, _ doomed: [Int64], _ others: [Int64]) throws -> Int64 {
     let vault = vault(kept)
-    // Found, and not read: nobody is told that there is nothing before that is on the disk.
+    // Such items are found, but not read. The vault does not call them destroyed before their end is on the disk.
     #expect(try vault.reader.search(.attributes(["in": "second"])).map(\.isReadable) == [false])
     try home.unlock(vault)
     for id in doomed { #expect(throws: VaultError.noSuchItem) { try vault.reader.secret(ofItem: id) } }
@@ -115,7 +115,7 @@ struct PasscodeTests {
     return again
   }
 
-  @Test("destroys nothing where the device cannot be asked")
+  @Test("destroys nothing if the device cannot be asked")
   func unavailable() throws {
     let (vault, doomed, _) = try filled(.service)
     service.failure = .unavailable(.device(.silent))
@@ -126,7 +126,7 @@ struct PasscodeTests {
 
   enum Loss: CaseIterable { case missing, unreadable, damaged }
 
-  /// Whoever takes the database away for a moment does not save it.
+  /// Removing the database for a moment does not save its items.
   @Test("does not wait for a database", arguments: Kept.allCases, Loss.allCases)
   func withoutDatabase(_ kept: Kept, _ loss: Loss) throws {
     let (copy, doomed, others) = try {
@@ -147,7 +147,7 @@ struct PasscodeTests {
     for id in others { _ = try back.reader.secret(ofItem: id) }
   }
 
-  @Test("is not believed to be through because the database says so")
+  @Test("is not believed to be complete because the database says so")
   func believed() throws {
     do {
       let (vault, _, _) = try filled(.service)
@@ -155,7 +155,7 @@ struct PasscodeTests {
       #expect(!vault.passcode.mayHaveItems)
       vault.settleWhole()
     }
-    // Such a database can be put in the place of one with items.
+    // Such a database can be put in place of one with items.
     let vault = vault(.service)
     #expect(vault.passcode.mayHaveItems)
     try vault.passcode.destroyItems()
@@ -164,7 +164,7 @@ struct PasscodeTests {
     #expect(vault.passcode.mayHaveItems)
   }
 
-  @Test("leaves the key in a file alone that the database does not know: it may be another device's")
+  @Test("leaves a key in a file alone if the database does not know it: it may be another device's")
   func ofOther() throws {
     do { try filled(.file).vault.settleWhole() }
     let elsewhere = home.vault(on: Home.otherMachine)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import LatchkeyVault
 
-/// The vault sees what Argon2id makes of a passphrase, so these tests give it any key at all.
+/// The vault gets the key that Argon2id derives from a passphrase, so these tests use arbitrary keys.
 @Suite("Passphrases of collections")
 struct PassphraseTests {
   let home: Home
@@ -76,18 +76,18 @@ struct PassphraseTests {
     let again = copy.vault()
     _ = try? copy.unlock(again)
     for id in ids.values { #expect(throws: VaultError.self) { try again.secretText(id) } }
-    // Such a row is damaged, so the collection may be gone as a whole.
+    // Such a row is damaged, so the whole collection may be missing.
     let keys = (try? again.collections.collection(collection).classes) ?? []
     #expect(keys.allSatisfy { $0.secretKey == nil })
   }
 
-  @Test("locking it, and the end of the session, take the passphrase's secret away")
+  @Test("a lock of the collection, and the end of the session, erase the passphrase's secret")
   func locked() throws {
     try protect()
     try vault.collections.lock(collection)
     #expect(try vault.collections.state(of: collection) == .needsPassphrase)
     try expectClosed(vault)
-    // No login and no screen unlock brings it back.
+    // No login and no screen unlock brings the secret back.
     vault.lock()
     try home.unlock(vault, liftingLocks: true)
     try expectClosed(vault)
@@ -98,14 +98,14 @@ struct PassphraseTests {
     try expectClosed(vault)
   }
 
-  @Test("a locked screen takes tier A away from it as from others, and the passphrase is not asked again")
+  @Test("a locked screen erases the collection's tier A, and its unlock needs no passphrase")
   func lockedSession() throws {
     try protect()
     vault.lock()
     #expect(try vault.collections.state(of: collection) == .locked)
     #expect(try vault.isReadable(try #require(ids[.afterFirstUnlock])))
     #expect(try vault.isReadable(try #require(ids[.whenUnlocked])) == false)
-    // Given behind the locked screen, it opens what is not tier A's.
+    // A passphrase that is given behind the locked screen opens the classes that do not depend on tier A.
     try vault.collections.lock(collection)
     #expect(try vault.isReadable(try #require(ids[.always])) == false)
     #expect(try vault.collections.open(collection, passphraseKey: try key(1)))
@@ -115,7 +115,7 @@ struct PassphraseTests {
     try expectOpen(vault)
   }
 
-  @Test("another one ends the first, and taking it away leaves the login")
+  @Test("a new passphrase ends the former one, and without a passphrase the login is enough")
   func changed() throws {
     try protect(1)
     try protect(2)
@@ -132,7 +132,7 @@ struct PassphraseTests {
     for id in ids.values { #expect(try again.secretText(id) == "s") }
   }
 
-  @Test("a row whose passphrase somebody took out or exchanged opens nothing")
+  @Test("a row whose passphrase was removed or exchanged opens nothing")
   func tampered() throws {
     try protect()
     let store = try vault.database.ready()
@@ -151,7 +151,7 @@ struct PassphraseTests {
     }
   }
 
-  /// A passphrase of somebody's own, with a secret of somebody's own behind it.
+  /// A passphrase of an attacker, with a secret of the attacker behind it.
   private func otherPassphrase() throws -> [UInt8] {
     let store = try vault.database.ready()
     return try CollectionPassphrase(
@@ -160,7 +160,7 @@ struct PassphraseTests {
     ).encoded
   }
 
-  /// Puts another public key into a class's row, with a tag by the login's tier key C: what its password is enough for.
+  /// Puts another public key into a class's row, with a tag by the login's tier key C. The login's password is enough for that.
   private func exchangePublicKey(of accessibility: AccessibilityClass, in id: Int64) throws {
     let store = try vault.database.ready()
     let open = try vault.collections.collection(id)
@@ -177,7 +177,7 @@ struct PassphraseTests {
     try statement.bind(1, row.publicKey).bind(2, row.publicTag).bind(3, row.checksum).bind(4, row.id).run()
   }
 
-  @Test("what is stored behind the locked screen cannot be sealed to the key of whoever has the login alone")
+  @Test("behind the locked screen, no item can be sealed to the key of an attacker who has only the login")
   func publicKeyOfAnother() throws {
     try protect()
     try exchangePublicKey(of: .whenUnlocked, in: collection)
@@ -191,14 +191,14 @@ struct PassphraseTests {
     #expect(throws: VaultError.self) { try other.collections.open(collection, passphraseKey: try key(1)) }
   }
 
-  @Test("a public key that is not the private key's is found out, whoever made its tag")
+  @Test("a public key that does not fit the private key is detected, whoever made its tag")
   func keyPair() throws {
     try exchangePublicKey(of: .whenUnlocked, in: collection)
     let copy = try Home(copying: home)
     #expect(throws: VaultError.self) { try copy.unlocked() }
   }
 
-  @Test("what is stored behind the locked screen is readable after it, with every passphrase and without one")
+  @Test("an item that is stored behind the locked screen is readable after it, with every passphrase and without one")
   func storedWhileLocked() throws {
     for change in [1, 2, nil] as [UInt8?] {
       if let change { try protect(change) } else { try vault.collections.removePassphrase(of: collection) }
@@ -213,7 +213,7 @@ struct PassphraseTests {
     }
   }
 
-  @Test("the login's collection has none, and a column of another shape is damage")
+  @Test("the login's collection has no passphrase, and a column of another shape is damage")
   func refused() throws {
     #expect(throws: VaultError.self) { try vault.collections.setPassphrase(of: 1, key: try key(1), .make()) }
     try protect()

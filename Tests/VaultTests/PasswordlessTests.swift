@@ -29,8 +29,8 @@ struct PasswordlessTests {
     }
   }
 
-  /// The keybag cannot be written, as on a disk that is full or read-only.
-  @Test("is open also where its protector cannot follow the device key")
+  /// Makes the keybag unwritable, as on a disk that is full or read-only.
+  @Test("opens even if its protector cannot follow the device key")
   func stays() throws {
     do {
       let folder = try KeybagFile.folder(home: home.path, owner: getuid())
@@ -50,7 +50,7 @@ struct PasswordlessTests {
     }
   }
 
-  @Test("gets its database where the keybag awaits one, and a missing one is a loss from then on")
+  @Test("gets its database if the keybag awaits one, and a database that is missing later is a loss")
   func awaiting() throws {
     let home = try Home()
     let folder = try KeybagFile.folder(home: home.path, owner: getuid())
@@ -71,7 +71,7 @@ struct PasswordlessTests {
     #expect(throws: VaultError.self) { try vault.openByDevice() }
   }
 
-  @Test("gets its database with the first password where the keybag still awaits one")
+  @Test("gets its database with the first password if the keybag still awaits one")
   func awaitingPassword() throws {
     let home = try Home()
     let folder = try KeybagFile.folder(home: home.path, owner: getuid())
@@ -92,7 +92,7 @@ struct PasswordlessTests {
     _ = try vault.add(["a": "b"], "secret")
   }
 
-  @Test("has no keys of what needs a password, with new keys neither")
+  @Test("has no keys of the classes that need a password, even after a change of keys")
   func noPasscode() throws {
     let vault = vault()
     try vault.openByDevice()

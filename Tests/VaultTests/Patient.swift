@@ -3,12 +3,12 @@ import Testing
 
 @testable import LatchkeyVault
 
-/// A vault with a generation, after which more was stored, changed and deleted; and all of what it must have.
+/// A vault with a generation, and with later stores, changes and deletions. The fields say what the vault must have.
 final class Patient {
   let home: Home
-  /// By label: the secret at the end.
+  /// The secrets at the end, by label.
   let wanted: [String: String]
-  /// By label: the secret in the generation.
+  /// The secrets in the generation, by label.
   let former: [String: String]
   let deleted: Set<String>
   let database: [UInt8]
@@ -56,7 +56,7 @@ final class Patient {
     database = home.read("vault.db")
   }
 
-  /// Opens a vault with these files as a login does, and once more when damage was found meanwhile.
+  /// Opens a vault with these files as a login does, and once more if damage was found meanwhile.
   static func opened(_ copy: Home) throws -> Vault {
     let vault = copy.vault()
     try copy.unlock(vault)
@@ -66,7 +66,7 @@ final class Patient {
     return vault
   }
 
-  /// What is wrong with a vault that was opened; nil if everything is there but what the outcome names.
+  /// The fault of an opened vault; nil if it lacks only what the report of the healing names.
   func complaint(_ vault: Vault, _ healing: Healing?) throws -> String? {
     if vault.isDamaged || !vault.problemTexts.isEmpty { return "problems: \(vault.problemTexts)" }
     var found: [String: String] = [:]
@@ -95,7 +95,7 @@ final class Patient {
       guard healing?.isCounted == false || older.contains(label) else { return "\(label) came back" }
     }
     if let strange = found.keys.first(where: { wanted[$0] == nil && !deleted.contains($0) }) { return "\(strange)?" }
-    // An object path that a client kept never names another item.
+    // An object path that a client kept must never name another item.
     let added = try vault.add(["after": "healing"], "x")
     return healing == nil || added > last ? nil : "\(added) was another item's number"
   }

@@ -1,6 +1,6 @@
 @testable import LatchkeyVault
 
-/// Whether items can be read that require nothing: only their keys decide.
+/// Whether items without requirements can be read, so that only their keys decide.
 extension Vault {
   func isReadable(_ id: Int64) throws(VaultError) -> Bool { try reader.readability(ofItem: id) == .open }
 }

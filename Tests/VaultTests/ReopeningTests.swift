@@ -22,7 +22,7 @@ struct ReopeningTests {
     return ids
   }
 
-  @Test("have everything that was acknowledged")
+  @Test("have every acknowledged change")
   func everything() throws {
     let ids = try fill()
     do {
@@ -65,7 +65,7 @@ struct ReopeningTests {
     let bound = ids.filter { $0.key.isBoundToDevice && $0.key != .always }
     do {
       let vault = home.vault(on: Home.otherMachine)
-      // Never an empty answer while the index is closed.
+      // A search never returns an empty answer while the index has no key.
       #expect(throws: VaultError.self) { try vault.ids(["class": "always"]) }
       #expect(throws: VaultError.self) { try vault.collections.alias("default") }
       #expect(try vault.ids([:]) == ids.values.sorted())
@@ -90,7 +90,7 @@ struct ReopeningTests {
     do {
       let vault = try home.unlocked(on: Home.otherMachine)
       for (accessibility, id) in second { #expect(try vault.secretText(id) == "second \(accessibility)") }
-      // What came here with C goes with C.
+      // The index that came with C goes with C.
       vault.seal()
       #expect(throws: VaultError.isLocked) { try vault.secretText(ids[.always] ?? 0) }
       #expect(try vault.secretText(second[.always] ?? 0) == "second always")
@@ -106,7 +106,7 @@ struct ReopeningTests {
     #expect(vault.problemTexts == [])
   }
 
-  @Test("without a machine identity do not open what is bound to it, and search after the unlock only")
+  @Test("without a machine identity do not open items that are bound to it, and are searched only after the unlock")
   func noIdentity() throws {
     let ids = try fill()
     let vault = home.vault(on: nil)
@@ -121,7 +121,7 @@ struct ReopeningTests {
     #expect(throws: VaultError.self) { try vault.ids(["mark": "first"]) }
   }
 
-  @Test("tell a second process that the first has them, and do not disturb it")
+  @Test("tell a second process that the first has them, and do not disturb the first")
   func twoAtOnce() throws {
     let vault = try home.unlocked()
     let id = try vault.add(["a": "1"], "s")

@@ -18,7 +18,7 @@ extension ClassKeyRow {
 }
 
 extension Home {
-  /// Changes the database as somebody does who can write it and knows its format.
+  /// Changes the database as an attacker does who can write it and knows its format.
   fileprivate func edit(_ body: (Store) throws(VaultError) -> Void) throws {
     let store = try Store(path: folder + "/vault.db", vault: keybag.vault)
     try body(store)
@@ -26,15 +26,15 @@ extension Home {
   }
 }
 
-/// A change of keys under attack: by whoever had the keys from before, and can write the files.
-@Suite("New keys, attacked")
+/// A change of keys under attack by somebody who has the former keys and can write the files.
+@Suite("New keys under attack")
 struct RotationAttackTests {
   let home: Home
 
   init() throws { home = try Home() }
 
   @Test(
-    "do not go on with a class that depends on former ones: who had those could have put it back",
+    "do not convert a class that depends on former keys, because a holder of those could have put it back",
     arguments: [(.whenUnlocked, false), (.afterFirstUnlock, false), (.afterFirstUnlock, true)]
       as [(AccessibilityClass, Bool)])
   func plantedClass(_ accessibility: AccessibilityClass, withoutNewest: Bool) throws {
@@ -55,7 +55,7 @@ struct RotationAttackTests {
     // The keybag still has the former tier keys, as while another device or a locked collection needs them.
     try home.edit { store throws(VaultError) in
       try store.insert(planted.with(id: try store.nextID(.classKey)))
-      // By its number it is told which classes are from before.
+      // The epoch's number shows which classes are from before.
       for key in try store.classKeys() where withoutNewest && key.accessibility == .whenUnlocked {
         try store.deleteClassKey(key.id)
       }
@@ -74,7 +74,7 @@ struct RotationAttackTests {
     #expect(vault.rotation.neededEpoch == 2)
   }
 
-  @Test("take no public key by the word of former ones")
+  @Test("accept no public key that only former keys vouch for")
   func plantedPublicKey() throws {
     let keys: Rotated
     do {
@@ -103,12 +103,12 @@ struct RotationAttackTests {
         try store.update(behind)
       } catch let error as VaultError { throw error } catch { Issue.record(error) }
     }
-    // Behind the locked screen nothing else would show it, and what is stored then would be sealed to it.
+    // Behind the locked screen no other check would find the forged key, and new items would be sealed to it.
     let vault = home.vault()
     #expect(throws: VaultError.self) { try home.unlock(vault, try home.keys(), opening: .session) }
   }
 
-  @Test("bring nothing back that depended on an erasable secret which was erased meanwhile")
+  @Test("bring back nothing that depended on an erased secret")
   func erasedMeanwhile() throws {
     let service = StandInDevice(seed: 3)
     func vault() -> Vault {
@@ -122,7 +122,7 @@ struct RotationAttackTests {
       vault.verifyToEnd()
       doomed = try vault.add(["n": "doomed"], "doomed", .whenPasscodeSetThisDeviceOnly)
       other = try vault.add(["n": "other"], "other", .whenUnlockedThisDeviceOnly)
-      // As 'latchkey device erase' does, beside the daemon.
+      // The test erases the secret as 'latchkey device erase' does, next to the daemon.
       try service.eraseErasable(in: try KeybagFile.folder(home: home.path, owner: getuid()))
       try home.rotate(vault)
       #expect(throws: VaultError.noSuchItem) { try vault.secretText(doomed) }

@@ -7,7 +7,7 @@ import Testing
 
 @testable import LatchkeyVault
 
-/// Tier keys of every generation, as the helper brings them.
+/// The tier keys of every epoch, as the helper brings them.
 final class Rotated {
   let tiers: TierKeys
   let former: [FormerTiers]
@@ -19,7 +19,7 @@ final class Rotated {
 }
 
 extension Home {
-  /// What is in the keybag now.
+  /// The keys in the keybag now.
   func keys() throws -> Rotated {
     try Rotated(try Home.open(try Keybag(decoding: read("keybag"))))
   }
@@ -34,7 +34,7 @@ extension Home {
     return try Rotated(next)
   }
 
-  /// Lets go of generations before `oldest` in the keybag.
+  /// Drops the epochs before `oldest` from the keybag.
   func drop(before oldest: UInt32) throws {
     let folder = try KeybagFile.folder(home: path, owner: getuid())
     let next = try Home.open(try KeybagFile.load(from: folder)).dropping(epochsBefore: oldest, proving: false)
@@ -47,7 +47,7 @@ extension Home {
     try vault.unlock(keys.tiers, former: keys.former, opening: opening, liftingLocks: true, mayCreate: false)
   }
 
-  /// A new keybag and all items under new keys, as far as that is possible.
+  /// Gives the keybag new keys, and seals all items under them as far as possible.
   func rotate(_ vault: Vault) throws {
     try unlock(vault, try rotateKeybag())
     while try vault.rotation.step() {}
@@ -134,7 +134,7 @@ struct RotationTests {
     #expect(keybag.epochs.map(\.number) == [2])
     let vault = try home.reopened()
     try expect(vault, ids)
-    // The keys from before open nothing.
+    // The former keys open nothing.
     #expect(try !home.vault().recognises(home.tiers))
     #expect(throws: VaultError.self) { try home.vault().check(home.tiers, mayCreate: false) }
   }
@@ -158,7 +158,7 @@ struct RotationTests {
   }
 
   @Test(
-    "that the keybag has and the database does not yet are taken at the next unlock, at the first with the screen open")
+    "that only the keybag has are used at the next unlock that also unlocks the screen")
   func interrupted() throws {
     let ids: [AccessibilityClass: Int64]
     do {
@@ -172,7 +172,7 @@ struct RotationTests {
     #expect(try vault.secretText(try #require(ids[.afterFirstUnlock])) == "after-first-unlock")
     #expect(throws: VaultError.isLocked) { try vault.secretText(try #require(ids[.whenUnlocked])) }
     #expect(vault.rotation.neededEpoch == 1)
-    // What is stored before the keys are changed is readable after.
+    // An item that is stored before the keys change is readable after the change.
     let early = try vault.add(["n": "early"], "early")
     try home.unlock(vault, keys)
     #expect(try vault.secretText(early) == "early")
@@ -183,7 +183,7 @@ struct RotationTests {
     #expect(try vault.secretText(early) == "early")
   }
 
-  @Test("wait for what was stored behind the locked screen, whose tag is under the former ones")
+  @Test("wait for items that were stored behind the locked screen, whose tags depend on the former keys")
   func storedWhileLocked() throws {
     let id: Int64
     do {
@@ -193,7 +193,7 @@ struct RotationTests {
       id = try vault.add(["n": "late"], "late")
       try home.unlock(vault)
       try home.unlock(vault, try home.rotateKeybag())
-      // Its tag still depends on them.
+      // The tag still depends on the former keys.
       #expect(vault.rotation.neededEpoch == 1)
       try vault.writer.update(item: id) { $0.label = "renamed" }
       while try vault.rotation.step() {}
@@ -206,7 +206,7 @@ struct RotationTests {
     #expect(try again.reader.info(ofItem: id).metadata?.label == "renamed")
   }
 
-  @Test("reach a collection that is closed when it is opened, and until then its former ones stay")
+  @Test("reach a locked collection when it is unlocked, and until then its former keys stay")
   func closed() throws {
     let key = try Key.random()
     let collection: Int64
@@ -228,7 +228,7 @@ struct RotationTests {
       while try vault.rotation.step() {}
       #expect(vault.rotation.neededEpoch == 1)
       #expect(try vault.rotation.progress().closed == Int64(ids.count + 1))
-      // A second time, on top of that.
+      // A second change of keys follows before the first one is complete.
       let more = try home.rotateKeybag()
       vault.refresh()
       try vault.unlock(more.tiers, former: more.former, opening: .everything, liftingLocks: false, mayCreate: false)
@@ -237,7 +237,7 @@ struct RotationTests {
     }
     do {
       let vault = try home.reopened()
-      // The login opened the one that was only locked.
+      // The login opened the collection that was only locked.
       #expect(try vault.secretText(try vault.ids(["n": "marked"])[0]) == "marked")
       #expect(try vault.collections.open(collection, passphraseKey: key))
       try expect(vault, ids)
@@ -251,7 +251,7 @@ struct RotationTests {
     try expect(again, ids)
   }
 
-  @Test("reach another device's items there, and until then its former ones stay")
+  @Test("reach another device's items on that device, and until then the former keys stay")
   func otherDevice() throws {
     let here: [AccessibilityClass: Int64]
     do { here = try fill(try home.unlocked()) }
@@ -261,13 +261,13 @@ struct RotationTests {
       there = try fill(vault)
       try home.rotate(vault)
       #expect(vault.rotation.neededEpoch == 1)
-      // ...ThisDeviceOnly and always, which were made on the first device.
+      // The items of ...ThisDeviceOnly and of always, which were made on the first device.
       #expect(try vault.rotation.progress().otherDevice == 5)
       try expect(vault, there)
       #expect(try vault.secretText(try #require(here[.always])) == "always")
       #expect(throws: VaultError.otherDevice) { try vault.secretText(try #require(here[.whenUnlockedThisDeviceOnly])) }
     }
-    // Cut off before any item has its new keys: the former tier keys are gone all the same.
+    // The change was interrupted before any item got new keys. The former tier keys are gone all the same.
     do {
       let vault = try home.reopened()
       #expect(vault.rotation.neededEpoch == 2)
@@ -278,7 +278,7 @@ struct RotationTests {
       let vault = try home.reopened()
       try expect(vault, here)
       while try vault.rotation.step() {}
-      // Now this is the device that has the newest, and the other's are already under keys of this generation.
+      // Now this device has the newest keys, and the other device's classes are already under keys of this epoch.
       try expect(vault, here)
     }
     do {
@@ -293,7 +293,7 @@ struct RotationTests {
     try expect(try home.reopened(on: Home.otherMachine), there)
   }
 
-  @Test("do not wait for another device's items that are gone, and its classes are no damage there")
+  @Test("do not wait for another device's deleted items, and the other device's classes are not damage")
   func otherDeviceWithoutItems() throws {
     let here: [AccessibilityClass: Int64]
     do { here = try fill(try home.unlocked()) }
@@ -311,7 +311,7 @@ struct RotationTests {
     try expect(vault, ids)
   }
 
-  @Test("are not begun where the vault is locked, or not yet looked at as a whole")
+  @Test("are not begun if the vault is locked or not yet checked as a whole")
   func refused() throws {
     let vault = try home.unlocked()
     #expect(throws: VaultError.unavailable(.vault(.stillChecked))) {
@@ -323,7 +323,7 @@ struct RotationTests {
     #expect(throws: VaultError.isLocked) { try vault.rotation.checkMayBegin() }
   }
 
-  @Test("let others be served between small steps, and what is written meanwhile is under the newest")
+  @Test("let other requests run between small steps, and items that are written meanwhile get the newest keys")
   func steps() throws {
     var ids: [Int64] = []
     do {
@@ -365,7 +365,7 @@ struct RotationTests {
   }
 }
 
-@Suite("New keys, interrupted", .serialized)
+@Suite("An interrupted change of keys", .serialized)
 struct RotationCrashTests {
   @Test("in front of every single change of a file, by signal and by power, lose nothing")
   func everyCall() throws {
@@ -391,7 +391,7 @@ struct RotationCrashTests {
       let lines = process.lines()
       let status = process.wait()
       #expect(lines.allSatisfy { !$0.hasPrefix("error") }, "call \(call): \(lines)")
-      // Every unsynchronised write lost, or all there as after a signal; every third time torn as well.
+      // All unsynchronised writes are lost, or all are there as after a signal. Every third time, the last write is torn as well.
       for rest in CrashTests.Unsynchronised.allCases where rest != .torn || call.isMultiple(of: 3) {
         let after = try CrashTests.afterCut(home, durable, rest, seed: UInt64(call), keybag: before)
         do { try check(after, lines) } catch { Issue.record("call \(call), writes \(rest): \(error)") }
@@ -406,7 +406,7 @@ struct RotationCrashTests {
     #expect(points > 50)
   }
 
-  /// The rows of the beginning are on the disk.
+  /// The first rows are on the disk.
   private func seed(_ durable: String, with home: Home) {
     var names = ""
     for name in home.names {

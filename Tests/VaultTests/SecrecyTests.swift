@@ -39,7 +39,7 @@ struct SecrecyTests {
       if whole { try vault.database.store?.database.checkpoint() }
       let files = home.contents
       #expect(files.count >= 4)
-      // The search itself works: a salt is in the keybag, and column names are in the database.
+      // The control: the search finds the salt in the keybag, and column names in the database.
       let keybag = try #require(files["keybag"])
       #expect(contains(keybag, home.keybag.protectors[0].salt))
       #expect(files.values.contains { contains($0, Array("CREATE TABLE item".utf8)) })
@@ -68,7 +68,7 @@ struct SecrecyTests {
     #expect(sizes.count == 1)
   }
 
-  @Test("what was deleted, replaced or given another class leaves no ciphertext behind once the log was emptied")
+  @Test("the ciphertext of a deleted, replaced or reclassified item is gone once the log was emptied")
   func deleted() throws {
     let vault = try home.unlocked()
     let store = try #require(vault.database.store)
@@ -83,7 +83,7 @@ struct SecrecyTests {
         } || contains(file, row.itemKey) || contains(file, row.metadata)
       }.count
     }
-    // Present before, or the search below would find nothing for the wrong reason.
+    // The ciphertext must exist before, or the search below would prove nothing.
     #expect(rows.allSatisfy { traces($0) == 1 })
     for id in ids.prefix(3) { try vault.writer.deleteItem(id) }
     let replaced = try vault.add(["n": "3"], [UInt8](repeating: 9, count: 10), replacing: true)

@@ -10,7 +10,7 @@ import Testing
 @testable import LatchkeyVault
 
 extension Home {
-  /// Has the keybag open tier key C at logins without a password. With another secret, as after a change of keys.
+  /// Makes the keybag open tier key C at logins without a password. A second call uses another secret, as after a change of keys.
   fileprivate func keepSession() throws {
     let folder = try KeybagFile.folder(home: path, owner: getuid())
     let wrapping = try #require(
@@ -21,7 +21,7 @@ extension Home {
       in: folder)
   }
 
-  /// What a login without a password brings: tier key C of the newest generation of the keybag.
+  /// The key that a login without a password brings: tier key C of the newest epoch of the keybag.
   fileprivate func sessionKey() throws -> SessionKey {
     let keybag = try Keybag(decoding: read("keybag"))
     return SessionKey(epoch: keybag.epoch.number, key: try Home.open(keybag).tiers().session.duplicate())
@@ -34,7 +34,7 @@ struct SessionKeyTests {
 
   init() throws { home = try Home() }
 
-  /// Another daemon, where logins without a password may open something.
+  /// Another daemon, in which logins without a password may open something.
   private func admitting(on machine: [UInt8]? = Home.machine) throws -> Vault {
     if try Keybag(decoding: home.read("keybag")).sessionProtector == nil { try home.keepSession() }
     return home.vault(on: machine)
@@ -60,7 +60,7 @@ struct SessionKeyTests {
     } catch { return error }
   }
 
-  /// What is readable after the first unlock, and nothing else.
+  /// Everything that is readable after the first unlock, and nothing else.
   private func expectSessionOnly(_ vault: Vault, _ ids: [AccessibilityClass: Int64]) throws {
     for (accessibility, id) in ids {
       #expect(vault.hasKey(accessibility) == (accessibility.tier != .unlocked), "\(accessibility)")
@@ -75,7 +75,7 @@ struct SessionKeyTests {
     #expect(!vault.isUnlocked)
   }
 
-  @Test("opens what is readable after the first unlock, and the password all the rest")
+  @Test("opens the classes that are readable after the first unlock, and the password opens the others")
   func opens() throws {
     let ids: [AccessibilityClass: Int64]
     do {
@@ -106,7 +106,7 @@ struct SessionKeyTests {
     }
   }
 
-  @Test("of another vault, another generation or another key is not believed, and opens nothing")
+  @Test("of another vault, another epoch or another key is not believed, and opens nothing")
   func foreign() throws {
     do { _ = try fill(try home.unlocked()) }
     let vault = try admitting()
@@ -121,17 +121,17 @@ struct SessionKeyTests {
     #expect(try !isRecognised(SessionKey(epoch: 1, key: try home.tiers.unlocked.duplicate())))
     #expect(try isRecognised(try home.sessionKey()))
 
-    // A keybag that somebody put there together with a key of his own: the database tells.
+    // An attacker put a keybag there together with a key of the attacker. The database reveals that.
     home.write("keybag", other.read("keybag"))
     let forged = home.vault()
     #expect(refusal(forged, try other.sessionKey()) != nil)
     #expect(error { try forged.unlock(try other.sessionKey()) } != nil && !forged.hasKey(.afterFirstUnlock))
   }
 
-  @Test("does not open a database that goes with another commitment in the keybag")
+  @Test("does not open a database that belongs to another commitment in the keybag")
   func altered() throws {
     do { _ = try fill(try home.unlocked()) }
-    // Whoever can write the files can make the keybag call another key this generation's. The database does not.
+    // Somebody who can write the files can make the keybag commit to another key. The database does not follow.
     let mine = SessionKey(epoch: 1, key: try .random())
     try home.keepSession()
     var file = home.read("keybag")
@@ -158,7 +158,7 @@ struct SessionKeyTests {
     #expect(home.names == ["keybag", "keybag.copy", "keybag.lock"])
   }
 
-  @Test("leaves collections that were locked by themselves, and that have a passphrase, closed")
+  @Test("leaves collections locked that have an explicit lock or a passphrase")
   func closed() throws {
     let marked: Int64
     let item: Int64
@@ -176,7 +176,7 @@ struct SessionKeyTests {
     #expect(try vault.secretText(item) == "marked")
   }
 
-  @Test("does not say how far the files are: nobody has seen that the keybag is genuine")
+  @Test("does not report how new the files are, because nothing has proved the keybag genuine")
   func generations() throws {
     let device = StandInDevice(seed: 1)
     let memory = StandInMemory()
@@ -196,7 +196,7 @@ struct SessionKeyTests {
     #expect(memory.known != known && opened.olderFiles.found == [])
   }
 
-  @Test("hears of an older copy that was put back, once, and has it remembered no other way")
+  @Test("reports an older copy that was put back, once, and does not have it remembered")
   func olderCopies() throws {
     let device = StandInDevice(seed: 1)
     let memory = StandInMemory()
@@ -233,7 +233,7 @@ struct SessionKeyTests {
     for name in home.names where name.hasPrefix("vault.db-") { home.remove(name) }
     for (name, bytes) in old { home.write(name, bytes) }
     let known = memory.known
-    // A service that does not answer is said, and in nobody's way.
+    // A service that does not answer is reported, but holds up nothing.
     memory.failure = .unavailable(.verbatim("it is away"))
     do {
       let deaf = vault()
@@ -245,7 +245,7 @@ struct SessionKeyTests {
     try opened.unlock(try home.sessionKey())
     #expect(told.older == [[.keybag, .database]] && opened.olderFiles.found == [.keybag, .database])
     #expect(memory.known == known)
-    // The password says no more than that, and only then is it remembered as it is now.
+    // The password repeats the same report, and only then is the present state remembered.
     try home.unlock(opened)
     #expect(told.older.count == 1 && opened.olderFiles.found == [.keybag, .database] && memory.known != known)
     opened.endSession()
@@ -254,12 +254,12 @@ struct SessionKeyTests {
     #expect(told.older.count == 1 && opened.olderFiles.found == [])
   }
 
-  @Test("is not believed where the keybag has no protector for it, whatever newest generation somebody gave it")
+  @Test("is not believed if the keybag has no protector for it, whatever newest epoch somebody gave the keybag")
   func forged() throws {
     do { _ = try fill(try home.unlocked()) }
     #expect(try !home.vault().recognises(try home.sessionKey()))
-    // A generation of his own beside the genuine one, which he has not got; and the index key, which this machine opens
-    // without a password, under his own.
+    // The attacker adds an epoch next to the genuine one, whose key the attacker lacks. The attacker also seals the index key,
+    // which this machine opens without a password, under the added key.
     let mine = try TierKeys.random()
     let file = home.read("keybag")
     var row = ByteWriter()
@@ -292,7 +292,7 @@ struct SessionKeyTests {
 
   // MARK: new keys
 
-  @Test("opens with new keys as well, where they are through")
+  @Test("opens with new keys as well, once the change is complete")
   func rotated() throws {
     let ids: [AccessibilityClass: Int64]
     do {
@@ -306,7 +306,7 @@ struct SessionKeyTests {
     try expectSessionOnly(vault, ids)
   }
 
-  @Test("waits for the password where the keybag has new keys that the database has not")
+  @Test("waits for the password if the keybag has new keys that the database lacks")
   func begun() throws {
     let ids: [AccessibilityClass: Int64]
     do { ids = try fill(try home.unlocked()) }
@@ -321,7 +321,7 @@ struct SessionKeyTests {
     for (accessibility, id) in ids { #expect(try vault.secretText(id) == accessibility.name) }
   }
 
-  @Test("opens what depends on it while a change of keys goes on, lets go of no former keys, and calls nothing damaged")
+  @Test("opens the classes that depend on it during a change of keys, drops no former keys, and calls nothing damaged")
   func underWay() throws {
     let ids: [AccessibilityClass: Int64]
     let closed: Int64
@@ -333,7 +333,7 @@ struct SessionKeyTests {
       closed = try vault.collections.create(label: "Closed")
       late = try vault.add(["late": "1"], "late", .afterFirstUnlock, in: closed)
       try vault.collections.lock(closed)
-      // The change is through, but for the collection that is locked by itself.
+      // The change is complete, except for the explicitly locked collection.
       let keys = try home.rotateKeybag()
       vault.refresh()
       try vault.unlock(keys.tiers, former: keys.former, opening: .everything, liftingLocks: false, mayCreate: false)
@@ -350,7 +350,7 @@ struct SessionKeyTests {
     #expect(try vault.secretText(late) == "late")
   }
 
-  @Test("goes on with an access log whose newest entry depends on former keys, and keeps those for the password")
+  @Test("goes on with an access log whose newest entry depends on former keys, and keeps those keys for the password")
   func accessLog() throws {
     do {
       let vault = try home.unlocked()
@@ -360,7 +360,7 @@ struct SessionKeyTests {
         try AccessLogTable(store: store).rows(below: .max, limit: 1).first?.row
       }
       try home.unlock(vault, try home.rotateKeybag())
-      // As where its entries could not be sealed anew.
+      // The log is as if its entries could not be sealed again.
       let row = try #require(former)
       try vault.database.writing { store throws(VaultError) in try AccessLogTable(store: store).update(row) }
       vault.settleWhole()
@@ -375,7 +375,7 @@ struct SessionKeyTests {
     #expect(entries.map(\.event?.label) == ["after", "before"])
   }
 
-  @Test("leaves what depends on former keys to the password, class by class")
+  @Test("leaves the classes that depend on former keys to the password, one by one")
   func former() throws {
     let device: Int64
     let ids: [AccessibilityClass: Int64]
@@ -399,7 +399,7 @@ struct SessionKeyTests {
       try expectSessionOnly(vault, ids)
       #expect(error { _ = try vault.secretText(device) } != nil)
       #expect(vault.problemTexts == [] && vault.rotation.neededEpoch == 1)
-      // The log is empty: nothing in it depends on former keys.
+      // The log is empty, so no entry depends on former keys.
       vault.accessLog.add(AccessEvent(.open, .ended(.granted), label: "first"))
       vault.accessLog.write()
       #expect(vault.accessLog.unwritten.all.isEmpty && vault.rotation.neededEpoch == 1)

@@ -2,7 +2,7 @@ import LatchkeyKeybag
 
 @testable import LatchkeyVault
 
-/// A small vault, closed, and what is in it.
+/// The files of a small closed vault, and its items.
 final class Specimen: @unchecked Sendable {
   let home: Home
   let database: [UInt8]
@@ -30,9 +30,9 @@ final class Specimen: @unchecked Sendable {
     database = home.read("vault.db")
   }
 
-  /// Opens a damaged copy and asks it for everything. Nil when every answer was right or an error.
+  /// Opens a damaged copy and asks it for everything. The result is nil if every answer was right or an error.
   ///
-  /// - Parameter keepsAll: false where the damage may legally take away the last writes (the log).
+  /// - Parameter keepsAll: false if the damage may lose the last writes (the log).
   func complaint(in copy: Home, damaged: [UInt8], keepsAll: Bool = true) -> String? {
     copy.write("vault.db", damaged)
     copy.remove("vault.db-wal")
@@ -54,7 +54,7 @@ final class Specimen: @unchecked Sendable {
     var complaint: String?
     let last = items[items.count - 1].id
     func answered(_ what: String, _ found: [Int64], _ right: [Int64]) {
-      // What is younger than the specimen came from a log that a test laid beside it.
+      // An item newer than the specimen comes from a log that a test put next to the database.
       let found = found.filter { $0 <= last }
       let missing = right.filter { !found.contains($0) }
       if found.contains(where: { !right.contains($0) }) && !damaged { complaint = "\(what): found too much" }
@@ -83,7 +83,7 @@ final class Specimen: @unchecked Sendable {
       } catch {}
     }
     if let info = try? vault.collections.info(of: second), info.label != "Second" { complaint = "wrong label" }
-    // A store into a damaged vault is refused; into a vault that is not, it must not overwrite anything.
+    // A damaged vault refuses a store. An undamaged one must not overwrite anything.
     if let id = try? vault.add(["name": "new"], "new"), items.contains(where: { $0.id == id }) {
       complaint = "a new item took the number \(id)"
     }

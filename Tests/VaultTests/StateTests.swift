@@ -4,7 +4,7 @@ import Testing
 
 @testable import LatchkeyVault
 
-/// How far a vault is open.
+/// The state of the vault.
 enum Openness: String, CaseIterable, Sendable {
   /// The daemon has just started.
   case sealed
@@ -13,11 +13,11 @@ enum Openness: String, CaseIterable, Sendable {
   case unlocked
   /// The screen was locked.
   case locked
-  /// Only tier key C was ever taken over.
+  /// The vault got only tier key C.
   case sessionOnly
 }
 
-/// Which keys are there, by the table of the design and not by the code.
+/// The keys that each state has, by the design's table and not by the code.
 private struct Expected {
   let readable: Bool
   let metadata: Bool
@@ -58,7 +58,7 @@ struct StateTests {
     return vault
   }
 
-  /// Runs `body` and compares the error with what is expected; nil is success.
+  /// Runs `body` and compares its error with the expected one; nil is success.
   func outcome(_ what: String, _ expected: VaultError?, _ body: () throws -> Void) {
     var error: VaultError?
     do { try body() } catch let thrown as VaultError { error = thrown } catch {
@@ -91,7 +91,7 @@ struct StateTests {
     #expect(info.accessibility == accessibility && info.isReadable == expected.readable)
     #expect((info.metadata != nil) == expected.metadata)
 
-    // Found in every state, and said to be locked where it is.
+    // The item is found in every state, and called locked if it is.
     func finds(_ terms: SearchTerms, _ ids: [Int64]) throws -> Bool {
       let found = try vault.reader.search(terms)
       return found.map(\.id).sorted() == ids && found.allSatisfy { $0.isReadable == expected.readable }
@@ -134,7 +134,7 @@ struct StateTests {
     }
     outcome("make a collection", state == .unlocked ? nil : .isLocked) { _ = try vault.collections.create(label: "C") }
 
-    // Whatever was refused changed nothing, and whatever was stored is there.
+    // A refused call changed nothing, and every stored item is there.
     try home.unlock(vault)
     #expect(try vault.secretText(id) == "secret")
     #expect(try vault.secretText(spare) == (expected.readable ? "x" : "spare"))
@@ -149,7 +149,7 @@ struct StateTests {
     #expect(vault.problemTexts == [])
   }
 
-  @Test("of collections says how far they are open", arguments: Openness.allCases)
+  @Test("of collections says whether they are locked", arguments: Openness.allCases)
   func collections(_ state: Openness) throws {
     do { _ = try home.unlocked() }
     let vault = try vault(state)
@@ -195,7 +195,7 @@ struct StateTests {
       _ = try vault.collections.create(label: "Second")
     }
     let vault = home.vault()
-    // The right C beside a wrong A: half of it would open.
+    // The right C next to a wrong A: half of the keys would open.
     let mixed = TierKeys(unlocked: try .random(), session: try home.tiers.session.duplicate())
     #expect(throws: VaultError.self) {
       try vault.unlock(mixed, opening: .everything, liftingLocks: true, mayCreate: false)

@@ -4,13 +4,13 @@ import Testing
 
 @testable import LatchkeyVault
 
-@Suite("Keys that are not the vault's")
+@Suite("Keys of another vault")
 struct StrangeKeysTests {
   let home: Home
 
   init() throws { home = try Home() }
 
-  @Test("a keybag with another generation of the same number is refused while keys are there")
+  @Test("a keybag with another epoch of the same number is refused while keys are in memory")
   func anotherGeneration() throws {
     let other = try Home(copying: home)
     let vault = try home.unlocked()
@@ -28,18 +28,18 @@ struct StrangeKeysTests {
     vault.lock()
     vault.refresh()
     #expect(try !vault.recognises(strange.tiers, former: strange.former))
-    // Put back, it is read again.
+    // The right keybag is put back and can be read again.
     home.write("keybag", genuine)
     vault.refresh()
     #expect(vault.problemTexts == [])
-    // At the end of the session nothing contradicts it.
+    // At the end of the session, no key in memory contradicts the keybag.
     vault.seal()
     home.write("keybag", other.read("keybag"))
     vault.refresh()
     #expect(try vault.recognises(strange.tiers, former: strange.former))
   }
 
-  @Test("so is one that has none of the generations")
+  @Test("a keybag without any of the known epochs is refused too")
   func noCommonGeneration() throws {
     let other = try Home(copying: home)
     let vault = try home.unlocked()
@@ -51,7 +51,7 @@ struct StrangeKeysTests {
     #expect(try vault.recognises(home.tiers))
   }
 
-  @Test("a later keybag of the same vault is read: another password, new keys, former ones gone")
+  @Test("a later keybag of the same vault is accepted, with another password, new keys and the former ones gone")
   func laterKeybag() throws {
     let vault = try home.unlocked()
     let rotated = try home.rotateKeybag()
@@ -63,7 +63,7 @@ struct StrangeKeysTests {
     #expect(try vault.problemTexts == [] && vault.recognises(rotated.tiers))
   }
 
-  @Test("a collection that does not open by new tier keys keeps those that it had")
+  @Test("a collection that new tier keys do not open keeps its keys")
   func keptTierKeys() throws {
     let vault = try home.unlocked()
     let id = try vault.add(["n": "1"], "kept", .afterFirstUnlock)

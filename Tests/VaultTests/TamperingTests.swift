@@ -8,8 +8,8 @@ import Testing
 @testable import LatchkeyKeybag
 @testable import LatchkeyVault
 
-/// What somebody can do who writes into the vault's folder while nobody is logged in: every check sum is right then,
-/// as no key is needed for one.
+/// Changes that an attacker can make who writes into the vault's folder while nobody is logged in. All check sums fit, because they
+/// need no key.
 @Suite struct TamperingTests {
   /// A home folder with a vault, whose daemon is not running.
   private final class Attacked {
@@ -64,7 +64,7 @@ import Testing
     if case VaultError.damaged = error { true } else { false }
   }
 
-  /// A column that no key protects must not decide how well new secrets are kept.
+  /// A column that no key protects must not decide how well new secrets are protected.
   @Test func aDefaultClassInTheFileIsNotFollowed() throws {
     let home = try Attacked()
     _ = try home.unlocked()
@@ -81,7 +81,7 @@ import Testing
     #expect(try vault.reader.info(ofItem: id).accessibility == .whenUnlocked)
   }
 
-  /// Otherwise a program that asks for its secret sends another one to its server.
+  /// Otherwise a program that asks for its own secret would send another one to its server.
   @Test func anItemDoesNotAnswerToTheAttributesOfAnother() throws {
     let home = try Attacked()
     var vault: Vault? = try home.unlocked()
@@ -101,7 +101,7 @@ import Testing
     #expect(performing: { try again.reader.secret(ofItem: bank) }, throws: Self.isDamage)
   }
 
-  /// The same, in the index alone, before the whole of it was looked at.
+  /// The same change in the index alone, before the whole index was checked.
   @Test func anIndexThatNamesAnotherItemIsNotBelieved() throws {
     let home = try Attacked()
     var vault: Vault? = try home.unlocked()
@@ -119,7 +119,7 @@ import Testing
     #expect(performing: { try again.reader.secret(ofItem: bank) }, throws: Self.isDamage)
   }
 
-  /// A search by another index finds nothing, and programs replace what they do not find.
+  /// A search with another index key finds nothing, and programs then store their items again.
   @Test func anotherDevicesIndexGivesWayToTheVaults() throws {
     let home = try Attacked()
     var vault: Vault? = try home.unlocked()
@@ -139,7 +139,7 @@ import Testing
     #expect(performing: { try store("new.example", in: again) }, throws: Self.isDamage)
   }
 
-  /// A trigger would run at each of the daemon's own writes.
+  /// A trigger would run at each write of the daemon.
   @Test func aDatabaseWithStatementsIsRefused() throws {
     let home = try Attacked()
     var vault: Vault? = try home.unlocked()
@@ -155,7 +155,7 @@ import Testing
     #expect(performing: { try home.unlocked() }, throws: Self.isDamage)
   }
 
-  /// There `always` items are opened by a copy under tier key C, which ends with the session.
+  /// On another machine, `always` items open by a copy under tier key C, which ends with the session.
   @Test func onAnotherMachineAlwaysItemsEndWithTheSession() throws {
     let home = try Attacked()
     var vault: Vault? = try home.unlocked()

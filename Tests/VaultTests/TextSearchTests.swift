@@ -17,7 +17,7 @@ struct TextSearchTests {
     try (0..<count).map { try vault.add(["n": "\($0)", "Site": "Example.org"], "secret", label: label($0)) }
   }
 
-  /// All steps of a search, with something that happens after each one.
+  /// All steps of a search. The test changes something after each step.
   private func found(
     _ words: String..., limit: Int = 1000, between: () throws -> Void = {}
   ) throws -> (items: [Int64], unread: Int, steps: Int) {
@@ -32,7 +32,7 @@ struct TextSearchTests {
     return (all, unread, steps)
   }
 
-  @Test("finds labels and values by parts, in small or capital letters, and no names of attributes")
+  @Test("finds labels and values by parts, in small or capital letters, but no names of attributes")
   func words() throws {
     let made = try add(3) { ["Bank account", "Größe", "Mail"][$0] }
     #expect(try found().items == made.reversed())
@@ -44,14 +44,14 @@ struct TextSearchTests {
     #expect(try found("bankaccount").items == [])
   }
 
-  @Test("goes through pages once, whatever changes between them", arguments: [[], ["mail"]])
+  @Test("goes through the pages once, whatever changes between them", arguments: [[], ["mail"]])
   func changes(_ words: [String]) throws {
     let made = try add(40)
     var deleted = 0
     let pages = try words.isEmpty ? found(limit: 7) { try change() } : found("mail", limit: 7) { try change() }
     func change() throws {
       _ = try add(1)
-      // Deletes an item that was shown, and one that is still to come.
+      // Deletes one item that was already shown, and one that the search has not reached.
       try vault.writer.deleteItem(made[39 - deleted])
       if deleted == 0 { try vault.writer.deleteItem(made[0]) }
       deleted += 1
@@ -82,7 +82,7 @@ struct TextSearchTests {
     #expect(try found("bank").items == [])
   }
 
-  @Test("says of how many items the labels cannot be read, and forgets at a lock what it knew of them")
+  @Test("says how many items have unreadable labels, and a lock erases the texts that it knew")
   func locked() throws {
     _ = try add(1)
     let passcode = try vault.add(["n": "p"], "secret", .whenPasscodeSetThisDeviceOnly, label: "Hidden mail")

@@ -1,7 +1,7 @@
 import LatchkeyKeybag
 import LatchkeyVault
 
-/// Writes down what a vault tells.
+/// Records the messages of a vault.
 final class ToldVault: VaultDelegate {
   var healings: [Healing] = []
   var keybagHealings: [KeybagHealing] = []

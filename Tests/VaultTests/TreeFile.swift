@@ -2,7 +2,7 @@ import Glibc
 import LatchkeyPosix
 import LatchkeySQLite
 
-/// The same numbers in each run.
+/// The same random numbers in each run.
 struct Numbers: RandomNumberGenerator {
   var state: UInt64
 
@@ -12,7 +12,8 @@ struct Numbers: RandomNumberGenerator {
   }
 }
 
-/// The pages of a database file (https://sqlite.org/fileformat.html), and changes of them that a program makes that knows the format.
+/// The pages of a database file (https://sqlite.org/fileformat.html), with the changes that a program can make that knows the
+/// format.
 struct TreeFile {
   static let size = 4096
   private let path: String
@@ -34,7 +35,7 @@ struct TreeFile {
   /// The first page of a table or an index.
   func root(of name: String) throws -> Int {
     let database = try Database(path: path, mode: .unchanging)
-    // The autoindex of a table without rowid is that table.
+    // The automatic index of a table without rowid is the table itself.
     let statement = try database.statement("SELECT rootpage FROM sqlite_schema WHERE name = CAST(? AS TEXT)")
     defer { statement.reset() }
     guard try statement.bind(1, Array(name.utf8)).step() else { throw Failure() }
@@ -43,7 +44,7 @@ struct TreeFile {
 
   private func start(_ page: Int) -> Int { (page - 1) * TreeFile.size }
 
-  /// Where the head of a page's tree is: the file's own head comes first on the first page.
+  /// The position of a page's head. On the first page, the file's own head comes first.
   private func treeStart(_ page: Int) -> Int { page == 1 ? 100 : start(page) }
   private func number(_ place: Int, _ count: Int) -> Int {
     guard place + count <= bytes.count else { return 0 }
@@ -56,7 +57,7 @@ struct TreeFile {
 
   private func isInner(_ page: Int) -> Bool { [2, 5].contains(bytes[treeStart(page)]) }
 
-  /// Where the pointers to a page's cells begin.
+  /// The position of the pointers to a page's cells.
   private func pointers(_ page: Int) -> Int { treeStart(page) + (isInner(page) ? 12 : 8) }
 
   /// The number of cells that a page names.
@@ -70,27 +71,27 @@ struct TreeFile {
     return (below + [number(treeStart(page) + 8, 4)]).flatMap { leaves(of: $0) }
   }
 
-  /// Has a page name its cells from the last one to the first one.
+  /// Makes a page name its cells from the last one to the first one.
   mutating func reverse(_ page: Int) {
     let (place, count) = (pointers(page), cells(page))
     let old = (0..<count).map { number(place + 2 * $0, 2) }
     for (index, pointer) in old.reversed().enumerated() { put(pointer, 2, at: place + 2 * index) }
   }
 
-  /// Has a page name its last cell first.
+  /// Makes a page name its last cell first.
   mutating func rotate(_ page: Int) {
     let (place, count) = (pointers(page), cells(page))
     let old = (0..<count).map { number(place + 2 * $0, 2) }
     for (index, pointer) in (old.suffix(1) + old.dropLast()).enumerated() { put(pointer, 2, at: place + 2 * index) }
   }
 
-  /// Has a page name one of its cells in another's place too.
+  /// Makes a page name one cell a second time, in another cell's place.
   mutating func repeatCell(_ one: Int, in place: Int, of page: Int) {
     let pointers = pointers(page)
     put(number(pointers + 2 * one, 2), 2, at: pointers + 2 * place)
   }
 
-  /// Has an inner page lead to another page, from a cell or behind its last one.
+  /// Makes an inner page lead to another page, from a cell or after the last cell.
   mutating func lead(_ page: Int, cell: Int?, to other: Int) {
     guard isInner(page) else { return }
     let cellPlace = cell.map { start(page) + number(pointers(page) + 2 * $0, 2) }
@@ -100,7 +101,7 @@ struct TreeFile {
   /// Gives a page another number of cells.
   mutating func setCells(_ count: Int, of page: Int) { put(count, 2, at: treeStart(page) + 3) }
 
-  /// Says that a page is of another kind.
+  /// Changes the kind of a page.
   mutating func setKind(_ kind: UInt8, of page: Int) { bytes[treeStart(page)] = kind }
 
   /// Writes bytes within a cell, such as a row's number or size.
@@ -112,16 +113,16 @@ struct TreeFile {
     }
   }
 
-  /// Writes a number of the file's head, as how many pages it has.
+  /// Writes a number of the file's head, such as the number of pages.
   mutating func setHead(_ value: Int, at place: Int) { put(value, 4, at: place) }
 
-  /// Exchanges two pages that are not the first one.
+  /// Exchanges two pages, but never the first one.
   mutating func exchange(_ one: Int, _ other: Int) {
     guard one > 1, other > 1, one != other else { return }
     for offset in 0..<TreeFile.size { bytes.swapAt(start(one) + offset, start(other) + offset) }
   }
 
-  /// Changes a pointer of some page: to a cell, to another page, to where free space begins, or how many cells it has.
+  /// Changes a pointer of a page: to a cell, to another page, or to the free space, or the number of cells.
   mutating func mislead(by numbers: inout Numbers) {
     let page = Int.random(in: 2...pages, using: &numbers)
     let cells = cells(page)
@@ -134,17 +135,17 @@ struct TreeFile {
     case 3: setCells(Int.random(in: 0...600, using: &numbers), of: page)
     case 4: setKind([2, 5, 10, 13].randomElement(using: &numbers) ?? 13, of: page)
     default:
-      // A row's number or size, at its edges.
+      // Extreme values for a row's number or size.
       let place = start(page) + Int.random(in: 12..<TreeFile.size, using: &numbers)
       for index in place..<min(place + 9, start(page) + TreeFile.size) { bytes[index] = 0xff }
     }
   }
 
-  /// Puts pages above a leaf, each of which leads many times to the one below it.
+  /// Adds pages above a leaf. Each of them leads many times to the page below it.
   mutating func multiply(_ root: Int) {
     guard root > 1 else { return }
     let old = Array(bytes[start(root)..<start(root) + TreeFile.size])
-    // An index's tree has keys above its leaves as well; with the same ones as the leaf, its rows come again and again.
+    // An index's tree has keys above its leaves as well. If they equal the leaf's keys, the leaf's rows come again and again.
     let isTable = old[0] == 13
     guard isTable || old[0] == 10 else { return }
     guard let key = isTable ? [1] : old.cell else { return }

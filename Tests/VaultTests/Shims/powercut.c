@@ -1,6 +1,6 @@
-// Preloaded into a process, this keeps beside a folder what a power cut would leave of it: a second copy of each file
-// that is brought up to date only when the file is synchronised, and a list of names that is brought up to date only
-// when the folder is. It can also kill the process in front of its Nth change of a file.
+// This library is preloaded into a process. Next to a folder it keeps the state that a power cut would leave: a second copy of each
+// file, updated only when the file is synchronised, and a list of names, updated only when the folder is synchronised. It can also
+// kill the process before its Nth change of a file.
 //
 //     POWERCUT_ROOT     the folder that is watched, as /proc/self/fd names it
 //     POWERCUT_DURABLE  where the second copies go: <inode> for contents, `names` with "<inode> <name>" lines
@@ -38,7 +38,7 @@ __attribute__((constructor)) static void start(void) {
   if (text) failures = atol(text);
 }
 
-// Whether the call is to fail.
+// Whether the call must fail.
 static int change(void) {
   if (++calls == die_at) kill(getpid(), SIGKILL);
   if (!fail_at || calls < fail_at || calls >= fail_at + failures) return 0;
@@ -46,7 +46,7 @@ static int change(void) {
   return 1;
 }
 
-// Whether the descriptor is of something in the folder, or the folder itself.
+// Whether the descriptor belongs to a file in the folder, or to the folder itself.
 static int watched(int fd) {
   if (!root || !durable) return 0;
   char link[64], path[4096];
@@ -167,7 +167,7 @@ int renameat2(int a, const char *from, int b, const char *to, unsigned flags) {
   if (watched_path(b, to) && change()) return -1;
   return real(a, from, b, to, flags);
 }
-// A file system without hard links, where that is wanted.
+// Acts as a file system without hard links, if the test wants one.
 int linkat(int a, const char *from, int b, const char *to, int flags) {
   REAL(linkat);
   if (!watched_path(b, to)) return real(a, from, b, to, flags);
