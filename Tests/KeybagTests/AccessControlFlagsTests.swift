@@ -39,7 +39,7 @@ struct AccessControlFlagsTests {
   }
 
   @Test(
-    "have names, and nothing else has",
+    "have names, and no other name is accepted",
     arguments: [
       "presence", "User-Presence", "user-presence ", " user-presence", ",", "user-presence,", ",user-presence",
       "user-presence,,application-password", "1", "none",
@@ -48,7 +48,7 @@ struct AccessControlFlagsTests {
     #expect(throws: AccessControl.Mistake.self) { try AccessControl(text: text) }
   }
 
-  @Test("every value has one meaning or none")
+  @Test("every value has one meaning or is invalid")
   func everyValue() throws {
     var seen: Set<String> = []
     for bits in 0..<UInt32(1 << 16) {
@@ -57,8 +57,8 @@ struct AccessControlFlagsTests {
         #expect(seen.insert(control.text).inserted && control.rawValue == bits | high)
       }
     }
-    // Nothing; presence; biometry none, any or current x passcode or not, with or, and or neither if there is any
-    // condition; each with and without a passphrase.
+    // The conditions: none; presence; biometry none, any or current, each with and without the passcode, joined by or, by and, or
+    // by neither if there is any condition. Each exists with and without a passphrase.
     #expect(seen.count == 2 * (1 + 1 + 5 * 3))
   }
 }

@@ -40,7 +40,7 @@ struct AccessibilityClassTests {
     for raw in [0, 1, 5, 13, 255] as [UInt8] { #expect(AccessibilityClass(rawValue: raw) == nil) }
   }
 
-  @Test("Two classes joined have every condition of both, and no other", arguments: AccessibilityClass.allCases)
+  @Test("Two classes together have every condition of both, and no other", arguments: AccessibilityClass.allCases)
   func joined(_ one: AccessibilityClass) {
     let order: [AccessibilityClass.Tier] = [.device, .session, .unlocked]
     for other in AccessibilityClass.allCases {

@@ -15,7 +15,7 @@ struct CoveredTiersTests {
       self.publicKey = publicKey
     }
 
-    /// The key as it comes back.
+    /// The covering key as it comes back.
     func sealed() throws -> [UInt8] {
       let key = key
       return try SealedBox.seal(key.span.bytes, to: publicKey)
@@ -43,7 +43,7 @@ struct CoveredTiersTests {
 
   private func both(_ tiers: borrowing TierKeys) -> [UInt8] { octets(tiers.unlocked) + octets(tiers.session) }
 
-  @Test("Only the covering key, sealed to the public key, opens them, as often as it comes")
+  @Test("Only the covering key, sealed to the public key, opens the tier keys, and as often as it comes")
   func opens() throws {
     let newest = try TierKeys.random()
     let keys = both(newest)
@@ -70,7 +70,7 @@ struct CoveredTiersTests {
     }
   }
 
-  @Test("Each covering has a key and a pair of its own, which open no other")
+  @Test("Each covering has a key and a pair of its own, which open no other covering")
   func fresh() throws {
     let tiers = try TierKeys.random()
     let holders = [Holder(), Holder()]

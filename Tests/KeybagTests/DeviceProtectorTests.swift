@@ -12,13 +12,13 @@ private func newSecret() throws -> DeviceSecret {
 }
 
 extension DeviceSecret {
-  /// What the device key gives back of it.
+  /// The secret that the device key unwraps.
   fileprivate func givenBack() throws -> Key { try key.duplicate() }
 }
 
 @Suite("A keybag without a password")
 final class DeviceProtectorTests {
-  /// In the file: the only protector, of which nothing is kept by another keybag, and what is behind it.
+  /// The positions in the file of the only protector, of which another keybag keeps nothing, and of the bytes after the protector.
   private static let protector = Offset.kind..<(Offset.sealed + 144)
   private static let end = Offset.end + 72
 
@@ -33,7 +33,7 @@ final class DeviceProtectorTests {
     file = try Keybag.create(vault: vault, device: secret).keybag.encoded
   }
 
-  /// The error of reading it or of opening it with `key`; nil when it opens.
+  /// The error of reading the keybag or of opening it with `key`; nil if it opens.
   private func fate(_ file: [UInt8], _ key: borrowing Key) -> KeybagError? {
     do throws(KeybagError) {
       _ = try Keybag(decoding: file).open(deviceSecret: key).tiers()
@@ -52,7 +52,7 @@ final class DeviceProtectorTests {
     } catch { return error }
   }
 
-  @Test("Created, written, read, opened: the same tier keys, which it recognises")
+  @Test("Created, written, read and opened, it has the same tier keys, which it recognises")
   func roundTrip() throws {
     let created = try Keybag.create(vault: vault, device: secret)
     let file = created.keybag.encoded
@@ -98,26 +98,26 @@ final class DeviceProtectorTests {
         if offset < Self.end - 32 { #expect(fate(changed.resummed, secret.key) != nil, "offset \(offset)") }
       }
     }
-    // What the device key made of the secret takes no part in opening the root key: the tag covers it.
+    // The wrapped secret takes no part in opening the root key, but the tag covers it.
     for offset in [Offset.state, Offset.sealed, Offset.sealed + 71] {
       #expect(fate(file.with(file[offset] ^ 1, at: offset).resummed, secret.key) == .damaged)
     }
   }
 
-  @Test("Another vault's does not open, also with the same secret and name")
+  @Test("The protector of another vault does not open, even with the same secret and name")
   func transplant() throws {
     let other = try Keybag.create(vault: Sodium.randomBytes(16), device: secret).keybag.encoded
     let mixed = Array(file[..<Self.protector.lowerBound] + other[Self.protector] + file[Self.protector.upperBound...])
     #expect(fate(mixed.resummed, secret.key) == .wrongPassword)
     #expect(fate(other.with(number: UInt8(vault[0] &+ 1), at: Offset.vault).resummed, secret.key) == .wrongPassword)
     #expect(fate(other, secret.key) == nil)
-    // A keybag for the same vault, with a root key and tier keys of an attacker who knows neither key of the vault.
+    // A keybag for the same vault, with a root key and tier keys of an attacker who has neither key of the vault.
     let again = try Keybag.create(vault: vault, device: secret).keybag.encoded
     let stranger = Array(file[..<Self.protector.upperBound] + again[Self.protector.upperBound...])
     #expect(fate(stranger.resummed, secret.key) == .damaged)
   }
 
-  @Test("Lengths, costs and kinds that it never has are refused when it is read")
+  @Test("Impossible lengths, costs and kinds are refused when the keybag is read")
   func hostile() throws {
     for length in [0, 71, 72, 143, 145, 216, 512, 513, .max] as [UInt16] {
       let seen = decoding(file.with(number: length, at: Offset.sealedLength).resummed)
@@ -130,7 +130,7 @@ final class DeviceProtectorTests {
     for kind in [0, 1, 2, 5, .max] as [UInt8] {
       #expect(decoding(file.with(kind, at: Offset.kind).resummed) == .unreasonable, "kind \(kind)")
     }
-    // A password's protector does not become one, nor does a recovery code's.
+    // Neither a password's protector nor a recovery code's can be changed into one.
     let other = try Keybag.create(with: password, cost: cheap).settingRecoveryCode(try .random()).encoded
     for offset in [Offset.kind, Offset.epochCount] {
       #expect(decoding(other.with(4, at: offset).resummed) == .unreasonable)
@@ -138,7 +138,7 @@ final class DeviceProtectorTests {
     for count in 0..<file.count where count > 40 { #expect(decoding(Array(file.prefix(count)).resummed) != nil) }
   }
 
-  @Test("A wrapping has its sizes, and is bound to the protector's name")
+  @Test("A wrapped secret has a fixed size, and is bound to the protector's name")
   func wrapping() {
     for (identity, wrapped) in [(0, 72), (15, 72), (17, 72), (16, 0), (16, 71), (16, 73)] {
       let bytes = [UInt8](repeating: 1, count: 80)
@@ -148,7 +148,7 @@ final class DeviceProtectorTests {
     #expect(DeviceSecret.context(vault: vault, protector: secret.protector) == vault + secret.protector)
   }
 
-  @Test("Its first password comes with new keys, and the device's secret opens nothing any more")
+  @Test("Its first password comes with new keys, after which the device's secret opens nothing")
   func firstPassword() throws {
     let code = try RecoveryCode.random()
     let coded = try Keybag.create(vault: vault, device: secret).settingRecoveryCode(code)
@@ -164,7 +164,8 @@ final class DeviceProtectorTests {
     #expect(octets(try settled.formerTiers()[0].tiers.unlocked) == before)
     #expect(octets(try settled.tiers().unlocked) != before)
 
-    // The way back: the login loses its password again, with new keys or with the same. The code stays in all of them.
+    // The reverse: the login loses its password again, with new keys or with the same keys. The recovery code stays in every
+    // keybag.
     let another = try newSecret()
     let removed = try Keybag(decoding: try settled.removingPassword(another).encoded)
     #expect(removed.protectors.map(\.kind) == [.device, .recoveryCode] && removed.epochs == next.epochs)
@@ -180,7 +181,7 @@ final class DeviceProtectorTests {
     #expect(fate(rotated.encoded, third.key) == nil && fate(rotated.encoded, another.key) == .wrongPassword)
   }
 
-  @Test("A first password under the same keys takes its place as well, and that of every code but the one that opened")
+  @Test("A first password under the same keys also replaces the device, and every code except the one that opened")
   func sameKeys() throws {
     let code = try RecoveryCode.random()
     let coded = try Keybag.create(vault: vault, device: secret).settingRecoveryCode(code)
@@ -194,12 +195,12 @@ final class DeviceProtectorTests {
     let byCode = try coded.open(code: code).settingPassword(typed.span.bytes, cost: cheap)
     #expect(byCode.protectors.map(\.kind) == [.password, .recoveryCode] && refusal(byCode, code) == nil)
     #expect(fate(byCode.encoded, secret.key) == .wrongPassword)
-    // With a password already, a code stays whatever opened.
+    // Once there is a password, a code stays, whichever protector opened the keybag.
     let again = try byCode.open(with: password).settingPassword(typed.span.bytes, cost: cheap)
     #expect(again.protectors.map(\.kind) == [.password, .recoveryCode] && refusal(again, code) == nil)
   }
 
-  @Test("The end of the password ends every password, and the session's protector")
+  @Test("Removing the password removes every password, and the session's protector")
   func removal() throws {
     let vector = try #require(try Vectors().keybags.last)
     let keybag = try Keybag(decoding: [UInt8](hex: vector.file))
@@ -214,7 +215,7 @@ final class DeviceProtectorTests {
     #expect(octets(try opened.formerTiers()[0].tiers.session) == [UInt8](hex: try #require(vector.formerC)))
   }
 
-  @Test("New keys again and again, until as many generations are needed as a keybag has")
+  @Test("New keys can follow each other until the keybag is full of needed generations")
   func limit() throws {
     var opened = try Keybag.create(vault: vault, device: secret)
     var last = try newSecret()

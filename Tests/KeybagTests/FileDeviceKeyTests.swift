@@ -30,7 +30,7 @@ struct FileDeviceKeyTests {
     return false
   }
 
-  @Test("Made once, and the same when it is read again", arguments: [true, false])
+  @Test("It is created once, and is the same when it is read again", arguments: [true, false])
   func reload(hasMachine: Bool) throws {
     let machine = hasMachine ? machine : nil
     #expect(isUnavailable(machine))
@@ -54,7 +54,7 @@ struct FileDeviceKeyTests {
     #expect(mode as? Int == 0o600)
   }
 
-  @Test("It keeps nothing for logins alone: whoever reads the file has all that it wraps")
+  @Test("It keeps no secret for logins only: a reader of the file has everything that it wraps")
   func session() throws {
     let device = try device(machine, mayCreate: true)
     let share = try Key.random()
@@ -82,7 +82,7 @@ struct FileDeviceKeyTests {
     #expect(isUnavailable(nil))
   }
 
-  @Test("A file without a machine does not get one by being read with one")
+  @Test("A file without a machine does not get one by being read on one")
   func loose() throws {
     let loose = try device(nil, mayCreate: true)
     #expect(try device(machine).identity == loose.identity)
@@ -99,7 +99,7 @@ struct FileDeviceKeyTests {
       failure { () throws(DeviceKeyError) in _ = try second.unwrap(wrapped, .bound, context: context) } == .otherDevice)
   }
 
-  @Test("Kind, context and every byte of a wrapped share count")
+  @Test("The kind, the context and every byte of a wrapped share count")
   func binding() throws {
     let device = try device(machine, mayCreate: true)
     let share = try Key.random()
@@ -119,7 +119,7 @@ struct FileDeviceKeyTests {
     for count in 0..<wrapped.count { #expect(!opens(Array(wrapped.prefix(count)), .bound, context)) }
   }
 
-  // What becomes of whenPasscodeSetThisDeviceOnly when the erasable secret is gone.
+  // The fate of whenPasscodeSetThisDeviceOnly when the erasable secret is gone.
   @Test("With another erasable secret, only what depends on it is lost")
   func erasable() throws {
     let before = try device(machine, mayCreate: true)
@@ -136,14 +136,14 @@ struct FileDeviceKeyTests {
         == .otherDevice)
   }
 
-  @Test("A damaged file is unavailable, and stays as it is")
+  @Test("A damaged file is reported as unavailable, and stays as it is")
   func damaged() throws {
     _ = try device(machine, mayCreate: true)
     let good = try #require(scratch.content(FileDeviceKey.name))
     var files = good.indices.map { good.with(good[$0] ^ 0x10, at: $0) }
     files += [0, 1, 12, 76, 108].map { Array(good.prefix($0)) }
     files += [good + [0], good + good, [UInt8](repeating: 0, count: 109)]
-    // With the right check sum: another magic, newer versions in every byte of the number, a strange flag.
+    // With a check sum that fits: another magic, newer versions in every byte of the number, an unknown flag.
     files += [(0, 0x4D), (8, 2), (8, 0), (9, 1), (10, 1), (11, 0x80), (12, 2), (12, 0xFF)].map {
       good.with(UInt8($0.1), at: $0.0).resummed
     }
@@ -157,7 +157,7 @@ struct FileDeviceKeyTests {
     _ = try device(machine)
   }
 
-  @Test("A link or a fifo in its place is unavailable")
+  @Test("A link or a fifo in its place is reported as unavailable")
   func strangeFiles() throws {
     _ = try device(machine, mayCreate: true)
     #expect(rename(scratch.file(FileDeviceKey.name), scratch.file("real")) == 0)
@@ -169,7 +169,7 @@ struct FileDeviceKeyTests {
     #expect(isUnavailable(machine, mayCreate: true))
   }
 
-  @Test("Two programs at once make one device key")
+  @Test("Two programs at once create one device key")
   func twoAtOnce() throws {
     let path = scratch.path
     for _ in 0..<20 {
@@ -185,7 +185,7 @@ struct FileDeviceKeyTests {
     }
   }
 
-  @Test("Whoever makes it waits for the lock, and takes what it then finds")
+  @Test("The creating program waits for the lock, and takes the key that it then finds")
   func waits() throws {
     _ = try device(nil, mayCreate: true)
     let first = try #require(scratch.content(FileDeviceKey.name))
@@ -193,7 +193,7 @@ struct FileDeviceKeyTests {
     try FileManager.default.removeItem(atPath: scratch.file(FileDeviceKey.name))
 
     let folder = try Folder(path: scratch.path, owner: geteuid())
-    // As in FolderTests, a child that another test has just forked may share the lock of before.
+    // As in FolderTests, a child that another test has just forked may still share the earlier lock.
     let lock = try folder.lock("keybag.lock", deadline: 60_000)
     let identities = Identities()
     let path = scratch.path

@@ -38,7 +38,7 @@ struct KeybagCopyTests {
 
   private func load() throws -> Keybag { try KeybagFile.load(from: try folder()) }
 
-  /// What is in the place of a keybag before its copy is; nil for nothing.
+  /// The damaged files in place of a keybag before its copy replaces them; nil means no file.
   private static func damages(of whole: [UInt8]) -> [[UInt8]?] {
     var damages: [[UInt8]?] = [nil, [], Array("{}".utf8), whole + [0], [UInt8](repeating: 76, count: 100_000)]
     damages.append([UInt8](repeating: 0, count: whole.count))
@@ -52,7 +52,7 @@ struct KeybagCopyTests {
     return damages
   }
 
-  @Test("takes the place of a damaged keybag, which stays under another name")
+  @Test("replaces a damaged keybag, which stays under another name")
   func heals() throws {
     for damaged in Self.damages(of: created.encoded) {
       if let damaged { try put("keybag", damaged) } else { try remove("keybag") }
@@ -66,12 +66,12 @@ struct KeybagCopyTests {
         try remove(aside)
       }
       #expect(try asides() == [])
-      // Once.
+      // The healing is reported once.
       #expect(KeybagFile.heal(in: try folder()) == nil)
     }
   }
 
-  @Test("takes the place of a link, a folder and a device's file")
+  @Test("replaces a link, a folder and a device's file")
   func strangeFiles() throws {
     for kind in 0..<3 {
       try remove("keybag")
@@ -89,7 +89,7 @@ struct KeybagCopyTests {
     #expect(try asides().count == 3)
   }
 
-  @Test("is not used for a keybag that can be read, nor for one of a newer format, nor without a database")
+  @Test("is not used for a keybag that can be read or has a newer format, or without a database")
   func notUsed() throws {
     let older = try Keybag.create(with: password, cost: cheap).keybag
     try put("keybag", older.encoded)
@@ -101,7 +101,7 @@ struct KeybagCopyTests {
     try remove("vault.db")
     #expect(!KeybagFile.isMissing(butCopiedIn: try folder()))
     #expect(KeybagFile.heal(in: try folder()) == nil)
-    // A former state of the database is enough.
+    // An earlier generation of the database is enough.
     try FileManager.default.createDirectory(atPath: vault + "/generations", withIntermediateDirectories: false)
     #expect(KeybagFile.heal(in: try folder()) == nil)
     try put("generations/1-1-1.db", [1])
@@ -113,7 +113,7 @@ struct KeybagCopyTests {
     #expect(KeybagFile.heal(in: try folder()) != nil)
   }
 
-  @Test("that is useless keeps no vault from being created")
+  @Test("that is useless does not prevent the creation of a vault")
   func uselessCopy() throws {
     for name in ["keybag", "vault.db"] { try remove(name) }
     try FileManager.default.createDirectory(atPath: vault + "/generations", withIntermediateDirectories: false)
@@ -123,7 +123,7 @@ struct KeybagCopyTests {
     #expect(try KeybagFile.create(home: home.path, owner: owner, with: password).keybag.vault != created.vault)
   }
 
-  @Test("heals no more where eight damaged ones lie already")
+  @Test("heals no more once there are eight damaged keybags")
   func manyAsides() throws {
     for _ in 1...8 {
       try put("keybag", [1])
@@ -134,14 +134,14 @@ struct KeybagCopyTests {
     #expect(try asides().count == 8 && content("keybag") == [1])
   }
 
-  @Test("is not used where it is damaged as well")
+  @Test("is not used if it is damaged as well")
   func damagedCopy() throws {
     for name in ["keybag", "keybag.copy"] { try put(name, Array(created.encoded.dropLast())) }
     #expect(KeybagFile.heal(in: try folder()) == nil)
     #expect(try asides() == [])
   }
 
-  @Test("of a vault that is gone goes with the creation of another")
+  @Test("of a vault that is gone is removed when another vault is created")
   func creation() throws {
     try remove("keybag")
     try remove("vault.db")
@@ -155,7 +155,7 @@ struct KeybagCopyTests {
     let opened = try created.open(with: password)
     try KeybagFile.replace(try KeybagFile.load(from: folder()), with: try opened.confirming(), in: try folder())
     #expect(content("keybag.copy") == content("keybag"))
-    // A copy that cannot be removed keeps the keybag from changing: it would have what ended.
+    // If the copy cannot be removed, the keybag cannot change either, because the copy would keep an ended password.
     try remove("keybag.copy")
     try FileManager.default.createDirectory(atPath: vault + "/keybag.copy", withIntermediateDirectories: false)
     let before = content("keybag")
@@ -167,7 +167,7 @@ struct KeybagCopyTests {
     #expect(content("keybag") == before)
   }
 
-  @Test("is made by the next login where it is missing, damaged or another one, and never of an older keybag")
+  @Test("is made by the next login if it is missing, damaged or another keybag's, and never of an older keybag")
   func keeping() throws {
     let other = try Keybag.create(with: password, cost: cheap).keybag
     let next = try created.open(with: password).confirming()
@@ -177,17 +177,17 @@ struct KeybagCopyTests {
       KeybagFile.keepCopy(of: next, in: try folder())
       #expect(content("keybag.copy") == next.encoded)
     }
-    // An older one in the place of the keybag.
+    // An older keybag is in the place of the newest.
     try put("keybag", created.encoded)
     KeybagFile.keepCopy(of: created, in: try folder())
     #expect(content("keybag.copy") == next.encoded)
-    // Nor of what is not the keybag any more.
+    // The next login makes no copy of a keybag that is no longer the present one.
     try remove("keybag.copy")
     KeybagFile.keepCopy(of: next, in: try folder())
     #expect(content("keybag.copy") == nil)
   }
 
-  @Test("opens with no password that ended, with no recovery code that was replaced, and has no former keys")
+  @Test("opens with no ended password and no replaced recovery code, and has no former keys")
   func ended() throws {
     let code = try RecoveryCode.random()
     try KeybagFile.replace(
@@ -200,12 +200,12 @@ struct KeybagCopyTests {
     let damaged = Array(content("keybag")?.dropLast() ?? [])
     try put("keybag", damaged)
     let aside = try #require(KeybagFile.heal(in: try folder())?.aside)
-    // Both open until a login with the new one.
+    // Both passwords open the vault until a login with the new one.
     _ = try load().open(with: password)
     #expect(content(aside) == damaged)
     try KeybagFile.replace(
       try KeybagFile.load(from: folder()), with: try load().open(with: second).proving(), in: try folder())
-    // What the damaged file has opened with the old one.
+    // The damaged file, which opened with the old password, is removed.
     #expect(try asides() == [])
     try remove("keybag")
     #expect(KeybagFile.heal(in: try folder()) != nil)

@@ -31,7 +31,7 @@ struct KeybagFileTests {
 
   private func names() throws -> [String] { try FileManager.default.contentsOfDirectory(atPath: vault).sorted() }
 
-  @Test("Created once: the file is there, opens, and is not created again")
+  @Test("Created once: the file exists, opens, and is not created again")
   func createdOnce() throws {
     #expect(
       failure { () throws(KeybagError) in _ = try KeybagFile.folder(home: home.path, owner: owner) } == .missing)
@@ -50,7 +50,7 @@ struct KeybagFileTests {
     #expect(content("keybag") == before)
   }
 
-  @Test("Nothing is created beside a database, or in the place of anything")
+  @Test("Nothing is created next to a database, or in place of another file")
   func notCreated() throws {
     try put("vault.db", [1])
     func creating() -> KeybagError? {
@@ -71,7 +71,7 @@ struct KeybagFileTests {
     #expect(content("keybag") == [])
   }
 
-  @Test("Two creations at once found one vault")
+  @Test("Two creations at once create one vault")
   func twoCreations() throws {
     let path = home.path
     let owner = owner
@@ -87,12 +87,12 @@ struct KeybagFileTests {
     let (vaults, errors) = outcomes.withLock { $0 }
     let present = try KeybagFile.load(from: try KeybagFile.folder(home: path, owner: owner))
     #expect(vaults == [present.vault])
-    // On a slow machine the wait for the lock may end first.
+    // On a slow machine, the wait for the lock may time out first.
     #expect(errors.allSatisfy { $0 == .alreadyThere || $0 == .file(PosixError("flock", code: EWOULDBLOCK)) })
     #expect(try names() == ["keybag", "keybag.copy", "keybag.lock"])
   }
 
-  @Test("Another user's home creates nothing")
+  @Test("No vault is created in another user's home")
   func foreignHome() throws {
     let seen = failure { () throws(KeybagError) in
       _ = try KeybagFile.create(home: home.path, owner: owner + 1, with: password)
@@ -105,7 +105,7 @@ struct KeybagFileTests {
       } == .file(PosixError("open", code: ENOENT)))
   }
 
-  @Test("A disk that is full leaves no keybag, whole or half")
+  @Test("A full disk leaves no keybag, neither whole nor half")
   func fullDisk() async {
     await #expect(processExitsWith: .success) {
       try Sodium.initialize()
@@ -124,7 +124,7 @@ struct KeybagFileTests {
     }
   }
 
-  @Test("What cannot be read says why")
+  @Test("The error says why a file cannot be read")
   func load() throws {
     try put("x", [])
     let folder = try KeybagFile.folder(home: home.path, owner: owner)
@@ -151,7 +151,7 @@ struct KeybagFileTests {
     let beside = try created.confirming()
     #expect(replacing(created.keybag, second) == nil)
     #expect(try KeybagFile.load(from: folder) == second)
-    // Made from generation 1, as a slower process would: stale by now.
+    // This keybag was made from generation 1, as a slower process would do, so it is out of date.
     #expect(replacing(created.keybag, second) == .overtaken && replacing(created.keybag, beside) == .overtaken)
     let third = try second.open(with: password).proving()
     let fourth = try third.open(with: password).proving()
@@ -166,7 +166,7 @@ struct KeybagFileTests {
   }
 
   @Test(
-    "Before there is a database, a changed password replaces only the keybag that it was added to, of the same generation"
+    "Before there is a database, a changed password replaces only the keybag generation to which it was added"
   )
   func replaceAwaiting() throws {
     let created = try KeybagFile.create(home: home.path, owner: owner, with: password)
@@ -198,7 +198,7 @@ struct KeybagFileTests {
     #expect(replacing(second, third) == nil)
   }
 
-  @Test("A damaged keybag is not replaced, nor one with the last generation there is")
+  @Test("A damaged keybag is not replaced, nor is one with the highest generation")
   func replaceHostile() throws {
     let created = try Keybag.create(with: password, cost: cheap)
     let next = try created.proving()
@@ -216,14 +216,14 @@ struct KeybagFileTests {
     }
   }
 
-  @Test("The home folder of a vault's folder")
+  @Test("The home folder that contains the folder of a vault")
   func homes() {
     #expect(KeybagFile.home(ofFolder: KeybagFile.folderPath(home: "/home/alice")) == "/home/alice")
     #expect(KeybagFile.home(ofFolder: "/srv/.local/share/latchkey") == "/srv")
     #expect(KeybagFile.home(ofFolder: "/srv/latchkey") == nil && KeybagFile.home(ofFolder: "") == nil)
   }
 
-  @Test("Every error explains itself")
+  @Test("Every error has an explanation")
   func explanations() {
     let errors: [KeybagError] = [
       .missing, .alreadyThere, .overtaken, .truncated, .foreign, .newerFormat(9), .damaged, .unreasonable,

@@ -2,7 +2,7 @@ import Glibc
 import LatchkeyKeybag
 import LatchkeySodium
 
-/// A copy of a value for comparison. The secrets of tests are no real secrets.
+/// A copy of a value for comparison. The secrets in tests are not real secrets.
 func octets(_ value: borrowing SecureBytes) -> [UInt8] {
   value.bytes.withUnsafeBytes { Array($0) }
 }
@@ -11,7 +11,7 @@ func octets(_ value: borrowing Key) -> [UInt8] {
   value.bytes.withUnsafeBytes { Array($0) }
 }
 
-/// What `body` throws; nil when it throws nothing.
+/// The error that `body` throws; nil if it throws none.
 func failure<Failure: Error>(_ body: () throws(Failure) -> Void) -> Failure? {
   do {
     try body()
@@ -25,7 +25,7 @@ extension Array where Element == UInt8 {
     self = stride(from: 0, to: digits.count - 1, by: 2).map { digits[$0] << 4 | digits[$0 + 1] }
   }
 
-  /// The content of a file with its last 32 bytes replaced by the right check sum of the bytes in front.
+  /// The content of a file whose last 32 bytes are replaced by the right check sum of the bytes before them.
   var resummed: [UInt8] {
     let content = Array(dropLast(32))
     return content + Sodium.checksum(content.span.bytes)
@@ -38,7 +38,7 @@ extension Array where Element == UInt8 {
     return copy
   }
 
-  /// A copy with a number written over what is there, little-endian.
+  /// A copy with a little-endian number at the given offset.
   func with<Number: FixedWidthInteger>(number: Number, at offset: Int) -> [UInt8] {
     var copy = self
     Swift.withUnsafeBytes(of: number.littleEndian) { copy.replaceSubrange(offset..<(offset + $0.count), with: $0) }

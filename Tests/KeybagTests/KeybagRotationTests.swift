@@ -39,7 +39,7 @@ struct KeybagRotationTests {
     let another = FormerTiers(number: 2, tiers: try before.duplicate())
     #expect(try !read.recognises([another]))
 
-    // Whoever has the old keybag has the old root key: it opens nothing of the new one.
+    // The old keybag has the old root key, which opens nothing of the new keybag.
     #expect(read.epochs[0] != created.keybag.epochs[0])
     let settled = try #require(try opened.dropping(epochsBefore: 2, proving: false))
     #expect(settled.epochs.map(\.number) == [2] && settled.generation == 3)
@@ -48,7 +48,7 @@ struct KeybagRotationTests {
     #expect(try last.formerTiers().isEmpty)
   }
 
-  @Test("drops no generation that is needed, never the newest, and says when there is nothing to do")
+  @Test("drops no needed generation, never drops the newest, and says if there is nothing to do")
   func dropping() throws {
     let opened = try Keybag.create(with: password, cost: cheap).rotated(with: password)
     #expect(try opened.dropping(epochsBefore: 1, proving: false) == nil)
@@ -64,7 +64,7 @@ struct KeybagRotationTests {
     let keybag = try Keybag(decoding: [UInt8](hex: vector.file))
     let next = try keybag.open(with: Array("the new one".utf8))
       .rotated(with: Array("the new one".utf8)).keybag
-    // The retiring password and the session's protector are gone, the recovery code is not.
+    // The retiring password and the session's protector are gone. The recovery code stays.
     #expect(next.protectors.map(\.kind) == [.password, .recoveryCode])
     #expect(next.epochs.map(\.number) == [1, 2, 3])
     #expect(failure { () throws(KeybagError) in _ = try next.open(with: Array("the old one".utf8)) } == .wrongPassword)
@@ -74,7 +74,7 @@ struct KeybagRotationTests {
     #expect(octets(try next.open(code: code).formerTiers()[1].tiers.unlocked) == [UInt8](hex: vector.tierA))
   }
 
-  @Test("keeps no recovery code from before the first password, but the one that opened")
+  @Test("keeps no recovery code from before the first password, except the one that opened")
   func firstPassword() throws {
     let vault = Sodium.randomBytes(16)
     let wrapping = try #require(
@@ -84,7 +84,7 @@ struct KeybagRotationTests {
     }
     let mine = try RecoveryCode.random()
     let planted = try RecoveryCode.random()
-    // Whoever sits down at such a login makes one with `latchkey recovery create`, and nobody asks him anything.
+    // Anybody at such a login can create a code with `latchkey recovery create`, without any proof.
     let created = try Keybag.create(vault: vault, device: try secret())
     let open = try created.settingRecoveryCode(planted).open(code: planted).rotated(device: try secret())
     #expect(open.keybag.protectors.map(\.kind) == [.device, .recoveryCode])
@@ -96,12 +96,12 @@ struct KeybagRotationTests {
     let next = try open.rotated(with: password)
     #expect(next.keybag.protectors.map(\.kind) == [.password])
     #expect(failure { () throws(KeybagError) in _ = try next.keybag.open(code: planted) } == .wrongPassword)
-    // With a password one stays, as ever.
+    // With a password, a code stays as always.
     let later = try next.keybag.open(with: password).settingRecoveryCode(mine).open(with: password)
     #expect(try later.rotated(with: password).keybag.open(code: mine).keybag.epochs.count == 4)
   }
 
-  @Test("is refused where too many former keys are still needed")
+  @Test("is refused if too many former keys are still needed")
   func limit() throws {
     var opened = try Keybag.create(with: password, cost: cheap)
     for number in 2...UInt32(Keybag.epochLimit) {

@@ -5,11 +5,11 @@ import Testing
 
 @testable import LatchkeyKeybag
 
-/// The cheapest cost that is accepted: these tests derive often.
+/// The cheapest cost that a keybag accepts, because these tests derive often.
 let cheap = PasswordCost(passes: 3, memory: 32 << 20)
 let password = Array("correct horse".utf8)
 
-/// Where the fields of a keybag with one protector and one epoch are (FORMAT.md).
+/// The positions of the fields of a keybag with one protector and one epoch (FORMAT.md).
 enum Offset {
   static let version = 8
   static let vault = 12
@@ -38,14 +38,14 @@ struct KeybagTests {
     failure { () throws(KeybagError) in _ = try keybag.open(with: password).tiers() }
   }
 
-  /// What becomes of a keybag file: the error of decoding or opening it; nil when it opens.
+  /// The error of decoding or opening a keybag file; nil if it opens.
   private func fate(_ file: [UInt8]) -> KeybagError? {
     failure { () throws(KeybagError) in
       _ = try Keybag(decoding: file).open(with: password).tiers()
     }
   }
 
-  @Test("Created, written, read, opened: the same tier keys, which it recognises")
+  @Test("Created, written, read and opened, it has the same tier keys, which it recognises")
   func roundTrip() throws {
     let created = try Keybag.create(with: password, cost: cheap)
     let tiers = try created.tiers()
@@ -91,7 +91,7 @@ struct KeybagTests {
     #expect(opens(keybag, password) == nil)
   }
 
-  @Test("Only its own tier keys are recognised, each in its place")
+  @Test("Only its own tier keys are recognised, each in its own place")
   func recognises() throws {
     let created = try Keybag.create(with: password, cost: cheap)
     let keybag = created.keybag
@@ -108,7 +108,7 @@ struct KeybagTests {
     #expect(try !keybag.recognises(try other.tiers()))
   }
 
-  @Test("Proving marks the protector and counts the generation; the keys stay")
+  @Test("Proving marks the protector and raises the generation; the keys stay")
   func proving() throws {
     let created = try Keybag.create(with: password, cost: cheap)
     let proven = try created.proving()
@@ -122,7 +122,7 @@ struct KeybagTests {
     #expect(try opened.proving().generation == 3)
   }
 
-  @Test("A password that is retiring is not proven by its use")
+  @Test("The use of a retiring password does not prove it")
   func retiring() throws {
     let vector = try #require(try Vectors().keybags.last)
     let keybag = try Keybag(decoding: [UInt8](hex: vector.file))
@@ -145,7 +145,7 @@ struct HostileKeybagTests {
     failure { () throws(KeybagError) in _ = try Keybag(decoding: file) }
   }
 
-  @Test("A byte changed anywhere is damage")
+  @Test("A changed byte anywhere is damage")
   func everyByte() {
     for offset in file.indices {
       let seen = decoding(file.with(file[offset] ^ 0x41, at: offset))
@@ -153,10 +153,10 @@ struct HostileKeybagTests {
     }
   }
 
-  /// Argon2id's input in the file.
+  /// The positions of Argon2id's input in the file.
   private let derivation = Offset.salt..<Offset.commitment
 
-  // Whoever can write the file can make its check sum right; the password must then not open it.
+  // Somebody who can write the file can make its check sum right. The password must then not open the file.
   @Test("A byte changed, with the right check sum, never opens")
   func everyByteResummed() throws {
     let keybag = try Keybag(decoding: file)
@@ -177,8 +177,8 @@ struct HostileKeybagTests {
     }
   }
 
-  // Each try costs an Argon2id, so every fourth byte of the salt stands for its neighbours.
-  @Test("A byte of Argon2id's input changed, with the right check sum, never opens")
+  // Each try costs one run of Argon2id, so every fourth byte of the salt stands for its neighbours.
+  @Test("A keybag with a changed byte of Argon2id's input and the right check sum never opens")
   func everyDerivationResummed() {
     for offset in derivation where offset >= Offset.passes || offset.isMultiple(of: 4) {
       let changed = file.with(file[offset] ^ 0x01, at: offset).resummed
@@ -187,9 +187,9 @@ struct HostileKeybagTests {
     }
   }
 
-  @Test("What is not covered by a wrapped key is covered by the tag")
+  @Test("The tag covers the fields that no wrapped key covers")
   func tag() throws {
-    // Neither state nor dates nor generation nor a second epoch's number take part in opening the root key.
+    // The state, the dates, the generation and a second epoch's number take no part in opening the root key.
     for offset in [Offset.generation, 36, Offset.state, 63, 71, Offset.epoch, Offset.epoch + 4, Offset.tag] {
       let changed = try Keybag(decoding: file.with(file[offset] ^ 0x02, at: offset).resummed)
       let seen = failure { () throws(KeybagError) in _ = try changed.open(with: password) }
@@ -197,7 +197,7 @@ struct HostileKeybagTests {
     }
   }
 
-  @Test("Cut anywhere, it is an error")
+  @Test("Truncated anywhere, it is an error")
   func everyLength() {
     for count in 0..<file.count {
       let seen = decoding(Array(file.prefix(count)))
@@ -208,7 +208,7 @@ struct HostileKeybagTests {
     }
   }
 
-  @Test("Bytes too many are an error, with and without a check sum over them")
+  @Test("Extra bytes are an error, with and without a check sum over them")
   func trailing() {
     #expect(decoding(file + [0]) == .damaged)
     for count in [1, 31, 32, 33, 212] {
@@ -219,7 +219,7 @@ struct HostileKeybagTests {
     #expect(decoding(file + [UInt8](repeating: 0, count: Keybag.sizeLimit)) == .truncated)
   }
 
-  @Test("Other files are foreign")
+  @Test("Other files are reported as foreign")
   func foreign() {
     #expect(decoding(Array("SQLite format 3\u{0}".utf8)) == .foreign)
     #expect(decoding([0]) == .foreign)
@@ -227,7 +227,7 @@ struct HostileKeybagTests {
     #expect(decoding(Array("LATCHKEY".utf8)) == .truncated)
   }
 
-  @Test("A newer format says so, but only where the file is whole")
+  @Test("A newer format is reported, but only if the file is whole")
   func newerFormat() {
     #expect(decoding(file.with(number: UInt32(2), at: Offset.version).resummed) == .newerFormat(2))
     #expect(decoding(file.with(number: UInt32.max, at: Offset.version).resummed) == .newerFormat(.max))
@@ -237,7 +237,7 @@ struct HostileKeybagTests {
     #expect(decoding(short.resummed) == .newerFormat(7))
   }
 
-  // Refused when it is read: no password was asked for, so Argon2id cannot have run.
+  // The keybag is refused when it is read, before any password, so Argon2id cannot have run.
   @Test("Unreasonable numbers are refused before any password is tried")
   func unreasonable() {
     let mebibyte = UInt64(1) << 20
@@ -287,30 +287,30 @@ struct HostileKeybagTests {
     let time = { (cost: PasswordCost) in speed * Double(cost.memory / mebibyte) * Double(cost.passes) }
     #expect(cost.isReasonable && cost.memory >= 64 * mebibyte && cost.memory <= most.memory && cost.passes == 3)
     #expect(time(cost) <= 1000 || cost.memory == 64 * mebibyte)
-    // The cost uses the time that it has.
+    // The cost uses the time that the machine has.
     let next = PasswordCost(passes: 3, memory: cost.memory + 16 * mebibyte)
     #expect(cost == most || time(next) > 1000)
     #expect(PasswordCost.fitting(speed: speed, available: 256 * mebibyte).memory == 64 * mebibyte)
   }
 
-  @Test("A password is too slow where it takes more than two seconds and would cost less by now")
+  @Test("A password is too slow if it takes more than two seconds and a new one would now cost less")
   func slowness() {
     let mebibyte = UInt64(1) << 20
     let dear = PasswordCost(passes: 10, memory: 512 * mebibyte)
     #expect(dear.isTooMuch(taking: 2_000_001))
     #expect(!dear.isTooMuch(taking: 1_900_000))
-    // Less than the minimum there is not, however slow the machine is.
+    // However slow the machine is, there is no cost below the minimum.
     #expect(!PasswordCost(passes: 3, memory: 64 * mebibyte).isTooMuch(taking: 60_000_000))
     #expect(!PasswordCost(passes: 3, memory: 32 * mebibyte).isTooMuch(taking: 60_000_000))
   }
 
-  @Test("What is measured on this machine is a cost that it can bear")
+  @Test("The measured cost is one that this machine can bear")
   func measured() {
     let cost = PasswordCost.measured()
     #expect(cost.isReasonable && cost.memory >= 64 << 20 && cost.memory <= PasswordCost.compiledIn.memory)
   }
 
-  @Test("A cost that the machine cannot bear is noMemory, for creation too")
+  @Test("A cost that the machine cannot bear is the error noMemory, for a creation too")
   func noMemory() {
     let cost = PasswordCost(passes: 3, memory: 1 << 50)
     #expect(
@@ -318,8 +318,8 @@ struct HostileKeybagTests {
     )
   }
 
-  // Whoever can write the file may put another vault's protector into it.
-  @Test("A protector of another vault does not open, also with the same password")
+  // Somebody who can write the file may put another vault's protector into it.
+  @Test("A protector of another vault does not open, even with the same password")
   func transplant() throws {
     let other = try Keybag.create(with: password, cost: cheap).keybag.encoded
     let mixed = Array(file[..<Offset.kind] + other[Offset.kind..<Offset.epochCount] + file[Offset.epochCount...])
@@ -330,8 +330,8 @@ struct HostileKeybagTests {
     #expect(failure { () throws(KeybagError) in _ = try second.open(with: password) } == .damaged)
   }
 
-  // The tag would find it first; the epoch by itself does too, since each tier has a wrapping key of its own.
-  @Test("Tier keys that changed places, vault or number do not open")
+  // The tag would detect the change first. The epoch detects it by itself too, since each tier has a wrapping key of its own.
+  @Test("Tier keys with an exchanged place, vault or number do not open")
   func swappedTiers() throws {
     let root = try Key.random()
     let vault = [UInt8](repeating: 3, count: 16)
@@ -348,7 +348,7 @@ struct HostileKeybagTests {
     #expect(try !opens(out.bytes, [UInt8](repeating: 4, count: 16)))
   }
 
-  @Test("Noise behind a right head and check sum never traps")
+  @Test("Noise behind a valid head and check sum never traps")
   func noise() {
     var generator = SystemRandomNumberGenerator()
     for _ in 0..<3000 {

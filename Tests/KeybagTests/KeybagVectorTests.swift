@@ -5,7 +5,7 @@ import LatchkeyScratch
 import LatchkeySodium
 import Testing
 
-/// vectors.json, made by generate_keybags.py from FORMAT.md alone.
+/// The vectors of vectors.json, which generate_keybags.py makes from FORMAT.md alone.
 struct Vectors: Decodable {
   struct Derivation: Decodable {
     let label, key, output: String
@@ -79,7 +79,7 @@ struct KeybagVectorTests {
     vectors = try Vectors()
   }
 
-  @Test("Every label derives what the text says")
+  @Test("Every label derives the key that FORMAT.md describes")
   func derivations() throws {
     var covered: Set<String> = []
     for vector in vectors.kdf {
@@ -94,7 +94,7 @@ struct KeybagVectorTests {
     #expect(covered.count == KeyLabel.allCases.count)
   }
 
-  @Test("Labels are different, and FORMAT.md has all of them")
+  @Test("Labels differ, and FORMAT.md has all of them")
   func labels() throws {
     let texts = KeyLabel.allCases.map(\.text.description)
     #expect(Set(texts).count == texts.count)
@@ -117,7 +117,7 @@ struct KeybagVectorTests {
     }
   }
 
-  @Test("Argon2id and the check sum are the published ones")
+  @Test("Argon2id and the check sum are the published algorithms")
   func hashes() throws {
     for vector in vectors.argon2id {
       let key = try PasswordHash.derive(
@@ -161,7 +161,7 @@ struct KeybagVectorTests {
     }
   }
 
-  @Test("A keybag without a password opens with what its device key gives back")
+  @Test("A keybag without a password opens with the secret that its device key unwraps")
   func passwordless() throws {
     let all = vectors.keybags.filter { $0.device != nil }
     #expect(all.count == 1)
@@ -190,7 +190,7 @@ struct KeybagVectorTests {
     }
   }
 
-  @Test("A session's protector gives tier key C with what the device key service gives back of its secret")
+  @Test("A session's protector gives tier key C with the secret that the device key service unwraps")
   func session() throws {
     let all = vectors.keybags.filter { $0.session != nil }
     #expect(all.count == 1)

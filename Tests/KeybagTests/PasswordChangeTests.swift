@@ -13,7 +13,7 @@ struct PasswordChangeTests {
 
   init() throws { try Sodium.initialize() }
 
-  /// A keybag that a second login with the old password has proven.
+  /// A keybag whose old password a second login has proven.
   private func proven() throws -> Keybag { try Keybag.create(with: old, cost: cheap).proving() }
 
   private func fresh() throws -> Keybag { try Keybag.create(with: old, cost: cheap).keybag }
@@ -29,14 +29,14 @@ struct PasswordChangeTests {
     }
   }
 
-  /// What a login with the password leaves.
+  /// The keybag after a login with the password.
   private func login(_ password: [UInt8], _ keybag: Keybag, days: UInt64 = 0) throws -> Keybag {
     let opened = try keybag.open(with: password)
     guard let next = try opened.dropping(epochsBefore: 0, proving: true, now: start + days * day) else { return keybag }
     return try Keybag(decoding: next.encoded)
   }
 
-  @Test("opens with both, to the same keys, one generation later, and nothing is changed otherwise")
+  @Test("opens with both passwords, to the same keys, one generation later, and changes nothing else")
   func both() throws {
     let before = try proven()
     let after = try Keybag(decoding: try added(new, to: before, by: old).encoded)
@@ -51,14 +51,14 @@ struct PasswordChangeTests {
     #expect(opens(after, old, new, third) == [true, true, false])
   }
 
-  @Test("has nothing to add where one that is proven is chosen again")
+  @Test("needs no new protector if the proven password is chosen again")
   func already() throws {
     let keybag = try added(new, to: try proven(), by: old)
     #expect(try keybag.open(with: new).addingPassword(old.span.bytes, cost: cheap) == nil)
     #expect(try keybag.open(with: old).addingPassword(third.span.bytes, opensNothing: true, cost: cheap) != nil)
   }
 
-  @Test("one that nobody used yet and is chosen again comes to the front, and its week begins again")
+  @Test("a new password that was never used and is chosen again comes to the front, and its week begins again")
   func again() throws {
     let keybag = try added(third, to: try added(new, to: try proven(), by: old), by: old)
     let opened = try keybag.open(with: old)
@@ -70,7 +70,7 @@ struct PasswordChangeTests {
     #expect(opens(try login(new, next), old, new, third) == [false, true, false])
   }
 
-  @Test("one that nobody used yet and is changed to from nowhere comes to the front as well")
+  @Test("a new password that was never used and is set again from outside comes to the front as well")
   func renewed() throws {
     let keybag = try added(third, to: try added(new, to: try proven(), by: old), by: old)
     let next = try #require(try keybag.open(with: new).renewing(now: start + 6 * day))
@@ -80,7 +80,7 @@ struct PasswordChangeTests {
     #expect(proven == nil && creating == nil)
   }
 
-  @Test("by one that is unproven, beside others and younger than a day ends no other")
+  @Test("a login with an unproven password less than a day old ends no other password")
   func young() throws {
     let keybag = try added(new, to: try proven(), by: old)
     let made = keybag.protectors[0].created
@@ -95,7 +95,7 @@ struct PasswordChangeTests {
     try keybag.open(with: password).mayEndOthers(now: now)
   }
 
-  @Test("a password is tried on the proven one first, which costs no time of those that were refused")
+  @Test("a password is first tried on the proven protector, which costs the refused ones no time")
   func order() throws {
     let keybag = try added(new, to: try proven(), by: old)
     let costly = try keybag.open(with: old).next { keybag in
@@ -110,7 +110,7 @@ struct PasswordChangeTests {
     #expect(failure { () throws(KeybagError) in _ = try costly.open(with: new) } == .unreasonable)
   }
 
-  @Test("takes what another process wrote meanwhile without the password, unless that has other keys")
+  @Test("accepts another process's change without the password, unless the change has other keys")
   func reopening() throws {
     let keybag = try proven()
     let opened = try keybag.open(with: old)
@@ -136,7 +136,7 @@ struct PasswordChangeTests {
     #expect(try !isReopened(altered))
   }
 
-  @Test("with more than four is none")
+  @Test("with more than four passwords is invalid")
   func many() throws {
     let opened = try proven().open(with: old)
     for count in [4, 5] {
@@ -161,7 +161,7 @@ struct PasswordChangeTests {
     #expect(try keybag.open(with: new).dropping(epochsBefore: 0, proving: false) == nil)
   }
 
-  @Test("keeps both for a week where the old one goes on being used, then the old one alone")
+  @Test("keeps both passwords for a week if the old one is still used, and then only the old one")
   func refused() throws {
     let keybag = try added(new, to: try proven(), by: old)
     for days in [0, 6] as [UInt64] {
@@ -172,18 +172,18 @@ struct PasswordChangeTests {
     #expect(opens(after, old, new) == [true, false])
   }
 
-  @Test("a created one that nobody used twice is proven by its use, and never ends by time")
+  @Test("a first password that was used only once is proven by its use, and never expires")
   func created() throws {
     let created = try Keybag.create(with: old, cost: cheap).keybag
     let keybag = try added(new, to: created, by: old)
     #expect(keybag.protectors.map(\.state) == [.unproven, .unproven])
     #expect(try login(old, keybag).protectors.map(\.state) == [.unproven, .proven])
     #expect(opens(try login(new, keybag, days: 5000), old, new) == [false, true])
-    // The newer one has no time limit that it could have missed.
+    // The newer password has no time limit, so it cannot have missed one.
     #expect(opens(try login(old, keybag, days: 5000), old, new) == [true, false])
   }
 
-  @Test("of two changes before any login, each login leaves what may still be accepted")
+  @Test("after two changes without a login, each login leaves the passwords that the system may still accept")
   func twice() throws {
     let keybag = try added(third, to: try added(new, to: try proven(), by: old), by: new)
     #expect(keybag.protectors.map(\.state) == [.unproven, .unproven, .proven])
@@ -194,7 +194,7 @@ struct PasswordChangeTests {
     #expect(opens(try login(old, keybag, days: 7), old, new, third) == [true, false, false])
   }
 
-  @Test("has at most four, of which the oldest that nobody used goes first, and never the one that opened")
+  @Test("has at most four passwords; the oldest unused one goes first, and never the one that opened")
   func four() throws {
     let names = (0..<6).map { Array("number \($0)".utf8) }
     var keybag = try Keybag.create(with: names[0], cost: cheap).proving()
@@ -202,7 +202,7 @@ struct PasswordChangeTests {
     #expect(keybag.passwordCount == 4)
     let next = try added(names[4], to: keybag, by: names[3])
     #expect(names.map { opens(next, $0)[0] } == [true, false, true, true, true, false])
-    // Changes 2 and 3 were refused; the system goes on with 1, which must stay.
+    // The system refused changes 2 and 3 and still has password 1, which must stay.
     let other = try added(names[4], to: keybag, by: names[1])
     #expect(names.map { opens(other, $0)[0] } == [true, true, false, true, true, false])
     let last = try added(names[5], to: next, by: names[0])
@@ -222,7 +222,7 @@ struct PasswordChangeTests {
     #expect(failure { () throws(KeybagError) in _ = try set.open(code: code) } == nil)
   }
 
-  @Test("is not written larger than it may be read")
+  @Test("is never written larger than a reader accepts")
   func full() throws {
     let opened = try proven().open(with: old)
     let made = try opened.settingRecoveryCode(try RecoveryCode.random()).protectors[1]
@@ -235,10 +235,10 @@ struct PasswordChangeTests {
     #expect(seen == .unreasonable)
   }
 
-  @Test("whoever alters state or time of a protector is found out")
+  @Test("a changed state or time of a protector is detected")
   func altered() throws {
     let file = try added(new, to: try proven(), by: old).encoded
-    // State and time of the first protector; state of the second.
+    // The state and time of the first protector, and the state of the second.
     for offset in [Offset.state, 71, Offset.state + 168] {
       let changed = try Keybag(decoding: file.with(file[offset] ^ 1, at: offset).resummed)
       for password in [old, new] {

@@ -15,7 +15,7 @@ private func newSecret() throws -> DeviceSecret {
 struct ProtectorKindTests {
   init() throws { try Sodium.initialize() }
 
-  /// The kinds of a keybag whose every protector is gone in the one that came after it.
+  /// The kinds of protectors that the later keybag no longer has.
   private func ended(_ before: Keybag, _ after: Keybag) -> Set<Protector.Kind> {
     let kept = Set(after.protectors.map(\.id))
     let kinds = Set(before.protectors.map(\.kind))
@@ -26,7 +26,7 @@ struct ProtectorKindTests {
     Set(keybag.protectors.map(\.kind)).filter { $0.ends(with: ending) }
   }
 
-  @Test("It ends with what its definition says, and with nothing else")
+  @Test("It ends as its definition says, and in no other way")
   func endings() throws {
     let created = try Keybag.create(with: password, cost: cheap)
     let coded = try created.settingRecoveryCode(RecoveryCode.random())
@@ -73,7 +73,7 @@ struct ProtectorKindTests {
       let cells = row.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
       #expect(
         Array(cells.prefix(4)) == ["\(kind.rawValue)", "`\(kind.name)`", names[kind.holder], kind.reach.rawValue])
-      // Of the device there is one at most: another takes its place, whatever the ending.
+      // There is at most one protector of the device. A new one replaces it, whatever the ending.
       for (ending, words) in endings where kind != .device {
         #expect(cells[4].contains(words) == kind.ends(with: ending), "\(kind.name), \(words)")
       }

@@ -40,7 +40,7 @@ struct RecoveryCodeTests {
     }
   }
 
-  @Test("with one wrong character, or two neighbours exchanged, says in which group")
+  @Test("with one wrong character, or two exchanged neighbours, names the group")
   func mistakes() throws {
     let text = Array(try newText())
     for place in text.indices where text[place] != "-" {
@@ -70,7 +70,7 @@ struct RecoveryCodeTests {
     #expect(mistake((groups[1...] + groups[..<1]).joined(separator: "-")) != nil)
   }
 
-  @Test("whose groups are each right but not of one code is told")
+  @Test("whose groups are each valid but from different codes is reported")
   func mixed() throws {
     let first = try newText().split(separator: "-")
     var found = 0
@@ -81,7 +81,7 @@ struct RecoveryCodeTests {
     #expect(found >= 18)
   }
 
-  @Test("opens the keybag that it was made for, beside the password, and no other")
+  @Test("opens the keybag that it was made for, next to the password, and no other")
   func opens() throws {
     let opened = try Keybag.create(with: password, cost: cheap)
     let code = try RecoveryCode.random()
@@ -96,7 +96,7 @@ struct RecoveryCodeTests {
     let other = try Keybag.create(with: password, cost: cheap).settingRecoveryCode(try .random())
     #expect(refusal(other, code) == .wrongPassword)
 
-    // A new one takes the place of the one before; without one, none opens.
+    // A new code replaces the former one; without a code, none opens.
     let second = try RecoveryCode.random()
     let replaced = try keybag.open(with: password).settingRecoveryCode(second)
     #expect(replaced.protectors.count == 2 && refusal(replaced, code) == .wrongPassword)
@@ -137,7 +137,7 @@ struct RecoveryCodeTests {
     }
   }
 
-  /// A keybag with the code's protector of `genuine`, and a root key and tier keys of a stranger's.
+  /// A keybag with the code's protector of `genuine`, but with an attacker's root key and tier keys.
   private func forged(_ genuine: Keybag) throws -> [UInt8] {
     let file = genuine.encoded
     let root = try Key.random()
@@ -152,11 +152,11 @@ struct RecoveryCodeTests {
     return signed + Sodium.checksum(signed.span.bytes)
   }
 
-  @Test("whose protector was altered opens nothing: bounds are looked at first, the rest is under the tag")
+  @Test("whose protector was altered opens nothing: limits are checked first, and the tag covers the rest")
   func hostile() throws {
     let code = try RecoveryCode.random()
     let file = try Keybag.create(with: password, cost: cheap).settingRecoveryCode(code).encoded
-    // Behind the password's protector: kind, state, id, dates, salt, cost, commitment, length, sealed.
+    // The fields after the password's protector: kind, state, id, dates, salt, cost, commitment, length, sealed.
     let start = Offset.epochCount
     #expect(file[start] == 2)
     for offset in start..<(start + 96 + 216) {

@@ -26,7 +26,7 @@ struct SecurityKeyProtectorTests {
     return try Keybag(decoding: keybag.encoded)
   }
 
-  @Test("opens the keybag that it was added to, beside the password, and no other")
+  @Test("opens the keybag that it was added to, next to the password, and no other")
   func opens() throws {
     let answer = try Key.random()
     let other = try Key.random()
@@ -38,7 +38,7 @@ struct SecurityKeyProtectorTests {
     #expect(octets(try keybag.open(securityKeyAnswer: answer).tiers().unlocked) == tiers)
     #expect(refusal(keybag, other) == .wrongPassword)
     #expect(refusal(try keyed(other), answer) == .wrongPassword)
-    // A second one opens as well, until it is removed.
+    // A second key opens it as well, until that key is removed.
     let both = try Keybag(decoding: opened.addingSecurityKey(red, answer: other).encoded)
     #expect(both.securityKeys == [blue, red] && refusal(both, answer) == nil && refusal(both, other) == nil)
     let opener = try both.open(securityKeyAnswer: other)
@@ -61,7 +61,7 @@ struct SecurityKeyProtectorTests {
     #expect(failure { () throws(KeybagError) in _ = try next.open(with: password) } == .wrongPassword)
   }
 
-  @Test("has a name of its own, which can be another")
+  @Test("has a name, which can be changed")
   func names() throws {
     let answer = try Key.random()
     let other = try Key.random()
@@ -94,7 +94,7 @@ struct SecurityKeyProtectorTests {
     } catch { return error }
   }
 
-  @Test("is one of eight at most, and none beside the device key alone")
+  @Test("is one of eight at most, and is not added if the device key is the only protector")
   func bounds() throws {
     let answer = try Key.random()
     var keybag = try keyed(answer)
@@ -113,7 +113,7 @@ struct SecurityKeyProtectorTests {
     #expect(addition(red, to: try passwordless.open(deviceSecret: secret.key)) == .unreasonable)
   }
 
-  @Test("opens no keybag in which any byte is another, and traps for none")
+  @Test("opens no keybag with a changed byte, and no changed byte traps")
   func everyByte() throws {
     let answer = try Key.random()
     let file = try keyed(answer).encoded

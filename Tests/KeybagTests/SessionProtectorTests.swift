@@ -13,7 +13,7 @@ private func newSecret() throws -> DeviceSecret {
 
 @Suite("A keybag that a login without a password opens in part")
 final class SessionProtectorTests {
-  /// Where the fields are in a keybag of a password, such a protector, and one epoch.
+  /// The positions of the fields in a keybag with a password, such a protector, and one epoch.
   private enum Place {
     static let protector = Offset.epochCount..<(Offset.epochCount + 96 + 148)
     static let kind = protector.lowerBound
@@ -42,7 +42,7 @@ final class SessionProtectorTests {
     file = try created.settingSession(secret).encoded
   }
 
-  /// The error of reading it or of opening it by the secret; nil when it opens.
+  /// The error of reading the keybag or of opening it with the secret; nil if it opens.
   private func fate(_ file: [UInt8], _ key: borrowing Key) -> KeybagError? {
     do throws(KeybagError) {
       _ = try Keybag(decoding: file).open(sessionSecret: key)
@@ -108,14 +108,14 @@ final class SessionProtectorTests {
     #expect(fate([UInt8](hex: vector.file), secret.key) == .damaged)
   }
 
-  // The tag over the keybag takes the root key, which nobody has here. So everything that matters has to be bound otherwise.
+  // Only the root key, which this login lacks, can check the tag over the keybag. So everything that matters must be bound in
+  // another way.
   @Test("A byte changed, with the right check sum: it does not open, or it opens as the same")
   func everyByte() throws {
     #expect(fate(file, secret.key) == nil)
     let expected = octets(try created.tiers().session)
-    // What tells nothing of the key: generation and date of the keybag, the password's own protector, state and date of this
-    // one, what the device key made of the secret (which gave the secret already), the sealed tiers with A's commitment, and
-    // the tag.
+    // These fields do not affect the key: the generation and date of the keybag; the password's protector; the state and date of
+    // this protector; the wrapped secret, which has been unwrapped already; the sealed tiers with A's commitment; and the tag.
     let free: [Range<Int>] = [
       28..<44, Offset.state..<Offset.epochCount, Place.state..<Place.id, Place.created..<Place.salt,
       Place.wrapped..<Place.epochNumber, (Place.epochs + 5)..<Place.sessionCommitment,
@@ -135,7 +135,7 @@ final class SessionProtectorTests {
     }
   }
 
-  @Test("Bound to vault, name, device, generation and that one's commitment", arguments: 0..<5)
+  @Test("It is bound to the vault, name, device, generation and the generation's commitment", arguments: 0..<5)
   func binding(_ part: Int) throws {
     let range = [
       Offset.vault..<Offset.generation, Place.id..<Place.created, Place.salt..<Place.passes,
@@ -151,16 +151,16 @@ final class SessionProtectorTests {
     #expect(fate(both.resummed, secret.key) == .damaged)
   }
 
-  @Test("Another keybag's does not open, nor among another's tier keys, whose commitment somebody made")
+  @Test("A protector from another keybag does not open, even among tier keys whose commitment was forged")
   func transplant() throws {
     let other = try Keybag.create(with: password, cost: cheap)
     let target = try other.settingSession(try newSecret()).encoded
     let mixed = Array(target[..<Place.protector.lowerBound] + file[Place.protector] + target[Place.epochs...])
     #expect(fate(mixed.resummed, secret.key) == .damaged)
-    // The same vault, with another key epoch in the place of its own.
+    // The same vault, whose own key epoch was replaced by another.
     let foreign = Array(file[..<(Place.epochs + 5)] + target[(Place.epochs + 5)...])
     #expect(fate(foreign.resummed, secret.key) == .damaged)
-    // A commitment to a key that somebody knows.
+    // A commitment to a key that the attacker knows.
     let mine = try Key.random()
     let commitment = try mine.tag(.tierCommitment, [created.keybag.vault])
     var forged = file
@@ -168,7 +168,7 @@ final class SessionProtectorTests {
     #expect(fate(forged.resummed, secret.key) == .damaged)
   }
 
-  @Test("An older protector beside newer keys opens nothing, and the newest generation cannot be cut off")
+  @Test("An older protector next to newer keys opens nothing, and the newest generation cannot be removed")
   func generations() throws {
     let rotated = try Keybag(decoding: file).open(with: password).rotated(with: password)
     #expect(rotated.keybag.sessionProtector == nil && fate(rotated.keybag.encoded, secret.key) == .damaged)
@@ -183,7 +183,7 @@ final class SessionProtectorTests {
     #expect(octets(opened.key) != octets(try created.tiers().session))
     #expect(try read.recognises(opened) && !Keybag(decoding: file).recognises(opened))
 
-    // The old one in the place of the new one; with one epoch taken away, or the two exchanged.
+    // The old protector replaces the new one, or one epoch is removed, or the two are exchanged.
     let new = read.encoded
     let old = Array(new[..<Place.protector.lowerBound] + file[Place.protector] + new[Place.epochs...])
     #expect(fate(old.resummed, secret.key) == .damaged)
@@ -196,7 +196,7 @@ final class SessionProtectorTests {
     #expect(try octets(settled.open(sessionSecret: next.key).key) == octets(opened.key))
   }
 
-  @Test("Lengths and costs that it never has are refused when it is read")
+  @Test("Impossible lengths and costs are refused when the keybag is read")
   func hostile() {
     for length in [0, 72, 144, 147, 149, 216, 512, 513, .max] as [UInt16] {
       let seen = decoding(file.with(number: length, at: Place.length).resummed)
@@ -212,7 +212,7 @@ final class SessionProtectorTests {
     for count in 0..<file.count where count > 40 { #expect(decoding(Array(file.prefix(count)).resummed) != nil) }
   }
 
-  @Test("Two of them, or one beside a device's, are refused when it is read")
+  @Test("Two of them, or one next to a device's, are refused when the keybag is read")
   func atMostOne() throws {
     let twice = Array(
       file[..<Offset.epochCount] + file[Place.protector] + file[Place.protector] + file[Place.epochs...])
@@ -225,7 +225,7 @@ final class SessionProtectorTests {
     #expect(decoding(alone.resummed) == nil)
   }
 
-  @Test("There is one at most; another password keeps it, and its end is the end of it")
+  @Test("There is at most one; another password keeps it, and it ends only when it is removed")
   func life() throws {
     let opened = try Keybag(decoding: file).open(with: password)
     let second = try newSecret()
@@ -241,7 +241,7 @@ final class SessionProtectorTests {
     #expect(try changed.open(with: other).removingRecoveryCode()?.sessionProtector?.id == second.protector)
 
     let removed = try #require(try changed.open(with: other).removingSession())
-    // Whoever has the key itself: it counts while the keybag has such a protector for that generation.
+    // Somebody has the key itself. The key counts while the keybag has such a protector for its generation.
     let key = try changed.open(sessionSecret: second.key)
     #expect(try changed.recognises(key) && !removed.recognises(key))
     #expect(removed.sessionProtector == nil && removed.generation == changed.generation + 1 && opens(removed, other))
@@ -250,7 +250,7 @@ final class SessionProtectorTests {
     #expect(try opened.proving().sessionProtector?.id == secret.protector)
   }
 
-  @Test("A vault without a password has none, and the first one leaves none that anybody could have made")
+  @Test("A vault without a password has none, and a first password leaves none that an attacker could have made")
   func passwordless() throws {
     let device = try newSecret()
     let opened = try Keybag.create(vault: Sodium.randomBytes(16), device: device)
@@ -263,7 +263,7 @@ final class SessionProtectorTests {
     }
     #expect(refusal() == .unreasonable)
     #expect(try Keybag(decoding: file).open(with: password).removingPassword(device).sessionProtector == nil)
-    // As somebody would make it who has the root key.
+    // The protector as somebody would make it who has the root key.
     var keybag = opened.keybag
     keybag.protectors.append(try #require(try Keybag(decoding: file).sessionProtector))
     try keybag.sign(root: opened.root)
@@ -274,13 +274,13 @@ final class SessionProtectorTests {
     #expect(try crafted.rotated(with: password).keybag.protectors.map(\.kind) == [.password])
   }
 
-  @Test("A keybag that is full gets no more")
+  @Test("A full keybag gets no more protectors")
   func full() throws {
     var keybag = try Keybag(decoding: file).open(with: password).keybag
     let present = keybag.protectors
     while keybag.protectors.count < Keybag.protectorLimit { keybag.protectors.append(present[0]) }
     try keybag.sign(root: created.root)
-    // One takes the place of the one before.
+    // A new one replaces the former one.
     #expect(try keybag.open(with: password).settingSession(secret).protectors.count == Keybag.protectorLimit)
     keybag.protectors.removeAll { $0.kind == .session }
     keybag.protectors.append(present[0])

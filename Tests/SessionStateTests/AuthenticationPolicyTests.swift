@@ -42,7 +42,7 @@ private typealias Decision = AuthenticationPolicy.Decision
     #expect(decide("login", stage: .closeSession, peer: .rootsService, machine()) == .nothing)
   }
 
-  /// The list in `Sources/C/CHelper/helper.h`, which is a macro and so not imported.
+  /// The test reads the list from `Sources/C/CHelper/helper.h`, because Swift does not import a macro.
   private static func excludedServices() throws -> [String] {
     let sources = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("../../Sources")
     let header = try String(contentsOf: sources.appendingPathComponent("C/CHelper/helper.h"), encoding: .utf8)
@@ -70,7 +70,7 @@ private typealias Decision = AuthenticationPolicy.Decision
       #expect(decide("login", stage: stage, peer: .rootsService, machine()) == .keys(mayLift: true))
       #expect(decide("gdm-password", stage: stage, peer: Self.greeterScreen, machine()) == .keys(mayLift: true))
       #expect(decide("login", stage: stage, peer: .unknown, machine()) == .keys(mayLift: true))
-      // Should the screen be locked by the time the keys come, these still do not lift it.
+      // If the screen is locked when the keys come, these services do not lift the lock.
       #expect(decide("sshd", stage: stage, rhost: "::1", peer: .rootsService, machine()) == .keys(mayLift: false))
       #expect(decide("sshd", stage: stage, peer: .rootsService, machine()) == .keys(mayLift: false))
       #expect(decide("login", stage: stage, rhost: "host", peer: .rootsService, machine()) == .keys(mayLift: false))
@@ -119,13 +119,13 @@ private typealias Decision = AuthenticationPolicy.Decision
       #expect(isRefused(decide("login", rhost: "192.0.2.1", peer: Self.graphical, machine)))
       #expect(isRefused(decide("login", rhost: "192.0.2.1", peer: .unknown, machine)))
     }
-    // The user's manager is the desktop's only if there is a desktop.
+    // The user's manager counts as the desktop's only if there is a desktop.
     var terminals = unlocked(t(1))
     _ = terminals.handle(.lockCommand)
     #expect(isRefused(decide("login", peer: .userManager(uid: 1000), terminals)))
   }
 
-  /// A desktop that gdm opened over the network, with its screen locked.
+  /// A locked desktop that gdm opened over the network.
   private static func remoteDesktop(and others: SessionFacts...) -> SessionMachine {
     func desktop(hint: Bool) -> SessionFacts {
       SessionFacts(id: "7", uid: 1000, type: "wayland", lockedHint: hint, isRemote: true, service: "gdm-password")
@@ -139,7 +139,7 @@ private typealias Decision = AuthenticationPolicy.Decision
     let machine = Self.remoteDesktop()
     #expect(machine.state == .locked(.lockedHint))
     #expect(decide("gdm-password", rhost: "0.0.0.0", peer: .rootsService, machine) == .keys(mayLift: true))
-    // gdm's own process for it is in the session, and names the remote host as well.
+    // gdm's own process for the desktop is in the session, and also names the remote host.
     let locker = PeerProcess.session(id: "7", uid: 1000, sessionClass: "user", type: "wayland", isRemote: true)
     #expect(decide("gdm-password", rhost: "0.0.0.0", peer: locker, machine) == .keys(mayLift: true))
     #expect(decide("xfce4-screensaver", peer: locker, machine) == .keys(mayLift: true))
@@ -166,16 +166,16 @@ private typealias Decision = AuthenticationPolicy.Decision
     #expect(isRefused(decide("xfce4-screensaver", peer: locker, machine)))
   }
 
-  /// What docs/security/locking.md says of lockers and desktops that cannot be told apart.
+  /// The cases of docs/security/locking.md in which a remote locker or desktop looks like a local one.
   @Test func whereARemoteDesktopCannotBeTold() {
     // A unit of the user's manager may belong to either desktop.
     let both = Self.remoteDesktop(and: x(1, hint: true))
     #expect(decide("kde", peer: .userManager(uid: 1000), both) == .keys(mayLift: true))
-    // A text login that was left open may have been a startx.
+    // A text login that is still open may have started a desktop with startx.
     let terminal = SessionFacts(id: "2", uid: 1000, type: "tty", service: "login", seat: "seat0")
     let beside = Self.remoteDesktop(and: terminal)
     #expect(decide("gdm-password", rhost: "0.0.0.0", peer: .rootsService, beside) == .keys(mayLift: true))
-    // A desktop over the network of which nobody said so.
+    // A desktop over the network that does not say so.
     let silent = PeerProcess.session(id: "7", uid: 1000, sessionClass: "user", type: "x11", isRemote: false)
     #expect(decide("xfce4-screensaver", peer: silent, Self.locked) == .keys(mayLift: true))
   }

@@ -3,7 +3,7 @@ import LatchkeyPrivateBus
 import LatchkeySessionState
 import LatchkeySystemd
 
-/// As much of logind as the watch sees, on a private bus, with its own connection.
+/// The part of logind that the watch uses, on a private bus with a connection of its own.
 final class FakeLogind {
   let bus: Bus
   private let loop: EventLoop
@@ -12,12 +12,12 @@ final class FakeLogind {
   private var inhibitors: [Int32] = []
 
   var isPreparingForSleep = false
-  /// Does not answer while true.
+  /// While true, this logind does not answer.
   var isSilent = false
   var refusesInhibitors = false
   private var unanswered: [MethodCall] = []
 
-  /// How often all sessions were listed.
+  /// The number of times that the watch listed all sessions.
   private(set) var listings = 0
 
   init(_ daemon: PrivateBus, _ loop: EventLoop, ownsName: Bool = true) throws {
@@ -45,7 +45,7 @@ final class FakeLogind {
     guard let old else {
       return try emit("SessionNew", facts.id)
     }
-    // As logind: no signal for State.
+    // logind sends no signal for a change of State either.
     var names: [String] = []
     if old.lockedHint != facts.lockedHint { names.append("LockedHint") }
     if old.isActive != facts.isActive { names.append("Active") }
@@ -55,7 +55,7 @@ final class FakeLogind {
     }
   }
 
-  /// Changes what is told when asked, without a signal: as one that is still on its way.
+  /// Changes the later answers without a signal, as if the signal were still on its way.
   func setSilently(_ facts: SessionFacts) { sessions[facts.id] = facts }
 
   func end(_ id: String) throws {
@@ -83,7 +83,7 @@ final class FakeLogind {
     unanswered = []
   }
 
-  /// How many delay locks are held: pipes whose other end is open.
+  /// The number of held delay locks, which are sockets whose other end is open.
   var heldInhibitors: Int {
     inhibitors.count { fd in
       var poll = pollfd(fd: fd, events: 0, revents: 0)
@@ -133,7 +133,7 @@ final class FakeLogind {
       ]
       guard arguments[0] == "sleep", arguments[3] == "delay" else { throw .invalidArguments("wrong lock") }
       var ends: [Int32] = [-1, -1]
-      // No bus that another test starts meanwhile is to hold the lock.
+      // A bus that another test starts meanwhile must not inherit the socket.
       guard socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &ends) == 0 else {
         throw .failed("no pipe")
       }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import LatchkeySessionState
 
-/// All keys again, by a finger at the locked screen.
+/// A finger brings back all keys at the locked screen.
 @Suite struct FingerKeysTests {
   private func arrive(_ machine: inout SessionMachine, isLetIn: Bool = false) -> SessionEffect? {
     machine.fingerKeysArrived(locksBefore: machine.locks, endingsBefore: machine.endings, isLetIn: isLetIn).first
@@ -60,7 +60,7 @@ import Testing
     #expect(m.keysArrived(mayLift: true).first == .install(.staged))
     #expect(arrive(&m) == .install(.notNeeded))
     #expect(m.hasStagedKeys)
-    // The other way round, the password takes their place.
+    // In the reverse order, the password's keys replace the finger's.
     m = behindLocker()
     #expect(arrive(&m) == .install(.staged) && arrive(&m) == .install(.staged))
     #expect(m.keysArrived(mayLift: true).first == .install(.staged))
@@ -68,7 +68,7 @@ import Testing
 
   // MARK: A locker that is gone before the keys come
 
-  /// Whether the machine counted events as a locker that let the person in, at moment 5.
+  /// Whether the machine takes the events as a locker that let the person in at moment 5.
   private func letsIn(_ start: SessionMachine, _ events: [SessionEvent]) -> Bool {
     var (m, latest) = (start, LatestEvents())
     for event in events {
@@ -93,7 +93,7 @@ import Testing
     #expect(gone.state == .unlocked)
   }
 
-  /// Each would have erased keys that had been set aside.
+  /// Each of these series of events would have erased keys that were set aside.
   @Test(arguments: [
     [SessionEvent.screenSaverVanished(peer: ":1.5")],
     [.lockCommand, .screenSaver(peer: ":1.5", active: false)],
@@ -136,7 +136,7 @@ import Testing
     }
   }
 
-  /// The person at the reader touched it, and another one elsewhere came in.
+  /// The person touched the reader here, and somebody else unlocked a desktop elsewhere.
   @Test func onlyTheLockerHereLetsAFingersKeysGoLive() {
     var m = unlocked(x(1), elsewhere(2))
     _ = m.handle(.sessions([x(1, hint: true), elsewhere(2, hint: true)]))
@@ -148,7 +148,7 @@ import Testing
   }
 }
 
-/// The same through the watch, with logind.
+/// The same, with a watch and logind.
 extension SessionWatchTests {
   @Test func aFingersKeysComeAfterTheLockerHasGone() throws {
     let scene = try Scene(sessions: x(1))

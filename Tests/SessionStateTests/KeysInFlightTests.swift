@@ -1,7 +1,7 @@
 import LatchkeySessionState
 import Testing
 
-/// Keys that are on their way, or set aside, while something locks.
+/// Keys that are on their way or set aside when a lock comes.
 @Suite struct KeysInFlightTests {
   @Test func aLoginAtAGreeterIsNoLock() {
     // A login by gdm while the daemon runs for another session: the keys come, then the desktop appears, then it is shown.
@@ -43,7 +43,7 @@ import Testing
   }
 
   @Test func aLockerThatWasUpBeforeIsNotNew() {
-    // A daemon that starts behind a locker, by the keys that lift it.
+    // A daemon that starts behind a locker gets the keys that lift the lock.
     var m = SessionMachine(uid: 1000)
     let before = m.locks
     _ = m.handle(.screenSaverFound(peer: ":1.7"))
@@ -54,7 +54,7 @@ import Testing
     _ = m.handle(.screenSaver(peer: ":1.7", active: false))
     #expect(m.hasStagedKeys)
     #expect(m.handle(.screenSaver(peer: ":1.8", active: false)).first == .goLive)
-    // What is open is erased all the same.
+    // A locker that is found erases live keys all the same.
     m = unlocked(x(1))
     #expect(m.handle(.screenSaverFound(peer: ":1.7")) == [.lock(.screenSaver), .stateChanged])
   }

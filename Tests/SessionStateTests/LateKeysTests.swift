@@ -2,7 +2,7 @@ import Testing
 
 @testable import LatchkeySessionState
 
-/// Keys that come minutes after their authentication began: whatever happened in between is later than the password.
+/// Keys that come minutes after their authentication began. Every event in between is later than the password.
 @Suite struct LateKeysTests {
   private static let desktop = SessionFacts(id: "1", uid: 1000, type: "x11")
   private static let refused: [SessionEffect] = [.install(.refused(.session(.lockedMeanwhile)))]
@@ -14,7 +14,7 @@ import Testing
     return machine
   }
 
-  /// Every lock, and what takes it away again without a password.
+  /// Every lock, and each way to end it without a password.
   static let locks: [[SessionEvent]] = [
     [.lockCommand],
     [.lockSignal(session: "1"), .unlockSignal(session: "1")],
@@ -37,7 +37,7 @@ import Testing
     let (locks, endings) = (machine.locks, machine.endings)
     for event in events { _ = machine.handle(event) }
     #expect(machine.keysArrived(mayLift: true, locksBefore: locks, endingsBefore: endings) == Self.refused)
-    // The next password does.
+    // The next password's keys are accepted.
     #expect(machine.keysArrived(mayLift: true, locksBefore: machine.locks).first == .install(.live))
   }
 
@@ -60,7 +60,7 @@ import Testing
     #expect(machine.mayBeReplaced(for: claim))
     for event in events { _ = machine.handle(event) }
     #expect(!machine.mayBeReplaced(for: claim))
-    // The next password has it end.
+    // The next password may replace the daemon.
     #expect(machine.mayBeReplaced(for: Claim(process: .unknown, machine: machine)))
   }
 
@@ -72,7 +72,7 @@ import Testing
     _ = machine.handle(.stagingTimerFired)
     let claim = Claim(process: .unknown, machine: machine)
     #expect(machine.mayBeReplaced(for: claim))
-    // Keys that another daemon got would sleep in its memory, and open what has ended.
+    // Keys in another daemon would stay in memory during the sleep, and would open an ended session.
     _ = machine.handle(.prepareForSleep(true))
     #expect(!machine.mayBeReplaced(for: Claim(process: .unknown, machine: machine)))
     _ = machine.handle(.prepareForSleep(false))
@@ -86,7 +86,7 @@ import Testing
     _ = machine.handle(.sessions([]))
     #expect(machine.keysArrived(mayLift: true, locksBefore: locks, endingsBefore: endings) == Self.ended)
     #expect(machine.sessionKeyArrived(locksBefore: locks, endingsBefore: endings) == Self.ended)
-    // Somebody who is logged in again has given no password yet.
+    // The user is logged in again, but has not given a password yet.
     _ = machine.handle(.sessions([Self.desktop]))
     #expect(machine.keysArrived(mayLift: true, locksBefore: locks, endingsBefore: endings) == Self.ended)
     #expect(machine.state == .sealed)
@@ -101,7 +101,7 @@ import Testing
     #expect(machine.keysArrived(mayLift: true, endingsBefore: endings) == Self.ended)
   }
 
-  /// A password that was typed in a session opens nothing once that has ended, whichever others go on.
+  /// A password that was typed in a session opens nothing once that session has ended, even if other sessions go on.
   @Test func theEndOfItsOwnSessionWins() {
     let remote = SessionFacts(id: "2", uid: 1000, isRemote: true)
     var machine = machine(Self.desktop, remote)
@@ -110,22 +110,22 @@ import Testing
     #expect(!machine.hasEnded(claim))
     _ = machine.handle(.sessions([Self.desktop]))
     #expect(machine.hasEnded(claim))
-    // logind gave its name again.
+    // logind reused the name of the ended session.
     _ = machine.handle(.sessions([Self.desktop, remote]))
     #expect(machine.hasEnded(claim))
     #expect(
       machine.keysArrived(mayLift: true, locksBefore: claim.locks, endingsBefore: claim.endings, session: claim.session)
         == Self.ended)
     #expect(machine.state == .sealed)
-    // A session that counts for nobody, such as a greeter's, has no end that counts.
+    // The end of a greeter's session does not count, because a greeter belongs to no user.
     let greeter = PeerProcess.session(id: "c1", uid: 115, sessionClass: "greeter", type: "x11", isRemote: false)
     #expect(Claim(process: greeter, machine: machine).session == nil)
-    // Nor has one of another user by the same name.
+    // The end of another user's session with the same name does not count either.
     let other = PeerProcess.session(id: "1", uid: 1001, sessionClass: "user", type: "x11", isRemote: false)
     #expect(Claim(process: other, machine: machine).session == nil)
   }
 
-  /// The end of one of several sessions is no logout.
+  /// If one of several sessions ends, that is not a logout.
   @Test func anotherSessionThatEndsIsNone() {
     var machine = machine(Self.desktop, SessionFacts(id: "2", uid: 1000, isRemote: true))
     let (locks, endings) = (machine.locks, machine.endings)
@@ -134,7 +134,7 @@ import Testing
     #expect(effects.first == .install(.live))
   }
 
-  /// What stood when logind was heard for the first time is as old as the login may be.
+  /// A lock that stood when logind first answered may be as old as the login, so it does not count as a later one.
   @Test func aLockerThatWasThereFirstIsNoNewLock() {
     var machine = SessionMachine(uid: 1000)
     let (locks, endings) = (machine.locks, machine.endings)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import LatchkeySessionState
 
-/// A watch with a fake logind on a private bus, and what it reported.
+/// A watch with a fake logind on a private bus, and the watch's reports.
 private final class Scene {
   let daemon: PrivateBus
   let loop: EventLoop
@@ -34,7 +34,7 @@ private final class Scene {
     try loop.run(until: "\(report)") { reports.contains(report) }
   }
 
-  /// Waits until the watch has read everything.
+  /// Waits until the watch has read all its messages.
   func settle() throws {
     try loop.run(until: "the first report") {
       reports.contains { if case .sessions = $0 { true } else { false } }
@@ -84,7 +84,7 @@ private final class Scene {
     try scene.logind?.lock("1")
     try scene.run(until: .lockSignal(session: "1"))
     #expect(scene.reports == [.unlockSignal(session: "1"), .lockSignal(session: "1")])
-    // A lock of an unknown session counts: better one lock too many.
+    // A lock of an unknown session counts, because an unneeded lock does no harm.
     try scene.logind?.lock("9")
     try scene.run(until: .lockSignal(session: FakeLogind.path("9")))
   }
@@ -94,7 +94,7 @@ private final class Scene {
     try scene.settle()
     let forger = try scene.daemon.connect(scene.loop)
     _ = try forger.name(scene.loop)
-    // Straight to every connection there is, as nobody's name but the watch's own is missing here.
+    // The forger sends to every connection, because only the name of the watch's connection is unknown here.
     for number in 0..<8 {
       let target = ":1.\(number)"
       try? forger.emitSignal(
@@ -181,7 +181,7 @@ private final class Scene {
     #expect(try scene.refresh())
   }
 
-  /// A logind that told of one session, and answers no more.
+  /// A logind that has reported one session and no longer answers.
   private func silent() throws -> (Scene, FakeLogind) {
     let scene = try Scene(sessions: x(1))
     try scene.settle()
@@ -197,7 +197,7 @@ private final class Scene {
     try scene.loop.run(until: "another question") { logind.listings > before + 1 }
     logind.answerAll()
     try scene.run(until: .sessions([x(1), t(2)]))
-    // Its locks are known of from then on.
+    // After this answer the watch knows the new session's locks.
     try logind.set(t(2, hint: true))
     try scene.run(until: .sessions([x(1), t(2, hint: true)]))
   }
@@ -207,7 +207,7 @@ private final class Scene {
     let before = logind.listings
     for id in 2..<9 { try logind.set(t(id)) }
     try scene.loop.run(until: "a question for each, and another one") { logind.listings > before + 7 }
-    // Not one for each failure, all at once; one that fails late may have doubled the wait once more.
+    // The watch asks again once, and not once for each failure. A late failure may have doubled the wait once more.
     #expect(logind.listings == before + 8 && scene.watch.backOff <= .seconds(4))
     logind.answerAll()
     try scene.run(until: .sessions([x(1)] + (2..<9).map { t($0) }))
@@ -251,7 +251,7 @@ private final class Scene {
     let watch = LogindWatch(uid: 1000, loop: loop, address: .address(daemon.address)) { reports.append($0) }
     watch.start()
     try loop.run(until: "absent") { reports == [.absent] }
-    // The watch tries again, and finds a bus that takes all.
+    // The watch tries again, and finds a bus that accepts all its rules.
     daemon.stop()
     try daemon.restart(matchRules: 100)
     let logindAgain = try FakeLogind(daemon, loop)
@@ -289,7 +289,7 @@ private final class Scene {
     try scene.loop.run(until: "a lock of the new one") { logind.heldInhibitors == 1 }
   }
 
-  /// A lock that the new logind gives holds up a sleep for which nothing is left to do.
+  /// A delay lock from the new logind must not hold up a sleep for which nothing is left to do.
   @Test func aRestartOfLogindBeforeSleepHoldsUpNothing() throws {
     let scene = try Scene(sessions: x(1))
     try scene.settle()
@@ -302,7 +302,7 @@ private final class Scene {
     scene.logind = logind
     try logind.ownName()
     try scene.run(until: .sessions([x(1, hint: true)]))
-    // Asked for after the lock: so is this answered.
+    // This question comes after the request for the delay lock, so its answer comes after the lock.
     try scene.refresh()
     #expect(!scene.watch.holdsSleepInhibitor)
     try scene.loop.run(until: "the end of its lock") { logind.heldInhibitors == 0 }

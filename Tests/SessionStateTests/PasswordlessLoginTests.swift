@@ -1,7 +1,7 @@
 import LatchkeySessionState
 import Testing
 
-/// A machine that became passwordless in the state that it was in.
+/// A machine in the given state that then learned that there is no password.
 private func passwordless(_ start: SessionMachine = machine(x(1))) -> SessionMachine {
   var machine = start
   _ = machine.handle(.passwordless(true))
@@ -9,7 +9,7 @@ private func passwordless(_ start: SessionMachine = machine(x(1))) -> SessionMac
   return machine
 }
 
-/// A login without a password: its vault counts as unlocked, whatever the sessions do.
+/// A login without a password counts as unlocked, whatever its sessions report.
 @Suite struct PasswordlessLoginTests {
   private static let events: [SessionEvent] = [
     .sessions([]), .sessions([x(1)]), .sessions([x(1, hint: true)]), .sessions([x(1, active: false), greeter()]),
@@ -21,7 +21,7 @@ private func passwordless(_ start: SessionMachine = machine(x(1))) -> SessionMac
     .stagingTimerFired, .sessionTimerFired,
   ]
 
-  /// Before it was known that there is no password.
+  /// The states of a machine before it learns that there is no password.
   private static func starts() -> [SessionMachine] {
     var locked = unlocked(x(1))
     _ = locked.handle(.lockCommand)
@@ -116,7 +116,7 @@ private func passwordless(_ start: SessionMachine = machine(x(1))) -> SessionMac
     ([.sessions([x(1, active: false), greeter()])], .greeter),
     ([.prepareForSleep(true)], .sleep),
     ([.sessions([x(1, hint: true)]), .prepareForSleep(true)], .sleep),
-    // A desktop without a locker, and a terminal: the request is all that is known.
+    // A desktop without a locker, and a terminal. Only the lock request shows that they are locked.
     ([.lockSignal(session: "1")], .lockSignal),
     ([.sessions([t(2)]), .lockSignal(session: "2")], .lockSignal),
   ])
@@ -134,7 +134,7 @@ private func passwordless(_ start: SessionMachine = machine(x(1))) -> SessionMac
       [.screenSaver(peer: ":1.7", active: true), .screenSaverVanished(peer: ":1.7")], [.lockCommand],
       [.lockSignal(session: "1"), .unlockSignal(session: "1")], [.lockSignal(session: "99")], [.hibernate],
       [.lockSignal(session: "1"), .sessions([x(1, hint: true)]), .sessions([x(1)])],
-      // One of two desktops is open.
+      // One of two desktops is not locked.
       [.sessions([x(1), x(2)]), .lockSignal(session: "2")],
     ]
     for events in over {
@@ -145,7 +145,7 @@ private func passwordless(_ start: SessionMachine = machine(x(1))) -> SessionMac
     }
   }
 
-  // What is known decides at once: the next event that changes nothing is no surprise.
+  // The machine decides by all that it knows at once, so an event without news changes nothing.
   @Test func nothingIsLeftForTheNextEvent() {
     let facts: [[SessionFacts]] = [[x(1)], [x(1, hint: true)], [x(1), x(2, hint: true)], [t(1)], [t(1), t(2)]]
     for known in facts {
@@ -210,7 +210,7 @@ private func passwordless(_ start: SessionMachine = machine(x(1))) -> SessionMac
     var m = passwordless()
     #expect(m.handle(.vaultPutAside) == [.seal(.putAside), .stateChanged])
     #expect(m.state == .sealed && !m.isPasswordless && m.sealReason == .putAside)
-    // The same event changes nothing for a vault that is sealed.
+    // The same event changes nothing in a sealed vault.
     #expect(m.handle(.vaultPutAside) == [])
     _ = m.handle(.passwordless(true))
     _ = m.handle(.keysFailed)

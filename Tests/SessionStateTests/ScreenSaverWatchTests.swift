@@ -21,7 +21,7 @@ import Testing
       let watch = ScreenSaverWatch(bus: bus) { [unowned self] in reports.append($0) }
       try watch.start()
       self.watch = watch
-      // The rule is taken before the answer to a later call.
+      // The bus has the match rule before it answers a later call.
       _ = try bus.call(loop, "org.freedesktop.DBus", "/", "org.freedesktop.DBus.Peer", "Ping")
     }
   }

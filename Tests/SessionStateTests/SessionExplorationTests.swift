@@ -1,12 +1,12 @@
 import Testing
 
-/// Walks through every situation that a small world can come into, and looks at every step.
+/// Walks through every situation that a small world can reach, and checks every step.
 private struct Exploration {
-  /// All situations in the order in which they were found, so the first way to each is the shortest.
+  /// All situations in the order in which the walk found them, so the first way to each is the shortest.
   private var found: [(situation: Situation, from: Int, by: Step?)] = []
   private var known: Set<UInt64> = []
   private(set) var steps = 0
-  /// The first way to a situation in which an invariant does not hold.
+  /// The shortest way to a situation that breaks an invariant.
   private(set) var violation: String?
 
   var situations: Int { found.count }
@@ -57,7 +57,7 @@ private struct Exploration {
     #expect(exploration.situations > 1000, "the world is too small to show anything")
   }
 
-  /// Each invariant alone finds a daemon that breaks it.
+  /// Each invariant by itself detects a daemon that breaks it.
   @Test(arguments: [
     (SessionInvariant.keysFollowTheState, Fault.stagedKeysAreLost),
     (.nothingIsOpenWhileLocked, .screenSaversEraseNothing),
@@ -72,7 +72,7 @@ private struct Exploration {
     #expect(Exploration(Universe.all[0], fault: fault, invariants: [invariant]).violation != nil)
   }
 
-  /// One of several sessions ends, and the others go on.
+  /// One of several sessions ends while the others go on.
   @Test func keysThatOutliveTheirSessionAreFound() {
     let terminals = Universe(description: "two terminals", terminals: 2)
     let invariants = [SessionInvariant.theSessionsEndWinsOverKeysInFlight]

@@ -1,6 +1,6 @@
 @testable import LatchkeySessionState
 
-/// What must hold whatever happens. Each one looks at a step and says what is wrong, or nil.
+/// The rules that must always hold. Each one checks a step, and returns the fault or nil.
 enum SessionInvariant: CaseIterable, Sendable {
   case keysFollowTheState
   case nothingIsOpenWhileLocked
@@ -14,7 +14,7 @@ enum SessionInvariant: CaseIterable, Sendable {
   case timersRunWhenNeeded
   case thePasswordUnlocks
 
-  /// Whether it depends on the situation alone, not on the step that led there.
+  /// Whether the rule depends only on the situation, and not on the step before it.
   var looksAtSituationsOnly: Bool { self == .thePasswordUnlocks }
 
   func violation(by step: Transition) -> String? {
@@ -22,7 +22,7 @@ enum SessionInvariant: CaseIterable, Sendable {
     switch self {
     case .keysFollowTheState: return Self.keysFollowTheState(step)
     case .nothingIsOpenWhileLocked:
-      // A login without a password has no lock.
+      // A login without a password cannot be locked.
       guard after.isLocked, !after.isPasswordless else { return nil }
       if after.keys.a { return "A is live while a source says that it is locked" }
       return nil
@@ -51,7 +51,7 @@ enum SessionInvariant: CaseIterable, Sendable {
       switch step.step {
       case .keysArrive, .screenSaver(_, active: false), .session(_, .open), .front(.session), .passwordless(true):
         return nil
-      // If a locker crashed or a desktop ended, nobody gave a password there.
+      // Nobody gave a password if a locker crashed or a desktop ended.
       default: return "A came alive though nobody was let in"
       }
     case .suspendErases:
@@ -100,21 +100,21 @@ enum SessionInvariant: CaseIterable, Sendable {
     return nil
   }
 
-  /// The person comes back: wakes the machine, gives the password to a locker, and has the screen unlocked by it; or
-  /// has no locker, and gives it to a prompt.
+  /// The person comes back, and wakes the machine. Then the person gives the password to a locker, which unlocks the screen, or to
+  /// a prompt if there is no locker.
   private static func thePasswordUnlocks(_ situation: Situation) -> String? {
     var behind = situation
     if behind.isGoingToSleep { _ = behind.take(.sleep(false)) }
     var afterwards = behind
-    // Before the locker goes.
+    // The keys come before the locker ends.
     behind.giveKeys()
     behind.dismissLockers()
     if behind.machine.state != .unlocked || !behind.keys.a { return "the password at the locker does not unlock" }
-    // The locker may also go in some other way, as by a finger.
+    // The locker may also end in another way, such as by a finger.
     afterwards.dismissLockers()
     afterwards.giveKeys()
     if afterwards.machine.state != .unlocked || !afterwards.keys.a { return "the password at a prompt does not unlock" }
-    // The password may also come at a greeter, which starts a desktop behind itself and then shows it.
+    // A greeter may also take the password. It starts a desktop behind itself and then shows the desktop.
     var login = situation
     guard login.universe.hasGreeter, login.front == .greeter, login.desktops.isEmpty, !login.isLocked else {
       return nil
@@ -128,7 +128,7 @@ enum SessionInvariant: CaseIterable, Sendable {
 }
 
 extension Situation {
-  /// The right password, from somebody who may lift a lock.
+  /// The right password comes from a service that may lift a lock.
   fileprivate mutating func giveKeys() {
     inFlight = nil
     _ = take(.keysSetOut(mayLift: true))
@@ -144,7 +144,7 @@ extension Situation {
   }
 }
 
-/// A daemon or a machine that does something wrong, to see that each invariant finds it.
+/// A fault of the daemon or the machine. It shows that each invariant detects a fault.
 enum Fault: Sendable {
   case sleepErasesNothing
   case screenSaversEraseNothing

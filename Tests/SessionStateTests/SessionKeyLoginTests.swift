@@ -2,7 +2,7 @@ import LatchkeyControl
 import LatchkeySessionState
 import Testing
 
-/// A machine that a login opened in which nobody gave a password.
+/// A machine after a login without a password.
 private func opened(_ sessions: SessionFacts...) -> SessionMachine {
   var machine = SessionMachine(uid: 1000)
   _ = machine.handle(.sessions(sessions))
@@ -11,7 +11,7 @@ private func opened(_ sessions: SessionFacts...) -> SessionMachine {
   return machine
 }
 
-/// Tier key C alone, from a login in which nobody gave a password.
+/// Tier key C alone, from a login without a password.
 @Suite struct SessionKeyLoginTests {
   @Test func itOpensWhatIsSealedAndIsTheFirstUnlock() {
     var m = machine(x(1))
@@ -46,14 +46,14 @@ private func opened(_ sessions: SessionFacts...) -> SessionMachine {
     var m = machine(x(1, hint: true))
     #expect(m.sessionKeyArrived().first == .install(.firstUnlockOnly))
     #expect(m.state == .locked(.lockedHint) && m.isOpenedWithoutPassword)
-    // From then on it is a lock as any other.
+    // Now the lock is like any other.
     #expect(m.keysArrived(mayLift: false) == [.install(.refused(.session(.liftsNoLock)))])
     #expect(m.keysArrived(mayLift: true).first == .install(.staged))
     #expect(m.handle(.sessions([x(1)])).contains(.goLive))
     #expect(m.state == .unlocked && !m.isOpenedWithoutPassword)
   }
 
-  /// No lock is lifted, as there is none: any login that would unseal opens the rest.
+  /// There is no lock to lift, so every login that may unseal the vault opens the other classes.
   @Test(arguments: [true, false]) func thePasswordOpensTheRest(mayLift: Bool) {
     var m = opened(x(1))
     #expect(m.keysArrived(mayLift: mayLift) == [.install(.live), .stateChanged])
@@ -88,7 +88,7 @@ private func opened(_ sessions: SessionFacts...) -> SessionMachine {
     _ = m.handle(.lockCommand)
     #expect(m.keysArrived(mayLift: true, locksBefore: locks) == [.install(.refused(.session(.lockedMeanwhile)))])
 
-    // A lock that came before there was anything to lock counts as well.
+    // A lock also counts if it came before there were keys to erase.
     m = machine(x(1))
     let before = m.locks
     _ = m.handle(.lockCommand)
@@ -131,7 +131,7 @@ private func opened(_ sessions: SessionFacts...) -> SessionMachine {
     for service in ["sudo", "su", "cron", "polkit-1"] {
       guard case .refused = decide(service, .authenticate, m) else { Issue.record("\(service)"); continue }
     }
-    // Once it was locked, it is as locked as ever.
+    // After a lock, the vault is locked like any other.
     var locked = m
     _ = locked.handle(.lockCommand)
     guard case .refused = decide("sshd", .authenticate, locked) else { Issue.record("sshd lifts a lock"); return }

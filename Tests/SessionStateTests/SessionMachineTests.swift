@@ -3,7 +3,7 @@ import Testing
 
 private let user: UInt32 = 1000
 
-/// Shorthands: `x(1)` is a desktop, `t(1)` a terminal, both of the user.
+/// Two short forms: `x(1)` is a desktop and `t(1)` a terminal, both of the user.
 func x(_ id: Int, hint: Bool = false, active: Bool = true, state: String = "active", type: String = "x11")
   -> SessionFacts
 {
@@ -27,7 +27,7 @@ func machine(_ sessions: SessionFacts...) -> SessionMachine {
   return machine
 }
 
-/// The same, unlocked.
+/// A machine that knows these sessions, unlocked.
 func unlocked(_ sessions: SessionFacts...) -> SessionMachine {
   var machine = SessionMachine(uid: user)
   _ = machine.handle(.sessions(sessions))
@@ -36,7 +36,7 @@ func unlocked(_ sessions: SessionFacts...) -> SessionMachine {
   return machine
 }
 
-/// Locked by LockedHint, with the locker up and keys set aside.
+/// A machine that is locked by LockedHint, with a locker on the screen and keys set aside.
 func staged() -> SessionMachine {
   var machine = unlocked(x(1))
   _ = machine.handle(.sessions([x(1, hint: true)]))
@@ -138,7 +138,7 @@ func staged() -> SessionMachine {
     #expect(m.handle(.lockSignal(session: "1")) == [])
     #expect(m.handle(.lockSignal(session: "2")) == [.lock(.lockSignal), .stateChanged])
 
-    // Unlocked again in between: one is open still.
+    // The first desktop was unlocked in between, so one desktop is still unlocked.
     m = unlocked(x(1), x(2))
     _ = m.handle(.lockSignal(session: "1"))
     _ = m.handle(.unlockSignal(session: "1"))
@@ -154,7 +154,7 @@ func staged() -> SessionMachine {
     var m = unlocked(x(1), x(2))
     _ = m.handle(.sessions([x(1, hint: true), x(2)]))
     #expect(m.handle(.sessions([x(1, hint: true)])) == [.lock(.sessionEnded), .stateChanged])
-    // A desktop that is closing has ended, whatever processes are left in it.
+    // A desktop in the state "closing" has ended, even if it still has processes.
     m = unlocked(x(1), t(2))
     #expect(m.handle(.sessions([x(1, state: "closing"), t(2)])) == [.lock(.sessionEnded), .stateChanged])
   }
@@ -186,7 +186,7 @@ func staged() -> SessionMachine {
   }
 
   @Test func onlyAGreeterInFrontCountsAsLock() {
-    // Another terminal, another user's desktop, a greeter at another seat or in the background: no lock.
+    // None of these locks: another terminal, another user's desktop, and a greeter at another seat or in the background.
     let other = SessionFacts(id: "9", uid: 1001, type: "x11", seat: "seat0")
     for others in [[t(2)], [other], [greeter(seat: "seat1")], [greeter(active: false)]] {
       var m = unlocked(x(1))
@@ -199,7 +199,7 @@ func staged() -> SessionMachine {
     var m = unlocked(x(1))
     _ = m.handle(.sessions([x(1, active: false), greeter()]))
     #expect(m.lockerUp)
-    // Somebody else logged in: the greeter is gone, and the desktop is still not the user's.
+    // Somebody else logged in. The greeter is gone, but the screen does not show the user's desktop.
     let other = SessionFacts(id: "9", uid: 1001, type: "x11", seat: "seat0")
     #expect(m.handle(.sessions([x(1, active: false), other])) == [])
     #expect(m.lockerUp)
@@ -331,7 +331,7 @@ func staged() -> SessionMachine {
     #expect(!m.lockerUp)
     #expect(m.state == .locked(.screenSaver))
 
-    // Nor do keys go live by a crash.
+    // A crash of the locker does not make keys live either.
     _ = m.handle(.screenSaver(peer: ":1.7", active: true))
     _ = m.keysArrived(mayLift: true)
     #expect(m.handle(.screenSaverVanished(peer: ":1.7")).first == .dropStaged)
@@ -339,7 +339,7 @@ func staged() -> SessionMachine {
   }
 
   @Test func aLockAloneIsNoLocker() {
-    // Terminal session locked by loginctl; suspend without a locker: a prompt must be possible.
+    // A terminal session that loginctl locked, and a suspend without a locker. In both cases a prompt must be possible.
     var m = unlocked(t(1))
     _ = m.handle(.lockSignal(session: "1"))
     #expect(!m.lockerUp)
@@ -387,7 +387,7 @@ func staged() -> SessionMachine {
       #expect(m.state == .sealed)
       #expect(m.sealReason == .sessionsEnded)
     }
-    // With keys set aside as well, and from any state.
+    // The same holds with keys set aside, and in every state.
     var m = staged()
     #expect(m.handle(.sessions([])) == [.seal(.sessionsEnded), .dropStaged, .cancelStagingTimer, .stateChanged])
     m = unlocked(t(1), t(2))

@@ -5,9 +5,9 @@ import Testing
 
 @testable import LatchkeySessionState
 
-/// A lock or a logout that is later than the password.
+/// A lock or a logout that comes after the password.
 extension SessionWatchTests {
-  /// The locker came while Argon2id took its time, and nothing was heard of it before the keys came.
+  /// The locker came while Argon2id ran, and the watch heard of it only after the keys.
   @Test func aLockerThatCameMeanwhileIsNotLifted() throws {
     let scene = try Scene(sessions: x(1))
     #expect(try scene.keysArrive() == .live)
@@ -22,7 +22,7 @@ extension SessionWatchTests {
     #expect(outcome == .refused(.session(.lockedMeanwhile)))
   }
 
-  /// Whatever comes while logind is asked at the beginning is later than the password, but what logind then knows of.
+  /// Every lock that comes during the first question to logind is later than the password, except a lock in logind's answer.
   @Test func aLockWhileLogindIsAskedAtTheBeginningIsNotLifted() throws {
     let scene = try Scene(sessions: x(1))
     #expect(try scene.keysArrive() == .live)
@@ -44,11 +44,11 @@ extension SessionWatchTests {
         try scene.logind.prepareForSleep(true)
         try scene.logind.prepareForSleep(false)
       } == late)
-    // Nobody was told of this one.
+    // logind sent no signal for this lock.
     #expect(try outcome { scene.logind.setSilently(x(1, hint: true)) } == .staged)
   }
 
-  /// The helper was starved, and told of itself only after the lock.
+  /// The helper got no processor time, and said hello only after the lock.
   @Test func aLockBetweenThePasswordAndItsHelloIsNotLifted() throws {
     let scene = try Scene(sessions: x(1))
     #expect(try scene.keysArrive() == .live)
@@ -59,7 +59,7 @@ extension SessionWatchTests {
       try scene.loop.run(until: "the lock") { scene.daemon.locks > locks && !scene.watch.machine.isGoingToSleep }
       return [
         try scene.keysArrive(given: given), try scene.keysArrive(given: 0),
-        // A password that was given after the lock lifts it, even at a time in the future.
+        // A password from after the lock lifts it, even if the password's time is in the future.
         try scene.keysArrive(given: Process.microsecondsSinceBoot + 3_600_000_000),
       ]
     }
@@ -98,7 +98,7 @@ extension SessionWatchTests {
     let second = Process.microsecondsSinceBoot
     #expect(try refusal(given: first, from: "2") == ended)
     #expect(try refusal(given: first, from: "1") == nil)
-    // A process that outlived its session may take a password, as in tmux.
+    // A process that outlived its session, such as tmux, may take a password.
     #expect(try refusal(given: second, from: "2") == nil)
     try scene.logind.end("1")
     try scene.loop.run(until: "the last end") { scene.watch.machine.state == .sealed }
@@ -106,7 +106,8 @@ extension SessionWatchTests {
     #expect(try scene.keysArrive(given: Process.microsecondsSinceBoot) == .live)
   }
 
-  /// What only logind's answer tells has no time. It is older than a password that was given just now, and no other.
+  /// A lock that only logind's answer shows has no time. It counts as older than a password of this moment, but not as older than
+  /// earlier passwords.
   @Test(arguments: [true, false]) func aLockOfUnknownTimeIsNotLiftedByAnOldPassword(isOld: Bool) throws {
     let scene = try Scene(sessions: x(1))
     try scene.loop.run(until: "logind") { scene.watch.machine.logind == .present }
@@ -116,7 +117,7 @@ extension SessionWatchTests {
     #expect(outcome == (isOld ? .firstUnlockOnly : .staged))
   }
 
-  /// Such a daemon knows of no lock that came before it began.
+  /// A daemon knows of no lock from before it began.
   @Test func aDaemonThatBeganLongAfterThePasswordWantsNoKeys() throws {
     let begun = Process.microsecondsSinceBoot
     let scene = try Scene(sessions: x(1), begun: begun)
@@ -134,7 +135,7 @@ extension SessionWatchTests {
     #expect(try isLate(nil) == false)
   }
 
-  /// The lock came while logind was asked: it is later than the password.
+  /// The lock came during the question to logind, so it is later than the password.
   @Test func aLockWhileKeysWaitIsNotUndoneByThem() throws {
     let scene = try Scene(sessions: x(1))
     #expect(try scene.keysArrive() == .live)
@@ -159,7 +160,7 @@ extension SessionWatchTests {
     #expect(try outcome {} == .live)
   }
 
-  /// Keys may wait for more than logind. A lock that comes meanwhile is later than they are, and is not held up.
+  /// Keys may wait for more than logind's answer. A lock that comes meanwhile is later than the keys, and acts at once.
   @Test func aLockWhileKeysWaitForAPreparationIsNotUndoneByThem() throws {
     let scene = try Scene(sessions: x(1))
     #expect(try scene.keysArrive() == .live)
@@ -167,12 +168,12 @@ extension SessionWatchTests {
     var outcome: KeyOutcome?
     var goOn: () -> Void = {}
     scene.watch.keysArrived(mayLift: true, by: scene.claim, after: { goOn = $0 }) { outcome = $0 }
-    // Logind has answered.
+    // logind has answered.
     var answered = false
     scene.watch.keysArrived(mayLift: false, by: scene.claim) { _ in answered = true }
     try scene.loop.run(until: "logind's answer") { answered }
     #expect(outcome == nil)
-    // Not when the preparation is through: until then A would be in memory behind a lock.
+    // The refusal does not wait for the preparation: until then, A would be in memory behind a lock.
     scene.watch.lock()
     #expect(outcome == .refused(.session(.lockedMeanwhile)))
     outcome = nil

@@ -7,17 +7,17 @@ import Testing
 
 @testable import LatchkeySessionState
 
-/// The daemon, logind and the bus of these tests.
+/// The daemon, logind and the bus in these tests.
 extension SessionWatchTests {
-  /// A daemon without keys: it writes down what it is told.
+  /// A daemon without keys that records its calls.
   final class Daemon: SessionWatchDelegate {
     var done: [String] = []
-    /// How often all helpers were ended.
+    /// The number of times that all helpers were ended.
     var ends = 0
-    /// What single ones work for, and how many of them were ended.
+    /// The claims of single helpers, and the number of helpers that were ended.
     var claims: [Claim] = []
     var unwanted = 0
-    /// Where they take a moment to end.
+    /// Called if helpers take a moment to end.
     var leave: ((@escaping () -> Void) -> Void)?
     var atErase: () -> Void = {}
     func eraseUnlockedKeys(_ reason: LockReason) {
@@ -33,7 +33,7 @@ extension SessionWatchTests {
       case .claimed(let isUnwanted): unwanted += claims.count { isUnwanted($0) }
       }
     }
-    /// How often it was told of a lock.
+    /// The number of reported locks.
     var locks = 0
     func lockErasedNothing() {
       locks += 1
@@ -73,12 +73,12 @@ extension SessionWatchTests {
       _ = try bus.call(loop, "org.freedesktop.DBus", "/", "org.freedesktop.DBus.Peer", "Ping")
     }
 
-    /// The claim of an authentication that begins when its keys come.
+    /// The claim of an authentication that begins when the keys come.
     var claim: Claim { Claim(process: .unknown, machine: watch.machine) }
 
-    /// Lets the machine go to sleep while helpers take a moment to end.
+    /// Sends the machine to sleep while helpers take a moment to end.
     ///
-    /// - Returns: to be called when they have ended, of the newest sleep.
+    /// - Returns: the function to call when the helpers have ended, for the newest sleep.
     func beginSleep() throws -> () -> Void {
       try loop.run(until: "the delay lock") { watch.holdsSleepInhibitor }
       var gone: () -> Void = {}

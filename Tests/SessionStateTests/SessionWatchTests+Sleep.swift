@@ -39,7 +39,7 @@ extension SessionWatchTests {
     #expect(scene.watch.holdsSleepInhibitor && scene.logind.heldInhibitors == 1)
   }
 
-  /// What a person answered behind a lock, and what waits for an answer there, does not sleep in memory.
+  /// Grants and waiting requests must not stay in memory during a sleep.
   @Test(arguments: [true, false]) func sleepIsALockAlsoWhereNoKeyIsLeftToErase(isSealed: Bool) throws {
     let scene = try Scene(sessions: x(1))
     if !isSealed {
@@ -53,7 +53,7 @@ extension SessionWatchTests {
     #expect(!scene.daemon.done.dropFirst(done.count).contains { $0.hasPrefix("erase A") })
   }
 
-  /// Every reading of the sessions says again that the machine goes to sleep. Helpers that leave already may not be found then.
+  /// Every answer about the sessions repeats that the machine goes to sleep. By then, the ending helpers may no longer be found.
   @Test func aSleepThatIsToldAgainWaitsForHelpersThatEndAlready() throws {
     let scene = try Scene(sessions: x(1))
     let gone = try scene.beginSleep()
@@ -63,7 +63,7 @@ extension SessionWatchTests {
     scene.watch.claim(by: .unknown) { claim = $0 }
     try scene.loop.run(until: "the reading") { claim != nil }
     #expect(scene.watch.holdsSleepInhibitor && scene.logind.heldInhibitors == 1)
-    // It is the same sleep, and no password is to be worked on in it.
+    // It is still the same sleep, in which no password is accepted.
     #expect(scene.watch.machine.locks == locks && scene.daemon.ends == 1)
     #expect(claim.map(scene.watch.machine.refusal) == .session(.goingToSleep))
     gone()
@@ -71,7 +71,7 @@ extension SessionWatchTests {
     try scene.loop.run(until: "the end of the delay lock") { scene.logind.heldInhibitors == 0 }
   }
 
-  /// What waits in the daemon when the machine goes to sleep is erased first: sleep waits for nothing else.
+  /// At a sleep, the daemon erases waiting keys first, because the sleep waits for nothing else.
   @Test(arguments: [true, false]) func keysThatWaitDoNotSleepInMemory(isSealed: Bool) throws {
     final class Keys {}
     let scene = try Scene(sessions: x(1))
@@ -87,7 +87,7 @@ extension SessionWatchTests {
     do {
       let arrived = Keys()
       keys = arrived
-      // The device key service hangs.
+      // The device key service does not answer.
       scene.watch.keysArrived(mayLift: true, by: scene.claim, after: { goOn = $0 }) { [logind = scene.logind] in
         outcome = $0
         held = logind.heldInhibitors
@@ -98,7 +98,7 @@ extension SessionWatchTests {
     try scene.logind.prepareForSleep(true)
     try scene.loop.run(until: "the end of the delay lock") { scene.logind.heldInhibitors == 0 }
     #expect(outcome == .refused(.session(.goingToSleep)) && held == 1 && keys == nil)
-    // Keys that come when nothing holds up sleep any more are refused, too.
+    // Keys that come after the delay lock ended are refused too.
     outcome = nil
     scene.watch.keysArrived(mayLift: true, by: scene.claim, after: { goOn = $0 }) { outcome = $0 }
     #expect(outcome == .refused(.session(.goingToSleep)))

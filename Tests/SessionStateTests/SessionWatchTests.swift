@@ -8,7 +8,7 @@ import Testing
 @testable import LatchkeySessionState
 
 @Suite(.timeLimit(.minutes(20))) struct SessionWatchTests {
-  /// Grants and waiting requests end once at a lock, by whichever of two calls.
+  /// Either of two calls ends the grants and the waiting requests at a lock, and only once.
   @Test func aLockIsToldOnce() throws {
     let scene = try Scene(sessions: x(1))
     func told() -> [Int] { [scene.daemon.done.count { $0.hasPrefix("erase ") }, scene.daemon.locks] }
@@ -22,7 +22,7 @@ import Testing
     #expect(told() == [2, 1])
   }
 
-  /// The end of grants can wait for the disk, and keys must be gone before that.
+  /// The end of the grants may wait for the disk, and the keys must be gone before that.
   @Test func stagedKeysAreErasedBeforeALockIsTold() throws {
     let scene = try Scene(sessions: x(1, hint: true))
     try scene.loop.run(until: "the locker") { scene.watch.machine.lockerUp }
@@ -32,7 +32,7 @@ import Testing
     #expect(scene.daemon.done.filter { ["erase staged", "locked"].contains($0) } == ["erase staged", "locked"])
   }
 
-  /// A locker that was up before this program began is no lock for keys on their way. It is one for what a person answered.
+  /// A locker that was up before the daemon began does not lock out keys on their way, but ends grants.
   @Test func aLockerThatIsFoundIsTold() throws {
     let scene = try Scene(sessions: x(1, hint: true))
     try scene.loop.run(until: "the locker") { scene.watch.machine.lockerUp }
@@ -74,7 +74,7 @@ import Testing
     #expect(try scene.keysArrive(mayLift: false) == .refused(.session(.liftsNoLock)))
   }
 
-  /// One of several sessions ends. A password that was typed in it counts no more, a password from elsewhere does.
+  /// One of several sessions ends. A password that was typed in it no longer counts, but a password from elsewhere does.
   @Test func helpersOfASessionAreEndedWithIt() throws {
     let scene = try Scene(sessions: x(1), x(2))
     for id in ["1", "2"] {
@@ -107,7 +107,7 @@ import Testing
     #expect(outcome == ended && scene.watch.machine.state == .sealed)
   }
 
-  /// At a first login such a lock leaves what the first unlock opens.
+  /// A lock during the first login leaves the keys of the first unlock.
   @Test func aLockWhileTheFirstKeysWaitLeavesTheFirstUnlock() throws {
     let scene = try Scene(sessions: x(1))
     try scene.loop.run(until: "sessions") { scene.watch.machine.knownSessions == ["1"] }
@@ -120,7 +120,7 @@ import Testing
     #expect(scene.daemon.done.contains("first unlock"))
   }
 
-  /// Keys that do not open the vault after all are no first unlock.
+  /// Keys that fail to open the vault do not count as the first unlock.
   @Test func keysThatFailWhenInstalledAreNoFirstUnlock() throws {
     let scene = try Scene()
     var done = false
@@ -187,7 +187,7 @@ import Testing
   @Test func aSessionThatClosesIsNoticedWhenPAMTells() throws {
     let scene = try Scene(sessions: t(1))
     #expect(try scene.keysArrive() == .live)
-    // logind sends no signal for this.
+    // logind sends no signal for this change.
     try scene.logind.set(t(1, state: "closing"))
     scene.watch.pamSessionClosed()
     try scene.run(until: "erase all: last session ended")

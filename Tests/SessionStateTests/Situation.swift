@@ -1,12 +1,12 @@
 @testable import LatchkeySessionState
 
-/// What can happen in the small world that the exploration walks through.
+/// The events of the small world that the exploration walks through.
 enum Step: Hashable, Sendable {
   /// A session starts, ends, or says whether its screen is locked.
   case session(Int, Situation.Screen)
-  /// Another screen gets the foreground of the seat.
+  /// Another screen comes to the foreground of the seat.
   case front(Situation.Front)
-  /// logind tells again what it told before.
+  /// logind repeats its earlier report.
   case sessionsToldAgain
   case logindAbsent
   case lockSignal(String)
@@ -24,13 +24,13 @@ enum Step: Hashable, Sendable {
   case pamSessionClosed
   case stagingTimer
   case sessionTimer
-  /// A PAM stack has the password: its keys are on their way. It may run in one of the user's sessions.
+  /// A PAM stack has the password, and the keys are on their way. The stack may run in one of the user's sessions.
   case keysSetOut(mayLift: Bool, from: Int? = nil)
   /// A login without a password: tier key C is on its way.
   case sessionKeySetsOut
   case keysArrive
 
-  /// Whether any program on the session bus can bring it about, without a password and without a right to lock.
+  /// Whether any program on the session bus can cause the step, without a password and without a right to lock.
   var isOfSessionBus: Bool {
     switch self {
     case .screenSaver, .screenSaverFound, .screenSaverVanished: true
@@ -39,12 +39,12 @@ enum Step: Hashable, Sendable {
   }
 }
 
-/// One machine, what is true of the world around it, and which keys a daemon has that did all that the machine said.
+/// One machine, the true state of the world around it, and the keys of a daemon that did everything that the machine said.
 struct Situation {
   /// A session, as its screen shows it.
   enum Screen: Int, CaseIterable, Sendable { case absent, open, locked }
 
-  /// What has the foreground of the seat.
+  /// The screen in the foreground of the seat.
   enum Front: Hashable, Sendable {
     case session(Int)
     case greeter
@@ -53,19 +53,19 @@ struct Situation {
 
   /// Keys that set out and have not arrived.
   struct InFlight: Equatable {
-    /// nil: tier key C alone.
+    /// Nil means tier key C alone.
     var mayLift: Bool?
-    /// The session that they were given in.
+    /// The session in which the password was given.
     var session: Int?
-    /// What the machine called it.
+    /// The machine's number for the session.
     var number: UInt64?
-    /// Whether something was locked since they set out.
+    /// Whether a lock came after the keys set out.
     var isOvertaken = false
-    /// Whether that session, or the last one, has ended since.
+    /// Whether that session, or the last session, has ended since.
     var hasEnded = false
   }
 
-  /// What the daemon has in memory.
+  /// The keys in the daemon's memory.
   struct Keys: Equatable {
     var a = false
     var c = false
@@ -73,7 +73,7 @@ struct Situation {
   }
 
   let universe: Universe
-  /// What is wrong with the daemon, to see that the invariants find it.
+  /// The fault of the daemon, which shows that the invariants detect faults.
   let fault: Fault?
   var machine: SessionMachine
   var keys = Keys()
@@ -84,7 +84,7 @@ struct Situation {
   // The world. Sessions are numbered from 1: desktops first, then terminals.
   var screens: [Screen]
   var front = Front.nobody
-  /// Desktops that lost the foreground to a greeter.
+  /// Desktops that a greeter pushed from the foreground.
   var behindGreeter: Set<Int> = []
   var screenSavers: Set<Int> = []
   var isGoingToSleep = false
@@ -109,17 +109,17 @@ struct Situation {
     screens[session - 1] == .locked || behindGreeter.contains(session)
   }
 
-  /// Whether the sessions say that the user's screen is locked. A machine that never heard logind cannot know.
+  /// Whether the sessions say that the user's screen is locked. A machine that never heard from logind cannot know.
   private var sessionsAreLocked: Bool {
     guard logindWasHeard else { return false }
     if desktops.isEmpty { return present.contains { isBehindLocker($0) } }
     return desktops.allSatisfy { isBehindLocker($0) }
   }
 
-  /// Whether any source says now that it is locked.
+  /// Whether any source says at this moment that the screen is locked.
   var isLocked: Bool { !screenSavers.isEmpty || isGoingToSleep || sessionsAreLocked }
 
-  /// What logind tells of the sessions.
+  /// logind's report of the sessions.
   var facts: [SessionFacts] {
     var facts = present.map { session in
       let isDesktop = session <= universe.desktops
@@ -138,7 +138,7 @@ struct Situation {
 
   // MARK: What can happen
 
-  /// Steps that change something, or are told again as the real sources do.
+  /// Steps that change something, or that the real sources repeat.
   var steps: [Step] {
     var steps: [Step] = universe.steps
     if universe.hasLogind { addSessions(&steps) } else { addLoginsOfPAM(&steps) }
@@ -163,7 +163,7 @@ struct Situation {
   private func addSessions(_ steps: inout [Step]) {
     steps.append(.sessionsToldAgain)
     for session in 1...screens.count {
-      // Beside desktops a terminal's locker says nothing.
+      // If there are desktops, a terminal's locker does not count.
       let screensOfIt = session > universe.desktops && universe.desktops > 0 ? [.absent, .open] : Screen.allCases
       for screen in screensOfIt where screen != screens[session - 1] { steps.append(.session(session, screen)) }
       steps += [.lockSignal("\(session)"), .unlockSignal("\(session)")]
@@ -188,12 +188,12 @@ struct Situation {
     let wasLocked = locks(step, before)
     if wasLocked { inFlight?.isOvertaken = true }
     if ends(step, before) { inFlight?.hasEnded = true }
-    // Only whether keys are as new as the last lock, and the last ending, counts: the numbers would make endlessly many
-    // situations.
+    // It matters only whether keys are as new as the last lock and the last end of a session. The numbers themselves would make the
+    // situations endless.
     if before.machine.locks != machine.locks { inFlightIsStale = true }
     if before.machine.endings != machine.endings { inFlightIsOrphaned = true }
     (machine.locks, machine.endings) = (0, 0)
-    // Keys that open nothing any more need not be told apart by the locks that they missed.
+    // Keys that no longer open anything are equal, however many locks they missed.
     if inFlightIsOrphaned || sessionIsGone, inFlight?.hasEnded ?? false {
       inFlight?.isOvertaken = false
       inFlightIsStale = false
@@ -205,7 +205,7 @@ struct Situation {
 
   /// Whether the keys are stale to the machine. `InFlight.isOvertaken` says whether they are stale in the world.
   private(set) var inFlightIsStale = false
-  /// The same for `InFlight.hasEnded`, of the last session.
+  /// The same for `InFlight.hasEnded`, after the last session.
   private(set) var inFlightIsOrphaned = false
 
   /// Whether the session in which the keys were given is gone.
@@ -246,14 +246,14 @@ struct Situation {
       return machine.handle(.screenSaverVanished(peer: ":1.\(saver)"))
     case .lockCommand: return machine.handle(.lockCommand)
     case .keysFailed:
-      // The daemon erases them itself before it tells.
+      // The daemon erases the keys before it reports.
       (keys, isPasswordless) = (Keys(), false)
       return machine.handle(.keysFailed)
     case .vaultPutAside:
       isPasswordless = false
       return machine.handle(.vaultPutAside)
     case .passwordless(let isPasswordless):
-      // The daemon opened the vault by the device key before it tells.
+      // The daemon opens the vault by the device key before it reports.
       if isPasswordless { (keys.a, keys.c) = (true, true) }
       self.isPasswordless = isPasswordless
       return machine.handle(.passwordless(isPasswordless))
@@ -288,7 +288,8 @@ struct Situation {
     (inFlight, inFlightIsStale, inFlightIsOrphaned) = (keys, false, false)
   }
 
-  /// The keys count by a claim from when they set out. Here it is made now, and differs where something came since.
+  /// Keys count by a claim from the moment they set out. The claim is made only here, so it is corrected for later locks and ends
+  /// of sessions.
   private mutating func arrive() -> [SessionEffect] {
     guard let arrived = inFlight else { return [] }
     inFlight = nil
@@ -304,7 +305,7 @@ struct Situation {
       session: fault == .sessionsAreNotTold ? nil : arrived.number)
   }
 
-  /// What the daemon does.
+  /// The daemon's side of an effect.
   private mutating func perform(_ effect: SessionEffect) {
     switch effect {
     case .lock: keys.a = false
@@ -315,7 +316,7 @@ struct Situation {
     case .install(.firstUnlockOnly): keys.c = true
     case .install(.notNeeded), .install(.refused): break
     case .goLive:
-      // Keys that are not there do not come alive.
+      // Only keys that were set aside become live.
       if keys.staged { keys.a = true }
       keys.staged = false
     case .startStagingTimer: stagingTimer = true
@@ -326,7 +327,7 @@ struct Situation {
     }
   }
 
-  /// Whether a step is a new lock, after which no key counts that set out before.
+  /// Whether a step is a new lock, which makes all earlier keys worthless.
   private func locks(_ step: Step, _ before: Situation) -> Bool {
     switch step {
     case .sleep(let starts): return starts
@@ -342,7 +343,7 @@ struct Situation {
     case .session(let session, .locked):
       return before.logindWasHeard && sessionsAreLocked && (desktops.isEmpty || desktops.contains(session))
     case .session(let session, .absent):
-      // The last open desktop ended.
+      // The last unlocked desktop ended.
       return before.logindWasHeard && before.desktops.contains(session) && !before.isBehindLocker(session)
         && before.machine.sessions["\(session)"]?.wasAskedToLock != true
         && (desktops.isEmpty ? !present.isEmpty : sessionsAreLocked)
@@ -352,12 +353,12 @@ struct Situation {
     }
   }
 
-  /// Whether the session that keys on their way were given in ends with a step, or the user's last one. They open nothing
-  /// after that.
+  /// Whether a step ends the user's last session, or the session in which the keys on their way were given. Those keys then open
+  /// nothing.
   private func ends(_ step: Step, _ before: Situation) -> Bool {
     switch step {
     case .session(let session, .absent) where session == before.inFlight?.session: true
-    // The machine does not see the end of sessions that it never knew.
+    // The machine does not notice the end of a session that it never knew.
     case .session(_, .absent): before.machine.knownSessions?.isEmpty == false && present.isEmpty
     case .pamSessionClosed: before.machine.logind == .absent && before.machine.pamSessions == 1
     default: false
@@ -366,8 +367,8 @@ struct Situation {
 
   // MARK: Which situations are the same
 
-  /// Two situations with the same fingerprint behave alike. Why something was locked is no part of it, but for a login
-  /// without a password, which alone decides anything.
+  /// Two situations with the same fingerprint behave alike. The reason of a lock is not a part of it, except at a login without a
+  /// password, where the reason matters.
   var fingerprint: UInt64 {
     var bits = Bits()
     bits.add(machine.logind == .present ? 2 : machine.logind == .absent ? 1 : 0, width: 2)
@@ -383,7 +384,7 @@ struct Situation {
     bits.add(machine.pamSessions, width: 2)
     bits.add(inFlight.map { $0.mayLift.map { $0 ? 3 : 2 } ?? 1 } ?? 0, width: 2)
     bits.add(inFlight?.isOvertaken ?? false, inFlight?.hasEnded ?? false, inFlightIsOrphaned)
-    // All sessions that are gone count as one.
+    // All ended sessions count as one.
     bits.add(sessionIsGone ? 3 : inFlight?.session ?? 0, width: 2)
     for saver in 0..<universe.screenSavers {
       bits.add(screenSavers.contains(saver), machine.activeScreenSavers.contains(":1.\(saver)"))
@@ -412,7 +413,7 @@ struct Situation {
   }
 }
 
-/// One step, and what came of it.
+/// One step and its result.
 struct Transition {
   let step: Step
   let before: Situation

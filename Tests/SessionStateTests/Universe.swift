@@ -1,4 +1,4 @@
-/// How large the world of an exploration is, and what can always happen in it.
+/// The size of an exploration's world, and the steps that are always possible in it.
 struct Universe: Sendable, CustomStringConvertible {
   let description: String
   var desktops = 0
@@ -6,7 +6,7 @@ struct Universe: Sendable, CustomStringConvertible {
   var screenSavers = 0
   var hasGreeter = false
   var hasLogind = true
-  /// Whether logins without a password are left to the others.
+  /// Whether only the other worlds explore logins without a password.
   var isLarge = false
   var steps: [Step] = often + rare
 
@@ -15,7 +15,7 @@ struct Universe: Sendable, CustomStringConvertible {
   ]
   private static let often: [Step] = [.lockCommand, .sleep(true), .sleep(false)]
 
-  /// Small worlds: any two things that can happen meet in one of them, most three.
+  /// Small worlds. Any two events meet in one of them, and most groups of three do.
   static let all = [
     Universe(description: "a desktop, a greeter, a screen saver", desktops: 1, screenSavers: 1, hasGreeter: true),
     Universe(

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Makes vectors.json: an implementation of FORMAT.md that shares no code with Latchkey.
+"""Makes vectors.json. This implementation of FORMAT.md shares no code with Latchkey.
 
-Everything random is a fixed byte pattern here, so the output is the same every time. Not run by the tests. To run:
+Everything random is a fixed byte pattern here, so the output is always the same. The tests do not run this program. To run it:
 
     python3 -m venv /somewhere/else && /somewhere/else/bin/pip install pynacl argon2-cffi
     /somewhere/else/bin/python generate_keybags.py > vectors.json
@@ -38,7 +38,7 @@ def u64(n):
 
 
 def pattern(name, size):
-    """Stands for random bytes: different for every name."""
+    """Replaces random bytes; the bytes differ for every name."""
     return blake2b(name.encode(), digest_size=size, person=b"latchkey-vectors").digest()
 
 
@@ -77,7 +77,7 @@ def protector(vault, root, name, password, state, created, retire_after, passes,
 
 
 def session(vault, name, created, user, number, key):
-    """The protector of a login in which nobody gave a password: the device key service gives back its secret."""
+    """The protector of a login without a password. The device key service unwraps its secret."""
     secret, ident, nonce = pattern(name + " secret", 32), pattern(name + " id", 16), pattern(name + " nonce 2", 24)
     device = service_key(user)
     identity = kdf(device, "device-identity", size=16)
@@ -139,7 +139,7 @@ def security_key(vault, root, name, created, credential):
 
 
 def sealed_to_public_key(kind, vault, root, name, created, key, salt, facts):
-    """A protector whose secret is a private key. The sealed box has a fixed key pair where the programs take a new one."""
+    """A protector whose secret is a private key. The sealed box has a fixed key pair here, and a new pair in the programs."""
     ident = pattern(name + " id", 16)
     commitment = kdf(key, "protector-commitment", vault, ident)
     private = kdf(key, "recovery-private", vault, ident)
@@ -156,7 +156,7 @@ def sealed_to_public_key(kind, vault, root, name, created, key, salt, facts):
 
 
 def passwordless(vault, root, name, created, device):
-    """The protector of a login without a password: the device key gives back its secret."""
+    """The protector of a vault without a password. The device key unwraps its secret."""
     secret, ident = pattern(name + " secret", 32), pattern(name + " id", 16)
     file, key, identity = device
     bound = kdf(key, "device-wrap", u8(1))
