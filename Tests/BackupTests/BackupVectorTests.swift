@@ -5,7 +5,7 @@ import Testing
 
 @testable import LatchkeyBackup
 
-/// backups.json, made by generate_backups.py from FORMAT.md alone.
+/// The vectors of backups.json, which generate_backups.py makes from FORMAT.md alone.
 private struct Vector: Decodable {
   struct Item: Decodable {
     let collection: UInt32
@@ -37,7 +37,7 @@ struct BackupVectorTests {
     vectors = try JSONDecoder().decode([Vector].self, from: Data(contentsOf: url))
   }
 
-  @Test("Whole backups open by their passphrases, and have what they should")
+  @Test("Whole backups open by their passphrases, and have the expected records")
   func backups() throws {
     #expect(vectors.count == 3)
     for vector in vectors { try check(vector) }

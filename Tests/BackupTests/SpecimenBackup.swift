@@ -4,7 +4,7 @@ import LatchkeySodium
 
 @testable import LatchkeyBackup
 
-/// A backup as a test makes and reads it. The key stands for what Argon2id would give.
+/// A backup that a test makes and reads. A fixed key replaces Argon2id's.
 struct SpecimenBackup {
   static let id = [UInt8](repeating: 3, count: 16)
   static let uuid = [UInt8](repeating: 4, count: 16)
@@ -33,7 +33,7 @@ struct SpecimenBackup {
     try BackupWriter(id: id, created: 1_700_000_001, derivation, key: try key())
   }
 
-  /// A secret of `size` bytes, different for each.
+  /// A secret of `size` bytes, the same in every run.
   static func secret(_ size: Int) -> [UInt8] { (0..<size).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ size) } }
 
   static func item(_ size: Int, collection: UInt32 = 0, _ accessibility: AccessibilityClass = .whenUnlocked) throws
@@ -44,7 +44,7 @@ struct SpecimenBackup {
       metadata: Array("item of \(size)".utf8), secret: try SecureBytes(copying: secret(size).span.bytes))
   }
 
-  /// A whole backup with one item of each size: its header, and its chunks with their lengths.
+  /// A whole backup with one item of each size. Its parts are the header and the chunks with their lengths.
   static func make(sizes: [Int], flushing: Bool = false) throws -> (header: [UInt8], chunks: [[UInt8]]) {
     var writer = try writer(try derivation())
     var chunks: [[UInt8]] = []
@@ -65,7 +65,7 @@ struct SpecimenBackup {
     return (writer.header.bytes, chunks)
   }
 
-  /// What a reader makes of it: the sizes of the items, each looked at, and whether it is whole.
+  /// Reads the backup: the sizes of the items, each of which is checked, and whether the backup is whole.
   static func read(_ header: [UInt8], _ chunks: [[UInt8]]) throws -> (sizes: [Int], isWhole: Bool) {
     var reader = try BackupReader(try BackupHeader(decoding: header), key: try key())
     var sizes: [Int] = []

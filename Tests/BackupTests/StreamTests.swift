@@ -7,7 +7,7 @@ import Testing
 @Suite("A backup's stream")
 struct StreamTests {
   @Test(
-    "What was put in comes out, however it falls into chunks",
+    "Records come out as they went in, however they fall into chunks",
     arguments: [
       [], [0], [1, 2, 3], [31_000, 31_990, 31_999, 32_000, 32_001], [200_000], Array(repeating: 900, count: 60),
     ], [false, true])
@@ -20,10 +20,10 @@ struct StreamTests {
     #expect(read.isWhole)
   }
 
-  @Test("A record that ends with a chunk, or one byte before or after it", arguments: 0..<4)
+  @Test("A record may end with a chunk, or one byte before or after it", arguments: 0..<4)
   func edges(_ offset: Int) throws {
     let (_, small) = try SpecimenBackup.make(sizes: [0])
-    // What fits into one chunk beside the other records.
+    // The space that the other records leave in one chunk.
     let room = BackupWriter.chunkLimit - (small.reduce(0) { $0 + $1.count - 4 - SecretStream.overhead })
     for size in [room - 2 + offset] + (0..<30).map({ room - 30 + $0 }) {
       let (header, chunks) = try SpecimenBackup.make(sizes: [size])
@@ -31,7 +31,7 @@ struct StreamTests {
     }
   }
 
-  @Test("Without its end it is not whole, wherever it was cut")
+  @Test("Without its end a backup is not whole, wherever it was truncated")
   func cuts() throws {
     let (header, chunks) = try SpecimenBackup.make(sizes: [10, 70_000, 40_000])
     #expect(chunks.count > 3)
@@ -76,12 +76,12 @@ struct StreamTests {
     }
   }
 
-  @Test("The same chunks under another header do not open: neither its time nor its cost can be changed")
+  @Test("The same chunks do not open under another header, so neither its time nor its cost can be changed")
   func otherHeader() throws {
     let (header, chunks) = try SpecimenBackup.make(sizes: [1])
     let (other, _) = try SpecimenBackup.make(sizes: [1])
     #expect(throws: BackupError.damagedChunk(1)) { try SpecimenBackup.read(other, chunks) }
-    // Each with a check sum that fits: id, time, salt, passes, memory, commitment.
+    // Each change has a check sum that fits: id, time, salt, passes, memory, commitment.
     for offset in [12, 28, 36, 52, 59, 64] {
       var bent = header
       bent[offset] ^= 4
@@ -97,9 +97,9 @@ struct StreamTests {
   }
 }
 
-@Suite("A backup's records, from somebody who has the passphrase")
+@Suite("Records of a backup by an attacker who has the passphrase")
 struct RecordTests {
-  /// A backup that ends where it does not, or has what no vault makes.
+  /// The error of reading a backup that ends in the wrong place, or that has a record which no vault makes.
   private func outcome(_ build: (inout BackupWriter) throws -> Void) throws -> BackupError? {
     var writer = try SpecimenBackup.writer(try SpecimenBackup.derivation())
     try build(&writer)
@@ -115,7 +115,7 @@ struct RecordTests {
     while !writer.wantsRecord, writer.chunk(flushing: true) != nil {}
   }
 
-  @Test("An item needs its collection, and everything a beginning")
+  @Test("An item needs its collection, and every record needs a beginning")
   func order() throws {
     #expect(
       try outcome { $0.put(.collection(SpecimenBackup.collection)) } == .malformed(.backup(.outOfOrder)))
@@ -133,7 +133,7 @@ struct RecordTests {
       } == .malformed(.backup(.malformed)))
   }
 
-  @Test("Numbers at the end must be true")
+  @Test("The counts in the last record must be true")
   func counts() throws {
     #expect(
       try outcome {
@@ -143,7 +143,7 @@ struct RecordTests {
       } == .malformed(.backup(.wrongCount)))
   }
 
-  @Test("An item of the class that never travels is refused")
+  @Test("An item of the class that never leaves the device is refused")
   func passcode() throws {
     #expect(
       try outcome {
@@ -158,7 +158,7 @@ struct RecordTests {
 
 @Suite("A backup's header")
 struct HeaderTests {
-  @Test("Damage of any byte is damage, and no wrong passphrase; a shorter one is damaged as well")
+  @Test("A damaged byte is reported as damage and not as a wrong passphrase, and so is a truncated header")
   func damage() throws {
     let (header, _) = try SpecimenBackup.make(sizes: [])
     for offset in header.indices {
@@ -188,7 +188,7 @@ struct HeaderTests {
   }
 
   @Test(
-    "A cost that no backup has is refused before any work",
+    "An impossible cost is refused before any work",
     arguments: [
       (2, 32 << 20), (11, 32 << 20), (3, (32 << 20) - 1024), (3, (1 << 30) + 1024), (3, (32 << 20) + 1), (0, 0),
       (.max, .max),
@@ -200,7 +200,7 @@ struct HeaderTests {
   }
 }
 
-@Suite("What a backup has for one device")
+@Suite("Secrets in a backup for one device")
 struct DeviceSealTests {
   private func seal(_ octet: UInt8 = 5, id: [UInt8] = SpecimenBackup.id) throws -> BackupSeal {
     BackupSeal(try SpecimenBackup.key(octet), id: id)

@@ -3,7 +3,7 @@ import Testing
 
 @Suite("Reading untrusted fields")
 struct ByteReaderTests {
-  @Test("Numbers come back, little-endian, in every width")
+  @Test("Numbers of every width are read back, little-endian")
   func numbers() throws {
     var out = ByteWriter()
     out.number(UInt8(0xFE))
@@ -23,7 +23,7 @@ struct ByteReaderTests {
     #expect(input.position == 15)
   }
 
-  @Test("A number that is not whole is Truncated, and reads nothing")
+  @Test("An incomplete number is Truncated, and reads nothing")
   func truncatedNumbers() {
     for count in 0..<8 {
       var input = ByteReader([UInt8](repeating: 7, count: count))
@@ -34,7 +34,7 @@ struct ByteReaderTests {
     #expect(throws: ByteReader.Truncated.self) { _ = try empty.number(UInt8.self) }
   }
 
-  @Test("take gives exactly what is there", arguments: [-1, Int.min, 4, Int.max])
+  @Test("take returns exactly the remaining bytes", arguments: [-1, Int.min, 4, Int.max])
   func badCounts(count: Int) throws {
     var input = ByteReader([1, 2, 3])
     #expect(throws: ByteReader.Truncated.self) { _ = try input.take(count) }
@@ -43,7 +43,7 @@ struct ByteReaderTests {
     #expect(throws: ByteReader.Truncated.self) { _ = try input.take(1) }
   }
 
-  @Test("Framed fields come back")
+  @Test("Framed fields are read back")
   func framed() throws {
     var out = ByteWriter()
     out.short([])
@@ -70,7 +70,7 @@ struct ByteReaderTests {
     #expect(throws: ByteReader.Truncated.self) { _ = try half.text() }
   }
 
-  @Test("Bytes that are no UTF-8 are replaced, not believed")
+  @Test("Bytes that are not UTF-8 are replaced")
   func badText() throws {
     var input = ByteReader([2, 0, 0x41, 0xFF])
     #expect(try input.text() == "A\u{FFFD}")
@@ -85,7 +85,7 @@ struct ByteReaderTests {
     #expect(input.remaining == 0)
   }
 
-  @Test("Random bytes never trap, and never give more than there is")
+  @Test("Random bytes never trap, and never give more bytes than there are")
   func noise() {
     var generator = SystemRandomNumberGenerator()
     for _ in 0..<2000 {

@@ -28,7 +28,7 @@ struct ClassRulesTests {
 
   private func found(_ value: String = "1") -> String? { rules.decision(for: ["a": value])?.rule.name }
 
-  @Test("The user's file comes before the installed one, as soon as it is there and as long as it is")
+  @Test("The user's file overrides the installed one while it exists")
   func order() throws {
     #expect(found() == "shipped" && found("2") == nil)
     try scratch.put("user", Self.rule("mine", "when-unlocked"))
@@ -42,7 +42,7 @@ struct ClassRulesTests {
     #expect(warnings.lines.isEmpty && rules.problems.isEmpty)
   }
 
-  @Test("A file that is exchanged for one of the same size and time is noticed")
+  @Test("A replacement of the same size and time is noticed")
   func exchanged() throws {
     try scratch.put("user", Self.rule("mine1", "always"))
     #expect(found() == "mine1")
@@ -55,7 +55,7 @@ struct ClassRulesTests {
     #expect(found() == "mine2")
   }
 
-  @Test("A damaged file takes no rule away, and that is said once")
+  @Test("A damaged file removes no rule, and the damage is reported once")
   func damaged() throws {
     try scratch.put("user", Self.rule("mine", "when-unlocked"))
     #expect(found() == "mine")
@@ -71,7 +71,7 @@ struct ClassRulesTests {
     #expect(found() == "again" && rules.problems.count == 1 && warnings.lines.count == 2)
   }
 
-  @Test("With a file that was damaged from the beginning the installed rules apply")
+  @Test("If the file was damaged from the beginning, the installed rules apply")
   func damagedAtFirst() throws {
     try scratch.put("user", Array("- name: [\n".utf8))
     let rules = ClassRules(user: scratch.file("user"), shipped: scratch.file("shipped"), owner: geteuid()) { _ in }
@@ -80,7 +80,7 @@ struct ClassRulesTests {
     #expect(rules.decision(for: ["a": "1"])?.rule.name == "shipped")
   }
 
-  @Test("Installed rules that are missing are a problem, and the user's still count")
+  @Test("Missing installed rules are a problem, and the user's rules still count")
   func missing() throws {
     unlink(scratch.file("shipped"))
     try scratch.put("user", Self.rule("mine", "always", value: "2"))
@@ -98,7 +98,7 @@ struct ShippedRulesTests {
   }
 
   @Test(
-    "Programs that work behind the locked screen, by the attributes that they store",
+    "Programs that work behind the locked screen are recognised by the attributes that they store",
     arguments: [
       [
         "xdg:schema": "org.freedesktop.NetworkManager.Connection", "connection-uuid": "6d1c", "setting-name": "vpn",
@@ -129,7 +129,7 @@ struct ShippedRulesTests {
   }
 
   @Test(
-    "Everything else stays locked with the screen",
+    "All other items stay locked with the screen",
     arguments: [
       ["xdg:schema": "chrome_libsecret_os_crypt_password_v2", "application": "chrome"],
       ["xdg:schema": "org.gnome.keyring.NetworkPassword", "server": "files.example", "protocol": "smb"],
@@ -142,7 +142,7 @@ struct ShippedRulesTests {
     #expect(ClassRules.decision(for: attributes, in: [try Self.file()]) == nil)
   }
 
-  @Test("Each rule has attributes that only it fits")
+  @Test("Each rule has attributes that no other rule fits")
   func allAreNeeded() throws {
     let file = try Self.file()
     #expect(file.rules.count == 14)

@@ -44,7 +44,7 @@ struct RulesFileTests {
   }
 
   @Test(
-    "Patterns stand for the whole value",
+    "Patterns must match the whole value",
     arguments: [
       ("abc", ["abc"], ["ab", "abcd", "xabc", "ABC", ""]), ("*", ["", "a", "äö"], []),
       ("?", ["a", "ä", "😀"], ["", "ab"]),
@@ -58,14 +58,14 @@ struct RulesFileTests {
     for value in others { #expect(name(file, ["a": value]) == nil, "\(pattern) \(value)") }
   }
 
-  @Test("A pattern full of stars against a long value comes to an end")
+  @Test("A pattern full of stars against a long value ends")
   func stars() throws {
     let file = try rules("- {name: n, match: {a: \"\(String(repeating: "*a", count: 200))b\"}, class: always}")
     #expect(name(file, ["a": String(repeating: "a", count: 20_000)]) == nil)
   }
 
   @Test(
-    "What is wrong is said with its line",
+    "An error names its line",
     arguments: [
       ("name: a\n", 1, "list of rules"), ("- name: a\n  match: {b: c}\n", 1, "no class:"),
       ("- name: a\n  class: always\n", 1, "no match:"), ("- match: {b: c}\n  class: always\n", 1, "no name:"),
@@ -88,14 +88,14 @@ struct RulesFileTests {
     #expect(error.description.hasPrefix("/r.yaml:\(line): "))
   }
 
-  @Test("No word of the file commands a terminal")
+  @Test("Text from the file cannot control a terminal")
   func quoting() throws {
     let error = try #require(refusal("- \"\\e]0;x\\a\(String(repeating: "y", count: 500))\": a\n"))
     #expect(!error.description.unicodeScalars.contains { $0.properties.generalCategory == .control })
     #expect(error.description.count < 200)
   }
 
-  @Test("Nothing but comments is a file without rules")
+  @Test("A file with comments only has no rules")
   func empty() throws {
     #expect(try rules("# - name: later\n").rules.isEmpty)
   }
@@ -112,7 +112,7 @@ struct RulesFileTests {
     if case .failure(let error) = result { error.mistake.text } else { "" }
   }
 
-  @Test("A file is read, one that is not there is none")
+  @Test("An existing file is read, and a missing one counts as no file")
   func loading() throws {
     let scratch = try ScratchFolder()
     try scratch.put("rules.yaml", Self.good)
@@ -121,7 +121,7 @@ struct RulesFileTests {
     #expect(try load(scratch.file("none/rules.yaml")).get() == nil)
   }
 
-  @Test("Only a file that nobody else can write is believed")
+  @Test("Only a file that nobody else can write is accepted")
   func trust() throws {
     let scratch = try ScratchFolder()
     let file = scratch.file("rules.yaml")
@@ -131,7 +131,7 @@ struct RulesFileTests {
       #expect(((try? load(file).get()) != nil) == isTaken, "\(mode)")
     }
     chmod(file, 0o664)
-    // A group of the user's number is the user's own.
+    // A group with the user's number belongs to the user alone.
     #expect(((try? load(file).get()) != nil) == (getegid() == geteuid()))
     chmod(file, 0o600)
     symlink(file, scratch.file("link"))

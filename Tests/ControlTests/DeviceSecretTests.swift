@@ -5,7 +5,8 @@ import Testing
 
 @testable import LatchkeyControl
 
-/// The secret of a vault without a password on its way from the daemon to the helper, and the end of what depends on one.
+/// The secret of a vault without a password on its way from the daemon to the helper, and the end of the items that depend on a
+/// password.
 @Suite struct DeviceSecretTests {
   private let vault = [UInt8](1...16)
   private let protector = [UInt8](17...32)
@@ -16,10 +17,10 @@ import Testing
     DeviceSecretRequest(wanted, publicKey: publicKey).packet
   }
 
-  /// What the daemon reads; nil for what is malformed.
+  /// The message that the daemon reads; nil if it is malformed.
   private func read(_ packet: [UInt8]) -> DeviceSecretRequest? { Reading.message(packet) }
 
-  /// The same of the other request.
+  /// The same for the other request.
   private func removal(_ packet: [UInt8]) -> Bool? {
     Reading.message(packet, DestroyPasscodeItems.self)?.passwordRemoved
   }
@@ -34,7 +35,7 @@ import Testing
       key: try Key(copying: [UInt8](repeating: byte, count: 32).span.bytes))
   }
 
-  /// The content for somebody who has the key; nil for anybody else.
+  /// The content for the holder of the key; nil for anybody else.
   private func content(_ sealed: SealedDeviceSecret, _ mine: borrowing Key) -> [UInt8]? {
     do {
       let key = try sealed.open(with: mine)
@@ -69,7 +70,7 @@ import Testing
         #expect(isMalformed(other), "kind \(kind)")
       }
     }
-    // The present protector's has no other name than its own.
+    // A request for the present protector must not name another protector.
     for place in 3..<35 {
       var named = request(.present, publicKey: [UInt8](repeating: 7, count: 32))
       named[place] = 1
@@ -92,7 +93,7 @@ import Testing
     let arrived = try #require(DeviceSecretRequest.read(packet))
     #expect(content(arrived, mine) == [UInt8](repeating: 5, count: 32))
     for count in 0..<packet.count { #expect(DeviceSecretRequest.read(Array(packet.prefix(count))) == nil) }
-    // Not in the clear, and never sealed in the same way twice.
+    // The secret is never in the clear, and two boxes with the same secret differ.
     let run = [UInt8](repeating: 5, count: 4)
     #expect(!packet.indices.contains { packet[$0...].starts(with: run) })
     #expect(try seal(5, to: SealedBox.publicKey(of: mine)).box != sealed.box)

@@ -54,7 +54,7 @@ import Testing
   }
 
   @Test(arguments: answers) func truncatedAnswersAreNone(_ answer: PacketTests.Answered) {
-    // What has no fields is never cut.
+    // A message without fields cannot be truncated.
     for count in 0..<answer.packet.count { #expect(!answer.isRead(Array(answer.packet.prefix(count)))) }
   }
 

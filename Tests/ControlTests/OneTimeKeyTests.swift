@@ -17,7 +17,7 @@ import Testing
     return try OneTimeKey.seal(packet, to: publicKey)
   }
 
-  /// What the daemon reads of a packet; nil for what is malformed.
+  /// The prompt's number that the daemon reads in a packet; nil if the packet is malformed.
   private func read(_ packet: [UInt8], with key: consuming OneTimeKey) -> UInt64? {
     do {
       guard let read = try Reading.keys(packet, PassphraseKey.self, sealedTo: key) else { return nil }
@@ -29,7 +29,7 @@ import Testing
     OneTimeKey(secret: try Key(copying: Array(first..<first + 32).span.bytes))
   }
 
-  /// Made by PyNaCl: `SealedBox(PrivateKey(bytes(range(1, 33))).public_key).encrypt(packet)` behind the packet's first two
+  /// PyNaCl made these bytes: `SealedBox(PrivateKey(bytes(range(1, 33))).public_key).encrypt(packet)` behind the packet's first two
   /// bytes.
   private static let vector = hex(
     "0208f81c288c9d3efe263b16431061c54aca85b47cbe961c95933b4f1ddfc3ab1923dd8389e1d393b5015aa16e8eca42"

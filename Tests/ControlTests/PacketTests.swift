@@ -11,7 +11,7 @@ import Testing
 @Suite struct PacketTests {
   init() throws { try Sodium.initialize() }
 
-  /// An answer, and how a client reads it.
+  /// An answer, and the client's function that reads it.
   struct Answered: Sendable, CustomTestStringConvertible {
     let packet: [UInt8]
     let isRead: @Sendable ([UInt8]) -> Bool
@@ -69,7 +69,7 @@ import Testing
   @Test func theAnswerToAnotherMessageIsNone() {
     #expect(LockVault.read(CheckMayRotate.packet(answering: Done())) == nil)
     #expect(ClearAccessLog.read(DestroyPasscodeItems.packet(answering: 1)) == nil)
-    // By its number alone: both are the same.
+    // These two messages share the number of their answer, by which the answer is recognised.
     #expect(NoteSlowPassword.read(NoteOtherPassword.packet(answering: Done())) != nil)
   }
 
@@ -109,7 +109,7 @@ import Testing
     #expect(read.protectors.count == 16 && read.damagedFiles.count == 8)
     #expect(read.problems.count == 16 && read.problems.last == .andMore(285))
     #expect(read.classes.count == 16 && read.classes.allSatisfy(\.isPresent))
-    // Cut between characters: nothing had to be replaced, and in front of the mark is a beginning of what was sent.
+    // The text ends between characters, so no byte was replaced. Before the ellipsis it equals the beginning of the original.
     let cut = read.problems[0].text
     #expect(long.unicodeScalars.starts(with: cut.unicodeScalars.dropLast()))
     #expect(cut.hasSuffix("…") && cut.utf8.count > 370)
@@ -131,7 +131,7 @@ import Testing
 
   @Test func whatTheLogDoesNotKnowIsNoPage() {
     let whole = GetAccessLog.packet(answering: .specimen)
-    // More, count, flags, action, outcome of the first line.
+    // The first line's fields: more, count, flags, action, outcome.
     for (place, value) in [(2, 2), (3, 41), (28, 4), (29, 0), (29, 5), (30, 0), (30, 14)] {
       var bytes = whole
       bytes[place] = UInt8(value)
@@ -204,7 +204,7 @@ import Testing
 
   private func bytes(_ key: borrowing Key) -> [UInt8] { key.bytes.withUnsafeBytes { Array($0) } }
 
-  /// What can be kept of a delivery.
+  /// The values of a delivery that can be copied.
   private struct Arrived {
     let generation: UInt64
     let created: Bool
@@ -222,7 +222,7 @@ import Testing
   @Test func theVaultIsPutAsideOnlyByTheNameOfItsFolder() {
     let packet = PutVaultAside(folder: "/home/alice/.local/share/latchkey").packet
     #expect(Reading.message(packet, PutVaultAside.self)?.folder == "/home/alice/.local/share/latchkey")
-    // A packet that is no more than an operation says nothing, nor does a longer one.
+    // A packet with only an operation is malformed, and so is a packet that is too long.
     for bytes in [[2, 29], packet + [0], Array(packet.dropLast()), [2, 28, 0]] as [[UInt8]] {
       #expect(!Reading.isMessage(bytes), "\(bytes)")
     }
@@ -256,7 +256,7 @@ import Testing
 }
 
 extension Status {
-  /// A status in which every field has a value of its own.
+  /// A status in which each field has a value of its own.
   static var full: Status {
     var status = Status()
     status.state = .locked
@@ -294,7 +294,7 @@ extension Status {
 }
 
 extension AccessLogPage {
-  /// A whole entry, and a damaged one.
+  /// A whole log entry, and a damaged one.
   fileprivate static var specimen: AccessLogPage {
     AccessLogPage(
       lines: [

@@ -5,7 +5,7 @@ import Testing
 
 @testable import LatchkeyControl
 
-/// What is asked and answered about prompts and passphrases, byte by byte.
+/// The bytes of requests and answers about prompts and passphrases.
 @Suite struct PromptPacketTests {
   init() throws { try Sodium.initialize() }
 
@@ -82,7 +82,7 @@ import Testing
     }
   }
 
-  /// Whether a passphrase is read from a packet that was sealed.
+  /// Whether the daemon reads a passphrase from a sealed packet.
   private func givesPassphrase(_ packet: [UInt8]) throws -> Bool {
     let key = try OneTimeKey()
     let box = try SealedBox.seal(packet.span.bytes, to: key.publicKey)
@@ -121,10 +121,10 @@ import Testing
     }
   }
 
-  /// The end of a request whose program is no interpreter: an empty name, no process, no start.
+  /// The end of a request from a program that is not an interpreter: an empty name, no process, no start.
   private static let noInterpreter = [UInt8](repeating: 0, count: 2 + 4 + 8)
 
-  /// Whether a packet is an answer with a prompt in it.
+  /// Whether a client reads a packet as an answer with a prompt.
   private func isRead(_ packet: [UInt8]) -> Bool { ShowPrompt.read(packet) != nil || OpenPrompt.read(packet) != nil }
 
   @Test(arguments: 0..<6) func longerTextsThanAnyoneSendsAreRefused(field: Int) {

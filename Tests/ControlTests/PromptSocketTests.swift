@@ -7,7 +7,7 @@ import Testing
 @testable import LatchkeyControl
 @testable import LatchkeyPosix
 
-/// Prompts and passphrases over a real socket, between the real ends.
+/// Prompts and passphrases over a real socket, between a real client and a real server.
 @Suite final class PromptSocketTests {
   private let runtime: String
   private let listener: LocalSocket
@@ -23,11 +23,11 @@ import Testing
 
   deinit { try? FileManager.default.removeItem(atPath: runtime) }
 
-  /// Both ends. The daemon's answer may be sent before the question: it waits in the socket.
+  /// Both ends of the socket. The daemon may answer before the question, because the answer waits in the socket.
   private final class Ends: @unchecked Sendable {
     let client: ControlClient
     var connection: ControlConnection
-    /// The key that came to ``serve(_:)``.
+    /// The key that ``serve(_:)`` received.
     private(set) var arrived: (prompt: UInt64, key: [UInt8])?
     private let isServed = DispatchSemaphore(value: 0)
 
@@ -68,7 +68,7 @@ import Testing
       }
     }
 
-    /// The message that came next.
+    /// The next message.
     func message<Message: ControlMessage>(_: Message.Type = Message.self) throws -> Message {
       guard case .packet(let packet) = connection.receive(), let message = packet.message(Message.self) else {
         throw Unread()
@@ -169,7 +169,7 @@ import Testing
     }
     #expect(throws: ControlError.broken) { try ends.client.ask(RemovePassphrase(collection: "a"), until: soon) }
     #expect(throws: ControlError.broken) { _ = try ends.client.deliver(try PromptSocketTests.key(), until: soon) }
-    // An outcome is the answer to keys alone, and not to the question what they are to be sealed to.
+    // An outcome answers a delivery of keys. It does not answer the question for the public key.
     try ends.connection.send(UnlockOutcome.live.packet)
     #expect(throws: ControlError.broken) { _ = try ends.client.deliver(try PromptSocketTests.key(), until: soon) }
     try ends.connection.send(ControlPacket.declined(.verbatim("why")))
@@ -232,7 +232,7 @@ import Testing
     }
   }
 
-  /// One packet of each operation.
+  /// One request of each operation.
   private static func requests() -> [[UInt8]] {
     let number: [UInt8] = [7, 0, 0, 0, 0, 0, 0, 0]
     let name: [UInt8] = [1, 0, 0x61]

@@ -5,9 +5,9 @@ import LatchkeySodium
 
 @testable import LatchkeyControl
 
-/// What the daemon reads of a packet.
+/// Reads packets as the daemon does.
 enum Reading {
-  /// All messages in the clear.
+  /// All messages that are not sealed.
   static let messages: [any ControlMessage.Type] = [
     Hello.self, GetStatus.self, LockVault.self, ShowPrompt.self, EndPrompt.self, GetDerivation.self, OpenPrompt.self,
     RemovePassphrase.self, BeginBackup.self, BeginRestore.self, TakeChunk.self, GiveChunk.self, FinishArchive.self,
@@ -19,7 +19,7 @@ enum Reading {
     FindInGenerations.self, GetFoundItems.self, ForgetEverywhere.self, GetForgetting.self, DeleteCollection.self,
   ]
 
-  /// The message of a packet in the clear; nil if it is none of that kind.
+  /// The message of an unsealed packet; nil if the packet is of another kind.
   static func message<Message: ControlMessage>(_ packet: [UInt8], _: Message.Type = Message.self) -> Message? {
     guard let memory = try? SecureBytes(copying: packet.span.bytes),
       let arrived = ArrivedPacket(memory, size: packet.count)
@@ -27,12 +27,12 @@ enum Reading {
     return arrived.message(Message.self)
   }
 
-  /// Whether a packet in the clear is any message.
+  /// Whether an unsealed packet is a message.
   static func isMessage(_ packet: [UInt8]) -> Bool {
     messages.contains { isMessage(packet, $0) } || hasKeys(packet)
   }
 
-  /// Whether it is any message in the clear.
+  /// Whether the packet is an unsealed message.
   static func isMessage(_ packet: borrowing ArrivedPacket) -> Bool {
     for one in messages where reads(packet, one) { return true }
     return false
@@ -46,7 +46,7 @@ enum Reading {
     message(packet, Message.self) != nil
   }
 
-  /// Whether keys are read that came in the clear.
+  /// Whether the daemon reads keys from an unsealed packet.
   private static func hasKeys(_ packet: [UInt8]) -> Bool {
     hasKeys(packet, UnlockWithTiers.self) || hasKeys(packet, Rotate.self) || hasKeys(packet, SessionDelivery.self)
       || hasKeys(packet, PassphraseKey.self)
@@ -62,7 +62,7 @@ enum Reading {
     }
   }
 
-  /// What a sealed packet had in it that was read with `key`.
+  /// The message in a sealed packet, read with `key`.
   static func keys<Message: KeyMessage & ~Copyable>(
     _ packet: [UInt8], _: Message.Type, sealedTo key: consuming OneTimeKey
   ) throws -> Message? {

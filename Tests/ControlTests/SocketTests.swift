@@ -7,7 +7,7 @@ import Testing
 @testable import LatchkeyControl
 @testable import LatchkeyPosix
 
-/// Both ends over a real socket.
+/// A client and a server over a real socket.
 @Suite final class SocketTests {
   private let runtime: String
   private let path: String
@@ -63,7 +63,7 @@ import Testing
 
   @Test func anOversizedPacketEndsTheConnection() throws {
     let pair = try connected()
-    // Within what a chunk of a backup may have, but it is none.
+    // A chunk of a backup may be this long, but this packet is not one.
     try pair.send([UInt8](repeating: 1, count: 20_000).span.bytes)
     try #require(pair.receive() == .malformed)
     try pair.send([UInt8](repeating: 1, count: ControlPacket.sizeLimit + 1).span.bytes)
@@ -117,8 +117,8 @@ import Testing
   @Test func aSecondListenerIsRefusedAndAnAbandonedSocketReplaced() throws {
     #expect(throws: PosixError("bind", code: EADDRINUSE)) { _ = try LocalSocket.listen(at: path) }
     let other = path + "2"
-    _ = try LocalSocket.listen(at: other)  // and closed at once
-    // Unless a child that another test has just forked has it too, until it executes its program.
+    _ = try LocalSocket.listen(at: other)  // This socket is closed at once.
+    // A child that another test has just forked may hold the socket until it executes its program.
     while isTaken(other) { usleep(1000) }
     let again = try LocalSocket.listen(at: other)
     var file = stat()
@@ -147,7 +147,7 @@ import Testing
     #expect(throws: ControlError.noDaemon) { _ = try ControlClient(runtime: other, uid: geteuid()) }
     try FileManager.default.createSymbolicLink(
       atPath: ControlSocket.folder(runtime: other), withDestinationPath: ControlSocket.folder(runtime: runtime))
-    _ = try ControlClient(runtime: other, uid: geteuid())  // a link on the way is no harm
+    _ = try ControlClient(runtime: other, uid: geteuid())  // A link on the way does no harm.
     try FileManager.default.removeItem(atPath: ControlSocket.folder(runtime: other))
     try FileManager.default.createDirectory(
       atPath: ControlSocket.folder(runtime: other), withIntermediateDirectories: true)

@@ -3,7 +3,7 @@ import LatchkeyKeybag
 import LatchkeySodium
 import Testing
 
-/// A chip that forgets when it is told to.
+/// A chip that loses its secret on request.
 private final class ForgetfulChip: SecretHolder {
   private var secrets: [[UInt8]: [UInt8]] = [:]
   var isFull = false
@@ -25,7 +25,7 @@ private final class ForgetfulChip: SecretHolder {
   func start() { secrets = [:] }
 }
 
-@Suite("A covering key that the service holds")
+@Suite("A covering key in the device key service")
 struct CoveringKeyTests {
   private let prints = [UInt8](repeating: 1, count: 32)
   private let now = ContinuousClock().now
@@ -63,7 +63,7 @@ struct CoveringKeyTests {
     }
   }
 
-  @Test("It ends with time, touches, other prints and a start of the machine")
+  @Test("It ends after a time, a number of touches, a change of prints, or a start of the machine")
   func ends() throws {
     let held = try hold(Key.random(), in: chip)
     #expect(end(held, prints, after: CoveringKey.timeLimit - .seconds(1)) == nil)
@@ -71,7 +71,7 @@ struct CoveringKeyTests {
     var other = prints
     other[31] = 2
     for changed in [other, [], nil] { #expect(end(held, changed) == .otherPrints) }
-    // The present set again: a print that came and went between two questions is not noticed.
+    // The present prints again. A print that was enrolled and removed between two questions is not noticed.
     #expect(end(held, prints) == nil)
     for left in (0..<CoveringKey.touchLimit).reversed() {
       #expect(end(held, prints) == nil)
@@ -85,7 +85,7 @@ struct CoveringKeyTests {
     #expect(end(another, prints) == .lost)
   }
 
-  @Test("It is not taken where the chip refuses it, or where nothing can be sealed to the public key")
+  @Test("It is refused if the chip refuses it, or if nothing can be sealed to the public key")
   func refused() throws {
     chip.isFull = true
     #expect(throws: DeviceKeyError.self) { try hold(Key.random(), in: chip) }

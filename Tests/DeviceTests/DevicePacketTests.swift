@@ -19,7 +19,7 @@ struct DevicePacketTests {
     return false
   }
 
-  @Test("Requests come out as they went in", arguments: [DeviceShareKind.bound, .erasable, .session])
+  @Test("A decoded request equals the encoded one", arguments: [DeviceShareKind.bound, .erasable, .session])
   func requests(_ kind: DeviceShareKind) throws {
     let share = try Key.random()
     let wrapPacket = try DevicePacket.wrap(share, kind, context: context)
@@ -93,7 +93,7 @@ struct DevicePacketTests {
 
   private let pair = [UInt8](repeating: 3, count: 32)
 
-  @Test("A hold and what follows it have the bytes of docs/developer/finger.md", arguments: [false, true])
+  @Test("A hold and its later packets have the bytes of docs/developer/finger.md", arguments: [false, true])
   func holds(_ isMemoryAllowed: Bool) throws {
     let key = try Key.random()
     let packet = try DevicePacket.hold(key, publicKey: pair, isMemoryAllowed: isMemoryAllowed)
@@ -133,7 +133,7 @@ struct DevicePacketTests {
     }
   }
 
-  @Test("Whatever is cut, longer or of another kind is malformed")
+  @Test("A packet that is truncated, too long or of another kind is malformed")
   func malformed() throws {
     let good = [
       octets(try DevicePacket.identity()), octets(try DevicePacket.wrap(try Key.random(), .bound, context: context)),

@@ -32,12 +32,12 @@ struct EnrolledPrintsTests {
     EnrolledPrints.hash(of: user, in: scratch.path, owner: owner)
   }
 
-  @Test("stays the same while nothing changes, and is another one after every change of a finger")
+  @Test("stays the same while nothing changes, and differs after every change of a finger")
   func changes() throws {
     let first = try #require(hash())
     #expect(first.count == 32 && hash() == first && hash("bob") != first)
     var seen: Set<[UInt8]> = [first]
-    // The same name with another print: deleted, and enrolled again.
+    // Another print under the same name, as after a deletion and a new enrolment.
     try put("anna/goodix/0/7", "right indeX")
     #expect(seen.insert(try #require(hash())).inserted)
     try put("anna/goodix/0/2", "another")
@@ -51,21 +51,21 @@ struct EnrolledPrintsTests {
     try remove("anna/goodix/0/3")
     try put("anna/goodix/1/3", "another")
     #expect(seen.insert(try #require(hash())).inserted)
-    // What moves from a name to the content beside it is another tree.
+    // Bytes that move from a file's name into its content make another tree.
     try put("anna/goodix/0/7", "a")
     try put("anna/goodix/0/8", "b")
     #expect(seen.insert(try #require(hash())).inserted)
     try put("anna/goodix/0/7", "a8b")
     try remove("anna/goodix/0/8")
     #expect(seen.insert(try #require(hash())).inserted)
-    // And back.
+    // The last change is taken back.
     try remove("anna/goodix/1")
     try put("anna/goodix/0/1", "left thumb")
     try put("anna/goodix/0/7", "right index")
     #expect(hash() == first)
   }
 
-  @Test("does not exist without prints, nor where others could have written them")
+  @Test("does not exist without prints, or if other users could have written them")
   func none() throws {
     #expect(hash("nobody") == nil)
     for name in ["", ".", "..", "anna/goodix", "../" + URL(filePath: scratch.path).lastPathComponent] {
@@ -74,7 +74,7 @@ struct EnrolledPrintsTests {
     #expect(hash(owner: geteuid() + 1) == nil)
     try FileManager.default.createDirectory(atPath: scratch.file("carl/goodix/0"), withIntermediateDirectories: true)
     #expect(hash("carl") == nil)
-    // A link, a file that others may write, a folder that they may write, and a tree that is too deep.
+    // A link, a file that other users may write, a folder that they may write, and a tree that is too deep.
     try FileManager.default.createSymbolicLink(atPath: scratch.file("dora"), withDestinationPath: scratch.file("anna"))
     #expect(hash("dora") == nil)
     try put("bob/goodix/0/2", "x")

@@ -10,7 +10,7 @@ struct HeldSecretTests {
 
   private func octets(_ value: borrowing Key) -> [UInt8] { value.bytes.withUnsafeBytes { Array($0) } }
 
-  /// The secret, or the step that failed.
+  /// The secret, or the failed step.
   private func outcome(_ tpm: TPM, _ context: [UInt8]) -> Result<[UInt8], TPMError> {
     do throws(TPMError) { return .success(octets(try tpm.held(context))) } catch { return .failure(error) }
   }
@@ -19,7 +19,7 @@ struct HeldSecretTests {
     if case .failure(.failed(.loading, _)) = outcome { true } else { false }
   }
 
-  @Test("It comes back after a suspension, as often as it is asked for, and no longer after a start")
+  @Test("It comes back after a suspension, as often as it is requested, but not after a start")
   func lifetime() throws {
     let chip = try SoftwareChip()
     let tpm = try TPM(tcti: chip.tcti)
@@ -31,13 +31,13 @@ struct HeldSecretTests {
       try chip.restart(.state, .state)
     }
     #expect(outcome(tpm, context) == .success(octets(secret)))
-    // A bit of the chip's own part, which is behind the head of the context, and a context that was cut.
+    // A changed bit in the chip's own part, behind the head of the context, and a truncated context.
     var changed = context
     changed[100] ^= 1
     #expect(isLost(outcome(tpm, changed)))
     #expect(outcome(tpm, Array(context.dropLast())) == .failure(.malformed))
     #expect(outcome(tpm, []) == .failure(.malformed))
-    // Suspended, and started all the same, as after hibernation: TPM Restart. Then off and on, and a lost power: TPM Reset.
+    // A suspension with a new start, as after hibernation: TPM Restart. Then a shutdown with a start, and a power loss: TPM Reset.
     for (shutdown, startup) in [(.state, .clear), (.clear, .clear), (nil, .clear)]
       as [(SoftwareChip.Mode?, SoftwareChip.Mode)]
     {

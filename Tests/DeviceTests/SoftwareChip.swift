@@ -2,16 +2,16 @@ import Foundation
 import Glibc
 import Testing
 
-/// swtpm: a TPM in software, which can be put to sleep and started again like a machine's.
+/// swtpm is a TPM in software. A test can suspend and start it like a machine's TPM.
 final class SoftwareChip {
-  /// Where swtpm is; nil if it is not installed.
+  /// The path of swtpm; nil if it is not installed.
   static let program = ["/usr/bin/swtpm", "/usr/local/bin/swtpm"].first { (path: String) in access(path, X_OK) == 0 }
 
-  /// What TPM2_Shutdown and TPM2_Startup say.
+  /// The argument of TPM2_Shutdown and TPM2_Startup.
   enum Mode: UInt16 {
-    /// The state is lost, as when the machine is off.
+    /// The TPM loses its state, as when the machine is off.
     case clear = 0
-    /// The state is kept, as while the machine is suspended.
+    /// The TPM keeps its state, as while the machine is suspended.
     case state = 1
   }
 
@@ -19,7 +19,7 @@ final class SoftwareChip {
   private let folder: URL
   private let port: UInt16
 
-  /// How tpm2-tss reaches it.
+  /// The address of swtpm for tpm2-tss.
   var tcti: String { "swtpm:host=127.0.0.1,port=\(port)" }
 
   init() throws {
@@ -33,7 +33,7 @@ final class SoftwareChip {
     ]
     (process.standardOutput, process.standardError) = (FileHandle.nullDevice, FileHandle.nullDevice)
     try process.run()
-    // swtpm listens a moment after its start.
+    // swtpm listens shortly after its start.
     while process.isRunning, (try? exchange(port + 1, [], 0)) == nil { usleep(5000) }
     try #require(process.isRunning)
   }
@@ -45,7 +45,7 @@ final class SoftwareChip {
     try? FileManager.default.removeItem(at: folder)
   }
 
-  /// The machine sleeps or ends by `shutdown`, and comes back by `startup`.
+  /// The machine suspends or shuts down by `shutdown`, and comes back by `startup`.
   func restart(_ shutdown: Mode?, _ startup: Mode) throws {
     if let shutdown { try command(0x0145, shutdown) }
     // The control channel's CMD_INIT, without flags: the power comes back.
@@ -72,7 +72,7 @@ final class SoftwareChip {
     return address
   }
 
-  /// Sends a packet over a connection of its own, and reads so many bytes.
+  /// Sends a packet over a new connection, and reads `count` bytes.
   private func exchange(_ port: UInt16, _ packet: [UInt8], _ count: Int) throws -> [UInt8] {
     let number = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
     guard number >= 0 else { throw Failure() }
@@ -90,7 +90,7 @@ final class SoftwareChip {
     return answer
   }
 
-  /// The first of two neighbours that nobody has, as tpm2-tss expects.
+  /// A free port whose next port is free too, as tpm2-tss expects.
   private static func freePort() throws -> UInt16 {
     for _ in 0..<50 {
       let numbers = (0..<2).map { _ in socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0) }

@@ -6,7 +6,7 @@ import LatchkeyScratch
 import LatchkeySodium
 import Testing
 
-/// The part of vectors.json, made by generate_keybags.py from FORMAT.md alone, that is about the device key service.
+/// The part of vectors.json about the device key service. generate_keybags.py makes vectors.json from FORMAT.md alone.
 private struct Vectors: Decodable {
   struct Service: Decodable {
     let user: UInt32

@@ -4,9 +4,9 @@ import Testing
 
 @testable import LatchkeyDeviceService
 
-@Suite("How long a turn waits for the device service")
+@Suite("The limit for the device key service in one turn")
 struct TurnLimitTests {
-  /// A pipe: readable once something was written.
+  /// A pipe that becomes readable once the test writes to it.
   private final class Others {
     let read: Int32
     let write: Int32
@@ -24,7 +24,7 @@ struct TurnLimitTests {
     }
   }
 
-  /// How the wait for a socket ends on which nothing comes.
+  /// The end of a wait for a socket that receives nothing.
   private func end(_ deadline: Deadline) throws -> Int32 {
     var ends: [Int32] = [0, 0]
     #expect(socketpair(AF_UNIX, Int32(SOCK_SEQPACKET.rawValue), 0, &ends) == 0)
@@ -34,7 +34,7 @@ struct TurnLimitTests {
     return 0
   }
 
-  @Test("it ends when something else is to be done, and the rest of the turn does not wait")
+  @Test("the wait ends when other work comes, and the rest of the turn does not wait")
   func interrupted() throws {
     let others = Others()
     let limit = TurnLimit(turn: { 1 }, others: others.read)
@@ -48,7 +48,7 @@ struct TurnLimitTests {
     }
   }
 
-  @Test("all requests of a turn have one limit, and the next turn another")
+  @Test("all requests of a turn share one limit, and the next turn has another")
   func turns() throws {
     let others = Others()
     var turn: UInt64 = 1
@@ -61,7 +61,7 @@ struct TurnLimitTests {
     #expect(try limit.begin(until: Process.now + 60_000).time > Process.now - 60_000)
   }
 
-  @Test("before the loop runs nothing interrupts")
+  @Test("other work interrupts no wait before the loop runs")
   func start() throws {
     let others = Others()
     others.come()

@@ -1,4 +1,4 @@
-/// The PAM files of distributions as they ship them: what matters of them here.
+/// The relevant PAM files of distributions, as the distributions ship them.
 enum Distributions {
   static let ours = ["auth", "session", "password"]
 

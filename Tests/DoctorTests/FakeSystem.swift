@@ -3,7 +3,7 @@ import LatchkeyScratch
 
 @testable import LatchkeyDoctor
 
-/// The files of a system, in a folder of the test's own.
+/// The files of a system, in a folder of the test.
 final class FakeSystem {
   private let scratch: ScratchFolder
 
@@ -15,7 +15,7 @@ final class FakeSystem {
   var path: String { scratch.path }
   var root: SystemRoot { SystemRoot(path) }
 
-  /// Writes a file, and makes the folders that it is in.
+  /// Writes a file, and creates the folders above it.
   func put(_ name: String, _ text: String, mode: Int = 0o644) throws {
     let file = path + name
     try FileManager.default.createDirectory(
@@ -51,7 +51,7 @@ final class FakeSystem {
       "Limit   Soft Limit   Hard Limit   Units\nMax locked memory         \(lock)   \(lock)   bytes\n")
   }
 
-  /// Runs what a fix says, on these files, with stand-ins for the programs of distributions.
+  /// Runs the command of a fix on these files, with stand-ins for the programs of distributions.
   func run(_ command: String) throws -> Int32 {
     var text = command
     for folder in ["/etc/", "/usr/lib/pam.d"] { text = text.replacing(folder, with: path + folder) }

@@ -2,7 +2,7 @@ import Testing
 
 @testable import LatchkeyDoctor
 
-/// Whether a finger at the lock screen reaches the vault.
+/// Checks whether a finger at the lock screen reaches the vault.
 @Suite struct FingerLineTests {
   private static let plain = "auth required pam_fprintd.so\nauth optional pam_gnome_keyring.so\n"
   private static let gdm = "/etc/pam.d/gdm-fingerprint"
@@ -55,7 +55,7 @@ import Testing
     #expect(try findings(true, files).map(\.id) == ["finger-line"])
   }
 
-  /// The line takes no password, so it neither counts as the module's own nor stands in the wrong place.
+  /// The finger line takes no password, so it neither counts as the module's line nor is in the wrong place.
   @Test func theLineIsNoLineForThePassword() throws {
     let password = "auth required pam_unix.so\nauth optional pam_latchkey.so\n"
     let finger = "auth sufficient pam_latchkey.so finger\n"

@@ -3,7 +3,7 @@ import Testing
 
 @testable import LatchkeyDoctor
 
-/// The PAM files of each distribution: what is missing is named, and the fix that is printed makes it well.
+/// For the PAM files of each distribution, doctor names the missing line, and its fix repairs the files.
 @Suite struct PAMTests {
   enum Kind: CaseIterable { case debian, ubuntu, fedora, arch, suse }
 
@@ -25,7 +25,7 @@ import Testing
 
   static func findings(_ system: FakeSystem) -> [Finding] { PAMExamination(root: system.root).findings() }
 
-  /// The services that are looked at.
+  /// The services that doctor checks.
   static let services: [Kind: Set<String>] = [
     .debian: ["login", "sshd", "lightdm", "i3lock", "xscreensaver", "passwd"],
     .ubuntu: ["login", "sshd", "lightdm", "i3lock", "xscreensaver", "passwd", "gdm-password", "gdm-autologin"],
@@ -56,7 +56,7 @@ import Testing
       let after = try #require(Self.findings(system).one(finding.id))
       #expect(after.condition < finding.condition, "after \(command): \(after)")
     }
-    // One for all where services share their files; each its own elsewhere.
+    // One fix is enough if services share their files. Elsewhere each service needs its own.
     let most = [Kind.debian: 1, .ubuntu: 1, .fedora: 5, .arch: 1, .suse: 4][kind, default: 0]
     #expect(count > 0 && count <= most, "\(count) fixes")
     #expect(Self.findings(system).count == Self.services[kind, default: []].count)
@@ -66,14 +66,14 @@ import Testing
     let system = try Self.system(.debian)
     let fix = Finding.Fix.command("sudo pam-auth-update --enable latchkey")
     #expect(Self.findings(system).allSatisfy { $0.fix == fix })
-    // It leaves files alone that somebody edited, and ends with 0.
+    // pam-auth-update leaves files alone that somebody edited, and still ends with 0.
     for finding in Self.findings(system) {
       let advice = try #require(finding.advice)
       #expect(advice.contains("local modifications") && advice.contains("Do not use --force"))
       #expect(advice.contains("'auth optional pam_latchkey.so' | sudo tee -a /etc/pam.d/common-auth"))
       #expect(advice.contains("/usr/share/doc/libpam-latchkey/README.md"))
     }
-    // Enabled already, and taken out of one file by hand: enabling again would do nothing.
+    // The profile is enabled, but somebody removed the line from one file. Enabling the profile again would do nothing.
     #expect(try system.run("sudo pam-auth-update --enable latchkey") == 0)
     try system.put("/var/lib/pam/auth", "Module: latchkey\noptional\tpam_latchkey.so\n")
     try system.put("/etc/pam.d/common-auth", try #require(Distributions.debian["/etc/pam.d/common-auth"]))
@@ -95,10 +95,10 @@ import Testing
     let after = Self.findings(system)
     #expect(after.one("pam.passwd")?.condition == .ok)
     for id in ["pam.login", "pam.sshd", "pam.gdm-password"] {
-      // Their lines for `password` do not come by there.
+      // The `password` lines of these services do not include the repaired file.
       #expect(after.one(id)?.condition == .warning && after.one(id)?.found.hasPrefix("not in password") == true)
     }
-    // What `include` takes in ends the whole stack there, so a line behind it is never reached.
+    // A line of an included file can end the whole stack, so the line behind the `include` is never reached.
     let locker = try #require(after.one("pam.swaylock"))
     #expect(locker.condition == .broken)
     guard let fix = locker.command else {
@@ -119,7 +119,7 @@ import Testing
     }
     #expect(command.hasPrefix("sudo cp /usr/lib/pam.d/sshd /etc/pam.d/sshd && "))
     #expect(try system.run(command) == 0)
-    // The file had no line end at its end.
+    // The file's last line had no line end.
     #expect(system.root.lines("/etc/pam.d/sshd").contains("auth optional pam_latchkey.so"))
     #expect(Self.findings(system).one("pam.sshd")?.condition == .ok)
   }
@@ -184,7 +184,7 @@ import Testing
     #expect(found.condition == .warning && found.found.contains("when pam_sss.so accepts"))
   }
 
-  /// The line of the module is there, so one more changes nothing, and no command rewrites the others.
+  /// The module's line exists, so another one changes nothing, and no command rewrites the other lines.
   @Test(arguments: [
     "sufficient pam_unix.so; optional pam_latchkey.so",
     "required pam_env.so; sufficient pam_unix.so nullok; required pam_deny.so; optional pam_latchkey.so",
@@ -202,7 +202,7 @@ import Testing
   @Test func session() throws {
     var found = try finding(session: "optional pam_latchkey.so; optional pam_systemd.so")
     #expect(found.condition == .broken && found.found.contains("before pam_systemd.so"))
-    // Debian's lxdm has it once more, behind common-session.
+    // Debian's lxdm names pam_systemd.so a second time, behind common-session.
     found = try finding(session: "optional pam_systemd.so; optional pam_latchkey.so; optional pam_systemd.so")
     #expect(found.condition == .ok)
     found = try finding(session: "optional pam_systemd.so; optional pam_latchkey.so; optional pam_mkhomedir.so")
@@ -221,7 +221,7 @@ import Testing
     #expect(found.condition == .warning && found.found.contains("before pam_unix.so"))
     found = try finding(password: "sufficient pam_unix.so; required pam_deny.so; optional pam_latchkey.so")
     #expect(found.condition == .warning && found.found.contains("after pam_unix.so"))
-    // Without a module that changes one, no password is changed there.
+    // Without a module that changes passwords, the stack changes none.
     #expect(try finding(password: "required pam_deny.so").condition == .ok)
   }
 
@@ -251,13 +251,13 @@ import Testing
     }
     #expect(try system.run(command) == 0)
     #expect(Self.findings(system).one("pam.cron") == nil)
-    // A line that comes by a file which logins share is none to remove.
+    // If the line comes from a file that logins share, doctor does not remove it.
     #expect(try system.run("sudo pam-auth-update --enable latchkey") == 0)
     try system.append("session optional pam_latchkey.so", to: "/etc/pam.d/common-session-noninteractive")
     #expect(Self.findings(system).one("pam.cron") == nil && Self.findings(system).one("pam.lightdm-greeter") == nil)
   }
 
-  /// The whole file of pam/README.md whose password creates no vault.
+  /// pam/README.md has a whole file for a service whose password creates no vault.
   @Test func aLoginThatCreatesNoVault() throws {
     let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
     let readme = folder.appendingPathComponent("../../pam/README.md")

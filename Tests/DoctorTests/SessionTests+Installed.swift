@@ -3,7 +3,7 @@ import Testing
 
 @testable import LatchkeyDoctor
 
-/// What was installed: the module, the programs, their services.
+/// The installed parts: the module, the programs and their services.
 extension SessionTests {
   @Test func module() throws {
     let folder = "/usr/lib/x86_64-linux-gnu/security"
@@ -70,7 +70,7 @@ extension SessionTests {
         .condition == .broken)
   }
 
-  /// What the fixes write is what is installed.
+  /// The fixes write the same services as an installation.
   @Test func installedServices() throws {
     let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("../../pam").path
     for (name, lines) in OwnServices.installed {
@@ -82,7 +82,7 @@ extension SessionTests {
     }
   }
 
-  /// A password that is not in files is verified by another module.
+  /// Another module verifies the password of an account that is not in local files.
   @Test(arguments: ["latchkey-unlock", "latchkey-presence"]) func accountsOfADirectory(_ name: String) throws {
     let id = "pam.\(name)"
     let system = try Self.system()
@@ -110,7 +110,7 @@ extension SessionTests {
     #expect(system.root.lines("/etc/pam.d/\(name)") == expected)
   }
 
-  /// The page has the file that the fix writes.
+  /// The manual page has the file that the fix writes.
   @Test func documentedDirectory() throws {
     let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("../..").path
     let text = try String(contentsOfFile: "\(folder)/docs/man/pam_latchkey.8", encoding: .utf8)

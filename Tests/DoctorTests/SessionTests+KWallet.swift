@@ -3,7 +3,7 @@ import Testing
 
 @testable import LatchkeyDoctor
 
-/// Who answers KDE's programs, where latchkey-kwallet is installed.
+/// The program that answers KDE's programs if latchkey-kwallet is installed.
 extension SessionTests {
   private static let services = "\(home)/.local/share/dbus-1/services"
 
@@ -14,7 +14,7 @@ extension SessionTests {
       "[D-BUS Service]\nName=org.kde.kwalletd5\nExec=/usr/bin/kwalletd5\n")
   }
 
-  /// After `latchkey switch`.
+  /// The system after `latchkey switch`.
   private func switchOver(_ system: FakeSystem) throws {
     try install(system)
     let front = try #require(KWalletFront(root: SystemRoot(system.path)))
@@ -27,7 +27,7 @@ extension SessionTests {
     let before = try after(id, install)
     #expect(before.condition == .warning && before.command == "latchkey switch --to latchkey")
     #expect(try after(id, switchOver).condition == .ok)
-    // The login starts KWallet past the bus.
+    // The login starts KWallet directly, without the bus.
     let login = try after(id) {
       try switchOver($0)
       try $0.put("/etc/xdg/autostart/pam_kwallet_init.desktop", "[Desktop Entry]\nExec=/usr/libexec/pam_kwallet_init\n")

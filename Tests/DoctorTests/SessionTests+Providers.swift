@@ -4,7 +4,7 @@ import Testing
 
 @testable import LatchkeyDoctor
 
-/// Who owns the name, and which other programs could.
+/// The owner of the bus name, and other programs that could own it.
 extension SessionTests {
   @Test func owner() throws {
     #expect(try told("name", { $0.secretsOwner = .known(.nobody) }).condition == .broken)
@@ -32,7 +32,7 @@ extension SessionTests {
     #expect(try told("name", { $0.secretsQueue = .unknown("why") }).condition == .ok)
   }
 
-  @Test("Agents for ssh of other keyrings, which no lock of the vault reaches")
+  @Test("Ssh agents of other keyrings, which no lock of the vault reaches")
   func agents() throws {
     let uid = Int(getuid())
     for (id, place, process) in [
@@ -40,7 +40,7 @@ extension SessionTests {
     ] {
       let socket = "\(Self.runtime)/\(place)/ssh"
       #expect(Self.findings(try Self.system()).one(id) == nil)
-      // A socket that an agent left behind.
+      // The agent is gone, and its socket is still there.
       let leftover = try Self.system()
       try leftover.put(socket, "")
       #expect(Self.findings(leftover).one(id) == nil)
@@ -63,7 +63,7 @@ extension SessionTests {
     }
     let id = "provider.gnome-keyring"
     #expect(Self.findings(try Self.system()).one(id) == nil)
-    // Ours was first.
+    // latchkeyd owned the name first.
     #expect(try after(id, install).condition == .ok)
     let nobody: (inout DesktopFacts) -> Void = { $0.secretsOwner = .known(.nobody) }
     #expect(try told(id, nobody, install).condition == .warning)
@@ -107,7 +107,7 @@ extension SessionTests {
     #expect(
       try told("provider.pass-secret-service", nobody) { try $0.put("/usr/bin/pass_secret_service", "") }.condition
         == .ok)
-    // As Fedora has the bus start oo7, and a unit of pass-secret-service's.
+    // On Fedora the bus starts oo7, and pass-secret-service has a unit.
     for (id, unit) in [
       ("provider.bus-activated", "dbus-org.freedesktop.secrets.service"),
       ("provider.pass-secret-service", "pass-secret-service.service"),
@@ -177,7 +177,7 @@ extension SessionTests {
       try $0.put(link, "Exec=/usr/bin/other\n")
     }
     #expect(found.condition == .warning && found.found.contains("another program"))
-    // The bus ignores a folder that others can write to.
+    // The bus ignores a folder if other users can write to it.
     found = try after("activation") {
       try FileManager.default.setAttributes(
         [.posixPermissions: 0o775], ofItemAtPath: "\($0.path)\(Self.runtime)/dbus-1")

@@ -3,11 +3,11 @@ import Testing
 
 @testable import LatchkeyDoctor
 
-/// Where both units can be masked, the record that says who did it, and the command that takes it back.
+/// The places in which both units can be masked, the record of the switch, and the command that unmasks the units.
 private let turnedOffWays = [
   ("/home/anna/.config", "", "systemctl --user unmask latchkeyd.socket latchkeyd.service"),
   ("/home/anna/.config", "/home/anna/.local/state/latchkey/switch.json", "'latchkey switch --to latchkey'"),
-  // A record of other changes says nothing of masks that somebody made by hand.
+  // A record of other changes does not explain masks that somebody made by hand.
   ("/home/anna/.config", "/home/anna/.local/state/latchkey/switch.json ", "systemctl --user unmask latchkeyd.socket"),
   ("/etc", "", "sudo systemctl --global unmask latchkeyd.socket latchkeyd.service"),
   ("/etc", "/etc/latchkey/switch.json", " && sudo latchkey switch --to latchkey --all-users'"),
@@ -65,7 +65,7 @@ extension SessionTests {
     }
   }
 
-  /// Both units are masked: nothing else is a fault then.
+  /// If both units are masked, nothing else counts as a fault.
   @Test(arguments: turnedOffWays)
   func turnedOff(folder: String, record: String, command: String) throws {
     let system = try Self.system()
@@ -98,7 +98,7 @@ extension SessionTests {
       #expect(findings.one(id)?.condition == .ok)
     }
     #expect((MachineSwitch(root: system.root).mask != nil) == (folder == "/etc"))
-    // No stack needs the module where all users are without Latchkey.
+    // If Latchkey is turned off for all users, no stack needs the module.
     let login = try #require(findings.one("pam.login"))
     #expect(login.condition == (folder == "/etc" ? .ok : .broken) && login.found.contains("not in auth"))
     try system.put("/etc/pam.d/login", "@include nowhere\n")

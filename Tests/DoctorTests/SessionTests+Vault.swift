@@ -58,11 +58,11 @@ extension SessionTests {
     ] {
       #expect(try told("device-key", { $0.vault = .known(Self.vault(device: backend)) }).condition == condition)
     }
-    // There is nothing to lock or unlock then, and without a password 'latchkey unlock' creates nothing.
+    // Without a vault there is nothing to lock or unlock, and 'latchkey unlock' creates none without a password.
     let none = try told("device-key", { $0.vault = .known(Self.vault(device: "unavailable", created: false)) })
     guard case .advice(let advice) = none.fix else { return #expect(Bool(false), "\(none)") }
     #expect(none.condition == .broken && advice.contains("log out and in again") && !advice.contains("latchkey unlock"))
-    // A repair that worked, alone and beside something else.
+    // A repair that worked, alone and together with another problem.
     for (problems, condition) in [(["repaired"], Finding.Condition.warning), (["repaired", "x"], .broken)] {
       let found = try told("vault") {
         $0.vault = .known(
@@ -73,7 +73,7 @@ extension SessionTests {
       #expect(found.condition == condition && found.found.contains("repaired"))
       #expect(found.advice?.contains("until you log out") == (condition == .warning))
     }
-    // What no restart brings back.
+    // Damage that no restart repairs.
     for damage in [DesktopFacts.Vault.DeviceDamage.service, .user, .chip, .file] {
       var facts = Self.facts()
       facts.vault = .known(
@@ -86,7 +86,7 @@ extension SessionTests {
         key.condition == .broken && key.command == nil && found.one("vault")?.advice?.contains("device-key") == true)
       #expect(key.advice?.contains("/v/device.key") == (damage == .file))
       #expect(key.advice?.contains("device move tpm") == (damage == .chip))
-      // If one user's file is damaged, the keys of other users are not put aside.
+      // If one user's file is damaged, doctor does not set aside the other users' keys.
       #expect(key.advice?.contains("/var/lib/latchkey.damaged") == (damage == .service || damage == .chip))
     }
     let hint = try told("device-key", { $0.vault = .known(Self.vault(device: "host")) }) {
@@ -98,7 +98,7 @@ extension SessionTests {
     }
   }
 
-  @Test("Where a backup helps only, it is said that an empty vault comes first")
+  @Test("If only a backup helps, doctor says that an empty vault comes first")
   func startAgain() throws {
     let found = try told("vault.files", { _ in }) {
       for name in ["keybag", "keybag.copy"] { try $0.put("\(Self.home)/.local/share/latchkey/\(name)", "cut") }
@@ -108,7 +108,7 @@ extension SessionTests {
       words.filter { $0.hasPrefix("latchkey ") } == ["latchkey start-empty", "latchkey unlock", "latchkey restore"])
   }
 
-  @Test("An account by which no password fits cannot have a vault")
+  @Test("An account without a valid password cannot have a vault")
   func lockedAccount() throws {
     #expect(try told("vault.files", { $0.lockedAccount = nil }).condition == .ok)
     let found = try told("vault.files", { $0.lockedAccount = "anna" })

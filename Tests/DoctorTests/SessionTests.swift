@@ -3,14 +3,14 @@ import Testing
 
 @testable import LatchkeyDoctor
 
-/// What is not PAM: each check on files and facts in which all is well, then with one thing broken.
+/// The checks outside PAM. Each runs on a system in which all is well, and then with one fault.
 @Suite struct SessionTests {
   static let home = "/home/anna"
   static let runtime = "/run/user/1000"
   static let ours = "/usr/share/dbus-1/services/org.freedesktop.secrets.latchkey.service"
   static let socketLink = "/usr/lib/systemd/user/sockets.target.wants/latchkeyd.socket"
 
-  /// A machine on which all is well. Its files belong to whoever runs the test.
+  /// A machine on which all is well. Its files belong to the user of the test.
   static func system() throws -> FakeSystem {
     let system = try FakeSystem([
       "/etc/os-release": "ID=debian\n", ours: "[D-BUS Service]\nSystemdService=latchkeyd.service\n",
@@ -72,12 +72,12 @@ import Testing
     Doctor(root: system.root, facts: facts, program: "/proc/self/exe").findings()
   }
 
-  /// What is found after a change, and how.
+  /// The finding of one check after a change of files.
   func after(_ id: String, _ change: (FakeSystem) throws -> Void) throws -> Finding {
     try told(id, { _ in }, change)
   }
 
-  /// What is found where something else is known of the session.
+  /// The finding of one check with other facts of the session.
   func told(
     _ id: String, _ changeFacts: (inout DesktopFacts) -> Void, _ change: (FakeSystem) throws -> Void = { _ in }
   ) throws -> Finding {
@@ -90,7 +90,7 @@ import Testing
 
   @Test func allIsWell() throws {
     let findings = Self.findings(try Self.system())
-    // A test that is not root's has a module that is not root's either; and there are no logins in these files.
+    // A user other than root owns the test's module, so that check fails. These files also have no login service.
     for finding in findings where finding.id != "pam" && (finding.id != "module" || getuid() == 0) {
       #expect(finding.condition == .ok, "\(finding)")
       #expect(finding.fix == nil)
@@ -98,7 +98,7 @@ import Testing
     #expect(Set(findings.map(\.id)).count == findings.count, "each name once")
   }
 
-  @Test("A check that is well has nothing to fix")
+  @Test("A check that passes has nothing to fix")
   func nothingToFix() {
     let fix = Finding.Fix.command("true")
     #expect(Finding("x", .ok, "", fix: fix).fix == nil && Finding("x", .warning, "", fix: fix).fix == fix)

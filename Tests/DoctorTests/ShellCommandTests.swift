@@ -8,7 +8,7 @@ import Testing
 struct ShellCommandTests {
   private static let home = "/home/a'b; c"
 
-  @Test("A value in a command is one word of the shell's")
+  @Test("A value in a command is one word to the shell")
   func words() throws {
     let odd = ["a b", "a;b", "$(x)", "it's", "*", "", "~", "a\nb", "grün", "<(x)", "#", "`x`", "a=b", "{a,b}", "\\"]
     for word in odd + ["/etc/pam.d/login", "-x"] {
@@ -26,7 +26,7 @@ struct ShellCommandTests {
     #expect(several.line == "a 'b c' && d | e 3")
   }
 
-  /// A home with a vault, whose name is no plain word.
+  /// A home with a vault. The home's name needs quotes in a shell.
   private func system() throws -> (FakeSystem, DesktopFacts) {
     let system = try FakeSystem([
       "\(Self.home)/.local/share/latchkey/keybag": "x", "\(Self.home)/.local/share/latchkey/vault.db": "x",
@@ -34,20 +34,20 @@ struct ShellCommandTests {
     return (system, DesktopFacts(uid: getuid(), home: Self.home, runtime: "/run/user/1000"))
   }
 
-  @Test("A link in the place of a file is put aside by its user, and nothing is root's to do")
+  @Test("The user sets aside a link in place of a file, and root does nothing")
   func links() throws {
     let (system, facts) = try system()
     let path = "\(Self.home)/.local/share/latchkey/keybag"
     try system.put("/etc/shadow", "secret", mode: 0o600)
     try system.link(path, to: "/etc/shadow")
-    // A file that has the name already stays.
+    // An existing file with the new name stays.
     try system.put("\(path).foreign", "")
     let found = VaultFilesExamination(root: system.root, facts: facts).finding()
     let command = try #require(found.command)
     #expect(found.condition == .broken && !command.contains("sudo") && found.advice != nil)
     let shell = Process()
     shell.executableURL = URL(fileURLWithPath: "/bin/sh")
-    // In this system's folder, and without what follows.
+    // Runs only the move, in this system's folder.
     let move = command.prefix(upTo: try #require(command.range(of: " && ")).lowerBound)
     shell.arguments = ["-c", "system=$1; " + move.replacing("'/home/", with: "\"$system\"'/home/"), "sh", system.path]
     try shell.run()
@@ -57,7 +57,7 @@ struct ShellCommandTests {
     #expect(system.root.content("/etc/shadow") == .text("secret"))
   }
 
-  @Test("No finding about the vault has root touch a path below the home")
+  @Test("No finding about the vault makes root touch a path below the home")
   func rootless() throws {
     for owner in [getuid(), getuid() + 1] {
       for place in ["", "/.local", "/.local/share/latchkey", "/.local/share/latchkey/keybag"] {
@@ -76,7 +76,7 @@ struct ShellCommandTests {
     }
   }
 
-  @Test("Paths in commands of root's are quoted, and outside of homes")
+  @Test("Paths in root's commands are quoted, and outside of homes")
   func masks() throws {
     for (folder, start) in [("\(Self.home)/.config", "rm '/home/"), ("/etc", "sudo rm /etc/")] {
       let system = try SessionTests.system()

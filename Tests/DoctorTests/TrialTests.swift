@@ -2,9 +2,9 @@ import Testing
 
 @testable import LatchkeyDoctor
 
-/// A stack is gone through as libpam does it.
+/// Walks through a stack as libpam does.
 @Suite struct TrialTests {
-  /// The modules that are called, by their names without `pam_` and `.so`, when `asker` accepts.
+  /// The called modules, by their names without `pam_` and `.so`, if `asker` accepts.
   private func called(_ files: [String: String], accepting asker: String?) throws -> [String] {
     let system = try FakeSystem(Dictionary(uniqueKeysWithValues: files.map { ("/etc/pam.d/\($0)", $1) }))
     let stack = try PAMStack("x", .auth, in: system.root)
@@ -39,7 +39,7 @@ import Testing
       "y": "auth required pam_unix.so\nauth required pam_env.so\n",
     ]
     #expect(try called(files, accepting: "unix") == ["permit", "cap"])
-    // No jump leads out of a substack: libpam refuses everybody then.
+    // A jump cannot leave a substack: libpam then refuses everybody.
     let system = try FakeSystem([
       "/etc/pam.d/x": "auth substack y\nauth optional pam_cap.so\nauth required pam_permit.so\n",
       "/etc/pam.d/y": "auth [success=2 default=ignore] pam_unix.so\nauth required pam_deny.so\n",

@@ -3,7 +3,7 @@ import LatchkeyPrivateBus
 import LatchkeySystemd
 import Testing
 
-/// A fake fprintd on a private bus, and who asks it.
+/// A fake fprintd on a private bus, and a client that asks it.
 private final class Scene {
   let daemon: PrivateBus
   let loop: EventLoop
@@ -33,7 +33,7 @@ private func error(_ name: String) -> BusError {
 }
 
 @Suite("Enrolled fingers", .timeLimit(.minutes(20))) struct EnrolledFingersTests {
-  @Test("are told of every reader, for whoever asks")
+  @Test("are read from every reader, for each client that asks")
   func told() throws {
     let scene = try Scene(
       .init(name: "Goodix", answer: .success(["left-thumb", "right-index-finger"])),
@@ -56,7 +56,7 @@ private func error(_ name: String) -> BusError {
     #expect(try scene.ask() == .success([.init(name: "Reader", fingers: names)]))
   }
 
-  @Test("are not known where fprintd does not tell, which is no answer")
+  @Test("are unknown if fprintd returns an error, which does not mean that there are none")
   func errors() throws {
     let scene = try Scene(.init(name: "Reader", answer: .success(["left-thumb"])), .init(name: "Other", answer: nil))
     for name in ["PermissionDenied", "ClaimDevice", "Internal", "NoEnrolledPrintsX"] {
@@ -65,7 +65,7 @@ private func error(_ name: String) -> BusError {
     }
     scene.fprintd?.readers[1].answer = .failure(error("NoSuchDevice"))
     #expect(try scene.ask() == .failure(.noReader))
-    // What says that there are no fingers is that for fingers only.
+    // This error means "no fingers" only as the answer about fingers, and not about readers.
     scene.fprintd?.listing = .failure(error("NoEnrolledPrints"))
     #expect(try scene.ask() == .failure(.refused("net.reactivated.Fprint.Error.NoEnrolledPrints")))
     scene.fprintd?.listing = .failure(.invalidArguments("no"))
@@ -83,11 +83,11 @@ private func error(_ name: String) -> BusError {
     #expect(try scene.ask() == .failure(.silent))
     scene.fprintd?.listing = nil
     #expect(try scene.ask() == .failure(.silent))
-    // The next answer is another one's.
+    // The next question gets an answer of its own.
     scene.fprintd?.listing = .success(())
     scene.fprintd?.readers[0].answer = .success(["left-thumb"])
     var answer = try scene.ask()
-    // On a busy machine it may take longer.
+    // On a busy machine, an answer may come after the deadline.
     for _ in 0..<20 where answer == .failure(.silent) { answer = try scene.ask() }
     #expect(answer == .success([.init(name: "Reader", fingers: ["left-thumb"])]))
   }
@@ -103,7 +103,7 @@ private func error(_ name: String) -> BusError {
     #expect(try scene.ask() == .success([.init(name: "Reader", fingers: [])]))
   }
 
-  @Test("are not known when the bus goes while they are asked for")
+  @Test("are unknown if the bus ends during the question")
   func lost() throws {
     let scene = try Scene(.init(name: "Reader", answer: nil))
     var answer: Result<[EnrolledFingers.Reader], EnrolledFingers.Unknown>?

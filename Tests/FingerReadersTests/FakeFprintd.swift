@@ -1,11 +1,11 @@
 import LatchkeyPrivateBus
 import LatchkeySystemd
 
-/// As much of fprintd as is asked of it, on a private bus, with its own connection.
+/// The part of fprintd that answers about fingers, on a private bus with a connection of its own.
 final class FakeFprintd {
   struct Reader {
     var name: String
-    /// What it answers; nil for never.
+    /// The answer about fingers; nil for no answer.
     var answer: Result<[String], BusError>?
   }
 
@@ -16,9 +16,9 @@ final class FakeFprintd {
   private var slots: [BusSlot] = []
   private var unanswered: [MethodCall] = []
   var readers: [Reader]
-  /// What the list of readers is answered with instead.
+  /// The answer about readers, if it is not the list.
   var listing: Result<Void, BusError>? = .success(())
-  /// The users that were asked for.
+  /// The users in the questions.
   private(set) var users: [String] = []
 
   init(_ daemon: PrivateBus, _ loop: EventLoop, _ readers: [Reader]) throws {

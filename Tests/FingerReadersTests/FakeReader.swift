@@ -1,19 +1,19 @@
 import LatchkeyPrivateBus
 import LatchkeySystemd
 
-/// As much of fprintd as a verification needs: one reader, on a private bus, with its own connection.
+/// The part of fprintd that verifies a finger: one reader, on a private bus with a connection of its own.
 final class FakeReader {
   let bus: Bus
   private let loop: EventLoop
   private var slots: [BusSlot] = []
   private static let path = "/net/reactivated/Fprint/Device/0"
   private static let device = "net.reactivated.Fprint.Device"
-  /// The users' fingers.
+  /// The number of each user's fingers.
   var fingers = ["anna": 2]
   var isBusy = false
-  /// What was called, in order.
+  /// The called methods, in order.
   private(set) var calls: [String] = []
-  /// Whether `Release` gets no answer.
+  /// Whether fprintd does not answer `Release`.
   var keepsReader = false
   private var kept: [MethodCall] = []
 
@@ -65,7 +65,7 @@ final class FakeReader {
     try loop.run(until: "the name of fprintd") { owned }
   }
 
-  /// Says what a touch was, on this connection or as somebody else.
+  /// Reports a touch, on this connection or on another one.
   func touch(_ word: String, isDone: Bool = true, as other: Bus? = nil, to destination: String? = nil) throws {
     try (other ?? bus).emitSignal(path: Self.path, interface: Self.device, member: "VerifyStatus", to: destination) {
       $0.appendString(word)

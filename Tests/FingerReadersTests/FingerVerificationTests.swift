@@ -4,7 +4,7 @@ import LatchkeyPrivateBus
 import LatchkeySystemd
 import Testing
 
-/// A reader on a private bus, and one verification of a finger at it.
+/// A reader on a private bus, and one verification of a finger.
 private final class Attempt {
   let daemon: PrivateBus
   let loop: EventLoop
@@ -28,7 +28,7 @@ private final class Attempt {
     #expect(steps.isEmpty && outcomes.isEmpty, "told before the call returned")
   }
 
-  /// Waits until the person was told so much.
+  /// Waits until the person got this many messages.
   func told(_ count: Int) throws { try loop.run(until: "step \(count)") { steps.count >= count } }
 
   func ending() throws -> FingerVerification.Outcome {
@@ -42,9 +42,9 @@ private final class Attempt {
   func drop() { verification = nil }
 }
 
-@Suite("A finger that is verified by fprintd", .timeLimit(.minutes(20)))
+@Suite("A finger that fprintd verifies", .timeLimit(.minutes(20)))
 struct FingerVerificationTests {
-  @Test("One touch: the reader is claimed for that user, and given up before the outcome is told")
+  @Test("One touch: the reader is claimed for the user, and released before the outcome is reported")
   func match() throws {
     let attempt = try Attempt()
     try attempt.told(1)
@@ -60,13 +60,13 @@ struct FingerVerificationTests {
     #expect(attempt.reader.calls == ["Claim anna", "VerifyStart any", "VerifyStop", "Release"])
   }
 
-  @Test("Fingers that do not match are counted, and touches that the reader did not see are not")
+  @Test("Fingers that do not match are counted, and touches that the reader did not recognise are not")
   func tries() throws {
     let attempt = try Attempt()
     var count = 1
     for word in ["verify-retry-scan", "verify-no-match", "verify-swipe-too-short", "verify-no-match"] {
       try attempt.told(count)
-      // Only some end a try of fprintd's.
+      // Only some of these words end a try.
       try attempt.reader.touch(word, isDone: word == "verify-no-match")
       count += word == "verify-no-match" ? 2 : 1
     }
@@ -82,17 +82,17 @@ struct FingerVerificationTests {
     #expect(attempt.reader.calls.suffix(2) == ["VerifyStop", "Release"])
   }
 
-  @Test("Nobody but the process that has the reader says that a finger matched")
+  @Test("Only the process that has the reader can report a match")
   func stranger() throws {
     let attempt = try Attempt()
     try attempt.told(1)
     let other = try attempt.daemon.connect(attempt.loop)
     try attempt.reader.touch("verify-match", as: other)
-    // Straight to each connection: a match rule keeps none of these away.
+    // The other process sends to each connection directly, because no match rule filters such messages.
     for number in 0..<20 { try attempt.reader.touch("verify-match", as: other, to: ":1.\(number)") }
     other.flush()
     try attempt.loop.run(for: .milliseconds(200))
-    // A word of the reader's own arrives, so theirs could have.
+    // A message of the reader itself arrives after the forged ones, so those have arrived too.
     try attempt.reader.touch("verify-retry-scan", isDone: false)
     try attempt.told(2)
     #expect(attempt.outcomes.isEmpty)
@@ -100,7 +100,7 @@ struct FingerVerificationTests {
     #expect(try attempt.ending() == .givenUp)
   }
 
-  @Test("Without fingers, with a busy reader or without fprintd it ends at once")
+  @Test("Without fingers, with a busy reader or without fprintd, the verification ends at once")
   func unable() throws {
     #expect(try Attempt("bob").ending() == .noFingers)
     let busy = try Attempt { $0.isBusy = true }
@@ -122,7 +122,7 @@ struct FingerVerificationTests {
   }
 
   @Test(
-    "It ends with its time or if it is cancelled, also while fprintd keeps the reader; a touch after that counts no more"
+    "It ends at its timeout or when it is cancelled, even if fprintd keeps the reader, and ignores later touches"
   )
   func limits() throws {
     let late = try Attempt(timeLimit: .milliseconds(300)) { $0.keepsReader = true }

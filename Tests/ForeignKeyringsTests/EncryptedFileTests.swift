@@ -4,8 +4,8 @@ import Testing
 
 @testable import LatchkeyForeignKeyrings
 
-/// Wallets and encrypted keyrings, against what a hostile file may have. The files here were written by the kwalletd5 and
-/// the libsecret of Debian 12, and by gnome-keyring 48; more come from the real programs in Tests/Integration/Import.
+/// Readers of wallets and encrypted keyrings, with the content that a hostile file may have. kwalletd5 and libsecret of Debian 12
+/// and gnome-keyring 48 wrote the files here. Tests/Integration/Import has more files of the real programs.
 @Suite struct EncryptedFileTests {
   init() throws { try Sodium.initialize() }
 
@@ -98,7 +98,7 @@ import Testing
       Dictionary(uniqueKeysWithValues: read.items.map { ($0.label, $0.secret.count) })
         == ["Plain": 8, "Wide ä漢🔑": 10, "Octets": 256, "Bare": 0])
     #expect(throws: ForeignFileError.wrongPassword) { try keyring(whole, "another") }
-    // What is encrypted is at the end, and has a check sum over all of it.
+    // The encrypted part is at the end, and has a check sum over all its bytes.
     for place in stride(from: whole.count - 1, to: whole.count - 480, by: -7) {
       var changed = whole
       changed[place] ^= 1
@@ -108,7 +108,8 @@ import Testing
 
   @Test func aChangedBitOfAWalletIsAnError() throws {
     let whole = try octets(Self.wallet)
-    // What is in the clear says where the rest begins. Behind it are a block of random bytes, and padding before the last 24.
+    // The unencrypted part names the length of the rest. The rest begins with a block of random bytes, and has padding before its
+    // last 24 bytes.
     for place in stride(from: whole.count - 24, to: whole.count - 150, by: -13) {
       var changed = whole
       changed[place] ^= 1
@@ -126,7 +127,8 @@ import Testing
     refuses(start + [0, 0, 0, 0] + [UInt8](repeating: 0, count: 31), .damaged)
     refuses(Array(start[..<12]) + [0, 1, 2, 0], .forGPG)
     refuses(Array(start[..<12]) + [0, 1, 9, 2], .unknownWallet)
-    // Within: a folder of many entries, an entry of an unknown kind, a text that is longer than everything.
+    // In the decrypted content: a folder with too many entries, an entry of an unknown kind, and a text that is longer than the
+    // file.
     for content: [UInt8] in [
       [0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff], [0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0],
       [0xff, 0xff, 0xff, 0xfe], [0, 0, 0],
@@ -135,7 +137,7 @@ import Testing
         try WalletContent.items(try memory(content), in: 0..<content.count, served: [:])
       }
     }
-    // A keyring whose rounds would take hours, and offsets that go backwards.
+    // A keyring with so many rounds that they would take hours, and with offsets that go backwards.
     var rounds = try octets(Self.keyring)
     rounds.replaceSubrange(54..<58, with: [0xff, 0xff, 0xff, 0xff])
     #expect(throws: ForeignFileError.damaged) { try keyring(rounds) }
@@ -156,15 +158,15 @@ import Testing
     }
   }
 
-  /// An array of empty elements, whose ends are all 0: as many bytes as elements would be.
+  /// An array of empty elements whose ends are all 0. It could have as many elements as bytes.
   @Test func moreElementsThanTheLimitAreNotListed() throws {
-    // Sizes of up to 255, 65,535 and more bytes say where elements end in 1, 2 and 4.
+    // The end of an element takes 1 byte in an array of up to 255 bytes, 2 bytes in one of up to 65,535, and 4 in a longer one.
     for (size, ending) in [(10, 1), (500, 2), (400_000, 4)] {
       let bytes = try memory([UInt8](repeating: 0, count: size))
       let array = VariantContainer(0..<size)
       #expect(try array.elements(of: bytes, limit: size / ending).count == size / ending)
       #expect(throws: ForeignFileError.tooLarge) { try array.elements(of: bytes, limit: size / ending - 1) }
-      // The limit comes first: an end that is wrong would be found only while they are listed.
+      // The reader checks the limit first: it would find a wrong end only while it lists the elements.
       var broken = [UInt8](repeating: 0, count: size)
       broken[0] = 0xff
       #expect(throws: ForeignFileError.tooLarge) {
@@ -172,7 +174,7 @@ import Testing
       }
     }
     var whole = try octets(Self.keyring)
-    // All behind the number of rounds, with offsets of 0 alone.
+    // Everything after the number of rounds is zeros, so all offsets are 0.
     whole = Array(whole[..<58]) + [UInt8](repeating: 0, count: 4 * KeyringFile.itemLimit + 100)
     whole[whole.count - 4] = 18 + 32
     #expect(throws: ForeignFileError.tooLarge) { try keyring(whole) }
@@ -183,7 +185,7 @@ import Testing
       let item = try WalletContent.item(try memory(value), 0..<value.count, kind, folder: "f", entry: "e")
       return (item.attributes["type"], text(item.secret))
     }
-    // Half a unit, half a pair, and a map that ends early.
+    // Half a character, half a surrogate pair, and a map that ends early.
     #expect(try read([0, 0, 0, 1, 0x61], .password) == ("base64", "AAAAAWE="))
     #expect(try read([0, 0, 0, 2, 0xd8, 0], .password) == ("plaintext", "\u{FFFD}"))
     #expect(try read([0, 0, 0, 1], .map) == ("base64", "AAAAAQ=="))

@@ -4,7 +4,7 @@ import Testing
 
 @testable import LatchkeyForeignKeyrings
 
-/// Exports as they are written, and what never writes them. Real ones are in Tests/Integration/Export/test_export.py.
+/// Exports that programs write, and content that they never write. Tests/Integration/Export/test_export.py has real exports.
 @Suite struct JSONExportTests {
   init() throws { try Sodium.initialize() }
 
@@ -96,7 +96,7 @@ import Testing
   }
 }
 
-/// Secrets of the portal, as other providers keep them.
+/// Secrets of the portal, in the form of other providers.
 @Suite struct PortalSecretTests {
   init() throws { try Sodium.initialize() }
 

@@ -9,7 +9,7 @@ private let id = String(repeating: "0", count: 32)
 /// "1234567890" in Base32.
 private let key = "GEZDGNBVGY3TQOJQ"
 
-/// Values of KeePass that stand for others. What KeePassXC itself makes of them is in Tests/Integration/Import/test_import_references.py.
+/// KeePass's values that refer to other values. Tests/Integration/Import/test_import_references.py tests KeePassXC's own results.
 @Suite struct KeePassReferencesTests {
   init() throws { try Sodium.initialize() }
 
@@ -17,7 +17,7 @@ private let key = "GEZDGNBVGY3TQOJQ"
     secret.withBytes { bytes in bytes.withUnsafeBytes { String(decoding: $0, as: UTF8.self) } }
   }
 
-  /// A database with these entries. The first one's identifier is 16 zeros, and so on.
+  /// A database with these entries. The first entry's identifier is 16 bytes of 0, the second one's is 16 bytes of 1, and so on.
   private func read(_ entries: [[(String, String)]], attribute: String = "") throws -> KeePassExport {
     var xml = "<KeePassFile><Root><Group><Name>all</Name>"
     for (number, fields) in entries.enumerated() {
@@ -89,7 +89,7 @@ private let key = "GEZDGNBVGY3TQOJQ"
         "xdg:schema": "org.latchkey.Login", "name": "Wiki", "user": "xWiki", "url": "https://Wiki.example/ann",
         "server": "wiki.example", "field": "password",
       ])
-    // The host is known, though the rest is secret. The title is what a person knows it by.
+    // The host is not secret, although the rest of the address is. People recognise the entry by its title.
     #expect(
       read.items[3].attributes == [
         "xdg:schema": "org.latchkey.Login", "name": "{REF:P@T:SSO}", "server": "shell.example", "field": "password",
@@ -99,7 +99,7 @@ private let key = "GEZDGNBVGY3TQOJQ"
     #expect(read.items.allSatisfy { $0.attributes.values.allSatisfy { !$0.contains("real") } })
   }
 
-  /// Notes and sequences of keys have placeholders that are meant as text.
+  /// Notes and key sequences may have placeholders that are meant as plain text.
   @Test func textsThatExplainPlaceholders() throws {
     let sequence = "{USERNAME}{TAB}{PASSWORD}{ENTER}"
     let read = try read([
@@ -126,7 +126,7 @@ private let key = "GEZDGNBVGY3TQOJQ"
   }
 
   @Test func bounds() throws {
-    // A chain as long as is followed, and a longer one.
+    // A chain of the highest allowed length, and a longer one.
     func chain(_ length: Int) throws -> KeePassExport {
       try self.read(
         (0...length).map { number in
@@ -136,7 +136,7 @@ private let key = "GEZDGNBVGY3TQOJQ"
     #expect(try secrets(chain(10)) == [String](repeating: "end", count: 11))
     let long = try chain(12)
     #expect(secrets(long) == [String](repeating: "end", count: 11) && long.left.map(\.reason) == [.endless, .endless])
-    // Each has ten times the one behind it.
+    // Each value repeats the next one ten times.
     let tens = try read(
       (0..<9).map { number in
         [
@@ -145,7 +145,7 @@ private let key = "GEZDGNBVGY3TQOJQ"
         ]
       })
     #expect(tens.left.allSatisfy { $0.reason == .tooLarge } && tens.left.count == 6 && tens.items.count == 3)
-    // A value that is large by itself stays what it is; one that others refer to is bounded.
+    // A large value of its own is kept, but a reference to a large value is limited.
     let large = String(repeating: "{x}", count: 400_000)
     let other = try read([[("Title", "L"), ("Password", large)], [("Title", "M"), ("Password", "{REF:P@T:L}")]])
     #expect(secrets(other) == [large] && other.left.map(\.reason) == [.tooLarge])
@@ -193,7 +193,7 @@ private let key = "GEZDGNBVGY3TQOJQ"
     #expect(secrets(read) == ["otpauth://hotp/A?secret=\(key)&counter=7&digits=6&issuer=A"])
   }
 
-  /// Settings that are not understood come as they are, and are named.
+  /// Unknown settings are imported unchanged, and the report names them.
   @Test(arguments: [
     [("TimeOtp-Secret-Hex", "zz")], [("TimeOtp-Secret-Base32", "018")],
     [("TimeOtp-Secret", "a"), ("TimeOtp-Secret-Hex", "61")],

@@ -4,8 +4,8 @@ import Testing
 
 @testable import LatchkeyForeignKeyrings
 
-/// Readers of other programs' files, against what a hostile file may have. Real files come from the real programs, in
-/// Tests/Integration/Import/test_import.py.
+/// Readers of other programs' files, with the content that a hostile file may have. Tests/Integration/Import/test_import.py has
+/// files of the real programs.
 @Suite struct KeyringFileTests {
   init() throws { try Sodium.initialize() }
 
@@ -97,22 +97,22 @@ import Testing
       }
       _ = try KeyringFile.read(file, name: "a", password: empty)
     }
-    // Rounds that would take hours, and none.
+    // So many rounds that they would take hours, and no rounds.
     #expect(throws: ForeignFileError.damaged) { try read(start + [0xff, 0xff, 0xff, 0xff] + salt) }
     #expect(throws: ForeignFileError.damaged) { try read(start + [0, 0, 0, 0] + salt) }
-    // Items, and the attributes of one.
+    // Too many items, and too many attributes of one item.
     let rounds: [UInt8] = [0, 0, 0, 1]
     #expect(throws: ForeignFileError.tooLarge) { try read(start + rounds + salt + [0xff, 0xff, 0xff, 0xfe]) }
     #expect(throws: ForeignFileError.damaged) { try read(start + rounds + salt + [0, 0, 0x80, 0]) }
     let item: [UInt8] = [0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0]
     #expect(throws: ForeignFileError.tooLarge) { try read(start + rounds + salt + item + [0x7f, 0, 0, 0]) }
-    // No items, and a body that is no whole number of blocks.
+    // No items, and a body that does not consist of whole blocks.
     #expect(throws: ForeignFileError.damaged) { try read(start + rounds + salt + [0, 0, 0, 0, 0, 0, 0, 1, 5]) }
-    // The body of another password.
+    // A body for another password.
     let body = [0, 0, 0, 0, 0, 0, 0, 32] + [UInt8](repeating: 9, count: 32)
     #expect(throws: ForeignFileError.wrongPassword) { try read(start + rounds + salt + body) }
     #expect(throws: ForeignFileError.unknownVersion) { try read(magic + [2, 0, 0, 0]) }
-    // As oo7 writes it, and nothing else.
+    // Only oo7's exact form is accepted.
     #expect(throws: ForeignFileError.damaged) { try read(magic + [1, 0]) }
     #expect(throws: ForeignFileError.damaged) { try read(magic + [1, 0, 0, 0]) }
     #expect(throws: ForeignFileError.unknownFormat) { try read(Array("hello".utf8)) }
@@ -154,7 +154,7 @@ import Testing
     #expect(try table("url,password\nhttps://a\n").left.map(\.label) == ["a"])
   }
 
-  /// The secrets of a table with the columns of Chromium, and what stays behind of it.
+  /// The secrets of a table with Chromium's columns, and its rejected rows.
   private func chromium(_ rows: String) throws -> ([String], [PasswordTable.LeftRow]) {
     let read = try table("name,url,username,password,note\n" + rows)
     return (read.items.map { text($0.secret) }, read.left)
@@ -167,7 +167,7 @@ import Testing
   func aRowWithTooManyFieldsStaysBehind(_ row: String) throws {
     let (secrets, left) = try chromium("\n\"B\nb\",https://b,me,b,\n\(row)C,https://c,me,c,\n")
     #expect(secrets == ["b", "c"])
-    // The first row, an empty line, and a row of two lines are before it.
+    // Three rows come before it: the header, an empty line, and a row of two lines.
     #expect(left == [.init(number: 3, label: "A", reason: .tooManyFields(line: 5))])
   }
 
@@ -184,14 +184,14 @@ import Testing
     let read = try table("url,password,note,,\nhttps://a,pa,ss,word,\nhttps://b,b,n,,\n")
     #expect(read.items.map { text($0.secret) } == ["b", "n"])
     #expect(read.left == [.init(number: 2, label: "a", reason: .tooManyFields(line: 2))])
-    // The first column of a table that has numbers there.
+    // A first column without a name, which has numbers.
     #expect(try table(",url,password\n0,https://a,p\n").left == [])
   }
 
   @Test func theLabelOfARowThatStaysBehindIsNoSecret() throws {
     let read = try table("url,password,extra,name\nhttps://a,pa,ss,secret,A\nhttps://b,pa,ss,secret,\"B\n")
     #expect(read.left.map(\.label) == ["a", "b"] && read.items.isEmpty)
-    // What a column of another name has may be a secret too.
+    // A column with another name may also have a secret.
     #expect(try table("url,extra,name,password\nhttps://c,n,secret,C,p\n").left.map(\.label) == ["c"])
   }
 
@@ -201,7 +201,7 @@ import Testing
   }
 
   @Test(arguments: [
-    // A quote is never closed, or is closed by a quote of another row, and the value has quotes that are not doubled.
+    // A quote that is never closed, a quote that another row closes, and a value with single quotes inside.
     "\"open,\nC,https://c,me,c,\n", "\"open,\nC,https://c,me,\"c\",\n", "\"p\"q\",\nC,https://c,me,c,\n", "\"",
   ])
   func nothingIsReadBehindAQuoteThatIsNotClosed(_ rest: String) throws {

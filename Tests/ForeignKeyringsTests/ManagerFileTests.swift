@@ -4,8 +4,8 @@ import Testing
 
 @testable import LatchkeyForeignKeyrings
 
-/// What gpg and keepassxc-cli hand over, against what they should never write. Real ones are in
-/// Tests/Integration/Import/test_import_managers.py.
+/// Readers of the output of gpg and keepassxc-cli, with content that they should never write.
+/// Tests/Integration/Import/test_import_managers.py has real output.
 @Suite struct ManagerFileTests {
   init() throws { try Sodium.initialize() }
 
@@ -16,7 +16,7 @@ import Testing
 
   private func read(_ xml: String) throws -> KeePassExport {
     try KeePassExport(try memory(xml)) { compressed in
-      // What is "expanded" is told apart by its size.
+      // The size shows that a value was "expanded".
       try SecureBytes(count: compressed.count + 100)
     }
   }
@@ -47,7 +47,7 @@ import Testing
     #expect(read.items[0].modified == 65 && read.empty == ["bare"] && read.discarded == ["Password"] && read.older == 1)
   }
 
-  /// As keepassxc-cli writes a database of version 4: the content of attached files is not in it.
+  /// keepassxc-cli writes a database of version 4 without the content of attached files.
   @Test func filesThatTheXMLDoesNotHave() throws {
     func entry(_ title: String, _ files: [(String, Int)]) -> String {
       let attached = files.map { "<Binary><Key>\($0.0)</Key><Value Ref=\"\($0.1)\"/></Binary>" }.joined()
@@ -64,7 +64,7 @@ import Testing
       asked.append("\(entry) \(name)")
       return name == "i" ? nil : try memory("content of \(name)")
     }
-    // A file that two entries have is fetched once, by an entry whose path is its own.
+    // A file of two entries is read once, by an entry with a unique path.
     #expect(asked == ["/a f", "/a g", "/in/b i"] && left == ["twice (h)", "b (i)"])
     #expect(read.items.map(\.label) == ["a (f)", "a (g)", "twice (f)", "b (f)"])
     #expect(
@@ -82,9 +82,9 @@ import Testing
       ).items.first?.modified
     }
     #expect(try time("2025-01-02T03:04:05Z") == 1_735_787_045)
-    // What keepassxc-cli writes of the same moment for a database of version 4.
+    // keepassxc-cli writes the same moment like this for a database of version 4.
     #expect(try time("JfkH3w4AAAA=") == 1_735_787_045)
-    // The first of January of 1970, and of the year 1, and what is no time.
+    // The first of January of 1970 and of the year 1, and invalid times.
     for text in ["APeRdw4AAAA=", "AAAAAAAAAAA=", "AAAA", "////////////", "yesterday", ""] {
       #expect(try time(text) == 0)
     }
@@ -111,7 +111,7 @@ import Testing
     #expect(throws: ForeignFileError.self) { try read(xml) }
   }
 
-  /// A header of version 4 with parameters of a key derivation, as KeePassXC reads it.
+  /// A header of version 4 with the parameters of a key derivation, as KeePassXC reads it.
   private func header(_ parameters: [(type: UInt8, name: String, value: [UInt8])], version: UInt8 = 4) -> [UInt8] {
     func count(_ number: Int) -> [UInt8] { octets(UInt64(number), 4) }
     var list: [UInt8] = [0, 1]
@@ -142,7 +142,7 @@ import Testing
       ["M": 1 << 30 + 1, "I": 1], ["M": 1 << 30, "I": 65], ["M": .max, "I": .max], ["M": 8 << 10, "I": .max],
       ["M": 1 << 20, "I": 1, "P": 257], ["R": 1_000_000_001], ["R": .max],
     ] { #expect(throws: ForeignFileError.tooCostly, "\(numbers)") { try cost(numbers) } }
-    // KeePassXC takes numbers in other forms.
+    // KeePassXC accepts other forms of numbers.
     #expect(throws: ForeignFileError.tooCostly) { try check(header([(4, "M", octets(1 << 31, 4))])) }
     #expect(throws: ForeignFileError.damaged) { try check(header([(0x18, "M", Array("99999999999".utf8))])) }
     let rounds: [UInt8] = [6, 8, 0]
@@ -150,12 +150,12 @@ import Testing
     #expect(throws: ForeignFileError.tooCostly) {
       try check(Self.magic + [1, 0, 3, 0] + rounds + octets(1 << 40, 8) + [0, 0, 0])
     }
-    // Other files, and later versions, are KeePassXC's to refuse.
+    // KeePassXC refuses other files and later versions itself.
     try check([1, 2, 3])
     try check(header([(5, "M", octets(.max, 8))], version: 5))
   }
 
-  /// KeePassXC reads each of these names as "M", or takes the last "M" of two.
+  /// KeePassXC reads each of these names as "M", or uses the last "M" of two.
   @Test(arguments: ["M\0x", "M\0", "\u{FEFF}M", "\u{FEFF}M\0", "\u{FEFF}\u{FEFF}M", "Q", "", "m", "\u{212A}"])
   func aNameThatKeePassXCReadsDifferently(_ name: String) throws {
     let known: [(UInt8, String, [UInt8])] = [

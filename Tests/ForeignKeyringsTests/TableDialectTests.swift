@@ -4,7 +4,7 @@ import Testing
 
 @testable import LatchkeyForeignKeyrings
 
-/// Tables of programs that write CSV in ways of their own.
+/// Tables of programs that write CSV in their own ways.
 @Suite struct TableDialectTests {
   init() throws { try Sodium.initialize() }
 
@@ -26,11 +26,11 @@ import Testing
     #expect(table.items[0].attributes["server"] == "x.example" && table.items[2].attributes["user"] == "u\\2")
   }
 
-  /// The names are KeePass's and the values are not: another program wrote it.
+  /// The column names are KeePass's, but the form of the values is not, so another program wrote the table.
   @Test func namesOfKeePass1InAnotherForm() throws {
     let table = try read(Self.keePass + #""A","u","a\b""c","",""# + "\"\n")
     #expect(secrets(table) == ["a\\b\"c"] && !table.hasBackslashes)
-    // Neither form can be followed.
+    // Neither form fits this value.
     let broken = try read(Self.keePass + #""A","u","a\b"c","",""# + "\"\n")
     #expect(broken.items.isEmpty && broken.left.map(\.reason) == [.openQuote(line: 2)])
     let cut = try read(Self.keePass + #""A","u","a\\b","","""# + "\n" + #""B","u","a\""#)
@@ -45,11 +45,11 @@ import Testing
         + "https://c.example/?a=1&b=2,cy,G%W!7&amp;#,,\"a &lt;b&gt; &quot;&#39;\",C &amp; D,G,0\n,,plain,,,E,,1\n")
     #expect(secrets(table) == ["G%W!7&#", "a <b> \"'", "plain"] && table.left.isEmpty && table.unread.isEmpty)
     #expect(table.items[0].label == "C & D" && table.items[0].attributes["group"] == "G")
-    // An address with a bare & is none that was written as HTML.
+    // The address has a bare &, so it was not written as HTML.
     #expect(table.items[0].attributes["url"] == "https://c.example/?a=1&b=2" && table.decoded == 3)
   }
 
-  /// One value with a bare character says that its column was not written as HTML, so that &amp; means itself.
+  /// One value with a bare character shows that its column was not written as HTML, so &amp; means itself.
   @Test(arguments: ["a&b", "a<b", "a>b", "&copy;", "&"])
   func aColumnThatIsNotHTML(_ plain: String) throws {
     let table = try read(Self.lastPass + ",,x&amp;y,,,A,,0\n,,\(plain),,,B,,0\n")

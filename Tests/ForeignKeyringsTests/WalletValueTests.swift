@@ -4,13 +4,13 @@ import Testing
 
 @testable import LatchkeyForeignKeyrings
 
-/// Values of entries as Qt writes them, made of what the vault has, and back.
+/// The values of entries as Qt writes them, made from the vault's items and read back.
 @Suite struct WalletValueTests {
   init() throws { try Sodium.initialize() }
 
   private func memory(_ text: String) throws -> SecureBytes { try SecureBytes(copying: Array(text.utf8).span.bytes) }
 
-  /// What is left of a map of the vault after KWallet's form of it.
+  /// A map of the vault after its conversion to KWallet's form and back.
   private func returned(_ json: String) throws -> String? {
     guard let value = try WalletValue.map(try memory(json)) else { return nil }
     let item = try WalletContent.item(value, 0..<value.count, .map, folder: "f", entry: "e")

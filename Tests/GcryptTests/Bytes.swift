@@ -1,6 +1,6 @@
 @testable import LatchkeyGcrypt
 
-/// Test data: bytes written as hexadecimal digits.
+/// Test data as hexadecimal digits.
 func bytes(hex: String) -> [UInt8] {
   let digits = hex.compactMap { $0.hexDigitValue.map(UInt8.init) }
   precondition(digits.count.isMultiple(of: 2))
@@ -30,7 +30,7 @@ extension KeyAgreement {
     return try agreement.agree(peerPublicKey: UnsafeRawBufferPointer(buffer))
   }
 
-  /// What the two keys make, also if the shared secret has leading zeros.
+  /// The cipher from both keys, even if the shared secret has leading zeros.
   func cipher(with peerPublicKey: [UInt8]) throws(GcryptError) -> SessionCipher {
     let peer = try peerPublicKey.span.bytes.withUnsafeBytes { (bytes) throws(GcryptError) in
       try Self.readPublicKey(bytes, .secretService)
@@ -53,7 +53,7 @@ extension SessionCipher {
     try self.init(key: SessionKey(deriving: SecureMemory(copying: secret)))
   }
 
-  /// With an IV that is given; a random one otherwise.
+  /// Encrypts with the given IV or a random one.
   func encrypt(_ plaintext: [UInt8], iv given: [UInt8]? = nil) throws -> (iv: [UInt8], ciphertext: [UInt8]) {
     var iv = given ?? [UInt8](repeating: 0, count: 16)
     var ciphertext = [UInt8](repeating: 0, count: Self.ciphertextLength(plaintext: plaintext.count))
@@ -79,7 +79,7 @@ extension SessionCipher {
           try iv.withUnsafeBytes { iv in try decrypt(ciphertext, iv: iv, into: plaintext) }
         }
       } catch GcryptError.undecryptable {
-        // Nothing of a refused plaintext is left; a length that is refused is not even written to.
+        // The call erases a refused plaintext. If the length is refused, the call writes nothing.
         precondition(plaintext.allSatisfy { $0 == 0 } || plaintext.allSatisfy { $0 == 0xEE })
         throw GcryptError.undecryptable
       }

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Diffie-Hellman over RFC 2409 group 2")
 struct KeyAgreementTests {
-  // RFC 2409 section 6.2, written down here apart from the module's own copy.
+  // RFC 2409 section 6.2, written down here independently of the module's own copy.
   static let prime: BigUInt = {
     let digits = """
       FFFFFFFFFFFFFFFFC90FDAA22168C234C4C6628B80DC1CD129024E088A67CC74020BBEA63B139B22514A08798E3404DD
@@ -15,7 +15,7 @@ struct KeyAgreementTests {
     return BigUInt(digits.filter { !$0.isNewline }, radix: 16) ?? 0
   }()
 
-  /// A number big-endian in `count` bytes, zeros on the left; in as many as it needs without `count`.
+  /// A big-endian number in `count` bytes, with zeros on the left. Without `count`, it has as many bytes as it needs.
   static func bigEndian(_ number: BigUInt, count: Int = 0) -> [UInt8] {
     let digits = Array(number.serialize())
     return [UInt8](repeating: 0, count: max(0, count - digits.count)) + digits
@@ -23,7 +23,7 @@ struct KeyAgreementTests {
 
   static func number(_ bytes: [UInt8]) -> BigUInt { bytes.withUnsafeBytes { BigUInt($0) } }
 
-  /// The library's own takes 64 steps at least.
+  /// This is faster than the library's own function, which takes at least 64 steps.
   static func power(_ base: BigUInt, _ exponent: BigUInt) -> BigUInt {
     var result = BigUInt(1)
     for bit in (0..<exponent.bitWidth).reversed() {
@@ -46,8 +46,8 @@ struct KeyAgreementTests {
     #expect(try known.decrypt(answer.ciphertext, iv: KnownAnswer.iv) == KnownAnswer.plaintext)
   }
 
-  /// KWallet reads it as a signed number.
-  @Test("draws no public key that begins with zeros or with 0xff")
+  /// KWallet reads a public key as a signed number.
+  @Test("makes no public key that begins with zeros or with 0xff")
   func publicKeys() throws {
     for _ in 0..<4000 {
       let first = try KeyAgreement().publicKey[0]
@@ -55,16 +55,15 @@ struct KeyAgreementTests {
     }
   }
 
-  /// The client is plain arithmetic. Half of the clients keep the leading zeros of the shared secret, half strip them,
-  /// as libsecret built with GnuTLS does: both must read what the server sends.
-  @Test("clients read what the server sends, in hundreds of handshakes")
+  /// The client uses plain arithmetic. Half of the clients keep the leading zeros of the shared secret, and half strip them, as
+  /// libsecret with GnuTLS does. Both kinds must be able to read the server's messages.
+  @Test("clients can read the server's messages, in hundreds of handshakes")
   func handshakes() throws {
     var generator = SystemRandomNumberGenerator()
     var (privateKey, publicKey) = (BigUInt(0), BigUInt(0))
     for round in 0..<300 {
-      // Mostly short exponents: this arithmetic is slow without optimization, and the server cannot tell. They are long
-      // enough for 2^x to be larger than the prime.
-      // The server's key is new each time, so a client may come ten times.
+      // Most exponents are short, because this arithmetic is slow without optimization and the server cannot notice. 2^x is still
+      // larger than the prime. The server has a new key each time, so a client may come ten times.
       if round % 250 < 2 || round.isMultiple(of: 10) {
         privateKey =
           round.isMultiple(of: 250)
@@ -84,7 +83,7 @@ struct KeyAgreementTests {
     }
   }
 
-  @Test("a client takes no shared secret with leading zeros", arguments: KnownAnswer.all)
+  @Test("a client rejects a shared secret with leading zeros", arguments: KnownAnswer.all)
   func fullSecret(_ answer: KnownAnswer) throws {
     let client = try KeyAgreement(privateKey: answer.serverPrivateKey)
     let shared = Self.number(answer.clientPublicKey).power(
@@ -103,11 +102,11 @@ struct KeyAgreementTests {
     #expect(try server.decrypt(sealed.ciphertext, iv: sealed.iv) == [1, 2, 3])
   }
 
-  @Test("a key that was drawn before is the one that is sent, once")
+  @Test("a prepared key is sent once")
   func preparedKey() throws {
     let client = try KeyAgreement()
     let clientKey = client.publicKey
-    // A key that was prepared gives a shared secret with a leading zero now and then, and another one is drawn.
+    // Now and then, a prepared key leads to a shared secret with a leading zero, and the server makes another key.
     for attempt in 1... {
       var prepared: KeyAgreement? = try KeyAgreement()
       let preparedKey = prepared?.publicKey
@@ -126,7 +125,7 @@ struct KeyAgreementTests {
   @Test("every key is new, and fills 128 bytes")
   func freshKeys() throws {
     var seen = Set<[UInt8]>()
-    // Without drawing again, 2 of 600 keys would be shorter.
+    // If the module accepted every key, 2 of 600 would be shorter.
     for _ in 0..<600 {
       let key = try KeyAgreement().publicKey
       #expect(key.count == 128)
@@ -136,7 +135,7 @@ struct KeyAgreementTests {
     #expect(seen.count == 600)
   }
 
-  /// A client's key is a number: how many zeros it is written with makes no difference.
+  /// A client's key is a number, so leading zeros make no difference.
   @Test("reads short keys and leading zeros", arguments: [2, 3, 255, 256, 65_537, UInt64.max])
   func shortKeys(exponentOrKey: UInt64) throws {
     let serverExponent = BigUInt(exponentOrKey) + 1_000_003
@@ -166,7 +165,7 @@ struct KeyAgreementTests {
     BigUInt(2).power(1032) - 1,
   ]
 
-  @Test("refuses keys that give the secret away or are no element of the group", arguments: refused)
+  @Test("refuses keys that reveal the secret or are not in the group", arguments: refused)
   func refusedKeys(number: BigUInt) throws {
     for length in Set([0, 1, 64, 127, 128, 129]) {
       let key = Self.bigEndian(number, count: length)
@@ -180,7 +179,7 @@ struct KeyAgreementTests {
 
   @Test("refuses keys of a wrong length", arguments: [0, 130, 131, 256, 4096])
   func refusedLengths(length: Int) {
-    // The number itself is a good one.
+    // The number itself is a valid key.
     let key = length == 0 ? [] : [UInt8](repeating: 0, count: length - 1) + [5]
     #expect(throws: GcryptError.badPublicKey) { try KeyAgreement.respond(to: key) }
   }

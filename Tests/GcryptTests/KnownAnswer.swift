@@ -1,6 +1,6 @@
 import Testing
 
-/// What python3-secretstorage 3.3.3 (key) and python3-cryptography 38 (ciphertexts) answer for a pair of keys.
+/// The results of python3-secretstorage 3.3.3 (key) and python3-cryptography 38 (ciphertexts) for a pair of keys.
 struct KnownAnswer: CustomTestStringConvertible {
   let testDescription: String
   /// The client's public key, 128 bytes.

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Locked pages")
 struct LockedPagesTests {
-  /// What the kernel says of the mapping that an address is in, by its keys.
+  /// The kernel's data about the mapping at an address, by key.
   private static func mapping(at address: UInt) throws -> [String: String] {
     let file = try #require(fopen("/proc/self/smaps", "r"))
     defer { fclose(file) }
@@ -25,8 +25,8 @@ struct LockedPagesTests {
     return facts
   }
 
-  /// A megabyte that is locked as a whole would be in RAM as a whole, in each daemon.
-  @Test("Secret memory is locked, and takes as much RAM as is used of it")
+  /// A megabyte that is locked as a whole would take a megabyte of RAM in each daemon.
+  @Test("Secret memory is locked, and takes only as much RAM as is used")
   func lockedWhereUsed() throws {
     try Gcrypt.initialize()
     let piece = try SecureMemory(count: 8192)

@@ -37,21 +37,21 @@ struct SessionCipherTests {
     #expect(SessionCipher.ciphertextLength(plaintext: plaintext) == ciphertext)
   }
 
-  @Test("returns what it was given", arguments: [0, 1, 15, 16, 17, 31, 32, 33, 255, 4096, 1 << 20])
+  @Test("returns the given plaintext", arguments: [0, 1, 15, 16, 17, 31, 32, 33, 255, 4096, 1 << 20])
   func roundTrip(count: Int) throws {
     let secret = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }
     let sealed = try cipher.encrypt(secret)
     #expect(try cipher.decrypt(sealed.ciphertext, iv: sealed.iv) == secret)
   }
 
-  @Test("draws a new IV each time")
+  @Test("uses a new IV each time")
   func freshIV() throws {
     let ivs = try (0..<100).map { _ in try cipher.encrypt([1, 2, 3]).iv }
     #expect(Set(ivs).count == 100)
   }
 
-  /// Every value of every byte of the last block of plaintext, made by turning the bits of the IV in front of it.
-  @Test("accepts no padding but the strict one")
+  /// Changes of the IV give every byte of the last plaintext block every value.
+  @Test("accepts only strict padding")
   func corruptedPadding() throws {
     for length in 0..<16 {
       let secret = [UInt8](repeating: 0x41, count: length)
@@ -73,7 +73,7 @@ struct SessionCipherTests {
     }
   }
 
-  /// PKCS#7 as RFC 5652 section 6.3 words it.
+  /// PKCS#7 as RFC 5652 section 6.3 describes it.
   private func strictlyUnpadded(_ block: [UInt8]) -> [UInt8]? {
     guard let last = block.last, (1...16).contains(last) else { return nil }
     let padding = block.suffix(Int(last))
@@ -88,7 +88,7 @@ struct SessionCipherTests {
       for flip in UInt8(1)...255 {
         var changed = sealed.ciphertext
         changed[position] ^= flip
-        // One in 256 garbled blocks has a valid padding; CBC cannot tell. It is never the secret.
+        // One in 256 garbled blocks has a valid padding, and CBC cannot notice that. The result is never the secret.
         if let opened = try? cipher.decrypt(changed, iv: sealed.iv) { #expect(opened != secret) }
       }
     }
@@ -108,7 +108,7 @@ struct SessionCipherTests {
     }
   }
 
-  @Test("refuses a caller's buffers of a wrong size")
+  @Test("refuses buffers of a wrong size")
   func bufferSizes() {
     var small = [UInt8](repeating: 0, count: 15)
     var iv = [UInt8](repeating: 0, count: 16)
@@ -135,12 +135,12 @@ struct SessionCipherTests {
     }
   }
 
-  @Test("takes a key of 16 bytes only", arguments: [0, 15, 17, 32])
+  @Test("accepts only a key of 16 bytes", arguments: [0, 15, 17, 32])
   func keyLengths(count: Int) {
     #expect(throws: GcryptError.badBufferSize) { try SessionCipher(key: [UInt8](repeating: 0, count: count)) }
   }
 
-  @Test("has room for as many idle sessions as the service takes")
+  @Test("has memory for as many idle sessions as the service accepts")
   func manySessions() throws {
     let sessions = try (0..<12_289).map { _ in try SessionCipher(key: Self.key) }
     let sealed = try sessions[0].encrypt(Self.plaintext)
@@ -150,8 +150,8 @@ struct SessionCipherTests {
 
 @Suite("HKDF-SHA256")
 struct SessionKeyTests {
-  /// RFC 5869, A.3: neither salt nor info. Its 42 bytes of output are cut to the 16 that a session uses, which is
-  /// what asking for 16 means.
+  /// RFC 5869, A.3, with neither salt nor info. A session uses the first 16 of the 42 bytes of output, and HKDF returns the same 16
+  /// bytes if only 16 are requested.
   @Test("agrees with the RFC's vector")
   func rfc5869() throws {
     let key = try SessionKey(deriving: SecureMemory(copying: [UInt8](repeating: 0x0B, count: 22)))

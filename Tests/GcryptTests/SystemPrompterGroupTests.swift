@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Diffie-Hellman over RFC 3526 group 5")
 struct SystemPrompterGroupTests {
-  /// Computed by Python: `pow`, `hmac`, and the package cryptography, with the prime by the formula of the RFC.
+  /// Results of Python's `pow` and `hmac` and of the package cryptography, with the prime by the formula of the RFC.
   @Test("agrees with another implementation")
   func knownAnswer() throws {
     let privateKey = bytes(
@@ -40,7 +40,7 @@ struct SystemPrompterGroupTests {
         == Array("korrekt Pferd ü".utf8))
   }
 
-  @Test("keys of the other group are no keys, nor are those of small order")
+  @Test("keys of the other group, and keys of small order, are refused")
   func badKeys() throws {
     let group = ModularGroup.systemPrompter
     let limit = try group.publicKeyLimit().bigEndian(byteCount: 192).withBytes { (bytes) throws(GcryptError) in
@@ -51,7 +51,7 @@ struct SystemPrompterGroupTests {
         try key.withUnsafeBytes { _ = try KeyAgreement.respond(to: $0, group: group) }
       }
     }
-    // A number that is too large for the smaller group.
+    // This number is too large for the smaller group.
     #expect(throws: GcryptError.badPublicKey) { try KeyAgreement.respond(to: [UInt8](repeating: 1, count: 192)) }
     let (key, _) = try [UInt8](repeating: 1, count: 192).withUnsafeBytes { try respond($0, group) }
     #expect(key.count == 192 && key[0] != 0)

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Texts with values")
 struct PhraseTests {
-  @Test("a literal is its own English text, and its key has places for the values")
+  @Test("a literal is its own English text, and its key has placeholders for the values")
   func keys() {
     let count = 3
     let phrase: Phrase = "\(count) of 5 % in \"\("Mail")\"\n"
@@ -18,14 +18,14 @@ struct PhraseTests {
     #expect(("" as Phrase).key.isEmpty)
   }
 
-  @Test("a text within a text is a value of it")
+  @Test("a text within a text is one of its values")
   func nested() {
     let inner: Phrase = "\(5) of 7"
     let outer: Phrase = "it has \(inner), and \(Phrase(verbatim: "5 %"))"
     #expect((outer.key, outer.text) == ("it has %1$s, and %2$s", "it has 5 of 7, and 5 %"))
   }
 
-  @Test("a translation has the values in its own order, and no text of theirs is read as a place")
+  @Test("a translation has the values in its own order, and text in a value is not read as a placeholder")
   func order() {
     #expect(Phrase.filled("%2$s: 5 %% %1$s", with: ["a", "%1$s"], atLeast: 2) == "%1$s: 5 % a")
     #expect(Phrase.filled("100 %", with: [], atLeast: 0) == "100 %")
@@ -33,7 +33,7 @@ struct PhraseTests {
   }
 
   @Test(
-    "a translation with wrong places is not used",
+    "a translation with wrong placeholders is not used",
     arguments: [
       "", "without one", "%1$s alone", "%2$s alone", "%1$s %2$s %3$s", "%1$s %2$s %", "%1$s %2$s %s", "%1$s %2$s %n",
       "%1$s %2$d", "%0$s %1$s %2$s", "%1$s %2$s %99999999999999999999$s", "%1$s %2$s %-1$s", "%1$s %2$s %1$", "%1 %2",
@@ -52,7 +52,7 @@ struct PhraseTests {
   }
 
   @Test(
-    "no path, and no locale that the system does not have, is a language",
+    "a path, or a locale that the system lacks, is not a language",
     arguments: ["de/../x", "xx_XX.UTF-8", "C", ""])
   func refused(_ name: String) {
     Language.use { $0 == "LC_ALL" ? name : nil }

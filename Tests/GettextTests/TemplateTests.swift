@@ -2,9 +2,9 @@ import Testing
 
 @testable import LatchkeyGettext
 
-@Suite("English texts of files")
+@Suite("English texts in files")
 struct TemplateTests {
-  @Test("a text is found with its values, and the same text has them again")
+  @Test("a text is found with its values, and filling in the values restores the text")
   func values() {
     let plain = Template("it is locked")
     #expect(plain.values(in: "it is locked") == [] && plain.filled() == "it is locked")
@@ -18,13 +18,13 @@ struct TemplateTests {
   }
 
   @Test(
-    "another text has no values",
+    "another text does not match",
     arguments: ["", "item", "item 7 of", "item 7 of ", "item  of x", "an item 7 of x", "item 7 of x ends"])
   func others(_ text: String) {
     #expect(Template("item \(.value) of x").values(in: text) == nil)
   }
 
-  @Test("without a language, everything stays as it is")
+  @Test("without a language, every text stays as it is")
   func noLanguage() {
     Language.end()
     let known = Templates([Template("it is locked"), Template("no finger opens \(.value): \(.text)")])

@@ -17,7 +17,7 @@ struct AccessGroupsTests {
     try PropertyListSerialization.data(fromPropertyList: list, format: .xml, options: 0)
   }
 
-  @Test("What is nearer to the program counts")
+  @Test("The source closest to the program wins")
   func order() throws {
     let file = try list(["application-identifier": "TEAM.mailer"])
     #expect(names { _ in } == ["mailer"])
@@ -28,13 +28,13 @@ struct AccessGroupsTests {
     #expect(names { $0.executable = "" } == [])
   }
 
-  @Test("The environment's names stand between blanks or commas")
+  @Test("The environment separates names by blanks or commas")
   func environment() {
     #expect(names { $0.environment = " TEAM.one,TEAM.two\tTEAM.one \n" } == ["TEAM.one", "TEAM.two"])
     #expect(names { $0.environment = " , " } == ["mailer"])
   }
 
-  @Test("Entitlements: the groups, then the application")
+  @Test("Entitlements name the groups, then the application")
   func entitlements() throws {
     let both = try list(["application-identifier": "TEAM.app", "keychain-access-groups": ["TEAM.shared", "TEAM.app"]])
     #expect(names { $0.entitlements = .contents(both, path: "/e") } == ["TEAM.shared", "TEAM.app"])
@@ -42,7 +42,7 @@ struct AccessGroupsTests {
     #expect(names { $0.entitlements = .contents(groups, path: "/e") } == ["TEAM.one"])
   }
 
-  @Test("Entitlements that say nothing give nothing")
+  @Test("Entitlements without names give no groups")
   func noEntitlements() throws {
     let empty = try list([:])
     #expect(names { $0.entitlements = .contents(empty, path: "/e") } == [])
@@ -51,7 +51,7 @@ struct AccessGroupsTests {
     #expect(names { $0.entitlements = .contents(wrong, path: "/e") } == [])
   }
 
-  @Test("A file that exists and cannot be read gives nothing, and says why")
+  @Test("An unreadable file gives no groups, and the error says why")
   func unreadable() throws {
     let folder = FileManager.default.temporaryDirectory.appendingPathComponent("groups-\(UUID())")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -70,7 +70,7 @@ struct AccessGroupsTests {
     }
   }
 
-  @Test("Without such a file, the rest counts")
+  @Test("Without such a file, the other sources count")
   func absent() throws {
     let folder = FileManager.default.temporaryDirectory.appendingPathComponent("groups-\(UUID())")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)

@@ -21,7 +21,7 @@ struct ForeignItemTests {
     #expect(item.attributes[.label] == .text("A"))
   }
 
-  @Test("They are looked for only where the query names service or server, in the program's first group")
+  @Test("A search includes them only if the query names a service or server, in the program's first group")
   func searches() throws {
     func foreign(_ more: [String: Any], class itemClass: String = "genp") throws -> [String: String]? {
       let query = try ItemExample.query(more.merging(["class": itemClass]) { $1 })
@@ -42,7 +42,7 @@ struct ForeignItemTests {
         == ["server": "a", "protocol": "https", "port": "443"])
   }
 
-  @Test("An update leaves what has no name of Apple's, and makes them no items of SecItemAdd")
+  @Test("An update keeps attributes that have no Apple name, and does not turn the item into one of SecItemAdd")
   func update() throws {
     let found = ItemExample.foreign(
       ["service": "mail", "account": "anna", "folder": "inbox", "xdg:schema": "org.example.Mail"], label: "Mail")
@@ -75,7 +75,7 @@ struct ItemChangeTests {
     return try ItemChange(of: found, item, by: ItemChanges(changes as NSDictionary, of: .genericPassword))
   }
 
-  @Test("Only what changes is sent")
+  @Test("An update sends only the changed values")
   func parts() throws {
     let secret = try change(["svce": "mail"], ["v_Data": Data("x".utf8)])
     #expect(secret.written.item == nil && secret.written.accessible == nil && secret.protection == nil)
@@ -87,7 +87,7 @@ struct ItemChangeTests {
     #expect(moved.written.item == WrittenItem(wanted))
   }
 
-  @Test("The class goes with the attributes, what is asked for by itself")
+  @Test("A change of the accessibility is sent with the attributes, and a change of the access control by itself")
   func protection() throws {
     let accessible = try change(["svce": "mail"], ["pdmn": "ck"])
     #expect(accessible.written.accessible == .afterFirstUnlock && accessible.protection == nil)
@@ -105,7 +105,7 @@ struct ItemChangeTests {
     #expect(try change(["icmt": "e\u{301}"], ["icmt": "e\u{301}"]).written.item == nil)
   }
 
-  @Test("A value that becomes empty leaves nothing behind")
+  @Test("A value that becomes empty leaves no attribute")
   func emptied() throws {
     let change = try change(["svce": "mail", "acct": Data([0xFF])], ["acct": ""])
     #expect(change.written.item?.attributes["keychain:acct"] == nil)

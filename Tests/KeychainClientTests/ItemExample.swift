@@ -4,7 +4,7 @@ import LatchkeyItemProtection
 @testable import LatchkeyKeychainClient
 @testable import LatchkeySecurity
 
-/// What the tests of this target make items of.
+/// The values from which these tests make items.
 enum ItemExample {
   static let groups = AccessGroups(["TEAM.app", "TEAM.shared"])
 
@@ -16,7 +16,7 @@ enum ItemExample {
     try ItemQuery(dictionary as NSDictionary, for: .copying, groups: groups)
   }
 
-  /// A stored item as the vault tells of it.
+  /// A stored item in the form of the vault's answer.
   static func found(
     _ written: WrittenItem, label: String? = nil, accessible: String = "when-unlocked", number: UInt8 = 1
   )
@@ -36,7 +36,7 @@ enum ItemExample {
 
   static func stored(_ found: VaultItem) throws -> StoredItem? { found.storedItem(foreignGroup: "TEAM.app") }
 
-  /// An example of each type, with what is hard to carry.
+  /// Examples of each type, with values that are hard to store.
   static let values: [AttributeValue] = [
     .text(""), .text("anna"), .text("Ännä 🔑"), .text("a\u{0}b"), .text("\u{FFFE}"), .text("443"), .text("https"),
     .text("htps"), .text("ftp "), .text("data"), .text("none"), .text("text=x"), .text("\u{301}x"), .text("e\u{301}"),

@@ -7,7 +7,7 @@ import Testing
 
 @testable import LatchkeyKeychainClient
 
-@Suite("Codes for what the vault answers")
+@Suite("Codes for the vault's answers")
 struct ItemFailureTests {
   @Test(
     "Each error has its code",
@@ -57,7 +57,7 @@ struct ItemFailureTests {
   }
 
   @Test(
-    "A prompt that the vault took away is the cause, unless the session is locked now",
+    "A withdrawn prompt is the cause, unless the session is locked now",
     arguments: [
       ("sealed" as String?, FailureCause.withdrawnPrompt), ("unlocked", .withdrawnPrompt), (nil, .withdrawnPrompt),
       ("locked", .locked),
@@ -67,7 +67,7 @@ struct ItemFailureTests {
     #expect(failure.explained(byState: state, uid: 1000) == ItemFailure(errSecInteractionNotAllowed, cause))
   }
 
-  @Test("A sealed vault is the cause where no prompt was open")
+  @Test("A sealed vault is the cause if no prompt was open")
   func sealed() {
     let failure = ItemFailure(errSecInteractionNotAllowed)
     #expect(failure.explained(byState: "sealed", uid: 65534).cause == .sealed)
@@ -75,7 +75,7 @@ struct ItemFailureTests {
     #expect(forbidden.explained(byState: "sealed", uid: 65534).cause == .sealed)
   }
 
-  @Test("A vault that does not exist is another cause than a sealed one")
+  @Test("A missing vault and a sealed vault are different causes")
   func noVault() {
     let code = [16, 0] + Array("vault.notCreated".utf8) + [0]
     let failure = ItemFailure(BusError(name: BusError.lockedName, message: "none yet", detail: code))
@@ -85,7 +85,7 @@ struct ItemFailureTests {
     #expect(locked.explained(byState: "sealed", uid: 1000).cause == .sealed)
   }
 
-  @Test("Root and system accounts are told that they get no vault", arguments: [0, 1, 99] as [uid_t])
+  @Test("Root and system accounts learn that they get no vault", arguments: [0, 1, 99] as [uid_t])
   func systemAccount(uid: uid_t) {
     let failure = ItemFailure(errSecInteractionNotAllowed)
     #expect(failure.explained(byState: "sealed", uid: uid).cause == .systemAccount)
@@ -96,7 +96,7 @@ struct ItemFailureTests {
   }
 
   @Test(
-    "After wrong answers the message names what the prompt asked for, and nothing else",
+    "After wrong answers, the message names the secret in the prompt's question, and nothing else",
     arguments: [
       (nil as String?, "The password was"), ("device-passcode", "The login password was"),
       ("biometry-any", "The finger was"), ("application-password", "The passphrase of the item was"),
@@ -112,7 +112,7 @@ struct ItemFailureTests {
     #expect(paused.contains("half a minute") && !message.contains("half a minute"), "\(paused)")
   }
 
-  /// What a program reads after a call that failed so.
+  /// The message that a program reads after such a failed call.
   private func message(of failure: ItemFailure) -> String {
     let service = ItemService(store: FailingStore(failure: failure))
     let status = service.delete([kSecClass: kSecClassGenericPassword] as NSDictionary)
@@ -120,7 +120,7 @@ struct ItemFailureTests {
   }
 
   @Test(
-    "Where nobody can be asked, an item that only a finger opens names the finger",
+    "If nobody can be asked, the error of an item that only a finger opens names the finger",
     arguments: [
       ("biometry-any", FailureCause.noFinger), ("biometry-current-set,application-password", .noFinger),
       ("biometry-any,and,device-passcode", .noFinger), ("biometry-any,or,device-passcode", .nobodyToAsk),
@@ -130,14 +130,14 @@ struct ItemFailureTests {
     #expect(ItemFailure(PromptOutcome.unavailable, for: try AccessControl(text: control))?.cause == cause)
   }
 
-  @Test("How a prompt ended")
+  @Test("Errors for each end of a prompt")
   func prompts() {
     func status(_ end: PromptOutcome) -> OSStatus? { ItemFailure(end)?.status }
     #expect(status(.accepted) == nil)
     #expect(status(.dismissed) == errSecUserCanceled)
     #expect(status(.refused) == errSecAuthFailed)
     #expect(status(.paused) == errSecAuthFailed)
-    // Nobody closed it, so it is not cancelled.
+    // Nobody closed the prompt, so the call does not count as cancelled.
     #expect(status(.expired) == errSecInteractionNotAllowed)
     #expect(status(.unavailable) == errSecInteractionNotAllowed)
     #expect(status(.duplicate) == errSecDuplicateItem)

@@ -3,9 +3,9 @@ import Testing
 
 @testable import LatchkeyKeychainClient
 
-@Suite("What a process has for itself")
+@Suite("Values of one process")
 struct PerProcessTests {
-  @Test("It stays, and one thread at a time has it")
+  @Test("A value stays, and one thread at a time has it")
   func threads() async {
     let counter = PerProcess<Int>()
     await withTaskGroup(of: Void.self) { group in
@@ -16,7 +16,7 @@ struct PerProcessTests {
     #expect(counter.withValue { $0 } == 8000)
   }
 
-  @Test("A child starts with nothing, also where the parent was just using it")
+  @Test("A child process starts without the value, even if the parent was using it")
   func fork() {
     let counter = PerProcess<Int>()
     counter.withValue { $0 = 1 }
@@ -26,7 +26,7 @@ struct PerProcessTests {
     #expect(counter.withValue { $0 } == 1)
   }
 
-  /// The end of a child that has a minute to find that something holds.
+  /// The exit status of a child that checks a condition within a minute.
   private func status(_ holds: () -> Bool) -> Int32 {
     let child = Glibc.fork()
     if child == 0 {

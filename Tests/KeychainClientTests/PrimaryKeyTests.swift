@@ -10,7 +10,7 @@ struct PrimaryKeyTests {
     try ItemExample.new(dictionary).primaryKey.hash
   }
 
-  @Test("Absent is the same as empty, and text the same as its UTF-8")
+  @Test("Absent equals empty, and text equals its UTF-8 bytes")
   func same() throws {
     let bare = try hash(["class": "genp"])
     for same in [
@@ -26,7 +26,7 @@ struct PrimaryKeyTests {
     }
   }
 
-  @Test("What tells two items apart is in it")
+  @Test("Every attribute that distinguishes items is in it")
   func different() throws {
     let keys: [[String: Any]] = [
       [:], ["svce": "a"], ["acct": "a"], ["svce": "a", "acct": "a"], ["svce": "aa"], ["acct": 1], ["acct": "1"],
@@ -42,7 +42,7 @@ struct PrimaryKeyTests {
     #expect(Set(hashes).count == keys.count + others.count)
   }
 
-  @Test("It stays what it is, as vaults hold it")
+  @Test("It never changes, because vaults store it")
   func known() throws {
     #expect(try hash(["class": "genp", "svce": "mail", "acct": "anna"]) == "K7meH9Niqb2lIXujjLRq3w==")
   }

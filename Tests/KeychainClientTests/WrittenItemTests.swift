@@ -5,11 +5,11 @@ import Testing
 @testable import LatchkeyKeychainClient
 @testable import LatchkeySecurity
 
-@Suite("Items as the vault keeps them")
+@Suite("Items in the vault's form")
 struct WrittenItemTests {
   private static let settable = AttributeName.allCases.filter { !$0.isSetByVault }
 
-  /// Same type and same bytes: Swift's own equality takes two spellings of an accent for one.
+  /// The type and the bytes of a value. Swift's own equality does not distinguish two spellings of an accent.
   private func exactly(_ value: AttributeValue?) -> [String] {
     switch value {
     case .text(let text): ["text"] + text.utf8.map { String($0) }
@@ -20,11 +20,11 @@ struct WrittenItemTests {
     }
   }
 
-  @Test("Every value of every attribute comes back as it was given", arguments: ItemClass.allCases)
+  @Test("Every value of every attribute comes back unchanged", arguments: ItemClass.allCases)
   func values(itemClass: ItemClass) throws {
     for name in WrittenItemTests.settable where name.belongs(to: itemClass) {
       for value in ItemExample.values {
-        // As it is taken from a query: some text is a number there, and not every attribute takes data.
+        // The value as a query would give it: for some attributes a text is a number, and some accept no data.
         guard let given = try? AttributeValue(value.object, of: name) else { continue }
         let item = try ItemExample.new(["class": itemClass.rawValue, name.rawValue: value.object])
         let written = WrittenItem(item)
@@ -38,7 +38,7 @@ struct WrittenItemTests {
     }
   }
 
-  @Test("Who searches for a value finds it, and no other")
+  @Test("A search for a value finds that value, and no other")
   func search() throws {
     for itemClass in ItemClass.allCases {
       for name in WrittenItemTests.settable where name.belongs(to: itemClass) {
@@ -57,7 +57,7 @@ struct WrittenItemTests {
             }
           }
           let matching = try items.filter { query.matches(try #require(try ItemExample.stored($0))) }
-          // Nothing that matches is missed, and an exact plan needs no second look.
+          // The search misses no match, and an exact plan needs no second check.
           #expect(Set(matching.map(\.identifier)).isSubset(of: found.map(\.identifier)), "\(name) \(value)")
           if plan.isExact { #expect(found.map(\.identifier) == matching.map(\.identifier), "\(name) \(value)") }
           #expect(!matching.isEmpty)
@@ -66,7 +66,7 @@ struct WrittenItemTests {
     }
   }
 
-  @Test("A password for a service, as others see it")
+  @Test("Other programs see a password for a service in this form")
   func generic() throws {
     let written = WrittenItem(try ItemExample.new(["class": "genp", "svce": "mail", "acct": "anna"]))
     #expect(written.label == "mail/anna")
@@ -79,7 +79,7 @@ struct WrittenItemTests {
       ])
   }
 
-  @Test("A password for a server, as others see it")
+  @Test("Other programs see a password for a server in this form")
   func internet() throws {
     let written = WrittenItem(
       try ItemExample.new([
@@ -98,7 +98,7 @@ struct WrittenItemTests {
       ])
   }
 
-  @Test("Each of Apple's protocols has a word, and comes back from it")
+  @Test("Each of Apple's protocols has a word, and is found by it")
   func protocols() throws {
     let constants = [
       kSecAttrProtocolAFP, kSecAttrProtocolAppleTalk, kSecAttrProtocolDAAP, kSecAttrProtocolEPPC, kSecAttrProtocolFTP,
@@ -118,7 +118,7 @@ struct WrittenItemTests {
     }
   }
 
-  @Test("A label comes back as it was given, and one that a person gave counts")
+  @Test("A label comes back unchanged, and a person's own label wins")
   func labels() throws {
     let query = ["class": "genp", "svce": "mail", "acct": "anna"] as [String: Any]
     let without = WrittenItem(try ItemExample.new(query))
@@ -132,7 +132,7 @@ struct WrittenItemTests {
     #expect(WrittenItem(try ItemExample.new(["class": "inet", "srvr": "a", "acct": "b"])).label == "b@a")
   }
 
-  @Test("Dates and what an item asks for are the vault's own")
+  @Test("The vault itself sets the dates and keeps the protection")
   func vault() throws {
     var found = ItemExample.found(WrittenItem(try ItemExample.new(["class": "genp"])), accessible: "after-first-unlock")
     let read = try #require(try ItemExample.stored(found))

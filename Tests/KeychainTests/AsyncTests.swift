@@ -4,11 +4,11 @@ import Testing
 
 @testable import LatchkeyKeychain
 
-@Suite("Calls of tasks", .timeLimit(.minutes(20)))
+@Suite("Calls from tasks", .timeLimit(.minutes(20)))
 struct AsyncTests {
   private let vault = Vault()
 
-  @Test("Every call is there for tasks, with the same outcome")
+  @Test("Every call exists for tasks, with the same outcome")
   func life() async throws {
     let keychain = vault.keychain()
     try await keychain.set("one", for: "anna")
@@ -27,7 +27,7 @@ struct AsyncTests {
     }
   }
 
-  @Test("A task that was cancelled begins nothing")
+  @Test("A cancelled task begins no call")
   func cancelled() async throws {
     let keychain = vault.keychain()
     let task = Task { () -> KeychainError? in
@@ -43,7 +43,7 @@ struct AsyncTests {
     #expect(vault.store.items.isEmpty)
   }
 
-  @Test("A call that has begun goes on to its end when its task is cancelled, and the task learns of that")
+  @Test("A call that has begun finishes even if its task is cancelled, and the task learns of the cancellation")
   func cancelledMeanwhile() async throws {
     let began = DispatchSemaphore(value: 0)
     let gate = DispatchSemaphore(value: 0)
@@ -65,7 +65,7 @@ struct AsyncTests {
     #expect(vault.store.items.count == 1)
   }
 
-  @Test("More waiting calls than processors hold up no task")
+  @Test("More waiting calls than processors block no task")
   func waiting() async throws {
     let gate = DispatchSemaphore(value: 0)
     let began = Mutex(0)
@@ -77,7 +77,7 @@ struct AsyncTests {
     let count = ProcessInfo.processInfo.processorCount * 2
     try await withThrowingTaskGroup(of: Void.self) { group in
       for number in 0..<count { group.addTask { try await keychain.set("x", for: "\(number)") } }
-      // With the tasks' own threads blocked this would never come to its end.
+      // This loop would never end if the calls blocked the tasks' own threads.
       while began.withLock({ $0 }) < count {
         try Task.checkCancellation()
         await Task.yield()
@@ -88,7 +88,7 @@ struct AsyncTests {
     #expect(vault.store.items.count == count)
   }
 
-  /// How many calls are being made.
+  /// The number of running calls.
   private final class Running: Sendable {
     private let state = Mutex((now: 0, most: 0, calls: 0))
 

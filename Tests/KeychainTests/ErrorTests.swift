@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Errors")
 struct ErrorTests {
-  @Test("Every code has its case, and gives the code and Apple's sentence back")
+  @Test("Every code has its case, which returns the code and Apple's sentence")
   func codes() {
     let table: [(OSStatus, KeychainError)] = [
       (errSecItemNotFound, .notFound), (errSecDuplicateItem, .duplicate), (errSecInteractionNotAllowed, .locked),
@@ -29,7 +29,7 @@ struct ErrorTests {
     #expect("\(KeychainError.other(12345))" == "OSStatus 12345")
   }
 
-  @Test("As Foundation's errors they have the code, its domain and the sentence")
+  @Test("As Foundation errors, they have the code, its domain and the sentence")
   func bridged() {
     let error = KeychainError.notFound as NSError
     #expect(error.domain == NSOSStatusErrorDomain)
@@ -52,7 +52,7 @@ struct ErrorTests {
     }
   }
 
-  @Test("Where nothing stands behind the functions the error says so")
+  @Test("Without a vault behind the functions, the error says so")
   func everyCall() {
     let status: OSStatus = errSecNotAvailable
     let calls = ItemCalls(

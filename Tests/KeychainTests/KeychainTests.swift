@@ -29,7 +29,7 @@ struct KeychainTests {
     #expect(vault.store.items.isEmpty)
   }
 
-  @Test("Services are apart, and each names its accounts")
+  @Test("Services are separate, and each lists its accounts")
   func accounts() throws {
     let mail = vault.keychain()
     #expect(try mail.accounts() == [])
@@ -39,14 +39,14 @@ struct KeychainTests {
     vault.add([kSecAttrService: "mail", kSecAttrAccount: Data([0xff])])
     vault.add([kSecAttrService: "mail", kSecAttrAccount: "anna", kSecAttrAccessGroup: "TEAM.shared"])
     let accounts = try mail.accounts()
-    // By bytes: to Swift the two spellings of the letter are the same.
+    // The test compares bytes, because Swift does not distinguish the two spellings of the letter.
     let expected = ["clara", "anna", "", "e\u{301}", "\u{e9}", "dora"]
     #expect(accounts.map { Data($0.utf8) } == expected.map { Data($0.utf8) })
     #expect(try vault.keychain("chat").accounts() == ["berta"])
     #expect(try vault.keychain("mail", group: "TEAM.shared").accounts() == ["anna"])
   }
 
-  @Test("All items of a service and no others are deleted, and nothing is no error")
+  @Test("Deleting all items of a service deletes no others, and without items it is no error")
   func deleteAll() throws {
     let mail = vault.keychain("mail")
     try mail.deleteAll()
@@ -60,7 +60,7 @@ struct KeychainTests {
     #expect(try vault.keychain("chat").getString("anna") == "y")
   }
 
-  @Test("A new item gets the keychain's class or the call's; one that is there keeps its own until another is named")
+  @Test("A new item gets the class of the call or keychain; an existing one keeps its class unless the call names one")
   func accessibility() throws {
     let keychain = vault.keychain(accessibility: .afterFirstUnlock)
     func accessible() -> KeychainItemAccessibility? {
@@ -80,7 +80,7 @@ struct KeychainTests {
     #expect(try keychain.getString("anna") == "x")
   }
 
-  @Test("What an item asks for is set with the secret, and stays when only the secret is")
+  @Test("A call can set requirements with the secret, and they stay when a later call sets only the secret")
   func flags() throws {
     let keychain = vault.keychain(accessibility: .afterFirstUnlock)
     func control() -> [UInt32] { vault.store.items.map(\.protection.control.rawValue) }
@@ -97,7 +97,7 @@ struct KeychainTests {
     try keychain.set("z", for: "anna", accessibility: .whenUnlocked)
     #expect(control() == [0])
     let wrong: SecAccessControlCreateFlags = [.userPresence, .devicePasscode]
-    // The cause of this call has no place in the message below.
+    // The message below must not name the cause of this call.
     #expect(vault.add([kSecAttrAccessGroup: 5]) == errSecParam)
     let error = thrown { () throws(KeychainError) in try keychain.set("0", for: "anna", asking: wrong) }
     #expect(error == .invalidParameter)
@@ -120,7 +120,7 @@ struct KeychainTests {
     #expect(thrown { () throws(KeychainError) in try foreign.contains("anna") } == .missingEntitlement)
   }
 
-  @Test("What is set is what is read, also where another group has the older item")
+  @Test("A call reads the value that was set last, even if another group has the older item")
   func setThenGet() throws {
     vault.add([
       kSecAttrService: "mail", kSecAttrAccount: "anna", kSecAttrAccessGroup: "TEAM.shared",
@@ -131,7 +131,7 @@ struct KeychainTests {
     #expect(vault.store.items.count == 1)
   }
 
-  @Test("Locked items are there, and nothing can be read of them")
+  @Test("Locked items are listed, but their secrets cannot be read")
   func locked() throws {
     let keychain = vault.keychain()
     try keychain.set("x", for: "anna")
@@ -144,7 +144,7 @@ struct KeychainTests {
     #expect(try !keychain.contains("anna"))
   }
 
-  @Test("The vault is told what the person reads and of the context; to look whether an item is there asks nobody")
+  @Test("The vault gets the reason and the context, and a call that only looks for an item asks nobody")
   func asking() throws {
     let keychain = vault.keychain()
     let context = LAContext()
@@ -166,7 +166,7 @@ struct KeychainTests {
       thrown { () throws(KeychainError) in try keychain.get("anna", context: context) } == .authenticationFailed)
   }
 
-  @Test("Another process stores the item, or deletes it, between two calls: what is set is there")
+  @Test("A set works even if another process stores or deletes the item between two calls")
   func overtaken() throws {
     let theirs = vault.keychain()
     let stored = Mutex(false)
@@ -177,7 +177,7 @@ struct KeychainTests {
     })
     try vault.keychain(calls: storing).set("ours", for: "anna")
     #expect(try theirs.getString("anna") == "ours")
-    // Not there, then there, then not there again, and then nobody disturbs.
+    // The item is missing, then exists, then is missing again, and then nobody interferes.
     let rounds = Mutex(0)
     let both = vault.calls(
       beforeAdd: { if rounds.withLock({ $0 }) == 1 { try? theirs.set("theirs", for: "berta") } },
@@ -191,14 +191,14 @@ struct KeychainTests {
     #expect(vault.store.items.count == 2)
   }
 
-  @Test("A vault that contradicts itself is not asked for ever")
+  @Test("A contradictory vault is not asked for ever")
   func contradiction() {
     let calls = ItemCalls(add: { _, _ in errSecDuplicateItem }, update: { _, _ in errSecItemNotFound })
     let keychain = vault.keychain(calls: calls)
     #expect(thrown { () throws(KeychainError) in try keychain.set("x", for: "anna") } == .duplicate)
   }
 
-  @Test("Many threads set and delete one account: there is one item or none, and a set never fails")
+  @Test("Many threads set and delete one account: there is one item or none, and setting never fails")
   func threads() throws {
     let keychain = vault.keychain()
     let failures = Mutex<[KeychainError]>([])

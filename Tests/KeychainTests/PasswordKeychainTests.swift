@@ -2,7 +2,7 @@ import Foundation
 import LatchkeyKeychain
 import Testing
 
-/// One after the other: the accessibility is the whole program's.
+/// The tests run one after the other, because the accessibility is a setting of the whole program.
 @Suite("Passwords by service and account", .serialized)
 struct PasswordKeychainTests {
   private let vault = Vault()
@@ -41,7 +41,7 @@ struct PasswordKeychainTests {
     thrown { () throws(KeychainError) in try PasswordKeychain.password(forService: "mail", account: "anna") }
   }
 
-  @Test("The accessibility counts for all that is set from then on, and for nothing that was set before")
+  @Test("The accessibility applies to later passwords, and to no earlier ones")
   func accessibility() throws {
     try inVault {
       #expect(PasswordKeychain.accessibilityType == nil)
@@ -61,7 +61,7 @@ struct PasswordKeychainTests {
     }
   }
 
-  @Test("Whichever thread asks, it is the same")
+  @Test("All threads see the same accessibility")
   func threads() {
     defer { PasswordKeychain.accessibilityType = nil }
     PasswordKeychain.accessibilityType = .always

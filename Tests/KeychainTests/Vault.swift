@@ -9,12 +9,12 @@ struct Vault {
 
   init() { store = StandInStore() }
 
-  /// For a program with these access groups.
+  /// A vault for a program with these access groups.
   init(groups: [String]) { store = StandInStore(groups: groups) }
 
   private var service: ItemService { ItemService(store: store) }
 
-  /// The four functions over it, and what happens just before one of them is called: as another process would do it.
+  /// The four functions of the vault. A closure runs before some of them, and does what another process could do.
   func calls(
     beforeAdd: @escaping @Sendable () -> Void = {}, beforeUpdate: @escaping @Sendable () -> Void = {}
   ) -> ItemCalls {
@@ -32,7 +32,7 @@ struct Vault {
       delete: { service.delete($0) })
   }
 
-  /// A keychain over it.
+  /// A keychain of this vault.
   func keychain(
     _ name: String = "mail", group: String? = nil, accessibility: KeychainItemAccessibility = .whenUnlocked,
     calls: ItemCalls? = nil
@@ -42,14 +42,14 @@ struct Vault {
     }
   }
 
-  /// What another program does, by the functions themselves.
+  /// Adds an item as another program does, by the functions themselves.
   @discardableResult
   func add(_ attributes: [CFString: Any]) -> OSStatus {
     service.add([kSecClass: kSecClassGenericPassword].merging(attributes) { $1 } as CFDictionary, nil)
   }
 }
 
-/// What a call throws; nil for nothing.
+/// The error that a call throws; nil if it throws none.
 func thrown<Result>(_ call: () throws(KeychainError) -> Result) -> KeychainError? {
   do {
     _ = try call()

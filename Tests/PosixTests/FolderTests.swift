@@ -12,7 +12,7 @@ struct FolderTests {
 
   private func open() throws(PosixError) -> Folder { try Folder(path: scratch.path, owner: owner) }
 
-  /// The error number of what `body` throws; 0 when it throws nothing.
+  /// The error number that `body` throws; 0 if it throws none.
   private func failure(_ body: () throws(PosixError) -> Void) -> Int32 {
     do {
       try body()
@@ -20,7 +20,7 @@ struct FolderTests {
     } catch { return error.code }
   }
 
-  @Test("A copy has zeros for what the disk cannot read, and after a while does not try each block of it")
+  @Test("A copy has zeros for unreadable data, and after a while the copying skips ahead over bad blocks")
   func unreadable() throws {
     let folder = try open()
     let bytes = [UInt8](repeating: 7, count: 4 << 20)
@@ -43,7 +43,7 @@ struct FolderTests {
     #expect(isWhole)
   }
 
-  @Test("A file comes back as it was written, 0600, and nothing else is left")
+  @Test("A file is read back as written, has mode 0600, and leaves no other file")
   func roundTrip() throws {
     let folder = try open()
     for bytes in [[], [1, 2, 3], Pattern.bytes(200_000)] as [[UInt8]] {
@@ -76,7 +76,7 @@ struct FolderTests {
     #expect(count == 3 && Array(memory) == [1, 2, 3])
   }
 
-  @Test("Links are not followed, and what is no regular file is not believed, at once")
+  @Test("Links are not followed, and a file that is not regular is refused at once")
   func strangeFiles() throws {
     let folder = try open()
     try scratch.put("real", [1])
@@ -90,7 +90,7 @@ struct FolderTests {
     #expect(failure { () throws(PosixError) in _ = try folder.read("dangling", limit: 10) } == ELOOP)
     #expect(failure { () throws(PosixError) in _ = try folder.read("fifo", limit: 10) } == EPERM)
     #expect(failure { () throws(PosixError) in _ = try folder.read("directory", limit: 10) } == EPERM)
-    // The lock is the same.
+    // The same holds for a lock file.
     #expect(failure { () throws(PosixError) in _ = try folder.lock("link", deadline: 0) } == ELOOP)
     #expect(failure { () throws(PosixError) in _ = try folder.lock("fifo", deadline: 0) } == EPERM)
     #expect(Process.now - start < 60_000)
@@ -98,7 +98,7 @@ struct FolderTests {
     #expect(isThere)
   }
 
-  @Test("A link in the place of a file is replaced; what it points to stays")
+  @Test("A link in place of a file is replaced, and its target stays")
   func replacedLink() throws {
     let folder = try open()
     try scratch.put("real", [1])
@@ -110,7 +110,7 @@ struct FolderTests {
     #expect(try scratch.names() == ["keys", "real"])
   }
 
-  @Test("Not replacing means not replacing, not even a dangling link")
+  @Test("Without permission to replace, not even a dangling link is replaced")
   func notReplacing() throws {
     let folder = try open()
     try folder.write("keys", [UInt8(1)].span.bytes, replacing: false)
@@ -123,7 +123,7 @@ struct FolderTests {
     #expect(try scratch.names() == ["keys", "link"])
   }
 
-  @Test("What a killed process left is no obstacle")
+  @Test("Leftovers of a killed process do no harm")
   func leftovers() throws {
     let folder = try open()
     try scratch.put("keys.new", [9, 9])
@@ -131,7 +131,7 @@ struct FolderTests {
     #expect(try scratch.names() == ["keys"])
   }
 
-  @Test("Somebody else's folder and files are refused")
+  @Test("Another user's folder and files are refused")
   func owners() throws {
     #expect(
       failure { () throws(PosixError) in _ = try Folder(path: scratch.path, owner: owner + 1) } == EPERM)
@@ -141,7 +141,7 @@ struct FolderTests {
     #expect(failure { () throws(PosixError) in _ = try Folder(path: scratch.file("x"), owner: owner) } == ENOENT)
   }
 
-  @Test("Somebody else's file in the user's folder is refused", .enabled(if: geteuid() == 0, "needs root"))
+  @Test("Another user's file in the user's folder is refused", .enabled(if: geteuid() == 0, "needs root"))
   func foreignFile() throws {
     let folder = try open()
     try scratch.put("keys", [1])
@@ -156,7 +156,7 @@ struct FolderTests {
     #expect(!FileManager.default.fileExists(atPath: scratch.file("foreign/new")))
   }
 
-  @Test("Folders are made 0700, and links to folders are followed on the way")
+  @Test("Folders are created with mode 0700, and links to folders on the way are followed")
   func create() throws {
     let made = try Folder.create(["one", "two"], below: scratch.path, owner: owner)
     try made.write("file", [UInt8(1)].span.bytes, replacing: false)
@@ -177,7 +177,7 @@ struct FolderTests {
         == ENOTDIR)
   }
 
-  @Test("A lock keeps others out until its deadline, and ends with its value")
+  @Test("A lock excludes others until their deadline, and ends with its value")
   func lock() throws {
     let folder = try open()
     let other = try open()
@@ -189,11 +189,11 @@ struct FolderTests {
       #expect((150...60_000).contains(Process.now - start))
       #expect(failure { () throws(PosixError) in _ = try other.lock("lock", deadline: 0) } == EWOULDBLOCK)
     }
-    // A child that another test has just forked shares the descriptor, and with it the lock, until it executes its program.
+    // A child that another test has just forked shares the descriptor, and so the lock, until it executes its program.
     _ = try other.lock("lock", deadline: 60_000)
   }
 
-  @Test("A file too large to be written leaves the old one, and no temporary")
+  @Test("A file that is too large to write leaves the old one, and no temporary file")
   func failedWrite() async {
     await #expect(processExitsWith: .success) {
       let scratch = try ScratchFolder()
@@ -214,9 +214,9 @@ struct FolderTests {
     }
   }
 
-  @Test("So does a full disk", .enabled(if: geteuid() == 0, "needs root"))
+  @Test("A full disk leaves the old file too, and no temporary one", .enabled(if: geteuid() == 0, "needs root"))
   func fullDisk() throws {
-    // If the container may not mount anything, nothing can be shown here.
+    // If the container may not mount anything, the test cannot show anything.
     guard mount("none", scratch.path, "tmpfs", 0, "size=64k,mode=0700") == 0 else { return }
     defer { umount(scratch.path) }
     let folder = try open()
@@ -233,7 +233,7 @@ struct FolderTests {
     #expect(scratch.content("keys") == Pattern.bytes(300))
   }
 
-  @Test("Whoever reads while it is replaced sees the old or the new content, whole")
+  @Test("A reader sees the old or the new content, whole, during a replacement")
   func atomic() throws {
     let first = [UInt8](repeating: 1, count: 30_000)
     let second = [UInt8](repeating: 2, count: 50_000)
@@ -256,7 +256,7 @@ struct FolderTests {
   }
 }
 
-/// Content that is recognised, for files.
+/// Content that a test recognises in a file.
 enum Pattern {
   static func bytes(_ count: Int) -> [UInt8] { (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) } }
 }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import LatchkeyPosix
 
-/// On every file system that tests run on, files can be without a name. `isNamed` is one that knows no such files.
+/// Every file system that tests run on has files without a name. `isNamed` stands for a file system without them.
 @Suite("A file that appears whole or not at all")
 struct NewFileTests {
   private let scratch: ScratchFolder
@@ -18,7 +18,7 @@ struct NewFileTests {
     if finishing { try file.finish() }
   }
 
-  @Test("It has its name when it is finished, and is for its owner only", arguments: [false, true])
+  @Test("It gets its name when it is finished, and only its owner can read it", arguments: [false, true])
   func finished(_ isNamed: Bool) throws {
     let file = try NewFile("f", in: scratch.path, replacing: false, isNamed: isNamed)
     try file.append([1, 2])
@@ -29,7 +29,7 @@ struct NewFileTests {
     #expect(stat(scratch.file("f"), &status) == 0 && status.st_mode & 0o7777 == 0o600)
   }
 
-  @Test("One that is dropped leaves nothing, and what was there stays", arguments: [false, true])
+  @Test("A dropped file leaves nothing, and an existing file stays", arguments: [false, true])
   func dropped(_ isNamed: Bool) throws {
     try make([1], finishing: false, isNamed: isNamed)
     #expect(try scratch.names() == [])
@@ -38,7 +38,7 @@ struct NewFileTests {
     #expect(try scratch.names() == ["f"] && scratch.content("f") == [1])
   }
 
-  @Test("What is there is replaced only where that was wished, also what came meanwhile", arguments: [false, true])
+  @Test("An existing file is replaced only on request, even if it came meanwhile", arguments: [false, true])
   func replacing(_ isNamed: Bool) throws {
     try make([1], isNamed: isNamed)
     #expect(throws: PosixError("open", code: EEXIST)) { try make([2], isNamed: isNamed) }
@@ -54,7 +54,7 @@ struct NewFileTests {
     #expect(throws: PosixError("open", code: EEXIST)) { try make([3]) }
   }
 
-  @Test("No folder is replaced, and none is made")
+  @Test("No folder is replaced, and none is created")
   func folders() throws {
     #expect(mkdir(scratch.file("f"), 0o700) == 0)
     #expect(throws: PosixError("open", code: EISDIR)) { try make([1], replacing: true) }
@@ -63,7 +63,7 @@ struct NewFileTests {
     }
   }
 
-  @Test("No pipe or device is replaced, nor a link to one", arguments: [false, true])
+  @Test("No pipe, no device and no link to one is replaced", arguments: [false, true])
   func devices(_ replacing: Bool) throws {
     #expect(mkfifo(scratch.file("f"), 0o600) == 0)
     #expect(throws: PosixError("open", code: ENOTSUP)) { try make([1], replacing: replacing) }
@@ -73,7 +73,7 @@ struct NewFileTests {
     #expect(try scratch.names() == ["f"])
   }
 
-  @Test("Of two that write under a name at the same time, one comes whole and the other not at all")
+  @Test("If two files are written under a name at the same time, one appears whole and the other not at all")
   func twoAtOnce() throws {
     do {
       let first = try NewFile("f", in: scratch.path, replacing: true, isNamed: true)
@@ -88,7 +88,7 @@ struct NewFileTests {
     #expect(try scratch.names() == ["f"] && scratch.content("f") == [2, 2])
   }
 
-  @Test("Of two that write without a name at the same time, the last one stays, and both were whole")
+  @Test("If two files are written without a name at the same time, the last one stays, and both were whole")
   func twoUnnamed() throws {
     let first = try NewFile("f", in: scratch.path, replacing: true)
     try first.append([1, 1])
@@ -101,7 +101,7 @@ struct NewFileTests {
     #expect(try scratch.names() == ["f"] && scratch.content("f") == [2, 2])
   }
 
-  @Test("What a killed one left is gone with the next")
+  @Test("The next file removes the leftovers of a killed process")
   func leftover() throws {
     try scratch.put(".f.latchkey-new", [9, 9, 9, 9])
     try make([1, 2])

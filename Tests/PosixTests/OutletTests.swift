@@ -3,9 +3,9 @@ import LatchkeyPosix
 import LatchkeyScratch
 import Testing
 
-@Suite("Writing to what another process passed")
+@Suite("Writing to a descriptor of another process")
 struct OutletTests {
-  /// The two ends of a pipe or of a connected socket; the second is for writing. Nobody closes them but the tests.
+  /// The two ends of a pipe or of a connected socket. The second end is for writing, and only the test closes them.
   private struct Ends {
     let reading: Int32
     let writing: Int32
@@ -17,12 +17,12 @@ struct OutletTests {
     }
   }
 
-  /// An outlet as a message brings it: a descriptor of our own for the other process's file.
+  /// An outlet as a message brings it: our own descriptor for the other process's file.
   private static func outlet(_ number: Int32) throws -> Outlet {
     try Outlet(FileDescriptor(owning: dup(number)))
   }
 
-  /// Writes until there is no room.
+  /// Writes until the pipe or socket is full.
   private static func fill(_ outlet: Outlet) throws -> Int {
     var total = 0
     while true {
@@ -32,7 +32,7 @@ struct OutletTests {
     }
   }
 
-  @Test("A full pipe takes nothing more, and does not make anybody wait", .timeLimit(.minutes(20)))
+  @Test("A full pipe accepts no more, and makes nobody wait", .timeLimit(.minutes(20)))
   func fullPipe() throws {
     let ends = Ends { pipe($0) }
     let outlet = try Self.outlet(ends.writing)
@@ -45,21 +45,21 @@ struct OutletTests {
     close(ends.writing)
   }
 
-  @Test("A full socket takes nothing more", .timeLimit(.minutes(20)))
+  @Test("A full socket accepts no more", .timeLimit(.minutes(20)))
   func fullSocket() throws {
     let ends = Ends { socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, $0) }
     let outlet = try Self.outlet(ends.writing)
     #expect(try Self.fill(outlet) > 0)
     #expect(fcntl(ends.writing, F_GETFL) & O_NONBLOCK == 0, "the other process's end is as it was")
     close(ends.reading)
-    // A child that another test has just forked has it too, until it executes its program.
+    // A child that another test has just forked also has the descriptor, until it executes its program.
     var hangUp = pollfd(fd: ends.writing, events: 0, revents: 0)
     #expect(poll(&hangUp, 1, 60_000) == 1)
     #expect(throws: PosixError("write", code: EPIPE)) { try outlet.write([1].span.bytes) }
     close(ends.writing)
   }
 
-  @Test("A pipe that nobody reads is an error, and not the end of the process")
+  @Test("A pipe without a reader is an error, and does not end the process")
   func brokenPipe() async {
     await #expect(processExitsWith: .success) {
       LatchkeyPosix.Process.ignoreBrokenPipes()
@@ -71,7 +71,7 @@ struct OutletTests {
     }
   }
 
-  @Test("A file, and the end of a pipe that is for reading, are refused")
+  @Test("A file, and the reading end of a pipe, are refused")
   func refused() throws {
     let folder = try ScratchFolder()
     try folder.put("file", [])
@@ -82,7 +82,7 @@ struct OutletTests {
     for number in [file, ends.reading, ends.writing] { close(number) }
   }
 
-  @Test("A connection of the network is refused, and does not make its end wait")
+  @Test("A network connection is refused, and its closing does not wait")
   func network() throws {
     let stream = Int32(SOCK_STREAM.rawValue)
     let connection = socket(AF_INET, stream, 0)

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Pipes that are erased")
 struct PipeTests {
-  @Test("hold nothing that was read or not, and go on")
+  @Test("have no data left, read or unread, and can be used again")
   func erase() throws {
     for isRead in [true, false] {
       var end: Int32 = -1
@@ -14,7 +14,7 @@ struct PipeTests {
       }
       var bytes = [UInt8](repeating: 0, count: 16)
       if isRead { #expect(read(pipe.number, &bytes, 3) == 3) }
-      // A program that waits for its input leaves the pipe like this.
+      // A program that waits for its input leaves the pipe in this state.
       #expect(fcntl(pipe.number, F_SETFL, 0) == 0)
       pipe.erasePipe()
       #expect(read(pipe.number, &bytes, 16) == -1 && errno == EAGAIN)

@@ -3,7 +3,7 @@ import Foundation
 import LatchkeyPosix
 import Testing
 
-@Suite("What a process does to itself")
+@Suite("Changes of a process to itself")
 struct ProcessTests {
   @Test("No core dump and no inspection")
   func forbidInspection() async {
@@ -33,7 +33,7 @@ struct ProcessTests {
       guard count >= 0, !groups.prefix(Int(count)).contains(0) else { exit(5) }
       guard setuid(0) != 0, setgid(0) != 0 else { exit(6) }
       guard linux_dumpable() == 0 else { exit(7) }
-      // Once that user, only that user.
+      // A process that became a user cannot become another.
       try LatchkeyPosix.Process.become(account)
       guard let root = Account(uid: 0) else { exit(8) }
       do {
@@ -45,7 +45,7 @@ struct ProcessTests {
     }
   }
 
-  @Test("Becoming root as root is nothing", .enabled(if: geteuid() == 0, "needs root"))
+  @Test("Becoming root as root does nothing", .enabled(if: geteuid() == 0, "needs root"))
   func becomeRoot() throws {
     try LatchkeyPosix.Process.become(try #require(Account(uid: 0)))
   }
@@ -55,7 +55,7 @@ struct ProcessTests {
     await #expect(processExitsWith: .success) { try LatchkeyPosix.Process.dieWithParent() }
   }
 
-  @Test("The clocks run")
+  @Test("The clocks advance")
   func clocks() {
     let start = LatchkeyPosix.Process.now
     usleep(20_000)
@@ -78,7 +78,7 @@ struct SystemTests {
     #expect((500...60000).contains(Account.firstPersonUID))
   }
 
-  @Test("Memory is between nothing and everything")
+  @Test("Free memory is more than nothing and less than everything")
   func memory() {
     #expect(Memory.total == ProcessInfo.processInfo.physicalMemory)
     #expect(Memory.available > 0 && Memory.available <= Memory.total)
@@ -87,7 +87,7 @@ struct SystemTests {
 
 @Suite("Descriptors")
 struct FileDescriptorTests {
-  // Numbers are reused by other tests at once, so whether an end is closed is asked at the other one.
+  // Other tests reuse numbers at once, so the test checks at the other end whether an end is closed.
   @Test("A descriptor is closed with its value, unless it is released")
   func ownership() throws {
     var ends: [Int32] = [0, 0]
@@ -107,8 +107,8 @@ struct FileDescriptorTests {
       let writing = FileDescriptor(owning: number)
       try writing.writeAll([UInt8(6)].span.bytes)
     }
-    // The end of the file is only seen when the writing end is closed. A child that another test has just forked has it too,
-    // until it executes its program.
+    // The reading end sees the end of the file only once the writing end is closed. A child that another test has just forked also
+    // has the writing end, until it executes its program.
     var hangUp = pollfd(fd: reading.number, events: 0, revents: 0)
     #expect(poll(&hangUp, 1, 60_000) == 1)
     let flagged = fcntl(reading.number, F_SETFL, O_NONBLOCK)
@@ -117,9 +117,9 @@ struct FileDescriptorTests {
     #expect(rest == [6])
   }
 
-  /// A file is read in pieces that grow.
+  /// The reader reads a file in growing pieces.
   @Test(
-    "A file is read whole, or refused where it is larger than the limit",
+    "A file is read whole, or refused if it is larger than the limit",
     arguments: [0, 1, 16384, 16385, 65539, 65540, 65541, 200_000])
   func wholeFiles(_ size: Int) throws {
     let bytes = (0..<size).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ $0 >> 8) }
@@ -134,14 +134,14 @@ struct FileDescriptorTests {
     #expect(throws: PosixError.self) { try FileDescriptor.open(path, flags: O_RDONLY).readAll(limit: size - 1) }
   }
 
-  @Test("It does not outlive exec")
+  @Test("A descriptor does not survive exec")
   func closeOnExec() throws {
     let file = try FileDescriptor.open("/dev/null", flags: O_RDONLY)
     let flags = fcntl(file.number, F_GETFD)
     #expect(flags & FD_CLOEXEC != 0)
   }
 
-  @Test("A failed call says which and why")
+  @Test("An error names the failed call and its reason")
   func errors() {
     let failure = #expect(throws: PosixError.self) { _ = try FileDescriptor.open("/nowhere/at/all", flags: O_RDONLY) }
     #expect(failure == PosixError("open", code: ENOENT))

@@ -3,14 +3,14 @@ import LatchkeyPosix
 import Synchronization
 import Testing
 
-@Suite("A thread beside one that waits")
+@Suite("A thread next to a waiting one")
 struct SideThreadTests {
   private final class Trace: Sendable {
     let hasEnded = Atomic(false)
     let wasTold = Atomic(false)
   }
 
-  @Test("It is told to end, and waited for")
+  @Test("It gets the request to end, and the other thread waits for its end")
   func end() throws {
     let trace = Trace()
     var thread = SideThread { end in
@@ -24,7 +24,7 @@ struct SideThreadTests {
     #expect(trace.wasTold.load(ordering: .relaxed) && trace.hasEnded.load(ordering: .relaxed))
   }
 
-  @Test("It has a stack for handlers of signals, so that an endless recursion does not keep secrets from being erased")
+  @Test("It has a stack for signal handlers, so that an endless recursion does not keep secrets from being erased")
   func signalStack() {
     let trace = Trace()
     var thread = SideThread { _ in
@@ -38,7 +38,7 @@ struct SideThreadTests {
     #expect(hasStack)
   }
 
-  @Test("One that has ended by itself is no hindrance")
+  @Test("A thread that has ended by itself does no harm")
   func ended() {
     for _ in 0..<100 { _ = SideThread { _ in } }
   }

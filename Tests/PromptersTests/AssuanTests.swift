@@ -26,7 +26,7 @@ struct AssuanTests {
     #expect(Assuan.escape("ü %0A") == "ü %250A")
   }
 
-  @Test("a line may come in pieces, and several at once")
+  @Test("a line may come in pieces, and several lines at once")
   func pieces() {
     let reader = AssuanReader.make()
     for piece in ["O", "K Plea", "sed to meet you"] {
@@ -44,7 +44,7 @@ struct AssuanTests {
     #expect(reader.next() == nil)
   }
 
-  @Test("how good what was typed is, is asked before the end")
+  @Test("the quality of a passphrase is asked before the end")
   func quality() {
     let reader = AssuanReader.make()
     feed(reader, "INQUIRE QUALITY a%25b\nINQUIRE QUALITY\nS PIN_REPEATED\nD a%25bc\nOK\n")
@@ -56,7 +56,7 @@ struct AssuanTests {
   }
 
   @Test(
-    "what is no Assuan ends it",
+    "input that is not Assuan ends the conversation",
     arguments: [
       "INQUIRE CHECKPIN x\n", "INQUIRE QUALITY %x\n", "D x\nINQUIRE QUALITY x\n", "rubbish\n", "D half%2\n", "D %zz\n",
       String(repeating: "x", count: 2000),

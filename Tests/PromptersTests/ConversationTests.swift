@@ -31,7 +31,7 @@ private final class Person: Prompter {
   func end() {}
 }
 
-/// Another way, which ends as a list says.
+/// Another way to answer, which ends as a list says.
 private final class Way: OtherWay {
   let offer = "Or else."
   var ends: [OtherWayEnd]
@@ -41,7 +41,7 @@ private final class Way: OtherWay {
   func unlock(by prompter: any Prompter, for detail: String) -> OtherWayEnd { ends.removeFirst() }
 }
 
-@Suite("A PAM conversation by a prompter")
+@Suite("A PAM conversation through a prompter")
 struct ConversationTests {
   init() throws { try Sodium.initialize() }
 
@@ -61,7 +61,7 @@ struct ConversationTests {
     return given
   }
 
-  @Test("what modules say stands beside the next question, and once")
+  @Test("messages of PAM modules appear once, with the next question")
   func notes() {
     let person = Person(["a", "b", "c"])
     let conversation = conversation(person, .login)
@@ -76,7 +76,7 @@ struct ConversationTests {
     #expect(person.questions.map(\.isVisible) == [false, true, false])
   }
 
-  @Test("after an end nothing is asked")
+  @Test("after an end nobody is asked")
   func ends() {
     let person = Person([nil, "late"])
     let dismissed = conversation(person, .login)
@@ -86,7 +86,7 @@ struct ConversationTests {
     #expect(ask(unavailable, .secret("")) == nil && unavailable.end == .unavailable)
   }
 
-  @Test("an empty answer chooses the other way, where one is offered; if that fails, the question comes again")
+  @Test("an empty answer chooses the other way, if there is one; if that fails, the question comes again")
   func otherWay() {
     func conversation(_ person: Person, _ ends: [OtherWayEnd], _ purpose: PromptRequest.Purpose = .login)
       -> PromptConversation
@@ -139,7 +139,7 @@ struct ConversationTests {
     #expect(ask(half, .secret("")) == nil && half.end == .dismissed)
   }
 
-  @Test("a passphrase that a program gave answers the question of Latchkey's own module, and no other one")
+  @Test("a program's passphrase answers only the question of Latchkey's own module")
   func given() throws {
     let request = PromptRequest(
       purpose: .newItemPassphrase, label: "Bank", caller: "mail", window: "", terminal: "", hasPassphrase: true)
@@ -152,7 +152,7 @@ struct ConversationTests {
     let wording = PromptWording(request, at: .item, mark: "mark")
     #expect(wording.environment == ["LATCHKEY_LABEL": "mark"])
     let conversation = PromptConversation(prompter: person, wording: wording, given: given)
-    // Both times, without a repetition.
+    // The passphrase answers the question both times, and nobody has to repeat it.
     #expect(ask(conversation, .secret(own)) == "sesame" && ask(conversation, .secret(own)) == "sesame")
     #expect(conversation.hasAnswer && !conversation.wasSeen && person.questions.isEmpty)
     for text in others {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import LatchkeyPrompters
 
-@Suite("How hard a passphrase is to guess")
+@Suite("The strength of a passphrase")
 struct PassphraseStrengthTests {
   init() throws { try Sodium.initialize() }
 
@@ -23,7 +23,7 @@ struct PassphraseStrengthTests {
     #expect(try percent(text) == 100)
   }
 
-  @Test("one letter more is no worse")
+  @Test("one more letter never weakens a passphrase")
   func grows() throws {
     let text = "sunshine on a Monday 42!"
     let all = try (0...text.count).map { try percent(String(text.prefix($0))) }

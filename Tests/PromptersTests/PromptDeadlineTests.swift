@@ -3,9 +3,9 @@ import Testing
 
 @testable import LatchkeyPrompters
 
-@Suite("How long a prompt waits")
+@Suite("A prompt waits")
 struct PromptDeadlineTests {
-  @Test("until it is done, as the loop's handlers say")
+  @Test("until the loop's handlers say that it is done")
   func done() throws {
     let loop = try EventLoop()
     let deadline = PromptDeadline(loop: loop, limit: .seconds(600))
@@ -19,14 +19,14 @@ struct PromptDeadlineTests {
     idle.cancel()
   }
 
-  @Test("for a program until its limit, and then for others")
+  @Test("for a program until the program's limit, and then for others")
   func limit() throws {
     let deadline = PromptDeadline(loop: try EventLoop(), limit: .seconds(600))
     #expect(!deadline.wait(atMost: .milliseconds(1)) { false })
     #expect(!deadline.isOver && deadline.wait { true })
   }
 
-  @Test("for a person until the time is up, and then for nobody")
+  @Test("for a person until the timeout, and then for nobody")
   func end() throws {
     let deadline = PromptDeadline(loop: try EventLoop(), limit: .milliseconds(1))
     #expect(!deadline.wait { false } && deadline.isOver && deadline.isExpired)
@@ -42,7 +42,7 @@ struct PromptDeadlineTests {
       return false
     }
     #expect(!deadline.wait { false } && deadline.isOver && !deadline.isExpired)
-    // What comes later is no other end.
+    // A later timeout does not change the end.
     deadline.expire()
     #expect(!deadline.isExpired)
     idle.cancel()

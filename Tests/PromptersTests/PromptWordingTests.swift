@@ -4,10 +4,10 @@ import Testing
 
 @testable import LatchkeyPrompters
 
-@Suite("What a prompt says")
+@Suite("The words of a prompt")
 struct PromptWordingTests {
   @Test(
-    "names are one line, without what controls a terminal or turns the writing",
+    "a name is one line, without characters that control a terminal or change the writing direction",
     arguments: [
       ("Mail", "Mail"), ("", ""), ("  a\t\n\r b\u{1B}[31m ", "a b [31m"), ("\u{202E}\u{200B}\u{0}", ""),
       ("say \"hi\"", "say 'hi'"), ("say \"\u{301}", "say '\u{301}"), ("a\u{2028}b\u{A0}c\u{9B}d", "a b c d"),
@@ -22,7 +22,7 @@ struct PromptWordingTests {
     #expect(PlainText.name(text).unicodeScalars.elementsEqual(shown.unicodeScalars))
   }
 
-  @Test("a question of another program's is shown to its end, or not at all")
+  @Test("another program's question is shown whole, or not at all")
   func lines() {
     let host = String(repeating: "h", count: 500)
     let question = "The host '\(host)' is new.\r\n\n\u{1B}[2JIts key is SHA256:x.\nGo on (yes/no)? "
@@ -47,7 +47,7 @@ struct PromptWordingTests {
     return PromptWording(request, at: service ?? usual)
   }
 
-  @Test("where there is no vault yet, it says that a login password creates it, if there is one")
+  @Test("without a vault, it says that a login password creates the vault, if there is one")
   func newVault() {
     let creating = wording(.newVault, caller: "mail").question("Password: ", isVisible: false, warning: "")
     let opening = wording(.login, caller: "mail").question("Password: ", isVisible: false, warning: "")
@@ -56,21 +56,21 @@ struct PromptWordingTests {
     #expect(PromptWording.creation.contains("Your login password, if your account has one, creates it"))
   }
 
-  @Test("whose password the login collection has, and how it is changed")
+  @Test("the login collection's password, and the way to change it")
   func loginAdvice() {
     let advice = wording(.loginAdvice, label: "Login", caller: "seahorse").advice()
     #expect(advice.isConfirmation && advice.message.hasPrefix("Your login password unlocks the collection \"Login\"."))
     #expect(advice.detail.contains("\"seahorse\"") && advice.detail.contains("'passwd'"))
   }
 
-  @Test("what an item asks for")
+  @Test("the requirements of an item")
   func item() {
     let passphrase = wording(.item, label: "Bank", caller: "mail").question(
       "Passphrase: ", isVisible: false, warning: "")
     #expect(passphrase.message == "Enter the passphrase of the item \"Bank\"" && !passphrase.isNew)
     let wanted = "The application \"mail\" (as far as can be told) wants to read or change the item \"Bank\"."
     #expect(passphrase.detail == wanted)
-    // What the module asks says no more; what any other asks is shown.
+    // A question of Latchkey's own module adds nothing. A question of any other module is shown.
     for (asked, shown) in [
       ("Passphrase for 'Bank', wanted by mail: ", passphrase.message),
       ("Passphrase for 'Bank': ", "Passphrase for 'Bank'"),
@@ -96,7 +96,7 @@ struct PromptWordingTests {
   }
 
   @Test(
-    "for how long a client may read again is said",
+    "the time for which a client may read again",
     arguments: [
       (1, "for a second"), (60, "for a minute"), (90, "for 90 seconds"), (300, "for 5 minutes"),
     ] as [(UInt16, String)])
@@ -111,7 +111,7 @@ struct PromptWordingTests {
   }
 
   @Test(
-    "however long the names are that a program chose, a line of pinentry has all of the question, its consequence first",
+    "however long a program's names are, a line of pinentry has the whole question, with its consequence first",
     arguments: ["x", "%", "ä", "🔑", "漢"], PromptRequest.Purpose.all)
   func longNames(_ letter: String, _ purpose: PromptRequest.Purpose) {
     let name = String(repeating: letter, count: 255)
@@ -133,7 +133,7 @@ struct PromptWordingTests {
     }
   }
 
-  @Test("what an interpreter runs stands beside its own name")
+  @Test("an interpreter's script is shown next to the interpreter's name")
   func script() {
     let request = PromptRequest(purpose: .login, label: "", caller: "python3.11", window: "", terminal: "")
     let question = PromptWording(request, at: .unlock, script: "hg\"\n").question("", isVisible: false, warning: "")
@@ -169,7 +169,7 @@ struct PromptWordingTests {
     #expect(wording(.login).question("", isVisible: false, warning: "").detail.hasPrefix("An application wants"))
   }
 
-  @Test("what else a PAM module asks is shown as it asks", arguments: PromptRequest.Purpose.all)
+  @Test("a question of another PAM module is shown unchanged", arguments: PromptRequest.Purpose.all)
   func others(_ purpose: PromptRequest.Purpose) {
     let question = wording(purpose).question("Code\n on your\u{1B} token:  ", isVisible: true, warning: "")
     #expect(question.message == "Code on your token" && question.label == "Code on your token:")
@@ -186,7 +186,7 @@ struct PromptWordingTests {
   }
 
   @Test(
-    "the desktop by its environment",
+    "the desktop is recognised by its environment",
     arguments: [
       ([:], false, false), (["DISPLAY": ""], false, false),
       (["DISPLAY": ":0", "XDG_CURRENT_DESKTOP": "KDE"], true, true),

@@ -9,7 +9,7 @@ import Testing
 struct SecretExchangeTests {
   init() throws { try Sodium.initialize() }
 
-  /// RFC 3526 section 2, written down here apart from the module's own copy.
+  /// RFC 3526 section 2, written down here independently of the module's own copy.
   private static let prime: BigUInt = {
     let digits = """
       FFFFFFFFFFFFFFFFC90FDAA22168C234C4C6628B80DC1CD129024E088A67CC74020BBEA63B139B22514A08798E3404DD
@@ -32,7 +32,7 @@ struct SecretExchangeTests {
 
   /// The prompter's side, in plain arithmetic.
   private struct Prompter {
-    /// Short, as this arithmetic is slow.
+    /// The exponent is short, because this arithmetic is slow.
     private let exponent = BigUInt(0x1235)
     private let iv = [UInt8](0..<16)
 
@@ -70,19 +70,19 @@ struct SecretExchangeTests {
     let sealed = try prompter.seal(secret, for: exchange.text)
     let answer = try exchange.secret(in: "[sx-aes-1]\npublic=AA==\nsecret=\(sealed.secret)\niv=\(sealed.iv)\n")
     #expect(text(answer) == secret)
-    // As another writer of key files may have it: a comment, spaces, another group, the end of a line elsewhere.
+    // The same key file in another writer's form, with a comment, spaces, another group and other line ends.
     let other = "# x\r\n[other]\nsecret=AA==\n[sx-aes-1]\r\n iv = \(sealed.iv) \r\nsecret\t=\(sealed.secret)\r\n"
     #expect(text(try exchange.secret(in: other)) == secret)
   }
 
-  @Test("a key of its own for each exchange")
+  @Test("each exchange has a key of its own")
   func freshKeys() throws {
     let text = "[sx-aes-1]\npublic=\(Prompter().publicKey)\n"
     #expect(try SecretExchange(answering: text).text != SecretExchange(answering: text).text)
   }
 
   @Test(
-    "what no prompter sends is refused",
+    "an impossible message is refused",
     arguments: [
       "", "[sx-aes-1]", "public=BB==", "[sx-aes-1]\npublic=", "[sx-aes-1]\npublic=AQ==", "[sx-aes-1]\npublic=!",
     ])
@@ -90,7 +90,7 @@ struct SecretExchangeTests {
     #expect(throws: (any Error).self) { try SecretExchange(answering: text) }
   }
 
-  @Test("what does not open is refused")
+  @Test("a message that does not open is refused")
   func malformedSecrets() throws {
     let prompter = Prompter()
     let exchange = try SecretExchange(answering: "[sx-aes-1]\npublic=\(prompter.publicKey)\n")

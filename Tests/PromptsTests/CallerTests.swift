@@ -6,7 +6,7 @@ import Testing
 
 @testable import LatchkeyPrompts
 
-/// A folder in the place of `/proc`, with one process, number 7.
+/// A folder in place of `/proc`, with one process, number 7.
 private struct FakeProcess {
   let scratch: ScratchFolder
 
@@ -24,7 +24,7 @@ private struct FakeProcess {
 
   func group(_ path: String) throws { try scratch.put("7/cgroup", Array("0::\(path)\n".utf8)) }
 
-  /// In a unit of the user's.
+  /// Puts the process into a unit of the user.
   func unit(_ name: String) throws {
     try group("/user.slice/user-1000.slice/user@1000.service/app.slice/\(name)")
   }
@@ -35,7 +35,7 @@ private struct FakeProcess {
 }
 
 @Suite("A caller") struct CallerTests {
-  @Test("is a Flatpak by what Flatpak wrote, whatever it calls itself")
+  @Test("is a Flatpak if Flatpak's own file says so, whatever its name")
   func flatpak() throws {
     let process = try FakeProcess("firefox")
     try process.unit("app-org.gnome.Terminal-1.scope")
@@ -48,7 +48,7 @@ private struct FakeProcess {
     }
   }
 
-  @Test("is no Flatpak by anything but a small file of its own root folder", .timeLimit(.minutes(20)))
+  @Test("is a Flatpak only by a small file in its own root folder", .timeLimit(.minutes(20)))
   func notFlatpak() throws {
     let process = try FakeProcess()
     let info = "[Application]\nname=org.example.Mail\n"
@@ -90,7 +90,7 @@ private struct FakeProcess {
   }
 
   @Test(
-    "is the unit that it runs in, and its executable",
+    "is named by its unit and its executable",
     arguments: [
       ("app-org.mozilla.firefox-1234.scope", "/usr/lib/firefox/firefox", "org.mozilla.firefox"),
       ("app-gnome-org.gnome.Terminal-1234.scope", "/usr/bin/secret-tool", "secret-tool (org.gnome.Terminal)"),
@@ -116,7 +116,7 @@ private struct FakeProcess {
   }
 
   @Test(
-    "in no unit of the user's is its executable alone",
+    "outside a unit of the user is named by its executable alone",
     arguments: [
       "/", "/user.slice/user-1000.slice/session-3.scope", "/system.slice/cron.service",
       "/user@1000.service.d/x.service",
@@ -141,7 +141,7 @@ private struct FakeProcess {
     let found = Caller(pid: 7, proc: process.scratch.path).interpreter
     #expect((found != nil) == isOne)
     if let found { #expect(found.pid == 7 && found.started == 4711) }
-    // A sandboxed application has a name of its own.
+    // A sandboxed application is named by its own name, and not by its script.
     try process.sandbox("[Application]\nname=org.example.Mail\n")
     #expect(Caller(pid: 7, proc: process.scratch.path).interpreter == nil)
   }
@@ -150,7 +150,7 @@ private struct FakeProcess {
   func hierarchies() throws {
     let path = "/user.slice/user-0.slice/user@0.service/backup.service"
     #expect(UnitName.application(inControlGroups: "12:pids:/x.service\n1:name=systemd:\(path)\n") == "backup.service")
-    // Which of the two is in use shows by what is there.
+    // The entries show which of the two kinds is in use.
     #expect(UnitName.application(inControlGroups: "9:name=systemd:/\n8:pids:/\n0::\(path)\n") == "backup.service")
     #expect(UnitName.application(inControlGroups: "9:name=systemd:\(path)\n0::/\n") == "backup.service")
     #expect(UnitName.snap(inControlGroups: "9:name=systemd:/\n0::/snap.mail.mail.service\n") == "mail")
@@ -166,7 +166,7 @@ private struct FakeProcess {
     ])
   func escapes(_ escaped: String, _ name: String) { #expect(UnitName.unescaped(escaped[...]) == name) }
 
-  @Test("whose executable is gone, or cannot be told, is called by what is left")
+  @Test("whose executable is deleted or unknown is named by the remaining facts")
   func executable() throws {
     let process = try FakeProcess("calls itself\nthis) (S 1 1 1 1025")
     process.link("exe", to: "/home/me/my tool (deleted)")
@@ -180,7 +180,7 @@ private struct FakeProcess {
     #expect(Caller(pid: 8, proc: process.scratch.path) == .unknown)
   }
 
-  @Test("is this program, whatever it calls itself")
+  @Test("is this program, whatever its own name")
   func real() throws {
     var path = [CChar](repeating: 0, count: Int(PATH_MAX))
     let count = readlink("/proc/self/exe", &path, path.count)
@@ -189,7 +189,7 @@ private struct FakeProcess {
     #expect(Caller(pid: Int32.max) == .unknown)
   }
 
-  @Test("that is gone is not taken for whoever has its number now")
+  @Test("that has ended is not mistaken for the process that has its number now")
   func recycled() throws {
     var child: pid_t = 0
     var arguments: [UnsafeMutablePointer<CChar>?] = [strdup("true"), nil]
@@ -200,7 +200,7 @@ private struct FakeProcess {
     waitpid(child, nil, 0)
     let own = linux_pidfd_open(getpid())
     defer { close(own) }
-    // Its number is this process's, so to speak.
+    // The descriptor stands for an ended process, and the number for this one.
     #expect(Caller(pid: getpid(), pidfd: gone) == .unknown)
     #expect(Caller(pid: getpid(), pidfd: own) == Caller(pid: getpid()))
   }

@@ -5,7 +5,7 @@ import LatchkeySodium
 import LatchkeySystemd
 import Testing
 
-/// Questions whose passphrase a program brought.
+/// Questions with a passphrase from a program.
 @Suite(.timeLimit(.minutes(20))) struct GivenPassphraseTests {
   init() throws { try Sodium.initialize() }
 
@@ -21,7 +21,7 @@ import Testing
     return scene
   }
 
-  @Test("it is there for the program that shows the prompt, as long as that does, and told by the request")
+  @Test("the program that shows the prompt gets the passphrase while it shows the prompt, and the request says so")
   func shown() throws {
     let scene = try Self.scene()
     let ticket = scene.ask(Self.item, "one", passphrase: try Self.passphrase())
@@ -32,7 +32,7 @@ import Testing
     #expect(scene.ended == ["one"] && ticket.end == .granted && scene.queue.passphrase(on: screen) == nil)
   }
 
-  @Test("an item that asks for no passphrase needs none")
+  @Test("an item that requires no passphrase gets none")
   func needless() throws {
     let scene = try Self.scene("user-presence")
     _ = scene.ask(Self.item, "one", passphrase: try Self.passphrase())
@@ -42,14 +42,14 @@ import Testing
     #expect(try new.show().request.hasPassphrase)
   }
 
-  @Test("the same question without it waits for a prompt of its own", arguments: [true, false])
+  @Test("the same question without a passphrase waits for a prompt of its own", arguments: [true, false])
   func notShared(isFirst: Bool) throws {
     let scene = try Self.scene()
     let first = scene.ask(Self.item, "first", passphrase: isFirst ? try Self.passphrase() : nil)
     let second = scene.ask(Self.item, "second", passphrase: isFirst ? nil : try Self.passphrase())
     let (screen, request) = try scene.show()
     #expect(request.hasPassphrase == isFirst)
-    // What is on the screen belongs to the first alone.
+    // The prompt on the screen belongs only to the first question.
     scene.queue.cancel(first)
     #expect(screen.wasWithdrawn && scene.queue.passphrase(on: screen) == nil && first.end == nil)
     scene.turn(untilLaunched: 2)
@@ -59,7 +59,7 @@ import Testing
     #expect(scene.ended == ["second"] && second.end == .dismissed)
   }
 
-  @Test("a wrong one bothers nobody, and is counted as guessed")
+  @Test("a wrong passphrase bothers nobody, and counts as a guess")
   func wrong() throws {
     let scene = try Self.scene()
     for count in 1...4 {
@@ -83,14 +83,14 @@ import Testing
     #expect(unheard.end == .refused && scene.daemon.launched.count == 5)
   }
 
-  @Test("each series of wrong ones costs twice the time of the one before, and keeps no person from the item")
+  @Test("each series of wrong passphrases makes the next pause twice as long, and keeps no person from the item")
   func series() throws {
     let scene = try Self.scene()
     var tries = 0
     for doubling in 0..<4 {
       for _ in 0..<5 {
         tries += 1
-        // Each question comes from another client, but all count as one.
+        // Each question comes from another client, but the guesses count together.
         let item = Question.item(5, client: ":2.\(tries)")
         _ = scene.ask(item, "wrong", passphrase: try Self.passphrase())
         scene.turn(untilLaunched: tries)
@@ -122,7 +122,7 @@ import Testing
     #expect(!scene.queue.isPaused(Self.item, isBrought: true))
   }
 
-  @Test("how else a question ends is told as well")
+  @Test("all other ends of a question are reported too")
   func ends() throws {
     let scene = try Self.scene()
     let locked = scene.ask(Self.item, "locked", passphrase: try Self.passphrase())

@@ -5,7 +5,7 @@ import LatchkeySystemd
 import Testing
 
 @Suite(.timeLimit(.minutes(20))) struct PromptEndTests {
-  @Test("a client that waits no more is not told, and the last one takes the prompt with it")
+  @Test("a client that has left gets no answer, and the last one takes the prompt with it")
   func cancelled() throws {
     let scene = try Scene()
     let first = scene.ask(.login, "first")
@@ -15,14 +15,14 @@ import Testing
     #expect(!screen.wasWithdrawn)
     scene.queue.cancel(second)
     #expect(screen.wasWithdrawn && scene.ended.isEmpty)
-    // Not at once: whoever types must see that it is another one.
+    // The next prompt waits a moment, so that a typing person notices the change.
     let third = scene.ask(.login, "third")
     #expect(scene.daemon.launched.count == 1)
     withExtendedLifetime(third) { scene.turn(untilLaunched: 2) }
     #expect(scene.daemon.launched.count == 2)
   }
 
-  @Test("a prompt on a terminal goes with the client that it names, and is shown anew for the next")
+  @Test("a prompt on a terminal ends with the client that it names, and is shown again for the next")
   func namedClientGone() throws {
     let scene = try Scene()
     let first = scene.ask(.login, "first", for: Caller(application: "editor"))
@@ -36,7 +36,7 @@ import Testing
     scene.turn(untilLaunched: 2)
     let next = try scene.show()
     #expect(next.request.caller == "mail")
-    // The next client has the same name, and the same person is asked in the same place. Nothing is shown anew.
+    // The next client has the same name and terminal, so the prompt stays as it is.
     scene.queue.cancel(second)
     #expect(!next.screen.wasWithdrawn && scene.daemon.launched.count == 2)
     scene.queue.ended(on: next.screen)
@@ -44,7 +44,7 @@ import Testing
     withExtendedLifetime(third) {}
   }
 
-  @Test("who has what he waits for is told, whatever others still want of the same prompt")
+  @Test("a client whose wish is met is told, even if others still wait for the same prompt")
   func partlyAnswered() throws {
     let scene = try Scene()
     scene.daemon.lockedExplicitly = [3]
@@ -60,7 +60,7 @@ import Testing
     withExtendedLifetime((first, second)) {}
   }
 
-  @Test("the end of a program that is gone ends its question only")
+  @Test("the end of a program that has left ends only its own question")
   func gone() throws {
     let scene = try Scene()
     _ = scene.ask(.login, "login")
@@ -71,7 +71,7 @@ import Testing
     #expect(scene.ended == ["login"])
   }
 
-  @Test("a prompt of the caller's own stands beside the queue")
+  @Test("a prompt of a client's own does not wait in the queue")
   func own() throws {
     let scene = try Scene()
     let screen = Screen()
@@ -86,7 +86,7 @@ import Testing
     #expect(scene.queue.question(ofPrompt: number) == nil && scene.ended.isEmpty)
   }
 
-  @Test("each question's end is told once, with how it came and who had asked")
+  @Test("the end of each question is reported once, with its kind and its client")
   func ends() throws {
     let item = Question.item(7, client: ":1.1")
     let ways: [(PromptEnd, (Scene, PromptTicket) throws -> Void)] = [
@@ -139,7 +139,7 @@ import Testing
     }
   }
 
-  @Test("who answered wrongly too often is told when the prompt has left the screen")
+  @Test("after too many wrong answers, the clients are told when the prompt has left the screen")
   func refusedOnScreen() throws {
     let scene = try Scene()
     let ticket = scene.ask(.item(7, client: ":1.1"), "client")
@@ -152,7 +152,7 @@ import Testing
     #expect(scene.ended == ["client"] && ticket.end == .refused)
   }
 
-  @Test("a question that needs nobody, or that is only put off, has no end")
+  @Test("a question that is already answered, or only put off, has no reported end")
   func noEnds() throws {
     let scene = try Scene()
     scene.daemon.open = [.item(1, client: ":1.1")]
@@ -167,7 +167,7 @@ import Testing
     #expect(scene.daemon.asked.count == 1 && scene.daemon.ends.isEmpty)
   }
 
-  @Test("who could not be shown anything is told apart")
+  @Test("a prompt that could not be shown is reported as such")
   func notLaunched() throws {
     let scene = try Scene()
     scene.daemon.cannotLaunch = true

@@ -5,7 +5,7 @@ import LatchkeySystemd
 import Testing
 
 @Suite(.timeLimit(.minutes(20))) struct PromptQueueTests {
-  @Test("who waits for the same answer shares one prompt; other questions come one after the other")
+  @Test("clients that wait for the same answer share one prompt; other questions come one after the other")
   func shared() throws {
     let scene = try Scene()
     _ = scene.ask(.login, "first", lifting: [3])
@@ -19,7 +19,7 @@ import Testing
     scene.daemon.open = [.login]
     scene.queue.stateChanged()
     #expect(scene.ended == ["first", "second"] && screen.wasWithdrawn)
-    // What was taken off the screen is followed by nothing for a moment, whatever took it: a client can delete its item.
+    // After a prompt leaves the screen, the next one waits a moment, even if a client caused the end by deleting its item.
     #expect(scene.daemon.launched.count == 1)
     scene.turn(untilLaunched: 2)
     let next = try scene.show()
@@ -28,7 +28,7 @@ import Testing
     #expect(scene.ended == ["first", "second", "other"])
   }
 
-  @Test("a prompt that is not on the screen opens nothing, withdrawn or not there yet")
+  @Test("a prompt opens nothing while it is off the screen")
   func liftsOnlyWhatIsShown() throws {
     let scene = try Scene()
     _ = scene.ask(.login, "client", lifting: [3])
@@ -41,7 +41,7 @@ import Testing
     #expect(scene.queue.lifting(prompt: number) == nil)
   }
 
-  @Test("what is answered already is asked of nobody")
+  @Test("a question that is already answered asks nobody")
   func answered() throws {
     let scene = try Scene()
     scene.daemon.open = [.login]
@@ -52,7 +52,7 @@ import Testing
     #expect(scene.ended == ["client"] && scene.daemon.launched.isEmpty)
   }
 
-  @Test("items' questions are each client's own, and what PAM accepted is told once, by who showed it")
+  @Test("each client has its own question about an item, and the program that showed it reports its answer once")
   func items() throws {
     let scene = try Scene()
     scene.daemon.access = try AccessControl(text: "user-presence,application-password")
@@ -84,7 +84,7 @@ import Testing
     scene.queue.keep(Answer("third"), prompt: scene.daemon.launched[2])
     #expect(third.request.purpose == .newItemPassphrase)
     _ = scene.ask(.collection(2), "other")
-    // Its owner ends what waits in it.
+    // Only its own client ends a question for a new passphrase.
     scene.queue.locked { _ in true }
     #expect(!third.screen.wasWithdrawn)
     scene.queue.cancel(waiting)
@@ -95,7 +95,7 @@ import Testing
     #expect(scene.daemon.accepted.count == 1, "what was withdrawn says nothing more")
   }
 
-  @Test("what is shown of a client that will read again is what its answer counts for")
+  @Test("the time for reading again in the prompt is the time that the answer is good for")
   func reuse() throws {
     let scene = try Scene()
     scene.daemon.access = try AccessControl(text: "user-presence")
@@ -107,7 +107,7 @@ import Testing
     #expect(request.reuse == 120 && scene.daemon.shown.map(\.reuse) == [120])
   }
 
-  @Test("questions are shown in the order in which they were asked")
+  @Test("questions are shown in the order in which they came")
   func order() throws {
     let scene = try Scene()
     for item in 0..<3 { _ = scene.ask(.item(Int64(item), client: ":1.1"), "first \(item)") }
@@ -117,7 +117,7 @@ import Testing
     #expect(scene.ended == ["first 0", "first 1", "first 2", "second", "login"])
   }
 
-  @Test("more questions than may wait are answered at once")
+  @Test("questions beyond the limit are refused at once")
   func waitingLimit() throws {
     let scene = try Scene()
     var tickets: [PromptTicket] = []
@@ -130,7 +130,7 @@ import Testing
     #expect(scene.ended.count == 45, "there was room again")
   }
 
-  @Test("who waits for what is asked already shares that prompt, however many wait")
+  @Test("clients with a waiting question share its prompt, however many there are")
   func sharedAboveLimit() throws {
     let scene = try Scene()
     var tickets = [scene.ask(.login, "first")]
@@ -143,7 +143,7 @@ import Testing
     withExtendedLifetime(tickets) { scene.queue.cancel(tickets) }
   }
 
-  @Test("a client that was declined is asked about again: the person sees each time what it wants")
+  @Test("a declined client that asks again gets a new prompt, so that the person sees each question")
   func declined() throws {
     let scene = try Scene()
     for number in 1...5 {
@@ -180,7 +180,7 @@ import Testing
     #expect(scene.daemon.launched.count == shown + 1)
   }
 
-  @Test("a prompt is shown when it is known that it is to be, and an answer counts when that is known again")
+  @Test("a prompt is shown after a check, and its answer counts after a second check")
   func checked() throws {
     let scene = try Scene()
     let item = Question.item(7, client: ":1.1")
@@ -200,12 +200,12 @@ import Testing
     #expect(scene.daemon.accepted.isEmpty && scene.ended.isEmpty && scene.daemon.launched.count == 1)
     try answer(true)
     #expect(scene.daemon.answers == ["first"] && scene.ended == ["first"] && !shown.screen.wasWithdrawn)
-    // The other one has its turn, and is not to be shown.
+    // The other question has its turn, but its check refuses it.
     try answer(false)
     for _ in 0..<10 where scene.ended.count == 1 { _ = try? scene.loop.runOnce(timeout: .seconds(1)) }
     #expect(scene.ended == ["first", "other"] && scene.daemon.launched.count == 1)
 
-    // What does not stand when the person has answered gives nothing.
+    // If the second check refuses the question, the person's answer opens nothing.
     let refused = scene.ask(item, "refused")
     try answer(true)
     shown = try scene.show()
@@ -215,7 +215,7 @@ import Testing
     #expect(scene.daemon.ends.last?.end == .fingers)
     scene.queue.cancel(refused)
 
-    // Nor does one whose keys were erased meanwhile, or whose client does not wait any more.
+    // Nor does an answer if the keys were erased meanwhile or the client has left.
     let ends: [(PromptTicket) -> Void] = [
       { _ in scene.queue.locked { _ in true } }, { scene.queue.cancel($0) },
     ]
@@ -234,7 +234,7 @@ import Testing
     }
     #expect(scene.ended.suffix(2) == ["0", "0"])
 
-    // An answer to an earlier showing says nothing of this one.
+    // The answer to an earlier check does not count for this prompt.
     _ = scene.ask(item, "again")
     let waiting = scene.daemon.checks?.popLast()
     let late = try #require(waiting)
@@ -249,7 +249,7 @@ import Testing
     #expect(scene.daemon.launched.count == launched + 1)
   }
 
-  @Test("where the login has no password, nobody is asked for it")
+  @Test("if the login has no password, nobody is asked for one")
   func openWithoutAsking() throws {
     let scene = try Scene()
     scene.daemon.lockedExplicitly = [3, 4]
@@ -262,7 +262,7 @@ import Testing
     #expect(scene.daemon.launched.count == 1)
   }
 
-  @Test("who waits is told when the prompt has left the screen, unless it does not wait any more")
+  @Test("clients are told when the prompt has left the screen, unless they have left")
   func leaving() throws {
     let scene = try Scene()
     let first = scene.ask(.login, "first")
@@ -293,17 +293,17 @@ import Testing
     #expect(screen.wasWithdrawn && own.wasWithdrawn && gone == 0)
     scene.queue.stateChanged()
     let third = scene.ask(.login, "third")
-    // What a command shows by itself is not waited for.
+    // The queue does not wait for a prompt that a command shows by itself.
     screen.leave?()
     own.leave?()
     #expect(gone == 1 && scene.ended.isEmpty && scene.daemon.launched.count == 1)
-    // Who insists does not wait.
+    // A second request to end does not wait.
     scene.queue.end { gone += 1 }
     #expect(gone == 2)
     withExtendedLifetime([first, second, third]) {}
   }
 
-  @Test("who is told of an answer, and asks again, has a prompt of its own")
+  @Test("a client that hears of an answer and asks again gets a prompt of its own")
   func askedAgain() throws {
     let scene = try Scene()
     var second: PromptTicket?
@@ -323,7 +323,7 @@ import Testing
     withExtendedLifetime((first, second)) {}
   }
 
-  @Test("behind a locker nothing is shown, and what was is shown again under another number")
+  @Test("behind a locker nothing is shown, and a withdrawn prompt is shown again under another number")
   func locker() throws {
     let scene = try Scene()
     scene.daemon.isLockerUp = true
@@ -336,7 +336,7 @@ import Testing
     scene.daemon.isLockerUp = true
     scene.queue.stateChanged()
     #expect(screen.wasWithdrawn && scene.ended.isEmpty && scene.queue.question(ofPrompt: number) == nil)
-    // What the withdrawn program says late counts for nothing.
+    // A late answer of the withdrawn program does not count.
     scene.queue.ended(on: screen)
     #expect(scene.ended.isEmpty)
     scene.daemon.isLockerUp = false

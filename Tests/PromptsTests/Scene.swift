@@ -4,7 +4,7 @@ import LatchkeyPrompts
 import LatchkeySystemd
 import Testing
 
-/// A daemon that starts nothing and writes down what it should start.
+/// A daemon that starts nothing and records the programs that it should start.
 final class Daemon: PromptQueueDelegate {
   var isLockerUp = false
   var open: Set<Question> = []
@@ -16,7 +16,7 @@ final class Daemon: PromptQueueDelegate {
   var accepted: [Question] = []
   var shown: [PromptSubject] = []
   var answers: [String?] = []
-  /// Checks that wait for their answer, while they do.
+  /// Checks that wait for their answer; nil to answer each check at once.
   var checks: [(PromptEnd?) -> Void]?
   func check(_ question: Question, then: @escaping (PromptEnd?) -> Void) {
     if checks == nil { then(nil) } else { checks?.append(then) }
@@ -56,25 +56,25 @@ final class Daemon: PromptQueueDelegate {
   }
 }
 
-/// What the daemon is told of the end of a question.
+/// The daemon's report of a question's end.
 struct End: Equatable {
   let question: Question
   let caller: String
   let end: PromptEnd
 }
 
-/// What an answer gave.
+/// The result of an answer.
 final class Answer {
   let text: String
   init(_ text: String) { self.text = text }
 }
 
-/// A time that only tests let pass.
+/// A clock that only the test advances.
 final class Clock {
   var now = ContinuousClock.now
 }
 
-/// What shows a prompt.
+/// A stand-in for the program that shows a prompt.
 final class Screen: PromptConnection {
   var wasWithdrawn = false
   /// Whether the program takes a while to leave the screen.
@@ -86,7 +86,7 @@ final class Screen: PromptConnection {
   }
 }
 
-/// A queue with what is around it.
+/// A queue with stand-ins for its daemon, clock and programs.
 final class Scene {
   let loop: EventLoop
   let daemon = Daemon()
@@ -103,12 +103,12 @@ final class Scene {
 
   func pass(_ time: Duration) { clock.now += time }
 
-  /// Turns the loop until so many prompts were started.
+  /// Runs the loop until this many prompts were started.
   func turn(untilLaunched count: Int) {
     for _ in 0..<1000 where daemon.launched.count < count { _ = try? loop.runOnce(timeout: .seconds(1)) }
   }
 
-  /// Turns the loop until so many clients were told of an end.
+  /// Runs the loop until this many clients were told of an end.
   func turn(until count: Int) {
     for _ in 0..<1000 where ended.count < count { _ = try? loop.runOnce(timeout: .seconds(1)) }
   }
@@ -120,7 +120,7 @@ final class Scene {
     queue.ask(question, lifting: lifting, for: caller, passphrase: passphrase) { [unowned self] in ended.append(name) }
   }
 
-  /// Shows what was launched last.
+  /// Shows the prompt that was started last.
   func show() throws -> (screen: Screen, request: PromptRequest) {
     let screen = Screen()
     let number = try #require(daemon.launched.last)

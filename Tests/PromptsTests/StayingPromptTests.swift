@@ -7,7 +7,7 @@ import Testing
 /// Prompts that outlive the client that caused them.
 @Suite(.timeLimit(.minutes(20))) struct StayingPromptTests {
   @Test(
-    "a prompt that unlocks for everybody stays for the person when its client is gone, and a later client joins it",
+    "a prompt that unlocks for everybody outlives its client, and a later client joins it",
     arguments: [Question.login, .collection(2)])
   func stays(_ question: Question) throws {
     let scene = try Scene()
@@ -19,7 +19,7 @@ import Testing
     let second = scene.ask(question, "second", lifting: [4], for: Caller(application: "mail"))
     #expect(scene.daemon.launched.count == 1)
     if question == .login { #expect(scene.queue.lifting(prompt: scene.daemon.launched[0]) == [3, 4]) }
-    // A client that dismisses its prompt takes its own wish back, not the person's answer.
+    // A client that dismisses its prompt withdraws its own request, but not the person's answer.
     scene.queue.cancel(second)
     #expect(!screen.wasWithdrawn)
     let third = scene.ask(question, "third")
@@ -30,7 +30,7 @@ import Testing
     withExtendedLifetime(third) {}
   }
 
-  @Test("it stays while its program is on its way to the screen, and does not use the terminal of who is gone")
+  @Test("it stays while its program is starting, and does not use the terminal of a client that has left")
   func onItsWay() throws {
     let scene = try Scene()
     let first = scene.ask(.login, "first", for: Caller(application: "gh"))
@@ -41,10 +41,10 @@ import Testing
     #expect(scene.daemon.ends == [End(question: .login, caller: "gh", end: .dismissed)] && scene.ended.isEmpty)
   }
 
-  @Test("it does not stay for long where its program says of no place that it asks there")
+  @Test("it ends soon if its program does not name the place where it asks")
   func hanging() throws {
     let scene = try Scene(placeLimit: .milliseconds(1))
-    // The control: it stays once the place is known, also if the client had left before.
+    // The control: it stays once the place is known, even if the client had left before.
     for isPlaced in [true, false] {
       let ticket = scene.ask(.login, "client")
       scene.turn(untilLaunched: isPlaced ? 1 : 2)
@@ -59,7 +59,7 @@ import Testing
     #expect(scene.daemon.ends.map(\.end) == [.dismissed, .expired] && scene.ended.isEmpty)
   }
 
-  @Test("a prompt on a terminal goes with its client, also if that went before the place was known")
+  @Test("a prompt on a terminal ends with its client, even if the client left before the place was known")
   func onTerminal() throws {
     let scene = try Scene()
     for isPlacedFirst in [true, false] {
@@ -75,7 +75,7 @@ import Testing
     #expect(scene.ended.isEmpty && scene.daemon.ends.count == 2)
   }
 
-  @Test("a prompt that nobody has seen, and one about one client's own request, go with the client")
+  @Test("a prompt that nobody has seen, and one about a client's own request, end with the client")
   func goes() throws {
     let scene = try Scene()
     let questions: [Question] = [
@@ -98,7 +98,7 @@ import Testing
     withExtendedLifetime(shown) {}
   }
 
-  @Test("a locker takes a prompt away that waits for nobody else")
+  @Test("a locker ends a prompt that no other client waits for")
   func locker() throws {
     let scene = try Scene()
     let first = scene.ask(.login, "first")

@@ -5,7 +5,7 @@ import Testing
 @testable import LatchkeyDoctor
 @testable import LatchkeyProviderSwitch
 
-/// Taking over and handing back for all users of a machine, on files of the test's own.
+/// Taking over and handing back for all users of a machine, on files in a folder of the test.
 @Suite struct AllUsersTests {
   private static let user = SwitchScope.person(home: FakeHome.home)
 
@@ -115,7 +115,7 @@ import Testing
       let obstacles = try plan(.toLatchkey, home, for: .allUsers).obstacles
       #expect(obstacles.count == 1 && obstacles.first?.contains("ls -ld \(folder)") == true)
     }
-    // Where a link leads, a user may choose.
+    // The link leads into a folder that a user can change.
     let home = try system { try $0.link("/etc/xdg/xdg-desktop-portal", to: FakeHome.home) }
     let own = try home.everything()
     let obstacles = try plan(.toLatchkey, home, for: .allUsers).obstacles
@@ -144,7 +144,7 @@ import Testing
     home.person.keepsPortal = true
     let plan = try home.providers.plan(.toLatchkey)
     #expect(plan.obstacles == [] && !plan.changes.contains { $0.after.text?.contains("kept=") == true })
-    // A person reads what a person may read, and keeps it.
+    // A person can copy only files that the person can read.
     #expect(try self.plan(.toLatchkey, home, for: Self.user).obstacles == [])
   }
 
@@ -181,7 +181,7 @@ import Testing
     let home = try system()
     try run(.toLatchkey, home)
     #expect(try plan(.back, home, for: Self.user).obstacles.first?.contains(MachineSwitch.handBack + "\n") == true)
-    // The rest is the user's to change: what KeePassXC has in the home folder.
+    // The user can still change the rest: KeePassXC's settings in the home folder.
     #expect(try run(.toLatchkey, home, for: Self.user).changes.map(\.path).allSatisfy { $0.contains("keepassxc") })
     #expect(enabling(home) == [])
 
@@ -192,7 +192,7 @@ import Testing
     #expect(found?.condition == .ok && found?.found.contains(" && \(MachineSwitch.takeOver)'") == true)
   }
 
-  /// As after `systemctl --global mask`. A user sees the record, but cannot read whose masks they are.
+  /// The state after `systemctl --global mask`. A user sees the record, but cannot read who masked the units.
   @Test func afterAMaskByHandTheAdviceUnmasksFirst() throws {
     let home = try system()
     try run(.toLatchkey, home)

@@ -4,7 +4,7 @@ import Testing
 @testable import LatchkeyDoctor
 @testable import LatchkeyProviderSwitch
 
-/// Files by which a desktop starts gnome-keyring: only the part for secrets ends.
+/// Files by which a desktop starts gnome-keyring. The switch ends only the part for secrets.
 @Suite struct AutostartTests {
   private static let name = "gnome-keyring-secrets.desktop"
   private static let program = "/usr/bin/gnome-keyring-daemon"
@@ -13,7 +13,7 @@ import Testing
     "[Desktop Entry]\nType=Application\nExec=\(command)\nOnlyShowIn=GNOME;\n\n[Other]\nExec=no\n"
   }
 
-  /// With a command in the file of all users: the person's own file afterwards, and the obstacles.
+  /// Puts a command into the file of all users. Returns the person's own file after the switch, and the obstacles.
   private func afterwards(_ command: String, own: String? = nil) throws -> (text: String?, obstacles: [String]) {
     let home = try FakeHome()
     try home.installGNOMEKeyring()

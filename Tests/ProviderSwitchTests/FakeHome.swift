@@ -5,15 +5,15 @@ import LatchkeyScratch
 
 @testable import LatchkeyProviderSwitch
 
-/// A system with one person, in a folder of the test's own.
+/// A system with one person, in a folder of the test.
 final class FakeHome {
   static let home = "/home/anna"
   private let scratch: ScratchFolder
   var person = ProviderSwitch.Person(uid: getuid(), scope: .person(home: FakeHome.home))
 
-  /// Latchkey is installed, and nothing else.
+  /// Only Latchkey is installed.
   init() throws {
-    // In memory: an interruption at every step is thousands of synchronised writes.
+    // The folder is in memory, because an interruption at every step means thousands of synchronised writes.
     scratch = try ScratchFolder(below: "/dev/shm")
     for unit in ["latchkeyd.socket", "latchkeyd.service"] { try put("/usr/lib/systemd/user/\(unit)", "[Unit]\n") }
     try FileManager.default.createDirectory(atPath: path + FakeHome.home, withIntermediateDirectories: true)
@@ -51,7 +51,7 @@ final class FakeHome {
 
   func remove(_ name: String) throws { try FileManager.default.removeItem(atPath: "\(path)\(FakeHome.home)/\(name)") }
 
-  /// All that is below the home, or another folder: for each path its kind, mode and content.
+  /// Everything below the home or another folder: the kind, mode and content of each path.
   func everything(below top: String = FakeHome.home) throws -> [String: String] {
     var found: [String: String] = [:]
     for name in try FileManager.default.subpathsOfDirectory(atPath: path + top) {
@@ -68,7 +68,7 @@ final class FakeHome {
     return found
   }
 
-  /// The same without what the record says, which also tells which folders each run made.
+  /// The same without the record, which also names the folders that each run created.
   func files() throws -> [String: String] { try everything().filter { !$0.key.hasSuffix("switch.json") } }
 
   // MARK: Providers, as Debian installs them
@@ -94,7 +94,7 @@ final class FakeHome {
     try installGNOMEKeyring()
     for program in ["kwalletd6", "ksecretd", "keepassxc", "oo7-daemon"] { try put("/usr/bin/\(program)", "") }
     try put("/usr/lib/systemd/user/oo7-daemon.service", "[Service]\nExecStart=/usr/libexec/oo7-daemon\n")
-    // As Fedora has the bus start it.
+    // On Fedora, the bus starts oo7.
     try link("/usr/lib/systemd/user/dbus-org.freedesktop.secrets.service", to: "oo7-daemon.service")
     try put("/usr/bin/pass_secret_service", "")
     try put(
@@ -110,6 +110,6 @@ final class FakeHome {
 }
 
 extension SwitchPlan {
-  /// Whether no file changes.
+  /// Whether the plan changes no file.
   var changesNothing: Bool { changes.isEmpty && puttingBack.isEmpty }
 }

@@ -5,7 +5,7 @@ import Testing
 @testable import LatchkeyDoctor
 @testable import LatchkeyProviderSwitch
 
-/// The line by which a finger at the lock screen opens the vault: into the lockers' files and out again.
+/// The line that lets a finger at the lock screen open the vault is put into the lockers' files and removed again.
 @Suite struct FingerLinesTests {
   private static let gdm = "/etc/pam.d/gdm-fingerprint"
   private static let text = """
@@ -68,7 +68,7 @@ import Testing
     #expect(try home.everything(below: "/") == before)
   }
 
-  /// dpkg asks about a file that was changed. Either answer leaves nothing of ours that stays.
+  /// dpkg asks about a changed file. After either answer, no line of Latchkey stays for good.
   @Test func anUpgradeOfTheLockersPackage() throws {
     let newer = Self.text + "# newer\n"
     let home = try system()
@@ -85,7 +85,7 @@ import Testing
     try run(.back, home)
     #expect(home.text(ofAll: Self.gdm) == newer)
 
-    // Somebody added a line of their own: this one stays.
+    // Somebody added a line, which must stay.
     try run(.toLatchkey, home)
     try home.put(Self.gdm, try #require(home.text(ofAll: Self.gdm)) + "# mine\n")
     try run(.back, home)
@@ -93,9 +93,9 @@ import Testing
   }
 
   @Test(arguments: [
-    // A second factor behind the reader would be skipped.
+    // The finger would skip a second factor behind the reader.
     "auth required pam_fprintd.so\nauth required pam_unix.so\n",
-    // The jump would end one line too early.
+    // With another line, the jump would end one line too early.
     "auth [success=1 default=ignore] pam_succeed_if.so x\nauth required pam_fprintd.so\nauth optional pam_cap.so\n",
     "auth include common-auth\n", "@include common-auth\n", "auth substack common-auth\n",
     "auth required pam_fprintd.so\nauth optional pam_latchkey.so finger\n",

@@ -4,12 +4,12 @@ import Testing
 
 @testable import LatchkeyProviderSwitch
 
-/// KDE's programs, where latchkey-kwallet is installed beside KWallet.
+/// KDE's programs with latchkey-kwallet installed next to KWallet.
 @Suite struct KWalletNamesTests {
   private static let program = "/usr/libexec/latchkey-kwallet"
   private static let services = ".local/share/dbus-1/services"
 
-  /// Debian 12 or 13, by the number of its KWallet, with pam_kwallet.
+  /// Debian 12 or 13, chosen by KWallet's number, with pam_kwallet.
   private func system(_ version: Int) throws -> FakeHome {
     let home = try FakeHome()
     try home.put("/usr/bin/kwalletd\(version)", "")
@@ -37,7 +37,7 @@ import Testing
     for name in ["org.kde.kwalletd5", "org.kde.kwalletd6"] {
       let text = try #require(home.text("\(Self.services)/\(name).service"))
       #expect(text.hasPrefix("[D-BUS Service]\nName=\(name)\nExec=/bin/sh -c \""))
-      // KWallet is started again if the package goes.
+      // KWallet starts again if Latchkey's package is removed.
       let fallback = "; exec /usr/bin/kwalletd\(version)\"\n"
       #expect(text.contains("exec \(Self.program)") && text.hasSuffix(fallback) == name.hasSuffix("\(version)"))
     }
@@ -64,7 +64,7 @@ import Testing
       #expect(text?.contains("exec \(Self.program)") == true)
     }
     #expect(home.text(ofAll: "/etc/xdg/autostart/pam_kwallet_init.desktop")?.contains("Hidden=true") == true)
-    // No user needs files of the bus, or for the login.
+    // Users need no files of their own for the bus or the login.
     home.person = own
     let needed = try home.providers.plan(.toLatchkey).changes.map(\.path)
     #expect(needed == ["\(FakeHome.home)/.config/kwalletrc"])
@@ -79,7 +79,7 @@ import Testing
     try run(.toLatchkey, home)
     #expect(!(try home.everything().keys.contains { $0.contains("org.kde") || $0.contains("kwallet-pam") }))
     #expect(home.text(".config/kwalletrc")?.contains("Enabled=false") == true)
-    // KDE's own proxy keeps everything in a Secret Service.
+    // KDE's newer proxy keeps everything in a Secret Service.
     let newer = try system(6)
     try newer.put(Self.program, "")
     try newer.put("/usr/bin/ksecretd", "")

@@ -5,7 +5,7 @@ import Testing
 @testable import LatchkeyDoctor
 @testable import LatchkeyProviderSwitch
 
-/// Taking over and handing back, on files of the test's own.
+/// Taking over and handing back, on files in a folder of the test.
 @Suite struct SwitchTests {
   private func system(_ install: (FakeHome) throws -> Void) throws -> FakeHome {
     let home = try FakeHome()
@@ -125,7 +125,7 @@ import Testing
     try run(.toLatchkey, home)
     #expect(try home.everything() != before)
     #expect(try run(.back, home) == [])
-    // Latchkey's own units stay off, until it takes over again.
+    // Latchkey's own units stay masked until it takes over again.
     let aside = [
       ".config/systemd", ".config/systemd/user", ".config/systemd/user/latchkeyd.socket",
       ".config/systemd/user/latchkeyd.service", ".local", ".local/share", ".local/share/dbus-1",
@@ -150,16 +150,16 @@ import Testing
     let home = try system { try $0.installAll() }
     try run(.toLatchkey, home)
     try home.own(".config/autostart/gnome-keyring-secrets.desktop", "mine\n")
-    // A program wrote its settings anew and kept our lines: only our lines go back.
+    // A program rewrote its settings and kept our lines. Only our lines are taken back.
     let settings = try #require(home.text(".config/kwalletrc"))
     try home.own(".config/kwalletrc", "[New]\nA=b\n\n" + settings, mode: 0o600)
-    // Here the person decided otherwise.
+    // In this file, the person has changed our lines.
     try home.own(".config/keepassxc/keepassxc.ini", "[FdoSecrets]\nEnabled=maybe\n", mode: 0o640)
     let left = try run(.back, home).map { $0.path.dropFirst(FakeHome.home.count + 1) }
     #expect(Set(left) == [".config/autostart/gnome-keyring-secrets.desktop", ".config/keepassxc/keepassxc.ini"])
     #expect(home.text(".config/autostart/gnome-keyring-secrets.desktop") == "mine\n")
     #expect(home.text(".config/kwalletrc") == "[New]\nA=b\n\n[Wallet]\nFirst Use=false\n")
-    // They are named until the person looked after them.
+    // The report names both files until the person has dealt with them.
     #expect(try home.providers.plan(.back).left.count == 2)
     try home.remove(".config/autostart/gnome-keyring-secrets.desktop")
     #expect(try home.providers.plan(.back).left.count == 1)
@@ -216,7 +216,7 @@ import Testing
       let plan = try home.providers.plan(.toLatchkey)
       #expect(plan.obstacles == [] && !plan.changes.contains { $0.path.contains("portal") })
     }
-    // What the desktop's package chose stays as well.
+    // The choice of the desktop's package stays as well.
     let home = try system { try $0.installAll() }
     home.person.keepsPortal = true
     let plan = try home.providers.plan(.toLatchkey)
@@ -247,11 +247,11 @@ import Testing
       #expect(home.text(own) == nil)
       #expect(try before.keys.allSatisfy { try home.everything()[$0] != nil })
     }
-    // Any backend will do, none is wanted, or it leads to Latchkey.
+    // Any backend is allowed, none is wanted, or the choice already leads to Latchkey.
     for text in ["default=*", "default=kde\norg.freedesktop.impl.portal.Secret=none", "default=kde;latchkey"] {
       #expect(try plasma("[preferred]\n\(text)\n").providers.plan(.toLatchkey).changesNothing)
     }
-    // The person's own file, and the wish that all stays.
+    // The person has a file of their own, or wants to keep the portal.
     let chosen = try plasma("[preferred]\ndefault=kde\n") { try $0.own(own, "[preferred]\ndefault=kde\n") }
     #expect(try chosen.providers.plan(.toLatchkey).changesNothing)
     let kept = try plasma("[preferred]\ndefault=kde\n")
@@ -261,7 +261,7 @@ import Testing
 
   // MARK: Interruptions
 
-  /// Ends in front of the n-th change of the disk, as a kill would.
+  /// Ends before the n-th change of the disk, as a kill would.
   private final class Countdown: @unchecked Sendable {
     private var left: Int
     init(_ left: Int) { self.left = left }
@@ -292,7 +292,7 @@ import Testing
     while true {
       let home = try system { try $0.installAll() }
       guard try interrupt(.toLatchkey, home, after: steps) else { break }
-      // Each file that is not ours is whole, as before or as afterwards.
+      // Each file of another program is whole: as before or as after the switch.
       for (name, state) in try home.everything()
       where !name.hasSuffix(".latchkey-new") && !name.hasSuffix("switch.json") {
         #expect(state == before[name] || state == taken[name], "\(name) after \(steps)")

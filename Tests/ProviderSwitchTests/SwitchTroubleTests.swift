@@ -5,7 +5,7 @@ import Testing
 @testable import LatchkeyDoctor
 @testable import LatchkeyProviderSwitch
 
-/// What meets a switch while it works: other programs, another run, large files.
+/// Events during a switch: other programs, another run, large files.
 @Suite struct SwitchTroubleTests {
   private static let settings = ".config/kwalletrc"
 
@@ -25,7 +25,7 @@ import Testing
     #expect(throws: SwitchError.changedMeanwhile("\(FakeHome.home)/\(path)")) { try home.providers.perform(plan) }
     #expect(home.text(path) == "[Wallet]\nSavedBy=another\n")
     guard side == .toLatchkey else { return }
-    // The next run takes it as it is now, and going back brings that.
+    // The next run changes the file as it is now, and going back restores that state.
     _ = try home.providers.perform(try home.providers.plan(.toLatchkey))
     #expect(home.text(path)?.contains("apiEnabled=false") == true)
     #expect(try home.providers.perform(try home.providers.plan(.back)) == [])
@@ -43,7 +43,7 @@ import Testing
     var ran = false
     try home.providers.alone { () throws(SwitchError) in ran = true }
     #expect(ran)
-    // Nothing is left of the lock.
+    // The lock leaves no file.
     #expect(try home.everything() == before)
   }
 
@@ -89,7 +89,7 @@ import Testing
     let agent = SSHAgent(runtime: home.path)
     #expect(agent.content == .absent && agent.whyItStays(root: root, home: FakeHome.home) == nil)
     try home.put("/keyring/ssh", "")
-    // Nobody listens behind a file.
+    // A plain file has no agent behind it.
     #expect(agent.content == .absent)
   }
 }

@@ -4,9 +4,9 @@ import Testing
 
 @testable import LatchkeyReasons
 
-@Suite("Reasons travel as codes")
+@Suite("Reasons are sent as codes")
 struct ReasonTests {
-  /// One of each kind with values.
+  /// One reason of each kind with values.
   private static let samples: [Reason] = [
     .never(service: "one"), .sessionOfClass("one"), .sessionOfType("one"), .folderIs("one"),
     .generationsOff(settings: "one"), .ambiguous(count: 3, names: "one"), .fixedAlias("one"),
@@ -33,7 +33,7 @@ struct ReasonTests {
 
   private static func travelled(_ reason: Reason) -> Reason? { Reason(encoded: reason.encoded()) }
 
-  @Test("Each one with values arrives with them, and its sentence has them", arguments: samples)
+  @Test("Each reason with values arrives with them, and its sentence names them", arguments: samples)
   func values(reason: Reason) {
     #expect(Self.travelled(reason) == reason)
     for value in reason.coded.values {
@@ -45,7 +45,7 @@ struct ReasonTests {
     }
   }
 
-  @Test("Each one without values arrives, and no two are the same")
+  @Test("Each reason without values arrives, and no two are equal")
   func plain() {
     var codes: Set<String> = []
     func check<Group: ReasonGroup>(_ group: Group.Type, _ reason: (Group) -> Reason) {
@@ -69,7 +69,7 @@ struct ReasonTests {
     #expect(codes.count > 300)
   }
 
-  @Test("A code of another version is shown as it is, and no other bytes are a reason")
+  @Test("An unknown code is shown as it is, and other bytes are not a reason")
   func unknown() {
     var later = ByteWriter()
     later.text("vault.later")
@@ -87,7 +87,7 @@ struct ReasonTests {
     for size in 0..<whole.count { #expect(Reason(encoded: Array(whole.prefix(size))) == nil) }
   }
 
-  @Test("What is deeper than any sentence is left out, and never makes the whole unreadable")
+  @Test("Parts nested deeper than any sentence are left out, and the rest stays readable")
   func depth() {
     let deep = (0..<20).reduce(Reason.vault(.locked)) { inner, _ in .noFingerOpensIt(inner) }
     #expect(Reason(encoded: deep.encoded())?.text.hasSuffix("…") == true)
@@ -96,7 +96,7 @@ struct ReasonTests {
   @Test("A number from a damaged file may be negative")
   func negative() { #expect(Self.travelled(.itemDamaged(-3)) == .itemDamaged(-3)) }
 
-  @Test("A long one is told from its beginning, and no number in it is cut", arguments: [120, 255, 400, 1024])
+  @Test("A long reason is cut at its end, but never inside a number", arguments: [120, 255, 400, 1024])
   func long(limit: Int) throws {
     let numbers = Reason.numbers(20, (101...120).map { "\($0)" }.joined(separator: ", "))
     let parts: [Reason] = [
@@ -119,7 +119,7 @@ struct ReasonTests {
     return Reason(decoding: &input)
   }
 
-  @Test("However long its texts are, it fits", arguments: [60, 255, 400, 1024])
+  @Test("A reason fits, however long its texts are", arguments: [60, 255, 400, 1024])
   func limits(limit: Int) {
     let long = String(repeating: "ä", count: 5000)
     for reason: Reason in [.verbatim(long), .both(.folderIs(long), .ambiguous(count: 3, names: long))] {
@@ -129,7 +129,7 @@ struct ReasonTests {
     }
   }
 
-  @Test("What a reason is about, and whether it is a repair, is known without its words")
+  @Test("A program can read a reason's subject, and whether it is a repair, without its words")
   func subjects() {
     let healed = Reason.both(.both(.healed(.damaged, from: 3), .newerItems(2)), .damagedFile("x"))
     #expect(healed.isRepair && healed.subject == nil && healed.contains(.newerItems(2)))

@@ -3,9 +3,9 @@ import Testing
 
 @testable import LatchkeySSHProtocol
 
-@Suite("Hosts that a key may go to")
+@Suite("Hosts to which a key may go")
 struct DestinationTests {
-  /// A host's certificate by an authority. `signer` makes the signature.
+  /// A host's certificate from an authority. `signer` makes the signature.
   private func certificate(
     of host: PublicKey, by authority: PublicKey, signer: borrowing PrivateKey, valid: Range<UInt64> = 100..<200,
     kind: UInt32 = 2, options: [UInt8] = []
@@ -31,7 +31,7 @@ struct DestinationTests {
     return try PublicKey(blob: out.bytes)
   }
 
-  @Test("only an authority's own signature, valid now, makes a certificate a host's")
+  @Test("a host's certificate needs its authority's own signature, and must be valid now")
   func certificates() throws {
     try Sodium.initialize()
     let authority = try PrivateKey.generate()
@@ -53,12 +53,12 @@ struct DestinationTests {
     ] {
       #expect(!wrong.isCertified(by: known, as: "home", now: 100))
     }
-    // An authority is a plain key.
+    // An authority is a plain key, never a certificate.
     let chained = try certificate(of: key, by: right, signer: host)
     #expect(!chained.isCertified(by: right, as: "home", now: 100))
   }
 
-  @Test("RSA keys whose use takes long are none")
+  @Test("RSA keys that are slow to use are refused")
   func sizes() throws {
     func key(exponent: [UInt8], modulus: Int) -> PublicKey? {
       var out = SSHWriter()

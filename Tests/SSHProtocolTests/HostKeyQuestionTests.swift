@@ -1,9 +1,9 @@
 import LatchkeySSHProtocol
 import Testing
 
-@Suite("Questions of OpenSSH's")
+@Suite("Questions of OpenSSH")
 struct HostKeyQuestionTests {
-  @Test("only one about a host's key has an answer that may be seen")
+  @Test("only a question about a host's key has an answer that may be visible")
   func visible() {
     let first = "The authenticity of host 'a (10.0.0.1)' can't be established.\nED25519 key fingerprint is SHA256:x.\n"
     for question in [

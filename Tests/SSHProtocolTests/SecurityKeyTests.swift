@@ -15,7 +15,7 @@ struct SecurityKeyTests {
     return out.bytes
   }
 
-  @Test("a signature counts with the flags and the counter that the device signed, for its application")
+  @Test("a signature is valid only with the device's flags and counter, and for its application")
   func signature() throws {
     try Sodium.initialize()
     let secret = try Ed25519.makeSecretKey()
@@ -37,14 +37,14 @@ struct SecurityKeyTests {
     }
   }
 
-  @Test("a key that was made for a web site signs no data of an unknown kind")
+  @Test("a key for a web site does not sign unknown data")
   func application() throws {
     let point = [UInt8](repeating: 1, count: 32)
     #expect(try PublicKey(blob: Self.blob(point, "ssh:work")).signsUnknownData)
     #expect(try !PublicKey(blob: Self.blob(point, "example.com")).signsUnknownData)
   }
 
-  @Test("a list of libraries has patterns, and a forbidden one stays forbidden")
+  @Test("a list of libraries has patterns, and a forbidden library stays forbidden")
   func providers() {
     for (list, path, allows) in [
       ("", "/usr/lib/a.so", false), ("/usr/lib/*", "/usr/lib/a.so", true), ("/opt/*", "/usr/lib/a.so", false),

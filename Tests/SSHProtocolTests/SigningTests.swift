@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Keys and signatures of ssh")
 struct SigningTests {
-  @Test("a new key is one that its file gives back, and its signature is the public key's")
+  @Test("a new key can be read from its file, and its public key verifies its signatures")
   func newKey() throws {
     try Sodium.initialize()
     let key = try PrivateKey.generate()
@@ -25,7 +25,7 @@ struct SigningTests {
     #expect(fits && !fitsOther && isSame)
   }
 
-  @Test("names fit patterns as in ssh's configuration")
+  @Test("names match patterns as in ssh's configuration")
   func patterns() {
     for (pattern, name, fits) in [
       ("anna", "anna", true), ("anna", "ann", false), ("an*", "anna", true), ("*", "", true), ("?nn?", "anna", true),

@@ -5,7 +5,7 @@ import Testing
 
 @testable import LatchkeySecretService
 
-/// Which objects paths lead to, over a vault in memory and without a bus.
+/// The objects at the paths, for a vault in memory and without a bus.
 @Suite("The tree of collections and items") struct CollectionTreeTests {
   private let vault: Vault
   private let tree: CollectionTree
@@ -24,7 +24,7 @@ import Testing
     ).id
   }
 
-  @Test("An item is at its collection's path, and at that of an alias")
+  @Test("An item is at its collection's path, and at an alias's path")
   func item() throws {
     let id = try add(to: vault)
     try vault.collections.setAlias("default", to: 1)
@@ -35,7 +35,7 @@ import Testing
     }
   }
 
-  @Test("A collection is at the path with its name and at the one with its number, and answers have the name")
+  @Test("A collection is found by its name and its number, and answers use its name")
   func name() throws {
     let id = try vault.collections.create(label: "My Keys")
     let folder = "/org/freedesktop/secrets/collection/"
@@ -50,7 +50,7 @@ import Testing
   }
 
   @Test(
-    "What does not exist is no such object",
+    "A path to nothing is the error for a missing object",
     arguments: ["collection/login/77", "collection/c2/1", "collection/session/1", "aliases/nobody/1", "prompt/s1"])
   func absent(path: String) throws {
     _ = try add(to: vault)
@@ -69,7 +69,7 @@ import Testing
     #expect(tree.itemPaths(below: "/org/freedesktop/secrets/collection/login") == [])
     #expect(tree.endSession().map { tree.path(of: $0) } == [path])
     #expect(tree.itemPaths(below: "/org/freedesktop/secrets/collection/session") == [])
-    // A path that a client still has leads to no later item.
+    // A client's old path leads to no later item.
     #expect(try add(to: tree.holder(tree.sessionPlace).vault) > id)
   }
 }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import LatchkeySecretService
 
-/// `CreateItem`, over a vault in memory and without a session.
+/// `CreateItem`, for a vault in memory and without a session.
 @Suite("A new item", .timeLimit(.minutes(20))) struct ItemCreationTests {
   private let scene: ServiceScene
   private static let isLocked = "org.freedesktop.Secret.Error.IsLocked"
@@ -19,7 +19,7 @@ import Testing
     try scene.vault.reader.search(.attributes(["name": name])).count
   }
 
-  @Test("is stored at once, in the place of the one with its attributes where the client says so")
+  @Test("is stored at once, and replaces the item with the same attributes if the client says so")
   func replaced() throws {
     let first = try scene.create("a", secret: "one")
     let second = try scene.create("a", secret: "two")
@@ -31,7 +31,7 @@ import Testing
     #expect(try count("a") == 2)
   }
 
-  @Test("never takes the place of an item that cannot be read now")
+  @Test("never replaces an item that cannot be read now")
   func unreadable() throws {
     let (id, path) = try scene.add("a")
     try scene.vault.writer.lockItem(id)
@@ -42,7 +42,7 @@ import Testing
     #expect(path == "\(ServiceScene.login)/\(id)" && scene.owner.launched.isEmpty)
   }
 
-  @Test("takes the place of an item that requires presence once, after a person answered")
+  @Test("replaces an item that requires presence, once for each answer of a person")
   func guarded() throws {
     let (id, path) = try scene.add("a", flags: 1)
     let replace = { [scene] in _ = try scene.create("a", secret: "new", replacing: true) }
@@ -52,7 +52,7 @@ import Testing
     #expect(try scene.error(replace) == Self.isLocked)
     let granted = try #require(try scene.vault.reader.grant(item: id))
     #expect(try scene.secret(id, granted: granted) == "new")
-    // What it requires is not what the new one named.
+    // The new item names other requirements than the old one.
     try scene.grant(id)
     let other = { [scene] in
       _ = try scene.create("a", secret: "x", require: "device-passcode", replacing: true)
@@ -60,7 +60,7 @@ import Testing
     #expect(try scene.error(other) == Self.notSupported)
   }
 
-  @Test("with a passphrase waits for the person who chooses it, and is stored by nobody else")
+  @Test("with a passphrase waits for the person who chooses it, and only that answer stores it")
   func passphrase() throws {
     let waiting = try scene.create("a", secret: "one", require: "application-password")
     #expect(waiting.item == "/" && waiting.prompt.hasPrefix("/org/freedesktop/secrets/prompt/"))
@@ -70,19 +70,19 @@ import Testing
     #expect(try count("a") == 0)
   }
 
-  @Test("with a passphrase takes the place of one that requires something only with a grant, which waits with it")
+  @Test("with a passphrase replaces an item with requirements only by a grant, which waits with it")
   func passphraseInPlace() throws {
     let (id, _) = try scene.add("a", flags: 1)
     let create = { [scene] in
       try scene.create("a", secret: "new", require: "application-password", replacing: true)
     }
-    // Its requirements are another matter, whatever was given for it.
+    // A grant does not allow a change of the requirements.
     try scene.grant(id)
     #expect(try scene.error { _ = try create() } == Self.notSupported)
     #expect(scene.service.grants.allow(id, for: scene.clientName))
   }
 
-  @Test("of the session collection requires nothing")
+  @Test("in the session collection requires nothing")
   func session() throws {
     let inSession = { [scene] (require: String?) in
       try scene.create("a", secret: "x", require: require, in: ServiceScene.sessionCollection)
@@ -92,7 +92,7 @@ import Testing
     #expect(try count("a") == 0)
   }
 
-  @Test("that no vault keeps is refused before it waits")
+  @Test("that no vault can keep is refused before it waits")
   func tooLarge() throws {
     let name = String(repeating: "x", count: 9 << 20)
     #expect(

@@ -2,11 +2,11 @@ import Testing
 
 @testable import LatchkeySecretService
 
-@Suite("What clients know of items") struct KnownItemsTests {
+@Suite("A client's knowledge of items") struct KnownItemsTests {
   private let locked = KnownItems.Knowledge(isLocked: true, hasMetadata: false)
   private let open = KnownItems.Knowledge(isLocked: false, hasMetadata: true)
 
-  @Test("is what each was told last, until it is gone")
+  @Test("is the last answer to each client, until the item or the client is gone")
   func told() {
     var known = KnownItems()
     known.note(locked, of: 1, by: "a")
@@ -43,7 +43,7 @@ import Testing
     #expect(!known.hasDoubts("a"))
   }
 
-  @Test("is looked at of each client in turn, and of each item, however often keys come or go")
+  @Test("is checked for each client and each item in turn, however often keys come or go")
   func turns() {
     var known = KnownItems()
     for item in Int64(1)...50 {
@@ -58,7 +58,7 @@ import Testing
     #expect(taken.mapValues(\.count) == ["a": 50, "b": 50])
   }
 
-  @Test("can be doubted for one item and client, where that knows it")
+  @Test("can be doubted for one item and client, if the client knows the item")
   func one() {
     var known = KnownItems()
     known.note(locked, of: 1, by: "a")
@@ -73,7 +73,7 @@ import Testing
     #expect(known.takeDoubt() == nil)
   }
 
-  @Test("is bounded: of very many items, those that were read last are remembered")
+  @Test("is bounded: of very many items, only the last ones are remembered")
   func bounded() {
     var known = KnownItems(half: 100, limit: 1000)
     for item in Int64(1)...100_000 {
@@ -87,7 +87,7 @@ import Testing
     #expect(count == known.count)
   }
 
-  @Test("is bounded over all clients: who knows most loses, who knows little keeps it")
+  @Test("is bounded over all clients: the client with the most entries loses first")
   func boundedOverAll() {
     var known = KnownItems(half: 100, limit: 1000)
     known.note(open, of: 7, by: "modest")

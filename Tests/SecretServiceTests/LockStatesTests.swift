@@ -7,8 +7,8 @@ import Testing
 
 @testable import LatchkeySecretService
 
-/// What clients see as locked, over a vault in memory and without a bus.
-@Suite("What is locked") struct LockStatesTests {
+/// Locked objects as clients see them, for a vault in memory and without a bus.
+@Suite("Locked objects") struct LockStatesTests {
   private let vault: Vault
   private let tree: CollectionTree
   private let daemon = StandInDaemon()
@@ -44,7 +44,7 @@ import Testing
     for path in [login, item] { #expect(try locks.state(of: path, for: client) == .locked) }
   }
 
-  @Test("Behind a locker the collection counts as unlocked, as nobody could answer, and its items do not")
+  @Test("Behind a locker the collection counts as unlocked, because nobody could answer, but its items count as locked")
   func locker() throws {
     let item = try add()
     vault.lock()
@@ -53,12 +53,12 @@ import Testing
     #expect(try locks.state(of: item, for: client) == .locked)
   }
 
-  @Test("What does not exist is neither", arguments: ["/77", "/../c2", "x"])
+  @Test("A missing object is neither locked nor unlocked", arguments: ["/77", "/../c2", "x"])
   func absent(end: String) throws {
     #expect(try locks.state(of: login + end, for: client) == .absent)
   }
 
-  @Test("An item that requires something is locked for a client without a grant")
+  @Test("An item with requirements is locked for a client without a grant")
   func guarded() {
     #expect(!locks.mayRead(1, .guarded, for: client) && locks.mayRead(1, .open, for: client))
   }

@@ -7,7 +7,7 @@ import Testing
 
 @testable import LatchkeySecretService
 
-@Suite("A bus that is lost", .timeLimit(.minutes(20))) struct LostBusTests {
+@Suite("A lost bus", .timeLimit(.minutes(20))) struct LostBusTests {
   init() throws { try Sodium.initialize() }
 
   private final class Screen: PromptConnection {
@@ -18,7 +18,7 @@ import Testing
     }
   }
 
-  @Test("takes the prompts of its clients along, and nothing of it stays in memory")
+  @Test("ends the prompts of its clients, and nothing of it stays in memory")
   func lost() throws {
     let daemon = try PrivateBus()
     let loop = try EventLoop()
@@ -32,7 +32,7 @@ import Testing
     var service: SecretService? = try SecretService(
       bus: try #require(bus), loop: loop, vault: vault, promptQueue: queue, delegate: owner)
     weak let left = service
-    // The parts too, which the interfaces on the bus hold.
+    // The interfaces on the bus hold these parts too.
     weak let tree = service?.tree
 
     let answer = try client.call(
@@ -55,7 +55,7 @@ import Testing
     service = nil
     bus = nil
     #expect(screen.wasWithdrawn)
-    // Replies that failed with the bus hold it for one more turn.
+    // Replies that failed with the bus hold the service for one more turn.
     for _ in 0..<10 { try loop.runOnce(timeout: .zero) }
     #expect(left == nil && tree == nil)
   }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import LatchkeySecretService
 
-/// Prompts from `Unlock` to `Completed`, over a vault in memory and without a session.
+/// Prompts from `Unlock` to `Completed`, for a vault in memory and without a session.
 @Suite("The end of a prompt", .timeLimit(.minutes(20))) struct PromptCompletionTests {
   private let scene: ServiceScene
   private let id: Int64
@@ -26,7 +26,7 @@ import Testing
     ServiceScene.End(outcome: outcome, dismissed: true, result: [])
   }
 
-  /// The daemon grants what PAM accepted.
+  /// Makes the daemon grant each answer that PAM accepted.
   private func grantWhatIsAccepted() {
     scene.owner.accept = { [scene, id] question, caller in
       guard question == .item(id, client: scene.clientName), let grant = try? scene.vault.reader.grant(item: id) else {
@@ -37,7 +37,7 @@ import Testing
     }
   }
 
-  @Test("is what was asked for, once a person answered")
+  @Test("is the requested access, once a person answered")
   func accepted() throws {
     grantWhatIsAccepted()
     let end = try scene.end(of: try unlock()) { try scene.answer(.granted) }
@@ -47,7 +47,7 @@ import Testing
   }
 
   @Test(
-    "is told in a word",
+    "has a word for each kind",
     arguments: [
       (PromptEnd.refused, PromptOutcome.refused), (.dismissed, .dismissed), (.unavailable, .unavailable),
       (.expired, .expired), (nil, .unavailable),
@@ -57,20 +57,20 @@ import Testing
     #expect(scene.owner.launched.count == 1)
   }
 
-  @Test("is no answer where PAM accepted what counts for nothing any more")
+  @Test("is no access if the daemon rejects the answer that PAM accepted")
   func outdated() throws {
     scene.owner.accept = { _, _ in false }
     #expect(try scene.end(of: try unlock()) { try scene.answer(.granted) } == dismissed("withdrawn"))
   }
 
-  @Test("comes before anybody is asked, where other fingers are enrolled")
+  @Test("comes before anybody is asked, if other fingers are enrolled")
   func fingers() throws {
     scene.owner.obstacle = .fingers
     #expect(try scene.end(of: try unlock()) == dismissed("fingers"))
     #expect(scene.owner.launched.isEmpty)
   }
 
-  @Test("is told by Completed alone to a client of the standard's interface")
+  @Test("reaches a client of the standard's interface only by Completed")
   func standard() throws {
     #expect(try scene.end(of: try unlock(), told: false) { try scene.answer(.dismissed) } == dismissed(nil))
   }
@@ -83,7 +83,7 @@ import Testing
     #expect(try scene.end(of: try unlock()) { scene.service.endGrantsAndRequests() } == dismissed("withdrawn"))
   }
 
-  @Test("asks nobody for what was opened by other means meanwhile")
+  @Test("comes without a question if the item was opened by other means meanwhile")
   func meanwhile() throws {
     let prompt = try unlock()
     try scene.grant(id)
@@ -91,7 +91,7 @@ import Testing
     #expect(scene.owner.launched.isEmpty)
   }
 
-  @Test("comes once: a prompt is asked once, and gone afterwards")
+  @Test("comes once, and afterwards the prompt is gone")
   func once() throws {
     let prompt = try unlock()
     _ = try scene.end(of: prompt) { try scene.answer(.dismissed) }

@@ -8,7 +8,7 @@ import Testing
 
 @testable import LatchkeySecretService
 
-/// The objects over a vault in memory, and one client of theirs with a transport session, on a bus of the test's own.
+/// The service's objects for a vault in memory, and a client with a transport session, on a bus of the test.
 final class ServiceScene {
   let owner = StandInDaemon()
   let vault: Vault
@@ -49,7 +49,7 @@ final class ServiceScene {
     session = try opened.readObjectPath()
   }
 
-  /// Calls as the client.
+  /// Makes a call as the client.
   func call(
     _ path: String, _ interface: String, _ member: String,
     build: (inout MessageWriter) throws(BusError) -> Void = { _ in }
@@ -57,13 +57,13 @@ final class ServiceScene {
     try client.call(loop, name, path, interface, member, build: build)
   }
 
-  /// The name of the error that a call ends with; nil if it ends well.
+  /// The name of the error that ends a call; nil if the call succeeds.
   func error(_ body: () throws -> Void) throws -> String? {
     do { try body() } catch let error as BusError { return error.name }
     return nil
   }
 
-  /// Stores an item without the client, and returns its number and path.
+  /// Stores an item directly, and returns its number and path.
   func add(_ name: String, flags: UInt32 = 0) throws -> (id: Int64, path: String) {
     let id = try vault.writer.createItem(
       NewItem(
@@ -73,12 +73,12 @@ final class ServiceScene {
     return (id, "\(Self.login)/\(id)")
   }
 
-  /// Gives the client what a person would have, for one use.
+  /// Gives the client a person's grant, for one use.
   func grant(_ item: Int64) throws {
     service.grants.add(try #require(try vault.reader.grant(item: item)), for: clientName, .unknown, reuse: 0)
   }
 
-  /// `CreateItem` by the client: the paths of the item and of the prompt.
+  /// The client calls `CreateItem`. Returns the paths of the item and of the prompt.
   func create(
     _ name: String, secret: String, require: String? = nil, replacing: Bool = false, in collection: String = login
   ) throws -> (item: String, prompt: String) {
@@ -106,13 +106,13 @@ final class ServiceScene {
     return (try answer.readObjectPath(), try answer.readObjectPath())
   }
 
-  /// `Unlock` or `Lock` by the client: the paths that are so now, and that of the prompt.
+  /// The client calls `Unlock` or `Lock`. Returns the paths that are done, and the path of the prompt.
   func ask(_ member: String, _ paths: [String]) throws -> (done: [String], prompt: String) {
     let answer = try call(ObjectPath.root, Self.service, member) { $0.appendObjectPaths(paths) }
     return (try answer.readObjectPaths(), try answer.readObjectPath())
   }
 
-  /// The secret of an item, as text; nil if it cannot be read now.
+  /// The secret of an item as text; nil if it cannot be read now.
   func secret(_ id: Int64, granted: AccessGrant? = nil) throws -> String? {
     guard let opened = try vault.reader.secretIfReadable(ofItem: id, in: 1, granted: granted) else { return nil }
     return text(opened.secret)
@@ -122,18 +122,18 @@ final class ServiceScene {
     secret.bytes.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
   }
 
-  /// How a prompt ended: the word of `Ended`, if there was one, and what `Completed` said.
+  /// The end of a prompt: the word of `Ended`, if there was one, and the result of `Completed`.
   struct End: Equatable {
     var outcome: String?
     var dismissed: Bool?
     var result: [String] = []
   }
 
-  /// Has the client ask by `Prompt`, does `body` when the question is on its way or ended, and waits for the end.
+  /// The client calls `Prompt`. `body` runs when the question is waiting or has ended, and then the function waits for the end.
   ///
   /// - Parameters:
-  ///   - told: whether by `org.latchkey.Prompt`.
-  ///   - type: of the result.
+  ///   - told: whether the client uses `org.latchkey.Prompt`.
+  ///   - type: the type of the result.
   func end(
     of prompt: String, told: Bool = true, type: String = "ao", after body: () throws -> Void = {}
   ) throws -> End {
@@ -164,7 +164,7 @@ final class ServiceScene {
     return end
   }
 
-  /// Shows the question that was started last, and ends it as the program of the prompt would.
+  /// Shows the question that was started last, and ends it as the prompt's program would.
   func answer(_ end: PromptEnd?) throws {
     try loop.run(until: "a prompt on the screen") { !owner.launched.isEmpty }
     let screen = Screen()
@@ -173,7 +173,7 @@ final class ServiceScene {
     queue.ended(on: screen, end)
   }
 
-  /// What shows a prompt.
+  /// A stand-in for the program that shows a prompt.
   private final class Screen: PromptConnection {
     func withdraw(gone: @escaping () -> Void) { gone() }
   }

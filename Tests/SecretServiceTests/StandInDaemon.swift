@@ -3,13 +3,13 @@ import LatchkeyPrompts
 import LatchkeySecretService
 import LatchkeyVault
 
-/// A daemon that starts nothing and writes down what it should start.
+/// A daemon that starts nothing and records the programs that it should start.
 final class StandInDaemon: PromptQueueDelegate, SecretServiceDelegate {
   var isLockerUp = false
   var launched: [UInt64] = []
-  /// How a question ends before anybody is asked; nil for the person to be asked.
+  /// The end of a question before anybody is asked; nil to ask the person.
   var obstacle: PromptEnd?
-  /// What it does with an answer that PAM accepted.
+  /// The daemon's decision about an answer that PAM accepted.
   var accept: (Question, Caller) -> Bool = { _, _ in true }
   func defaultClass(for attributes: [String: String]) -> AccessibilityClass { .whenUnlocked }
   func lookAgain() {}

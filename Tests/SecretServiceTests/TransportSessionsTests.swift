@@ -21,7 +21,7 @@ import Testing
     #expect(!sessions.contains("/a"))
   }
 
-  @Test("A client with too many loses its own oldest")
+  @Test("A client with too many sessions loses its own oldest")
   func limit() {
     open("/other", for: ":1.2")
     for number in 0...TransportSessions.limitPerClient { open("/s\(number)", for: ":1.1") }

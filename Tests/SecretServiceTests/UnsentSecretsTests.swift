@@ -5,10 +5,10 @@ import Testing
 
 @testable import LatchkeySecretService
 
-/// Many secrets, of which one cannot be written into the answer.
+/// Many secrets, one of which cannot be written into the answer.
 @Suite("An answer with secrets that is not sent", .timeLimit(.minutes(20))) struct UnsentSecretsTests {
   private let scene: ServiceScene
-  /// Its content type cannot be written.
+  /// The item's content type cannot be written.
   private let unwritable: Int64
   /// This item requires presence, and the client has a grant for it, which the next reader uses up.
   private let guarded: Int64
@@ -26,7 +26,7 @@ import Testing
     try scene.grant(guarded)
   }
 
-  /// Whether the client's grant is still there.
+  /// Whether the client still has its grant.
   private var isGranted: Bool { scene.service.grants.allow(guarded, for: scene.clientName) }
 
   private func getSecrets(_ items: [Int64]) throws {

@@ -24,7 +24,7 @@ struct AccessControlTests {
   }
 
   @Test(
-    "Flags that go together",
+    "Valid combinations of flags",
     arguments: [
       [], .userPresence, [.userPresence, .applicationPassword], [.userPresence, .privateKeyUsage],
       [.userPresence, .applicationPassword, .privateKeyUsage], .biometryAny, .biometryCurrentSet, .devicePasscode,
@@ -37,7 +37,7 @@ struct AccessControlTests {
   }
 
   @Test(
-    "Flags that do not",
+    "Invalid combinations of flags",
     arguments: [
       [.or, .and], [.biometryAny, .or, .and, .devicePasscode], [.biometryAny, .biometryCurrentSet],
       [.userPresence, .biometryAny], [.userPresence, .biometryCurrentSet], [.userPresence, .devicePasscode],
@@ -49,7 +49,7 @@ struct AccessControlTests {
     #expect(SecAccessControlCreateWithFlags(nil, kSecAttrAccessibleWhenUnlocked, flags, nil) == nil)
   }
 
-  @Test("Every accessibility is taken, and nothing else")
+  @Test("Every accessibility is accepted, and nothing else")
   func protections() {
     let all = [
       kSecAttrAccessibleWhenPasscodeSetThisDeviceOnly, kSecAttrAccessibleWhenUnlocked,
@@ -63,7 +63,7 @@ struct AccessControlTests {
     #expect(made([], NSNull()) == nil)
   }
 
-  @Test("What the vault keeps and gives back means the same")
+  @Test("Access control from the vault means the same as the stored one")
   func kept() throws {
     let access = try #require(made([.biometryCurrentSet, .or, .devicePasscode, .applicationPassword]))
     let query = Keychain.password("anna", [kSecAttrAccessControl: access, kSecReturnAttributes: true])
@@ -77,12 +77,12 @@ struct AccessControlTests {
     #expect(result["pdmn"] as? String == "ak")
     #expect((result["accc"] as? SecAccessControl)?.hash == access.hash)
     #expect(access != made([.biometryCurrentSet, .or, .devicePasscode]))
-    // In a search it says nothing, as on Apple's systems.
+    // A search ignores the access control, as on Apple's systems.
     #expect(
       keychain.status(Keychain.password("anna", [kSecAttrAccessControl: try #require(made([]))])) == errSecSuccess)
   }
 
-  @Test("Flags that a password cannot have are refused when it is stored")
+  @Test("Flags that a password cannot have are refused when the item is stored")
   func refused() throws {
     func add(_ account: String, _ flags: SecAccessControlCreateFlags) throws -> OSStatus {
       keychain.add(Keychain.password(account, [kSecAttrAccessControl: try #require(made(flags))]))

@@ -8,7 +8,7 @@ struct CertificateTests {
     SecCertificateCreateWithData(nil, Data(bytes) as CFData).map { SecCertificateCopyData($0) as Data }
   }
 
-  @Test("One DER sequence of the right length is kept as it is")
+  @Test("A single DER sequence of the right length is kept unchanged")
   func sequences() {
     for count in [0, 1, 0x7f, 0x80, 0xff, 0x100, 0xffff, 0x10000] {
       let content = [UInt8](repeating: 7, count: count)
@@ -27,7 +27,7 @@ struct CertificateTests {
   }
 
   @Test(
-    "Anything else is no certificate",
+    "Other data is not a certificate",
     arguments: [
       [], [0x30], [0x31, 0], [0x30, 0x80], [0x30, 0x80, 0, 0], [0x30, 0x81], [0x30, 0x81, 1, 7], [0x30, 0x82, 0, 1, 7],
       [0x30, 0x85, 0, 0, 0, 0, 0], [0x30, 0xff], [0x30, 0x84, 0xff, 0xff, 0xff, 0xff], Array("-----BEGIN".utf8),
@@ -36,7 +36,7 @@ struct CertificateTests {
     #expect(kept(bytes) == nil)
   }
 
-  @Test("What is kept does not change with the program's copy, and may start anywhere in its memory")
+  @Test("A certificate keeps its own copy of the data, which may start anywhere in memory")
   func copies() {
     let mutable = NSMutableData(data: Data([0x30, 1, 7]))
     let certificate = SecCertificateCreateWithData(nil, mutable)

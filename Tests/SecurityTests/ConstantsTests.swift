@@ -3,7 +3,7 @@ import Testing
 
 @testable import LatchkeySecurity
 
-/// Apple's values, written out once more. With a wrong value, a query finds no item of a program that uses Apple's value.
+/// Apple's values, written again. With a wrong value, a query would find no item of a program that uses Apple's value.
 @Suite("Constants")
 struct ConstantsTests {
   @Test("Every string constant has Apple's value") func strings() {
@@ -207,7 +207,7 @@ struct ConstantsTests {
       (errSecServiceNotAvailable, -67585, "The required service is not available."),
     ]
     #expect(table.count == 61)
-    // What another test left on this thread adds a cause.
+    // A failure that another test left on this thread would add a cause to the sentence.
     LastFailure.ofThread = nil
     for (code, number, sentence) in table {
       #expect(code == number)
@@ -226,7 +226,7 @@ struct ConstantsTests {
     for (flag, bit) in table { #expect(flag.rawValue == 1 << UInt(bit)) }
   }
 
-  @Test("Objects of Core Foundation are what programs make of them") func objects() {
+  @Test("Core Foundation's objects behave as programs expect") func objects() {
     #expect(kCFBooleanTrue == true as NSNumber)
     #expect((kCFBooleanTrue as CFTypeRef) as? Bool == true)
     #expect((kCFBooleanFalse as CFTypeRef) as? Int == 0)

@@ -8,7 +8,7 @@ import Testing
 struct ContextTests {
   private let keychain = Keychain()
 
-  /// What the store is told of how the person may be asked.
+  /// The message to the store on how to ask the person.
   private func told(_ more: [CFString: Any]) -> Authentication? {
     #expect(keychain.status(Keychain.password("anna", more)) == errSecItemNotFound)
     return keychain.store.authentication
@@ -16,7 +16,7 @@ struct ContextTests {
 
   private func passphrase(_ context: LAContext) -> [UInt8]? { context.withPassphrase { Array($0) } }
 
-  @Test("Whether the person may be asked, in each way to say it")
+  @Test("Whether the person may be asked, for each way to say it")
   func interaction() {
     let context = LAContext()
     #expect(told([:])?.interaction == .allowed)
@@ -38,7 +38,7 @@ struct ContextTests {
     #expect(told(skipping)?.interaction == .skipped)
   }
 
-  @Test("What the person reads: the context's words before those of the query")
+  @Test("The person reads the context's words before those of the query")
   func reason() {
     let context = LAContext()
     #expect(told([:])?.reason == nil)
@@ -52,7 +52,7 @@ struct ContextTests {
     #expect(authentication?.context === context)
   }
 
-  @Test("A program catches a reason by the name of the error, and keeps the title that no prompt shows")
+  @Test("A program catches an error by its name, and keeps a title that no prompt shows")
   func ported() {
     let context = LAContext()
     context.localizedFallbackTitle = ""
@@ -64,7 +64,7 @@ struct ContextTests {
     #expect(!isCancelled(LAError(.userFallback)) && !isCancelled(CocoaError(.fileNoSuchFile)))
   }
 
-  @Test("A context keeps its identity through a dictionary, and stores learn of it")
+  @Test("A context keeps its identity through a dictionary, and the store gets it")
   func identity() {
     let context = LAContext()
     #expect(keychain.add(Keychain.password("anna", [kSecUseAuthenticationContext: context])) == errSecSuccess)
@@ -75,7 +75,7 @@ struct ContextTests {
     #expect(keychain.store.authentication?.context !== context)
   }
 
-  @Test("A passphrase is kept until it is replaced, taken away or the context ends")
+  @Test("A passphrase stays until it is replaced, removed, or the context ends")
   func credential() {
     let context = LAContext()
     #expect(!context.isCredentialSet(.applicationPassword))
@@ -100,7 +100,7 @@ struct ContextTests {
     #expect(passphrase(context) == nil)
   }
 
-  @Test("What the store keeps with a context ends with it")
+  @Test("Values that the store keeps with a context end with the context")
   func companion() {
     final class Kept: Sendable {}
     let context = LAContext()
@@ -139,7 +139,7 @@ struct ContextTests {
     }
   }
 
-  @Test("A program's own kind of context says for itself")
+  @Test("A subclass of a program answers for itself")
   func subclass() {
     final class Silent: LAContext, @unchecked Sendable {
       override var interactionNotAllowed: Bool {

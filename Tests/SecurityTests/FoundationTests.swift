@@ -2,9 +2,9 @@ import Foundation
 import LatchkeySecurity
 import Testing
 
-@Suite("What is added to Foundation")
+@Suite("Additions to Foundation")
 struct FoundationTests {
-  @Test("A mutable dictionary takes values by name, and drops them with nil")
+  @Test("A mutable dictionary accepts values by name, and nil removes them")
   func setValue() {
     let query = NSMutableDictionary()
     query.setValue(kSecClassGenericPassword, forKey: kSecClass as String)
@@ -14,7 +14,7 @@ struct FoundationTests {
     #expect(query[kSecClass] as? String == "genp")
   }
 
-  @Test("String objects and strings are the same key")
+  @Test("A string object and a string are the same key")
   func keys() {
     #expect(AnyHashable("acct" as NSString) == AnyHashable("acct"))
     #expect(AnyHashable("acct" as NSString).hashValue == AnyHashable("acct").hashValue)

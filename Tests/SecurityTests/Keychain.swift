@@ -3,7 +3,7 @@ import LatchkeyStandInStore
 
 @testable import LatchkeySecurity
 
-/// The four calls over a stand-in, called as programs call them.
+/// The four calls, over a stand-in store.
 struct Keychain {
   let store: StandInStore
   private let service: ItemService
@@ -34,7 +34,7 @@ struct Keychain {
 
   func delete(_ query: [CFString: Any]) -> OSStatus { service.delete(query as CFDictionary) }
 
-  /// The query of a generic password, with more.
+  /// The query of a generic password, with further values.
   static func password(_ account: Any = "anna", _ more: [CFString: Any] = [:]) -> [CFString: Any] {
     let query: [CFString: Any] = [
       kSecClass: kSecClassGenericPassword, kSecAttrService: "mail", kSecAttrAccount: account,

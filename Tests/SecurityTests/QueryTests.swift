@@ -5,11 +5,11 @@ import Testing
 
 @testable import LatchkeySecurity
 
-@Suite("What queries say")
+@Suite("The content of queries")
 struct QueryTests {
   private let keychain = Keychain()
 
-  @Test("A class is needed, by name or by a reference")
+  @Test("A query needs a class, by name or by a reference")
   func classes() {
     #expect(keychain.status([:]) == errSecParam)
     #expect(keychain.add([kSecAttrAccount: "anna"]) == errSecParam)
@@ -22,14 +22,14 @@ struct QueryTests {
     #expect(keychain.status([kSecClass: kSecClassGenericPassword]) == errSecItemNotFound)
   }
 
-  @Test("A program that cleans up all five classes goes on: there are no keys, certificates and identities")
+  @Test("A program can delete all five classes, although there are no keys, certificates or identities")
   func cleanUp() {
     #expect(keychain.add(Keychain.password()) == errSecSuccess)
     let classes = [
       kSecClassKey, kSecClassGenericPassword, kSecClassCertificate, kSecClassInternetPassword, kSecClassIdentity,
     ]
     for each in classes {
-      // What its own kind has, and passwords do not.
+      // An attribute that only this class has.
       var query: [CFString: Any] = [kSecClass: each]
       if each == kSecClassKey { query[kSecAttrApplicationTag] = Data([1]) }
       if each == kSecClassCertificate { query[kSecAttrIssuer] = Data([1]) }
@@ -112,13 +112,13 @@ struct QueryTests {
     for name in AttributeName.allCases { #expect(KeyNames.all[name.rawValue] != nil) }
   }
 
-  @Test("A nil put in as it is, is a mistake and not the same as nothing")
+  @Test("A wrapped nil is a mistake, and differs from a missing value")
   func wrappedNil() {
     let account: String? = nil
     #expect(keychain.status([kSecClass: kSecClassGenericPassword, kSecAttrAccount: account as Any]) == errSecParam)
   }
 
-  @Test("A key that is no text is a mistake")
+  @Test("A key that is not text is a mistake")
   func keyOfNumbers() {
     let service = ItemService(store: StandInStore())
     let query: [AnyHashable: Any] = ["class": "genp", 5: "x"]
@@ -126,7 +126,7 @@ struct QueryTests {
   }
 
   @Test(
-    "An attribute of the other class, or of none, is named as such",
+    "An attribute of the other class or of no class gets an error of its own",
     arguments: [
       ("genp", "srvr"), ("genp", "ptcl"), ("genp", "port"), ("genp", "path"), ("genp", "sdmn"), ("genp", "atyp"),
       ("inet", "svce"), ("inet", "gena"), ("genp", "tomb"), ("inet", "klbl"),
@@ -138,13 +138,13 @@ struct QueryTests {
     #expect(keychain.update([kSecClass: itemClass], [key as NSString: "x"]) == errSecNoSuchAttr)
   }
 
-  @Test("Which keychain of a Mac is meant changes nothing")
+  @Test("The choice of a Mac's keychain changes nothing")
   func dataProtection() {
     #expect(keychain.add(Keychain.password("anna", [kSecUseDataProtectionKeychain: true])) == errSecSuccess)
     #expect(keychain.status(Keychain.password("anna", [kSecUseDataProtectionKeychain: false])) == errSecSuccess)
   }
 
-  @Test("Accessibility and access control must not differ")
+  @Test("Accessibility and access control must agree")
   func contradiction() {
     func control(_ flags: SecAccessControlCreateFlags) -> SecAccessControl? {
       SecAccessControlCreateWithFlags(nil, kSecAttrAccessibleWhenUnlocked, flags, nil)
@@ -163,7 +163,7 @@ struct QueryTests {
         [kSecAttrAccessible: kSecAttrAccessibleAlways, kSecAttrAccessControl: control([]) as Any]) == errSecParam)
   }
 
-  @Test("Updates take no limit, deletions that of all alone, and updates return nothing")
+  @Test("Updates accept no limit and return nothing, and deletions accept only the limit of all")
   func limits() {
     #expect(keychain.add(Keychain.password()) == errSecSuccess)
     for limit in [kSecMatchLimitOne, kSecMatchLimitAll, 3 as NSNumber] as [Any] {
@@ -183,7 +183,7 @@ struct QueryTests {
     #expect(keychain.delete(all) == errSecItemNotFound)
   }
 
-  @Test("What an update sets is attributes and the secret alone")
+  @Test("An update changes only attributes and the secret")
   func changes() {
     #expect(keychain.add(Keychain.password()) == errSecSuccess)
     let other: [CFString: Any] = [
@@ -196,7 +196,7 @@ struct QueryTests {
     #expect(keychain.update(Keychain.password(), [kSecUseDataProtectionKeychain: true]) == errSecSuccess)
   }
 
-  @Test("Reference objects are none of passwords")
+  @Test("Passwords have no reference objects")
   func references() throws {
     let certificate = try #require(SecCertificateCreateWithData(nil, Data([0x30, 0]) as CFData))
     #expect(keychain.status(Keychain.password("anna", [kSecValueRef: certificate])) == errSecUnimplemented)
@@ -211,7 +211,7 @@ struct QueryTests {
     #expect(keychain.status(Keychain.password("anna", [kSecReturnRef: false])) == errSecSuccess)
   }
 
-  @Test("Without a way to the vault, mistakes are still mistakes, and all else says so")
+  @Test("Without a way to the vault, mistakes are still reported, and other calls say that the vault is missing")
   func noVault() {
     let service = ItemService(store: AbsentStore())
     let query = Keychain.password() as CFDictionary
@@ -222,7 +222,7 @@ struct QueryTests {
     let shared = Keychain.password("anna", [kSecAttrAccessGroup: "TEAM.shared"]) as CFDictionary
     #expect(service.add(shared, nil) == errSecNotAvailable)
     #expect(service.update(shared, ["agrp": "TEAM.other"] as CFDictionary) == errSecNotAvailable)
-    // The public functions give the same errors, because a mistake reaches no vault.
+    // The public functions give the same errors, because a mistaken query never reaches a vault.
     #expect(SecItemAdd([:] as CFDictionary, nil) == errSecParam)
     #expect(SecItemCopyMatching([:] as CFDictionary, nil) == errSecParam)
     #expect(SecItemDelete([:] as CFDictionary) == errSecParam)
@@ -230,7 +230,7 @@ struct QueryTests {
   }
 }
 
-/// A store that is not there.
+/// A missing store.
 private struct AbsentStore: ItemStore {
   private static let failure = ItemFailure(errSecNotAvailable)
 

@@ -4,10 +4,10 @@ import Testing
 
 @Suite("Random bytes")
 struct RandomTests {
-  @Test("All of what was asked for is filled, and nothing behind it", arguments: [0, 1, 7, 8, 9, 31, 32, 4099])
+  @Test("All requested bytes are filled, and none behind them", arguments: [0, 1, 7, 8, 9, 31, 32, 4099])
   func filled(count: Int) {
     var untouched = Set(0..<count)
-    // One byte keeps its value by chance in 1 of 256 fillings, and in all of 32 never.
+    // One byte keeps its value by chance in 1 of 256 fillings, but never in all 32.
     for _ in 0..<32 {
       var bytes = [UInt8](repeating: 0xaa, count: count + 16)
       #expect(SecRandomCopyBytes(kSecRandomDefault, count, &bytes) == errSecSuccess)
@@ -17,7 +17,7 @@ struct RandomTests {
     #expect(untouched.isEmpty)
   }
 
-  @Test("No two fillings are the same, wherever the memory starts")
+  @Test("No two fillings are equal, wherever the memory starts")
   func different() {
     var bytes = [UInt8](repeating: 0, count: 65)
     bytes.withUnsafeMutableBytes { memory in
@@ -29,7 +29,7 @@ struct RandomTests {
     #expect(bytes[32] == 0)
   }
 
-  @Test("A count below nothing, or a generator that does not exist, is a mistake")
+  @Test("A negative count or an unknown generator is a mistake")
   func mistakes() {
     var bytes: [UInt8] = [1, 2, 3]
     #expect(SecRandomCopyBytes(kSecRandomDefault, -1, &bytes) == errSecParam)

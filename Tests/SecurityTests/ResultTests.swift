@@ -8,7 +8,7 @@ import Testing
 struct ResultTests {
   private let keychain = Keychain()
 
-  /// Everything that can be asked for together, and how the results must look.
+  /// Every combination of requested results.
   static let combinations: [Set<String>] = {
     let keys = ["r_Data", "r_Attributes", "r_Ref", "r_PersistentRef"]
     return (0..<16).map { bits in Set(keys.indices.filter { bits >> $0 & 1 == 1 }.map { keys[$0] }) }
@@ -38,7 +38,7 @@ struct ResultTests {
     }
   }
 
-  @Test("Every combination of what is returned, with every kind of limit", arguments: combinations)
+  @Test("Every combination of results, with every kind of limit", arguments: combinations)
   func combination(keys: Set<String>) {
     fill()
     let limits: [(limit: Any?, count: Int?)] = [
@@ -63,7 +63,7 @@ struct ResultTests {
         check(result, keys, "anna")
       }
     }
-    // An array also of one item, and nothing at all for none.
+    // A single item comes in an array too. Without an item there is no result.
     let one = asking(keys, Keychain.password("clara", [kSecMatchLimit: kSecMatchLimitAll]))
     if !keys.isSubset(of: ["r_Ref"]) { #expect((keychain.find(one).result as? [Any])?.count == 1) }
     #expect(keychain.find(asking(keys, Keychain.password("dora"))).result == nil)
@@ -83,7 +83,7 @@ struct ResultTests {
     }
   }
 
-  @Test("Values come back in the type in which they went in")
+  @Test("Values come back in the type in which they were stored")
   func types() throws {
     let account = Data([0xff, 0, 1])
     let query: [CFString: Any] = [
@@ -113,7 +113,7 @@ struct ResultTests {
     #expect(result["sync"] as? Bool == false)
     #expect(result["agrp"] as? String == "TEAM.app")
     #expect(result["pdmn"] as? String == kSecAttrAccessibleWhenUnlocked as String)
-    // What was not given and tells items apart is empty; anything else is not there.
+    // A missing attribute is empty if it distinguishes items, and otherwise absent.
     #expect(result["path"] as? String == "")
     #expect(result["atyp"] as? String == "")
     #expect(result["gena"] == nil)
@@ -140,7 +140,7 @@ struct ResultTests {
     #expect((result as? NSDictionary)?.object(forKey: kSecAttrAccount) as? String == "anna")
   }
 
-  @Test("On failure what the program has there stays")
+  @Test("A failed call leaves the program's result unchanged")
   func untouched() {
     var result: AnyObject? = "before" as NSString
     let service = ItemService(store: StandInStore())

@@ -13,7 +13,7 @@ struct SecItemTests {
     return (found.result as? Data).flatMap { String(bytes: $0, encoding: .utf8) }
   }
 
-  @Test("An item is stored once, and changed and deleted by its attributes")
+  @Test("An item is stored once, and is changed and deleted by its attributes")
   func life() {
     let query = Keychain.password("anna", [kSecValueData: Data("one".utf8)])
     #expect(keychain.add(query) == errSecSuccess)
@@ -21,14 +21,14 @@ struct SecItemTests {
     #expect(secret(Keychain.password()) == "one")
     #expect(keychain.update(Keychain.password(), [kSecValueData: Data("two".utf8)]) == errSecSuccess)
     #expect(secret(Keychain.password()) == "two")
-    // Programs delete with the dictionary they store with: the secret in it is no search term.
+    // Programs delete with the same dictionary that stores the item. Its secret is not a search term.
     #expect(keychain.delete(query) == errSecSuccess)
     #expect(keychain.delete(query) == errSecItemNotFound)
     #expect(keychain.status(query) == errSecItemNotFound)
     #expect(keychain.update(query, [kSecAttrLabel: "x"]) == errSecItemNotFound)
   }
 
-  @Test("Neither label nor accessibility tell generic passwords apart; absent and empty are one")
+  @Test("Generic passwords do not differ by label or accessibility, and absent and empty values are the same")
   func primaryKeyOfGeneric() {
     #expect(keychain.add([kSecClass: kSecClassGenericPassword]) == errSecSuccess)
     #expect(keychain.add(Keychain.password("", [kSecAttrService: ""])) == errSecDuplicateItem)
@@ -43,7 +43,7 @@ struct SecItemTests {
   }
 
   @Test(
-    "Each part of an Internet password's address tells it apart",
+    "Internet passwords differ by each part of their address",
     arguments: [
       ("acct", "berta"), ("sdmn", "realm"), ("srvr", "b.example"), ("ptcl", "htps"), ("atyp", "form"), ("port", 81),
       ("path", "/b"),
@@ -60,17 +60,17 @@ struct SecItemTests {
     #expect(keychain.store.items.count == 2)
   }
 
-  @Test("Text and data with the same bytes are one account")
+  @Test("Text and data with the same bytes are the same account")
   func textAndData() {
     #expect(keychain.add(Keychain.password(Data("anna".utf8))) == errSecSuccess)
     #expect(keychain.add(Keychain.password("anna")) == errSecDuplicateItem)
     #expect(keychain.status(Keychain.password("anna")) == errSecSuccess)
-    // The same letters to a reader, other bytes.
+    // The letters look the same, but the bytes differ.
     #expect(keychain.add(Keychain.password("\u{e9}")) == errSecSuccess)
     #expect(keychain.add(Keychain.password("e\u{301}")) == errSecSuccess)
   }
 
-  @Test("A number as text is that number, where a number is meant")
+  @Test("A number may be given as text")
   func numbersAsText() {
     func query(_ port: Any) -> [CFString: Any] { [kSecClass: kSecClassInternetPassword, kSecAttrPort: port] }
     #expect(keychain.add(query("443")) == errSecSuccess)
@@ -81,7 +81,7 @@ struct SecItemTests {
     #expect(keychain.status(query(0)) == errSecSuccess)
   }
 
-  @Test("Searches see the items that are not synchronizable, unless they say otherwise")
+  @Test("Searches find only items that are not synchronizable, unless they say otherwise")
   func synchronizable() {
     func found(_ more: [CFString: Any]) -> Int {
       let all: [CFString: Any] = [kSecReturnAttributes: true, kSecMatchLimit: kSecMatchLimitAll]
@@ -105,7 +105,7 @@ struct SecItemTests {
     #expect(found([kSecAttrSynchronizable: kSecAttrSynchronizableAny]) == 1)
   }
 
-  @Test("Items go to the first group, are sought in all of them, and in no others")
+  @Test("A new item goes to the first group, and searches use all of the program's groups and no others")
   func groups() {
     #expect(keychain.add(Keychain.password()) == errSecSuccess)
     #expect(keychain.store.items.map(\.accessGroup) == ["TEAM.app"])
@@ -133,7 +133,7 @@ struct SecItemTests {
     #expect(keychain.delete(Keychain.password()) == errSecMissingEntitlement)
   }
 
-  @Test("A persistent reference names one item, with nothing beside it")
+  @Test("A persistent reference names one item, without other attributes")
   func persistentReference() throws {
     let added = keychain.adding(Keychain.password("anna", [kSecReturnPersistentRef: true]))
     let reference = try #require(added as? Data)
@@ -158,7 +158,7 @@ struct SecItemTests {
     #expect(keychain.status(Keychain.password("berta")) == errSecSuccess)
   }
 
-  @Test("Accessibility is kept, filters, and is WhenUnlocked where nothing was said")
+  @Test("Accessibility is kept, filters a search, and is WhenUnlocked by default")
   func accessibility() {
     #expect(keychain.add(Keychain.password()) == errSecSuccess)
     #expect(keychain.store.items.map(\.protection) == [.standard])
@@ -171,7 +171,7 @@ struct SecItemTests {
     #expect(keychain.store.items.map(\.protection.accessible) == [.afterFirstUnlock])
   }
 
-  @Test("Dates are the vault's: a program that stores what it once read does not set them")
+  @Test("The vault sets the dates: a program cannot set them by storing an earlier result")
   func dates() throws {
     let old = Date(timeIntervalSince1970: 5)
     #expect(keychain.add(Keychain.password("anna", [kSecAttrCreationDate: old])) == errSecSuccess)
@@ -183,7 +183,7 @@ struct SecItemTests {
     #expect(keychain.status(Keychain.password("anna", [kSecAttrCreationDate: old])) == errSecItemNotFound)
   }
 
-  @Test("A store's own answer is the call's")
+  @Test("A call returns the store's own error")
   func locked() {
     #expect(keychain.add(Keychain.password()) == errSecSuccess)
     keychain.store.lock()

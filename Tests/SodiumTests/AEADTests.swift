@@ -19,7 +19,7 @@ struct AEADTests {
     }
   }
 
-  @Test("What was sealed opens, whatever its size", arguments: [0, 1, 63, 64, 65, 100_000])
+  @Test("A sealed value opens, whatever its size", arguments: [0, 1, 63, 64, 65, 100_000])
   func roundTrip(size: Int) throws {
     let plaintext = Sodium.randomBytes(size)
     let key = try key(keyBytes)
@@ -46,7 +46,7 @@ struct AEADTests {
             + "be it.").utf8))
   }
 
-  @Test("No two nonces are the same")
+  @Test("No two nonces are equal")
   func nonces() throws {
     let key = try key(keyBytes)
     var seen: Set<[UInt8]> = []
@@ -54,7 +54,7 @@ struct AEADTests {
     #expect(seen.count == 1000)
   }
 
-  @Test("One bit turned anywhere, and it does not open")
+  @Test("A value with any bit flipped does not open")
   func everyBit() throws {
     let sealed = AEAD.seal([UInt8](1...33).span.bytes, key: try key(keyBytes), associated: associated)
     #expect(try opens(sealed, keyBytes, associated))
@@ -67,7 +67,7 @@ struct AEADTests {
     }
   }
 
-  @Test("Neither does a shorter or longer one")
+  @Test("A shorter or longer value does not open")
   func everyLength() throws {
     let sealed = AEAD.seal([UInt8](1...33).span.bytes, key: try key(keyBytes), associated: associated)
     for count in 0..<sealed.count {

@@ -11,9 +11,9 @@ struct KeyedHashTests {
     return hash.tag()
   }
 
-  @Test("No two lists of inputs hash alike, wherever their boundaries are")
+  @Test("No two lists of inputs have the same hash, wherever their boundaries are")
   func boundaries() throws {
-    // Zeros and small numbers, so that a length in front could be taken for content.
+    // Zeros and small numbers, so that a length before an input could be mistaken for content.
     let message: [UInt8] = [0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0]
     var seen: Set<[UInt8]> = []
     var lists = 0
@@ -34,7 +34,7 @@ struct KeyedHashTests {
     #expect(seen.count == lists)
   }
 
-  @Test("Key, content, order and length all count")
+  @Test("The hash depends on key, content, order and length")
   func differences() throws {
     let tags = [
       try tag([[1], [2]]), try tag([[2], [1]]), try tag([[1], [3]]), try tag([[1], [2]], key: 2),
@@ -79,7 +79,7 @@ struct KeyedHashTests {
             + "7d87c5392aab792dc252d5de4533cc9518d38aa8dbf1925ab92386edd4009923"))
   }
 
-  @Test("equal is equality")
+  @Test("equal compares every byte")
   func equal() {
     let left = Sodium.randomBytes(40)
     #expect(Sodium.equal(left, left))

@@ -1,6 +1,6 @@
 import LatchkeySodium
 
-/// What the tests look at: copies of secrets that are none.
+/// Copies of secrets for the tests. They are not real secrets.
 func octets(_ value: borrowing SecureBytes) -> [UInt8] {
   value.bytes.withUnsafeBytes { Array($0) }
 }
@@ -18,7 +18,7 @@ func key(filledWith byte: UInt8) throws(SodiumError) -> Key {
 }
 
 extension Array where Element == UInt8 {
-  /// A copy with one bit turned.
+  /// A copy with one bit flipped.
   func flipped(_ bit: Int) -> [UInt8] {
     var copy = self
     copy[bit / 8] ^= UInt8(1) << UInt8(bit % 8)

@@ -14,8 +14,8 @@ struct PasswordHashTests {
     return octets(try PasswordHash.derive(password: password.span.bytes, salt: salt, passes: passes, memory: memory))
   }
 
-  // Computed with the reference implementation (phc-winner-argon2, by way of argon2-cffi). RFC 9106's own vector has
-  // four lanes and a secret, which libsodium does not offer.
+  // Results of the reference implementation (phc-winner-argon2, by way of argon2-cffi). RFC 9106's own vector has four lanes and a
+  // secret, which libsodium does not offer.
   @Test("It is RFC 9106's, version 1.3, one lane")
   func vector() throws {
     let salt: [UInt8] = Array(0...15)
@@ -27,7 +27,7 @@ struct PasswordHashTests {
         == [UInt8](hex: "31ed41e2d73f27fdfe4eb4bec651341e58ba43477051c6fe4adad735d82ee08a"))
   }
 
-  @Test("Password, salt, passes and memory all count")
+  @Test("The key depends on password, salt, passes and memory")
   func differences() throws {
     let salt: [UInt8] = Array(0...15)
     let results = [
@@ -41,7 +41,7 @@ struct PasswordHashTests {
     #expect(Set(results).count == results.count)
   }
 
-  @Test("What it does not take is refused before any work")
+  @Test("Invalid input is refused before any work")
   func badArguments() {
     let salt: [UInt8] = Array(0...15)
     for (salt, passes, memory) in [
@@ -53,7 +53,7 @@ struct PasswordHashTests {
     }
   }
 
-  @Test("Memory that cannot be had is an error")
+  @Test("Memory that is not available is an error")
   func noMemory() async {
     await #expect(processExitsWith: .success) {
       try Sodium.initialize()
@@ -69,30 +69,29 @@ struct PasswordHashTests {
   }
 }
 
-@Suite("What is left on the stack")
+@Suite("Traces on the stack")
 struct StackTests {
   init() throws { try Sodium.initialize() }
 
-  /// A thread whose stack is the test's own memory, so that it can be read when the thread is gone.
+  /// A thread whose stack is the test's own memory, so that the test can read it after the thread's end.
   private final class Run {
     let work: () -> Void
     init(_ work: @escaping () -> Void) { self.work = work }
   }
 
-  /// Whether `needle` is anywhere on the stack on which `work` ran.
+  /// Whether `needle` is anywhere on the stack of `work`.
   private func leaves(_ needle: [UInt8], _ work: @escaping () -> Void) throws -> Bool {
     try !alwaysLeft { try stack(after: work).range(of: Data(needle)) == nil ? [] : [""] }.isEmpty
   }
 
-  /// What is found however often one looks. The Swift runtime's libraries, which the programs have inside, bind
-  /// functions lazily here: at the first call of each the vector registers are saved on the stack, and what a cipher left
-  /// in them.
+  /// The traces that every try leaves. The Swift runtime's libraries, which the programs contain, bind functions lazily here. The
+  /// first call of each function saves the vector registers on the stack, with a cipher's values in them.
   private func alwaysLeft(_ look: () throws -> [String]) throws -> [String] {
     for _ in 1..<4 where try look().isEmpty { return [] }
     return try look()
   }
 
-  /// The stack on which `work` ran, when it is over.
+  /// The stack of `work` after its end.
   private func stack(after work: @escaping () -> Void) throws -> Data {
     let size = 1 << 20
     let stack = try #require(mmap(nil, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))
@@ -124,13 +123,13 @@ struct StackTests {
     return withUnsafeBytes(of: &block) { Int($0.max() ?? 0) }
   }
 
-  @Test("The search finds what is left (a control)")
+  @Test("The search finds a trace (a control)")
   func control() throws {
     let secret = Sodium.randomBytes(32)
     #expect(try leaves(Array(secret[8..<24])) { _ = StackTests.deeper(20) { _ = StackTests.leave(secret) } })
   }
 
-  /// Runs `body` far enough down the stack that the thread's own end does not write over what it left.
+  /// Runs `body` so far down the stack that the thread's end does not overwrite its traces.
   @inline(never)
   private static func deeper(_ levels: Int, _ body: () -> Void) -> Int {
     if levels == 0 {
@@ -139,7 +138,7 @@ struct StackTests {
     }
     var room = SIMD64<UInt8>(repeating: 0)
     room[levels % 64] = 1
-    // Nothing is called after the body: it would run where the body's frames were.
+    // No call follows the body, because a call would use the stack of the body's frames.
     let seen = withUnsafeBytes(of: &room) { Int($0.max() ?? 0) }
     return deeper(levels - 1, body) + seen
   }
@@ -194,21 +193,21 @@ struct StackTests {
     }
   }
 
-  /// What a piece of work returned, for after its thread.
+  /// The result of a piece of work, for use after its thread.
   private final class Made {
     var bytes: [UInt8] = []
   }
 
-  /// Both halves: what the compiler spills are registers of 16 bytes.
+  /// Searches for both halves of a needle, because the compiler spills registers of 16 bytes.
   private func left(_ needles: [(String, [UInt8])], on stack: Data, _ work: String) -> [String] {
     needles.filter { _, needle in
       [needle.prefix(16), needle.suffix(16)].contains { stack.range(of: Data($0)) != nil }
     }.map { "\(work): \($0.0)" }
   }
 
-  // libsodium takes other code for long values, and other registers.
+  // libsodium uses other code and other registers for long values.
   @Test(
-    "Neither do they leave the keys that they make for one value",
+    "Nor do they leave the keys that they make for one value",
     arguments: [0, 32, 64, 100, 128, 256, 300, 512, 600, 5000, 1 << 20])
   func keysOfOneValue(size: Int) throws {
     let (plaintext, secret, made) = (Sodium.randomBytes(size), Sodium.randomBytes(32), Made())

@@ -5,7 +5,7 @@ import Testing
 struct SealedBoxTests {
   init() throws { try Sodium.initialize() }
 
-  // Computed with OpenSSL's X25519.
+  // Result of OpenSSL's X25519.
   @Test("The public key is X25519's")
   func publicKey() throws {
     let secret = try key(Array(0...31))
@@ -14,7 +14,7 @@ struct SealedBoxTests {
         == [UInt8](hex: "8f40c5adb68f25624ae5b214ea767a6ec94d829d3d7b5e1ad1ba6f3e2138285f"))
   }
 
-  @Test("What was sealed opens, for its owner only, whatever its size", arguments: [0, 1, 32, 5000])
+  @Test("A sealed value opens for its owner only, whatever its size", arguments: [0, 1, 32, 5000])
   func roundTrip(size: Int) throws {
     let plaintext = Sodium.randomBytes(size)
     let secret = try Key.random()
@@ -25,11 +25,11 @@ struct SealedBoxTests {
     #expect(throws: SodiumError.decryptionFailed) { _ = try SealedBox.open(sealed.span.bytes, secret: other) }
   }
 
-  @Test("One bit turned, or one byte less, and it does not open")
+  @Test("A box with any bit flipped, or without its last byte, does not open")
   func damage() throws {
     let secret = try Key.random()
     let sealed = try SealedBox.seal([UInt8](1...32).span.bytes, to: SealedBox.publicKey(of: secret))
-    // The top bit of an X25519 public key is ignored by the exchange, but not by the nonce, which is its hash.
+    // The exchange ignores the top bit of an X25519 public key, but the nonce, which is a hash of the key, depends on that bit.
     for bit in 0..<(sealed.count * 8) {
       let damaged = sealed.flipped(bit)
       #expect(throws: SodiumError.decryptionFailed) { _ = try SealedBox.open(damaged.span.bytes, secret: secret) }
@@ -40,7 +40,7 @@ struct SealedBoxTests {
     }
   }
 
-  @Test("What is no public key is refused")
+  @Test("An invalid public key is refused")
   func badPublicKeys() {
     for bad in [
       [], [UInt8](repeating: 9, count: 31), [UInt8](repeating: 9, count: 33), [UInt8](repeating: 0, count: 32),

@@ -3,13 +3,13 @@ import Testing
 
 @testable import LatchkeySodium
 
-/// Holds a value that arrays cannot.
+/// Holds a value that cannot be in an array.
 private final class Held {
   var value: SecureBytes
   init(_ value: consuming SecureBytes) { self.value = value }
 }
 
-/// What a process that exits still uses.
+/// The secrets that a process still uses when it exits.
 nonisolated(unsafe) private var inUse: [Held] = []
 
 @Suite("Memory for secrets")
@@ -28,8 +28,8 @@ struct SecureBytesTests {
     }
   }
 
-  // A slot stays mapped after its release, so it can be looked at. In a process of its own, where no other test takes
-  // the slot, or uses all of them up: what then is no slot is unmapped.
+  // A slot stays mapped after its release, so the test can read it. The test runs in a process of its own, where no other test
+  // takes the slot or fills all slots. Memory outside of slots is unmapped.
   @Test("A slot is erased when it is given back")
   func erased() async {
     await #expect(processExitsWith: .success) {
@@ -43,12 +43,12 @@ struct SecureBytesTests {
     }
   }
 
-  // In a process of its own, as it takes the secrets of all other tests.
-  @Test("What a signal erases is all of them, large ones too")
+  // This runs in a process of its own, because it erases the secrets of all other tests.
+  @Test("A signal erases all secrets, even large ones")
   func erasedAtTheEnd() async {
     await #expect(processExitsWith: .success) {
       try Sodium.initialize()
-      // A value that is gone leaves its place to another one.
+      // Each value takes the place of an earlier one.
       for _ in 0..<200 { _ = try SecureBytes.random(count: 5000) }
       let secrets = try [16, 64, 4096, 4097, 1 << 20].map { Held(try SecureBytes.random(count: $0)) }
       SecureMemory.eraseAll()
@@ -62,14 +62,14 @@ struct SecureBytesTests {
       try Sodium.initialize()
       let secrets = try [16, 4096, 1 << 20].map { Held(try SecureBytes.random(count: $0)) }
       inUse = secrets
-      // This handler was registered before the erasure, so it runs after that.
+      // This handler was registered before the erasure's, so it runs after it.
       atexit { _exit(inUse.allSatisfy { octets($0.value).allSatisfy { $0 == 0 } } ? 5 : 6) }
       Sodium.eraseWhenEnded()
       exit(0)
     }
   }
 
-  @Test("More values than slots: each has its own memory, aligned")
+  @Test("With more values than slots, each still has its own memory, aligned")
   func manyValues() throws {
     var held: [Held] = []
     for number in 0..<900 {
@@ -81,7 +81,7 @@ struct SecureBytesTests {
       #expect(octets(held[number].value) == expected)
       #expect(UInt(bitPattern: held[number].value.start) % 64 == 0)
     }
-    // Every second one goes and comes again; the others stay what they were.
+    // Every second value is replaced, and the others stay unchanged.
     for number in held.indices where number.isMultiple(of: 2) { held[number] = Held(try SecureBytes(count: 40)) }
     for number in held.indices {
       let start = octets(held[number].value).prefix(8)
@@ -104,8 +104,8 @@ struct SecureBytesTests {
     return (count, locked)
   }
 
-  // In a process of its own, whose mappings are counted. Each used to need four, of which the kernel allows 65,530.
-  @Test("20,000 secrets of a size are held at once, and their memory is given back", arguments: [64, 512, 4096])
+  // This runs in a process of its own, which counts its mappings. Each secret used to need four, and the kernel allows 65,530.
+  @Test("20,000 secrets of one size are held at once, and their memory is returned", arguments: [64, 512, 4096])
   func heldAtOnce(size: Int) async {
     await #expect(processExitsWith: .success) { [size = size as Int] in
       try Sodium.initialize()
@@ -122,23 +122,23 @@ struct SecureBytesTests {
       for number in held.indices {
         guard Array(octets(held[number].value).prefix(8)) == withUnsafeBytes(of: number, { Array($0) }) else { exit(3) }
       }
-      // Half of them go, in no order that the slabs have.
+      // Half of the secrets go, in an order that differs from the slabs'.
       held = held.enumerated().filter { ($0.offset * 7919) % 20_000 < 10_000 }.map(\.element)
       for secret in held where octets(secret.value).dropFirst(8).contains(where: { $0 != 0x5A }) { exit(4) }
       held = []
       let after = Self.mappings()
       guard octets(kept.value) == copy, after.count <= before.count + 8 else { exit(5) }
-      // Where nothing may be locked, nothing was.
+      // If nothing may be locked, no page was locked.
       exit(after.locked <= before.locked + (64 << 10) ? 0 : 6)
     }
   }
 
-  @Test("What cannot be had is an error", arguments: [-1, Int.min, Int.max, Int.max - 63, Int.max - 64, 1 << 60])
+  @Test("A size that cannot be allocated fails", arguments: [-1, Int.min, Int.max, Int.max - 63, Int.max - 64, 1 << 60])
   func tooMuch(count: Int) {
     #expect(throws: SodiumError.outOfMemory) { _ = try SecureBytes(count: count) }
   }
 
-  @Test("A prefix has the first bytes and no others")
+  @Test("A prefix has only the first bytes")
   func prefix() throws {
     let bytes: [UInt8] = Array(1...100)
     for count in [0, 1, 99, 100] {
@@ -157,7 +157,7 @@ struct SecureBytesTests {
     }
   }
 
-  @Test("A key has 32 bytes, and its duplicate is another owner of the same")
+  @Test("A key has 32 bytes, and its duplicate owns the same bytes")
   func keys() throws {
     for count in [0, 31, 33] {
       let bytes = [UInt8](repeating: 1, count: count)

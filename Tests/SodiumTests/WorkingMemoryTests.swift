@@ -5,7 +5,7 @@ import Testing
 @testable import LatchkeyErasedMappings
 @testable import LatchkeySodium
 
-/// A file that a process maps as Argon2id's memory is mapped, so that what it holds can be seen when the mapping is gone.
+/// A file that a process maps as Argon2id's memory is mapped, so that the test can read its bytes after the mapping.
 private struct MappedFile {
   static let size = 1 << 20
   static let filling: UInt8 = 0xA5
@@ -14,7 +14,7 @@ private struct MappedFile {
   /// Maps the file as libraries do, and fills it.
   func map() throws -> UnsafeMutableRawPointer { try map(at: nil, size: MappedFile.size, flags: MAP_SHARED) }
 
-  /// Puts the whole pages within some memory in its place, filled.
+  /// Maps the file over the whole pages of some memory, and fills it.
   func take(the memory: UnsafeMutableRawPointer, size: Int) throws {
     let page = 4096
     let start = (UInt(bitPattern: memory) + UInt(page - 1)) & ~UInt(page - 1)
@@ -34,10 +34,10 @@ private struct MappedFile {
     return mapping
   }
 
-  /// The bytes in it, each once.
+  /// The different bytes in the file.
   func bytes() throws -> Set<UInt8> { Set(try Data(contentsOf: URL(fileURLWithPath: path))) }
 
-  /// Lends a new mapped file.
+  /// Runs `body` with a new mapped file.
   static func with(_ body: (MappedFile) async throws -> Void) async throws {
     let path = FileManager.default.temporaryDirectory.appendingPathComponent("latchkey-\(UUID().uuidString)").path
     try Data(count: size).write(to: URL(fileURLWithPath: path))
@@ -58,7 +58,7 @@ private struct MappedFile {
 struct WorkingMemoryTests {
   init() throws { try Sodium.initialize() }
 
-  @Test("What libsodium mapped for it is erased, each time")
+  @Test("Each mapping that libsodium made for it is erased")
   func everyDerivation() throws {
     for round in 1...3 {
       let before = WorkingMemory.erasures.load(ordering: .relaxed)
@@ -67,7 +67,7 @@ struct WorkingMemoryTests {
     }
   }
 
-  @Test("A derivation in other memory is noticed, one that failed is none")
+  @Test("A derivation in other memory is noticed, and a failed one is ignored")
   func elsewhere() async {
     await #expect(processExitsWith: .success) {
       try Sodium.initialize()
@@ -107,13 +107,13 @@ struct WorkingMemoryTests {
     }
   }
 
-  @Test("It is locked, and in no dump")
+  @Test("It is locked, and in no core dump")
   func flags() throws {
     var flags = ""
     try WorkingMemory.expect(1 << 16) {
       let mapping = try #require(mmap(nil, 1 << 16, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))
       defer { munmap(mapping, 1 << 16) }
-      // Neighbours with the same flags are one line.
+      // The kernel shows neighbours with the same flags as one line.
       let file = try #require(FileHandle(forReadingAtPath: "/proc/self/smaps"))
       let maps = try #require(String(data: file.readDataToEndOfFile(), encoding: .utf8)).split(separator: "\n")
       let own = try #require(
@@ -141,7 +141,7 @@ struct WorkingMemoryTests {
         try WorkingMemory.expect(MappedFile.size) {
           munmap(try MappedFile(path: path).map(), MappedFile.size)
           raise(SIGTERM)
-          // In the place of libsodium, which erases its copy now.
+          // This stands for libsodium, which erases its copy now.
           try Data([1]).write(to: URL(fileURLWithPath: path))
         }
       }
@@ -157,7 +157,7 @@ struct WorkingMemoryTests {
         Sodium.eraseWhenEnded()
         try WorkingMemory.expect(MappedFile.size) {
           _ = try MappedFile(path: path).map()
-          // Test threads may have it blocked.
+          // A test thread may have blocked the signal.
           var set = sigset_t()
           sigemptyset(&set)
           sigaddset(&set, signal)
@@ -187,7 +187,7 @@ struct WorkingMemoryTests {
     }
   }
 
-  // More allocations than any piece of their list has.
+  // More allocations than one piece of their list can have.
   @Test("A signal that ends the process erases the last of many secrets")
   func endingWithMany() async throws {
     try await MappedFile.with { file in
@@ -206,9 +206,9 @@ struct WorkingMemoryTests {
     }
   }
 
-  @Test("A trap of Swift's, and a recursion without end, erase secrets first", arguments: [true, false])
+  @Test("A Swift trap and an endless recursion erase secrets first", arguments: [true, false])
   func endingByFault(isRecursion: Bool) async throws {
-    // Swift's trap is another signal on each kind of processor.
+    // A Swift trap raises another signal on each kind of processor.
     try await MappedFile.with { file in
       try await #require(processExitsWith: .failure) {
         [path = file.path as String, isRecursion = isRecursion as Bool] in
@@ -216,14 +216,14 @@ struct WorkingMemoryTests {
         Sodium.eraseWhenEnded()
         try MappedFile(path: path).take(the: try #require(SecureMemory.allocate(4096)), size: 4096)
         if isRecursion { exit(Int32(truncatingIfNeeded: depth(below: 0))) }
-        // Out of bounds.
+        // The index is out of bounds.
         exit(Int32([path.utf8.count][path.utf8.count]))
       }
       #expect(try file.bytes() == [0])
     }
   }
 
-  @Test("Signals that are handled or ignored stay so")
+  @Test("Handled and ignored signals stay so")
   func otherHandlers() async {
     await #expect(processExitsWith: .success) {
       try Sodium.initialize()

@@ -4,7 +4,7 @@ import Testing
 
 @testable import LatchkeySystemd
 
-/// Two connections on one private bus: what every test here needs.
+/// Two connections on one private bus, which every test here needs.
 struct Pair {
   let daemon: PrivateBus
   let loop: EventLoop
@@ -141,7 +141,7 @@ let standard = "org.freedesktop.DBus.Error."
     try ask(third, allow: true, replace: true, queue: true)
     #expect(answers == [.owned, .queued, .queued])
     #expect(try queue() == [pair.serviceName, thirdName, pair.clientName])
-    // The next owner takes the name from the place in front.
+    // The next owner is the first in the queue.
     pair.service.close()
     while try queue().first != thirdName {}
     let next = try pair.daemon.connect(pair.loop)
@@ -202,7 +202,7 @@ let standard = "org.freedesktop.DBus.Error."
     try pair.loop.run(until: "the signal") { !heard.isEmpty }
     try pair.loop.run(for: .milliseconds(50))
     #expect(heard == ["client One y"])
-    // Malformed: no string in it. Dropped, and the match lives on.
+    // This signal is malformed, because it has no string. The connection drops it, and the match stays.
     try pair.service.emitSignal(path: "/test", interface: "test.Interface", member: "Bad")
     try pair.service.emitSignal(
       path: "/test", interface: "test.Interface", member: "Good",
@@ -268,7 +268,7 @@ let standard = "org.freedesktop.DBus.Error."
     third = nil
     try pair.loop.run(until: "peer gone") { !gone.isEmpty }
     #expect(gone == ["third"])
-    // Gone before anybody looked.
+    // This peer was gone before the watch began.
     let late = try pair.client.watchPeer(name) { gone.append("late") }
     try pair.loop.run(until: "peer gone before") { gone.count == 2 }
     #expect(gone == ["third", "late"])
@@ -289,7 +289,7 @@ let standard = "org.freedesktop.DBus.Error."
     #expect(failure?.isStandard("NameHasNoOwner") == true)
   }
 
-  /// As newer buses answer (D-Bus 1.15.8): no other bus can be made to.
+  /// The test gives the answer of newer buses (D-Bus 1.15.8), because the installed bus cannot give it.
   @Test func credentialsMayBringTheProcessItself() throws {
     let pair = try Pair()
     var found: PeerCredentials?
@@ -326,7 +326,7 @@ let standard = "org.freedesktop.DBus.Error."
     #expect(found?.uid == 7 && found?.pid == 7)
     let number = try #require(found?.process?.number)
     #expect(number != passed && fcntl(number, F_GETFD) == FD_CLOEXEC)
-    // Numbers are reused by other tests at once, so whether it is closed is asked at the other end.
+    // Other tests reuse numbers at once, so the test checks at the other end whether an end is closed.
     func isClosed() -> Bool {
       var end = pollfd(fd: other, events: 0, revents: 0)
       return poll(&end, 1, 0) == 1
@@ -348,7 +348,7 @@ let standard = "org.freedesktop.DBus.Error."
       timeout: .milliseconds(50)
     ) { if case .failure(let error) = $0 { failure = error } }
     try pair.loop.run(until: "timeout") { failure != nil }
-    // On a busy machine it may be over before the call arrives.
+    // On a busy machine, the call may arrive only after its deadline.
     try pair.loop.run(until: "call") { kept.count == 1 }
     #expect(failure?.name.hasPrefix(standard) == true)
     withExtendedLifetime(slot) {}

@@ -6,13 +6,13 @@ import Testing
 
 @Suite("A message that cannot be written", .timeLimit(.minutes(20))) struct MessageWriterTests {
   private let pair: Pair
-  /// What `appendString` says of `text`.
+  /// The error of `appendString` for `text`.
   private let failure = BusError.invalidArguments("a text holds a NUL")
   private let text = "a\0b"
 
   init() throws { pair = try Pair() }
 
-  /// Has `build` write into a message that nobody sends. Returns the error, and the signature of what was written.
+  /// Makes `build` write into a message that nobody sends. Returns the error, and the signature of the written part.
   private func write(
     _ build: (inout MessageWriter) throws(BusError) -> Void
   ) throws -> (error: BusError?, signature: String) {
@@ -25,7 +25,7 @@ import Testing
     return (thrown, sd_bus_message_get_signature(message, 1).map { String(cString: $0) } ?? "")
   }
 
-  @Test("keeps its first error, and takes nothing after it")
+  @Test("keeps its first error, and accepts nothing after it")
   func first() throws {
     let (error, signature) = try write { out in
       out.appendUInt32(1)
@@ -59,7 +59,7 @@ import Testing
     #expect(error == failure && signature == "" && called == [])
   }
 
-  @Test("ends an array at the element that fails")
+  @Test("ends an array at the failing element")
   func elements() throws {
     var seen: [String] = []
     let (error, _) = try write { out in
@@ -93,7 +93,7 @@ import Testing
       out.open("a", "(s)")
       out.open("r", "s")
       out.appendString(text)
-      // One more than were opened.
+      // One more container is closed than was opened.
       for _ in 0..<3 { out.close() }
     }
     #expect(spelledOut == failure)
@@ -105,7 +105,7 @@ import Testing
     #expect(unopened?.message.hasPrefix("cannot write a container of no type: ") == true && signature == "")
   }
 
-  @Test("may not become larger than a message is")
+  @Test("may not become larger than a message")
   func size() throws {
     let half = [UInt8](repeating: 1, count: 32 << 20)
     var isFilled = false
@@ -118,7 +118,7 @@ import Testing
     #expect(signature == "ay" && !isFilled)
   }
 
-  @Test("fails with what came first: its own error, or that of whoever writes it")
+  @Test("fails with the first error: its own, or the writer's")
   func order() throws {
     let late = BusError.failed("late")
     let (own, _) = try write { out throws(BusError) in

@@ -104,7 +104,7 @@ import Testing
     let value = try reply.readStruct("oayays") { (m) throws(BusError) in
       try m.skip()
       try m.skip()
-      return try m.withBytes { Array($0) }  // The last field is left unread.
+      return try m.withBytes { Array($0) }  // The last field is not read.
     }
     #expect(value == [1, 2, 3])
     try reply.skip()
@@ -136,7 +136,7 @@ import Testing
   @Test func wrongTypesThrowAndNeverTrap() throws {
     let pair = try Pair()
     var outcomes: [String] = []
-    // A structure each: the compiler (6.3.1) crashes on an array of closures with typed throws.
+    // Each reader is a structure, because the compiler (6.3.1) crashes on an array of closures with typed throws.
     struct Reader { let read: (Message) throws(BusError) -> Void }
     let readers = [
       Reader { (m) throws(BusError) in _ = try m.readString() },
@@ -152,7 +152,7 @@ import Testing
       Reader { (m) throws(BusError) in try m.readStruct("not a signature") { _ in } },
       Reader { (m) throws(BusError) in try m.readVariant("s") { _ in } },
       Reader { (m) throws(BusError) in _ = try m.peekVariant() },
-      // Right container, wrong inside; then past the end.
+      // The container is right and its content wrong; then a read past the end.
       Reader { (m) throws(BusError) in try m.readStruct("ii") { (m) throws(BusError) in _ = try m.readString() } },
       Reader { (m) throws(BusError) in
         try m.skip()
@@ -204,7 +204,7 @@ import Testing
       errorName {
         _ = try pair.call("Take") { $0.appendVariant("u") { $0.appendUInt32(1) } }
       } == standard + "InvalidArgs")
-    // The bus itself refuses a call whose signature is another than the declared one.
+    // The bus itself refuses a call whose signature differs from the declared one.
     #expect(errorName { _ = try pair.call("Take") } == standard + "InvalidArgs")
     #expect(errorName { _ = try pair.call("Unknown") } == standard + "UnknownMethod")
     withExtendedLifetime(slot) {}
@@ -229,7 +229,7 @@ import Testing
         }
       },
     ])
-    // An answer of another type than declared is a bug; the caller still learns of it.
+    // An answer of an undeclared type is a bug, but the caller still gets an error.
     #expect(errorName { _ = try pair.call("Wrong") } == standard + "Failed")
     #expect(errorName { _ = try pair.call("Throwing") } == "test.Error.Late")
     withExtendedLifetime(slot) {}
@@ -256,7 +256,7 @@ import Testing
       destination: pair.serviceName, path: "/test/one", interface: "test.Interface", member: "Later"
     ) { answer = try? $0.get().readUInt32() }
     try pair.loop.run(until: "call") { kept != nil }
-    // Others are served meanwhile.
+    // Other calls are answered meanwhile.
     #expect(try pair.call("Now").readString() == pair.clientName)
     #expect(answer == nil)
     kept?.reply { $0.appendUInt32(5) }

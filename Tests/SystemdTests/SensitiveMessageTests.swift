@@ -3,8 +3,8 @@ import LatchkeyPrivateBus
 import LatchkeySystemd
 import Testing
 
-/// What is left of a secret in this process after a call that carried it. The other side is a process of its own
-/// (busctl), and the text exists here only in rot13 except where the message puts it.
+/// Traces of a secret in this process after a call that carried it. The other side is a separate process (busctl), and outside the
+/// message this process has the text only in rot13.
 @Suite(.timeLimit(.minutes(20)), .serialized) struct SensitiveMessageTests {
   @Test(arguments: [100, 2000])
   func sensitiveCallsLeaveNothingBehind(repetitions: Int) throws {
@@ -24,13 +24,13 @@ import Testing
     try Self.call("Hidden", of: pair, Self.disguised("A", repetitions))
     #expect(received == 22 * repetitions)
     #expect(try Self.copies(of: Self.disguised("A", 1)) == 0)
-    // The search does find what is there: a message still held. (Freed ones may have been written over.)
+    // The control: the search finds the text in a message that is still held. (Freed messages may have been overwritten.)
     try Self.call("Open", of: pair, Self.disguised("B", repetitions))
     #expect(try Self.copies(of: Self.disguised("B", 1)) > 0)
     withExtendedLifetime((slot, kept)) {}
   }
 
-  /// 22 characters, different for each use, in rot13.
+  /// 22 characters in rot13, different for each use.
   private static func disguised(_ letter: Character, _ repetitions: Int) -> String {
     String(repeating: "FrafvgvirZrffntrGrkg" + (letter == "A" ? "Kk" : "Ll"), count: repetitions)
   }
@@ -46,11 +46,11 @@ import Testing
     #expect(status == 0)
   }
 
-  /// How many places of this process's writable memory hold the text.
+  /// The number of places in this process's writable memory that have the text.
   private static func copies(of disguised: String) throws -> Int {
     let length = disguised.utf8.count
     let chunk = 1 << 20
-    // Two mappings of its own, left out of the search: the plain text to look for, and the copy looked at.
+    // The search excludes two mappings of its own: the plain text, and the copied chunk.
     let size = chunk + 4096
     let own = mmap(nil, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
     guard let own, own != MAP_FAILED else { throw PrivateBusError.timeout("memory") }
@@ -68,7 +68,7 @@ import Testing
     for line in try String(contentsOfFile: "/proc/self/maps", encoding: .utf8).split(separator: "\n") {
       let fields = line.split(separator: " ", omittingEmptySubsequences: true)
       let ends = fields[0].split(separator: "-").compactMap { UInt($0, radix: 16) }
-      // Mappings beyond 4 GiB are a sanitizer's bookkeeping.
+      // Mappings beyond 4 GiB belong to a sanitizer.
       guard fields[1].hasPrefix("rw"), ends.count == 2, ends[1] - ends[0] < 1 << 32 else { continue }
       for piece in Self.pieces(ends[0]..<ends[1], without: ownRange) {
         var position = piece.lowerBound
@@ -81,7 +81,7 @@ import Testing
             if memcmp(hit, needle, length) == 0 { found += 1 }
             start = hit - copy + 1
           }
-          // The next chunk overlaps, so that nothing hides on the edge.
+          // The next chunk overlaps this one, so that the search finds a text across the edge.
           position += UInt(got - length + 1)
         }
       }

@@ -51,7 +51,7 @@ struct JSONValueTests {
         == .string("\"\\/\u{8}\u{c}\n\r\t\u{1b}\u{7f}é😀"))
   }
 
-  @Test("What was written is read again", arguments: [false, true])
+  @Test("A written value can be read again", arguments: [false, true])
   func roundTrip(isPretty: Bool) throws {
     var item = Item()
     item.reason = "ü\0\u{2028}"
@@ -65,14 +65,14 @@ struct JSONValueTests {
   }
 
   @Test(
-    "Numbers are as RFC 8259 has them",
+    "Numbers follow RFC 8259",
     arguments: ["0", "-0", "10", "-1.5", "1e3", "1E+3", "0.5e-7", "123456789012345678901234567890"])
   func numbers(text: String) throws {
     #expect(try JSONValue(parsing: Array(" \(text)\n".utf8)) == .number(text))
   }
 
   @Test(
-    "Anything else is malformed",
+    "Other text is malformed",
     arguments: [
       "", " ", "01", "+1", "-", "1.", ".5", "1e", "tru", "nul", "True", "{", "[", "[1,]", "[1 2]", "{\"a\"}",
       "{\"a\":}",
@@ -107,7 +107,7 @@ struct JSONValueTests {
     #expect(throws: DecodingError.self) { try value.decoded(as: [String: UInt8].self)["a"].map { _ in } ?? fail() }
   }
 
-  /// An object without the entry.
+  /// Decodes an object without the entry.
   private func fail() throws {
     throw DecodingError.valueNotFound(UInt8.self, .init(codingPath: [], debugDescription: ""))
   }

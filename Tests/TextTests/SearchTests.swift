@@ -3,7 +3,7 @@ import Testing
 
 @Suite("Searching for text")
 struct SearchTests {
-  @Test("The first place is found, also in a part of a text")
+  @Test("The first place is found, even in a part of a text")
   func first() {
     let text = "ä::b::c"
     #expect(text.firstRange(ofText: "::").map { text[..<$0.lowerBound] } == "ä")
@@ -20,7 +20,7 @@ struct SearchTests {
   }
 
   @Test(
-    "A text is in another or not",
+    "A text contains another or does not",
     arguments: [
       ("haystack", "st", true), ("haystack", "ts", false), ("aab", "ab", true), ("ab", "abc", false), ("a", "", true),
     ])

@@ -35,13 +35,13 @@ struct YAMLTests {
     #expect(inner.map(\.scalar) == ["yes", "12"] && inner.map(\.line) == [6, 7])
   }
 
-  @Test("Nothing but comments is no document", arguments: ["", "# only this\n", "\n\n", "\u{FEFF}# with a mark\n"])
+  @Test("Comments alone are not a document", arguments: ["", "# only this\n", "\n\n", "\u{FEFF}# with a mark\n"])
   func empty(text: String) throws {
     #expect(try read(text) == nil)
   }
 
   @Test(
-    "What one could not see from the text is refused, with its line",
+    "Anything that a reader cannot see in the text is refused, with its line",
     arguments: [
       ("- a\n- &b c\n", 2, "anchor"), ("- a\n- *b\n", 2, "alias"), ("- a\n- !!str b\n", 2, "tag"),
       ("a: 1\nb: 2\na: 3\n", 3, "givenTwice"),
@@ -56,14 +56,14 @@ struct YAMLTests {
     #expect("\(error.problem)".hasPrefix(part), "\(error)")
   }
 
-  @Test("Bytes that are no UTF-8 are refused")
+  @Test("Bytes that are not UTF-8 are refused")
   func encoding() {
     for bytes in [[0x61, 0x3A, 0x20, 0xFF], [0xFF, 0xFE, 0x61, 0x00], [0x61, 0x00, 0x62]] as [[UInt8]] {
       #expect(throws: YAMLError.self) { () throws in _ = try YAMLNode.document(bytes) }
     }
   }
 
-  @Test("Size and depth are limited, and looking at the largest text does not take long")
+  @Test("Size and depth are limited, and the largest text is checked quickly")
   func limits() throws {
     let line = "- abcdefghijklmn\n"
     let full = String(repeating: line, count: YAMLNode.sizeLimit / line.utf8.count)

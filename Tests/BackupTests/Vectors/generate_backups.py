@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Makes backups.json: an implementation of FORMAT.md, "Backups", that shares no code with Latchkey.
+"""Makes backups.json. This implementation of FORMAT.md, "Backups", shares no code with Latchkey.
 
-Everything random is a fixed byte pattern here, so the output is the same every time. Not run by the tests. To run, with
-python3-nacl and python3-argon2:
+Everything random is a fixed byte pattern here, so the output is always the same. The tests do not run this program. To run it,
+with python3-nacl and python3-argon2:
 
     python3 generate_backups.py > backups.json
 """
@@ -54,7 +54,7 @@ class Backup:
         header = head + kdf(self.key, "backup-commitment", head) + stream
         self.header = header + blake2b(header, digest_size=32).digest()
         self.state = Stream()
-        # Both ends of a stream begin with the same state; only this one lets the header be chosen.
+        # Both ends of a stream begin with the same state. Only the function for the reader accepts a chosen header.
         init_stream(self.state, stream, kdf(self.key, "backup-stream", self.id))
         self.device_key = pattern(name + " device key", 32)
         self.share = pattern(name + " share", 32)
@@ -96,7 +96,7 @@ class Backup:
         })
 
     def file(self, sizes):
-        """The bytes of a backup. `sizes` are the sizes of its chunks, in turn. The last chunk has the rest."""
+        """The bytes of a backup. `sizes` are the sizes of its chunks in order, and the last chunk has the rest."""
         content = self.records + record(4, u64(len(self.items)) + u32(self.collections))
         out, turn = self.header, 0
         while True:
