@@ -1,8 +1,8 @@
-"""The programs as they were built, each run as a process of its own beside a stand-in for the daemon.
+"""Tests of the built programs. Each program runs as a process of its own, next to a stand-in for the daemon.
 
-LATCHKEY_BUILT names the folder they are in; else it is where `make build` puts them. As root the person is `nobody`, so
-that it is seen how latchkey-derive becomes a user; as anybody else it is oneself, and what needs root is skipped. No test
-comes near a real vault: each has a home and a runtime folder of its own.
+LATCHKEY_BUILT names the folder of the programs; without it, the tests use the folder of `make build`. A test run by root uses the
+person `nobody`, which shows how latchkey-derive becomes a user. Otherwise the person is the caller, and tests that need root are
+skipped. No test touches a real vault, because each has a home and a runtime folder of its own.
 """
 
 import pathlib
@@ -16,7 +16,7 @@ from support.derive import BUILT, PASSWORD, Login
 
 @pytest.fixture(scope="session")
 def folder():
-    # /tmp, not TMPDIR: the path of a socket must stay below 108 bytes.
+    # The folder is in /tmp and not in TMPDIR, because the path of a socket must stay below 108 bytes.
     with tempfile.TemporaryDirectory(prefix="latchkey-", dir="/tmp") as path:
         path = pathlib.Path(path)
         path.chmod(0o755)
@@ -25,7 +25,7 @@ def folder():
 
 @pytest.fixture(scope="session")
 def programs(folder):
-    """The programs where every user can run them."""
+    """Copies of the programs that every user can run."""
     target = folder / "programs"
     target.mkdir()
     for name in ("latchkey-derive", "latchkey-prompt", "latchkey-security-key", "latchkey"):
@@ -45,7 +45,7 @@ def login(folder, programs):
 
 @pytest.fixture(scope="session")
 def new_keybag():
-    """The keybag that a first login creates, but that a password costs less to try."""
+    """The keybag of a first login, with a password that is cheap to try."""
     return creation.keybag(PASSWORD)
 
 

@@ -1,4 +1,5 @@
-// Preloaded into a program: kills it right before the call of the number LATCHKEY_KILL_AT that changes a file or folder.
+// This library is preloaded into a program. It kills the program before a call that changes a file or folder. LATCHKEY_KILL_AT is
+// the number of that call.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <signal.h>
@@ -20,7 +21,7 @@ static void count(void) {
 
 ssize_t write(int file, const void *bytes, size_t size) {
   struct stat status;
-  // Files, not sockets or logs.
+  // Only files count, not sockets or logs.
   if (fstat(file, &status) == 0 && S_ISREG(status.st_mode)) count();
   return NEXT(write)(file, bytes, size);
 }

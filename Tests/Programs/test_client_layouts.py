@@ -1,5 +1,5 @@
-"""A program's package that depends on this repository in each way that SwiftPM has, beside a package that asks for Apple's modules.
-Whatever the way, it gets the library alone, and no module of a name that the program did not ask for."""
+"""A program's package depends on this repository in each way that SwiftPM has, next to a package that uses Apple's modules. In
+each way the program gets only the library, and no module with a name that it did not ask for."""
 
 import hashlib
 import http.server
@@ -10,7 +10,7 @@ import threading
 import pytest
 from support.clientpackage import run, without_overrides, write, write_library
 
-# Alamofire and supabase-swift do this, too: they use names that exist in Apple's modules alone.
+# Alamofire and supabase-swift do this too: they use names that exist only in Apple's modules.
 ASKER = """
 import Foundation
 #if canImport(Security)
@@ -89,8 +89,8 @@ def depend(folder, dependency, package="latchkey"):
 
 
 def swift(folder, command, *arguments):
-    """A command of SwiftPM's on the client. A cache of its own: what other builds resolved does not help. SwiftPM keeps the
-    checksum of what it saw of each version, and takes no other: this package has many of its only one."""
+    """Runs a command of SwiftPM on the client, with a cache of its own, so that the results of other builds do not help. SwiftPM
+    keeps the checksum of each version that it has seen and refuses another one, and here one version has many contents."""
     options = (
         "--package-path", folder / "client", "--cache-path", folder / "cache", "--security-path", folder / "security",
     )  # fmt: skip
@@ -102,7 +102,7 @@ def built(folder):
 
 
 def resolved(folder):
-    """The packages of the graph: identity to the identities that it depends on."""
+    """The packages of the graph, each with the packages that it depends on."""
     swift(folder, "package", "show-dependencies", "--format", "json", "--output-path", folder / "graph")
     root = json.loads((folder / "graph").read_text())
     return {one["identity"]: {other["identity"] for other in one["dependencies"]} for one in [root, *root["dependencies"]]}
@@ -110,8 +110,8 @@ def resolved(folder):
 
 @pytest.mark.night("clients")
 def test_a_folder_gives_the_library_alone_under_no_name_of_apples(folder):
-    """Whether the other package sees our modules depends on the order. Here it is compiled before them, and once more after
-    them."""
+    """The order of compilation decides whether the other package sees our modules. Here the package is compiled before them, and
+    again after them."""
     depend(folder, BY_PATH)
     assert resolved(folder) == {"client": {"latchkey", "asker"}, "latchkey": set(), "asker": set()}
     swift(folder, "build", "--target", "asker")
@@ -141,7 +141,7 @@ def test_an_edited_package_gives_the_library_alone(folder):
 
 
 class Registry(http.server.BaseHTTPRequestHandler):
-    """One release of one package, as SwiftPM's protocol of registries has it."""
+    """One release of one package, in SwiftPM's protocol for registries."""
 
     archive = manifest = b""
 
@@ -168,7 +168,7 @@ class Registry(http.server.BaseHTTPRequestHandler):
 
 @pytest.fixture
 def registry(folder):
-    """Its address."""
+    """The address of a registry that the test runs."""
     archive = ("git", "-C", folder / "latchkey", "archive", "--format=zip", "--prefix=latchkey/", "1.0.0")
     Registry.archive = subprocess.run(archive, stdout=subprocess.PIPE, check=True).stdout
     Registry.manifest = (folder / "latchkey/Package.swift").read_bytes()

@@ -1,4 +1,4 @@
-"""A program's package that depends on this repository by its address, beside packages whose names are as ours might be."""
+"""A program's package depends on this repository by its address, next to packages with names that ours might have."""
 
 import time
 
@@ -6,7 +6,7 @@ import pytest
 from support.clientpackage import run, without_overrides, write, write_library
 from support.pace import seconds
 
-# What packages call their targets that people use beside a keychain, and what ours once did.
+# Target names of packages that people use next to a keychain, and former names of our own targets.
 NAMES = (
     "SQLite", "Sodium", "CSQLite", "CSodium", "Vault", "Bytes", "YAML", "Doctor", "Control", "Backup", "Keychain", "Prompts",
     "Posix", "Systemd",
@@ -39,7 +39,7 @@ let package = Package(
       swiftSettings: [.swiftLanguageMode(.v5)]),
   ])
 """
-# This package knows Apple's Security alone, as wrappers do.
+# This package knows only Apple's Security, as wrappers do.
 WRAPPER = """
 import Foundation
 import Security
@@ -75,8 +75,7 @@ def library(folder, package, sources):
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory):
-    """The package, and the output of its build. It is built as the documentation says, with the standard library linked
-    statically."""
+    """The package and the output of its build. The build follows the documentation: it links the standard library statically."""
     folder = tmp_path_factory.mktemp("client")
     write_library(folder)
     library(folder, "neighbours", {name: f"public let {name.lower()}Is = 1\n" for name in NAMES})
@@ -84,14 +83,15 @@ def client(tmp_path_factory):
     sources = {"Sources/six/main.swift": SIX % {"imports": "\n".join(f"import {name}" for name in NAMES)}}
     sources["Sources/five/Five.swift"] = FIVE
     write(folder / "client", {"Package.swift": PROGRAM % {"folder": folder}} | sources)
-    # A cache of its own: what other builds resolved does not help.
+    # The build has a cache of its own, so that the results of other builds do not help.
     build = f"swift build --static-swift-stdlib --package-path {folder}/client --cache-path {folder}/cache"
     run("sh", "-c", f"{build} --target Security && {build}", env=without_overrides())
     return folder / "client"
 
 
 def test_only_the_library_is_resolved_and_built(client):
-    """Neither another package, nor a module of a program, of the daemon or of a test, though they are in the repository."""
+    """The client gets no other package, and no module of a program, of the daemon or of a test, although they are in the
+    repository."""
     for command in ((), ("resolve",), ("update",)):
         if command:
             run("swift", "package", *command, "--package-path", client, "--cache-path", client.parent / "cache", env=without_overrides())
@@ -119,7 +119,7 @@ def test_only_the_library_is_resolved_and_built(client):
 def test_without_a_bus_it_says_so_at_once(client, environment):
     begun = time.monotonic()
     told = run(client / ".build/debug/six", env=environment).splitlines()
-    # Not after a time limit of the bus, which is 25 s; more on a machine where the program's start alone takes long.
+    # The program must not wait for the bus's timeout of 25 s. A machine on which programs start slowly gets more time.
     assert time.monotonic() - begun < seconds(7)
     assert told[0].startswith(NO_BUS) and "There is no session bus." in told[1]
 

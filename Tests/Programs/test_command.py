@@ -1,4 +1,4 @@
-"""latchkey, the command line: beside a stand-in for the daemon, with PAM services of the test's own, on a real terminal."""
+"""The command line program latchkey, next to a stand-in for the daemon, with the test's own PAM services, on a real terminal."""
 
 import json
 import os
@@ -28,12 +28,12 @@ PROMPT = "Password: "
 
 
 class Person:
-    """Somebody at a terminal, with a runtime folder in which the daemon listens."""
+    """A person at a terminal, with a runtime folder in which the daemon listens."""
 
     def __init__(self, login, program):
         self.login, self.program, self.folder = login, program, login.folder
         self.environment = {**ENVIRONMENT, "XDG_RUNTIME_DIR": str(login.runtime), "TERM": "dumb",
-                            # On a terminal the toolchain's runtime would catch SIGQUIT.
+                            # On a terminal, the toolchain's runtime would catch SIGQUIT.
                             "SWIFT_BACKTRACE": "enable=no"}
         self.pam = self.folder / "pam.d"
         self.pam.mkdir()
@@ -65,7 +65,7 @@ class Person:
 
     def terminal(self, *command):
         def become():
-            # A test runner in the background of a shell has some of them ignored.
+            # A test runner in a shell's background ignores some of these signals.
             for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM, signal.SIGTSTP):
                 signal.signal(number, signal.SIG_DFL)
             if IS_ROOT:
@@ -88,14 +88,14 @@ def settings(child):
 
 
 def ending(child):
-    """What it still said, and its exit status, or the signal that it died of as a negative number."""
+    """The remaining output, and the exit status or the negative number of the signal that ended the process."""
     child.expect(pexpect.EOF)
     child.close()
     return child.before, child.exitstatus if child.signalstatus is None else -child.signalstatus
 
 
 def asked(person):
-    """The terminal's settings before the question, and the terminal when the question was put."""
+    """The terminal's settings before the question, and the terminal once it shows the question."""
     child = person.terminal("/bin/sh", "-c", f"stty sane; echo ready; read go; exec {person.program} unlock"
                             f" --pam-folder {person.pam}")
     child.expect("ready")
@@ -155,7 +155,7 @@ def test_status_ends_with_0_whatever_the_state_is(person, state, name):
 
 
 def test_the_manual_page_has_each_key(person):
-    """latchkey(1) says of each key of the JSON what it means, and names no other. docs/user/fleet.md says when to be alarmed."""
+    """latchkey(1) explains each key of the JSON and names no other. docs/user/fleet.md says when to be alarmed."""
     person.daemon(status())
     keys = set(json.loads(person.run("status", "--json").stdout))
     docs = pathlib.Path(__file__).parents[2] / "docs"
@@ -204,7 +204,7 @@ def test_status_tells_damaged_files_from_another_vaults_keybag(person):
 
 
 def test_status_names_the_ways_where_the_device_key_was_the_only_one(person):
-    """An account with an empty password whose device key is lost: it has no password for `latchkey unlock`."""
+    """An account with an empty password has lost its device key, so it has no password for `latchkey unlock`."""
     lost = ("because", ("subject.keybag",), ("keybag.onlyOtherDevice",))
     person.daemon(status(state=SEALED, passwordless=True, problems=[lost]))
     line = re.search(r"To unlock +(.*)", person.run("status").stdout)[1]
@@ -212,7 +212,7 @@ def test_status_names_the_ways_where_the_device_key_was_the_only_one(person):
 
 
 def account(person, words):
-    """What passwd(1) says of the person's account."""
+    """Sets passwd(1)'s answer about the person's account."""
     folder = person.folder / "programs"
     folder.mkdir()
     (folder / "passwd").write_text(f"#!/bin/sh\n[ \"$*\" = -S ] && echo {PERSON.pw_name} {words}\n")
@@ -272,7 +272,7 @@ def test_a_daemon_that_makes_no_sense(person, answer):
     assert done.returncode == NO_VAULT and done.stdout == "" and "does not answer" in done.stderr
 
 
-# ---- where the daemon is ----
+# ---- a missing daemon ----
 
 
 @pytest.mark.parametrize("command", [["status"], ["status", "--json"], ["lock"], ["unlock"], ["unlock", "--stdin"]])
@@ -280,7 +280,7 @@ def test_no_daemon(person, command):
     done = person.run(*command, stdin=subprocess.DEVNULL)
     assert done.returncode == NO_VAULT and done.stdout == ""
     assert f"{person.login.runtime}/latchkey/control" in done.stderr
-    # A user manager that ran before the installation has to read the units first.
+    # A user manager from before the installation must read the units first.
     start = "'systemctl --user daemon-reload && systemctl --user start latchkeyd.socket', then run 'latchkey unlock'"
     assert start in done.stderr
     person.daemon().close(remove=False)
@@ -369,7 +369,7 @@ def test_a_wrong_password_is_asked_for_again(person):
 
 
 def test_three_wrong_passwords_are_one_transaction_of_pam(person):
-    """A module that counts failures sees three, and pam_unix's own limit holds."""
+    """A module that counts failures sees three of them, and pam_unix applies its own limit."""
     log = person.login.home / "tries"
     checks = f"auth required pam_pwdfile.so pwdfile={person.folder}/passwd"
     person.service(f"auth optional pam_exec.so type=auth log={log} /bin/true", checks)
@@ -421,7 +421,7 @@ def test_the_password_is_seen_by_nobody(person):
 
 
 def test_the_terminal_is_as_it_was(person):
-    # The shell stays, so that its terminal can be looked at when the program has ended.
+    # The shell stays, so that the test can check its terminal after the program's end.
     person.daemon(status(state=LOCKED))
     for keys, expected in [(PASSWORD + "\n", 1), (["wrong\n"] * 3, 1), ("\x04", 1), (["wrong\n", "\x03"], 130), ("\x1c", 131)]:
         child = person.terminal("/bin/bash", "--norc", "--noprofile", "-i")
@@ -453,7 +453,7 @@ def test_signals_from_elsewhere(person, number):
     before, child = asked(person)
     child.send("half a pass")
     os.kill(child.pid, number)
-    # Only the program's own end closes the terminal: its settings are read while it is still open here.
+    # The terminal stays open until the program ends, so the test can read the settings here.
     limit = Limit(5)
     while child.isalive() and not limit.is_over:
         time.sleep(0.01)
@@ -492,7 +492,7 @@ def test_what_was_typed_before_the_question_is_no_answer(person):
     child = person.terminal("/bin/sh", "-c", f"echo ready; {waiting}; exec {person.program} unlock --pam-folder {person.pam}")
     child.expect("ready")
     child.sendline("typed ahead")
-    # The terminal has it then.
+    # Now the terminal has the typed line.
     child.expect_exact("typed ahead\r\n")
     go.touch()
     child.expect_exact(PROMPT)
@@ -519,7 +519,7 @@ def test_input_may_be_redirected_on_a_terminal(person):
     assert ending(child)[1] == DONE
 
 
-# ---- unlock: what counts ----
+# ---- unlock: the result that counts ----
 
 
 @pytest.mark.parametrize("after, words", [

@@ -1,4 +1,4 @@
-"""latchkey in another language: what the vault answers, beside a stand-in that gives reasons as the vault does."""
+"""latchkey in another language: the vault's answers, from a stand-in that sends reasons as the vault does."""
 
 import re
 import shutil
@@ -13,12 +13,12 @@ from test_command import FAILED, person  # noqa: F401 (a fixture)
 pytestmark = pytest.mark.night("languages")
 
 SEALED = 0
-PER_STATUS = 12  # of Status.listLimit
+PER_STATUS = 12  # the same as Status.listLimit
 
 
 @pytest.fixture(scope="module")
 def prefix(folder, programs):
-    """A place of its own for latchkey, which looks for catalogues above itself, beside the rules."""
+    """A separate folder for latchkey, which looks for catalogues next to the rules above its own folder."""
     prefix = folder / "languages"
     (prefix / "bin").mkdir(parents=True)
     shutil.copy(programs / "latchkey", prefix / "bin")
@@ -44,7 +44,7 @@ def daemon(person):  # noqa: F811
 
 
 def problems(person, daemon, lines):  # noqa: F811
-    """What `latchkey status` makes of them."""
+    """The lines that `latchkey status` shows for these problems."""
     daemon.status = [status(problems=lines)]
     done = person.run("status")
     assert done.returncode == 0, done
@@ -81,7 +81,7 @@ def test_reasons_within_reasons(speaker, daemon):
             told("newer items that could be read: %1$s").replace("%1$s", "5"),
             told("items that are gone: %1$s").replace("%1$s", told("%1$s (numbers %2$s)").replace("%1$s", "2").replace("%2$s", "3, 4"))]),
         told("the vault's folder") + ": Permission denied",
-        # A code of a later version.
+        # The code of a problem that only a later version knows.
         "vault.later",
     ]  # fmt: skip
 
@@ -105,20 +105,20 @@ def test_german_and_french(speaker, daemon, language, word):
 
 
 def test_programs_read_english(speaker, daemon):
-    """What --json has is no text for a person, whatever the language."""
+    """The output of --json is not for people, so it is the same in every language."""
     daemon.status = [status(SEALED, reasons=[("session.sleep",)], problems=[("vault.diskFull",)])]
     done = speaker.run("status", "--json")
     assert done.returncode == 0 and '"sleep"' in done.stdout and '"the disk is full"' in done.stdout
     assert not re.search(r"[^\x00-\x7f]", done.stdout)
 
 
-# Classes, a schema and columns: names that help lists.
+# Names of classes, of a schema and of columns, which help lists.
 NAMES = ["when-unlocked", "after-first-unlock", "when-passcode-set", "always", "this-device-only", "org.latchkey.Login", "label, url, user, password",
          "notes, totp, fields, realm, group, created, modified"]  # fmt: skip
 
 
 def test_help_has_no_english_sentence(speaker):
-    """The words of the parser itself, options, values and examples stay; no sentence does."""
+    """The parser's own words, options, values and examples stay in English, but no sentence does."""
     pages, queue = [], [[]]
     while queue:
         words = queue.pop()
@@ -133,7 +133,8 @@ def test_help_has_no_english_sentence(speaker):
 
 
 def parser_free(line):
-    """A line of help without what stays the same: options with their values, names of commands, and the parser's own words."""
+    """A line of help without the parts that stay in English: options with their values, names of commands, and the parser's own
+    words."""
     line = re.sub(r"^  (?:-\w, )?(?:--?[\w-]+(?:/--?[\w-]+)*)(?: <[\w=-]+>)?|^  <[\w=|@-]+>(?: \.\.\.)?|^  [a-z][\w-]*(?: \(default\))?(?=  )", "", line)
     line = re.sub(r"Show the version\.|Show help information\.|See 'latchkey help.*|\(values: [^)]*|\(default: [^)]*\)?|^ +[\w,;: ./-]+\)$", "", line)
     return line.replace("(default)", "")

@@ -1,5 +1,5 @@
-"""The manual pages of `latchkey` have exactly the commands and options that the program has, and so have the examples of
-all documents and messages."""
+"""The manual pages of `latchkey` have exactly the program's commands and options. The examples in all documents and messages use
+only those."""
 
 import json
 import re
@@ -10,13 +10,13 @@ from support.derive import BUILT
 from support.documents import DOCUMENTS, command_paths, examples
 from support.manual import FOLDER, PAGES, REPOSITORY, Page, calls, listed
 
-# The options of every command, or of all that talk to the daemon. The first page has them.
+# The options that every command has, or every command that talks to the daemon. The first page describes them.
 COMMON = {"--help", "-h", "--runtime", "--version"}
-# ArgumentParser's own, which its list leaves out.
+# An option of ArgumentParser that its own list leaves out.
 UNLISTED = {"--generate-completion-script"}
 MAIN = Page(FOLDER / "latchkey.1")
 FIRST = "latchkey.1"
-# A program with a page of its own, and no command.
+# The manual page of a program without commands.
 WINDOW = "latchkey-app.1"
 
 
@@ -26,7 +26,7 @@ def option_names(argument):
 
 @pytest.fixture(scope="session")
 def tree():
-    """Every command by its words, with its arguments, those below it, and which of these it stands for."""
+    """Every command by its words, with its arguments, its subcommands, and its default subcommand."""
     told = subprocess.run([BUILT / "latchkey", "--experimental-dump-help"], stdout=subprocess.PIPE, check=True).stdout
     found = {}
 
@@ -54,7 +54,7 @@ def page_of(path):
 
 
 def described(page, path):
-    """What a page says of one command: the options of all its commands, and those of this one."""
+    """The parts of a page about one command: the options of all its commands, and those of this one."""
     own = page.section("latchkey " + " ".join(path))
     return own if page.path.name == FIRST else page.section("OPTIONS") + "\n" + own
 
@@ -122,15 +122,15 @@ def test_exit_statuses_are_those_of_the_program():
 
 
 def check(tree, words, place):
-    """Whether a call names a command that exists, and only options that it has, or that one below it has."""
+    """Checks that a call names an existing command, and only options of that command or of its subcommands."""
     path, rest = (), [word for word in words if word != "help"]
     while rest and rest[0] in tree[path][1]:
         path = (*path, rest.pop(0))
-    # Behind a command that only has others below it stands one of them, or what stands for any.
+    # A command that has only subcommands must be followed by one of them, or by a placeholder.
     assert not (tree[path][1] and rest and re.fullmatch(r"[a-z][a-z-]+", rest[0])), (place, words)
     below = [one for one in tree if one[: len(path)] == path] if path else [path]
     known = COMMON | UNLISTED | set().union(*(option_names(argument) for one in below for argument in tree[one][0]))
-    # Behind that stand another program's words.
+    # The words after `--` belong to another program.
     for word in rest[: rest.index("--")] if "--" in rest else rest:
         if re.fullmatch(r"--?[a-z][a-z-]*(=.*)?", word):
             assert word.split("=")[0] in known, (place, words)
@@ -162,5 +162,5 @@ def test_messages_name_calls_that_exist(tree):
 
 
 def test_commands_are_read_from_the_sources_as_the_program_has_them(tree):
-    """What Tests/Repository, which needs no build, goes by."""
+    """Tests/Repository needs no build, so it reads the commands from the sources."""
     assert command_paths() == set(tree)

@@ -1,4 +1,4 @@
-"""latchkey-derive: what it answers, what it writes, and what the daemon gets."""
+"""latchkey-derive: its answers, the files that it writes, and the keys that it brings to the daemon."""
 
 import hashlib
 import os
@@ -24,7 +24,7 @@ from support.standin import (
     VERSION, WRONG_KEYS, declined,
 )
 
-# In the keybag: magic, version, vault, generation, time of creation, number of protectors, kind; then the state.
+# The keybag's fields: magic, version, vault, generation, time of creation, number of protectors, kind; then the state.
 GENERATION, STATE = 28, 46
 UNPROVEN, PROVEN = 0, 1
 
@@ -34,7 +34,7 @@ def generation(keybag):
 
 
 def resealed(keybag):
-    """The same with a check sum that fits, as somebody who may write the file could make it."""
+    """The keybag with a check sum that fits, as anybody could make it who may write the file."""
     return keybag[:-32] + hashlib.blake2b(keybag[:-32], digest_size=32).digest()
 
 
@@ -83,7 +83,7 @@ def test_the_same_keys_each_time_and_never_the_password(resident):
     (b"x" * 60000, DAEMON_SILENT)])  # fmt: skip
 @pytest.mark.parametrize("operation", [AUTHENTICATE, OPEN])
 def test_without_need_of_keys_no_password_is_worked_on(resident, new_keybag, operation, need, expected):
-    # Unreadable: whoever tried to open it would answer otherwise.
+    # The keybag is damaged, so the answer would differ if the helper tried to open it.
     resident.write(resident.keybag, new_keybag[:100])
     daemon = resident.daemon()
     daemon.need = need
@@ -99,7 +99,7 @@ STAYS, GIVES_WAY = (bytes([VERSION + 1, answer]) for answer in (OTHER_VERSION, G
 
 @pytest.mark.parametrize("operation", [AUTHENTICATE, OPEN])
 def test_a_daemon_of_another_version_that_gives_way_to_a_password(resident, operation):
-    """The service manager has started the installed one by the time of the last hello."""
+    """Before the last hello, the service manager has started the installed daemon."""
     daemon = resident.daemon()
     daemon.need = [GIVES_WAY, GIVES_WAY, KEYS]
     assert resident.run(operation) == UNLOCKED
@@ -109,7 +109,7 @@ def test_a_daemon_of_another_version_that_gives_way_to_a_password(resident, oper
 @pytest.mark.parametrize("service", ["login", "latchkey-unlock"])
 @pytest.mark.parametrize("age, result", [(3, UNLOCKED), (60, LATE)])
 def test_a_daemon_of_another_version_cannot_know_when_the_password_was_given(resident, service, age, result):
-    """The old daemon follows locks from the hello on. The installed one hears until when."""
+    """The old daemon watches locks from the hello on. The installed daemon learns until which moment the old one watched."""
     daemon = resident.daemon()
     daemon.need = [GIVES_WAY, GIVES_WAY, KEYS]
     begun = now()
@@ -123,7 +123,7 @@ def test_a_daemon_of_another_version_cannot_know_when_the_password_was_given(res
     (OPEN, dict(token=""), DAEMON_OF_OTHER_VERSION), (CLOSE, dict(token=""), DAEMON_OF_OTHER_VERSION)])  # fmt: skip
 def test_a_daemon_of_another_version_is_left_alone_where_there_are_no_keys_for_it(resident, operation, fields, expected):
     """The daemon has the keys of the items that are readable behind the locked screen. Neither a login by ssh key nor its end may
-    take them away."""
+    erase those keys."""
     daemon = resident.daemon()
     daemon.need = GIVES_WAY
     assert resident.run(operation, **fields) == expected
@@ -171,7 +171,7 @@ def test_wrong_password(resident):
 @pytest.mark.parametrize("operation", [AUTHENTICATE, CLOSE])
 def test_no_daemon_is_known_at_once(resident, operation):
     assert is_at_once(lambda: resident.start(operation), NO_DAEMON)
-    resident.daemon().close(remove=False)  # killed: the socket is there, and nobody listens
+    resident.daemon().close(remove=False)  # the daemon was killed: the socket exists, and nobody listens
     resident.daemons.clear()
     assert resident.run(operation) == NO_DAEMON
 
@@ -209,7 +209,7 @@ def test_creating_whatever_the_daemon_says(login, need, outcome, expected):
     daemon = login.daemon()
     daemon.need, daemon.outcome = need, outcome
     assert login.run(OPEN) == expected
-    # Only keys that were taken have made a database.
+    # Only accepted keys lead to a database.
     assert generation(login.keybag.read_bytes()) == (2 if need == KEYS and outcome in (LIVE, STAGED) else 1)
 
 
@@ -334,7 +334,7 @@ def test_damaged_keybag(resident, new_keybag, operation, name):
     assert resident.keybag.read_bytes() == bad
 
 
-# The cost of the only protector: behind kind, state, id, two times and the salt.
+# The position of the only protector's cost: after kind, state, id, two times and the salt.
 PASSES = STATE + 1 + 16 + 8 + 8 + 16
 MEMORY = PASSES + 4
 
@@ -426,7 +426,7 @@ def test_a_home_of_another_user(login, new_keybag):
 
 @as_root
 def test_the_lock_of_another_user(resident, new_keybag):
-    # The password cannot be proven in the keybag, but its keys are used.
+    # The helper cannot mark the password as proven in the keybag, but uses its keys.
     (resident.vault / "keybag.lock").write_bytes(b"")
     resident.daemon()
     assert resident.run(OPEN) == UNLOCKED

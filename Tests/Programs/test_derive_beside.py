@@ -1,4 +1,5 @@
-"""A login that does not wait for its keys: latchkey-derive lets it go on when the daemon expects them, and brings them later."""
+"""A login that does not wait for its keys. latchkey-derive lets the login go on if the daemon expects the keys, and brings them
+later."""
 
 import os
 import signal
@@ -11,7 +12,7 @@ from test_derive_process import await_end
 
 @pytest.fixture
 def settled(resident):
-    """A person whose vault was created, and opened by a second login."""
+    """A person with a vault that a second login has opened."""
     daemon = resident.daemon()
     assert resident.run(OPEN, flags=BESIDE) == UNLOCKED
     daemon.deliveries.clear()
@@ -23,13 +24,13 @@ def settled(resident):
 def test_a_login_goes_on_and_its_keys_come(settled):
     login, daemon = settled
     run, supervisor, worker = begun(login, daemon, OPEN, flags=BESIDE)
-    # The worker has told the daemon, and has not begun to work.
+    # The worker has told the daemon and has not begun its work.
     os.kill(worker, signal.SIGCONT)
     assert run.result() == UNLOCKING
     wait_until(lambda: daemon.deliveries, "its keys")
     await_end(worker)
     await_end(supervisor)
-    # So nothing is left to write in a home that may be unmounted by then.
+    # The helper wrote nothing more, because the home may be unmounted by then.
     assert login.keybag.read_bytes() == login.bag
 
 
@@ -39,7 +40,7 @@ def test_without_the_word_of_its_caller_it_is_waited_for(settled):
 
 
 def test_a_login_that_proves_its_password_is_waited_for(resident):
-    """A login that ends at once would end the helper before anything is written."""
+    """A login that ends at once would end the helper before it wrote anything."""
     resident.daemon()
     assert [resident.run(OPEN, flags=BESIDE) for _ in range(2)] == [UNLOCKED, UNLOCKING]
 

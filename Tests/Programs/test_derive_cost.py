@@ -1,4 +1,4 @@
-"""latchkey-derive: what a new password costs to try, and what is said of one that costs too much for this machine."""
+"""latchkey-derive: the cost of trying a new password, and the message about a cost that is too high for this machine."""
 
 import struct
 import time
@@ -8,12 +8,12 @@ from support import creation
 from support.derive import AUTHENTICATE, CHANGE_PASSWORD, CREATED, OPEN, PASSWORD, ROTATE, UNLOCKED
 from support.standin import SLOW_PASSWORD
 
-# The place of the first protector's passes: behind its kind, state, id, two times and salt.
+# The position of the first protector's passes: after its kind, state, id, two times and salt.
 PASSES = 45 + 1 + 1 + 16 + 8 + 8 + 16
 
 
 def cost(keybag):
-    """Passes and memory of the first protector."""
+    """The passes and the memory of the first protector."""
     return struct.unpack_from("<IQ", keybag, PASSES)
 
 
@@ -45,7 +45,7 @@ def test_a_password_that_takes_too_long_here_is_noted(login):
     daemon = login.daemon()
     begun = time.thread_time()
     login.created_before(creation.keybag(PASSWORD, passes=10, memory=768 << 20))
-    # The helper's libsodium takes about two thirds of the time of Python's.
+    # The helper's libsodium takes about two thirds of Python's time.
     if time.thread_time() - begun < 4:
         pytest.skip("this machine is fast enough for that")
     assert login.run(AUTHENTICATE) == UNLOCKED

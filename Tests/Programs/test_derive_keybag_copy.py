@@ -1,4 +1,5 @@
-"""latchkey-derive and the keybag's copy: what heals from it, with a daemon and without, and what never comes back by it."""
+"""latchkey-derive and the copy of the keybag: the files that heal from the copy, with and without a daemon, and the passwords
+that it never brings back."""
 
 import pytest
 from support.derive import (
@@ -18,7 +19,7 @@ DAMAGES = {
 
 @pytest.fixture
 def copied(resident):
-    """A person whose keybag has its copy, and a database beside it."""
+    """A person whose keybag has a copy, next to a database."""
     resident.write(resident.vault / "vault.db", b"sealed rows")
     resident.daemon()
     assert resident.run(OPEN) == UNLOCKED
@@ -31,7 +32,7 @@ def copy(person):
 
 
 def damage(person, kind="cut"):
-    """What is in the place of the keybag then; None for nothing."""
+    """Damages the keybag. Returns the new content; None for a missing file."""
     content = DAMAGES[kind](person.keybag.read_bytes())
     if content is None:
         person.keybag.unlink()
@@ -72,7 +73,7 @@ def test_a_password_that_ended_opens_nothing_whatever_is_damaged(copied):
     damaged = damage(copied)
     assert change(copied) == UNLOCKED and asides(copied) == [damaged]
     assert copied.run(OPEN, token=NEW) == UNLOCKED
-    # What was put aside before has the former password in it.
+    # The earlier damaged keybags are gone, because they still had the former password.
     assert asides(copied) == []
     for kind in DAMAGES:
         damage(copied, kind)

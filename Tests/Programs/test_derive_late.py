@@ -1,4 +1,4 @@
-"""latchkey-derive where it takes longer than anybody waits: it goes on by itself, and ends by itself."""
+"""latchkey-derive when it takes longer than its caller waits. It goes on by itself, and ends by itself."""
 
 import os
 import pathlib
@@ -31,7 +31,7 @@ def parent_of(process):
 
 
 def begun(login, daemon, operation, **fields):
-    """A run that has told the daemon, and whose worker is stopped before it has derived anything."""
+    """A run that has told the daemon. Its worker is stopped before it has derived anything."""
     runs, stopped = [], []
 
     def stop(_operation):
@@ -58,7 +58,7 @@ def test_it_goes_on_when_its_caller_waits_no_longer(resident):
 
 
 def test_it_goes_on_when_its_caller_kills_it_after_the_word(resident):
-    """A starved helper may not have answered yet."""
+    """A helper without processor time may not have answered yet."""
     daemon = resident.daemon()
     run, supervisor, worker = begun(resident, daemon, AUTHENTICATE)
     os.kill(supervisor, signal.SIGSTOP)
@@ -72,7 +72,7 @@ def test_it_goes_on_when_its_caller_kills_it_after_the_word(resident):
 
 
 def test_the_answer_does_not_wait_for_the_workers_end(resident, monkeypatch, tmp_path):
-    """What waits for a dead disk does not end, and the login is through."""
+    """A worker that waits for a dead disk does not end, but the login goes on."""
     library, order = tmp_path / "order.so", tmp_path / "order"
     source = pathlib.Path(__file__).parent / "order.c"
     subprocess.run(["cc", "-D_GNU_SOURCE", "-shared", "-fPIC", "-O1", "-o", library, source, "-ldl"], check=True)
@@ -118,7 +118,7 @@ def test_the_daemon_hears_of_it_before_it_derives(login):
 @pytest.mark.parametrize("operation", [AUTHENTICATE, OPEN])
 @pytest.mark.parametrize("service", ["login", "latchkey-unlock"])
 def test_a_helper_that_was_held_says_when_the_password_was_given(resident, operation, service):
-    """The daemon decides by that. Nobody waits any more, perhaps, and the keys come all the same."""
+    """The daemon decides by the time of the password. The keys come even if nobody waits for them any more."""
     daemon = resident.daemon()
     given = now()
     request = resident.request(operation, service=service, given=given)
@@ -145,7 +145,7 @@ def test_a_daemon_that_knows_too_little_gets_no_keys(resident, operation, fields
 
 
 def test_it_ends_when_the_daemon_wants_nothing_any_more(resident):
-    """Ends like the oldest of many helpers."""
+    """The worker ends, as the oldest of many helpers does."""
     daemon = resident.daemon()
     run, supervisor, worker = begun(resident, daemon, AUTHENTICATE)
     run.go_on()
@@ -158,7 +158,7 @@ def test_it_ends_when_the_daemon_wants_nothing_any_more(resident):
 
 
 def test_a_home_that_was_unmounted_meanwhile_is_left_alone(login):
-    """Nothing is created below the place where it was mounted."""
+    """Nothing is created below the mount point."""
     daemon = login.daemon()
     away = login.home.with_name("away")
 
@@ -175,7 +175,7 @@ def test_a_home_that_was_unmounted_meanwhile_is_left_alone(login):
 
 
 def test_a_password_that_ended_meanwhile_opens_nothing(resident, login):
-    """The keybag counts as it is when the keys are there."""
+    """The keybag is read again once the keys are there."""
     daemon = resident.daemon()
     assert resident.run(CHANGE_PASSWORD, token=NEW, password=PASSWORD) == UNLOCKED
     ended = []

@@ -1,4 +1,4 @@
-"""latchkey-derive where a prompt's password, which PAM has accepted, is to create a vault."""
+"""latchkey-derive creates a vault with a prompt's password that PAM has accepted."""
 
 import os
 
@@ -28,7 +28,7 @@ def test_it_is_created_and_opened(login):
     assert delivery.flags & 1 and delivery.generation == 1
     keybag = login.keybag.read_bytes()
     assert delivery.vault == keybag[12:28] and generation(keybag) == 2
-    # A code that serves once would have opened it as well.
+    # A one-time code would have opened the vault as well.
     assert [(kind, state) for kind, state, _ in protectors(login)] == [(1, UNPROVEN)]
     assert login.run(AUTHENTICATE, service=UNLOCK) == UNLOCKED
     assert login.keybag.stat().st_mode & 0o777 == 0o600 and login.vault.stat().st_mode & 0o777 == 0o700

@@ -1,4 +1,4 @@
-"""latchkey-derive with the passphrase of a collection: from a prompt's number to a key in the daemon."""
+"""latchkey-derive with a collection's passphrase: from the number of a prompt to a key in the daemon."""
 
 import resource
 import time
@@ -95,7 +95,7 @@ def test_a_derivation_cut_anywhere_is_none(login):
     (0, 32 << 20), (1, 32 << 20), (2, 32 << 20), (11, 32 << 20), (2**32 - 1, 32 << 20), (3, 0), (3, 1024),
     (3, (32 << 20) - 1024), (3, (32 << 20) + 1), (3, (1 << 30) + 1024), (3, 2**64 - 1024), (3, 2**64 - 1)])  # fmt: skip
 def test_an_unreasonable_cost_is_not_tried(login, passes, memory):
-    """A passphrase tried cheaply would be found from the key; a dear try would hold the machine."""
+    """A passphrase with too low a cost could be guessed from its key, and too high a cost would block the machine."""
     daemon = login.daemon()
     daemon.derivation = derivation(passes=passes, memory=memory)
     assert ask(login).result() == DAMAGED and daemon.keys == []

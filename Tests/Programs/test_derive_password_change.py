@@ -1,4 +1,4 @@
-"""latchkey-derive where the login password changes: with Latchkey, and without it."""
+"""latchkey-derive at a change of the login password, with Latchkey and without it."""
 
 import contextlib
 import fcntl
@@ -34,7 +34,7 @@ WEEK = 7 * 86400
 
 
 def protectors(person):
-    """Kind, state and last time of each protector."""
+    """The kind, the state and the last time of each protector."""
     content = person.keybag.read_bytes()
     at, found = 45, []
     for _ in range(content[44]):
@@ -53,13 +53,13 @@ def change(person, new=NEW, former=PASSWORD, service="passwd", **fields):
 
 
 def opens(person, *passwords):
-    """Whether each opens the vault. Changes nothing."""
+    """Whether each password opens the vault. This changes nothing."""
     return [person.run(AUTHENTICATE, token=password, service="login") == UNLOCKED for password in passwords]
 
 
 @pytest.fixture
 def changed(resident):
-    """A person whose password was changed; no login has followed."""
+    """A person whose password was changed. No login has followed yet."""
     resident.daemon()
     assert resident.run(OPEN) == UNLOCKED and states(resident) == [PROVEN]
     resident.daemons.pop().close()
@@ -67,7 +67,7 @@ def changed(resident):
     return resident
 
 
-# ---- a change that Latchkey hears of ----
+# ---- a change that Latchkey sees ----
 
 
 def test_without_a_daemon_both_open_from_then_on(changed):
@@ -96,7 +96,7 @@ def test_a_login_with_the_former_one_leaves_both_for_a_week(changed):
 
 
 def clock(folder, seconds):
-    """A library in which it is so much later."""
+    """A library that sets the clock forward by so many seconds."""
     library, source = folder / f"clock{seconds}.so", folder / "clock.c"
     source.write_text(
         "#include <time.h>\n#include <dlfcn.h>\n#include <stddef.h>\n"
@@ -136,7 +136,7 @@ def test_a_locker_proves_it_as_no_session_follows(changed, service, state, left)
 
 @as_root
 def test_a_prompt_proves_it_when_it_is_a_day_old(changed, folder):
-    """What is younger may be another factor's code."""
+    """A younger protector may belong to another factor's code."""
     changed.daemon()
     for seconds, left in ((86_300, 2), (86_500, 1)):
         fields = {"token": NEW, "service": UNLOCK}
@@ -163,7 +163,7 @@ def test_a_locker_proves_nothing_of_the_only_password(resident):
 
 
 def test_before_there_is_a_database_the_generation_stays(resident):
-    """A missing database is no loss then; with a later generation it would be one."""
+    """A missing database is not a loss then. With a later generation it would be one."""
     assert change(resident) == UNLOCKED and (generation(resident.keybag.read_bytes()), len(states(resident))) == (1, 2)
     assert change(resident, THIRD, NEW) == UNLOCKED and (generation(resident.keybag.read_bytes()), len(states(resident))) == (1, 3)
     (resident.vault / "vault.db").write_bytes(b"")
@@ -172,7 +172,7 @@ def test_before_there_is_a_database_the_generation_stays(resident):
 
 @pytest.mark.parametrize("operation, service", [(OPEN, "login"), (AUTHENTICATE, "i3lock"), (AUTHENTICATE, UNLOCK)])
 def test_keys_that_were_taken_end_the_first_generation(resident, operation, service):
-    """The keys made a database: from then on a missing one is a loss."""
+    """The daemon makes a database when it accepts the keys. After that, a missing database is a loss."""
     resident.daemon()
     assert resident.run(operation, service=service) == UNLOCKED and generation(resident.keybag.read_bytes()) == 2
 
@@ -195,7 +195,8 @@ def test_a_password_that_is_chosen_while_the_daemon_makes_the_database_stays(res
 
 
 def held(run, person):
-    """What the helper holds of the vault's folder while it computes. A home that is held cannot be unmounted."""
+    """The files of the vault's folder that the helper has open while it computes. An open file would prevent unmounting the
+    home."""
     await_argon2id(run)
     return [name for file in run.open_files() if (name := os.readlink(file)).startswith(str(person.vault))]
 
@@ -239,7 +240,7 @@ def test_a_daemon_that_does_not_say_how_it_is_still_gets_keys(changed):
 @pytest.mark.night("login")
 def test_chosen_again_its_week_begins_again(changed):
     (_, _, before), _ = protectors(changed)
-    # The clock counts seconds.
+    # This clock counts only whole seconds.
     while int(time.time()) + WEEK <= before:
         time.sleep(0.05)
     assert change(changed) == UNLOCKED
@@ -270,7 +271,7 @@ def test_the_former_one_is_not_the_vaults(changed):
 
 @pytest.mark.night("login")
 def test_back_to_what_the_vault_knows_is_no_news(changed):
-    """Changed elsewhere, then by the person to the one from before that."""
+    """The password was changed elsewhere, and then the person changed it back to the one before."""
     daemon, before = changed.daemon(), changed.keybag.read_bytes()
     assert change(changed, PASSWORD, "set by root") == NOTHING_NEEDED
     assert daemon.notes == 0 and changed.keybag.read_bytes() == before
@@ -289,7 +290,7 @@ def test_at_most_four(changed):
     for number in range(3):
         former = NEW if number == 0 else f"number {number - 1}"
         assert change(changed, f"number {number}", former) == UNLOCKED
-    # The last three, and the one that was proven.
+    # The last three passwords, and the proven one.
     assert states(changed) == [UNPROVEN] * 3 + [PROVEN]
     assert opens(changed, PASSWORD, NEW, "number 2") == [True, False, True]
 
@@ -328,7 +329,7 @@ def test_no_memory_changes_nothing(resident, new_keybag):
 
 
 def preloaded(person, library, operation, number=0, **fields):
-    """The helper with a library in front of libc's, as the user: who becomes another one would lose it."""
+    """The helper with a library before libc's, as the user. A helper that becomes another user would lose the library."""
     ENVIRONMENT.update(LD_PRELOAD=str(library), LATCHKEY_KILL_AT=str(number))
     try:
         return person.start(operation, **fields)
@@ -346,7 +347,8 @@ def killer(folder):
 
 
 def kill_everywhere(person, killer, prepare, operation, check, **fields):
-    """Runs the helper again and again, killed a call later each time, until it comes through. Returns how often it was killed."""
+    """Runs the helper again and again, and kills each run one call later, until a run finishes. Returns the number of killed
+    runs."""
     for number in range(1, 50):
         prepare()
         run = preloaded(person, killer, operation, number, **fields)
@@ -365,7 +367,7 @@ def test_a_change_that_is_killed_anywhere_leaves_the_former_one(resident, new_ke
     def check(is_done):
         if resident.keybag.read_bytes() == new_keybag:
             assert not is_done
-            # What was left behind is in nobody's way.
+            # The leftovers do no harm.
             assert change(resident) == UNLOCKED
         assert opens(resident, PASSWORD, NEW) == [True, True]
         assert {path.name for path in resident.vault.iterdir()} <= {"keybag", "keybag.copy", "keybag.lock"}
@@ -373,12 +375,12 @@ def test_a_change_that_is_killed_anywhere_leaves_the_former_one(resident, new_ke
     killed = kill_everywhere(
         resident, killer, lambda: resident.write(resident.keybag, new_keybag), CHANGE_PASSWORD, check, token=NEW,
         password=PASSWORD, service="passwd")
-    # What was left before is removed; written; synchronised; renamed; the folder synchronised.
+    # The change takes these steps: remove leftovers, write, synchronise, rename, synchronise the folder.
     assert killed >= 4
 
 
 def await_argon2id(run):
-    """Waits until the helper computes: then it has its request, and the memory of Argon2id."""
+    """Waits until the helper computes. By then it has its request, and the memory of Argon2id."""
     limit = Limit(20)
     while int(re.search(rb"VmRSS:\s+(\d+)", run.proc("status"))[1]) < 32 << 10:
         assert not limit.is_over
@@ -416,7 +418,8 @@ def test_a_login_that_is_killed_anywhere_leaves_the_password_that_it_used(change
 
 
 def test_the_daemon_ends_the_work_on_the_present_password_as_that_on_the_former_one(resident):
-    """Before the machine sleeps. A recovery code in the former one's place takes no time."""
+    """The daemon ends the helper before the machine sleeps. A recovery code needs no Argon2id, so the helper already works on the
+    present password."""
     daemon = resident.daemon()
     _, code = create(resident)
     before = resident.keybag.read_bytes()
@@ -432,8 +435,8 @@ def test_the_daemon_ends_the_work_on_the_present_password_as_that_on_the_former_
 
 
 def test_the_late_signal_of_an_answer_that_was_read_ends_nothing(resident):
-    """The kernel wakes the reader first. Here somebody else sends that signal, while nothing has come."""
-    # Time enough to send them, on a busy machine too.
+    """The kernel wakes the reader before it sends the signal. Here the test sends the signal, and no answer has come."""
+    # This is enough time for the signals, even on a busy machine.
     resident.write(resident.keybag, creation.keybag(PASSWORD, passes=10, memory=128 << 20))
     daemon = resident.daemon()
     run = resident.start(OPEN)
@@ -466,8 +469,8 @@ def test_a_full_disk_changes_nothing(resident, operation, token, second):
 
 @pytest.fixture(scope="module")
 def counter(folder):
-    """A library that writes a byte to a file for each password that is tried. The machine is measured with zeros, which
-    are none of them."""
+    """A library that writes a byte to a file for each tried password. The machine's speed is measured with zeros, which do not
+    count as a password."""
     source = folder / "count.c"
     source.write_text("""
         #include <dlfcn.h>
@@ -492,7 +495,7 @@ def counter(folder):
 
 
 class Counted:
-    """A run of the helper whose tries of passwords are counted."""
+    """A run of the helper that counts the tried passwords."""
 
     def __init__(self, person, counter, operation, **fields):
         self.file = person.folder / "count"
@@ -514,7 +517,7 @@ def test_what_was_refused_costs_the_login_nothing(changed, counter):
     assert Counted(changed, counter, OPEN).result == (UNLOCKED, 1)
     assert Counted(changed, counter, AUTHENTICATE, token="a fourth").result == (UNLOCKED, 2)
     assert Counted(changed, counter, AUTHENTICATE, token="another").result == (WRONG_PASSWORD, 4)
-    # Opened, looked for in the other three, made.
+    # Argon2id runs five times: to open the keybag, to compare with the other three protectors, and for the new password.
     assert Counted(changed, counter, CHANGE_PASSWORD, token="a fifth", password=PASSWORD).result == (UNLOCKED, 5)
     # Argon2id runs four times: for the password that opens the keybag, for the new one, and twice for the next login, which
     # tries the proven password before the new one.
@@ -522,22 +525,21 @@ def test_what_was_refused_costs_the_login_nothing(changed, counter):
 
 
 def overtake(resident, run):
-    """Writes another keybag between what the run has read and what it writes."""
+    """Writes another keybag after the run has read the keybag, and before it writes its own."""
     present = resident.keybag.read_bytes()
     generation = struct.unpack_from("<Q", present, 28)[0]
-    # The keybag that a login would leave: the same, one generation later. No other program can sign it. Made before, as the run
-    # waits
-    # for the lock for a limited time.
+    # A login would leave this keybag: the same, one generation later. No other program can sign it. It is made beforehand,
+    # because the run waits for the lock only for a limited time.
     other = next_generation(resident, present)
     assert struct.unpack_from("<Q", other, 28)[0] == generation + 1
-    # Another process holds the lock while this one waits for it, and writes meanwhile.
+    # The test holds the lock while the helper waits for it, and writes the other keybag meanwhile.
     with open(resident.vault / "keybag.lock", "r+b") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         run = run()
-        # The helper opens the file of the lock when all has been computed.
+        # The helper opens the lock file after all computation.
         def waits():
             for file in run.open_files():
-                # The file may have been closed meanwhile.
+                # The helper may have closed the file meanwhile.
                 with contextlib.suppress(FileNotFoundError):
                     if "keybag.lock" in os.readlink(file):
                         return True
@@ -552,8 +554,8 @@ def overtake(resident, run):
 
 @pytest.mark.parametrize("operation, tries", [(CHANGE_PASSWORD, 2), (REWRAP, 4)])
 def test_a_login_of_the_same_moment_is_no_reason_to_lose_the_change(resident, counter, operation, tries):
-    """The keybag that was read is not the present one any more when the new one is to be written. No password is tried
-    again for that, as the time is that of one change."""
+    """The keybag has changed between the helper's reading and writing. The helper tries no password again, because it has the
+    time of one change only."""
     daemon = resident.daemon()
     assert resident.run(OPEN) == UNLOCKED
     counted = None
@@ -577,7 +579,7 @@ def test_what_is_not_tried_again_says_so(resident):
 
 
 def next_generation(person, present):
-    """A keybag one generation later, made in a home of its own."""
+    """A keybag one generation later, made in a separate home."""
     place = person.folder / "aside"
     shutil.copytree(person.home, place)
     for path in [place, *place.rglob("*")]:
@@ -591,7 +593,7 @@ def next_generation(person, present):
     return keybag.read_bytes()
 
 
-# ---- a change that Latchkey does not hear of ----
+# ---- a change that Latchkey does not see ----
 
 
 def rewrap(person, token=NEW, second=PASSWORD, **fields):
@@ -623,7 +625,7 @@ def test_the_former_password_lets_the_present_one_open_it(resident):
 @pytest.mark.night("login")
 @pytest.mark.parametrize("service", [UNLOCK, "login"])
 def test_codes_that_serve_once_do_not_end_the_password_that_works(changed, service):
-    """A second factor behind the login password, in latchkey-unlock: what PAM leaves is the code."""
+    """In latchkey-unlock, a second factor comes after the login password, so PAM leaves its code as the password."""
     changed.daemon()
     before = changed.keybag.read_bytes()
     assert rewrap(changed, "111111", flags=NO_CREATE, service=service) == REFUSED
@@ -658,7 +660,7 @@ def test_the_recovery_code_does_it_as_well_and_stays_valid(resident):
     assert resident.run(OPEN, token=THIRD) == UNLOCKED
     assert opens(resident, THIRD, NEW) == [True, False]
     assert not any(code.encode() in packet for packet in daemon.packets)
-    # A password that looks like a code is one all the same.
+    # A password that looks like a code is still a password.
     assert change(resident, code, THIRD) == UNLOCKED
     assert rewrap(resident, second=code) == UNLOCKED
 

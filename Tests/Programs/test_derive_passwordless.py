@@ -1,4 +1,4 @@
-"""latchkey-derive and a login without a password: creating, the first password, its removal, and commands without one."""
+"""latchkey-derive at a login without a password: creation, the first password, its removal, and commands."""
 
 import os
 import signal
@@ -18,7 +18,7 @@ from test_derive_password_change import await_argon2id, held
 from test_derive_rotate import bag, create, needed
 
 DEVICE_KIND, PASSWORD_KIND, CODE_KIND = 4, 1, 2
-# In the keybag: the name of the first protector, and what salt and sealed of it begin with.
+# The positions in the keybag of the first protector's name, and of the beginnings of its salt and sealed fields.
 PROTECTOR, SALT, SEALED = slice(47, 63), slice(79, 95), slice(141, 213)
 FIELDS = {"locked": "!", "no password fits": "*", "shadowed": "x", "a hash": "$6$salt$hash", "absent": None, "no file": ...}
 
@@ -26,7 +26,7 @@ pytestmark = as_root
 
 
 def shadow(person, field):
-    """What the system says of the person's password: `...` for nothing, None for a file without the account."""
+    """Sets the system's entry for the person's password: `...` for no file, None for a file without the account."""
     person.shadow.unlink(missing_ok=True)
     if field is ...:
         return
@@ -41,14 +41,14 @@ def operations(daemon):
 
 @pytest.fixture
 def nobody(login):
-    """A login without a password, and without a vault."""
+    """A login without a password and without a vault."""
     shadow(login, "")
     return login
 
 
 @pytest.fixture
 def passwordless(nobody):
-    """The same with a vault. The daemon is there, and its device key."""
+    """A login without a password, with a vault, a daemon and its device key."""
     daemon = nobody.daemon()
     assert nobody.run(OPEN, token="") == CREATED
     for seen in (daemon.hellos, daemon.answered, daemon.wanted, daemon.deliveries, daemon.packets):
@@ -58,7 +58,7 @@ def passwordless(nobody):
 
 @pytest.fixture
 def closing(resident):
-    """A vault with a password, whose login has none any more."""
+    """A vault with a password, whose login no longer has one."""
     shadow(resident, "")
     return resident, resident.daemon()
 
@@ -82,7 +82,7 @@ def test_founded_on_the_device_key_alone(nobody, token):
     secret = daemon.secrets[daemon.wrapping]
     for key in (secret, delivery.unlocked, delivery.session):
         assert key not in keybag
-    # What was typed, if anything was, opens nothing.
+    # A typed password opens nothing.
     assert nobody.run(AUTHENTICATE) == WRONG_PASSWORD
     shadow(nobody, "$6$salt$hash")
     assert nobody.run(ROTATE, token="") == UNLOCKED
@@ -222,7 +222,7 @@ def test_the_first_password_comes_with_new_keys(passwordless):
     assert keybag[STATE] == UNPROVEN and keybag[12:28] == old[12:28]
     (first,) = daemon.deliveries
     assert [number for number, *_ in first.former] == [1] and len({first.unlocked, *first.former[0]}) == 4
-    # The second login proves it, as after any creation; the device's secret opens nothing any more.
+    # The second login proves the password, as after any creation. The device's secret no longer opens anything.
     daemon.needed = needed(2)
     assert person.run(OPEN) == UNLOCKED
     assert bag(person).epochs == [2] and person.keybag.read_bytes()[STATE] != UNPROVEN
@@ -299,7 +299,7 @@ def test_a_first_password_whose_keys_are_not_taken_waits_for_the_next_login(pass
 @pytest.mark.night("login")
 @pytest.mark.parametrize("outcome, expected", [(LIVE, UNLOCKED), (UNLOCK_REFUSED, BEGUN), (HANG_UP, BEGUN)])
 def test_a_first_password_before_there_is_a_database_is_no_loss_of_one(nobody, outcome, expected):
-    """From the second generation on, a daemon takes a missing database for a loss."""
+    """From the second generation on, a daemon reports a missing database as a loss."""
     daemon = nobody.daemon()
     daemon.outcome = UNLOCK_REFUSED
     assert nobody.run(OPEN, token="") == CREATED and bag(nobody).generation == 1
@@ -329,7 +329,7 @@ def test_the_first_password_of_a_vault_whose_database_came_meanwhile(nobody):
 
 
 def test_the_daemon_makes_the_database_while_the_first_password_is_derived(nobody):
-    """At that moment, a question of any program makes the daemon open the vault by the device key."""
+    """At that moment, any program's question makes the daemon open the vault by the device key."""
     daemon, begun = nobody.daemon(), []
     daemon.on_request = lambda operation: begun.append(nobody.keybag.read_bytes()) if operation == UNLOCK else None
     assert nobody.run(OPEN, token="") == CREATED
@@ -381,7 +381,7 @@ def test_killed_while_the_first_password_is_set(passwordless, when):
     daemon.on_request = kill
     run = person.start(OPEN, known=running.append)
     assert run.end() == b"" and run.process.returncode == -signal.SIGKILL
-    # Either as before, or with the password and all keys: never without a way in.
+    # The vault is as before, or has the password and all keys. It always has a way in.
     if when == DEVICE_SECRET:
         assert person.keybag.read_bytes() == before
     else:
@@ -392,7 +392,8 @@ def test_killed_while_the_first_password_is_set(passwordless, when):
 
 
 def test_a_daemon_that_still_looks_at_its_database_holds_up_no_first_password(passwordless):
-    """A daemon that this very login started still looks, and this may be the only login before the daemon ends."""
+    """This login has just started the daemon, which still checks the database. It may be the only login before the daemon
+    ends."""
     person, daemon = passwordless
     shadow(person, "$6$salt$hash")
     daemon.may_rotate = declined("the vault is still being checked; try again in a moment")
@@ -414,7 +415,7 @@ def test_the_first_password_leaves_no_recovery_code_that_anybody_could_have_made
 
 @pytest.mark.parametrize("operation", [OPEN, RECOVER])
 def test_the_first_password_does_not_wait_for_former_keys(passwordless, operation):
-    """Otherwise somebody who once had the vault unlocked could keep it without a password."""
+    """Otherwise somebody who once had the unlocked vault could keep it without a password."""
     person, daemon = passwordless
     for _ in range(7):
         assert person.run(ROTATE, token="") == UNLOCKED
@@ -460,10 +461,10 @@ def test_a_password_that_is_removed_gives_way_to_the_device_key(closing):
     assert (after.kinds, after.epochs, after.generation) == ([DEVICE_KIND], [1], former + 1)
     assert daemon.wanted == [(NEW, keybag[12:28], keybag[PROTECTOR])] and keybag[SEALED] == daemon.wrapping
     assert person.run(AUTHENTICATE) == WRONG_PASSWORD
-    # The same root key and tier keys, by the other way in.
+    # The device key leads to the same root key and tier keys.
     assert person.run(ROTATE, token="") == UNLOCKED
     assert daemon.deliveries[-1].former == [(1, before.unlocked, before.session)]
-    # A second time there is nothing to change, whatever is given.
+    # The second removal has nothing to change, whatever password it gets.
     keybag = person.keybag.read_bytes()
     for token in ("", PASSWORD, "another"):
         assert person.run(REMOVE_PASSWORD, token=token) == PASSWORDLESS
@@ -545,7 +546,7 @@ def test_new_keys_without_a_password(passwordless):
     assert (after.kinds, after.epochs, after.generation) == ([DEVICE_KIND], [2], generation(old) + 2)
     assert keybag[SEALED] == daemon.wrapping != wrapping and keybag[PROTECTOR] != old[PROTECTOR]
     assert len(daemon.deliveries[0].former) == 1
-    # What the old keybag's secret opened it opens no more.
+    # The secret of the old keybag no longer opens anything.
     daemon.wrapping = wrapping
     assert person.run(ROTATE, token="") == WRONG_PASSWORD
 
@@ -590,7 +591,7 @@ def test_recovery_codes_without_a_password(passwordless):
 
 def test_an_empty_password_opens_no_vault_that_has_one(resident, new_keybag):
     daemon = resident.daemon()
-    # Though the login has none: that is no way in.
+    # The login has no password, but that is not a way in.
     shadow(resident, "")
     for operation in (ROTATE, CREATE_CODE, REMOVE_CODE):
         assert resident.run(operation, token="", flags=ANYWHERE) == WRONG_PASSWORD

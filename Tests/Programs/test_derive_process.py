@@ -1,4 +1,4 @@
-"""latchkey-derive as a process: what others see of it, how it ends, and what it does without memory or time."""
+"""latchkey-derive as a process: the data that other processes can see, its ends, and its behaviour without memory or time."""
 
 import contextlib
 import os
@@ -20,7 +20,7 @@ from support.standin import SILENT
 
 
 def pages_with(pid, needle):
-    """The flags of every mapping in which `needle` is."""
+    """The flags of every mapping that contains `needle`."""
     found, span = [], None
     with open(f"/proc/{pid}/smaps") as maps, open(f"/proc/{pid}/mem", "rb") as memory:
         for line in maps:
@@ -60,7 +60,7 @@ def test_what_others_see_of_the_process(resident):
     assert os.readlink(f"/proc/{run.worker}/cwd") == "/"
     assert b"Max core file size 0 0 " in b" ".join(run.proc("limits").split())
     assert os.stat(f"/proc/{run.worker}/environ").st_uid == 0, "not dumpable: its files in /proc are root's"
-    # Positive control: the password and the keys are there, and only in memory that is locked and kept out of dumps.
+    # Positive control: the password and the keys are in memory, and only in pages that are locked and kept out of core dumps.
     for secret in (token, delivery.unlocked, delivery.session):
         pages = pages_with(run.worker, secret)
         assert pages and all({"lo", "dd"} <= flags for flags in pages)
@@ -145,14 +145,14 @@ def test_a_request_that_never_comes_ends_in_time(login):
 
 @pytest.mark.parametrize("hang_up", [False, True])
 def test_a_request_that_its_worker_never_reads_is_erased(resident, hang_up):
-    """The caller keeps the memory here, as a module does that went on."""
+    """The caller still has the memory, like a module that went on."""
     run = Run(resident.program, None, hang_up=False)
     worker = run.worker
     os.kill(worker, signal.SIGSTOP)
     request = resident.request(AUTHENTICATE)
     with memory_of(request) as file:
         socket.send_fds(run.socket, [bytes([REQUEST])], [file])
-        # The control: it lies there as long as nobody reads it.
+        # The control: the request stays in memory as long as nobody reads it.
         assert os.pread(file, MEMORY_SIZE, 0).startswith(request)
         if hang_up:
             os.kill(run.pid, signal.SIGKILL)
@@ -200,7 +200,7 @@ def test_no_memory_that_may_be_locked_is_no_hindrance(resident):
 
 
 def test_a_daemon_that_lets_too_many_wait(resident):
-    """Stopped for long: nobody else can even connect."""
+    """The daemon was stopped for so long that nobody else can connect."""
     path = resident.runtime / "latchkey/control"
     path.parent.mkdir()
     with contextlib.ExitStack() as sockets:

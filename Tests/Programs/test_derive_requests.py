@@ -1,4 +1,4 @@
-"""latchkey-derive under requests that no module sends: always an answer, never a trap."""
+"""latchkey-derive under requests that no module sends. It always answers and never traps."""
 
 import os
 import random
@@ -53,7 +53,7 @@ def test_broken(login, name):
 
 
 def started(login, *data, files=()):
-    """A helper that is sent something else than the memory of a request."""
+    """A helper that receives other data than the memory of a request."""
     run = Run(login.program, None, hang_up=False)
     socket.send_fds(run.socket, data, list(files))
     run.socket.shutdown(socket.SHUT_WR)
@@ -137,7 +137,7 @@ def mutated(source, whole):
             case 2: del data[source.randrange(len(data)):]
             case 3: data[source.randrange(len(data)):0] = source.randbytes(source.choice([1, 2, 300]))
             case 4:
-                # A parser goes wrong most easily at the lengths.
+                # A parser fails most easily at the lengths.
                 at = source.choice([0, 7])
                 data[at : at + 2] = struct.pack("<H", source.choice([0, 1, 0x7FFF, 0xFFFF, source.randrange(400)]))
         if not data:
@@ -149,8 +149,8 @@ def mutated(source, whole):
 
 @pytest.mark.parametrize("turns", [800, pytest.param(4000, marks=pytest.mark.night("login"))])
 def test_mutated_requests(login, turns):
-    # As root the whole way is tried, but for Argon2id: there is no daemon. As anybody else a mutated request could reach
-    # one's own vault, so the user is nobody's.
+    # Root's test tries every step except Argon2id, because there is no daemon. For another user, a mutated request could reach
+    # the user's own vault, so the request names a missing account.
     user = {} if IS_ROOT else dict(user="no-such-user-of-this-machine")
     wholes = [login.request(operation, flags=NO_CREATE, runtime="/nowhere", **user)
               for operation in (AUTHENTICATE, OPEN, CLOSE)]
@@ -161,6 +161,6 @@ def test_mutated_requests(login, turns):
         data = mutated(source, wholes[turn % 4])
         result = Run(login.program, data).result()
         counts[result] = counts.get(result, 0) + 1
-    # A flag that changed may let a vault be created, in the test's home.
+    # A changed flag may create a vault in the test's home.
     assert counts.keys() <= {BAD_REQUEST, INTERNAL_ERROR, NO_DAEMON, NO_VAULT, CREATED}, counts
     assert counts[BAD_REQUEST] > turns // 4 and len(counts) > 1

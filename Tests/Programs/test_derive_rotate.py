@@ -1,4 +1,4 @@
-"""latchkey-derive for the command line: new keys, recovery codes, and what is left when it is interrupted."""
+"""latchkey-derive for the command line: new keys, recovery codes, and the state after an interruption."""
 
 import os
 import pathlib
@@ -25,7 +25,7 @@ def needed(number):
 
 
 class Bag:
-    """What is in a keybag without opening it."""
+    """The fields of a keybag that can be read without opening it."""
 
     def __init__(self, content):
         self.generation = int.from_bytes(content[28:36], "little")
@@ -50,9 +50,9 @@ def test_new_keys_are_delivered_beside_the_former_ones_which_then_go(resident, n
     assert delivery.former == [(1, before.unlocked, before.session)]
     assert len({delivery.unlocked, delivery.session, before.unlocked, before.session}) == 4
     after = bag(resident)
-    # One for the keys that were taken, one for the new ones, one without the former ones.
+    # The generation rises for the accepted keys, for the new keys, and for the removal of the former keys.
     assert (after.epochs, after.kinds, after.generation) == ([2], [1], Bag(new_keybag).generation + 3)
-    # The password opens the new ones, and they are not what the old keybag has.
+    # The password opens the new keys, which differ from the old keybag's.
     assert resident.run(AUTHENTICATE) == UNLOCKED
     assert (daemon.deliveries[-1].unlocked, daemon.deliveries[-1].former) == (delivery.unlocked, [])
     resident.write(resident.keybag, new_keybag)
@@ -74,7 +74,7 @@ def test_former_keys_stay_for_as_long_as_they_are_needed(resident):
     daemon.needed = needed(2)
     assert resident.run(AUTHENTICATE) == UNLOCKED
     assert bag(resident).epochs == [2, 3]
-    # An answer that no daemon gives drops no epoch.
+    # An impossible answer of the daemon drops no epoch.
     daemon.needed = needed(4)
     assert resident.run(OPEN) == UNLOCKED
     assert bag(resident).epochs == [2, 3]
@@ -148,7 +148,7 @@ def test_killed_while_it_talks_to_the_daemon(resident, when):
 
 
 def create(person, **fields):
-    """The result and the code."""
+    """Creates a recovery code. Returns the result and the code."""
     pipe, theirs = os.pipe()
     with os.fdopen(theirs, "wb") as output:
         run = person.start(CREATE_CODE, options={"stdout": output}, **{"flags": ANYWHERE} | fields)
@@ -180,14 +180,14 @@ def test_a_code_is_shown_and_opens_the_vault_with_another_password(resident, new
 
 
 def stop(process):
-    """Returns when it stands still: the signal alone may reach it after what is done next."""
+    """Returns once the process has stopped, because the signal may arrive later than the next step."""
     os.kill(process, signal.SIGSTOP)
     wait_until(lambda: "\nState:\tT" in pathlib.Path(f"/proc/{process}/status").read_text(), "the process to stop")
 
 
 @pytest.mark.parametrize("operation", [CREATE_CODE, REMOVE_CODE, ADD_SESSION, REMOVE_SESSION])
 def test_the_daemon_ends_what_works_on_a_password_for_a_command(resident, operation):
-    """latchkeyd ends the helper, as before the machine sleeps."""
+    """latchkeyd ends the helper, as it does before the machine sleeps."""
     daemon = resident.daemon()
     request = resident.request(operation, flags=ANYWHERE)
     run = Run(resident.program, None, hang_up=False)
@@ -215,11 +215,11 @@ def test_a_daemon_that_allows_no_password_to_be_worked_on_is_obeyed(resident, op
 @pytest.mark.parametrize("answer, expected", [
     (HANG_UP, DAEMON_SILENT), (b"\xff", DAEMON_SILENT), (bytes([VERSION + 1, OTHER_VERSION]), DAEMON_OF_OTHER_VERSION)])  # fmt: skip
 def test_no_password_is_worked_on_where_a_daemon_that_runs_does_not_know_of_it(resident, operation, answer, expected):
-    """Such a daemon would not end this process before the machine sleeps."""
+    """Such a daemon would not end the helper before the machine sleeps."""
     daemon = resident.daemon()
     daemon.may_derive = answer
     before = resident.keybag.read_bytes()
-    # Whoever tried this password would say so.
+    # If the helper tried this wrong password, the answer would say so.
     assert resident.run(operation, token="wrong", flags=ANYWHERE) == expected
     assert [packet[1] for packet in daemon.packets] == [MAY_DERIVE] and resident.keybag.read_bytes() == before
 
@@ -230,7 +230,7 @@ def test_where_no_daemon_runs_a_code_is_made_all_the_same(resident):
 
 
 def test_the_new_password_is_worked_on_before_the_keys_of_a_code_come(resident):
-    """The daemon ends this process before the machine sleeps for as long as it waits for its keys."""
+    """The daemon can end the helper before a sleep only while it waits for the helper's keys."""
     daemon = resident.daemon()
     _, text = create(resident)
     daemon.packets.clear()

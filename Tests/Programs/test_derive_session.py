@@ -1,4 +1,4 @@
-"""latchkey-derive at logins in which nobody gave a password: what it opens, of whom, by which service, and as whom."""
+"""latchkey-derive at logins without a password: the keys that it opens, and for which user, service and process."""
 
 import contextlib
 import os
@@ -48,19 +48,19 @@ PASSWORD_KIND, CODE, SESSION, DEVICE = 1, 2, 3, 4
 
 
 def name(person, content, mode=0o644):
-    """Has the administrator name services."""
+    """The administrator names these services."""
     person.services.write_text(content)
     person.services.chmod(mode)
 
 
 def arrive(person, **fields):
-    """A login in which nobody gives a password."""
+    """A login without a password."""
     return person.run(OPEN, **{"token": "", "service": BY, **fields})
 
 
 @pytest.fixture(scope="module")
 def good_service():
-    """A service to which no test does anything: keybags that depend on it are good for all."""
+    """A device key service that no test changes, so that all tests can use keybags that depend on it."""
     started = Service().start()
     yield started
     started.close()
@@ -68,7 +68,7 @@ def good_service():
 
 @pytest.fixture(scope="module")
 def good_keybag(folder, programs, new_keybag, good_service):
-    """The keybag of a vault of which logins without a password open a part."""
+    """The keybag of a vault that logins without a password open in part."""
     place = folder / "good"
     place.mkdir()
     person = Login(place, programs / "latchkey-derive")
@@ -80,7 +80,7 @@ def good_keybag(folder, programs, new_keybag, good_service):
 
 @pytest.fixture
 def user(resident, good_service):
-    """Somebody with a vault, on a machine with a device key service; the administrator named one service."""
+    """A person with a vault, on a machine with a device key service. The administrator has named one service."""
     resident.device = good_service.path
     name(resident, f"{BY}\n")
     return resident
@@ -88,8 +88,8 @@ def user(resident, good_service):
 
 @pytest.fixture
 def guest(user, request):
-    """The same, who lets logins without a password open a part of the vault."""
-    if "service" in request.fixturenames:  # one that something is done to
+    """The same person, who lets logins without a password open a part of the vault."""
+    if "service" in request.fixturenames:  # this test changes the service
         user.device = request.getfixturevalue("service").path
         assert user.run(ADD_SESSION) == UNLOCKED
     else:
@@ -98,13 +98,13 @@ def guest(user, request):
 
 
 def keys_of(person, daemon):
-    """What the password brings."""
+    """The keys that the password opens."""
     assert person.run(AUTHENTICATE) == UNLOCKED
     delivery = daemon.deliveries.pop()
     return delivery.unlocked, delivery.session
 
 
-# ---- what it opens ----
+# ---- the keys that it opens ----
 
 
 @as_root
@@ -156,7 +156,7 @@ def test_a_login_that_has_no_password_is_another_thing(guest):
     assert daemon.sessions == [] and daemon.destructions == [True]
 
 
-# ---- by which service ----
+# ---- the service ----
 
 
 @as_root
@@ -250,11 +250,11 @@ def test_a_list_that_somebody_else_could_have_written(guest, spoil):
     assert daemon.sessions == [] and len(daemon.hellos) == 1
 
 
-# ---- as whom ----
+# ---- the user ----
 
 
 def test_a_program_of_the_users_is_no_login(resident, service):  # noqa: F811
-    """The module in a program that runs as the user, as lockers do; and the user, who starts the helper by himself."""
+    """The module runs in a program of the user, as in a locker, or the user starts the helper directly."""
     resident.device = service.path
     assert resident.run(ADD_SESSION) == UNLOCKED
     daemon = resident.daemon()
@@ -281,7 +281,7 @@ def test_it_is_root_no_more_when_it_reads_anything_of_the_users(guest):
         ids = [line.split()[1:] for line in status.splitlines() if line.startswith(("Uid:", "Gid:"))]
         assert ids == [[str(PERSON.pw_uid)] * 4, [str(PERSON.pw_gid)] * 4]
         assert "CapEff:\t0000000000000000" in status and "CapPrm:\t0000000000000000" in status
-        # The connection that root opened cannot be taken from it: the kernel keeps others out of what is not dumpable.
+        # Nobody can take root's connection from the helper, because the kernel protects a process that is not dumpable.
         assert os.stat(f"/proc/{run.pid}/fd").st_uid == 0
         assert any("socket" in os.readlink(file) for file in run.open_files())
     finally:
@@ -300,7 +300,7 @@ def test_root_has_none(guest):
     assert daemon.sessions == [] and len(daemon.hellos) == 1
 
 
-# ---- what is in the way ----
+# ---- obstacles ----
 
 
 @as_root
@@ -327,7 +327,7 @@ def test_a_device_key_service_that_does_not_answer(guest, service):  # noqa: F81
 
 
 class Slow:
-    """Between a login and the service, which takes its time over one answer as a TPM does right after the machine started."""
+    """A relay between a login and the service. It delays one answer, as a TPM does right after the start of the machine."""
 
     def __init__(self, path, service, delay):
         self.path, self.service, self.delay = path, service, delay
@@ -352,7 +352,7 @@ class Slow:
 
 @as_root
 def test_a_device_key_that_takes_its_time(guest, good_service):
-    """Longer than an answer of the daemon's may, and within what a login has."""
+    """The delay is longer than the daemon may take for an answer, but within a login's time."""
     daemon = guest.daemon()
     slow = Slow(guest.folder / "slow.sock", good_service, 1.4)
     try:
@@ -386,7 +386,7 @@ def test_a_user_who_was_forgotten(guest, service):  # noqa: F811
 @pytest.mark.parametrize("attribute, answer, expected", [
     ("need", NOTHING, NOTHING_NEEDED), ("need", NEED_REFUSED, NOTHING_NEEDED), ("outcome", UNLOCK_REFUSED, NOTHING_NEEDED),
     ("outcome", STAGED, SESSION_OPENED), ("outcome", WRONG_KEYS, DAMAGED), ("outcome", UNUSABLE, DAMAGED),
-    # The helper waits a minute for a daemon that does not answer this hello, because a device key may take its time.
+    # The helper waits a minute for a daemon that does not answer this hello, because a device key may be slow.
     ("outcome", SILENT, DAEMON_SILENT), ("need", CLOSED, DAEMON_SILENT),
 ])
 def test_what_the_daemon_says(guest, attribute, answer, expected):
@@ -399,13 +399,13 @@ def test_what_the_daemon_says(guest, attribute, answer, expected):
 
 @as_root
 def test_an_altered_keybag_brings_nothing(guest):
-    """Every byte of the protector, and of what it is bound to, with the right check sum."""
+    """Changes bytes of the protector and of the data that it is bound to, with the right check sum."""
     daemon = guest.daemon()
     good = guest.keybag.read_bytes()
     first = 45 + 96 + 72
     protector = range(first, first + 96 + 148)
     assert good[first] == SESSION
-    # Vault, salt, commitment, the wrapped secret, the epoch's number, tier key C; the epoch's number and commitment.
+    # Vault, salt, commitment, wrapped secret, the epoch's number, tier key C; then the epoch's number and commitment.
     places = [12, first + 2, first + 34, first + 62, first + 96, first + 96 + 71, first + 168, first + 172, protector[-1]]
     places += [protector[-1] + 2, protector[-1] + 2 + 4 + 72 + 72 + 32]
     for place in places:
@@ -427,7 +427,7 @@ def test_adding_takes_the_password_and_the_service(resident, service, new_keybag
     for token in (PASSWORD + "x", "ü"):
         assert resident.run(ADD_SESSION, token=token) == WRONG_PASSWORD
         assert resident.run(REMOVE_SESSION, token=token) == WRONG_PASSWORD
-    # Nobody gives an empty one, and so nothing is tried with it.
+    # Nobody uses an empty password, so the helper does not try it.
     for operation in (ADD_SESSION, REMOVE_SESSION):
         run = resident.start(operation, token="")
         assert run.result() == WRONG_PASSWORD
@@ -474,7 +474,7 @@ def test_new_keys_keep_it_with_another_secret(guest):
     daemon.needed = bytes([VERSION, NEEDED_EPOCH]) + struct.pack("<I", 2)
     assert guest.run(AUTHENTICATE) == UNLOCKED and bag(guest).epochs == [2]
     assert arrive(guest) == SESSION_OPENED and daemon.sessions[-1][1:] == (2, after)
-    # The old one, in the place of the new one, has the former key and no other.
+    # The old keybag in place of the new one has only the former key.
     guest.write(guest.keybag, old)
     assert arrive(guest) == SESSION_OPENED and daemon.sessions[-1][1:] == (1, before)
 

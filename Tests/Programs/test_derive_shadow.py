@@ -1,4 +1,4 @@
-"""What latchkey-derive makes of the shadow file: only a field that is exactly empty says that there is no password."""
+"""latchkey-derive and the shadow file: only an empty field means that there is no password."""
 
 import os
 import time
@@ -18,7 +18,7 @@ pytestmark = as_root
 
 
 def known(login, **fields):
-    """What the helper knows of the password, told from what it does if there is no vault."""
+    """The helper's view of the password, derived from its answers when there is no vault."""
     fields = dict(token="", flags=NO_CREATE, runtime="/nowhere") | fields
     opened, removed = login.run(OPEN, **fields), login.run(REMOVE_PASSWORD, **fields)
     answers = {(NO_VAULT, NO_VAULT): NONE, (NO_DAEMON, NOTHING_NEEDED): SOME, (NO_DAEMON, NO_VAULT): UNKNOWN}
@@ -30,7 +30,7 @@ def line(name, field, tail=TAIL):
 
 
 FILES = {
-    # The field.
+    # Cases of the field.
     "empty field": (line(NAME, ""), NONE),
     "locked": (line(NAME, "!"), SOME),
     "locked twice": (line(NAME, "!!"), SOME),
@@ -41,7 +41,7 @@ FILES = {
     "a blank": (line(NAME, " "), SOME),
     "a NUL": (line(NAME, "\0"), SOME),
     "a carriage return": (f"{NAME}:\r\n", SOME),
-    # The line.
+    # Cases of the line.
     "no lines": ("", UNKNOWN),
     "only an end of line": ("\n", UNKNOWN),
     "the user is absent": (line("root", "") + line("daemon", ""), UNKNOWN),
@@ -87,7 +87,7 @@ def test_fields_and_lines(login, name):
 @pytest.mark.parametrize("field, expected", [("", NONE), ("!", SOME)])
 def test_a_line_across_the_end_of_a_chunk(login, field, expected):
     text = line(NAME, field)
-    # From the line's first byte in the next chunk to its last one in this.
+    # The line moves across the boundary of two chunks, one byte at a time.
     for before in range(CHUNK - len(text), CHUNK + 1):
         write(login, "#" * (before - 1) + "\n" + text)
         assert known(login) == expected, before
@@ -95,7 +95,7 @@ def test_a_line_across_the_end_of_a_chunk(login, field, expected):
 
 @pytest.mark.parametrize("size", [CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK + 7])
 def test_a_line_that_is_longer_than_a_chunk(login, size):
-    # Its colons, and the name at the end of it and at the beginning of a chunk, begin no line.
+    # Neither the colons of the long line, nor the name at its end or at the beginning of a chunk, begin a new line.
     long = (":" + NAME + "::") * (size // (len(NAME) + 3) + 1)
     write(login, "x" + long[:size] + "\n" + line(NAME, ""))
     assert known(login) == NONE
@@ -121,7 +121,7 @@ def test_what_is_no_file(login, kind):
     elif kind in ("link", "dangling link"):
         path.symlink_to(target if kind == "link" else login.folder / "nothing")
     elif kind == "device":
-        os.mknod(path, 0o020666, os.makedev(1, 5))  # zeros without an end
+        os.mknod(path, 0o020666, os.makedev(1, 5))  # endless zeros
     elif kind == "socket":
         login.daemon(path=str(path))
     elif kind == "below a file":
@@ -155,7 +155,7 @@ def test_nothing_of_it_stays_in_memory(login):
     while not daemon.hellos and not limit.is_over:
         time.sleep(0.01)
     assert daemon.hellos
-    # Positive control: what it keeps of the request is found.
+    # Positive control: a path from the request is found in memory.
     assert pages_with(run.worker, str(login.shadow).encode())
     for secret in (theirs, mine, theirs[:24], mine[:24]):
         assert pages_with(run.worker, secret.encode()) == []

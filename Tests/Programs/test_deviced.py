@@ -1,4 +1,4 @@
-"""latchkey-deviced: whose keys are whose, what is on its disk, and that nothing of it is ever replaced."""
+"""latchkey-deviced: the owner of each key, the content of its files, and the rule that it never replaces a key."""
 
 import os
 import pathlib
@@ -38,7 +38,7 @@ from support.deviced import (  # noqa: F401
 )  # fmt: skip
 from support.pace import seconds
 
-# Numbers from here on are no account's.
+# Numbers from here on belong to no account.
 STRANGER = 3_000_000_000
 
 
@@ -133,7 +133,7 @@ def test_an_erased_secret_is_gone_and_the_next_is_another(service):
         bound, erasable = peer.wrap(SHARE), peer.wrap(SHARE, ERASABLE)
         file = service.state / f"users/{ME}.erasable"
         before = file.read_bytes()
-        # A second name shows what becomes of the blocks.
+        # A second open descriptor shows the content of the file's blocks.
         with open(file, "rb") as held:
             peer.erase(ME)
             assert held.read() == bytes(len(before))
@@ -179,7 +179,7 @@ def test_the_command_line_moves_erases_and_forgets(sealed):
         done = command(sealed, "forget", "0", "--yes")
         assert (done.returncode, done.stdout) == (0, "")
         assert outcome(peer.unwrap, wrapped[BOUND]) == OTHER_DEVICE
-    # Nothing is left to erase, and nothing ever was there of others.
+    # Nothing is left to erase for this user, and there never was anything for others.
     for words, user in ((("forget", "0"), 0), (("forget", "4711"), 4711), (("erase", "--user", "4711"), 4711)):
         done = command(sealed, *words, "--yes")
         assert (done.returncode, done.stdout) == (0, f"The device key service has nothing of user {user} to erase.\n"), words
@@ -192,7 +192,7 @@ def test_the_command_line_moves_erases_and_forgets(sealed):
 
 @as_root
 def test_the_command_line_refuses_others(service):
-    # Below /tmp, as a user must be able to run it.
+    # The folder is below /tmp, so that a user can run the program.
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         os.chmod(folder, 0o755)
         shutil.copy(service.program.parent / "latchkey", folder)
@@ -204,7 +204,7 @@ def test_the_command_line_refuses_others(service):
 
 @as_root
 def test_nothing_is_said_to_a_listener_of_another_user(service):
-    """A socket that somebody else put there would learn the shares."""
+    """A listener of another user at this socket would learn the shares."""
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         os.chmod(folder, 0o777)
         other = types.SimpleNamespace(program=service.program, path=f"{folder}/device.sock")
@@ -289,7 +289,7 @@ def test_one_users_connections_leave_room_for_others(service):
 
 @as_root
 def test_numbers_without_an_account_leave_room_for_users(service):
-    # As many as there are places, each with one connection.
+    # As many users as there are places, each with one connection.
     crowd = [service.peer(STRANGER + number) for number in range(64)]
     with service.peer(DAEMON) as other:
         assert len(other.identity()[0]) == 16
@@ -366,7 +366,7 @@ def test_damaged_files_are_told_and_stay_as_they_are(service):
     for name, content in good.items():
         path = service.state / name
         variants = list(altered(content))
-        # The device secret is read once, so each variant costs a process.
+        # The service reads the device secret once, so each variant needs a new process.
         put = service.restart if name == "device" else lambda: None
         for bad in variants[::9] + variants[-3:] if name == "device" else variants:
             path.write_bytes(bad)

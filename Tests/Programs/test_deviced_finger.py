@@ -1,4 +1,4 @@
-"""latchkey-deviced holds covering keys, has fprintd verify a finger, and gives a key back to its holder alone."""
+"""latchkey-deviced holds covering keys, lets fprintd verify a finger, and returns a key only to its holder."""
 
 import os
 import signal
@@ -205,7 +205,7 @@ def test_newer_key_ends_the_older_one_also_during_a_verification(service, reader
             assert waiting.word() == ("notHeld", "replaced")
             reader.touch()
             assert held(service, ROOT)[0] == "inMemory"
-            # The reader answers it after the touch.
+            # After the touch, the reader is free for the next verification.
             with Verification(service.path, ROOT) as later:
                 assert later.word() == "place" and newer.hears_nothing()
 

@@ -1,4 +1,4 @@
-"""latchkey-deviced under users who flood it: another user's requests are all answered."""
+"""latchkey-deviced under floods by some users still answers all requests of another user."""
 
 import os
 import resource
@@ -44,12 +44,13 @@ def test_what_erases_without_end_writes_few_lines(service):
         time.sleep(4)
     took = time.monotonic() - begin
     lines = service.journal().count("was erased")
-    # A second's worth at once, and a tenth of the time after that, at a tenth of a second each.
+    # The user may use a second of the service's time at once, and then a tenth of the time. Each erasure counts as a tenth of a
+    # second.
     assert 1 <= lines <= 12 + 2 * took
 
 
 def test_who_is_let_in_later_waits_for_a_place(service):
-    """More connections wait than the kernel keeps: none of them fails for that."""
+    """More connections wait than the kernel's queue holds, and none of them fails."""
     resource.setrlimit(resource.RLIMIT_NOFILE, (4096, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
     os.kill(service.process.pid, signal.SIGSTOP)
     crowd = []
@@ -74,7 +75,7 @@ def test_who_is_let_in_later_waits_for_a_place(service):
 
 
 def lingering(listener):
-    """A connection of TCP with unread data. Its last end waits an hour for the peer when it is closed."""
+    """A TCP connection with unread data. Closing its last end waits an hour for the peer."""
     connection = socket.socket()
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
     connection.connect(listener.getsockname())
@@ -89,7 +90,7 @@ def lingering(listener):
 
 
 def test_descriptors_that_are_slow_to_close_hold_up_nobody_else(service):
-    """A user's connections, each with such a descriptor unread. The service drops nearly all of them."""
+    """A user's connections, each with such an unread descriptor. The service drops nearly all of them."""
     with Peer(service.path, NOBODY) as first, socket.socket() as listener:
         first.identity()
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)

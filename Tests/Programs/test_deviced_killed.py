@@ -1,4 +1,4 @@
-"""latchkey-deviced killed before every call that changes its state: nothing is lost, and nothing is left lying about."""
+"""latchkey-deviced is killed before every call that changes its state. It loses nothing and leaves no stray files."""
 
 import pathlib
 import subprocess
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.night("faults")
 
 @pytest.fixture(scope="module")
 def killer(tmp_path_factory):
-    """Environment that kills the program before a call, by number."""
+    """The environment that kills the program before the call with this number."""
     library = tmp_path_factory.mktemp("shim") / "killat.so"
     source = pathlib.Path(__file__).parent / "killat.c"
     subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", library, source], check=True)
@@ -33,7 +33,7 @@ def killer(tmp_path_factory):
 
 
 def kill_everywhere(service, killer, prepare, act, check):
-    """Runs `act` again and again, killed a call later each time, until it comes through. Returns how often it was killed."""
+    """Runs `act` again and again, and kills each run one call later, until a run finishes. Returns the number of killed runs."""
     for number in range(1, 200):
         prepare()
         service.restart(**killer(number))
@@ -116,7 +116,7 @@ def test_killed_while_a_vault_is_noted(killer, service):
         with service.peer() as peer:
             before, after = (known[0], known[0]), (known[0] + 1, known[0] + 2)
             found = peer.note(vault, 0, 0)
-            # Both numbers or none of them, and no answer before they are on the disk.
+            # The service remembers both numbers or neither, and answers only once they are on the disk.
             assert found == after or found == before and not noted
             assert peer.note(b"w" * 16, 0, 0) == (7, 7)
             peer.note(vault, 100 + known[0], 100 + known[0], begin=True)

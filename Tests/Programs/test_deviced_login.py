@@ -1,4 +1,4 @@
-"""latchkey-deviced: what it gives out at a login alone, and to whom that is a login."""
+"""latchkey-deviced: the secrets that it returns only at a login, and the processes that count as a login."""
 
 import struct
 
@@ -31,7 +31,7 @@ from support.deviced import (  # noqa: F401
 
 
 def wrapped_for(service, uid, context=b"context"):
-    """What any program of the user's can have wrapped."""
+    """A secret that any program of the user can have wrapped."""
     with service.peer(uid) as peer:
         return peer.wrap(SHARE, LOGIN, context)
 
@@ -51,7 +51,7 @@ def test_a_login_of_the_users_gets_it(service):
 
 
 def test_nobody_else_gets_it(service):
-    """Not the user who had it wrapped, nor root as such."""
+    """Neither the user who had it wrapped nor root as such gets it."""
     wrapped = wrapped_for(service, None)
     with service.peer() as peer:
         failure = refusal(peer.unwrap, wrapped, LOGIN)
@@ -76,7 +76,7 @@ def test_only_root_says_whose_login_it_is(service, whose):
     with service.peer(NOBODY) as peer:
         failure = refusal(peer.login_of, whose)
         assert failure.outcome == REFUSED and "device.onlyRoot" in failure.text
-        # The refused request is no login.
+        # The refused request does not make the peer a login.
         assert outcome(peer.unwrap, wrapped, LOGIN) == REFUSED
         assert len(peer.identity()[0]) == 16
 
@@ -101,7 +101,7 @@ def test_a_login_of_another_user_gets_nothing_of_this_one(service):
 
 @as_root
 def test_a_login_gets_nothing_else(service):
-    """The process that has the connection is the user's by then."""
+    """The process with the connection is the user's by then."""
     wrapped = wrapped_for(service, NOBODY)
     with service.peer(NOBODY) as peer:
         others = {kind: peer.wrap(SHARE, kind) for kind in (BOUND, ERASABLE)}
@@ -182,8 +182,8 @@ def test_in_a_tpm_as_well(sealed):
 
 @as_root
 def test_logins_of_a_users_have_places_of_their_own(service):
-    """However many of them wait for something: another user's login still comes through, and so does what root asks, and what
-    the user's daemon does."""
+    """However many of a user's logins wait, another user's login still comes through. So do root's requests and the user's
+    daemon."""
     wrapped = wrapped_for(service, DAEMON)
     crowd = [service.peer() for _ in range(8)]
     try:

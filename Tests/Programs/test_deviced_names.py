@@ -1,4 +1,4 @@
-"""latchkey-deviced beside a directory service that answers slowly: only those wait who are looked up there."""
+"""latchkey-deviced next to a slow directory service: only users whose names are looked up there wait."""
 
 import os
 import pathlib
@@ -16,7 +16,7 @@ KNOWN, UNKNOWN = 4_000_000_001, 4_000_000_002
 
 @pytest.fixture
 def slow(tmp_path):
-    """A service whose look-ups of high numbers wait while the file `hold` exists."""
+    """A service that looks up high numbers only once the file `hold` is gone."""
     library = tmp_path / "slownames.so"
     source = pathlib.Path(__file__).parent / "slownames.c"
     subprocess.run(["cc", "-D_GNU_SOURCE", "-shared", "-fPIC", "-O1", "-o", library, source, "-ldl"], check=True)
@@ -39,11 +39,11 @@ def is_served(service, uid):
 
 
 def test_others_are_served_while_a_name_is_looked_up(slow):
-    # Who has keys is not looked up.
+    # The service does not look up a user who has keys.
     with slow.peer() as honest:
         honest.wrap(SHARE)
     with slow.peer(KNOWN) as first:
-        # Far more of them than are looked up at a time.
+        # These are far more users than the service looks up at a time.
         crowd = [slow.peer(UNKNOWN + number) for number in range(6)]
         for peer in [first, *crowd]:
             peer.socket.send(bytes([1, 1]))

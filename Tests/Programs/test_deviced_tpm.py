@@ -1,4 +1,4 @@
-"""latchkey-deviced and a TPM: what is sealed, what moves, what a cleared chip costs, and what its bus shows."""
+"""latchkey-deviced and a TPM: sealing, moving, the loss after the chip is cleared, and the data on the chip's bus."""
 
 import signal
 import socket
@@ -131,7 +131,7 @@ def test_a_tpm_that_does_not_work_leaves_the_host():
 
 
 def test_the_secret_does_not_cross_the_tpms_wire(tpm):
-    """The bus as whoever sits on it sees it, from the making to the unsealing."""
+    """An eavesdropper records the whole bus, from the creation of the secret to its unsealing."""
     with Wire(tpm) as wire:
         service = Service(tcti=wire.tcti).start()
         try:
@@ -171,7 +171,7 @@ def test_a_tpm_that_does_not_answer_ends_the_process_and_nothing_else(sealed):
 
 
 def listening_neighbours():
-    """Two sockets that listen on ports that are neighbours."""
+    """Two sockets that listen on neighbouring ports."""
     for port in range(20000, 30000, 2):
         first, second = socket.socket(), socket.socket()
         try:
@@ -187,7 +187,7 @@ def listening_neighbours():
 
 
 class Wire:
-    """Stands between a client and swtpm, and keeps all that goes by."""
+    """A relay between a client and swtpm that records all data."""
 
     def __init__(self, tpm):
         self.seen = []

@@ -1,4 +1,4 @@
-"""latchkey-deviced remembers how far each user's vaults are: what it keeps, for how long, and whom it tells."""
+"""latchkey-deviced remembers the generations of each user's vaults: the contents, the duration, and the users who may ask."""
 
 import struct
 
@@ -28,7 +28,7 @@ def vault(number):
 
 
 def stored(service, uid=ME):
-    """What the file has of a user: vault, keybag, database."""
+    """The entries of a user's file: vault, keybag, database."""
     content = state_file(service.files()[f"users/{uid}.vaults"], b"LATCHGEN")
     assert content[:4] == struct.pack("<I", uid)
     return list(struct.iter_unpack("<16sQQ", content[4:]))
@@ -57,7 +57,7 @@ def test_nothing_is_written_that_is_there_already(service):
         peer.note(vault(1), 5, 10)
         peer.note(vault(2), 1, 1)
         before = path.stat().st_ino
-        # Any write is another file.
+        # Any write would replace the file by another.
         with open(path, "rb"):
             for generations in ((5, 10), (5, 9), (0, 0)):
                 assert peer.note(vault(1), *generations) == (5, 10)
@@ -91,7 +91,7 @@ def test_a_user_reaches_only_his_own(service):
         for number in range(2, 12):
             other.note(vault(number), 1, 1)
         assert peer.note(vault(1), 0, 0) == (5, 5)
-        # A file that belongs to another user is not believed either.
+        # A file that belongs to another user is rejected too.
         path = service.state / f"users/{NOBODY}.vaults"
         path.write_bytes((service.state / f"users/{DAEMON}.vaults").read_bytes())
         assert "device.stateDamaged" in refusal(peer.note, vault(1), 1, 1).text
@@ -107,7 +107,7 @@ def test_whoever_has_no_keys_here_leaves_no_file(service):
         assert peer.note(vault(1), 5, 5) is None
         root.forget(NOBODY)
         assert set(service.files()) == {"device"}
-        # A daemon that does not know of that yet does not bring it back.
+        # A daemon that does not know of the erasure cannot restore the entry.
         assert outcome(peer.note, vault(1), 6, 6) == OTHER_DEVICE
         assert set(service.files()) == {"device"}
         peer.identity()
@@ -127,7 +127,7 @@ def test_another_place_for_the_secret_changes_nothing_of_it(sealed):
 
 
 def test_it_needs_no_device_secret(service):
-    """An unlock is not to wait for a chip, nor to depend on one."""
+    """An unlock must not wait for a chip or depend on one."""
     with service.peer() as peer:
         peer.identity()
         peer.note(vault(1), 5, 5)
@@ -144,7 +144,7 @@ def damaged(content):
     yield content + b"\0"
     for offset in range(0, len(content), 5):
         yield bytes(byte ^ (position == offset) for position, byte in enumerate(content))
-    # With a right check sum: no vault, a part of one, the same one twice, too many, another user's, a newer format.
+    # Entries with a valid check sum: no vault, a part of one, one vault twice, too many, another user's, a newer format.
     entry = fields[4:36]
     for altered in (
         fields[:4], fields[:-1], fields + entry, fields + b"".join(vault(100 + n) + bytes(16) for n in range(8)),
@@ -166,7 +166,7 @@ def test_a_damaged_file_is_told_and_stays_as_it_is(service):
         with service.peer() as peer:
             failure = refusal(peer.note, vault(1), 9, 9, True)
             assert failure.outcome == UNAVAILABLE and path.name in failure.text, bad
-            # The damaged file is in the way of nothing else.
+            # The damaged file blocks no other request.
             assert peer.identity() == identity
         assert path.read_bytes() == bad
     path.write_bytes(good)

@@ -1,4 +1,4 @@
-"""The documentation of the client library builds, and no link of it leads nowhere; lists in other texts are complete."""
+"""The documentation of the client library builds, and none of its links is broken. The lists in other texts are complete."""
 
 import pathlib
 import subprocess

@@ -1,7 +1,7 @@
-"""No secret stays behind in the memory of latchkey-prompt or latchkey-deviced when a fault ends them. The kernel frees that memory
-as it is. `Integration/Memory/test_memory_ending.py` proves the same of latchkeyd.
+"""A fault that ends latchkey-prompt or latchkey-deviced leaves no secret in their memory, which the kernel frees as it is.
+`Integration/Memory/test_memory_ending.py` proves the same of latchkeyd.
 
-The control: the secret is there in the moment in which the signal arrives, and a text of the program in its last one.
+The control: the secret is in memory when the signal arrives, and another text of the program still is at its end.
 """
 
 import secrets
@@ -15,7 +15,7 @@ from support.memory import scan
 from support.prompting import prompting, wait_until  # noqa: F401
 
 pytestmark = as_root
-# A trap of Swift's, a bad access, and what the C library ends a program by. `Integration` has all of them.
+# A Swift trap, a bad access, and an abort by the C library. `Integration` tests all faults.
 FAULTS = pytest.mark.parametrize("number", [signal.SIGILL, signal.SIGSEGV, signal.SIGABRT], ids=lambda number: number.name)
 
 

@@ -1,4 +1,4 @@
-"""latchkey-prompt on the caller's terminal, by lines and by pinentry, and if nobody can be asked."""
+"""latchkey-prompt on the caller's terminal, by lines and by pinentry, and without anybody to ask."""
 
 import os
 import pathlib
@@ -22,7 +22,7 @@ CTRL_C, CTRL_D = "\x03", "\x04"
 
 @pytest.fixture
 def curses(prompting, terminal):
-    """pinentry-curses is the person's pinentry."""
+    """The person's pinentry is pinentry-curses."""
     (prompting.programs / "pinentry").symlink_to("/usr/bin/pinentry-curses")
     return terminal
 
@@ -110,7 +110,7 @@ def test_a_new_passphrase_is_asked_twice(prompting, terminal):
 
 
 def test_a_second_factor_and_what_modules_say(prompting, terminal):
-    """Each question of the stack is one to the person, and what can be seen is."""
+    """The person gets each question of the stack, and sees the answer unless it is secret."""
     module = build_module(prompting.folder)
     prompting.service("latchkey-unlock", f"auth required {module}", prompting.password_line)
     prompting.start(caller="mail", terminal=terminal.path)
@@ -136,7 +136,7 @@ def test_modules_learn_which_prompt_it_is(prompting, terminal):
 
 
 def build_module(folder):
-    """A PAM module that says something, asks something, and writes down what it got."""
+    """A PAM module that shows a message, asks a question, and records the answer."""
     source = folder / "module.c"
     os.chown(folder, PERSON.pw_uid, -1)
     source.write_text(r"""
@@ -212,7 +212,8 @@ def test_a_broken_pinentry_is_left_for_the_plain_terminal(prompting, terminal, p
 
 
 def stand_in(prompting, cases):
-    """A pinentry in a window that answers by these cases of a shell, and otherwise agrees. Returns the file of what it heard."""
+    """A pinentry in a window that answers by these cases of a shell, and otherwise agrees. Returns the file of the commands that
+    it heard."""
     path, heard = prompting.programs / "pinentry", prompting.folder / "heard"
     heard.touch()
     os.chown(heard, PERSON.pw_uid, -1)
@@ -232,7 +233,7 @@ done
 
 
 def test_a_pinentry_that_nobody_answers(prompting):
-    """Its own limit is a minute. At the end of the prompt's, nobody has dismissed it."""
+    """The pinentry has a limit of a minute. If the prompt's limit ends it, nobody has dismissed it."""
     heard = stand_in(prompting, "GETPIN) echo ERR 83886142 Timeout; continue ;;")
     prompting.start()
     assert prompting.end() == EXPIRED
@@ -241,7 +242,8 @@ def test_a_pinentry_that_nobody_answers(prompting):
 
 @pytest.mark.parametrize("flavor, outcome", [("qt", ACCEPTED), ("gnome3", UNAVAILABLE)])
 def test_pinentry_in_a_window(prompting, flavor, outcome):
-    """GNOME's pinentry asks by the system prompter, which was tried before, and would wait for it without a limit."""
+    """GNOME's pinentry asks by the system prompter. The prompt tried that one before, and the pinentry would wait for it without
+    a limit."""
     heard = stand_in(prompting, f"""
     "GETINFO flavor") echo D {flavor} ;;
     GETPIN) echo "D {PASSWORD.replace(" ", "%20")}" ;;
@@ -257,7 +259,8 @@ def test_pinentry_in_a_window(prompting, flavor, outcome):
 
 @as_root
 def test_what_a_pinentry_answered_is_overwritten_in_the_kernel(prompting):
-    """The answer comes through a pipe of one page, through which a page of zeros follows, and through no socket."""
+    """The answer comes through a pipe of one page, and then a page of zeros goes through that pipe. No socket carries the
+    answer."""
     said = PASSWORD.replace(" ", "%20")
     stand_in(prompting, f"""    GETPIN) echo "D {said}" ;;""")
     trace, program = prompting.folder / "trace", prompting.folder / "traced"
@@ -270,7 +273,7 @@ def test_what_a_pinentry_answered_is_overwritten_in_the_kernel(prompting):
     calls = tracing.calls(trace)
     (at,) = [at for at, call in enumerate(calls) if call.name == "read" and call.has(f"D {said}\n".encode())]
     assert calls[at].file.startswith("pipe:")
-    # The calls of the same process that came after it.
+    # The later calls of the same process.
     page = bytes(resource.getpagesize())
     followed = [call.name for call in calls[at:] if call.file == calls[at].file and call.has(page)]
     assert followed[:2] == ["write", "read"]
@@ -281,7 +284,7 @@ def children(pid):
     return [int(word) for word in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
-# Nobody
+# Nobody to ask
 
 
 def test_nobody_to_ask(prompting):
@@ -341,7 +344,7 @@ def test_the_process_tells_nobody(prompting, terminal):
     terminal.expect(WRONG)
     terminal.expect(ASKED)
     process = pathlib.Path(f"/proc/{prompting.process.pid}")
-    # Not dumpable: its files belong to root, and no other process of the user reads its memory.
+    # The process is not dumpable: its files belong to root, and no other process of the user can read its memory.
     assert os.stat(process / "environ").st_uid == 0
     assert subprocess.run(["cat", process / "environ"], capture_output=True, **IDENTITY).returncode != 0 or not IS_ROOT
     if IS_ROOT:
@@ -355,7 +358,7 @@ def test_the_process_tells_nobody(prompting, terminal):
 @as_root
 @pytest.mark.parametrize("way", ["lines", "pinentry"])
 def test_a_password_is_forgotten(prompting, terminal, way, request):
-    """Once PAM has refused it. Seen beside a control: the caller's name, which is still there."""
+    """The password is gone once PAM has refused it. A control shows that the search works: the caller's name is still found."""
     wrong = "falsches-Zebra-Batterie-815"
     if way == "pinentry":
         request.getfixturevalue("curses")
@@ -372,9 +375,9 @@ def test_a_password_is_forgotten(prompting, terminal, way, request):
 
 @as_root
 def test_pam_unix_as_an_ordinary_user(prompting, terminal):
-    """unix_chkpwd is setgid or setuid, and started by a process that is not dumpable."""
+    """unix_chkpwd is setgid or setuid, and its parent process is not dumpable."""
     hashed = subprocess.run(["openssl", "passwd", "-6", "-stdin"], input=PASSWORD, capture_output=True, text=True, check=True)
-    # The account is not called nobody: for libnss_systemd, nobody has no password, whatever the files say.
+    # The account has another name than nobody, because libnss_systemd always says that nobody has no password.
     passwd, shadow = prompting.folder / "etc-passwd", prompting.folder / "etc-shadow"
     passwd.write_text(f"root:x:0:0::/:/bin/sh\nperson:x:{PERSON.pw_uid}:{PERSON.pw_gid}::/:/bin/sh\n")
     passwd.chmod(0o644)

@@ -1,4 +1,4 @@
-"""latchkey-prompt by the desktop's prompter: the real gcr-prompter under Xvfb, and a stand-in for Plasma's."""
+"""latchkey-prompt with the desktop's prompter: the real gcr-prompter under Xvfb, and a stand-in for Plasma's prompter."""
 
 import os
 import re
@@ -51,7 +51,7 @@ def bus(prompting):
 
 @pytest.fixture
 def gnome(bus):
-    """gcr-prompter is there once it is wanted."""
+    """gcr-prompter starts on the first request."""
     bus.offer(GNOME, GCR_PROMPTER)
     return bus
 
@@ -71,19 +71,19 @@ def plasma(prompting, bus):
 
 
 def shown(bus):
-    """What each PerformPrompt told GNOME's prompter to show."""
+    """The content of each PerformPrompt, which is the text that GNOME's prompter shows."""
     return [{name: value for name, (_, value) in body[2].items()} for body in bus.calls("PerformPrompt")]
 
 
 def ask(prompting, bus, screen, times=1, **request):
-    """Starts the prompt and waits until it is on the screen."""
+    """Starts the prompt and waits until the screen shows it."""
     prompting.start(**request)
     wait_until(lambda: len(shown(bus)) >= times, "PerformPrompt")
     screen.focus()
 
 
 def type_until_end(prompting, screen, text):
-    """Types into a dialog that was told to ask once more: what comes before it does so is lost."""
+    """Types into a dialog that will ask once more. Input before the dialog asks again is lost."""
     for _ in range(5):
         screen.focus()
         screen.press("ctrl+a")
@@ -105,7 +105,7 @@ def test_the_right_password_in_gnomes_dialog(prompting, gnome, screen):
     assert prompting.end() == ACCEPTED
     wait_until(lambda: not screen.windows(), "the dialog's end")
     assert prompting.said == ""
-    # Nor did it go over the bus.
+    # The password did not go over the bus either.
     assert PASSWORD not in repr([message.body for message in gnome.messages])
 
 
@@ -116,7 +116,7 @@ def test_a_wrong_password_is_said_in_the_dialog(prompting, gnome, screen):
     assert shown(gnome)[1]["warning"] == WRONG
     type_until_end(prompting, screen, PASSWORD)
     assert prompting.end() == ACCEPTED
-    # One dialog for both.
+    # The same dialog asked both questions.
     assert len(gnome.calls("BeginPrompting")) == 1
 
 
@@ -201,13 +201,13 @@ def test_a_prompt_waits_for_the_one_before(prompting, gnome, screen, login, prog
 
 @pytest.fixture
 def pinentry(prompting, request):
-    """A real pinentry with windows, and all that it was told and said."""
+    """A real pinentry with windows, and a record of its input and output."""
     kind = getattr(request, "param", "pinentry-gtk-2")
     program, told, said = prompting.programs / "pinentry", prompting.folder / "told", prompting.folder / "said"
     for file in (told, said):
         file.touch()
         file.chmod(0o666)
-    # Into the file before it is passed on: tee does so afterwards, perhaps when the test has read the file.
+    # A line goes into the file before it is passed on. tee would write the file afterwards, perhaps after the test has read it.
     program.write_text(f"""#!/bin/bash
 PATH=/usr/bin:/bin
 keep() {{ while IFS= read -r line; do printf '%s\\n' "$line" >>$1; printf '%s\\n' "$line"; done }}
@@ -220,7 +220,7 @@ exec {kind} < <(keep {told}) > >(keep {said})
 def test_pinentry_asks_twice_for_what_is_new_and_rates_it(prompting, pinentry, screen):
     prompting.start(purpose=NEW_ITEM_PASSPHRASE, label="Bank", caller="mail")
     type_into_pinentry(screen, "12345", PASSWORD)
-    # That they differ it says itself, and asks on.
+    # pinentry itself says that the two differ, and asks again.
     type_into_pinentry(screen, PASSWORD, PASSWORD)
     assert prompting.end() == ACCEPTED
     told, said = pinentry()
@@ -242,13 +242,13 @@ def test_pinentry_asks_once_for_what_is_there(prompting, pinentry, screen):
 
 @pytest.mark.parametrize("pinentry", ["pinentry-qt", "pinentry-gtk-2"], indirect=True)
 def test_nothing_that_others_chose_is_markup(prompting, pinentry, screen):
-    """Some versions of pinentry-qt take a text as markup that looks like it."""
+    """Some versions of pinentry-qt read a text that looks like markup as markup."""
     label, caller = "<h1>Bank</h1>&lt;<img src='x'>", "<b>mail</b> & <i>more</i>"
     reason = "<table><tr><td>now</td></tr></table>"
     prompting.start(purpose=ITEM, access=1 << 31, label=label, caller=caller, reason=reason)
 
     def is_dismissed():
-        # A window that has just come up may not listen yet.
+        # A new window may not react to keys yet.
         for window in screen.windows()[:1]:
             screen.do("windowfocus", window)
             screen.press("Escape")
@@ -266,17 +266,17 @@ def test_nothing_that_others_chose_is_markup(prompting, pinentry, screen):
 def type_into_pinentry(screen, *texts):
     screen.focus()
     for text in texts[:-1]:
-        # Between the fields is a button that shows what is typed.
+        # A button that shows the typed text is between the fields.
         screen.do("type", "--delay", "20", "--file", "-", text=text)
         screen.do("key", "Tab", "Tab")
     screen.type(texts[-1])
 
 
-# What is there but does not work
+# Prompters that do not work
 
 
 def test_prompters_that_do_not_work_are_left_for_the_terminal(prompting, bus):
-    """One cannot be started; the other starts, takes the name, and says nothing more."""
+    """One prompter cannot be started. The other one starts, takes the name, and then stays silent."""
     silent = prompting.folder / "silent"
     silent.write_text(f"""#!/usr/bin/python3
 from jeepney.bus_messages import message_bus
@@ -312,7 +312,7 @@ def test_gnomes_prompter_is_not_started_without_a_display(prompting, gnome):
 
 
 def test_somebody_else_cannot_answer(prompting, gnome, screen):
-    """Whoever calls back must be who was asked."""
+    """Only the prompter that was asked may call back."""
     from jeepney import DBusAddress, MessageType, new_method_call
 
     ask(prompting, gnome, screen)
@@ -400,7 +400,7 @@ def test_a_plasma_that_does_not_answer_is_left_for_gnome(prompting, plasma, gnom
 
 @pytest.mark.parametrize("way", ["touched", "cancelled"])
 def test_gnomes_dialog_waits_for_the_security_key(keyed, gnome, screen, way):  # noqa: F811
-    """It stays while the key waits, and its Cancel works. Its last question has named the touch."""
+    """The dialog stays while the key waits, and its Cancel works. Its last question has mentioned the touch."""
     touch = Touch(keyed.key)
     ask(keyed, gnome, screen)
     assert shown(gnome)[0]["description"].endswith(OFFER)

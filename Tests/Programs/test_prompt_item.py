@@ -1,4 +1,4 @@
-"""latchkey-prompt for an item: the PAM services of what it asks for, in their order, and how they add up."""
+"""latchkey-prompt for an item: the PAM services of the item's requirements, their order, and their combination."""
 
 import pytest
 from support.derive import PASSWORD
@@ -13,7 +13,7 @@ SERVICES = {"presence": "latchkey-presence", "biometry": "latchkey-biometry", "i
 
 
 def stacks(prompting, **lines):
-    """What the services do, each of which writes down that it was run."""
+    """The stacks of the services. Each service records that it was run."""
     for short, name in SERVICES.items():
         script = prompting.folder / f"note-{short}"
         script.write_text(f"#!/bin/sh\necho {short} >>{prompting.folder}/ran\n")
@@ -56,7 +56,7 @@ def test_what_must_be_accepted(prompting, access, stack, outcome, expected):
 @pytest.mark.parametrize("purpose", [ITEM, ITEM_ACCESS])
 @pytest.mark.parametrize("answer, outcome", [("echo OK", ACCEPTED), ("echo ERR 83886194 no", DISMISSED), ("exit 0", DISMISSED)])
 def test_what_nobody_saw_is_agreed_to(prompting, purpose, answer, outcome):
-    """A stack that asks nothing, as for a finger: the touch may have been for something else."""
+    """The stack asks no question, as for a finger, so the touch may have been for something else."""
     stacks(prompting, biometry=GRANTED)
     said = prompting.agree(answer)
     prompting.start(purpose=purpose, label="Bank", caller="mail", access=ANY_FINGER, change="to require nothing")
@@ -83,7 +83,7 @@ def test_a_module_that_only_tells_is_agreed_to_before_it_goes_on(prompting, answ
 
 
 def test_where_there_are_windows_a_terminal_shows_nobody_anything(prompting, terminal):
-    """The terminal may be covered, or be nobody's but the program's that asks."""
+    """The terminal may be covered, or may belong only to the program that asks."""
     text = prompting.folder / "text"
     text.write_text("Place your finger on the reader")
     text.chmod(0o644)
@@ -103,7 +103,7 @@ def test_on_a_terminal_what_is_told_is_seen(prompting, terminal):
     terminal.expect('wants to read or change the item "Bank".')
     terminal.expect("Place your finger")
     assert prompting.end() == ACCEPTED
-    # A condition that no module tells is asked.
+    # If no module mentions a condition, the prompt asks about it.
     stacks(prompting, biometry=GRANTED)
     for typed, outcome in (("\n", ACCEPTED), ("\x03", DISMISSED)):
         prompting.number += 1

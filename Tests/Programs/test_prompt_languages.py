@@ -1,4 +1,4 @@
-"""latchkey-prompt in other languages: nothing is left in English, nothing is lost on the way to the screen."""
+"""latchkey-prompt in other languages: no text stays English, and no text is lost on the way to the screen."""
 
 import re
 import subprocess
@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.night("languages"), pytest.mark.second_try]
 NEW_VAULT, LOGIN_ADVICE = 7, 8
 PASSPHRASE = 1 << 31
 CTRL_C = "\x03"
-# Values of the daemon's, which are names and no language.
+# Values from the daemon are names, and stay the same in every language.
 CHANGE = "to require user-presence, with the fingers that are enrolled now, to get another passphrase, to have the class always"
 VALUES = ["mailer", "Bank", "why-it-asks", "user-presence", "always"]
 KINDS = {
@@ -40,7 +40,7 @@ KINDS = {
 
 @pytest.fixture(scope="module")
 def prefix(folder, programs):
-    """Where the programs look for catalogues: above themselves, beside the rules."""
+    """The folder in which the programs look for catalogues, next to the rules above the programs."""
     rules = folder / "share/latchkey/rules.yaml"
     rules.parent.mkdir(parents=True)
     rules.touch()
@@ -60,7 +60,7 @@ def speaks(prompting, prefix):
 def test_nothing_is_left_in_english(prompting, terminal, speaks, kind):
     speaks(MARKED)
     prompting.start(terminal=terminal.path, **{"caller": "mailer", "reason": "why-it-asks"} | KINDS[kind])
-    # The last thing that a question shows.
+    # A question ends with this text.
     wait_until(lambda: terminal.everything().endswith(": "), "the question")
     shown = terminal.everything()
     assert len(shown) > 60 and english(shown, *VALUES) == []
@@ -108,10 +108,10 @@ def test_other_scripts_on_the_terminal(prompting, terminal, speaks, language, wa
     sentences = ["%1$s wants access to your secrets.", "Enter the passphrase of %1$s", "the collection \"%1$s\""]
     words = [word for one in sentences for word in re.findall(r"[^\x00-\x7f]+", translation(one, language))]
     wait_until(lambda: all(word in terminal.everything() for word in words), words)
-    # What draws the screen has question marks of its own.
+    # The control sequences of the screen have question marks of their own.
     shown = re.sub(r"\x1b(?:\[[0-9;?]*[A-Za-z]|\(.|.)", "", terminal.everything())
     assert "Bank" in shown and "mailer" in shown and "?" not in shown and "\ufffd" not in shown
-    # What draws the screen waits for the key itself.
+    # The curses window waits for the Return key itself.
     terminal.type(PASSWORD + "\r")
     assert prompting.end() == ACCEPTED
 
@@ -132,7 +132,7 @@ def test_a_translation_with_wrong_values_is_english(prompting, terminal, prefix,
 
 @pytest.mark.parametrize("variable", ["LANGUAGE", "LC_ALL", "LANG"])
 def test_no_catalogue_comes_from_elsewhere(prompting, terminal, prefix, variable):
-    """The environment of a session is everybody's who runs in it; what a prompt says is not theirs to choose."""
+    """Every program of a session can change the session's environment, but must not choose the words of a prompt."""
     elsewhere = prompting.login.folder / "elsewhere"
     install(elsewhere, MARKED)
     path = "../" * 12 + str(elsewhere / "share/locale/en_XA").lstrip("/")
@@ -172,7 +172,7 @@ PROMPTERS = ["gcr-prompter", "pinentry-gtk-2", "pinentry-qt"]
 
 @pytest.fixture(params=PROMPTERS)
 def prompter(request, prompting, screen):
-    """The real prompter, on a screen."""
+    """The real prompter on a screen."""
     prompting.environment |= {"DISPLAY": screen.display, "NO_AT_BRIDGE": "1", "GSETTINGS_BACKEND": "memory"}
     if request.param != "gcr-prompter":
         (prompting.programs / "pinentry").symlink_to(f"/usr/bin/{request.param}")
@@ -190,7 +190,8 @@ def prompter(request, prompting, screen):
 
 @pytest.mark.parametrize("language", [RIGHT_TO_LEFT, IDEOGRAPHIC], ids=["right to left", "ideographic"])
 def test_other_scripts_on_the_screen(prompting, prompter, screen, speaks, language):
-    """A script that cannot be drawn becomes question marks or boxes, which are the same for other letters of it."""
+    """If the screen cannot draw a script, question marks or boxes replace its letters. Other letters of the script then look the
+    same."""
     for letter in (translation("e", language), translation("t", language)):
         assert subprocess.run(["fc-list", f":charset={ord(letter):x}", "family"], capture_output=True).stdout, "no font"
     pictures = []

@@ -1,5 +1,5 @@
-"""A prompt that unlocks offers the security key where one is enrolled: latchkey-prompt, latchkey-security-key with libfido2, and
-a key in software at a socket."""
+"""A prompt that unlocks offers the security key if one is enrolled. The test uses latchkey-prompt, latchkey-security-key with
+libfido2, and a software key at a socket."""
 
 import hashlib
 import threading
@@ -21,7 +21,7 @@ CTRL_C = "\x03"
 
 
 class Touch:
-    """A person who looks at the key, and touches it when the test says so."""
+    """A person who watches the key, and touches it when the test says so."""
 
     def __init__(self, key):
         self._waits, self._goes_on = threading.Event(), threading.Event()
@@ -38,7 +38,7 @@ class Touch:
 
 
 def enroll(resident, key):
-    """Adds the key without its touches: its credential and its answer are known here."""
+    """Adds the key without touches, because the test knows its credential and its answer."""
     content = resident.keybag.read_bytes()
     vault = content[12:28]
     challenge = hashlib.blake2b(b"latchkey/1/security-key-salt" + vault, digest_size=32).digest()
@@ -69,7 +69,7 @@ def choose_key(terminal, offered=True):  # noqa: F811
 
 def test_the_key_unlocks_on_the_terminal_and_no_stack_fails(keyed, terminal):  # noqa: F811
     touch = Touch(keyed.key)
-    # A stack counts what fails, as pam_faillock does.
+    # This stack counts failures, as pam_faillock does.
     keyed.service("latchkey-unlock", f"auth sufficient pam_pwdfile.so nodelay pwdfile={keyed.folder}/passwd",
                   f"auth required pam_exec.so seteuid type=auth /usr/bin/touch {keyed.folder}/failed")
     keyed.folder.chmod(0o777)
@@ -147,7 +147,7 @@ def test_after_a_login_without_a_password_the_prompt_begins_with_the_key(keyed, 
 @NIGHT
 @pytest.mark.parametrize("is_connected", [True, False])
 def test_such_a_prompt_leads_to_the_password(keyed, terminal, resident, is_connected):  # noqa: F811
-    """An empty PIN does, and so does a key that is not connected."""
+    """An empty PIN leads to the password, and so does a key that is not connected."""
     keyed.daemon.status = status(state=2, without_password=1, vault=str(resident.vault), protectors=BESIDE)
     if not is_connected:
         keyed.socket.pull()
@@ -184,7 +184,7 @@ def test_a_touch_that_nobody_waits_for_any_more_unlocks_nothing(keyed, terminal,
 @NIGHT
 @pytest.mark.parametrize("answer, end", [("echo OK", DISMISSED), (":", ACCEPTED)], ids=["cancelled", "not touched"])
 def test_a_window_says_that_the_key_waits(keyed, answer, end):
-    """It has one button, which cancels. After a touch that did not come, another pinentry asks for the password."""
+    """The window has one button, which cancels. If the touch does not come, another pinentry asks for the password."""
     keyed.key.touches = False
     said = keyed.agree(answer)
     pinentry, asked = keyed.programs / "pinentry", keyed.folder / "asked"
@@ -210,7 +210,7 @@ def test_it_is_not_offered_where_it_would_not_help(keyed, terminal, resident, fa
     elif facts != "no program":
         keyed.daemon.status = status(state=2, vault=str(resident.vault), **facts)
     else:
-        # Its programs are looked for beside it.
+        # latchkey-prompt looks for its programs in its own folder.
         alone = keyed.folder / "alone"
         alone.mkdir(mode=0o755)
         (alone / "latchkey-prompt").write_bytes(keyed.program.read_bytes())

@@ -1,4 +1,4 @@
-"""latchkey-prompt and odd PAM stacks: services without a file of their own, and stacks that refuse whatever is given."""
+"""latchkey-prompt and odd PAM stacks: services without a file of their own, and stacks that refuse every answer."""
 
 import pathlib
 
@@ -19,7 +19,7 @@ REQUESTS = {
 
 @pytest.fixture(autouse=True)
 def lenient(prompting):
-    """Libpam's own substitute for a missing service lets everybody in."""
+    """libpam's own substitute for a missing service lets everybody in."""
     prompting.service("other", GRANTED, "account required pam_permit.so")
 
 
@@ -51,7 +51,7 @@ def test_nothing_stands_in_for_what_a_service_lacks(prompting, line):
     GRANTED, "  -AUTH\trequired\tpam_permit.so", "auth \\\n required pam_permit.so", "@include {}", "auth include {}",
     "auth substack {}", "# first\naccount required pam_deny.so\n" + GRANTED])
 def test_lines_for_auth_are_recognised(prompting, line):
-    # With its whole path: this libpam looks for others in /etc/pam.d only.
+    # The whole path is needed, because this libpam looks for other names in /etc/pam.d only.
     prompting.service("shared", GRANTED)
     prompting.service("latchkey-biometry", line.format(prompting.pam / "shared"))
     prompting.agree()
@@ -98,7 +98,7 @@ def test_a_stack_that_denies_after_the_question_asks_three_times(prompting, term
 
 @pytest.mark.parametrize("password, outcome", [(PASSWORD, ACCEPTED), ("wrong", WRONG_ANSWERS)])
 def test_the_file_for_accounts_of_a_directory(prompting, terminal, password, outcome):
-    """The file of pam_latchkey(8), for latchkey-presence, with a module that is on this machine as the directory."""
+    """The file of pam_latchkey(8) for latchkey-presence. A module that this machine has replaces the directory's."""
     text = (pathlib.Path(__file__).parents[2] / "docs/man/pam_latchkey.8").read_text()
     block = text.split(".Sh ACCOUNTS OF A DIRECTORY\n")[1].split(".Bd -literal -offset indent\n")[1].split("\n.Ed")[0]
     lines = [line.strip() for line in block.splitlines() if "pam_latchkey.so" not in line]

@@ -1,4 +1,5 @@
-"""latchkey protector: what it says before it adds anything, when it does not, and that the password is PAM's business."""
+"""latchkey protector: its warnings before it adds anything, the cases in which it refuses, and the password, which only PAM
+checks."""
 
 import json
 import re
@@ -17,7 +18,7 @@ ONLY_PASSWORD, WITH_SESSION = [(1, 1, 1700000000)], [(1, 1, 1700000000), (3, 1, 
 
 @pytest.fixture
 def holder(person, programs, resident, service):  # noqa: F811
-    """Somebody at a terminal who has a vault, on a machine with a device key service."""
+    """A person at a terminal who has a vault, on a machine with a device key service."""
     person.options = [
         "--pam-folder", person.pam, "--derive-program", programs / "latchkey-derive", "--device-socket", service.path]
     person.keybag = resident.keybag
@@ -88,7 +89,7 @@ def test_what_it_is_refused_for(holder, facts, words):
 
 
 def test_a_vault_that_lost_its_password_meanwhile(holder, programs, folder):
-    """The daemon has not seen it yet, and the helper says that there is nothing to do."""
+    """The daemon has not noticed the change yet, and the helper answers that there is nothing to do."""
     helper = folder / "says-nothing-needed"
     helper.write_text("#!/bin/sh\ncat >/dev/null <&0\nprintf '\\001' >&0\n")
     helper.chmod(0o755)
@@ -100,7 +101,7 @@ def test_a_vault_that_lost_its_password_meanwhile(holder, programs, folder):
 def test_pam_decides_about_the_password(holder):
     done = add(holder, "--yes", typed="not it\n")
     assert done.returncode == FAILED and "was not accepted" in done.stderr
-    # A password that PAM accepts, and the vault does not.
+    # A password that PAM accepts, but that does not open the vault.
     holder.service("auth required pam_permit.so")
     done = add(holder, "--yes")
     assert done.returncode == FAILED and "PAM asked for no password" in done.stderr
@@ -115,7 +116,7 @@ def test_a_service_that_is_away(holder, service):  # noqa: F811
 
 
 def test_rotate_says_that_it_ended(holder):
-    """As where the service could not wrap another secret."""
+    """The protector is missing after the rotation, as if the service could not wrap another secret."""
     daemon = holder.login.daemons[-1]
 
     def answers(*protectors):
@@ -129,7 +130,7 @@ def test_rotate_says_that_it_ended(holder):
 
 
 def test_every_kind_has_a_line(holder):
-    """In the list, in JSON and in `status`, as FORMAT.md names them."""
+    """The list, the JSON and `status` use the names of FORMAT.md."""
     table = re.findall(r"^\| (\d) \| `([\w-]+)` \| [^|]+ \| ([\w-]+) \|", (REPOSITORY / "FORMAT.md").read_text(), re.M)
     assert len(table) >= 4
     holder.is_now(protectors=[(int(number), 1, 1700000000 + int(number)) for number, _, _ in table])
@@ -142,7 +143,7 @@ def test_every_kind_has_a_line(holder):
     texts = [line.split("  ", 1)[1] for line in lines]
     shown = holder.run("status").stdout
     assert re.search("^Unlocked by +" + r"\n +".join(map(re.escape, texts)) + "$", shown, re.M), shown
-    # One command for all of them: it changes the keybag, or says what does.
+    # Every kind has the commands add and remove. A command changes the keybag or names the command that does.
     for _, name, _ in table:
         if name in ("password", "device"):
             for word in ("add", "remove"):

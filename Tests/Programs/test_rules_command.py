@@ -1,4 +1,4 @@
-"""latchkey rules: which class an item would get, and errors in the files, without a daemon."""
+"""latchkey rules: an item's class by the rules, and errors in the files, without a daemon."""
 
 import json
 import subprocess
@@ -14,7 +14,7 @@ CLASSES = "when-unlocked, after-first-unlock, always"
 
 @pytest.fixture
 def rules(login, programs):
-    """Runs the command beside a home folder and installed rules of the test's own."""
+    """Runs the command with a home folder and installed rules of the test."""
     shipped = login.folder / "shipped.yaml"
     shipped.write_text(SHIPPED)
     user = login.home / ".config/latchkey/rules.yaml"
@@ -76,7 +76,7 @@ def test_errors_name_file_and_line(rules, command):
     assert f"{rules.user}:3: unknown class 'sometimes'; the classes are {CLASSES}" in done.stderr
     assert "Correct the file" in done.stderr
     assert "after-first-unlock\n" not in done.stdout
-    # Both files are looked at.
+    # The command reads both files.
     rules.shipped.write_text("- name: [\n")
     done = rules(*command)
     assert f"{rules.user}:3:" in done.stderr and f"{rules.shipped}:2:" in done.stderr

@@ -1,4 +1,4 @@
-"""A program's own package builds with the client library, in every way in which public code writes such calls."""
+"""A program's own package builds with the client library, in every form in which public code writes such calls."""
 
 import re
 import subprocess
@@ -13,8 +13,8 @@ BUILT = clientpackage.SCRATCH / "debug"
 
 @pytest.fixture(scope="module", autouse=True)
 def build():
-    """Builds the form. The library is built before the neighbour is compiled, because the order of the two is not defined.
-    A warning is an error, as the targets say."""
+    """Builds the form. The library is built before the neighbour, because SwiftPM does not define their order. The targets treat
+    warnings as errors."""
     if not (BUILT / "Modules/Security.swiftmodule").exists():
         clientpackage.build(REPOSITORY, "--target", "Security")
     clientpackage.build(PACKAGE, anew=["Neighbour"])

@@ -1,4 +1,4 @@
-"""A security key as a protector: latchkey and latchkey-security-key with libfido2, and a key in software at a socket."""
+"""A security key as a protector: latchkey and latchkey-security-key with libfido2, and a software key at a socket."""
 
 import hashlib
 import json
@@ -29,7 +29,7 @@ def library(folder):
 
 @pytest.fixture
 def holder(person, programs, resident, library):  # noqa: F811
-    """Somebody who has a vault, and a place to connect security keys."""
+    """A person who has a vault, and a socket for security keys."""
     person.keybag, person.vault = resident.keybag, str(resident.vault)
     person.sockets = person.folder / "keys"
     person.sockets.mkdir(mode=0o755)
@@ -52,7 +52,7 @@ def add(holder, *words, typed=f"{PASSWORD}\n{PIN}\n"):
 
 
 def unlock(holder, typed=f"{PIN}\n"):
-    """Unlocks at a vault that is locked, until keys came."""
+    """Unlocks a locked vault. The daemon says that it is unlocked once the keys have come."""
     locked = status(state=LOCKED, vault=holder.vault, protectors=BESIDE, names={1: "blue"})
     holder.daemon_running.status = [locked, status(state=UNLOCKED, vault=holder.vault, protectors=BESIDE)]
     done = holder.run("unlock", "--security-key", "--stdin", *holder.options, input=typed)
@@ -83,7 +83,7 @@ def test_a_key_that_was_added_unlocks_by_pin_and_touch(enrolled):
     done = unlock(enrolled)
     assert done.returncode == DONE and "The vault is unlocked." in done.stdout, done
     assert done.stderr.count("Touch your security key") == 1 and enrolled.key.touched == 3
-    # The same keys as by the password.
+    # The security key leads to the same keys as the password.
     (by_key,) = enrolled.daemon_running.deliveries[before:]
     assert enrolled.resident.run(AUTHENTICATE) == ANSWER_UNLOCKED
     by_password = enrolled.daemon_running.deliveries[-1]
@@ -120,7 +120,7 @@ def test_it_is_listed_renamed_and_removed(enrolled):
 
 @NIGHT
 def test_a_reader_made_from_the_text_alone_opens_it(enrolled):
-    """FORMAT.md says which challenge the key answers, and how the answer leads to the tier keys."""
+    """FORMAT.md describes the key's challenge, and the way from the answer to the tier keys."""
     pytest.importorskip("nacl")
     from support.vaultreader import Keybag
 
@@ -238,7 +238,7 @@ def test_wrong_usage(holder, words):
     )),
 ])  # fmt: skip
 def test_after_a_login_without_a_password_a_prompt_is_wanted_where_a_key_is_connected(enrolled, facts, change, asks):
-    """The prompt is asked for on the session bus, which does not exist here."""
+    """The program asks for the prompt on the session bus, which does not exist here."""
     change(enrolled)
     enrolled.is_now(**({"state": SEALED, "protectors": BESIDE} | facts))
     done = enrolled.run("unlock", "--after-login", *enrolled.options)

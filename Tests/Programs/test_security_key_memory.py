@@ -1,4 +1,5 @@
-"""No PIN and no answer of a security key stays in the memory of the program that asks it, however it ends. Needs root."""
+"""No PIN and no answer of a security key stays in the memory of the program that asks for them, however the program ends. Needs
+root."""
 
 import hashlib
 import pathlib
@@ -54,7 +55,7 @@ def test_nothing_stays_behind(holder, programs, number):  # noqa: F811
         assert waits.wait(seconds(20))
         process = running(programs / "latchkey-security-key")
         before, after, _ = end(process, number, needles, goes_on.set if number == OWN_END else lambda: None)
-        # The control: the PIN was there while the key waited.
+        # The control: the PIN was in memory while the key waited.
         assert {"pin", "control"} <= set(before)
         assert "control" in after and not set(after) & {"pin", "hash", "answer"}, after
     finally:

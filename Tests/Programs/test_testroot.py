@@ -1,4 +1,4 @@
-"""The tests' own root: a command in it changes nothing on the machine, and the machine makes it once."""
+"""The tests' own root: a command in it changes nothing on the machine, and each root is made only once."""
 
 import os
 import pathlib
@@ -13,7 +13,7 @@ from support.session import wait_until
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 TESTROOT = REPOSITORY / "Tests/Session/testroot"
-# What packages leave where they are installed, and one that goes.
+# Files that an installation leaves, and a package that is removed.
 CHANGES = """
 set -eu
 touch /etc/xdg/autostart/another-keyring.desktop /usr/share/dbus-1/services/org.example.service
@@ -37,7 +37,7 @@ def testroot(*arguments, **options):
         [TESTROOT, *arguments], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=seconds(600), **options)
 
 
-# pytest takes it for a test by its name.
+# By its name, pytest would take this function for a test.
 testroot.__test__ = False
 
 
@@ -46,19 +46,20 @@ def mounts():
 
 
 def test_a_command_changes_nothing_on_the_machine():
-    """If this test runs in a root of its own, that root is the machine."""
+    """If this test runs in a root of the tests, that root is the machine here."""
     before, mounted = footprint(), mounts()
     assert any(path.startswith("/etc/pam.d/") for path in before)
     done = testroot("--nested", "--", "sh", "-c", CHANGES)
     assert done.returncode == 0 and done.stdout == "Name: another\n", done
     assert footprint() == before and mounts() == mounted
-    # The next command sees no change either.
+    # The next command does not see the changes either.
     done = testroot("--nested", "--", "sh", "-c", "dpkg-query -W i3lock && test ! -e /usr/share/pam-configs/another")
     assert done.returncode == 0, done
 
 
 def test_a_command_has_its_surroundings(tmp_path):
-    """The working directory, the environment, the home, and the machine's /tmp; user namespaces, and a /run without the machine's."""
+    """The command keeps the working directory, the environment, the home, and the machine's /tmp. It has user namespaces, and a
+    /run without the machine's files."""
     words = "pwd; echo $GIVEN; unshare -r id -u; ls /run; echo here >$HOME/seen; exit 7"
     environment = os.environ | {"GIVEN": "a b", "HOME": str(tmp_path)}
     done = testroot("--nested", "--", "sh", "-c", words, cwd=REPOSITORY / "Tests", env=environment)
@@ -69,7 +70,7 @@ def test_a_command_has_its_surroundings(tmp_path):
 
 @pytest.fixture
 def making(tmp_path):
-    """The folder of the roots, and the environment in which a stand-in for mmdebstrap makes an empty one."""
+    """The folder of the roots, and an environment in which a stand-in for mmdebstrap makes an empty root."""
     programs = tmp_path / "programs"
     programs.mkdir()
     (programs / "mmdebstrap").write_text(MMDEBSTRAP)
@@ -120,7 +121,7 @@ def test_of_the_old_roots_the_last_used_one_stays(making):
         age = time.time() - 1000 + 100 * len(names)
         os.utime(making[0] / f"{names[-1]}.lock", (age, age))
     assert roots(making) == set(names[1:])
-    # This root was used since, so that the other one goes.
+    # This root was used meanwhile, so the other one goes.
     assert make(making, "--with", "two").returncode == 0
     fourth = pathlib.Path(make(making, "--with", "four").stdout.strip()).name
     assert roots(making) == {names[1], fourth}
