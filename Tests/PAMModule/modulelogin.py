@@ -1,4 +1,4 @@
-"""Builds the driver and the stand-in helper once, and gives each test a login of its own in an own folder."""
+"""Builds the driver and the stand-in helper once, and gives each test its own login in its own folder."""
 
 import contextlib
 import os
@@ -20,14 +20,14 @@ MODULE = pathlib.Path(os.environ.get("LATCHKEY_PAM_MODULE", ROOT / ".build/pam/p
 UNSTRIPPED = MODULE.with_suffix(".unstripped.so")
 TOKEN = "tok-E7q.w9 ünïcode-Zx4"
 ENTRY_POINTS = ["authenticate", "setcred", "acct_mgmt", "open_session", "close_session", "chauthtok"]
-# The names in the module's Swift, such as openSession.
+# The names in the module's Swift code, such as openSession.
 OPERATIONS = {number: name[0].lower() + name.title().replace("_", "")[1:] for name, number in helper.OPERATIONS.items()}
 FIELDS = [name.lower() for name in helper.FIELDS] + ["token"]
 COLLECTION = "latchkey-collection"
 
 
 def parse(data):
-    """A request, checked byte by byte: nothing may be missing and nothing may follow."""
+    """Decodes a request and checks every byte: none may be missing, and none may follow."""
     (length,) = struct.unpack_from("<I", data)
     assert length == len(data) - 4 <= helper.LIMIT
     version, operation, flags, given = struct.unpack_from("<BBBQ", data, 4)
@@ -43,7 +43,7 @@ def parse(data):
 
 
 class Record:
-    """What one helper process saw."""
+    """The data that one helper process received."""
 
     def __init__(self, folder, number):
         def read(what):
@@ -64,12 +64,12 @@ class Record:
 
     @property
     def given(self):
-        """When its secrets were given."""
+        """The moment at which its secrets were given."""
         return parse(self.data)[1]
 
 
 class Run:
-    """What a run of the driver printed and logged."""
+    """The output and the log lines of one run of the driver."""
 
     def __init__(self, output, log):
         self.output = output
@@ -106,7 +106,7 @@ class Login:
         (self.helper.parent / "behaviour").write_text(behaviour)
 
     def configure(self, *options, service="login", helper=None, before=None, repeat=1):
-        """The module in all four stacks, where anything but PAM_IGNORE from it fails the call."""
+        """Configures the module in all four stacks. Any result but PAM_IGNORE fails the call."""
         options = " ".join([f"helper={helper or self.helper}", *options])
         before = before or f"auth requisite pam_pwdfile.so pwdfile={self.folder}/pwdfile"
         stack = [before] if before != "none" else []
@@ -118,7 +118,7 @@ class Login:
         (confdir / service).write_text("\n".join(stack) + "\n")
 
     def ask(self, *options, service=COLLECTION, helper=None, after=(), before=()):
-        """A service that asks for a collection's passphrase, with the module's line alone in `auth`."""
+        """Configures a service that asks for a collection's passphrase, with only the module's line in `auth`."""
         line = f"auth required {MODULE} passphrase {' '.join([f'helper={helper or self.helper}', *options])}"
         confdir = self.folder / "pam.d"
         confdir.mkdir(exist_ok=True)
@@ -145,7 +145,7 @@ class Login:
 
     @contextlib.contextmanager
     def pausing(self, *commands, service="login", **environment):
-        """The driver as a process; killed at the end, so that a failed assertion does not leave it at its pause."""
+        """The driver as a process. It is killed at the end, so that a failed assertion does not leave it at its pause."""
         with subprocess.Popen(
                 self.command(*commands, service=service), env=self.environment(**environment),
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
@@ -156,7 +156,7 @@ class Login:
 
     @property
     def questions(self):
-        """What the module asked, as bytes, each with the style of PAM's message."""
+        """The module's questions as bytes, each with the style of PAM's message."""
         path = self.folder / "asked"
         lines = path.read_bytes().split(b"\0")[:-1] if path.exists() else []
         return [(int(style), text) for style, text in (line.split(b" ", 1) for line in lines)]
@@ -182,7 +182,7 @@ class Login:
 def tools(tmp_path_factory):
     folder = tmp_path_factory.mktemp("tools")
     for name in ("pamdriver", "standin"):
-        # -rdynamic: the driver's syslog and failing functions take the place of libc's for libpam and the module
+        # -rdynamic lets the driver's syslog and failing functions replace libc's for libpam and the module
         subprocess.run(
             ["cc", "-Wall", "-Wextra", "-Werror", "-g", "-rdynamic", "-I", ROOT / "Sources/C/CHelper", "-o", folder / name,
              HERE / f"{name}.c", "-lpam"], check=True)

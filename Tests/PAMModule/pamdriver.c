@@ -1,11 +1,11 @@
-// A caller of libpam for the module's tests: login, locker and worse.
+// A caller of libpam for the module's tests. It acts like a login, a locker, or worse.
 //
 //   pamdriver CONFDIR SERVICE USER TOKENFILE COMMAND...
 //
-// It answers every prompt with the contents of TOKENFILE (unless PAMDRIVER_CONVERSE names another way) and writes what was
-// asked to the file PAMDRIVER_ASKED, runs the commands one after another and prints each libpam
-// result with the milliseconds it took. syslog and the functions below in FAILABLE are its own: log lines go to the
-// file PAMDRIVER_LOG, and PAMDRIVER_FAIL="function:N" makes the N-th call that comes from the module fail ("*": all).
+// The driver runs the commands one after another, and prints each libpam result with its milliseconds. It answers every prompt with
+// the contents of TOKENFILE, or as PAMDRIVER_CONVERSE says, and writes the questions to the file PAMDRIVER_ASKED. Its own syslog
+// writes log lines to the file PAMDRIVER_LOG. PAMDRIVER_FAIL="function:N" makes the module's N-th call of a function in FAILABLE
+// fail ("*": every call).
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <dlfcn.h>
@@ -56,7 +56,7 @@ void __vsyslog_chk(int priority, int flag, const char *format, va_list arguments
 void openlog(const char *name, int option, int facility) { (void)name, (void)option, (void)facility; }
 void closelog(void) {}
 
-// The kernel's audit log is the machine's, and libpam fails a call whose names it refuses.
+// The kernel's audit log belongs to the machine, and libpam fails a call if the log refuses its names.
 int audit_open(void) {
   errno = EPROTONOSUPPORT;
   return -1;
@@ -91,7 +91,7 @@ FAILABLE(int, mlock, (const void *a, size_t n), (a, n), WITH_ERRNO(ENOMEM))
 FAILABLE(int, memfd_create, (const char *n, unsigned f), (n, f), WITH_ERRNO(ENFILE))
 FAILABLE(int, posix_fallocate, (int d, off_t o, off_t n), (d, o, n), ENOSPC)
 FAILABLE(int, socketpair, (int d, int t, int p, int v[2]), (d, t, p, v), WITH_ERRNO(EMFILE))
-static void dawdle(void) {  // lets the helper be gone before the module sends
+static void dawdle(void) {  // the helper may end before the module sends
   if (getenv("PAMDRIVER_DAWDLE")) usleep(200000);
 }
 FAILABLE(ssize_t, sendmsg, (int s, const struct msghdr *m, int f), ((dawdle(), s), m, f), WITH_ERRNO(EINTR))
@@ -119,7 +119,7 @@ FAILABLE(int, pam_set_data,
 FAILABLE(const char *, pam_getenv, (pam_handle_t *h, const char *n), (h, n), NULL)
 FAILABLE(int, pam_get_item, (const pam_handle_t *h, int i, const void **v), (h, i, v), PAM_SYSTEM_ERR)
 
-// PAMDRIVER_PEER is the user at the other end of a socket, for tests that do not run as root.
+// PAMDRIVER_PEER names the user at the other end of a socket, for tests that do not run as root.
 int getsockopt(int descriptor, int level, int name, void *value, socklen_t *size) {
   static int (*real)(int, int, int, void *, socklen_t *);
   if (!real) real = (int (*)(int, int, int, void *, socklen_t *))dlsym(RTLD_NEXT, "getsockopt");
@@ -160,7 +160,7 @@ static int converse(int count, const struct pam_message **messages, struct pam_r
   if (way && !strcmp(way, "fail")) return PAM_CONV_ERR;
   if (way && !strcmp(way, "nothing")) return PAM_SUCCESS;
   if (way && !strcmp(way, "slow")) usleep(3200000);
-  // A variable that is set again frees what pam_getenv gave before.
+  // Setting a variable again frees the value that pam_getenv returned before.
   if (way && !strcmp(way, "renumber")) pam_putenv(handle, "LATCHKEY_PROMPT=1000000000000000001");
   *responses = calloc(count, sizeof **responses);
   if (way && !strcmp(way, "no text")) return PAM_SUCCESS;
@@ -219,11 +219,11 @@ static void run(char **arguments, const char *command) {
     sigfillset(&all);
     result = signal(SIGTERM, SIG_IGN) == SIG_ERR || signal(SIGHUP, SIG_IGN) == SIG_ERR ||
              sigprocmask(SIG_BLOCK, &all, NULL);
-  } else if (!strcmp(command, "storm")) {  // an interrupted call every millisecond
+  } else if (!strcmp(command, "storm")) {  // interrupts a call every millisecond
     struct sigaction action = {.sa_handler = on_alarm};
     struct itimerval every = {{0, 1000}, {0, 1000}};
     result = sigaction(SIGALRM, &action, NULL) | setitimer(ITIMER_REAL, &every, NULL);
-  } else if (!strcmp(command, "leave-open")) {  // a descriptor that the helper must not get
+  } else if (!strcmp(command, "leave-open")) {  // opens a descriptor that the helper must not get
     result = open("/etc/passwd", O_RDONLY) < 0;
   } else if (!strcmp(command, "descriptors")) {
     result = open_descriptors();
@@ -235,7 +235,7 @@ static void run(char **arguments, const char *command) {
     char byte;
     if (read(input, &byte, 1) != 1) _exit(8);
     return;
-  } else if (!strncmp(command, "child-", 6)) {  // as sshd's keyboard-interactive: one call in a process of its own
+  } else if (!strncmp(command, "child-", 6)) {  // one call in a process of its own, as in sshd's keyboard-interactive
     pid_t child = fork();
     if (child == 0) {
       run(arguments, command + 6);
@@ -245,7 +245,7 @@ static void run(char **arguments, const char *command) {
     if (waitpid(child, &status, 0) != child) status = 0;
     result = status;
   }
-  // Of a variable the name is enough: its value may be anything.
+  // The output has only the name of a variable, because the value may have any bytes.
   say("%.*s %d %lld\n", (int)strcspn(command, ":"), command, result, milliseconds() - start);
 }
 

@@ -1,5 +1,5 @@
-// Stands in for latchkey-derive: records what it was given, then behaves as the file "behaviour" beside it says.
-// It can be told things only through files, as the module gives it a fixed environment and argument list.
+// Stands in for latchkey-derive. It records its input, and then does what the file "behaviour" next to it says. A test can direct
+// it only through files, because the module gives it a fixed environment and argument list.
 //
 //   answer N        the result byte N            garbage        bytes that are no result
 //   first N M       the byte N for the first request, M for all others
@@ -62,7 +62,7 @@ static void record(const char *request, size_t size) {
   file = fopen(name, "w");
   fprintf(file, "pid %d\nsid %d\ncwd %s\nnonblocking %d\n%s", getpid(), getsid(0), cwd, !!(flags & O_NONBLOCK), list);
   fclose(file);
-  close(open(path, O_WRONLY | O_CREAT, 0600));  // last: a record that is there is complete
+  close(open(path, O_WRONLY | O_CREAT, 0600));  // this file comes last, so its record is complete
 }
 
 static int number_of_records(void) {
@@ -113,7 +113,7 @@ int main(void) {
     usleep(first * 1000), answer(second);
     return 0;
   }
-  // All of it, and then nothing of it, as the helper does.
+  // Reads the whole request and erases it, as the helper does.
   static char request[HELPER_MEMORY_SIZE], zeros[HELPER_MEMORY_SIZE];
   uint32_t told = 0;
   if (pread(memory, request, sizeof request, 0) != sizeof request) return 9;

@@ -84,7 +84,7 @@ def test_options_reach_the_request(login):
         assert (request["flags"], request["home"], request["runtime"]) == (3 | beside, b"/srv/a_b", b"/run/x")
         assert request["shadow"] == b"/srv/s"
         assert (request["services"], request["device"]) == (b"/srv/t", b"/srv/d")
-    # A line from before the option had this name must not let a one-time code create a vault.
+    # With an older spelling of the option, a one-time code must not create a vault either.
     for name in ("no_create", "no_found"):
         login.configure(name)
         assert login.run("auth").lines == [] and login.requests[-1]["flags"] == 1
@@ -107,7 +107,7 @@ def test_helper_starts_clean(login):
     assert sorted(record.descriptors) == ["0", "1", "2"]
     assert record.descriptors["0"].startswith("socket:")
     assert record.descriptors["1"] == record.descriptors["2"] == "/dev/null"
-    internal = 3 << 31  # signals 32 and 33 are glibc's own: posix_spawn leaves them ignored
+    internal = 3 << 31  # signals 32 and 33 belong to glibc, and posix_spawn leaves them ignored
     assert int(record.status["SigBlk"], 16) == int(record.status["SigIgn"], 16) & ~internal == 0
     assert record.facts["cwd"] == "/" and record.facts["nonblocking"] == "0"
     assert record.facts["sid"] == record.facts["pid"]
@@ -147,14 +147,14 @@ def test_only_the_service_of_a_prompt_passes_its_number_on(login, service, numbe
     assert login.requests[-1]["prompt"] == b"", "the process's environment is not asked"
 
 
-# ---- when the password was given ----
+# ---- the time of the password ----
 
 
 def test_a_request_says_when_the_module_was_called(login):
     begun = now()
     login.run("auth", "open", "close")
     moments = [record.given for record in login.records]
-    # A session has the moment of its own call: a person may have taken long for a second factor before it.
+    # A session call has its own moment, because a person may have taken long for a second factor before it.
     assert begun < moments[0] < moments[1] < moments[2] < now()
 
 
@@ -164,7 +164,7 @@ def test_a_request_says_when_the_module_was_called(login):
     ("07", False), ("-7", False), ("7x", False), (" 7", False)])  # fmt: skip
 @pytest.mark.parametrize("service", ["latchkey-unlock", "login"])
 def test_latchkeys_own_applications_say_when_the_answer_came(login, service, told, is_taken):
-    """The modules before this one may have taken long to check it. A moment in the future is none."""
+    """The modules before this one may have needed long to check the password. A moment in the future does not count."""
     login.configure("debug", service=service)
     begun = now()
     told = str(begun) if told == "before the call" else told
@@ -177,7 +177,7 @@ def test_latchkeys_own_applications_say_when_the_answer_came(login, service, tol
     assert len(login.records) == 2
 
 
-# ---- when it does nothing ----
+# ---- calls without a request ----
 
 
 def test_without_token_authenticate_starts_nothing(login):
@@ -230,7 +230,7 @@ def test_without_handle_every_entry_point_ignores():
 
 
 def test_every_result_has_a_line():
-    # GOES_ON is no result of finished work: see test_module_passphrase.py.
+    # GOES_ON is not the result of finished work: see test_module_passphrase.py.
     assert {*EVERYDAY, *NOTABLE, GOES_ON} == {*RESULTS.values()}
 
 
@@ -289,7 +289,7 @@ def test_helper_that_cannot_be_started(login, kind):
 
 @pytest.mark.parametrize("limit", [8192, 20479])
 def test_a_small_limit_for_files_ends_no_login(login, limit):
-    """A file above it would raise SIGXFSZ in the login program."""
+    """A request above the limit would raise SIGXFSZ in the login program."""
     run = login.run("auth", "open", wrapper=["prlimit", f"--fsize={limit}:"])
     assert set(run.results) == {0} and not login.requests
     assert run.lines == ["latchkey-derive cannot be given a request: File too large"] * 2
@@ -309,7 +309,7 @@ def test_hanging_helper_is_killed_and_the_login_goes_on(login):
     run = login.run("auth", "acct", "open", "close")
     assert set(run.results) == {0} and run.seconds < seconds(4)
     login.assert_helpers_gone()
-    # authenticate leaves open_session time for a start. close_session has its own second.
+    # authenticate leaves open_session enough time for a start. close_session has a second of its own.
     assert [request["operation"] for request in login.requests] == ["authenticate", "openSession", "closeSession"]
     assert run.lines == ["latchkey-derive did not answer in time"] * 3
 
@@ -431,7 +431,7 @@ def test_user_is_taken_at_each_call(login):
 
 @pytest.mark.parametrize("other", ["bob", "alic", "alice2"])
 def test_token_of_one_user_is_not_given_to_another(login, other):
-    """doas authenticates one user and opens the session of another, whose vault this password must not found."""
+    """doas authenticates one user and opens another user's session. The password must not create a vault for that other user."""
     login.run("auth", f"user={other}", "open")
     assert [request["token"] for request in login.requests] == [TOKEN.encode(), b""]
 
@@ -458,7 +458,7 @@ def test_second_login_on_a_handle_waits_for_what_the_first_left(login):
     login.behave("hang")
     run = login.run("auth", "open", "close", "auth", "open", "close", PAM_AUTHTOK=TOKEN)
     late, used = "latchkey-derive did not answer in time", "this login's time for the vault is used up"
-    # 3 s for all logins, 1 s for each logout.
+    # All logins together have 3 s, and each logout has 1 s.
     assert set(run.results) == {0} and run.lines == [late, late, late, used, used, late] and run.seconds < seconds(6)
 
 
@@ -493,7 +493,7 @@ def test_path_that_is_not_absolute_disarms_the_module(login, option):
     assert run.lines == ["nothing done: a path is not absolute: " + option.split("=")[1]] * 3
 
 
-# ---- the token's life ----
+# ---- the token's end ----
 
 
 def test_token_is_gone_after_open_session(login):
@@ -523,7 +523,7 @@ def test_request_is_in_secret_pages_until_it_was_read(login, behaviour, copies):
         while not login.records:  # the request has arrived
             assert process.poll() is None
         memory = b"".join(secret_pages(process.pid))
-        # The kept token, and the request while it is there.
+        # The kept token, and the request while it exists.
         assert memory.count(TOKEN.encode()) == copies
         process.communicate("")
 
@@ -537,7 +537,7 @@ def test_request_that_nobody_reads_is_erased(login):
 
 
 def test_helper_that_goes_on_may_read_the_request_later(login):
-    """A starved helper reads it when the login has long gone on."""
+    """A helper without processor time reads the request long after the login went on."""
     login.behave("orphan")
     run = login.run("auth")
     assert run.lines == ["latchkey-derive did not answer in time"]
@@ -549,12 +549,12 @@ def test_helper_that_goes_on_may_read_the_request_later(login):
 
 
 def test_the_request_crosses_no_socket(login, tmp_path):
-    """Whatever the module sends, byte by byte, as the kernel sees it."""
+    """Records every byte that the module sends, as the kernel sees it."""
     trace = tmp_path / "trace"
     run = login.run("auth", "open", "close", wrapper=tracing.command(trace))
     assert set(run.results) == {0} and [bool(request["token"]) for request in login.requests] == [True, True, False]
     calls = tracing.calls(trace)
-    # The control: the stand-in reads it out of the memory.
+    # The control: the stand-in reads the token from the shared memory.
     found = [call for call in calls if call.has(TOKEN.encode())]
     assert any(call.name == "pread64" and call.file.startswith("/memfd:") for call in found)
     assert any(call.name == "sendmsg" for call in calls)
@@ -603,7 +603,7 @@ def test_failures_are_survived_and_leak_nothing(login, failure):
     run = login.run("descriptors", "auth", "open", "close", "descriptors", PAMDRIVER_FAIL=failure)
     assert {result for name, result in run.calls if name != "descriptors"} == {0}
     assert len({result for name, result in run.calls if name == "descriptors"}) == 1
-    # A single failure costs one call at most; what does work, works with the right bytes.
+    # A single failure costs one call at most. The other calls still send the right bytes.
     operations = [request["operation"] for request in login.requests]
     assert failure.endswith("*") or len(operations) >= 2 or failure == "pam_set_data:1"
     for request in login.requests:

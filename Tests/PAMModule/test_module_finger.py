@@ -1,4 +1,5 @@
-"""A line with the option `finger`: at a screen locker it has the device key service verify a finger, and never fails a login."""
+"""A line with the option `finger`. At a screen locker it makes the device key service verify a finger, and it never fails a
+login."""
 
 import contextlib
 import os
@@ -24,7 +25,7 @@ STEPS = {PLACE: (INFO, b"Place your finger on the reader"), SWIPE: (INFO, b"Swip
          AGAIN: (ERROR, b"The reader saw too little. Try again"), NO_MATCH: (ERROR, b"That finger does not match. Try again")}
 MATCHED, USED_UP, GIVEN_UP, NOT_HELD, NO_READER = 16, 17, 18, 19, 20
 ACCEPTED = "finger accepted: it opens the vault"
-# For each outcome: the result of libpam for a stack with this line alone, which fails if the line is ignored; the log line.
+# For each outcome: libpam's result for a stack with only this line, which fails if the line is ignored, and the log line.
 OUTCOMES = {
     MATCHED: (SUCCESS, ACCEPTED, LOG_DEBUG), USED_UP: (MAXTRIES, "no finger matched, and all tries are used up", LOG_NOTICE),
     GIVEN_UP: (AUTHINFO_UNAVAIL, "no finger was given", LOG_DEBUG),
@@ -56,7 +57,7 @@ def word(step, end=0, version=1):
 
 
 class Device:
-    """The service's socket. A reply is bytes; None for silence, "end" for the end of the connection."""
+    """The service's socket. A reply is bytes; None stands for silence, "end" for the end of the connection."""
 
     def __init__(self, path):
         self.path, self.requests, self.ends = path, [], 0
@@ -71,7 +72,7 @@ class Device:
         self.socket.listen(8)
 
     def stop(self):
-        """Listens no more. A close alone leaves the thread in accept(), which takes one more connection."""
+        """Ends the listening. A close alone leaves the thread in accept(), which accepts one more connection."""
         self.socket.shutdown(socket.SHUT_RDWR)
         self.socket.close()
 
@@ -93,7 +94,7 @@ class Device:
         self.ends += 1
 
     def assert_closed(self):
-        """The module gave the reader up."""
+        """Checks that the module released the reader."""
         limit = Limit(5)
         while not self.ends:
             assert not limit.is_over, "the connection stays open"
@@ -112,7 +113,7 @@ def device(tmp_path):
 
 
 class Locker:
-    """A screen locker with this line, and the user of the tests before it."""
+    """A screen locker with this line, and with the tests' user."""
 
     def __init__(self, login, device):
         self.login, self.device = login, device
@@ -133,7 +134,7 @@ class Locker:
         return self.login.run(*(commands or ["auth"]), service=service, **environment)
 
     def assert_ignored(self, run, line=None, priority=LOG_DEBUG, questions=()):
-        """The line counts as if it were not there: libpam finds no module that decides."""
+        """Checks that the line has no effect: libpam finds no module that decides."""
         assert result(run) == IGNORED and self.login.questions == list(questions)
         assert run.lines == ([] if line is None else [line]) and run.priorities == ([] if line is None else [priority])
 
@@ -148,7 +149,7 @@ def result(run):
     return next(result for name, result in run.calls if name == "auth")
 
 
-# ---- the way that opens ----
+# ---- the case that opens ----
 
 
 def test_the_service_is_asked_about_the_user_and_then_verifies(locker, device):
@@ -184,7 +185,7 @@ def test_a_key_in_memory_counts(locker, device):
 
 @pytest.mark.parametrize("end", ENDS)
 def test_the_log_says_why_a_finger_opens_no_more(locker, device, end):
-    """The log has a line for every reason, even for a reason that only a later version knows."""
+    """The log has a line for every reason, even for one that only a later version knows."""
     device.steps = [word(PLACE), word(NOT_HELD, end)]
     locker.assert_ignored(locker.run(), f"a finger does not open the vault any more: {ENDS[end]}", LOG_WARNING, [STEPS[PLACE]])
     device.held = held(0, end=end)
@@ -194,7 +195,7 @@ def test_the_log_says_why_a_finger_opens_no_more(locker, device, end):
 
 
 def test_in_front_of_another_line_it_is_enough_or_the_other_decides(locker, device):
-    """The line is `sufficient`, so that setcred of the locker succeeds."""
+    """The line is `sufficient`, so the locker's setcred succeeds."""
     locker.configure(control="sufficient", after=["auth required pam_deny.so"])
     run = locker.run("auth", "setcred", "acct", "open", "close")
     assert set(run.results) == {SUCCESS}
@@ -205,7 +206,7 @@ def test_in_front_of_another_line_it_is_enough_or_the_other_decides(locker, devi
     assert set(run.results) == {SUCCESS} and locker.login.questions == []
 
 
-# ---- where nothing is asked ----
+# ---- calls without a question ----
 
 
 @pytest.mark.parametrize("state, line", [
@@ -254,7 +255,7 @@ def test_a_user_without_an_account(locker, device):
 
 def test_without_the_service_nothing_is_said(locker, device):
     device.stop()
-    locker.assert_ignored(locker.run())  # its file is left
+    locker.assert_ignored(locker.run())  # the file stays
     device.path.unlink()
     locker.assert_ignored(locker.run())
     locker.configure("debug")
@@ -292,7 +293,7 @@ def test_a_path_that_is_not_absolute_or_too_long(locker, device):
     locker.assert_ignored(locker.run(), line, LOG_ERR)
 
 
-# ---- a service that does not answer as it should ----
+# ---- a service with wrong answers ----
 
 
 GARBAGE = [
@@ -347,7 +348,7 @@ def test_silence_about_the_key_takes_a_second(locker, device, caller):
 
 
 def test_a_full_queue_takes_a_second(login, tmp_path):
-    """Nobody accepts, and no more can wait."""
+    """Nobody accepts connections, and the queue is full."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener, contextlib.ExitStack() as waiting:
         listener.bind(str(tmp_path / "device.sock"))
         listener.listen(0)
@@ -407,7 +408,7 @@ def test_nothing_is_left_open(locker, device):
 
 
 def test_a_token_of_the_stack_goes_nowhere(locker, login):
-    """The line in front has a password, and this line neither keeps it nor starts a helper."""
+    """The line before this one has a password. This line neither keeps it nor starts a helper."""
     locker.configure(before=[f"auth requisite pam_pwdfile.so pwdfile={login.folder}/pwdfile"])
     (login.folder / "pwdfile").write_text((login.folder / "pwdfile").read_text().replace(Login.user, USER.pw_name))
     run = locker.run("auth", "setcred", "open", "close")
@@ -425,7 +426,7 @@ def test_a_line_that_asks_for_a_passphrase_asks_for_no_finger(locker, device, lo
 
 FAILURES = ["mmap:1", "socket:1", "connect:1", "connect:*", "getsockopt:1", "getpwnam_r:1", "send:1", "send:2", "recv:1", "recv:2", "recv:3", "poll:1",
             "poll:2", "poll:*", *(f"pam_get_item:{number}" for number in range(1, 8)), "pam_get_item:*"]
-# Interrupted calls are called again.
+# The module repeats interrupted calls.
 HARMLESS = {"connect:1", "send:1", "send:2", "recv:1", "recv:2", "recv:3"}
 
 

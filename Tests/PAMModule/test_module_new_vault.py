@@ -1,5 +1,5 @@
-"""setcred in `latchkey-unlock`: its application says by it that the whole stack accepted the password and that there is no
-vault yet."""
+"""setcred in `latchkey-unlock`. By this call its application says that the whole stack accepted the password, and that there is
+no vault yet."""
 
 import pytest
 from modulelogin import TOKEN
@@ -12,7 +12,7 @@ FORBIDDEN = "no vault created: not for this account, or no_create forbids it"
 
 @pytest.fixture
 def unlock(login):
-    """A service of prompts whose vault is missing."""
+    """A prompt's service whose vault is missing."""
     login.configure("debug", service=UNLOCK)
     login.behave("answer 3")
     return login

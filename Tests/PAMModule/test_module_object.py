@@ -1,4 +1,4 @@
-"""What stands in the built pam_latchkey.so: exports, needed libraries, size, and what must not be there."""
+"""The contents of the built pam_latchkey.so: exports, needed libraries, size, and forbidden parts."""
 
 import re
 import subprocess
@@ -29,10 +29,9 @@ def test_is_small():
 
 
 def test_has_no_traps_and_no_allocator():
-    """A trap would end the caller, so no instruction that traps may be there at all.
+    """A trap would end the caller, so the object may have no trapping instruction at all.
 
-    The one exception is the handler that C++ unwinding would call: Embedded Swift always brings it along, and nothing
-    here throws or is unwound through."""
+    The one exception is the handler for C++ unwinding. Embedded Swift always adds it, but nothing here throws or unwinds."""
     function, trapping, called, freeing = None, set(), set(), []
     for line in tool("objdump", "-d", "--no-show-raw-insn", UNSTRIPPED).splitlines():
         if match := re.match(r"[0-9a-f]+ <(.*)>:", line):
@@ -44,10 +43,10 @@ def test_has_no_traps_and_no_allocator():
             if match[1] == "free":
                 freeing.append(function)
     assert "pam_sm_authenticate" not in trapping and trapping <= {"_swift_exceptionPersonality"}
-    # Names of dropped code stay in the dynamic symbol table, so the calls are counted and not the names.
+    # Names of removed code stay in the dynamic symbol table, so the test counts calls and not names.
     libpam = {"pam_get_data", "pam_get_item", "pam_getenv", "pam_set_data", "pam_syslog"}
     assert {name for name in called if name.startswith("pam_")} == libpam
     unwanted = {"malloc", "calloc", "realloc", "posix_memalign", "fork", "abort", "getenv", "exit"}
     assert called & unwanted == set()
-    # What a conversation answered is the module's to free, the text and what it came in; nothing else is.
+    # The module frees only the answer of a conversation: the text and its container.
     assert len(freeing) == 2 and all("Conversation" in name for name in freeing)

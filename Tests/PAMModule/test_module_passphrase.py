@@ -1,4 +1,4 @@
-"""A line with the option `passphrase`: it asks, and only an open collection is a success."""
+"""A line with the option `passphrase`. It asks for a passphrase, and succeeds only if the collection opens."""
 
 import ctypes
 import re
@@ -16,7 +16,7 @@ LATE = "latchkey-derive did not answer in time"
 
 
 def short(value):
-    """The name of a case; some values are long, or would move the cursor."""
+    """The name of a case. Some values are long, or would move the cursor."""
     return ascii(value)[:24]
 
 
@@ -54,7 +54,7 @@ def test_numbers_of_prompts(login, number):
     "9999999999999999999", "10000000000000000000", "18446744073709551616", "7" * 4000], ids=short)
 def test_without_a_number_nobody_is_asked(login, number):
     login.ask()
-    # The process's own environment does not count.
+    # The module ignores the process's own environment.
     set_it = [] if number is None else [f"env:LATCHKEY_PROMPT={number}"]
     run = login.run(*set_it, "auth", service=COLLECTION, LATCHKEY_PROMPT="7")
     assert auth(run) == [AUTHINFO_UNAVAIL] and login.questions == [] and login.records == []
@@ -112,7 +112,7 @@ def test_what_is_no_text_is_not_shown(login, label, shown):
 @pytest.mark.parametrize("result", RESULTS.values())
 def test_only_an_open_collection_is_a_success(login, result):
     login.behave(f"answer {result}")
-    # Nothing that comes later makes up for it, and no setcred does.
+    # No later module and no setcred can correct the failure.
     login.ask(after=["auth required pam_permit.so"])
     run = login.run(PROMPT, "auth", "setcred", service=COLLECTION)
     expected = {0: SUCCESS, 5: AUTH_ERR}.get(result, AUTHINFO_UNAVAIL)
@@ -197,7 +197,7 @@ def test_typing_takes_nothing_from_the_time_and_each_attempt_has_its_own(login):
     assert auth(ask(login, PAMDRIVER_CONVERSE="slow")) == [SUCCESS]
 
 
-# ---- what else is in the stack ----
+# ---- other lines of the stack ----
 
 
 def test_later_modules_and_sessions_do_not_get_the_passphrase(login):
@@ -228,7 +228,7 @@ def test_a_line_that_cannot_be_followed_fails(login, options, service, line):
 @pytest.mark.parametrize("service", ["login", "lightdm", "gdm-password", "i3lock", "latchkey-unlock", "latchkey-presence",
                                      "latchkey-biometry", "latchkey-items"])  # fmt: skip
 def test_no_other_service_asks_for_one(login, service):
-    """Greeters and lockers would ask for it as for the login password."""
+    """Greeters and lockers would show this question as if it asked for the login password."""
     login.ask(service=service)
     run = login.run(PROMPT, "env:LATCHKEY_LABEL=Bank", "auth", service=service)
     assert auth(run) == [AUTHINFO_UNAVAIL] and login.questions == [] and login.records == []
@@ -244,7 +244,7 @@ def test_two_services_ask_for_one(login, service):
 
 @pytest.mark.parametrize("service", ["login", "lightdm", "i3lock", "sudo"])
 def test_a_prompts_variables_make_no_other_service_ask(login, service):
-    """The module's ordinary line, in a stack in which nothing asked before: it has nothing to do."""
+    """The module's ordinary line has nothing to do in a stack in which no module has asked before."""
     login.configure(service=service, before="none")
     run = login.run(PROMPT, "env:LATCHKEY_LABEL=Bank", "auth", service=service)
     assert auth(run) == [SUCCESS] and run.lines == [] and login.questions == [] and login.records == []
@@ -282,7 +282,7 @@ def test_an_administrator_can_count_the_tries(login):
 
 
 def everywhere(process, needle):
-    """The mappings of a process that hold the needle."""
+    """The mappings of a process that contain the needle."""
     found = []
     with open(f"/proc/{process}/maps") as maps, open(f"/proc/{process}/mem", "rb") as memory:
         for line in maps:
@@ -300,11 +300,11 @@ def everywhere(process, needle):
     "behaviour", ["answer 0", "answer 5", "silent", pytest.param("hang", marks=pytest.mark.night("login")), None])
 def test_nothing_of_the_passphrase_stays_in_the_caller(login, behaviour):
     if behaviour is None:
-        login.ask(f"runtime=/{'r' * 16300}")  # too long a request: it never leaves
+        login.ask(f"runtime=/{'r' * 16300}")  # the request is too long to be sent
     else:
         login.behave(behaviour)
         login.ask()
-    # Long, so that the block it was in is not used again as a whole: the end of it would be found.
+    # The token is so long that its memory block is not reused as a whole. The search would find its end.
     (login.folder / "token").write_text("x" * 3000 + TOKEN)
     with login.pausing(PROMPT, "pause", "auth", "forget-token", "pause", service=COLLECTION, TOKEN_IN_CALLER="") as process:
         await_pause(process)

@@ -1,4 +1,4 @@
-"""pam_sm_chauthtok with a new password, and the question for a former one, which latchkey-unlock alone asks."""
+"""pam_sm_chauthtok with a new password, and the question for a former password, which only latchkey-unlock asks."""
 
 import signal
 
@@ -60,7 +60,7 @@ def test_a_new_password_that_is_too_long_is_left_alone(login, size):
 
 @pytest.mark.parametrize("old", [None, "", "x" * 4097], ids=["not set", "empty", "too long"])
 def test_without_the_former_one_there_is_nothing_to_do(login, old):
-    # Nobody gave the former password, as with root's passwd, and chpasswd.
+    # Nobody gave the former password, as with chpasswd and root's passwd.
     assert change(login, old=old, new=NEW).lines == [] and login.records == []
     login.configure("debug", before=SET_ITEMS)
     run = change(login, old=old, new=NEW)
@@ -109,7 +109,7 @@ def test_a_helper_that_hangs_or_dies_does_not_stop_the_change(login, behaviour, 
 def test_its_time_is_its_own(login):
     login.behave("late 3300 0")
     run = change(login, "open", new=NEW)
-    # The session used up the login's, and nothing is said of the change, which took longer than that.
+    # The session used up the login's time. The log does not mention the change, which took longer.
     assert run.lines == [LATE]
     assert [request["operation"] for request in login.requests] == ["openSession", "changePassword"]
 
@@ -159,7 +159,7 @@ def test_the_session_opens_with_the_new_one(expired, result):
 
 @pytest.mark.parametrize("answer", [3, 10])
 def test_where_the_home_folder_is_mounted_by_the_session_the_vault_is_told_then(expired, answer):
-    """No vault was there when the password was changed, or its folder was not to be entered."""
+    """There was no vault when the password changed, or its folder could not be opened."""
     expired.behave(f"answer {answer}")
     with expired.pausing(
             "auth", "chauthtok", "pause", "open", "pause", PAM_OLDAUTHTOK=TOKEN, PAM_AUTHTOK=NEW) as process:
@@ -199,8 +199,7 @@ def test_the_longest_passwords_wait_for_the_session(expired, size):
 
 @pytest.mark.parametrize("behaviour", ["answer 5", "answer 7", "answer 9", "answer 23", "silent", "hang", "garbage"])
 def test_what_the_vault_does_not_know_opens_nothing_and_the_former_one_creates_nothing(expired, behaviour):
-    """If the helper did not get the change, the former password still opens the vault, but no vault is created with that
-    password."""
+    """If the helper did not get the change, the former password still opens the vault, but creates none."""
     (expired.helper.parent / "behaviour").write_text("first 0 0")
     with expired.pausing(
             "auth", "pause", "chauthtok", "pause", "open", PAM_OLDAUTHTOK=TOKEN, PAM_AUTHTOK=NEW) as process:
@@ -261,7 +260,7 @@ def authenticate(login, *commands, **environment):
 
 
 def asked(login):
-    """The questions, without those of the asking module."""
+    """The questions, without the asking module's own."""
     return [question for question in login.questions if question[1] != b"Password: "]
 
 
@@ -285,7 +284,7 @@ def test_a_right_one_ends_it(unlock):
 
 @pytest.mark.night("login")
 def test_a_former_one_was_given_when_it_was_answered(unlock):
-    """A lock may come while the person thinks: it is older than the answer."""
+    """A lock may come while the person thinks. It is then older than the answer."""
     unlock.behave("first 5 0")
     authenticate(unlock, PAMDRIVER_CONVERSE="slow")
     present, former = (record.given for record in unlock.records)
@@ -315,7 +314,8 @@ def test_no_other_service_asks(unlock, service):
 
 
 def test_where_none_may_be_founded_nobody_is_asked(unlock):
-    """A second factor behind the login password: what opens nothing is a code, and is to open nothing later."""
+    """In this stack a second factor comes after the login password. A password that opens nothing is then a code, and must not
+    open anything later."""
     unlock.configure("no_create", service=UNLOCK)
     run = authenticate(unlock)
     assert asked(unlock) == [] and len(unlock.records) == 1 and run.lines == [WRONG]
@@ -335,7 +335,7 @@ def test_the_application_may_want_none_of_it(unlock):
 def test_conversations_of_every_kind(unlock, way, valgrind):
     if valgrind and way not in ("no text", "renumber"):
         return
-    # The token comes from elsewhere, because the asking module's conversation would fail, too.
+    # The token does not come from the asking module, because that module's conversation would fail too.
     unlock.configure(service=UNLOCK, before=SET_ITEMS.replace("password ", "auth "))
     wrapper = ["valgrind", "-q", "--error-exitcode=99", "--child-silent-after-fork=yes"] if valgrind else []
     run = unlock.run("env:LATCHKEY_PROMPT=7", "auth", service=UNLOCK, wrapper=wrapper, PAM_AUTHTOK=TOKEN, PAMDRIVER_CONVERSE=way)

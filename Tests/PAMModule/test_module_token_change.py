@@ -1,4 +1,4 @@
-"""pam_sm_chauthtok: it tells the helper that the new password is empty, or which two there are."""
+"""pam_sm_chauthtok tells the helper that the new password is empty, or sends the former and the new password."""
 
 import pathlib
 import signal
@@ -15,7 +15,7 @@ USED_UP = "this login's time for the vault is used up"
 
 
 def change(login, *commands, old=TOKEN, new="", service="login", **environment):
-    """A change of the password, where the modules before this one have both; None is an item that is not set."""
+    """Changes the password. The modules before this one have both passwords; None stands for a missing item."""
     items = {"PAM_OLDAUTHTOK": old, "PAM_AUTHTOK": new}
     environment |= {name: value for name, value in items.items() if value is not None}
     run = login.run(*commands, "chauthtok", service=service, **environment)
@@ -29,7 +29,7 @@ def login(login):
     return login
 
 
-# ---- when it tells ----
+# ---- calls that send a request ----
 
 
 def test_an_empty_password_is_told_with_the_one_before(login):
@@ -64,7 +64,8 @@ def test_the_old_password_is_bounded(login, old, sent):
 
 
 def test_only_the_call_that_changes_the_password_counts(login):
-    # Who asks first whether it could be changed is told no, after this module: libpam does not call it again then.
+    # libpam first asks all modules whether the change is possible. The module after this one says no, so libpam does not call
+    # this one again.
     stack = [SET_ITEMS, f"password optional {MODULE} helper={login.helper}", "password required pam_deny.so"]
     (login.folder / "pam.d/login").write_text("\n".join(stack) + "\n")
     run = login.run("chauthtok", PAM_OLDAUTHTOK=TOKEN, PAM_AUTHTOK="")
@@ -115,7 +116,7 @@ def test_the_old_password_is_no_token_of_a_login(login):
         ("removePassword", TOKEN.encode()), ("openSession", b"")]
 
 
-# ---- whatever the helper does ----
+# ---- any result of the helper ----
 
 
 @pytest.mark.parametrize("result", [*EVERYDAY, *NOTABLE])
@@ -144,7 +145,7 @@ def test_its_time_is_that_of_the_login(login):
     # An expired password is changed between authenticate and open_session.
     login.behave("hang")
     run = change(login, "open")
-    # What open_session leaves of the login's time is next to nothing: enough to start a helper, or not.
+    # open_session leaves next to none of the login's time. It may or may not be enough to start a helper.
     assert run.lines[0] == LATE and run.lines[1:] in ([LATE], [USED_UP]) and run.seconds < seconds(10)
 
 
