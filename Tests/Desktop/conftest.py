@@ -1,4 +1,4 @@
-"""The booted system that the tests here share, and what is shown of it where one fails."""
+"""The booted system that the tests here share, and the part of its journal that a failure shows."""
 
 import pwd
 from pathlib import Path
@@ -12,7 +12,7 @@ from support.machine import REPOSITORY, Machine, make, or_skip
 
 
 def vaults_outside():
-    """Every file of a real vault on this machine, with size and time of last change."""
+    """Every file of a real vault on this machine, with its size and time of last change."""
     homes = {Path(entry.pw_dir) / ".local/share/latchkey" for entry in pwd.getpwall()}
     files = [file for home in homes if home.is_dir() for file in [home, *home.rglob("*")]]
     return {file: (file.stat().st_size, file.stat().st_mtime_ns) for file in files}
@@ -20,7 +20,7 @@ def vaults_outside():
 
 @pytest.fixture(scope="session")
 def provisioned():
-    """A system with the project installed, not running: the ground for those that boot."""
+    """A system with the project installed, but not running. The systems that boot are copies of it."""
 
     def prepare():
         machine = Machine()
@@ -44,7 +44,7 @@ def machine(provisioned):
 
 @pytest.fixture(scope="session")
 def other_machine(provisioned):
-    """Another running system, with a machine's identity and a device key of its own."""
+    """Another running system, with a machine identity and a device key of its own."""
     machine = or_skip(Machine(below=provisioned).boot)
     yield machine
     machine.close()
@@ -52,7 +52,7 @@ def other_machine(provisioned):
 
 @pytest.fixture(scope="session")
 def debian13():
-    """A running Debian 13 with the project installed, on the root that the tests of the packages have."""
+    """A running Debian 13 with the project installed, on the root of the package tests."""
 
     def prepare():
         installed = Machine(root=root_of("trixie", ["gcr"], REPOSITORY / ".build/roots"))
@@ -81,7 +81,7 @@ def bob(machine):
 
 @pytest.fixture
 def stopwatch(machine):
-    """A look at the clock before and after each call of the module. At the end all of them must have kept the limits."""
+    """Reads the clock before and after each call of the module. At the end, checks that all calls kept their limits."""
     stopwatch = Stopwatch(machine)
     try:
         yield stopwatch
@@ -92,14 +92,14 @@ def stopwatch(machine):
 
 @pytest.fixture(autouse=True)
 def journal_mark(request):
-    """Where the journal ended when the test began."""
+    """The end of the journal at the beginning of the test."""
     names = [name for name in request.fixturenames if name in ("machine", "other_machine", "keyring_machine")]
     request.node.journals = [(machine, machine.cursor()) for machine in map(request.getfixturevalue, names)]
 
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item, call):
-    """Puts the machine's journal beside a failure."""
+    """Adds the machine's journal to a failure."""
     report = (yield).get_result()
     if report.when == "call" and report.failed:
         for machine, cursor in getattr(item, "journals", []):

@@ -1,5 +1,5 @@
-// A console for a display manager if there is none, as in a container: /dev/tty0 remembers which terminal was made the
-// active one. Loaded by LD_PRELOAD.
+// A console for a display manager on a system without one, as in a container. /dev/tty0 remembers which terminal is active.
+// LD_PRELOAD loads this library.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <linux/vt.h>

@@ -1,4 +1,4 @@
-"""The display of a desktop, with a real locker, and the person before it."""
+"""The display of a desktop with a real locker, and the person in front of it."""
 
 import re
 
@@ -6,31 +6,30 @@ from support.machine import eventually
 
 
 class Display:
-    """Xvfb in a graphical session, and its keyboard. What is done here leaves the terminal alone."""
+    """Xvfb in a graphical session, and its keyboard. These methods do not use the session's terminal."""
 
     def __init__(self, account, session):
         self.account, self.session = account, session
-        # Without -noreset, the server would begin anew when its last client goes, and turn away a locker that comes in that
-        # moment.
+        # Without -noreset, the server would restart after its last client, and would reject a locker at that moment.
         session.run("Xvfb :5 -screen 0 640x480x24 -nolisten tcp -noreset >/dev/null 2>&1 &")
         eventually(lambda: self._do("getdisplaygeometry").returncode == 0, 20, "the display")
 
     def type(self, line):
-        """Types a line, wherever it goes."""
+        """Types a line for any window that has the keyboard."""
         self._do("type", "--delay", "30", line)
         self.press("Return")
 
     def press(self, key):
-        """Presses one key. Says whether there is a display."""
+        """Presses one key. Returns whether there is a display."""
         return self._do("key", key).returncode == 0
 
     def sizes(self, name):
-        """The sizes of the windows of a name that are shown."""
+        """The sizes of the visible windows with this name."""
         shown = self._do("search", "--onlyvisible", "--name", name, "getwindowgeometry", "%@").stdout
         return re.findall(r"Geometry: (\S+)", shown)
 
     def close(self):
-        """Ends the server, and with it all that the screen shows."""
+        """Ends the server, and all windows with it."""
         self.account.run("pkill", "Xvfb", check=False)
 
     def _do(self, *words):
@@ -38,7 +37,7 @@ class Display:
 
 
 class Screen(Display):
-    """The same with xss-lock, which starts i3lock."""
+    """A display with xss-lock, which starts i3lock."""
 
     def __init__(self, account, session):
         super().__init__(account, session)
@@ -46,7 +45,7 @@ class Screen(Display):
 
     def lock(self):
         """Locks the session."""
-        # xss-lock subscribes after its start: ask until the locker is there.
+        # xss-lock subscribes only after its start, so the test asks again until the locker is up.
         asked = lambda: self.session.run("loginctl lock-session; sleep 0.2") and self.is_locked()
         eventually(asked, 15, "i3lock")
         eventually(lambda: self.account.status()["locker_up"], what="the locker's hint")
@@ -56,7 +55,7 @@ class Screen(Display):
         return self.account.run("pgrep", "-x", "i3lock", check=False).returncode == 0
 
     def enter(self, password):
-        """Types the password until the locker goes: what comes before it has the keyboard is lost."""
+        """Types the password until the locker ends. Keys from before it has the keyboard are lost."""
         for tries_left in (2, 1, 0):
             self.type(password)
             try:
@@ -70,6 +69,6 @@ class Screen(Display):
         self.account.run("pkill", "-KILL", "-x", "i3lock")
 
     def close(self):
-        """Ends all of it."""
+        """Ends the locker and the display."""
         self.account.run("sh", "-c", "pkill i3lock; pkill xss-lock", check=False)
         super().close()

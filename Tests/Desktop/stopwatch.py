@@ -1,4 +1,4 @@
-"""How long PAM stacks stay in the module, and how long they may."""
+"""The time that PAM stacks stay in the module, and the limits for it."""
 
 import re
 from collections import defaultdict
@@ -6,15 +6,15 @@ from collections import defaultdict
 from support.account import TOOLS
 from support.pace import seconds
 
-# pam/README.md: authenticate and open_session of one login together, and a close_session.
+# The limits of pam/README.md: for authenticate and open_session of one login together, and for a close_session.
 LOGIN, LOGOUT = 3.0, 1.0
-# Each time on the watch holds the start and end of two programs that look at the clock, on a machine that may be busy.
+# Each measured time includes the start and end of two programs that read the clock, on a machine that may be busy.
 MARGIN = 1.0
 LINES = "/run/stopwatch"
 
 
 class Stopwatch:
-    """Looks at the clock before and after each line of the module's in the stacks that all services share."""
+    """Reads the clock before and after each line of the module, in the stacks that all services share."""
 
     def __init__(self, machine):
         self.lines = machine.path(LINES)
@@ -32,12 +32,12 @@ class Stopwatch:
             path.write_text(watched)
 
     def close(self):
-        """Puts the stacks back."""
+        """Restores the stacks."""
         for path, text in self.stacks.items():
             path.write_text(text)
 
     def spans(self):
-        """What was measured: for each process that called PAM and its service, the kinds of calls with their seconds."""
+        """The measured times: for each process that called PAM and its service, the kinds of calls with their seconds."""
         begun, spans = {}, defaultdict(list)
         for line in self.lines.read_text().splitlines():
             process, service, kind, edge, now = line.split()
@@ -53,7 +53,7 @@ class Stopwatch:
         return {service for _, service in self.spans()}
 
     def assert_in_time(self):
-        """All logins and logouts since the start kept the limits, and there were some."""
+        """Checks that all logins and logouts since the start kept the limits, and that there were some."""
         spans = self.spans()
         assert spans, "nobody logged in"
         for who, calls in spans.items():

@@ -1,4 +1,4 @@
-"""A unit of a person's service manager gets a secret of the vault by systemd's own LoadCredential=."""
+"""A unit of a person's service manager gets a secret of the vault through systemd's own LoadCredential=."""
 
 import pytest
 from support.account import Account

@@ -1,4 +1,4 @@
-"""The device key service as installed: its socket starts it, its hardening is in force, and vaults depend on it."""
+"""The device key service as installed. Its socket starts it, its hardening is in force, and vaults depend on it."""
 
 import re
 
@@ -31,7 +31,7 @@ def test_the_first_vault_starts_it(alice):
         assert machine.root("stat", "-c", "%a %U", STATE).stdout == "700 root\n"
         assert session.run(f"ls {STATE}", check=False).returncode != 0
     alice.await_end()
-    # Another process of the service, and of the vault.
+    # The service and the vault's daemon are new processes now.
     machine.root("systemctl", "stop", f"{UNIT}.service")
     with alice.login() as session:
         assert session.lookup(app="bound") == "bound to this device"
@@ -84,7 +84,7 @@ def test_without_the_service_the_rest_opens(alice):
 
 
 def test_exposure_is_low(machine):
-    # 15 of 100 points: the service is root, has one capability, and may use the calls of @system-service.
+    # The service has 15 of 100 points: it is root, has one capability, and may use the calls of @system-service.
     machine.root("systemd-analyze", "security", "--no-pager", "--threshold=15", f"{UNIT}.service")
 
 
@@ -125,7 +125,7 @@ def test_a_users_files_and_password_open_nothing_bound_for_another(alice):
     with thief.login():
         assert thief.status()["device_key"] == "host"
         assert readable(thief) == FREE
-    # The service itself: what it wrapped for the one, as the other gives it.
+    # The service itself does not unwrap a secret for another user than the one who had it wrapped.
     wrapped = machine.user("alice", "python3", "-c", ASK, "wrap", "00" * 32).stdout.strip()
     assert machine.user("alice", "python3", "-c", ASK, "unwrap", wrapped).stdout == "00" * 32 + "\n"
     assert machine.user("bob", "python3", "-c", ASK, "unwrap", wrapped).stdout == "other device\n"

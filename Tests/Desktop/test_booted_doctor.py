@@ -1,5 +1,5 @@
-"""`latchkey doctor` on the booted system: after an installation all is well; what is broken is named, with a fix which, run
-by the person, makes it well."""
+"""`latchkey doctor` on the booted system. After an installation all checks pass. Doctor names each fault, and its fix repairs the
+fault when the person runs it."""
 
 import json
 import re
@@ -11,15 +11,15 @@ from support.session import REPOSITORY
 pytestmark = pytest.mark.second_try
 
 WELL, CANNOT_LOOK, TO_FIX = 0, 1, 4
-# What the handbook shows of doctor.
+# The handbook's sample of doctor's output.
 SAMPLE = (REPOSITORY / "docs/user/troubleshooting.md").read_text().splitlines()
 MODULE = "$(ls /usr/lib/*-linux-*/security/pam_latchkey.so)"
 
 
 @pytest.fixture
 def alice(alice):
-    """Who may become root without being asked, as the fixes say `sudo`. latchkey-kwallet, a package of its own, is not there: its
-    check finds nothing well before `latchkey switch`, as KDE's files are on this machine."""
+    """A user who may become root without a password, because the fixes use `sudo`. latchkey-kwallet, a package of its own, is
+    removed: KDE's files are on this machine, so its check would fail before `latchkey switch`."""
     rule = alice.machine.path("/etc/sudoers.d/test")
     rule.parent.mkdir(exist_ok=True)
     rule.write_text("alice ALL=(ALL) NOPASSWD: ALL\n")
@@ -31,8 +31,8 @@ def alice(alice):
 
 
 def doctor(session):
-    """The exit status, and what each check found."""
-    # A file, as a terminal breaks no lines but shows at most its own width without trouble.
+    """The exit status, and the result of each check."""
+    # The output goes into a file, because a terminal would break its long lines.
     done = session.run("latchkey doctor --json >/tmp/doctor.json; echo $? >/tmp/doctor.status", check=False)
     assert done.stdout == ""
     report = json.loads(session.machine.path("/tmp/doctor.json").read_text())
@@ -42,7 +42,7 @@ def doctor(session):
 
 
 def settle(session):
-    """Waits for what a login has started by itself."""
+    """Waits for the programs that a login starts by itself."""
     active = "systemctl --user is-active latchkey-first-unlock.target"
     eventually(lambda: session.run(active, check=False).stdout == "active\n", what="the target of the first unlock")
 
@@ -59,16 +59,16 @@ def test_a_fresh_installation_is_well(alice):
         assert {"module", "programs", "pam.login", "pam.sshd", "pam.passwd", "pam.latchkey-unlock", "name", "unit.socket",
                 "unit.device", "memory.manager", "memory.daemon", "device-key", "home.folders", "locker", "prompts"} <= set(checks)
         text = session.run("latchkey doctor").stdout.splitlines()
-        # A check that is well may have advice on further lines.
+        # A check that passes may still have advice on further lines.
         said = [line for line in text if not line.startswith(" ")]
         assert len(said) == len(checks) and all(line.startswith("ok ") for line in said)
         sample = [line.strip() for line in SAMPLE if line.startswith("    ok ")]
-        # Each login has a terminal of its own number.
+        # The number of the terminal differs between logins.
         said = [re.sub("/dev/pts/[0-9]+", "/dev/pts/0", line.rstrip()) for line in said]
         assert len(sample) > 20 and [line for line in said if line in sample] == sample
 
 
-# What root breaks, or the person; the checks that name it; whether it takes another login until the fix is felt.
+# The command of root, the command of the person, the checks that must name the fault, and whether the fix needs another login.
 BREAKAGES = {
     "the profile is disabled": (
         "pam-auth-update --package --remove latchkey", "", {"pam.login", "pam.sshd", "pam.greeter", "pam.passwd"}),
@@ -93,7 +93,7 @@ BREAKAGES = {
 
 @pytest.fixture
 def kept(machine):
-    """The files that are broken, put back in any case."""
+    """The files that a test breaks. They are restored in any case."""
     save = "tar -C / -cf /root/kept.tar etc/pam.d var/lib/pam usr/lib/systemd/user/sockets.target.wants"
     machine.root("bash", "-c", save)
     yield
@@ -116,10 +116,10 @@ def test_what_is_broken_is_named_and_mended(alice, kept, name):
             assert [line[4:] for line in SAMPLE[at : at + 2]] == said[(place := said.index(SAMPLE[at][4:])) : place + 2]
         status, checks = doctor(session)
         found = amiss(checks)
-        # What depends on it may be unknown meanwhile.
+        # Checks that depend on the broken part may be unknown meanwhile.
         named = {check for check in found if checks[check]["state"] != "unknown"}
         assert status == TO_FIX and expected <= named, found
-        # Lockers and other providers, as far as this machine has any.
+        # Lockers and other providers may be named too, if this machine has any.
         assert all(check.startswith(("pam.", "provider.", "activation")) for check in named - expected), found
         done = set()
         while named:
@@ -132,7 +132,7 @@ def test_what_is_broken_is_named_and_mended(alice, kept, name):
             named = {check for check in amiss(checks) if checks[check]["state"] != "unknown"}
             assert check not in named, checks[check]
         if name == "the daemon is stopped":
-            # Its keys are gone with it, and the target with them.
+            # The daemon's keys are gone with the daemon, and so is the target.
             return
         assert (status, amiss(checks)) == (WELL, {})
 
@@ -151,7 +151,7 @@ def test_little_memory_may_be_locked(alice):
         with alice.login() as session:
             _, checks = doctor(session)
             assert checks["memory.manager"]["state"] in ("ok", "warning")
-            # Where the machine itself may lock no more, the fix was taken all the same.
+            # The fix was applied even if the machine itself may not lock more memory.
             shown = session.machine.root("systemctl", "show", "-P", "LimitMEMLOCK", f"user@{alice.uid}.service").stdout
             assert shown == f"{64 << 20}\n"
     finally:
@@ -167,7 +167,7 @@ def test_it_starts_nothing(alice):
 
 
 def test_where_it_cannot_look(alice):
-    """Outside any session there is no bus and no user manager."""
+    """Outside of any session there is no bus and no user manager."""
     done = alice.machine.root("runuser", "-u", "alice", "--", "latchkey", "doctor", "--json", check=False)
     report = json.loads(done.stdout)
     states = {check["id"]: check["state"] for check in report["checks"]}

@@ -1,5 +1,6 @@
-"""The whole way of a finger at the locked screen: real fprintd with libfprint's virtual reader, the services as installed, and the
-PAM line that `latchkey switch --finger` writes. pamtester plays gdm, which authenticates as root; a session's hint plays the screen."""
+"""A finger at the locked screen, from end to end: real fprintd with libfprint's virtual reader, the services as installed, and
+the PAM line that `latchkey switch --finger` writes. pamtester plays gdm, which authenticates as root. The session's LockedHint
+plays the screen."""
 
 import threading
 
@@ -10,15 +11,15 @@ from test_booted_fingers import LEFT, RIGHT, reader  # noqa: F401
 pytestmark = [pytest.mark.night("device"), pytest.mark.second_try]
 
 FILE = "/etc/pam.d/gdm-fingerprint"
-# Debian's file, without the lines that need gdm.
+# Debian's file without the lines that need gdm.
 TEXT = "auth required pam_succeed_if.so user != root quiet_success\nauth required pam_fprintd.so\naccount required pam_permit.so\n"
-PLACE = "your finger (?:on|over) the reader"  # the virtual reader wants a swipe
+PLACE = "your finger (?:on|over) the reader"  # the virtual reader asks for a swipe
 SECRET = "of the bank"
 
 
 @pytest.fixture
 def line(machine):
-    """The locker's file with the line, as the command writes it."""
+    """The locker's file with the line that the command writes."""
     machine.path(FILE).write_text(TEXT)
     machine.root("latchkey", "switch", "--to", "latchkey", "--finger")
     yield
@@ -29,7 +30,7 @@ def line(machine):
 
 @pytest.fixture
 def desktop(alice, reader, line):
-    """A graphical session of a person with a finger, and with the protector; the password was given since."""
+    """A graphical session of a person with an enrolled finger and the finger protector, after a password."""
     reader.enroll(RIGHT)
     with alice.graphical_login(seat="seat0") as session:
         session.store(SECRET, app="bank")
@@ -69,7 +70,7 @@ def locker(machine):
 
 
 def touch(machine, reader, finger=RIGHT):
-    """A person touches the reader for the locker, and the locker accepts it."""
+    """A person touches the reader for the locker, and the locker accepts the finger."""
     waiting = locker(machine)
     waiting.expect(PLACE)
     reader.lay(finger)
@@ -78,7 +79,7 @@ def touch(machine, reader, finger=RIGHT):
 
 
 def touch_until_it_ends(machine, reader, finger):
-    """Lays a finger on the reader whenever the locker asks, by whichever line of its stack."""
+    """Lays a finger on the reader whenever any line of the locker's stack asks."""
     waiting = locker(machine)
     while waiting.expect(["finger (?:on|over|across)", "status [0-9]"]) == 0:
         reader.lay(finger)
@@ -127,7 +128,7 @@ def test_fifty_cycles_of_lock_and_touch(machine, reader, desktop):
 
 
 def test_twenty_touches_beside_the_password(machine, reader, desktop, alice):
-    """Either opens, and nothing hangs: the finger comes before, during or after the password."""
+    """The finger comes before, during or after the password. Either one opens, and nothing hangs."""
     for cycle in range(20):
         lock(desktop)
         waiting = locker(machine)
@@ -151,7 +152,7 @@ def test_without_the_protector_fprintd_decides_about_the_screen_alone(machine, r
     desktop.run(f"printf %s '{alice.password}' | latchkey protector remove finger --stdin")
     lock(desktop)
     waiting = locker(machine)
-    waiting.expect("fingerprint reader")  # pam_fprintd's words
+    waiting.expect("fingerprint reader")  # the words of pam_fprintd
     reader.lay(RIGHT)
     waiting.expect("successfully authenticated")
     waiting.close()
@@ -164,7 +165,7 @@ def test_without_the_protector_fprintd_decides_about_the_screen_alone(machine, r
 def test_a_new_finger_ends_it(machine, reader, desktop):
     lock(desktop)
     reader.enroll(LEFT)
-    # The next line asks, and decides about the screen.
+    # The next line of the stack asks, and decides about the screen.
     assert touch_until_it_ends(machine, reader, RIGHT) == "status 0"
     desktop.set_locked_hint(False)
     status = desktop.status()

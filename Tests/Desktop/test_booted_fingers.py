@@ -1,6 +1,7 @@
-"""Items that ask for a finger, through the real pam_fprintd and fprintd, with libfprint's virtual reader.
+"""Items that require a finger, with the real pam_fprintd and fprintd and libfprint's virtual reader.
 
-The reader is a socket that exists while somebody claims it: what is written there is the finger that lies on it."""
+The reader is a socket that exists while a program claims the reader. The text that is written there names the finger on the
+reader."""
 
 import socket
 
@@ -15,7 +16,7 @@ SOCKET = f"{STATE}/reader"
 DROP_IN = "/etc/systemd/system/fprintd.service.d/latchkey-test.conf"
 RULES = "/etc/polkit-1/rules.d/60-latchkey-test.rules"
 PINENTRY = "/usr/local/bin/pinentry"
-# fprintd lets whoever sits at the machine verify; a container has no seat.
+# fprintd lets a person at the machine's seat verify, but a container has no seat.
 RULE = """polkit.addRule(function(action, subject) {
   if (action.id == "net.reactivated.fprint.device.verify" && subject.user == "alice") return polkit.Result.YES;
 });
@@ -26,13 +27,13 @@ ASKED = "fingerprint reader"
 
 
 class Reader:
-    """The reader, and the fingers of alice that it knows."""
+    """The reader, and alice's enrolled fingers."""
 
     def __init__(self, machine):
         self.machine = machine
 
     def lay(self, print_of):
-        """Lays a finger on it, as soon as somebody waits for one."""
+        """Lays a finger on the reader as soon as a program waits for one."""
 
         def laid():
             try:
@@ -40,7 +41,7 @@ class Reader:
                     finger.settimeout(seconds(5))
                     finger.connect(str(self.machine.path(SOCKET)))
                     finger.sendall(f"SCAN {print_of}".encode())
-                    # The reader closes the socket when it has read the finger.
+                    # The reader closes the socket once it has read the finger.
                     finger.recv(1)
                 return True
             except (FileNotFoundError, ConnectionError):
@@ -53,7 +54,7 @@ class Reader:
         for _ in range(20):
             self.lay(finger)
             if enrolling.expect(["enroll-completed", r"enroll-stage-passed\s"]) == 0:
-                enrolling.expect("status 0")  # until then the reader is still its own
+                enrolling.expect("status 0")  # until then the program still has the reader
                 enrolling.close()
                 return self
         raise AssertionError("it wants more and more")
@@ -65,7 +66,7 @@ class Reader:
         return self.machine.root("fprintd-list", "alice").stdout
 
     def unplug(self, gone=True):
-        """There is no reader any more, or there is one again."""
+        """Removes the reader, or connects it again."""
         variable = "" if gone else f"Environment=FP_VIRTUAL_DEVICE={SOCKET}\n"
         path = self.machine.path(DROP_IN)
         path.parent.mkdir(exist_ok=True)
@@ -76,7 +77,7 @@ class Reader:
 
 @pytest.fixture
 def reader(machine):
-    """A reader that knows no finger."""
+    """A reader without enrolled fingers."""
     machine.path(RULES).write_text(RULE)
     machine.root("systemctl", "restart", "polkit.service")
     reader = Reader(machine)
@@ -91,7 +92,7 @@ def reader(machine):
 
 @pytest.fixture
 def session(machine, reader, alice):
-    """A terminal session with the vault open, and no pinentry that works, so that questions come line by line."""
+    """A terminal session with an unlocked vault. There is no working pinentry, so questions come line by line."""
     program = machine.path(PINENTRY)
     program.write_text("#!/bin/false\n")
     program.chmod(0o755)
@@ -135,7 +136,7 @@ def test_the_right_finger_opens_and_another_does_not(reader, session):
         session.expect(ASKED)
         reader.lay("a stranger's")
     nothing(session, "bank")
-    # Any finger: also one that came later. This reader tells one from another only by itself.
+    # Any enrolled finger is enough, even a later one. This reader distinguishes fingers only by itself.
     reader.enroll(LEFT)
     reader.forget(RIGHT)
     look(session, "bank")
@@ -188,7 +189,7 @@ def test_another_finger_locks_what_asks_for_these(machine, reader, session):
 
 
 def test_prints_that_fprintd_cannot_read_lose_nothing(machine, reader, session):
-    """fprintd says then that there are none."""
+    """fprintd then says that there are no prints."""
     reader.enroll(RIGHT)
     add(session, "bank", CURRENT)
     machine.root("mv", f"{STATE}/alice", f"{STATE}/elsewhere")
@@ -205,7 +206,8 @@ def test_prints_that_fprintd_cannot_read_lose_nothing(machine, reader, session):
 
 
 def test_a_finger_that_is_enrolled_while_one_is_asked_for(reader, session):
-    """The set is looked at again when PAM has accepted. The reader is busy, so the finger comes as fprintd's file."""
+    """The daemon reads the set again after PAM has accepted. The reader is busy, so the test adds the finger as fprintd's
+    file."""
     reader.enroll(RIGHT).enroll(LEFT)
     (file,) = reader.machine.path(f"{STATE}/alice").rglob("1")
     content = file.read_bytes()

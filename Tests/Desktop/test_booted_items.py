@@ -1,4 +1,4 @@
-"""Items that ask, as a login has them: the installed PAM services with the real modules, run by the user manager's units."""
+"""Items with requirements, at a real login. The user manager's units run the installed PAM services with the real modules."""
 
 import re
 
@@ -23,7 +23,7 @@ def session(alice):
 
 @pytest.fixture
 def service(machine):
-    """Replaces or removes (None) files of PAM, and puts them back."""
+    """Replaces or removes (None) files of PAM, and restores them."""
     before = {}
 
     def put(path, text):
@@ -52,11 +52,11 @@ def store(session, words, passphrase=None):
 
 
 def read(session, question, *answers):
-    """A lookup whose questions are answered for as long as there are any; whether it gave the secret."""
+    """A lookup that gets these answers until it asks no more. Returns whether it got the secret."""
     session.start(LOOKUP)
     for answer in answers:
         if session.terminal.expect([question, PROMPT]) == 1:
-            session.send("")  # for another prompt of the shell
+            session.send("")  # makes the shell show another prompt
             break
         session.send(answer)
     done = session.finish()
@@ -65,13 +65,13 @@ def read(session, question, *answers):
 
 
 def test_the_login_password_by_unix_chkpwd(alice, session):
-    """pam_unix as an ordinary user has unix_chkpwd look, which alone may read the shadow file."""
+    """For an ordinary user, pam_unix starts unix_chkpwd, because only that program may read the shadow file."""
     cursor = alice.machine.cursor()
     store(session, "user-presence")
     assert read(session, LOGIN_PASSWORD, "not the password", alice.password)
     assert "password check failed for user (alice)" in alice.machine.journal(cursor, "unix_chkpwd")
     assert "pam_unix(latchkey-presence:auth): authentication failure" in alice.machine.journal(cursor, "latchkey-prompt")
-    # Its group is what it may by: without, the right password is refused as well.
+    # unix_chkpwd may read the file by its group. Without the group, it refuses even the right password.
     mode = alice.machine.root("stat", "-c", "%a", "/usr/sbin/unix_chkpwd").stdout.strip()
     alice.machine.root("chmod", "755", "/usr/sbin/unix_chkpwd")
     try:
@@ -88,7 +88,7 @@ def test_the_login_password_by_unix_chkpwd(alice, session):
 
 
 def documented():
-    """The service file and the commands that pam/README.md gives."""
+    """The service file and the commands of pam/README.md."""
     text = (REPOSITORY / "pam/README.md").read_text().partition("## Counting wrong answers")[2]
     stack, commands = re.findall(r"(?:^    .+\n)+", text, re.M)[:2]
     return re.sub("^    ", "", stack, flags=re.M), [line.split() for line in commands.splitlines()]
@@ -113,28 +113,28 @@ def test_wrong_answers_are_counted_apart_from_the_login(alice, session, service,
     try:
         root(*commands[0])
         if name == "item":
-            # Without the person's file pam_faillock counts nothing, as pam/README.md says.
+            # Without the person's file, pam_faillock counts nothing, as pam/README.md says.
             assert not read(session, question, *["wrong"] * 3) and not tally.exists()
             assert read(session, question, right)
         root(*commands[1])
         assert read(session, question, right) and tally.stat().st_size == 0
-        # Who does not want to be asked gave no wrong answer.
+        # A person who cancels the question has not given a wrong answer.
         session.start(LOOKUP)
         session.expect(question)
         session.terminal.sendcontrol("c")
         assert session.finish().returncode == 1 and tally.stat().st_size == 0
         counted = lambda *where: re.findall(r" V$", root("faillock", *where, "--user", "alice").stdout, re.M)
         here = ("--dir", f"{TALLIES}/{name}")
-        # More often where the machine is so busy that one had no answer in time, which does not count.
+        # On a busy machine, an answer may come too late and then does not count. So the test may need more rounds.
         for _ in range(4):
             if len(counted(*here)) < 3:
                 assert not read(session, question, *["wrong"] * 3)
-        # The service is closed: nobody is asked, even if they know the right answer.
+        # The service is closed: it asks nobody, not even a person who knows the right answer.
         session.start(LOOKUP)
         done = session.finish()
         assert done.returncode == 1 and question not in done.stdout
         assert len(counted(*here)) == 3
-        # The login has no part in it.
+        # The failures do not count for the login.
         assert counted() == [] and not alice.machine.path("/run/faillock/alice").exists()
         with alice.login():
             pass
@@ -145,7 +145,7 @@ def test_wrong_answers_are_counted_apart_from_the_login(alice, session, service,
 
 
 def test_no_password_passes_for_a_finger(alice, session, service):
-    """Debian's stand-in for a service without a file asks for the login password."""
+    """Debian's substitute for a service without a file asks for the login password."""
     assert "common-auth" in alice.machine.path("/etc/pam.d/other").read_text()
     store(session, "biometry-any")
     service("/etc/pam.d/latchkey-biometry", None)
@@ -159,16 +159,16 @@ def test_no_password_passes_for_a_finger(alice, session, service):
     session.start(LOOKUP)
     done = session.finish()
     assert done.returncode == 1 and "assword" not in done.stdout
-    # The other place where libpam looks.
+    # libpam also looks here for service files.
     service("/etc/pam.d/latchkey-biometry", None)
     service("/usr/lib/pam.d/latchkey-biometry", "auth required pam_permit.so\n")
-    # What asks nothing is agreed to.
+    # The stack asks nothing, so the prompt asks for consent.
     assert read(session, "Allow this", "")
 
 
 @pytest.mark.parametrize("name", ["greeter", "i3lock"])
 def test_lockers_and_greeters_do_not_ask_about_items(alice, session, service, name):
-    """Not even where the line of a prompt has got into their stack, and a prompt waits for an answer."""
+    """Lockers and greeters do not even ask if a prompt's line is in their stack and a prompt waits for an answer."""
     store(session, "application-password", "open sesame")
     text = alice.machine.path(f"/etc/pam.d/{name}").read_text()
     service(f"/etc/pam.d/{name}", "auth optional pam_latchkey.so passphrase\n" + text)

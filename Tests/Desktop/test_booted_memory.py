@@ -1,4 +1,4 @@
-"""What is left in the daemon's memory once the keys are gone: neither secrets nor the password."""
+"""The daemon's memory after the keys are erased has neither secrets nor the password."""
 
 import secrets
 import subprocess
@@ -10,7 +10,7 @@ from support.memory import scan
 
 
 def test_scan_finds_what_is_there():
-    # The needle is also in the middle of a run longer than one chunk, and across the border of two.
+    # The needle is also inside a run longer than one chunk, and across the border of two chunks.
     program = "import sys; kept = b'.' * (4 << 20) + bytes.fromhex(sys.stdin.readline()) * 5; print(flush=True); input()"
     needle = secrets.token_bytes(48)
     holder = subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -30,7 +30,7 @@ def test_scan_finds_what_is_there():
 
 
 class Needles:
-    """Secrets so long that no other memory has them by chance, and a control in the daemon's environment."""
+    """Secrets so long that they are in no other memory by chance, and a control in the daemon's environment."""
 
     def __init__(self, alice):
         self.alice = alice
@@ -44,7 +44,7 @@ class Needles:
         return self.bytes[name].decode()
 
     def found(self):
-        """The names of those that stand in the daemon's memory; the control does, or the scan was worth nothing."""
+        """The names of the needles in the daemon's memory. The control must be among them, or the scan proves nothing."""
         found = set(scan(self.alice.daemon(), self.bytes))
         assert "control" in found
         return found - {"control"}
@@ -60,7 +60,7 @@ def test_lock_leaves_nothing_of_what_it_locks(alice, needles):
     with alice.login() as session:
         session.store(needles.new("default"), app="default")
         assert session.lookup(app="default") == needles.bytes["default"].decode()
-        # From a few pages to many, so that buffers grow, are moved and are given back.
+        # The sizes go from a few pages to many, so that buffers grow, move and are freed.
         for size in (4 << 10, 256 << 10, 16 << 20):
             needle = needles.new(f"of {size} bytes")
             big = alice.machine.path(f"/tmp/big-{size}")

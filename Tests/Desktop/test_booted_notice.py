@@ -1,4 +1,4 @@
-"""The notification of the first login, from the daemon that the user manager runs below its unit's system call filters."""
+"""The notification at the first login. The user manager starts its daemon under the system call filters of the unit."""
 
 import pytest
 from support.notifications import Notifications

@@ -1,5 +1,5 @@
-"""The password changes on the booted system: by passwd(1), by root, at a login where it has expired, by sshd; what a later
-module refuses; and a vault that is put aside."""
+"""The password changes on the booted system: by passwd(1), by root, at a login after it has expired, and by sshd. Further tests
+have a later module that refuses the change, and a vault that is set aside."""
 
 import json
 import re
@@ -19,7 +19,7 @@ PINENTRY = "/usr/local/bin/pinentry"
 
 @pytest.fixture(autouse=True)
 def lines_on_terminals(machine):
-    """The machine's pinentry is none that works, so that questions come line by line."""
+    """The machine has no working pinentry, so questions come line by line."""
     program = machine.path(PINENTRY)
     program.write_text("#!/bin/false\n")
     program.chmod(0o755)
@@ -29,7 +29,7 @@ def lines_on_terminals(machine):
 
 @pytest.fixture
 def owner(alice):
-    """Somebody with a vault."""
+    """A person with a vault."""
     with alice.login() as session:
         session.store(SECRET, app="one")
     alice.await_end()
@@ -38,7 +38,8 @@ def owner(alice):
 
 
 def passwords(account):
-    """How many open the vault; no recovery code is made here. A slow machine's helper goes on after passwd."""
+    """The number of passwords that open the vault. The tests here create no recovery code. On a slow machine, the helper goes on
+    after passwd ends."""
     account.machine.await_helpers()
     return (account.vault / "keybag").read_bytes()[44]
 
@@ -48,7 +49,7 @@ def keybag(account):
 
 
 def talk(terminal, former, new):
-    """What passwd(1) asks somebody."""
+    """Answers the questions of passwd(1)."""
     terminal.expect("urrent password: ")
     terminal.sendline(former)
     terminal.expect("ew password: ")
@@ -58,7 +59,7 @@ def talk(terminal, former, new):
 
 
 def passwd(account):
-    """passwd(1), as somebody without a session runs it."""
+    """passwd(1), run by a person without a session."""
     who = (f"--reuid={account.uid}", f"--regid={account.uid}", "--clear-groups")
     return account.machine.terminal_until_read("setpriv", *who, "passwd")
 
@@ -72,7 +73,7 @@ def expire(account):
 
 
 def reads(account, password):
-    """Whether a login with the password opens the vault, which has the secret still."""
+    """Whether a login with the password opens the vault, which still has the secret."""
     with account.login(password) as session:
         state = session.status()["state"]
         assert (session.lookup(app="one") == SECRET) == (state == "unlocked")
@@ -89,7 +90,7 @@ def test_passwd_in_a_session(owner):
         talk(session.terminal, owner.password, NEW)
         assert session.finish().returncode == 0
         assert passwords(owner) == 2
-        # The session and its locker go on, and the locker proves it.
+        # The session and its locker go on, and the locker proves the new password.
         assert session.lookup(app="one") == SECRET
         session.set_locked_hint(True)
         eventually(lambda: session.status()["state"] == "locked", what="the lock")
@@ -126,7 +127,7 @@ def test_passwd_that_is_refused_changes_nothing(owner):
 
 
 def test_what_a_later_module_refuses_leaves_a_vault_that_opens(owner):
-    """pam_unix has written the new one by then; or else somebody puts the former one back."""
+    """pam_unix has already written the new password. In the other case, somebody restores the former one."""
     file = owner.machine.path("/etc/pam.d/common-password")
     before = file.read_text()
     file.write_text(before + "password required pam_exec.so /bin/false\n")
@@ -168,7 +169,7 @@ def test_an_expired_password_at_login(owner):
 
 
 def test_an_expired_password_at_the_first_login_ever(alice):
-    """An administrator made the account with an expired password. The vault is created with the password that the person
+    """An administrator created the account with an expired password. The vault is created with the password that the person
     chose."""
     expire(alice)
     with log_in_expired(alice, alice.password, NEW) as session:
@@ -178,7 +179,7 @@ def test_an_expired_password_at_the_first_login_ever(alice):
 
 
 def test_an_expired_password_where_the_vault_cannot_be_written(owner):
-    """A full disk: the session opens all the same, the vault with it, and the next one asks."""
+    """The disk is full, but the session still opens, and the vault too. The next session asks for the former password."""
     machine, before = owner.machine, keybag(owner)
     machine.root("mount", "-t", "tmpfs", "-o", f"size=1m,mode=0700,uid={owner.uid},gid={owner.uid}", "full", "/mnt")
     machine.root("cp", "-a", owner.folder + "/.", "/mnt")
@@ -201,7 +202,7 @@ def test_an_expired_password_where_the_vault_cannot_be_written(owner):
 
 
 def test_an_expired_password_at_sshd(owner):
-    """sshd opens the session with the former one, runs passwd in it, and hangs up."""
+    """sshd opens the session with the former password, runs passwd in it, and closes the connection."""
     expire(owner)
     terminal = owner.machine.terminal_until_read(*SSH, f"{owner.name}@127.0.0.1")
     terminal.expect("assword: ")
@@ -225,7 +226,7 @@ SSH = ("ssh", "-tt", "-p", "2222", "-o", "StrictHostKeyChecking=no", "-o", "User
 
 
 def rewrap(session, former, present):
-    """The first access raises one prompt, which asks for the former one."""
+    """The first access to the vault opens one prompt, which asks for the former password."""
     assert session.status()["state"] == "sealed" and session.status()["needs_former_password"]
     session.start("secret-tool lookup app one")
     session.expect(re.escape(ASKED))
@@ -242,7 +243,7 @@ def test_chpasswd_by_root(owner):
     chpasswd(owner, NEW)
     cursor = owner.machine.cursor()
     with owner.login(NEW) as session:
-        # The login does not wait for that.
+        # The login does not wait for the log line.
         eventually(lambda: "does not open the vault" in owner.machine.journal(cursor), what="the reason in the log")
         rewrap(session, owner.password, NEW)
         assert passwords(owner) == 2
@@ -274,7 +275,7 @@ def test_passwd_by_root(owner):
 
 
 def test_passwd_after_a_change_elsewhere(owner):
-    """The vault knows neither of the two; its own one is asked for, whatever came between."""
+    """The vault knows neither of the two passwords. The prompt asks for the vault's own password, whatever came in between."""
     chpasswd(owner, NEW)
     before = keybag(owner)
     with owner.login(NEW) as session:

@@ -1,4 +1,5 @@
-"""Logins without a password on the booted system: one that never had one, and `passwd -d`; the first password after that."""
+"""Logins without a password on the booted system: an account that never had one, an account after `passwd -d`, and the first
+password after that."""
 
 from support.machine import eventually
 from visitor import CLASSES, fill, measured, readable, store_each, told, visitor
@@ -45,9 +46,9 @@ def test_a_login_that_never_had_a_password(alice):
     alice.linger()
     machine.reboot()
     eventually(alice.manager_runs, what="the user manager")
-    # Nobody logged in since the boot.
+    # Nobody has logged in since the boot.
     read_others(alice)
-    # The first password. From then on it is a vault like any other.
+    # After the first password, the vault is like any other.
     set_password(alice, alice.password)
     with alice.login() as session:
         status = session.status()
@@ -79,7 +80,7 @@ def test_the_first_login_starts_the_device_key_service(alice):
 
 
 def test_a_password_that_is_not_in_the_shadow_file(alice):
-    """Where the password database has the hash itself, an empty field in the shadow file says nothing."""
+    """If the password database itself has the hash, an empty field in the shadow file means nothing."""
     machine = alice.machine
     with alice.login():
         store_each(alice)
@@ -98,7 +99,7 @@ def test_a_password_that_root_removes(alice):
         store_each(alice)
         assert readable(alice) == CLASSES
         remove_password(alice)
-        # Nobody has noticed yet.
+        # No program has noticed the removal yet.
         assert session.lookup(app=PASSCODE) == f"here, {PASSCODE}"
         with alice.login_without_password():
             assert measured(alice, cells) == told("password removed")

@@ -1,4 +1,4 @@
-"""Prompts as a login has them: units of the real user manager, PAM with the real pam_unix, on the client's terminal."""
+"""Prompts at a real login: units of the real user manager and PAM with the real pam_unix, on the client's terminal."""
 
 import json
 import os
@@ -25,7 +25,7 @@ PINENTRY = "/usr/local/bin/pinentry"
 
 @pytest.fixture(autouse=True)
 def pinentry(machine):
-    """The machine's pinentry is none that works, so that questions come line by line; a test may put another there."""
+    """The machine has no working pinentry, so questions come line by line. A test may install another one."""
     program = machine.path(PINENTRY)
     program.write_text("#!/bin/false\n")
     program.chmod(0o755)
@@ -35,7 +35,7 @@ def pinentry(machine):
 
 @pytest.fixture
 def opened(alice):
-    """A terminal session in which the vault is open."""
+    """A terminal session in which the vault is unlocked."""
     with alice.login() as session:
         session.store("of default", app="default")
         yield session
@@ -44,38 +44,38 @@ def opened(alice):
 
 @pytest.fixture
 def session(opened):
-    """One whose vault is locked, no locker being up."""
+    """A terminal session in which the vault is locked and no locker is up."""
     opened.run("latchkey lock")
     return opened
 
 
 def units(account):
-    """The units of prompts that the user manager knows of, in any state."""
+    """The units of prompts in the user manager, in any state."""
     listed = account.run("systemctl", "--user", "list-units", "--all", "--plain", "--no-legend", "latchkey-prompt@*")
     return [line.split()[0] for line in listed.stdout.splitlines()]
 
 
 def shown(account):
-    """The unit of the one prompt that is there, once that of a prompt before it has ended."""
+    """The unit of the only prompt, once the unit of an earlier prompt has ended."""
     (unit,) = eventually(lambda: len(found := units(account)) == 1 and found, what="one prompt")
     return unit
 
 
 def main_pid(account, unit):
-    """The process of a unit, as the outside counts."""
+    """The main process of a unit, by its number outside of the container."""
     number = account.run("systemctl", "--user", "show", "-P", "MainPID", unit).stdout
     assert int(number) > 0, f"{unit} does not run"
     return account.machine.host_pid(number)
 
 
 def processes(account):
-    """What runs to ask somebody, and the user's processes that nobody has reaped."""
+    """The programs of a running prompt, and the user's zombie processes."""
     listed = account.machine.root("ps", "-u", account.uid, "-o", "stat=,args=").stdout.splitlines()
     return [line for line in listed if line.startswith("Z") or re.search("latchkey-prompt|pinentry|unix_chkpwd", line)]
 
 
 def await_no_prompt(account):
-    """Waits until nothing is left of a prompt."""
+    """Waits until a prompt has left no unit and no process."""
     eventually(lambda: not units(account), what="the end of the prompt's unit")
     eventually(lambda: not processes(account), what="the end of the prompt's processes")
     assert account.run("systemctl", "--user", "--failed", "--plain", "--no-legend").stdout == ""
@@ -88,13 +88,13 @@ def process_status(pid):
 
 
 def waiting(account):
-    """How many clients wait at a prompt of the daemon's, shown or not."""
+    """The number of clients that wait at a prompt of the daemon, whether it is shown or not."""
     introspect = ("org.freedesktop.DBus.Introspectable", "Introspect")
     return account.run(*BUS_CALL, "/org/freedesktop/secrets/prompt", *introspect).stdout.count("<node name=")
 
 
 def finish(session, secret="of default"):
-    """The end of a lookup that has its answer."""
+    """Finishes a lookup whose question is answered."""
     done = session.finish()
     assert done.returncode == 0
     assert done.stdout.splitlines()[-1] == secret
@@ -109,7 +109,7 @@ def test_the_right_password_on_the_clients_terminal(alice, session):
     unit = shown(alice)
     pid, daemon = main_pid(alice, unit), alice.daemon()
     process = process_status(pid)
-    # The user manager's child, not the hardened daemon's, and in a control group of its own.
+    # The prompt is a child of the user manager and not of the hardened daemon, and has a control group of its own.
     manager = alice.machine.root("systemctl", "show", "-P", "MainPID", f"user@{alice.uid}.service").stdout
     assert int(process["PPid"]) == alice.machine.host_pid(manager)
     assert Path(f"/proc/{daemon}/task/{daemon}/children").read_text() == ""
@@ -133,13 +133,13 @@ def test_a_wrong_password_is_refused_by_pam_unix(alice, session):
     assert alice.status()["state"] == "locked"
     session.send(alice.password)
     finish(session)
-    # The program that may read the passwords of the machine said so, to the service of prompts.
+    # unix_chkpwd, which may read the machine's passwords, refused the password for the service of prompts.
     assert "password check failed for user (alice)" in alice.machine.journal(cursor, "unix_chkpwd")
     assert "pam_unix(latchkey-unlock:auth): authentication failure" in alice.machine.journal(cursor, "latchkey-prompt")
 
 
 def test_the_units_own_hardening_would_keep_pam_unix_from_any_password(alice, session):
-    """Why prompts have none. It is the filter of system calls that brings NoNewPrivileges with it."""
+    """This is why a prompt's unit has no such hardening: a filter of system calls brings NoNewPrivileges with it."""
     folder = "~/.config/systemd/user/latchkey-prompt@.service.d"
     session.run(f"mkdir -p {folder}; printf '[Service]\\nSystemCallFilter=@system-service\\n' >{folder}/x.conf")
     session.run("systemctl --user daemon-reload")
@@ -159,7 +159,7 @@ def test_the_units_own_hardening_would_keep_pam_unix_from_any_password(alice, se
 
 def test_dismissed(alice, session):
     for key in ("c", "d"):
-        # The terminal echoes, as for a person: only the text that is typed at the prompt must stay hidden.
+        # The terminal echoes, as for a person. Only text that is typed at the prompt must stay hidden.
         told = "echo status $?; [ $was = $(stty -g) ] && echo as before; stty -echo"
         session.start(f"stty echo; was=$(stty -g); {LOOKUP}; {told}")
         session.expect(ASKED)
@@ -198,7 +198,7 @@ def test_killed_while_it_asks(alice, session):
     await_no_prompt(alice)
     assert alice.daemon() == daemon
     assert session.status()["state"] == "locked"
-    session.run("stty sane -echo")  # nobody was left who could have done so
+    session.run("stty sane -echo")  # no process was left to restore the terminal
     session.start(LOOKUP)
     session.expect(ASKED)
     session.send(alice.password)
@@ -213,13 +213,13 @@ def test_the_daemon_ends_while_a_prompt_is_up(alice, session, how):
     alice.run("systemctl", "--user", *how.split(), "latchkeyd.service")
     await_no_prompt(alice)
     if how == "restart":
-        session.expect(r"status 1\s+as before")  # told by the daemon that ends
+        session.expect(r"status 1\s+as before")  # the ending daemon has answered
         session.finish()
     else:
-        # libsecret waits for ever then. The terminal is the person's again, with its keys.
+        # libsecret waits for ever in this case. The terminal and its keys belong to the person again.
         session.terminal.sendcontrol("c")
         assert session.finish().returncode == 130
-    assert session.status()["state"] == "sealed"  # a new one answers
+    assert session.status()["state"] == "sealed"  # a new daemon answers
     assert alice.daemon() != before
     session.start(LOOKUP)
     session.expect(ASKED)
@@ -235,12 +235,12 @@ def test_a_logout_ends_the_prompt(alice):
         session.expect(ASKED)
         unit = shown(alice)
         assert process_status(main_pid(alice, unit))
-        session.terminal.close(force=True)  # the terminal is gone, and the login with it
+        session.terminal.close(force=True)  # the terminal is gone, and so is the login
     alice.await_end()
 
 
 def test_two_clients_share_one_prompt(alice, session):
-    with alice.login() as other:  # which opens the vault
+    with alice.login() as other:  # this login opens the vault
         other.run("latchkey lock")
 
         def both_ask():
@@ -251,7 +251,7 @@ def test_two_clients_share_one_prompt(alice, session):
             eventually(lambda: waiting(alice) == 2, what="the second client")
             assert shown(alice) == unit
 
-        # A person who dismissed the prompt is not asked again for the other client.
+        # If a person dismissed the prompt, the other client causes no second one.
         both_ask()
         session.terminal.sendcontrol("c")
         dismissed = session.finish(), other.finish()
@@ -278,13 +278,13 @@ def test_a_collection_with_a_passphrase(alice, opened):
 
     opened.start("secret-tool lookup in private")
     opened.expect(PASSPHRASE)
-    opened.send(alice.password)  # which it is not
+    opened.send(alice.password)  # the login password is not the passphrase
     opened.expect("not right")
     opened.expect(PASSPHRASE)
     opened.send("sesame")
     finish(opened, "hidden")
 
-    # From a sealed vault, both are asked for, in this order.
+    # With a sealed vault, the prompt asks for the password and then for the passphrase.
     opened.run("systemctl --user restart latchkeyd.service")
     opened.start("secret-tool lookup in private")
     opened.expect(ASKED)
@@ -298,14 +298,14 @@ def test_a_collection_with_a_passphrase(alice, opened):
 
 
 def set_locked_hint(session, locked):
-    """Says to logind what a locker of the session says, while its terminal waits for a prompt."""
+    """Reports a lock or an unlock to logind as the session's locker does, while the session's terminal waits for a prompt."""
     path = f"/org/freedesktop/login1/session/_3{session.session}"
     call = ("busctl", "call", "org.freedesktop.login1", path, "org.freedesktop.login1.Session", "SetLockedHint")
     session.machine.root(*call, "b", str(locked).lower())
 
 
 def test_a_locker_comes_while_a_prompt_is_up(alice, session):
-    # Inside the session, as a locker does, once the password comes.
+    # Like a locker, this process is inside the session. It authenticates once the password comes.
     session.run("mkfifo typed; (pamtester i3lock alice authenticate <typed >/dev/null 2>&1 &)")
     session.start(LOOKUP)
     session.expect(ASKED)
@@ -313,11 +313,11 @@ def test_a_locker_comes_while_a_prompt_is_up(alice, session):
     set_locked_hint(session, True)
     await_no_prompt(alice)
     assert waiting(alice) == 1
-    # The locker goes without a password, so the prompt asks again.
+    # The locker ends without a password, so the prompt asks again.
     set_locked_hint(session, False)
     session.expect(ASKED)
     assert shown(alice) != before
-    # The locker goes with a password, which is the answer.
+    # The locker ends with a password, which also answers the prompt.
     set_locked_hint(session, True)
     await_no_prompt(alice)
     alice.run("sh", "-c", f"echo {alice.password} >{alice.home}/typed")
@@ -329,7 +329,7 @@ def test_a_locker_comes_while_a_prompt_is_up(alice, session):
 
 
 def test_a_locker_that_takes_a_fingerprint(alice, session):
-    """No stack of a locker or a greeter asks for the password on the vault's behalf; a prompt does, afterwards."""
+    """A locker's or greeter's stack never asks for the password on behalf of the vault. A prompt asks afterwards."""
     service = session.machine.path("/etc/pam.d/fingerprint")
     service.write_text("auth required pam_permit.so\nauth optional pam_latchkey.so\n")
     session.set_locked_hint(True)
@@ -361,11 +361,12 @@ def test_behind_i3lock(alice):
         ask_behind_it()
         screen.enter(alice.password)
         was_asked = ASKED in finish(desktop).stdout
-        # i3lock waits 3 s for a slow machine's helper. Then nothing is locked but the vault, and the prompt stands until the keys come.
+        # i3lock waits 3 s for the helper. On a slow machine only the vault is still locked after that, and the prompt stays until
+        # the keys come.
         was_late = "takes longer than a login waits" in alice.machine.journal(cursor, "i3lock")
         assert was_late or not was_asked
         ask_behind_it()
-        screen.kill_locker()  # which lets nobody in
+        screen.kill_locker()  # a crash lets nobody in
         desktop.expect(ASKED)
         assert alice.status()["state"] == "locked"
         desktop.send(alice.password)
@@ -374,11 +375,11 @@ def test_behind_i3lock(alice):
         screen.close()
 
 
-# Who asks
+# The asking program
 
 
 def test_who_asks_is_named_by_the_unit_that_systemd_started(alice, opened):
-    """Nobody can be asked there, which is said of whom it was about."""
+    """Nobody can be asked there, and the error names the asking program."""
     opened.run("printf x | secret-tool store --label=Bank app bank latchkey:require user-presence")
     read = "secret-tool lookup app bank"
     for options, words in [
@@ -397,11 +398,11 @@ def test_who_asks_is_named_by_the_unit_that_systemd_started(alice, opened):
 
 
 def test_a_flatpak_application_is_called_by_its_id(alice, opened):
-    """Its unit's system call filters let the daemon look into the application's sandbox."""
+    """The system call filters of its unit allow the daemon to read the application's sandbox."""
     info = alice.machine.path("/run/information")
     info.write_text("[Application]\nname=org.example.Mail\n")
     opened.run("printf x | secret-tool store --label x app boxed latchkey:require user-presence")
-    # Where a portal answers, libsecret keeps the secret in a file of the sandbox instead.
+    # If a portal answers, libsecret keeps the secret in a file of the sandbox instead.
     opened.run("systemctl --user mask --runtime xdg-desktop-portal.service")
     command = "SECRET_BACKEND=service secret-tool lookup app boxed; true"
     sandboxed(alice, "/run/information", "sh", "-c", command)

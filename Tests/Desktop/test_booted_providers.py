@@ -1,5 +1,6 @@
-"""`latchkey switch` beside KWallet, beside KeePassXC, and where no other program keeps secrets: the real programs, several logins
-after each way. gnome-keyring has its own file, test_booted_switch.py; the packages are tested beside all of them in Tests/Packages."""
+"""`latchkey switch` next to KWallet, next to KeePassXC, and on a system where no other program keeps secrets. The tests use the
+real programs, with several logins after each switch. test_booted_switch.py has gnome-keyring, and Tests/Packages tests the
+packages next to all of them."""
 
 import pytest
 from support.account import Account
@@ -29,7 +30,7 @@ def person(machine):
 
 
 def test_kwallet(person):
-    """latchkey-kwallet is installed as well, and answers KDE's programs at the end."""
+    """latchkey-kwallet is installed too, and answers KDE's programs at the end."""
     kwallet_settings(person)
     former = kwallet(5)
     there_and_back(person, former, LOGINS)

@@ -1,4 +1,4 @@
-"""The ssh agent and Debian 13's ssh-sk-helper. Tests/Integration/SSH has the same with the one of this machine."""
+"""The ssh agent with Debian 13's ssh-sk-helper. Tests/Integration/SSH has the same test with this machine's helper."""
 
 import shutil
 

@@ -1,4 +1,4 @@
-"""`latchkey switch` where gnome-keyring is in every login: taking over, handing back, and what is as before."""
+"""`latchkey switch` with gnome-keyring in every login: taking over, handing back, and the parts that must not change."""
 
 import contextlib
 import json
@@ -20,7 +20,7 @@ AGENT = "SSH_AUTH_SOCK=$XDG_RUNTIME_DIR/keyring/ssh"
 
 @pytest.fixture(scope="module")
 def keyring_machine(provisioned):
-    """A running system with gnome-keyring in its login, behind Latchkey, as display managers have it."""
+    """A running system with gnome-keyring in its login, behind Latchkey, in the order of display managers."""
 
     def prepare():
         machine = Machine(below=provisioned)
@@ -39,7 +39,7 @@ def keyring_machine(provisioned):
 
 @pytest.fixture
 def alice(keyring_machine):
-    """A user with a key for ssh."""
+    """A user with an ssh key."""
     account = Account(keyring_machine, "alice", 2001, "sesame-1")
     account.run("mkdir", "-m", "700", f"{account.home}/.ssh")
     account.run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", f"{account.home}/.ssh/id_ed25519")
@@ -47,29 +47,29 @@ def alice(keyring_machine):
 
 
 def keys(session):
-    """What the agent for ssh has."""
+    """The keys in the ssh agent."""
     return session.run(f"{AGENT} ssh-add -l", check=False).stdout
 
 
 def first_keys(session):
-    """The same once the agent, which reads the user's key after its start, has that."""
+    """The keys in the agent once it has the user's key, which it reads after its start."""
     eventually(lambda: "(ED25519)" in keys(session), 20, "the user's key in the agent")
     return keys(session)
 
 
 def await_keys(session, agent):
-    """Waits until the agent has these keys, and no others."""
+    """Waits until the agent has exactly these keys."""
     eventually(lambda: keys(session) == agent, 20, f"{agent}, not {keys(session)}")
 
 
 def last(session):
-    """The connection of the last that waits for the name."""
+    """The connection that is last in the queue for the name."""
     call = "busctl --user call org.freedesktop.DBus / org.freedesktop.DBus ListQueuedOwners s org.freedesktop.secrets"
     return session.run(call).stdout.split()[-1]
 
 
 def logins(account, owner, agent):
-    """Some logins, each with one owner of the name, and with the same keys in the agent."""
+    """Several logins, all with this owner of the name and with the same keys in the agent."""
     for _ in range(LOGINS):
         with account.login() as session:
             session.run(f"{TOOLS}/autostart")
@@ -98,7 +98,7 @@ def test_there_and_back(alice):
         taken = files(alice)
         assert switch(session, alice, "--to latchkey")["changes"] == [] and files(alice) == taken
 
-        # Whatever ends it, it is the owner again.
+        # After its end for any reason, latchkeyd owns the name again.
         session.run("pkill -KILL -x latchkeyd")
         await_owner(session, "latchkeyd")
     alice.await_end()
@@ -124,18 +124,19 @@ def test_there_and_back(alice):
 
 
 def await_place(session):
-    """Waits until latchkeyd has a place in front of gnome-keyring, for the daemon after it."""
+    """Waits until a place in the queue, before gnome-keyring's, is reserved for the next latchkeyd."""
     eventually(lambda: queue(session) == ["latchkeyd", "latchkeyd", "gnome-keyring-d"], 20, f"the place, not {queue(session)}")
 
 
 def check_of_name(session):
-    """What doctor says of the name."""
+    """Doctor's check of the name."""
     checks = json.loads(session.run("latchkey doctor --json", check=False).stdout)["checks"]
     return next(check for check in checks if check["id"] == "name")
 
 
 def replace(session, account):
-    """A helper of another version that has opened the keybag, as after an upgrade; that it opened it is not looked at."""
+    """Acts as a helper of another version after an upgrade. The helper claims that it has opened the keybag, which the daemon
+    does not check."""
     other = lambda operation: packet(operation, version=VERSION + 1)
     session.run("latchkey lock")
     ours = SimpleNamespace(runtime=account.machine.path(f"/run/user/{account.uid}"))
@@ -153,7 +154,7 @@ ENDS = {
 
 
 def test_the_name_stays_where_nobody_switched(alice):
-    """Whatever ends latchkeyd, gnome-keyring waits on. Only if it is stopped, the name is gnome-keyring's."""
+    """After any end of latchkeyd, gnome-keyring goes on waiting. It gets the name only if latchkeyd is stopped."""
     with alice.login() as session:
         session.run(f"{TOOLS}/autostart")
         session.store("of default", app="default")
@@ -180,7 +181,8 @@ def test_the_name_stays_where_nobody_switched(alice):
 
 
 def test_the_bus_starts_latchkey_again_after_it_started_gnome_keyring(alice):
-    """Latchkey's socket is stopped once, and a program calls meanwhile. Then the vault is back, and its daemon ends."""
+    """Latchkey's socket is stopped, and a program's call starts gnome-keyring. Later the vault is back, its daemon ends, and the
+    next call starts Latchkey again."""
     start = "busctl --user call org.freedesktop.DBus / org.freedesktop.DBus StartServiceByName su org.freedesktop.secrets 0"
     with alice.login() as session:
         switch(session, alice, "--to latchkey")
@@ -213,7 +215,8 @@ def test_an_agent_with_keys_that_would_be_lost_stays(alice):
 
 
 def test_installed_again(alice):
-    """The person's choice outlives the programs: Latchkey is the only one as soon as it is there again, and goes as it came."""
+    """The person's choice outlives the programs. Latchkey owns the name as soon as it is installed again, and can be removed as
+    before."""
     machine = alice.machine
     with alice.login() as session:
         session.run(f"{TOOLS}/autostart")

@@ -1,4 +1,5 @@
-"""What docs/user/classes.md says becomes of each class in each state, where logind, PAM, real lockers and reboots make the state."""
+"""The table of docs/user/classes.md: the fate of each class in each state. logind, PAM, real lockers and reboots make the
+states."""
 
 import pytest
 from screen import Screen
@@ -11,7 +12,7 @@ pytestmark = pytest.mark.night("vault")
 
 @pytest.fixture
 def filled(alice):
-    """The table's cells in a vault that was left."""
+    """The table's cells, in a vault whose session has ended."""
     with alice.login():
         cells = fill(alice)
     alice.await_end()
@@ -65,7 +66,7 @@ def test_a_real_locker(alice, filled, answered):
         screen.lock()
         await_state(alice, "locked")
         if answered:
-            session.run("sleep 1")  # until it has grabbed the keyboard
+            session.run("sleep 1")  # until the locker has grabbed the keyboard
             screen.enter(alice.password)
             await_state(alice, "unlocked")
         assert measured(alice, filled) == told("unlocked" if answered else "behind a locker")

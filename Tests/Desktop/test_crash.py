@@ -1,4 +1,5 @@
-"""A daemon that is killed comes back sealed and has lost nothing that it acknowledged; one that was upgraded gives way."""
+"""After a kill, the next daemon is sealed and has lost no acknowledged item. After an upgrade, the old daemon gives way to the
+new one."""
 
 import contextlib
 from types import SimpleNamespace
@@ -17,7 +18,7 @@ def await_new_daemon(alice, old):
 
     def came():
         number, state = sorted(alice.run(*show).stdout.split())
-        # The one that was killed is shown until systemd hears of its end, and may be gone by the time that it is looked up.
+        # systemd shows the killed process until it hears of the end, and the process may be gone by the time of the look-up.
         with contextlib.suppress(ProcessLookupError):
             return state == "active" and number != "0" and alice.machine.host_pid(number) != old
 
@@ -44,12 +45,13 @@ def test_killed_daemon_comes_back_sealed(alice):
 
 
 def test_what_was_acknowledged_is_there_after_kills(alice):
-    # A loop stores items and notes each that secret-tool reported done, while the daemon is killed and login brings
-    # the keys back. No more kills than the unit's start limit lets pass.
+    # A loop stores items and records each one that secret-tool reports as done. Meanwhile the daemon is killed, and a login
+    # brings the keys back. The number of kills stays within the unit's start limit.
     noted = alice.machine.path(f"{alice.home}/acknowledged")
     acknowledged = lambda: noted.read_text().split() if noted.exists() else []
     with alice.login() as session:
-        # Away from the terminal: while the vault is sealed its prompts would come up there, between what the test types.
+        # The loop has no terminal. Otherwise prompts of the sealed vault would come up there, between the lines that the test
+        # types.
         session.run(
             "setsid bash -c 'for i in $(seq 4000); do "
             "printf %s secret-$i | timeout 5 secret-tool store --label=test app loop number $i 2>/dev/null "
@@ -58,7 +60,7 @@ def test_what_was_acknowledged_is_there_after_kills(alice):
         for _ in range(3):
             stored = acknowledged()
             session.run("sleep 1.5")
-            # A client that called the daemon that was killed waits for its timeout first.
+            # A client whose call went to the killed daemon first waits for its timeout.
             eventually(lambda: len(acknowledged()) > len(stored) + 2, 20, "stored items")
             old = alice.daemon()
             session.run(KILL)
@@ -82,7 +84,8 @@ def test_daemon_does_not_stop_by_itself(alice):
 
 
 def test_a_daemon_gives_way_to_the_installed_one_where_a_password_brings_back_all_that_it_has(alice):
-    """A helper of another version that has opened the keybag asks for it, and waits for its end before it begins anew."""
+    """A helper of another version that has opened the keybag makes the daemon give way. The helper waits for the daemon's end,
+    and then begins again."""
     ours = SimpleNamespace(runtime=alice.machine.path(f"/run/user/{alice.uid}"))
 
     def ask(control, operation, answer):
@@ -102,13 +105,13 @@ def test_a_daemon_gives_way_to_the_installed_one_where_a_password_brings_back_al
             ask(helper, HELLO, GIVE_WAY)
         with connect() as client:
             ask(client, STATUS, OTHER_VERSION)
-        # No password opened anything until now.
+        # None of these calls has proved a password yet.
         assert session.secret(app="first") == "of first" and alice.daemon() == old
         with connect() as helper:
             ask(helper, HELLO, GIVE_WAY)
             ask(helper, GIVE_WAY, GIVE_WAY)
             assert helper.receive() == b""
-        # The helper connects at once, too, and the service manager starts the new daemon.
+        # The helper connects at once, and the service manager starts the new daemon.
         with connect() as helper:
             assert helper.ask(packet(STATUS))[:2] == packet(STATUS)
         assert alice.daemon() != old and session.status()["state"] == "sealed"

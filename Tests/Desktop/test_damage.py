@@ -1,4 +1,5 @@
-"""A damaged file from which nothing heals is named, reported as an error and left as it is; the good one put back works again."""
+"""A damaged file that cannot be healed is named, reported as an error and left unchanged. Once the good file is back, everything
+works again."""
 
 import hashlib
 import re
@@ -12,7 +13,7 @@ pytestmark = pytest.mark.night("vault")
 
 @pytest.fixture(autouse=True)
 def without_generations(alice):
-    """Turns generations off. Otherwise the database would heal."""
+    """Turns generations off, because the database would heal from them."""
     folder = f"{alice.home}/.config/latchkey"
     alice.machine.root("install", "-d", "-m", "700", "-o", alice.name, f"{alice.home}/.config", folder)
     alice.machine.root("sh", "-c", f"umask 022; echo 'generations: off' > {folder}/history.yaml")
@@ -27,7 +28,7 @@ def emptied(_, content):
 
 
 def newer_format(name, content):
-    """The file as a later version might write it: see FORMAT.md for the places."""
+    """The file as a later version might write it. FORMAT.md has the positions."""
     if name == "vault.db":
         return content[:60] + (0x7FFF).to_bytes(4, "big") + content[64:]  # SQLite's user_version
     body = content[:8] + (0x7FFF).to_bytes(4, "little") + content[12:-32]
@@ -35,7 +36,7 @@ def newer_format(name, content):
 
 
 def flipped(name, content):
-    """One bit of what is sealed, where a read of the big item must notice."""
+    """Flips one bit of a sealed value that the read of the big item must check."""
     place = len(content) // 2
     if name == "vault.db":
         place = content.index(largest_value(content)[:200]) + 100
@@ -45,7 +46,7 @@ def flipped(name, content):
 def largest_value(content):
     """The longest blob in a database."""
     database = sqlite3.connect(":memory:")
-    # A copy in memory cannot be one with a write-ahead log.
+    # A database in memory cannot have a write-ahead log.
     database.deserialize(content[:18] + b"\1\1" + content[20:])
     tables = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
     values = [value for table in tables for row in database.execute(f'SELECT * FROM "{table}"') for value in row]
@@ -68,8 +69,8 @@ def test_damaged_file(alice, name, damage):
     good = file.read_bytes()
     bad = damage(name, good)
     assert bad != good
-    (alice.vault / "keybag.copy").unlink()  # a keybag that could heal would
-    file.write_bytes(bad)  # in place: owner and mode stay
+    (alice.vault / "keybag.copy").unlink()  # otherwise the keybag would heal
+    file.write_bytes(bad)  # in place, so owner and mode stay
     before = checksum(file)
 
     with alice.login() as session:
@@ -84,7 +85,7 @@ def test_damaged_file(alice, name, damage):
         assert any(re.search(rf"\b{re.escape(name)}\b", problem) for problem in session.status()["problems"])
         assert name in session.run("latchkey status", check=False).stdout
     alice.await_end()
-    if not (name == "vault.db" and damage is flipped):  # there, other rows are as writable as ever
+    if not (name == "vault.db" and damage is flipped):  # in that case, other rows can still be written
         assert checksum(file) == before
 
     for leftover in alice.vault.glob("vault.db-*"):

@@ -1,6 +1,6 @@
-"""The device key service of a booted system with a TPM: the installed unit and socket, and a chip that swtpm plays.
+"""The device key service of a booted system with a TPM. The unit and the socket are the installed ones, and swtpm plays the chip.
 
-A container has no TPM device, so a drop-in gives the unit a socket of the chip's, in a network of just the two."""
+A container has no TPM device, so a drop-in gives the unit a socket of the chip, in a network for these two."""
 
 import pytest
 from support.machine import eventually
@@ -47,24 +47,24 @@ class Device:
         return self.machine.root("latchkey", "device", "move", backend, check=False)
 
     def end(self):
-        """Ends the process; its socket starts another one."""
+        """Ends the process. Its socket starts another one."""
         self.machine.root("systemctl", "stop", UNIT)
 
     def secret(self):
-        """What everything depends on, from the host's file; see FORMAT.md."""
+        """The secret that all keys depend on, from the host's file; see FORMAT.md."""
         content = self.machine.path(f"{STATE}/device").read_bytes()
         assert content[:8] == b"LATCHDVS" and content[12] == 1
         return content[13:-32]
 
     def files(self):
-        """All that the service has on the disk."""
+        """All files of the service."""
         found = [file for file in self.machine.path(STATE).rglob("*") if file.is_file()]
         return b"".join(file.read_bytes() for file in found)
 
 
 @pytest.fixture
 def device(machine):
-    """The service, which has been on the host, and now has a TPM within reach."""
+    """The service with a TPM within reach. Before, it kept its secret on the host."""
     assert machine.root("latchkey", "device", "show").stdout == "host\n"
     chip = machine.path("/etc/systemd/system/latchkey-test-tpm.service")
     drop_in = machine.path(f"/etc/systemd/system/{UNIT}.d/tpm.conf")
@@ -104,7 +104,7 @@ def test_the_key_moves_below_a_user_who_is_logged_in(alice, device):
             assert device.move(backend).returncode == 0
             assert session.run("latchkey device").stdout == f"{backend}\n"
             assert readable(alice) == CLASSES
-            # The service starts anew, and keys come to the running daemon again.
+            # The service starts again, and the running daemon gets its keys again.
             device.end()
             relock(session, alice)
             assert device.show() == backend
@@ -136,7 +136,7 @@ def test_without_its_chip_all_that_is_not_bound_opens(alice, device):
         store_each(alice)
     alice.await_end()
     files = device.files()
-    # A chip that is there and is not the one: the machine's board was changed.
+    # The chip is not the one from before, because the machine's board was replaced.
     machine = device.machine
     machine.root("systemctl", "stop", UNIT, "latchkey-test-tpm.service")
     machine.root("mv", "/var/lib/latchkey-test-tpm", "/var/lib/away")

@@ -1,4 +1,4 @@
-"""Where the vault is, is said by the account and by the PAM service's file, never by the environment."""
+"""The account and the PAM service's file decide where the vault is. The environment never does."""
 
 import pytest
 from support.machine import eventually
@@ -39,7 +39,7 @@ def test_arguments_in_the_service_file_lead_away_from_the_real_vault(alice):
         times = {file: file.stat().st_mtime_ns for file in [alice.vault, *alice.vault.iterdir()]}
         session.run(f"mkdir -m 700 {away} {away}/home {away}/run")
         session.start(
-            # A helper may go on after the login that started it, and the daemon writes until its end.
+            # A helper may go on after its login, and the daemon writes until its end.
             f"dbus-run-session -- sh -c '/usr/libexec/latchkeyd --home {away}/home --runtime {away}/run & daemon=$!; "
             f"until ss -xl | grep -q {away}/run/latchkey/control; do sleep 0.1; done; "
             f"pamtester throwaway {alice.name} authenticate open_session close_session; outcome=$?; "
@@ -48,7 +48,7 @@ def test_arguments_in_the_service_file_lead_away_from_the_real_vault(alice):
         session.expect("assword: ")
         session.send(alice.password)
         assert session.finish().returncode == 0
-        # The vault went somewhere: the arguments were heeded.
+        # The keybag is there, so the module used its arguments.
         assert session.run(f"find {away} -name keybag | wc -l; rm -r {away}").stdout == "1\n"
         assert files(alice.vault) == before
         assert {file: file.stat().st_mtime_ns for file in times} == times

@@ -1,4 +1,4 @@
-"""`make install` lays the files that it should, `make uninstall` removes just those, and a login survives both."""
+"""`make install` installs the expected files, and `make uninstall` removes exactly those. A login survives both."""
 
 import os
 import re
@@ -56,7 +56,7 @@ INSTALLED = {
     "etc/pam.d/latchkey-item",
     "etc/pam.d/latchkey-presence",
     "etc/pam.d/latchkey-biometry",
-    # The window's page comes with `make install-window`.
+    # `make install-window` installs the window's page.
     *(f"usr/share/man/man{page.suffix[1:]}/{page.name}" for page in (REPOSITORY / "docs/man").iterdir()
       if page.stem != "latchkey-app"),
     "usr/share/man/man8/latchkey-ssh-askpass.8",
@@ -94,7 +94,7 @@ def test_install_and_uninstall_touch_just_our_files(tmp_path):
     laid = files(tmp_path)
     assert {name: laid[name] for name in before} == before
     assert set(laid) - set(before) == INSTALLED
-    make("install", tmp_path)  # once more changes nothing
+    make("install", tmp_path)  # a second run changes nothing
     assert files(tmp_path) == laid
     make("uninstall", tmp_path)
     assert files(tmp_path) == before

@@ -1,4 +1,4 @@
-"""A user manager that lingers, after a reboot, before anybody logged in."""
+"""A lingering user manager, after a reboot, before anybody has logged in."""
 
 import json
 
@@ -22,9 +22,9 @@ def test_always_is_read_before_any_login(alice):
     machine.reboot()
     eventually(alice.manager_runs, what="the user manager")
 
-    # The very first call to the vault since the boot, which has the bus start the daemon.
+    # This is the very first call to the vault since the boot. The bus starts the daemon for it.
     assert alice.run("secret-tool", "lookup", "app", "always").stdout == "of always"
-    alice.status()  # waits until the device key service had its turn
+    alice.status()  # waits until the device key service has answered
     for name in CLASSES:
         found = alice.find(app=name)
         (item,) = found["items"]

@@ -1,4 +1,4 @@
-"""What a locked session can read, and what lifts the lock."""
+"""A locked session: the items that it can read, and the events that lift the lock."""
 
 import pytest
 from support.machine import eventually
@@ -8,7 +8,7 @@ LOCKED = "org.freedesktop.Secret.Error.IsLocked"
 
 @pytest.fixture
 def session(alice):
-    """A terminal session with one item of each class that a lock tells apart."""
+    """A terminal session with one item of each class that a lock treats differently."""
     with alice.login() as session:
         fill(session)
         yield session
@@ -16,7 +16,7 @@ def session(alice):
 
 @pytest.fixture
 def desktop(alice):
-    """The same in a graphical session."""
+    """The same items in a graphical session."""
     with alice.graphical_login() as session:
         fill(session)
         yield session
@@ -39,7 +39,7 @@ def await_locked(session):
     eventually(lambda: session.status()["state"] == "locked", what="the lock")
     for name in ("default", "unlocked"):
         found = session.find(app=name)
-        assert found["unlocked"] == []  # found, locked: never empty
+        assert found["unlocked"] == []  # found but locked, so the answer is never empty
         assert [item.get("error") for item in found["items"].values()] == [LOCKED]
     for name in ("first", "always"):
         assert session.secret(app=name) == f"of {name}"
@@ -80,7 +80,7 @@ def test_locked_hint_locks_while_it_stands(where, request):
     assert session.status()["locker_up"]
     session.set_locked_hint(False)
     eventually(lambda: not session.status()["locker_up"], what="the end of the locker")
-    await_locked(session)  # gone without a password
+    await_locked(session)  # the locker ended without a password
 
 
 @pytest.mark.parametrize("where", ["session", "desktop"])

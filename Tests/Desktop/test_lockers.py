@@ -1,6 +1,6 @@
-"""Real lockers, typed into: a lock erases, a wrong password brings nothing back, the right one does.
+"""Real lockers with typed passwords. A lock erases the keys, a wrong password brings nothing back, and the right one does.
 
-What docs/user/screen-lockers.md tells people to write for a locker is what is run here."""
+The tests run the locker commands of docs/user/screen-lockers.md."""
 
 import re
 import signal
@@ -22,7 +22,7 @@ TOOLS = "/usr/local/lib/latchkey-test"
 
 
 def advised(start):
-    """The one line of docs/user/screen-lockers.md that starts so."""
+    """The only line of docs/user/screen-lockers.md with this beginning."""
     page = (REPOSITORY / "docs/user/screen-lockers.md").read_text()
     (line,) = [line.strip() for line in page.splitlines() if line.startswith(f"    {start}")]
     return line
@@ -35,7 +35,7 @@ def fill(session):
 
 @pytest.fixture
 def desktop(alice):
-    """A graphical session with an item that a lock closes, and one that it does not."""
+    """A graphical session with an item that a lock closes, and one that stays readable."""
     with alice.graphical_login() as session:
         fill(session)
         yield session
@@ -43,20 +43,20 @@ def desktop(alice):
 
 @pytest.fixture
 def display(alice, desktop):
-    """Its display."""
+    """The display of that session."""
     display = Display(alice, desktop)
     yield display
     display.close()
 
 
 def secrets(account):
-    """What reading the two items gives."""
+    """The two secrets, or the errors of reading them."""
     found = [list(account.find(app=name)["items"].values()) for name in ("default", "first")]
     return [item.get("secret", item.get("error")) for (item,) in found]
 
 
 def assert_open(account):
-    # A slow machine's helper goes on after the locker has let the person in.
+    # On a slow machine, the helper goes on after the locker has let the person in.
     eventually(lambda: account.status()["state"] == "unlocked", what="the unlock")
     assert secrets(account) == ["of default", "of first"]
 
@@ -67,7 +67,7 @@ def assert_locked(account):
 
 
 def typed_until(true, type, what):
-    """Types until it has an effect: what comes before a locker has the keyboard is lost."""
+    """Types until it has an effect. Keys from before a locker has the keyboard are lost."""
     for tries_left in (4, 3, 2, 1, 0):
         type()
         try:
@@ -78,14 +78,14 @@ def typed_until(true, type, what):
 
 
 def lock(account, is_up):
-    """What has to hold once a locker was started, which `is_up()` tells."""
+    """Checks the lock after a locker was started. `is_up()` says whether the locker is up."""
     eventually(is_up, 20, "the locker")
     eventually(lambda: account.status()["state"] == "locked", what="the lock")
     assert_locked(account)
 
 
 def refuse(account, service, is_up, type):
-    """A wrong password is typed, which PAM refuses to the locker's service."""
+    """Types a wrong password, which PAM refuses to the locker's service."""
     cursor = account.machine.cursor()
     refused = f"pam_unix({service}:auth): authentication failure"
     typed_until(lambda: refused in account.machine.journal(cursor), lambda: type(WRONG), f"the refusal of {service}")
@@ -94,15 +94,15 @@ def refuse(account, service, is_up, type):
 
 
 def release(account, is_up, type):
-    """The right password is typed."""
+    """Types the right password."""
     gone = lambda: not is_up() and account.status()["state"] == "unlocked"
-    # A slow machine's helper can still be at work when the locker has gone: then nobody is there who could be asked.
+    # On a slow machine, the helper can still work after the locker's end, when nobody can be asked any more.
     typed_until(gone, lambda: is_up() and type(account.password), "the unlock")
     assert_open(account)
 
 
 def guard(account, service, is_up, type):
-    """The whole test of a locker that was started."""
+    """The whole test of a locker, after its start."""
     lock(account, is_up)
     refuse(account, service, is_up, type)
     release(account, is_up, type)
@@ -133,7 +133,7 @@ def test_a_bare_locker(alice, desktop, display, locker, service):
 
 
 class XScreenSaver:
-    """xscreensaver on a display, and the watch beside it. What is typed before its dialog is there is lost."""
+    """xscreensaver on a display, with its watch. Keys from before its dialog are lost."""
 
     def __init__(self, account, session, display):
         self.account, self.display = account, display
@@ -156,7 +156,7 @@ class XScreenSaver:
         self.display.type(line)
 
     def has_dialog(self):
-        """Whether a window is shown that does not fill the screen."""
+        """Whether there is a window that does not fill the screen."""
         sizes = self.display.sizes("XScreenSaver")
         return any("640x480" not in size for size in sizes)
 
@@ -179,7 +179,7 @@ def test_mate_screensaver(alice, desktop, display):
     assert not alice.status()["locker_up"]
 
 
-# Wayland: people start sway from a terminal as well.
+# Wayland: people also start sway from a terminal.
 
 
 class Sway:
@@ -196,7 +196,7 @@ class Sway:
         assert_open(account)
 
     def wtype(self, *words):
-        """Types on a keyboard of its own, which has to be known before the first key."""
+        """Types on a new keyboard, which sway must know before the first key."""
         self.account.run("env", "WAYLAND_DISPLAY=wayland-1", "wtype", "-s", "500", *words, check=False)
 
     def type(self, line):
@@ -215,7 +215,7 @@ def test_swaylock_by_a_key(alice):
 
 
 def takes_signals(account, program):
-    """Whether SIGUSR1 no longer ends it: it has blocked the signal, and reads it."""
+    """Whether the program handles SIGUSR1 by itself now: it has blocked the signal, and reads it."""
     number = account.run("pgrep", "-x", program).stdout
     status = Path(f"/proc/{account.machine.host_pid(number)}/status").read_text()
     (blocked,) = re.findall(r"^SigBlk:\s+(\S+)$", status, re.M)
@@ -226,7 +226,7 @@ def test_swayidle(alice):
     with alice.graphical_login(display="wayland-1") as session:
         sway, is_up = Sway(alice, session), running(alice, "swaylock")
         eventually(lambda: takes_signals(alice, "swayidle"), what="the signals of swayidle")
-        alice.run("pkill", "-USR1", "swayidle")  # "the person is away", now
+        alice.run("pkill", "-USR1", "swayidle")  # tells swayidle that the person is away
         guard(alice, "swaylock", is_up, sway.type)
         session.run("loginctl lock-session")
         lock(alice, is_up)
@@ -252,14 +252,14 @@ def test_vlock(alice):
                     return False
                 return True
 
-            # The locker prints a question and then throws away what was typed so far.
+            # The locker prints a question and then drops all earlier input.
             typed_until(is_asked, lambda: session.send(line), question)
 
         session.start(advised("latchkey lock; vlock"))
         session.expect("to unlock")
         assert_locked(alice)
         answer("", "alice's [Pp]assword: ")
-        answer(WRONG, "root's [Pp]assword: ")  # either lets people in
+        answer(WRONG, "root's [Pp]assword: ")  # root's password lets people in, too
         assert_locked(alice)
         answer("", "to unlock|alice's [Pp]assword: ")
         answer("", "alice's [Pp]assword: ")
@@ -269,11 +269,11 @@ def test_vlock(alice):
         assert_open(alice)
 
 
-# Over the session: another session's process of root asks, which opens none for the user
+# A greeter over the session: root's process in another session asks, and it opens no session for the user
 
 
 class Greeter:
-    """lightdm, whose greeter logs in and stands before the session when it is locked."""
+    """lightdm. Its greeter logs the user in, and covers the locked session."""
 
     def __init__(self, account):
         self.account = account
@@ -293,7 +293,7 @@ class Greeter:
         return any("Class=greeter" in session and "Active=yes" in session for session in shown)
 
     def do(self, *words):
-        """What xdotool does on the newest display."""
+        """Runs xdotool on the newest display."""
         number = max(file.name for file in self.account.machine.path("/run/lightdm/root").iterdir())
         display = [f"DISPLAY={number}", f"XAUTHORITY=/run/lightdm/root/{number}"]
         self.account.machine.root("env", *display, "xdotool", *words, check=False)
@@ -303,9 +303,10 @@ class Greeter:
         return self.account.machine.path("/var/log/lightdm/lightdm.log").read_text().splitlines()
 
     def question(self):
-        """Whose password it asks for; "" where it asks for a user's name, None if it asks for nothing. Half a second later it
-        must still ask the same: as it starts, the greeter asks for a name first, and takes that back. On a busy machine that takes
-        longer. A password that is typed then becomes the name of a user, whose password the greeter wants from then on."""
+        """The user whose password the greeter asks for; "" if it asks for a name, None if it asks for nothing. The question must
+        still be the same half a second later. At its start, the greeter first asks for a name and takes that question back, which
+        is slow on a busy machine. A password that is typed then becomes a user's name, and the greeter asks for that user's
+        password from then on."""
         steps = ("Greeter start authentication", "Prompt greeter with", "Continue authentication")
         taken = lambda: [line for line in self.log() if any(step in line for step in steps)]
         before = taken()
@@ -323,7 +324,7 @@ class Greeter:
             raise AssertionError("\n".join([f"{error}; the end of lightdm's log:", *self.log()[-60:]])) from None
 
     def type(self, line, user=None):
-        """Types a line when the greeter asks for it: a password of the account's, or of `user`; "" stands for a name."""
+        """Types a line once the greeter asks for it: the password of the account or of `user`; "" stands for a name."""
         user = self.account.name if user is None else user
         self.wait(lambda: not self.is_up() or self.comes_to_ask(user), f"the greeter's question for {user!r}")
         if self.is_up():
@@ -331,7 +332,7 @@ class Greeter:
             self.do("key", "Return")
 
     def comes_to_ask(self, user):
-        """Whether it asks for the user's password. Where it asks for another one's, the person goes back to the name."""
+        """Whether the greeter asks for the user's password. If it asks for another user's, the person goes back to the name."""
         asked = self.question()
         if asked == user:
             return True
@@ -340,7 +341,7 @@ class Greeter:
         return False
 
     def name(self, user):
-        """Writes a name into the field above that of the password, whoever stands there."""
+        """Writes a name into the field above the password, and replaces the name there."""
         if self.question() != "":
             self.do("key", "shift+Tab")
         self.do("key", "ctrl+a")
@@ -348,7 +349,7 @@ class Greeter:
         self.do("key", "Tab")
 
     def login(self):
-        """Types name and password, until there is a session."""
+        """Types name and password until there is a session."""
         self.wait(self.is_up, "the greeter")
         self.wait(lambda: self.question() is not None, "the greeter's first question")
 
@@ -361,7 +362,7 @@ class Greeter:
         eventually(lambda: self.account.status()["state"] == "unlocked", what="the vault to be created")
 
     def lock(self):
-        """Locks as a session's menu does."""
+        """Locks the session as its menu does."""
         seat = "XDG_SEAT_PATH=/org/freedesktop/DisplayManager/Seat0"
         self.account.run("env", seat, "dm-tool", "lock")
 
@@ -377,20 +378,20 @@ def test_lightdm_as_locker(alice):
     assert_open(alice)
     greeter.lock()
     lock(alice, greeter.is_up)
-    # On a busy machine the greeter can go on asking for a name, though the session is the user's.
+    # On a busy machine the greeter can go on asking for a name, although the session is the user's.
     greeter.wait(lambda: greeter.comes_to_ask(alice.name), "the question of the greeter before the session")
-    # A password that was typed too early is the name of nobody: the person has to find the way back from it.
+    # A password that was typed too early is taken as a name that no user has. The person must find the way back.
     greeter.wait(lambda: greeter.comes_to_ask(WRONG), "the question for the password of nobody")
     guard(alice, "lightdm", greeter.is_up, greeter.type)
     assert not alice.status()["locker_up"]
     greeter.close()
 
 
-# By what GNOME and Plasma say
+# Reports of GNOME and Plasma
 
 
 class Shell:
-    """What a desktop says when it locks: LockedHint to logind, ActiveChanged to the session."""
+    """The reports of a desktop when it locks: LockedHint to logind, ActiveChanged to the session."""
 
     def __init__(self, account, session, path, interface):
         self.account, self.session = account, session
@@ -401,7 +402,7 @@ class Shell:
         lock(account, lambda: account.status()["locker_up"])
 
     def unlock(self):
-        """Says that somebody was let in."""
+        """Reports that somebody was let in."""
         self.session.run("echo >&3")
         self.session.set_locked_hint(False)
         eventually(lambda: not self.account.status()["locker_up"], what="the end of the lock")
@@ -422,7 +423,7 @@ def test_what_desktops_say(alice, desktop, desktop_is):
     def is_right(password):
         if desktop_is == "gnome":  # GDM asks, as root
             return alice.greeter_unlock(password)
-        # A process of the user manager's, as where it starts the desktop.
+        # A process of the user manager, which may have started the desktop.
         asking = "systemd-run --user --pipe --wait -q -p KillMode=process pamtester kde alice authenticate"
         return desktop.run(f"printf '%s\\n' {password} | {asking}", check=False).returncode == 0
 
@@ -433,7 +434,7 @@ def test_what_desktops_say(alice, desktop, desktop_is):
     shell.unlock()
     eventually(lambda: alice.status()["state"] == "unlocked", what="the unlock")
     assert_open(alice)
-    # A lock after that needs another password.
+    # A later lock needs another password.
     desktop.set_locked_hint(True)
     lock(alice, lambda: alice.status()["locker_up"])
     shell.unlock()

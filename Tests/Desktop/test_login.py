@@ -48,7 +48,7 @@ def test_ssh_with_a_password_opens(alice):
 
 
 def test_one_command_by_ssh_reads_before_the_login_has_its_keys(alice):
-    """Nobody waits for the password's derivation but the program that needs the key."""
+    """Only the program that needs the key waits for the password's derivation."""
     with alice.login() as session:
         session.store(SECRET, app="one")
     alice.await_end()
@@ -64,7 +64,7 @@ def test_first_login_ever_by_ssh(alice):
 
 
 def test_ssh_keyboard_interactive_is_let_in_sealed(alice):
-    # sshd authenticates in a forked process, which takes what the module kept with it.
+    # sshd authenticates in a forked process, which takes the module's kept password with it.
     with alice.login() as session:
         session.store(SECRET, app="one")
     alice.await_end()
@@ -95,7 +95,7 @@ def test_first_unlock_target_waits_for_the_unlock(alice):
     alice.await_end()
     alice.linger()
     target = ("systemctl", "--user", "is-active", "latchkey-first-unlock.target")
-    alice.status()  # the daemon runs
+    alice.status()  # starts the daemon
     assert alice.run(*target, check=False).stdout.strip() == "inactive"
     with alice.login():
         eventually(lambda: alice.run(*target, check=False).stdout.strip() == "active", what="the target")
@@ -127,7 +127,7 @@ def test_wrong_password_opens_nothing(alice, way):
 
 @pytest.mark.parametrize("password", ["not the password", "sesame-1"])
 def test_a_locker_never_creates(alice, password):
-    # `auth` alone: the token is not yet accepted by the whole stack, or no session follows.
+    # With `auth` alone, the whole stack has not accepted the token, or no session follows.
     assert alice.authenticate(password) == (password == alice.password)
     assert not alice.vault.exists()
 

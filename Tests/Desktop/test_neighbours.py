@@ -1,4 +1,4 @@
-"""gnome-keyring on the same machine keeps its files, and the Secret Service is Latchkey's."""
+"""gnome-keyring on the same machine keeps its files, and Latchkey provides the Secret Service."""
 
 import json
 
@@ -36,7 +36,7 @@ def alice(keyring_machine):
 
 @pytest.fixture(params=["as Debian installs it", "in the login"])
 def keyring_in_login(request, keyring_machine):
-    """gnome-keyring with its socket enabled, and perhaps its module behind ours, as display managers have it."""
+    """gnome-keyring with its socket enabled, and in some cases with its module behind ours, as display managers configure it."""
     files = [keyring_machine.path(f"/etc/pam.d/common-{kind}") for kind in ("auth", "session")]
     kept = [file.read_text() for file in files]
     if request.param == "in the login":
@@ -48,7 +48,7 @@ def keyring_in_login(request, keyring_machine):
 
 
 def test_the_name_is_ours_at_login(alice, keyring_in_login):
-    for _ in range(2):  # the first login ever, and one to a vault
+    for _ in range(2):  # the first login ever, and one with a vault
         with alice.login() as session:
             assert session.run(OWNER).stdout.strip() == "latchkeyd"
             session.store("of default", app="default")
@@ -74,8 +74,8 @@ def test_a_name_that_is_taken_is_one_message_and_no_loop(alice):
         session.run(f"sleep 5; timeout {seconds(20)} latchkey status", check=False)
         lines = alice.machine.journal(cursor, "latchkeyd").splitlines()
         assert len([line for line in lines if "org.freedesktop.secrets" in line]) == 1, lines
-        # Had it ended, the connection that waits at its socket would start it again and again; and an activation by
-        # the bus waits for the name.
+        # If the daemon had ended, the waiting connection at its socket would start it again and again. An activation by the bus
+        # waits for the name.
         assert alice.daemon() == daemon
         session.run("kill %1")
         eventually(lambda: session.run(OWNER, check=False).stdout.strip() == "latchkeyd", what="the name, now free")
@@ -83,7 +83,7 @@ def test_a_name_that_is_taken_is_one_message_and_no_loop(alice):
 
 def test_no_file_of_its_packages_changes(keyring_machine):
     assert keyring_machine.root("dpkg", "-V", *GNOME_KEYRING).stdout == ""
-    # The other way round, Latchkey is installed beside gnome-keyring, and changes no file of it.
+    # The reverse order: Latchkey is installed next to gnome-keyring, and changes none of its files.
     top = keyring_machine.path("/")
     make("uninstall", top)
     assert keyring_machine.root("dpkg", "-V", *GNOME_KEYRING).stdout == ""

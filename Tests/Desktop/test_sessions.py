@@ -1,4 +1,4 @@
-"""Several sessions of one user: whose lock counts, what the last logout does, and what a new daemon or version costs."""
+"""Several sessions of one user: the sessions whose lock counts, the last logout, and the cost of a new daemon or version."""
 
 import pytest
 from support.machine import eventually, make
@@ -15,7 +15,7 @@ def await_unlocked(session):
 
 
 def assert_stays_open(session):
-    """Nobody can wait for the lock of a session that does not count."""
+    """A lock that does not count causes no event to wait for, so the test waits a second."""
     session.run("sleep 1")
     assert_open(session)
 
@@ -32,7 +32,7 @@ def test_of_two_desktops_the_last_lock_counts(alice):
         first.set_locked_hint(False)
         eventually(lambda: not first.status()["locker_up"], what="the end of the locker")
         await_locked(first)
-        # The keys are the user's: the password at one desktop is enough.
+        # The keys belong to the user, so the password at one desktop is enough.
         assert first.authenticate(alice.password)
         await_unlocked(first)
         second.set_locked_hint(False)
@@ -47,7 +47,7 @@ def test_the_end_of_the_last_open_desktop_locks_the_other(alice):
             assert_stays_open(first)
         await_locked(first)
         assert first.authenticate(alice.password)
-        await_locked(first)  # they wait for the locker
+        await_locked(first)  # the keys wait for the locker
         first.set_locked_hint(False)
         await_unlocked(first)
 
@@ -66,10 +66,10 @@ def test_a_desktop_counts_before_a_terminal_and_ssh(alice):
                 assert desktop.authenticate(alice.password)
                 desktop.set_locked_hint(False)
                 await_unlocked(remote)
-            # The last open desktop is gone, and its person perhaps with it. Terminals count from now on.
+            # The last unlocked desktop is gone, and its person may be gone too. Only terminals count from now on.
             await_locked(terminal)
             assert remote.authenticate(alice.password)
-            await_locked(terminal)  # from elsewhere no lock is lifted
+            await_locked(terminal)  # a remote login lifts no lock
             assert terminal.authenticate(alice.password)
             await_unlocked(remote)
             remote.run("loginctl lock-session")
@@ -119,7 +119,7 @@ def test_new_files_leave_the_daemon_alone(alice):
         session.run("systemctl --user daemon-reload")
         assert alice.daemon() == daemon
         assert_open(session)
-        # The new module and helper reach it as before.
+        # The new module and helper work with the old daemon.
         session.run("latchkey lock")
         await_locked(session)
         assert session.authenticate(alice.password)

@@ -1,5 +1,5 @@
-"""Sleep, as the real logind announces it: it waits until the keys are erased, and for nothing else. The kernel's part, to sleep,
-is played by a script."""
+"""Sleep, as the real logind announces it. It waits until the keys are erased, and for nothing else. A script plays the kernel,
+which would sleep."""
 
 import threading
 import time
@@ -19,7 +19,7 @@ def start_anew(machine):
 
 @pytest.fixture(scope="module")
 def sleepy(machine):
-    """A machine that can sleep, as far as its logind sees."""
+    """A machine that can sleep, in the view of its logind."""
     prepare(machine.path("/"))
     start_anew(machine)
     yield machine
@@ -29,7 +29,7 @@ def sleepy(machine):
 
 @pytest.fixture
 def sleep(sleepy, alice):
-    """Its sleep, which no test leaves it in."""
+    """The machine's sleep, which ends with the test."""
     sleep = Sleep(alice)
     yield sleep
     sleep.asleep.unlink(missing_ok=True)
@@ -37,7 +37,7 @@ def sleep(sleepy, alice):
 
 @pytest.fixture
 def hanging(machine):
-    """The device key service, which does not answer."""
+    """Stops the device key service, so that it does not answer."""
     machine.root("systemctl", "start", "latchkey-deviced.service")
     machine.root("systemctl", "kill", "--signal=STOP", "latchkey-deviced.service")
     yield
@@ -55,19 +55,19 @@ def test_sleep_erases_and_ends(sleep, alice):
             status = session.status()
             assert status["state"] == "locked" and status["lock_reasons"] == ["sleep"]
             assert session.authenticate(alice.password)
-            # There is another one for the next time.
+            # The daemon takes a new delay lock for the next sleep.
             await_inhibitor(alice.machine)
 
 
 def unlock(session, password):
-    """Begins to unlock, as a person at a terminal does, and returns when the password is on its way."""
+    """Begins to unlock as a person at a terminal does, and returns once the password is on its way."""
     session.start("latchkey unlock")
     session.expect("assword.*: ")
     session.send(password)
 
 
 def test_sleep_does_not_wait_for_the_device_key_service(sleep, alice, request):
-    """What needs the service is asked for again and again."""
+    """The daemon repeats its requests to the service again and again."""
     with alice.login() as session:
         session.store("of unlocked", accessible="when-unlocked-this-device-only", app="unlocked")
         request.getfixturevalue("hanging")
@@ -84,7 +84,7 @@ def test_sleep_does_not_wait_for_the_device_key_service(sleep, alice, request):
 
 
 def test_sleep_does_not_wait_for_an_unlock_that_waits_for_the_service(sleep, alice, request):
-    """The keys are about to come, or have come and are being used. SessionWatchTests tests the fate of these keys."""
+    """The keys are about to come, or are being used. SessionWatchTests tests the fate of these keys."""
     with alice.login() as session:
         session.store("of unlocked", accessible="when-unlocked-this-device-only", app="unlocked")
         request.getfixturevalue("hanging")
@@ -98,19 +98,19 @@ def test_sleep_does_not_wait_for_an_unlock_that_waits_for_the_service(sleep, ali
 
 
 def test_sleep_waits_for_a_helper_that_has_no_more_to_do(sleep, alice):
-    """For example, the helper has handed over its keys. It erases the keys and the password before it ends."""
+    """For example, the helper has delivered its keys. It erases the keys and the password before it ends."""
     with alice.login():
         await_inhibitor(alice.machine)
         helper = Control(SimpleNamespace(runtime=alice.machine.path(f"/run/user/{alice.uid}")), user=False)
         assert helper.ask(packet(MAY_DERIVE)) == packet(MAY_DERIVE)
-        # What follows is answered at once, and is no work.
+        # The later request is answered at once, and does not count as work.
         assert helper.ask(packet(STATUS))[:2] == packet(STATUS)
         begun = time.monotonic()
         beginning = threading.Thread(target=sleep.begin)
         beginning.start()
         time.sleep(1.5)
         is_asleep = sleep.asleep.exists()
-        # After 3 s it is not waited for any more.
+        # The sleep does not wait for the helper longer than 3 s.
         if time.monotonic() - begun < 2.5:
             assert not is_asleep
         helper.close()

@@ -1,4 +1,4 @@
-"""A login must not fail, nor wait long, whatever state the vault and its daemon are in."""
+"""A login must not fail or wait long, whatever the state of the vault and its daemon."""
 
 import os
 import re
@@ -19,12 +19,12 @@ SLOW = Path(__file__).resolve().parent / "Shims/slow.c"
 
 @pytest.fixture(autouse=True)
 def in_time(stopwatch):
-    """No login and no logout of these tests may take longer than the module promises."""
+    """Checks that no login and no logout of these tests takes longer than the module promises."""
 
 
 @pytest.fixture(params=VAULTS)
 def user(alice, request):
-    """A user without a vault yet, and one who has a vault."""
+    """A user without a vault, and a user who has one."""
     if request.param == "created":
         with alice.login() as session:
             session.store("of default", app="default")
@@ -65,7 +65,7 @@ def test_full_file_system(user):
     root, folder = user.machine.root, user.folder
     root("mount", "-t", "tmpfs", "-o", f"size=1M,mode=700,uid={user.uid}", "full", f"{user.home}/.local/share")
     if user.created:
-        # The same vault, where no byte more fits.
+        # The same vault, on a file system without free space.
         root("mkdir", folder)
         bare = f"/tmp/bare-{user.name}"
         root("mkdir", "-p", bare)
@@ -100,7 +100,7 @@ def test_home_is_unreadable(user):
 
 @pytest.mark.parametrize("place", ["pam_systemd", "pam_latchkey, lingering"])
 def test_home_is_mounted_in_the_session(user, place):
-    """The home comes just before that module: then the password waits for it."""
+    """The home is mounted just before the module runs, so the password waits for the home."""
     machine, root, away = user.machine, user.machine.root, f"/srv/{user.name}"
     root("mv", user.home, away)
     root("install", "-d", "-m", "755", user.home)
@@ -116,7 +116,7 @@ def test_home_is_mounted_in_the_session(user, place):
         for time in ("first", "second"):
             stack.write_text(after)
             with user.login() as session:
-                stack.write_text(before)  # a user has one home, however many log in
+                stack.write_text(before)  # the home is mounted once, for all sessions of the user
                 if user.created:
                     assert session.lookup(app="default") == "of default"
                 session.store(f"of the {time} time", app=time)
@@ -152,7 +152,7 @@ def test_keybag_is_unreadable(user, kind):
 
 @pytest.mark.parametrize("kind", ["link", "fifo", "folder"])
 def test_keybag_is_no_file(user, kind):
-    # The keybag is neither followed as a link nor waited for as a pipe.
+    # The helper neither follows a keybag that is a link, nor waits for one that is a pipe.
     root, keybag = user.machine.root, f"{user.folder}/keybag"
     root("mv", keybag, f"{user.home}/kept", check=False)
     root(*{"link": ["ln", "-s", "/etc/shadow"], "fifo": ["mkfifo"], "folder": ["mkdir"]}[kind], keybag)
@@ -164,9 +164,9 @@ def test_keybag_is_no_file(user, kind):
 
 
 def test_files_that_never_answer(user, monkeypatch):
-    """A folder whose server is gone: who waits for it cannot even be killed."""
+    """A folder whose server is gone. A process that waits for it cannot even be killed."""
     root, folder = user.machine.root, user.folder
-    root("mknod", "-m", "666", "/dev/fuse", "c", "10", "229", check=False)  # it may be there
+    root("mknod", "-m", "666", "/dev/fuse", "c", "10", "229", check=False)  # the device may exist already
     root("systemd-run", "-q", "--collect", "--unit=dead-files", f"{TOOLS}/dead-files", folder)
     eventually(lambda: f" {folder} fuse" in root("cat", "/proc/mounts").stdout, what="the mount")
     waiting = lambda: root("pgrep", "-x", "latchkey-derive", check=False).stdout.split()
@@ -176,7 +176,7 @@ def test_files_that_never_answer(user, monkeypatch):
         session = user.login()
     assert session.run("echo here").stdout == "here\n"
     assert waiting(), "nobody waits for the files, so nothing was shown"
-    # The server is back, with an error for all who waited. Nobody is logged out by that.
+    # The server is back, and answers all waiting calls with an error. That logs nobody out.
     root("systemctl", "stop", "dead-files.service")
     eventually(lambda: not waiting(), what="the end of what waited")
     root("umount", "-l", folder)
@@ -188,14 +188,14 @@ def test_files_that_never_answer(user, monkeypatch):
 
 @pytest.fixture
 def helper(machine):
-    """The helper's place, where a test may put something else. What is installed is beside it, with `.kept`."""
+    """The helper's path, at which a test may put another file. The installed helper is next to it, with the ending `.kept`."""
     machine.root("mv", HELPER, f"{HELPER}.kept")
     yield machine.path(HELPER)
     machine.root("mv", f"{HELPER}.kept", HELPER)
 
 
 def test_slow_files(user, helper):
-    """Helper and daemon see a slow disk, as on a network: all calls together take longer than a login may."""
+    """The helper and the daemon get a slow disk, as on a network. All calls together take longer than a login may."""
     machine = user.machine
     library, slow = machine.path("/usr/local/lib/slow.so"), "SLOW_MILLISECONDS=700"
     subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", library, SLOW, "-ldl"], check=True)
@@ -217,12 +217,12 @@ def test_slow_files(user, helper):
 
 
 def test_no_memory_for_the_password(user):
-    """What the key derivation needs is not to be had; the daemon, which the user manager starts, has what it needs."""
+    """The helper cannot get the memory for the key derivation. The user manager starts the daemon, so the daemon has enough."""
     cursor = user.machine.cursor()
     with user.login(within=("prlimit", f"--as={60 << 20}")) as session:
         assert session.run("echo here").stdout == "here\n"
         assert user.status()["state"] == "sealed"
-    # The login has gone on before that was known, if there was a vault.
+    # If there was a vault, the login went on before the helper failed.
     said = lambda: "not enough memory to derive the vault's key" in user.machine.journal(cursor)
     eventually(said, what="the reason in the log")
     assert (user.vault / "keybag").exists() == user.created
@@ -230,7 +230,7 @@ def test_no_memory_for_the_password(user):
 
 
 def test_no_memory_may_be_locked(user):
-    """Helper and daemon may lock no memory, as with `ulimit -l 0`."""
+    """The helper and the daemon may not lock memory, as with `ulimit -l 0`."""
     root, settings = user.machine.root, user.machine.path("/run/systemd/system/user@.service.d/lock.conf")
     settings.parent.mkdir()
     settings.write_text("[Service]\nLimitMEMLOCK=0\n")
@@ -266,7 +266,7 @@ def test_module_twice_in_the_stacks(alice):
             with alice.login() as other:
                 assert other.run("echo here").stdout == "here\n"
             os.kill(alice.daemon(), signal.SIGCONT)
-        # The stopped daemon, and nothing else.
+        # The log names only the stopped daemon.
         said = re.findall(r"pam_latchkey\(\S+ (.*)", alice.machine.journal(cursor, "login"))
         assert said and all("takes longer than a login waits" in line or "did not answer in time" in line or "is used up" in line for line in said)
     finally:

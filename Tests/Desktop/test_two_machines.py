@@ -1,4 +1,4 @@
-"""One home folder and two machines: what is bound to one of them waits there, whatever the other does."""
+"""One home folder on two machines. Items that are bound to one machine wait there, whatever the other machine does."""
 
 import json
 import sqlite3
@@ -11,7 +11,7 @@ from visitor import BOUND, CLASSES, FREE, readable, store_each, visitor
 pytestmark = pytest.mark.night("device")
 
 FOREIGN = "it was stored on another device"
-# What a change of keys on any device may write, so that labels can be listed there.
+# The columns that a change of keys on any device may write, so that labels can be listed there.
 ALSO_UNDER_C = {"metadata_key_session", "checksum"}
 
 
@@ -22,7 +22,7 @@ def elsewhere(alice, other_machine):
 
 
 def kept(account, numbers):
-    """Whole rows of items, and the wrapped keys of their classes."""
+    """The whole rows of items, and the wrapped keys of their classes."""
     for file in account.vault.glob("vault.db*"):
         (account.machine.work / file.name).write_bytes(file.read_bytes())
     database = sqlite3.connect(account.machine.work / "vault.db")
@@ -82,7 +82,7 @@ def test_a_home_that_travels(alice, elsewhere):
         refused = session.run(f"latchkey get --no-prompt app={BOUND[0]} | cat", check=False)
         assert FOREIGN in refused.stdout
         assert "7 items in 1 collection; 4 stored on another device\n" in session.run("latchkey status").stdout
-        # All that might touch them.
+        # These steps might change the bound items.
         store_each(elsewhere, "there")
         assert readable(elsewhere, "there") == CLASSES
         session.run("loginctl lock-session")
@@ -90,7 +90,7 @@ def test_a_home_that_travels(alice, elsewhere):
         assert session.authenticate(elsewhere.password)
         eventually(lambda: elsewhere.status()["state"] == "unlocked", what="the unlock")
         said = rotate(session, elsewhere.password)
-        # With `always`, which is readable by its copy, and bound to that device as well.
+        # The number includes the `always` item. A copy makes it readable here, but it is bound to the other device as well.
         assert f"{len(BOUND) + 1} items of other devices: to follow when the vault is unlocked there." in said
         assert rotation(elsewhere)["left"] == 0
         assert rotation(elsewhere)["former_keys_needed"]
@@ -107,7 +107,7 @@ def test_a_home_that_travels(alice, elsewhere):
         assert readable(alice, "here") == CLASSES
         assert readable(alice, "there") == FREE
         assert alice.status()["problems"] == []
-        # The new keys have now come to what was bound to this device.
+        # The new keys have now reached the items that are bound to this device.
         eventually(lambda: rotation(alice)["left"] == rotation(alice)["other_device"] == 0, what="the new keys")
         assert readable(alice, "here") == CLASSES
     alice.await_end()

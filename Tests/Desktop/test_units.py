@@ -1,4 +1,4 @@
-"""The units as installed, with the options in force that they name."""
+"""The installed units, with all the options that they name in force."""
 
 import re
 
@@ -58,7 +58,8 @@ LINK = "$XDG_RUNTIME_DIR/dbus-1/services/org.freedesktop.secrets.service"
 
 
 def take_the_link_away(session, account, away):
-    """Takes away the link to Latchkey's file until the bus keeps to another provider's, which is read after the link."""
+    """Removes the link to Latchkey's file, and waits until the bus uses another provider's file, which it reads after the
+    link."""
     folder = f"{account.home}/.local/share/dbus-1/services"
     session.run(f"mkdir -p {folder}; printf '[D-BUS Service]\\nName=org.freedesktop.secrets\\nExec=/bin/false\\n' >{folder}/org.freedesktop.secrets.service")
     session.run(away)
@@ -94,7 +95,7 @@ def test_hardening_is_in_force(alice):
         assert re.search(r"^CapEff:\s+0+$", process, re.M)
         limits = open(f"/proc/{daemon}/limits").read()
         assert re.search(r"^Max core file size\s+0\s+0\s", limits, re.M)
-        # The dynamic linker, reading the variable, puts a zero between its parts.
+        # The dynamic linker writes a zero between the parts of the variable when it reads the variable.
         environment = open(f"/proc/{daemon}/environ").read().replace("\0", ":")
         assert "GLIBC_TUNABLES=glibc.malloc.perturb=170:glibc.malloc.tcache_count=0:" in environment
         maps = open(f"/proc/{daemon}/maps").read()
@@ -124,7 +125,7 @@ def test_a_masked_socket_is_said_to_be(alice):
         done = session.run("latchkey status", check=False)
         assert done.returncode == 3 and "is masked" in done.stdout and "switch" not in done.stdout
         assert "systemctl --user unmask latchkeyd.socket latchkeyd.service" in done.stdout
-        # Each command is enough.
+        # Each of these commands is enough by itself.
         session.run("systemctl --user unmask latchkeyd.socket latchkeyd.service && systemctl --user start latchkeyd.socket")
         assert session.run("latchkey status", check=False).returncode == 0
         session.run("latchkey switch --back")

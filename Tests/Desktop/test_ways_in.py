@@ -1,4 +1,4 @@
-"""Every way into the machine while latchkeyd is stopped and answers nobody: each works, and in time."""
+"""Every way into the machine works in time while latchkeyd is stopped and answers nobody."""
 
 import os
 import re
@@ -15,7 +15,7 @@ LATE = r"pam_latchkey\(({0}):.*(did not answer in time|takes longer than a login
 
 
 class Stopped:
-    """A daemon that neither runs nor ends."""
+    """A stopped daemon, which neither answers nor ends."""
 
     def __init__(self, machine, daemon):
         self.machine, self.daemon = machine, daemon
@@ -29,17 +29,17 @@ class Stopped:
         os.kill(self.daemon, signal.SIGCONT)
 
     def was_waited_for(self, service):
-        """Whether the module waited for it in a service, and said so in the log."""
+        """Whether the log says that the module waited for the daemon in this service."""
         return re.search(LATE.format(service), self.machine.journal(self.cursor)) is not None
 
 
 @pytest.fixture
 def session(alice):
-    """A terminal session with an item, in which the vault is open."""
+    """A terminal session with an item and an unlocked vault."""
     with alice.login() as session:
         session.store("of default", app="default")
         yield session
-        # Nothing was lost, and nothing more was opened or locked.
+        # Nothing was lost, and the state of the vault is unchanged.
         assert session.lookup(app="default") == "of default"
 
 
@@ -78,7 +78,7 @@ def test_su(alice, bob, stopped, stopwatch):
             other.expect("assword: ")
             other.send(alice.password)
             assert other.finish().stdout.split() == ["here"]
-    # A password that su was given is no login: nobody is asked.
+    # A password for su is not a login, so the module does not ask the daemon.
     assert not stopped.was_waited_for("su|su-l")
     assert {"su", "su-l"} <= stopwatch.services()
 
@@ -109,7 +109,7 @@ def test_cron(alice, session, stopped):
     table = machine.path("/etc/cron.d/latchkey-test")
     table.write_text(f"@reboot {alice.name} date +\\%s >{alice.home}/ran\n")
     table.chmod(0o644)
-    machine.root("rm", "-f", "/run/crond.reboot")  # it thinks that the machine has just booted
+    machine.root("rm", "-f", "/run/crond.reboot")  # makes cron think that the machine has just booted
     try:
         machine.root("systemctl", "restart", "cron.service")
         ran = machine.path(f"{alice.home}/ran")
@@ -123,7 +123,7 @@ def test_cron(alice, session, stopped):
 
 
 def test_root(machine, stopwatch):
-    """Root, who gets no vault, and whose daemon may be stopped as well."""
+    """Root gets no vault. Root's daemon may be stopped as well."""
     machine.root("chpasswd", input="root:sesame-0\n")
     folder = machine.path("/root/.local/share/latchkey")
 
@@ -138,7 +138,7 @@ def test_root(machine, stopwatch):
     with log_in() as first:
         assert first.run("echo here").stdout == "here\n"
         assert not folder.exists()
-        first.run("latchkey status")  # which starts the daemon where it does not run yet
+        first.run("latchkey status")  # starts the daemon if it does not run yet
         daemon = machine.host_pid(first.run("systemctl --user show -P MainPID latchkeyd.service").stdout)
         with Stopped(machine, daemon) as stopped, log_in() as second:
             assert second.run("echo here").stdout == "here\n"

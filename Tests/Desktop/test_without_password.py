@@ -1,5 +1,5 @@
-"""Logins in which nobody gives a password to an account that has one: agetty's automatic login, by login -f. Nobody is asked
-before something is needed; and what `latchkey protector add session` opens, by services that the administrator named."""
+"""Logins without a password to an account that has one, such as agetty's automatic login by login -f. Nobody is asked before a
+program needs a secret. `latchkey protector add session` opens a part of the vault at services that the administrator named."""
 
 import json
 import os
@@ -26,7 +26,7 @@ WARNED = "not believed, as others than root could have written it"
 
 @pytest.fixture
 def services(machine):
-    """Has the administrator name services."""
+    """The administrator names these services."""
 
     def write(*names, mode=0o644):
         file = machine.path(SERVICES)
@@ -39,7 +39,7 @@ def services(machine):
 
 
 def automatic(account):
-    """The login of a getty that has been told who it is."""
+    """An automatic login of a getty, which knows the user."""
     terminal = account.machine.terminal("/bin/login", "-f", account.name)
     return Terminal(account.machine, account.name, terminal, "assword: ")
 
@@ -50,7 +50,7 @@ def command(session, account, *words):
 
 
 def test_where_there_is_no_vault_the_first_prompt_creates_it(alice, pinentry):
-    """An automatic login of somebody whose account has a password, which pam_unix has to accept first."""
+    """An automatic login to an account with a password. pam_unix must accept the password first."""
     with automatic(alice) as session:
         cursor = alice.machine.cursor()
         assert session.run("secret-tool lookup app default", check=False).returncode == 1
@@ -79,8 +79,8 @@ def test_where_there_is_no_vault_the_first_prompt_creates_it(alice, pinentry):
 
 @pytest.fixture
 def resident(alice):
-    """Somebody with an item of each class, who has logged out."""
-    # Long enough to be looked for in memory.
+    """A person with an item of each class, who has logged out."""
+    # The password is long enough to search for it in memory.
     alice.set_password("Password-" + secrets.token_hex(12))
     with alice.login() as session:
         for name in CLASSES:
@@ -91,7 +91,7 @@ def resident(alice):
 
 @pytest.fixture
 def guest(resident):
-    """The same, with the protector."""
+    """The same person, with the protector."""
     with resident.login() as session:
         done = command(session, resident, "protector", "add", "session", "--yes")
         assert "That is a weaker promise" in done.stdout
@@ -101,7 +101,7 @@ def guest(resident):
 
 
 def readable(session):
-    """The classes whose items can be read; the others say that they are locked."""
+    """The classes whose items can be read. The other items must say that they are locked."""
     found = {name: session.secret(app=name) for name in CLASSES}
     assert all(secret in (f"of {name}", LOCKED) for name, secret in found.items()), found
     return [name for name in CLASSES if found[name] != LOCKED]
@@ -112,7 +112,7 @@ def states(session):
     return status["state"], status["first_unlocked"], status["opened_without_password"]
 
 
-# ---- as it is without anything ----
+# ---- without the protector ----
 
 
 def test_nobody_is_asked_before_something_is_needed_and_then_once(resident):
@@ -121,7 +121,7 @@ def test_nobody_is_asked_before_something_is_needed_and_then_once(resident):
         assert units(resident) == []
         assert readable(session) == ["always", "always-this-device-only"]
         assert units(resident) == [], "a search asks nobody"
-        # The first access that needs keys, and those that come while it waits.
+        # The first access that needs keys, and later accesses while it waits.
         session.start("secret-tool lookup app after-first-unlock")
         session.expect(ASKED)
         unit = shown(resident)
@@ -154,7 +154,7 @@ def test_a_protector_opens_nothing_by_a_service_that_is_not_named(guest, service
         guest.await_end()
 
 
-# ---- what it opens ----
+# ---- the items that it opens ----
 
 
 def test_a_named_service_opens_what_is_readable_behind_the_locked_screen(guest, services):
@@ -173,7 +173,7 @@ def test_a_named_service_opens_what_is_readable_behind_the_locked_screen(guest, 
         assert "by a login without a password" in session.run("latchkey status").stdout
         session.store("new", "after-first-unlock", app="new")
         assert session.lookup(app="new") == "new"
-        # A lookup that needs the password raises the prompt, and then everything is unlocked.
+        # A lookup that needs the password opens the prompt, and then everything is unlocked.
         session.start("secret-tool lookup app when-unlocked")
         session.expect(ASKED)
         session.send(guest.password)
@@ -196,7 +196,7 @@ def test_a_login_with_the_password_opens_the_rest(guest, services):
         with guest.login() as other:
             assert states(other) == ("unlocked", True, False)
             assert readable(session) == CLASSES
-            # One more without a password takes nothing away.
+            # Another login without a password locks nothing.
             with automatic(guest) as third:
                 assert states(third) == ("unlocked", True, False)
     guest.await_end()
@@ -252,13 +252,13 @@ def test_greetds_automatic_login_opens_the_same(guest, services):
     machine = guest.machine
     services("greetd")
     machine.path("/run/greetd-test.toml").write_text(GREETD.format(name=guest.name))
-    machine.root("rm", "-f", "/run/greetd.run")  # it logs in by itself once after each boot
+    machine.root("rm", "-f", "/run/greetd.run")  # greetd logs the user in by itself once after each boot
     cursor = machine.cursor()
     machine.root("systemd-run", "--unit=greetd-test", "greetd", "--config", "/run/greetd-test.toml")
     try:
         told = "a login by greetd unlocked the after-first-unlock items without a password"
         eventually(lambda: told in machine.journal(cursor), 20, "the automatic login")
-        # One by a service that is not named looks at it.
+        # A login by a service that is not named reads the state.
         with automatic(guest) as session:
             assert states(session) == ("locked", True, True)
             assert readable(session) == OPENED
@@ -268,7 +268,7 @@ def test_greetds_automatic_login_opens_the_same(guest, services):
     guest.await_end()
 
 
-# ---- who gets it ----
+# ---- the logins that get it ----
 
 
 def test_a_list_that_others_can_write_is_not_believed(guest, services):
@@ -282,13 +282,13 @@ def test_a_list_that_others_can_write_is_not_believed(guest, services):
 def test_a_session_that_the_user_opens_is_no_login(guest, services):
     services("login", "su", "su-l", "sudo", "i3lock", "systemd-user", "cron")
     guest.linger()
-    # PAM in a program of the user's own, and of root's for the user: neither is a login by those services.
+    # PAM runs in a program of the user, and in a program of root for the user. Neither is a login by the named services.
     for service in ("login", "i3lock", "su"):
         guest.run("pamtester", service, guest.name, "open_session", check=False)
         assert guest.status()["state"] == "sealed"
     guest.machine.root("su", "-l", guest.name, "-c", "true")
     assert guest.status()["state"] == "sealed"
-    # The secret itself is not given to the user, nor to root without a login.
+    # The service gives the secret neither to the user, nor to root without a login.
     for who in (guest.name, "root"):
         assert "device.onlyAtLogin" in guest.machine.user(who, "python3", "-c", UNWRAP).stdout
 
@@ -315,7 +315,7 @@ def test_without_the_service_the_login_goes_on(guest, services):
     assert machine.journal(cursor, "login").count("the device key service gives this login nothing") == 1
 
 
-# ---- how long ----
+# ---- its duration ----
 
 
 def test_new_keys_keep_it_and_its_end_ends_it(guest, services):
@@ -338,7 +338,7 @@ def test_new_keys_keep_it_and_its_end_ends_it(guest, services):
 
 
 def test_another_password_keeps_it(guest, services):
-    """Here by the recovery code, as for one that root changed."""
+    """The recovery code sets the password here, as after a change by root."""
     machine = guest.machine
     services("login")
     with guest.login() as session:
@@ -356,7 +356,7 @@ def test_another_password_keeps_it(guest, services):
             assert readable(session) == CLASSES
 
 
-# One request, with the packets of FORMAT.md; then another where the service says that it is no login.
+# One request with the packets of FORMAT.md, and another one that the service refuses because it is not a login.
 UNWRAP = """
 import socket
 service = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)

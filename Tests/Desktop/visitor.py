@@ -1,4 +1,4 @@
-"""The clients of Tests/support on the bus of a user of a booted system."""
+"""The clients of Tests/support on a user's bus of a booted system."""
 
 import contextlib
 import os
@@ -11,9 +11,9 @@ from support.table import Cell, written
 
 @contextlib.contextmanager
 def visitor(account):
-    """A client on the bus of the user manager, as the bus sees any process of the user's."""
-    account.status()  # waits until the device key service had its turn
-    # Opened by root: nobody else may go through the machine's own process.
+    """A client on the user manager's bus. The bus sees it as a process of the user."""
+    account.status()  # waits until the device key service has answered
+    # Root opens the folder, because nobody else may go through the path of the machine's process.
     folder = os.open(account.machine.path(f"/run/user/{account.uid}"), os.O_PATH)
     try:
         address = {"DBUS_SESSION_BUS_ADDRESS": f"unix:path=/proc/self/fd/{folder}/bus"}
@@ -30,15 +30,14 @@ UNAVAILABLE = "org.latchkey.Error.Unavailable"
 
 
 def store_each(account, origin="here"):
-    """An item of each class."""
+    """Stores an item of each class."""
     with visitor(account) as peer:
         for name in CLASSES:
             peer.create(f"{origin}, {name}", {"app": name, "origin": origin, CLASS: name})
 
 
 def readable(account, origin="here"):
-    """The classes whose items of `store_each` can be read, each with the right secret; the others are found, and out of
-    reach."""
+    """The classes of `store_each` whose items have the right secret. The other items must be found and locked."""
     classes = []
     with visitor(account) as peer:
         for name in CLASSES:
@@ -58,11 +57,11 @@ def fill(account):
 
 
 def measured(account, cells):
-    """By class and operation: what becomes of it now."""
+    """The measured result for each class and operation."""
     with visitor(account) as peer:
         return {cell.name: cell.measure(peer) for cell in cells}
 
 
 def told(state):
-    """By class and operation: what docs/user/classes.md says becomes of it."""
+    """The result that docs/user/classes.md names for each class and operation."""
     return written()[state]

@@ -1,5 +1,5 @@
-// Preloaded into a program, this makes its files slow, as those on a network are: each call on a file that is named
-// relative to a folder, as the vault's are, and each that reads or writes at a place, takes SLOW_MILLISECONDS longer.
+// This library is preloaded into a program, and makes its files as slow as files on a network. It delays calls on a file that is
+// named relative to a folder, as the vault's files are, and calls that read or write at a position. SLOW_MILLISECONDS is the delay.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
