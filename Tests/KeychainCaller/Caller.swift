@@ -3,7 +3,7 @@ import LocalAuthentication
 import Security
 import Synchronization
 
-/// Does what a line asks for.
+/// Makes the calls that a line names.
 struct Caller: Sendable {
   private let contexts: Contexts
 
@@ -51,7 +51,7 @@ struct Caller: Sendable {
     return ["status": status, "result": try JSONValue.json(object)]
   }
 
-  /// Does each list on a thread of its own, all at the same time.
+  /// Runs each list on a thread of its own, all at the same time.
   private func together(_ lists: [[[String: Any]]]) throws -> [Any] {
     let answers = Mutex<[Int: Data]>([:])
     let lines = try lists.map { try JSONSerialization.data(withJSONObject: $0) }
@@ -64,7 +64,7 @@ struct Caller: Sendable {
     }
   }
 
-  /// The same, while another list is done by a handler of GLib's main loop.
+  /// Runs the lists on threads while a handler of GLib's main loop runs another list.
   private func together(_ lists: [[[String: Any]]], besides list: [[String: Any]]) throws -> ([Any], Any) {
     let line = try JSONSerialization.data(withJSONObject: list)
     var inside = Data()
@@ -87,7 +87,7 @@ struct Caller: Sendable {
     return (all, try JSONSerialization.jsonObject(with: inside))
   }
 
-  /// Does the list in a child that shares this process's memory as it was.
+  /// Runs the list in a child that shares this process's memory as it was at the fork.
   private func fork(_ list: [[String: Any]]) throws -> Any {
     let lines = try JSONSerialization.data(withJSONObject: list)
     let pipe = Pipe()
@@ -105,7 +105,7 @@ struct Caller: Sendable {
     return try JSONSerialization.jsonObject(with: answers)
   }
 
-  /// As data, as threads and processes pass nothing else.
+  /// Lines and answers are data, because threads and processes pass nothing else.
   private static func answers(to lines: Data, by caller: Caller) -> Data {
     do {
       let calls = try JSONSerialization.jsonObject(with: lines) as? [[String: Any]] ?? []
@@ -114,7 +114,7 @@ struct Caller: Sendable {
   }
 }
 
-/// The contexts that lines have made, by their names.
+/// The contexts that lines have created, by name.
 final class Contexts: Sendable {
   private let made = Mutex<[String: LAContext]>([:])
 

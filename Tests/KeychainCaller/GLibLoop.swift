@@ -1,6 +1,7 @@
 import Glibc
 
-/// GLib's main loop, as programs have that call from its handlers. It is loaded, as nothing else here needs it.
+/// GLib's main loop, for programs that make the calls from its handlers. The library is loaded at run time, because nothing else
+/// here needs it.
 enum GLibLoop {
   private typealias Handler = @convention(c) (UnsafeMutableRawPointer?) -> Int32
 
@@ -14,7 +15,7 @@ enum GLibLoop {
     }
   }
 
-  /// Runs the loop, with a connection of its own to the session bus, until a handler of its has done the body.
+  /// Runs the loop, with a connection of its own to the session bus, until one of its handlers has run the body.
   static func run(_ body: @escaping () -> Void) throws {
     let bus: @convention(c) (Int32, OpaquePointer?, OpaquePointer?) -> OpaquePointer? = try symbol("g_bus_get_sync")
     let make: @convention(c) (OpaquePointer?, Int32) -> OpaquePointer? = try symbol("g_main_loop_new")

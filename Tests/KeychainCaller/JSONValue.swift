@@ -2,10 +2,10 @@ import Foundation
 import LocalAuthentication
 import Security
 
-/// Values of queries and results as JSON, which has neither data nor dates: these are objects with one key that says what
-/// they are.
+/// Values of queries and results as JSON. JSON has neither data nor dates, so an object with a single key stands for them, and the
+/// key names the type.
 enum JSONValue {
-  /// What a line says.
+  /// The value that a line has as JSON.
   static func value(_ json: Any, _ contexts: [String: LAContext]) throws -> Any {
     guard let object = json as? [String: Any] else { return json }
     if let text = object["data"] as? String { return try data(text) }
@@ -28,13 +28,13 @@ enum JSONValue {
     return data
   }
 
-  /// A dictionary of a line's.
+  /// A line's dictionary.
   static func dictionary(_ json: Any?, _ contexts: [String: LAContext]) throws -> NSDictionary {
     guard let object = json as? [String: Any] else { throw Mistake("a dictionary is missing") }
     return try object.mapValues { try value($0, contexts) } as NSDictionary
   }
 
-  /// What a call returned.
+  /// The result of a call as JSON.
   static func json(_ value: Any?) throws -> Any {
     switch value {
     case nil: NSNull()
@@ -50,7 +50,7 @@ enum JSONValue {
   }
 }
 
-/// What is wrong with a line.
+/// The mistake in a line.
 struct Mistake: Error {
   let text: String
 

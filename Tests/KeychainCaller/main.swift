@@ -1,7 +1,7 @@
 import Foundation
 
-// Calls the SecItem functions as a program of a person's does: for tests in other languages. A line of standard input is a
-// call in JSON, and the answer is a line of standard output.
+// Calls the SecItem functions as a person's program does, for tests in other languages. Each line of standard input is a call in
+// JSON, and each line of standard output is an answer.
 
 let caller = Caller()
 while let line = readLine() {

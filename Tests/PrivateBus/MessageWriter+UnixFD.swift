@@ -1,6 +1,7 @@
 @testable import LatchkeySystemd
 
 extension MessageWriter {
-  /// Appends a duplicate of the descriptor, which stays the caller's. Latchkey sends none; stand-ins for others do.
+  /// Appends a duplicate of the descriptor, which stays the caller's. Latchkey itself sends no descriptors, but stand-ins for other
+  /// programs do.
   public mutating func appendUnixFD(_ value: Int32) { appendBasic("h", value) }
 }

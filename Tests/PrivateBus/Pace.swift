@@ -1,12 +1,13 @@
 import Glibc
 
-/// How long tests wait on this machine. A limit in a test turns a hang into a message; it does not say how fast anything
-/// must be. Tests in Python have the same in Tests/support/pace.py.
+/// The waiting times of tests on this machine. A limit in a test turns a hang into a message, and does not say how fast anything
+/// must be. Tests/support/pace.py has the same limits for Python.
 public enum Pace {
-  /// A limit for what takes less than `usual` on a quiet machine. Grows with the number of processes that want a processor.
+  /// A limit for an action that takes less than `usual` on a quiet machine. It grows with the number of processes that want a
+  /// processor.
   public static func limit(_ usual: Duration) -> Duration { usual * (3 + waiting) }
 
-  /// How many processes there are for each processor, now or in the last minute.
+  /// The number of processes for each processor, now or in the last minute.
   private static var waiting: Double {
     guard let file = fopen("/proc/loadavg", "re") else { return 0 }
     defer { fclose(file) }

@@ -2,7 +2,7 @@ import Foundation
 import Glibc
 import LatchkeySystemd
 
-/// A message bus of the test's own: a dbus-daemon that ends with this object.
+/// A message bus for one test: a dbus-daemon that ends with this object.
 public final class PrivateBus {
   /// The D-Bus address to connect to.
   public let address: String
@@ -11,7 +11,7 @@ public final class PrivateBus {
   private var leash: Int32 = -1
   private let folder: URL
 
-  /// Starts the bus. Every connection may have `matchRules` match rules, if that is given.
+  /// Starts the bus. `matchRules`, if given, limits the match rules of each connection.
   public init(matchRules: Int? = nil) throws {
     folder = FileManager.default.temporaryDirectory.appending(path: "bus-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -30,7 +30,7 @@ public final class PrivateBus {
     """.write(to: folder.appending(path: "bus.conf"), atomically: true, encoding: .utf8)
     let output = try Self.pipe()
     let leash = try Self.pipe()
-    // The shell ends the daemon when its input has a line, or an end: also when this process crashes.
+    // The shell ends the daemon when its input has a line or ends, even if this process crashes.
     shell = try Self.spawn(
       "sh",
       [
@@ -42,7 +42,7 @@ public final class PrivateBus {
     close(leash.reading)
     close(output.writing)
     self.leash = leash.writing
-    // The bus prints its address once the socket is there.
+    // The bus prints its address once the socket exists.
     var byte: UInt8 = 0
     guard read(output.reading, &byte, 1) == 1 else { throw PrivateBusError.noDaemon(0) }
     close(output.reading)
@@ -60,7 +60,7 @@ public final class PrivateBus {
     try? FileManager.default.removeItem(at: folder)
   }
 
-  /// Runs a program to its end while `loop` is served, and returns its status.
+  /// Runs a program to its end and serves `loop` meanwhile. Returns the program's status.
   public func run(_ loop: EventLoop, _ program: String, _ arguments: [String]) throws -> Int32 {
     let child = try Self.spawn(program, arguments, input: STDIN_FILENO, output: STDERR_FILENO)
     var status: Int32 = -1
@@ -68,8 +68,8 @@ public final class PrivateBus {
     return status
   }
 
-  /// Not Foundation's Process: a child of a thread of the test runner inherits its blocked signals, SIGTERM among
-  /// them, and waitUntilExit() may never return there.
+  /// This does not use Foundation's Process. A child of a test runner's thread inherits the thread's blocked signals, such as
+  /// SIGTERM, and waitUntilExit() might never return.
   private static func spawn(_ program: String, _ arguments: [String], input: Int32, output: Int32) throws -> pid_t {
     var actions = posix_spawn_file_actions_t()
     posix_spawn_file_actions_init(&actions)
@@ -93,10 +93,10 @@ public final class PrivateBus {
     return child
   }
 
-  /// Ends the bus: everybody on it is disconnected.
+  /// Ends the bus, which disconnects every connection.
   public func stop() {
     guard shell > 0 else { return }
-    // Not by closing alone: a child that another thread started meanwhile may hold the other end.
+    // Closing the input is not enough, because a child that another thread started meanwhile may hold the other end.
     var line = UInt8(ascii: "\n")
     write(leash, &line, 1)
     close(leash)
@@ -105,18 +105,18 @@ public final class PrivateBus {
     unlink("\(folder.path)/bus")
   }
 
-  /// A new connection served by `loop`.
+  /// A new connection, served by `loop`.
   public func connect(_ loop: EventLoop) throws -> Bus { try Bus(.address(address), loop: loop) }
 }
 
-/// Why a test could not go on.
+/// The reason why a test could not go on.
 public enum PrivateBusError: Error {
   case noDaemon(Int32)
   case timeout(String)
 }
 
 extension EventLoop {
-  /// Serves the loop until `condition` holds; fails the test after `limit`.
+  /// Serves the loop until `condition` holds. Fails the test after `limit`.
   public func run(
     until what: String, within limit: Duration = .seconds(10), _ condition: () -> Bool
   ) throws {
@@ -128,7 +128,7 @@ extension EventLoop {
     }
   }
 
-  /// Serves the loop for a while, for what must not happen.
+  /// Serves the loop for a while, to show that something does not happen.
   public func run(for time: Duration) throws {
     let end = ContinuousClock.now + time
     while ContinuousClock.now < end { try runOnce(timeout: .milliseconds(10)) }
@@ -136,7 +136,7 @@ extension EventLoop {
 }
 
 extension Bus {
-  /// Calls a method and serves the loop until the reply is there.
+  /// Calls a method and serves the loop until the reply comes.
   public func call(
     _ loop: EventLoop, _ destination: String, _ path: String, _ interface: String, _ member: String,
     build: (inout MessageWriter) throws(BusError) -> Void = { _ in }
@@ -151,7 +151,7 @@ extension Bus {
     return try outcome.get()
   }
 
-  /// Serves the loop until the bus has answered Hello, and gives the connection's name.
+  /// Serves the loop until the bus has answered Hello. Returns the connection's name.
   public func name(_ loop: EventLoop) throws -> String {
     try loop.run(until: "Hello") { uniqueName != nil }
     return uniqueName ?? ""

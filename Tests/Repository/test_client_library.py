@@ -1,4 +1,4 @@
-"""What the documentation of the client library says of the library is complete: codes, results, topics."""
+"""The documentation of the client library is complete: it has all codes, results and topics."""
 
 import re
 
@@ -9,7 +9,7 @@ LIBRARY = REPOSITORY / "Sources/KeychainServices"
 CATALOGUE = LIBRARY / "Security/Security.docc"
 CODES = (CATALOGUE / "ErrorCodes.md").read_text()
 CONSTANTS = dict(re.findall(r"public let (errSec\w+): OSStatus = (-?\d+)", (LIBRARY / "Security/Constants/StatusConstants.swift").read_text()))
-# These files name each code, whether a call returns it or not.
+# These files name every code, even one that no call returns.
 LISTS = {"StatusConstants.swift", "StatusMessage.swift"}
 PUBLIC = [
     path for module in ("Security", "LocalAuthentication", "Keychain") for path in sorted((LIBRARY / module).rglob("*.swift"))]
@@ -22,7 +22,7 @@ def code(text):
 
 
 def returned():
-    """Every code that the source names where it is not in a list."""
+    """Every code that the source names outside of the lists."""
     sources = [path for folder in ("Security", "KeychainClient") for path in (LIBRARY / folder).rglob("*.swift")]
     found = {name for path in sources if path.name not in LISTS for name in re.findall(r"errSec\w+", code(path.read_text()))}
     return found - {"errSecSuccess"}
@@ -59,7 +59,7 @@ def test_the_page_of_error_codes_quotes_the_messages_of_a_locked_item():
 
 
 def test_the_functions_of_items_name_each_code():
-    """Together all that exist, and each the codes that any call can return."""
+    """The list has all codes that exist, and each function's list has the codes that its calls can return."""
     functions = FUNCTION.findall((LIBRARY / "Security/Items/SecItem.swift").read_text())
     named = {name: set(re.findall(r"^///   - .*", comment, re.M)) for comment, name, _ in functions}
     codes = {name: set(re.findall(r"errSec\w+", "".join(lines))) for name, lines in named.items()}
@@ -96,12 +96,12 @@ def test_the_page_of_attribute_names_has_each_attribute_as_it_is_written():
 
 
 def test_the_topics_have_each_function_and_constant():
-    """DocC puts a symbol that no topic names at the end, by its kind."""
+    """DocC puts a symbol that no topic names at the end, among the symbols of its kind."""
     topics = set(re.findall(r"^- ``(\w+)", (CATALOGUE / "Security.md").read_text(), re.M))
     text = "\n".join(path.read_text() for path in (LIBRARY / "Security").rglob("*.swift"))
     names = re.findall(r"^public (?:nonisolated\(unsafe\) )?(?:let|func|typealias|final class|struct) (\w+)", text, re.M)
     names += re.findall(r"^public (?:nonisolated\(unsafe\) )?var (\w+)", text, re.M)
-    # Core Foundation's names, for types that Foundation documents.
+    # Names of Core Foundation, for types that Foundation documents.
     assert {name for name in names if not name.startswith(("CF", "kCF"))} - topics == set()
 
 

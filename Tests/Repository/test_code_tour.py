@@ -1,4 +1,4 @@
-"""The code tour: its numbers agree with its lists, and each name in its lists is one file of Sources."""
+"""The code tour's numbers agree with its lists, and each name in the lists is exactly one file of Sources."""
 
 import re
 
@@ -17,10 +17,10 @@ def section(title):
 
 
 def files(text):
-    """The files of Sources that a text names, each by its one path."""
+    """The files of Sources that a text names. Each name must fit exactly one path."""
     named = set()
     for name in re.findall(r"`([\w+/-]+\.swift)`", text):
-        # A name alone is enough where one file has it.
+        # A name without its folder is enough if only one file has the name.
         paths = [path for path in SOURCES if path == name or path.endswith("/" + name)]
         assert len(paths) == 1, (name, paths)
         named |= set(paths)

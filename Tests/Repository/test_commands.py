@@ -1,6 +1,6 @@
-"""Commands that documents and programs have a person type: root touches nothing below a home, and paths are quoted.
+"""In commands that documents and programs tell a person to type, root touches nothing below a home, and paths are quoted.
 
-The programs of a session can put a link below the home at any moment, and a command of root's would follow it.
+A program of a session can put a link below the home at any moment, and a command of root would follow the link.
 """
 
 import re
@@ -10,32 +10,32 @@ from support.documents import DOCUMENTS, REPOSITORY, examples, name_of
 from support.manual import PAGES
 
 SOURCES = REPOSITORY / "Sources"
-# What is a person's own. `~alice` is, too.
+# Paths below a person's home, including `~alice`.
 HOME = re.compile(r"(^|[\s\"'=:])~|\$\{?HOME\b|(^|[^\w/])/(home|root|run/user)/|(^|[\s/])\.(local|config|cache|ssh|gnupg)/")
-# Commands that run another one as the user who is named: its links lead to nothing that the user could not reach.
+# Commands that run another command as the named user. That user's links reach only files that the user can reach anyway.
 AS_SOMEBODY = re.compile(r"\b(sudo|doas)( -\w+)* (-u|-iu|--user)[ =]?(?!root\b)\S+ |\brunuser (-u|-l) (?!root\b)|\bsu (- )?(?!root\b)[a-z]")
 AS_ROOT = re.compile(r"(^|[\s(;|&])(sudo|doas|pkexec|run0)\s")
-# Where a line is shown as one that root types: with root's own prompt.
+# A line with root's own prompt.
 ROOTS_PROMPT = re.compile(r"^# (?=(chown|chmod|mv|cp|rm|ln|install|cat|tee|mkdir|sed|touch|find|tar|rsync)\b)")
-# Words before a block that root types without its prompt.
+# Words before a block of commands that root types without a prompt.
 ROOTS_BLOCK = re.compile(r"\bas root\b|\broot (types|runs)\b", re.I)
 CHANGE_FOLDER = re.compile(r"^\s*(?:sudo )?cd\s+(\S+)")
 VARIABLE = re.compile(r"\$(\{\w+\}|\w+)")
 
 
 def parts(line):
-    """The single commands of a line, without what stands in quotes between them being split."""
+    """The single commands of a line, without its comment."""
     return re.split(r"&&|\|\||;|(?<![<>&|])\|(?!\|)", re.sub(r"\s+# .*$", "", line))
 
 
 def of_root_below_a_home(line):
-    """The commands of root's in a line that touch a home."""
+    """The commands of root in a line that touch a home."""
     commands = [part for part in parts(line) if AS_ROOT.search(part) or ROOTS_PROMPT.search(part)]
     return [part.strip() for part in commands if not AS_SOMEBODY.search(part) and HOME.search(part)]
 
 
 def blocks_of(path):
-    """The blocks of commands of a document or a manual page, each with the paragraph before it."""
+    """The blocks of commands in a document or a manual page, each with the paragraph before it."""
     text = path.read_text()
     if path in PAGES:
         shown = r"((?:^\.(?:Dl|D1) .*\n)+|^\.Bd .*\n(?:(?!\.Ed).*\n)*)"
@@ -49,7 +49,7 @@ def blocks_of(path):
 
 
 def of_root_in_a_block(before, lines):
-    """The commands of root's in a block that touch a home, also by the folder in which they run."""
+    """The commands of root in a block that touch a home, even through the folder in which they run."""
     is_roots = bool(ROOTS_BLOCK.search(before))
     found, is_below = [], False
     for line in lines:
@@ -58,7 +58,7 @@ def of_root_in_a_block(before, lines):
             part = part.strip()
             of_root = is_roots or AS_ROOT.search(part) or ROOTS_PROMPT.search(part)
             if AS_SOMEBODY.search(part):
-                # Without a command, the lines that follow are that user's.
+                # If the line only switches to a user, the following lines are that user's.
                 is_roots = is_roots and not re.search(r"\b(sh|bash|-i)$|\bsu \S+ \w+$", part)
             elif of_root and (is_below or HOME.search(part)):
                 found.append(part)
@@ -68,12 +68,12 @@ def of_root_in_a_block(before, lines):
 
 
 def unquoted(line):
-    """The variables of a line that a shell would split or expand: those of paths, outside of quotes."""
-    # Only named, or another program's, as sway's modifier key is.
+    """The variables of a line that a shell would split or expand: variables of paths outside of quotes."""
+    # The line only names a variable, or the variable belongs to another program, such as sway's modifier key.
     if not VARIABLE.search(line) or VARIABLE.fullmatch(line) or line.startswith("bindsym "):
         return []
     without = re.sub(r"'[^']*'|\"(\\.|[^\"\\])*\"|\$\(id -u\)|\$\$|^\s*\w+=\S*", "", line)
-    # What pam_env or systemd expand is no shell's, and $1 to $9 are awk's or sed's.
+    # pam_env and systemd expand their own variables, and $1 to $9 belong to awk or sed.
     return [match[0] for match in VARIABLE.finditer(without) if not match[1].isdigit()]
 
 
@@ -123,7 +123,7 @@ def test_the_rule_finds_such_commands():
 
 
 def texts():
-    """Every text of the programs that has a command of root's, with its file."""
+    """Every text of the programs that has a command of root, with its file."""
     for path in sorted(SOURCES.rglob("*.swift")):
         source = re.sub(r"^\s*//.*$", "", path.read_text(), flags=re.M)
         for text in re.findall(r'"""\n(.*?)"""|"((?:\\.|[^"\\\n])*)"', source, re.S):
@@ -142,7 +142,7 @@ def test_commands_of_roots_in_programs_have_no_path_of_a_person():
 
 
 def test_doctor_quotes_each_value_in_a_command():
-    """The type of its commands does that. A line that is put together elsewhere has no value that anybody chose."""
+    """The type of doctor's commands quotes the values. A line that is built elsewhere must have no value that a person chose."""
     lines = [
         (name_of(path), line.strip())
         for path in (SOURCES / "Tools/Doctor").rglob("*.swift") for line in path.read_text().splitlines()

@@ -1,4 +1,4 @@
-"""The comments of the sources are plain English, as the documents are."""
+"""The comments of the sources are plain English, like the documents."""
 
 import re
 
@@ -9,19 +9,19 @@ from test_documents import WORDS
 SOURCES = REPOSITORY / "Sources"
 FLOORS = sorted(path.name for path in SOURCES.iterdir() if path.is_dir())
 LINE = re.compile(r"\s*///?(?!/)\s?(.*)")
-# Behind code, and not in a literal.
+# A comment after code, but not in a string literal.
 BEHIND = re.compile(r'(?:[^"/]|"(?:[^"\\]|\\.)*"|/(?!/))*[\s{}]// ?(.*)')
 ITEM = re.compile(r" *- (?:(?:Parameters?\b[^:]*|Returns|Throws|Note|Important|Warning|\w+):(?!:))? *(.*)")
-# The comment of a declaration, or of its parameter or result, begins with a noun or a verb.
+# The comment of a declaration, a parameter or a result begins with a noun or a verb.
 ASKING = re.compile(r"(?:(?:By|For|From|In|Of|On|To|With) )?(?:[Ww]hat|[Ww]hatever|[Ww]ho|[Ww]hom|[Ww]hoever|[Ww]hose)\b(?!.*\?)")
-# These are open or closed, while a vault is locked or unlocked.
+# These things are open or closed, while a vault is locked or unlocked.
 OPENED = re.compile(r"\b(connection|database|descriptor|end|file|folder|socket|stream|terminal|window)s?\b")
 
 
 def blocks(text):
-    """Each comment, as the list of its lines: lines below each other are one, and so is what stands behind code."""
+    """The lines of each comment. Adjacent comment lines form one comment, and so does a comment after code."""
     found, inside = [], False
-    # C's other form, at the end of a line, in a macro too.
+    # C's other form of comment, at the end of a line, even in a macro.
     for line in re.sub(r"/\* ?([^*\n]*?) ?\*/[ \\]*$", r"// \1", text, flags=re.M).split("\n"):
         own, behind = LINE.fullmatch(line), BEHIND.fullmatch(line)
         if own and inside:
@@ -33,7 +33,7 @@ def blocks(text):
 
 
 def paragraphs(lines):
-    """Paragraphs and items of a list, each in one line, without code and tables. Names of parameters are left out."""
+    """Paragraphs and list items, each as one line, without code, tables and names of parameters."""
     found, fenced = [[]], False
     for line in lines:
         text = line.strip()
@@ -49,7 +49,7 @@ def paragraphs(lines):
 
 
 def prose(text):
-    """All paragraphs. Names in the code are left out, and words between quotes, which are another's."""
+    """All paragraphs, without names in the code and without quoted words of others."""
     for lines in blocks(text):
         for one in paragraphs(lines):
             yield re.sub(r'"[^"]*"', "x", re.sub(r"``[^`]*``|`[^`]*`", "x", one)).strip()
@@ -60,7 +60,7 @@ def sentences(paragraph):
 
 
 def faults(paragraph):
-    """The words that readers stumble over, with the plain ones."""
+    """The plain words for those that readers stumble over."""
     found = ["a noun as the subject"] if ASKING.match(paragraph) else []
     for pattern, plain in WORDS.items():
         for sentence in sentences(paragraph):

@@ -1,4 +1,4 @@
-"""What stands in more than one place, for other programs' sake, is the same in all of them."""
+"""Definitions that other programs need in several places are the same everywhere."""
 
 import collections
 import re
@@ -6,12 +6,12 @@ import re
 from support.documents import REPOSITORY
 from support.wire import MESSAGES, SOURCES
 
-# Names that a tool prescribes, in whatever folder it looks.
+# File names that a tool prescribes in every folder.
 PRESCRIBED = {"README.md", "__init__.py", "conftest.py", "main.swift", "Package.swift", "provision"}
 
 
 def one(pattern, path):
-    """What `pattern` has in the file: in one place, and no other."""
+    """The only match of `pattern` in the file."""
     (found,) = re.findall(pattern, (REPOSITORY / path).read_text(), re.M)
     return found
 
@@ -40,7 +40,7 @@ def test_no_two_messages_have_the_same_number():
 
 
 def test_no_two_files_of_tests_have_the_same_name():
-    """A link is the file that it leads to."""
+    """A link counts as the file that it leads to."""
     paths = collections.defaultdict(list)
     for path in (REPOSITORY / "Tests").rglob("*"):
         built = any(part.startswith(".") or part == "__pycache__" for part in path.relative_to(REPOSITORY).parts)
@@ -51,7 +51,7 @@ def test_no_two_files_of_tests_have_the_same_name():
 
 
 def test_every_link_leads_to_a_file():
-    """A file that moved takes its links along."""
+    """The links to a file must move with the file."""
     dead = []
     for folder in ("Examples", "Sources", "Tests"):
         for path in (REPOSITORY / folder).rglob("*"):
@@ -62,7 +62,7 @@ def test_every_link_leads_to_a_file():
 
 
 def test_every_service_that_does_not_end_can_erase_its_secrets():
-    """SIGKILL, which systemd sends otherwise, leaves no moment for that."""
+    """Without it, systemd sends SIGKILL, which leaves no time to erase secrets."""
     units = sorted((REPOSITORY / "dbus").glob("*.service.in"))
     services = {unit.name: unit.read_text() for unit in units if "ExecStart=" in unit.read_text()}
     assert len(services) == 5

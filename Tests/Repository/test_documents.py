@@ -1,4 +1,4 @@
-"""What the documents name exists: files, commands, options, make targets. README.md can be read in one sitting."""
+"""The documents name only files, commands, options and make targets that exist. A person can read README.md in one sitting."""
 
 import os
 import pathlib
@@ -10,19 +10,19 @@ from support.documents import DOCUMENTS, HANDBOOK, README, REPOSITORY, command_p
 from support.manual import PAGES, Page, calls
 
 PATHS = command_paths()
-# Outside of docs, these are a page of the handbook for one reader too.
+# These pages outside of docs belong to the handbook too.
 BESIDE = [
     REPOSITORY / name
     for name in ("ARCHITECTURE.md", "SECURITY.md", "FORMAT.md", "CONTRIBUTING.md", "pam/README.md", "Tests/README.md")
 ]
-# These are locked or unlocked, while a session, a file or a window is open.
+# These things are locked or unlocked, while a session, a file or a window is open.
 KEPT = r"(vaults?|items?|collections?|keyrings?|classes|keys?|secrets?)"
 START = r"(?:^|(?<=[.!?:;] )|(?<=[.!?]\*\* ))(?:- )?\*{0,2}"
-# Files of other projects, and one that the reader of a tutorial writes.
+# Files of other projects, and a file that the tutorial's reader writes.
 OTHERS = {"run_tests.py", "Sources/mail/main.swift"}
 NAMES = {
     path.name for top in REPOSITORY.iterdir() if not top.name.startswith(".") for path in ([top] if top.is_file() else top.rglob("*"))}
-# Words that readers stumble over; each message names the plain one.
+# Words that readers stumble over, each with the plain word for it.
 WORDS = {
     r"\b(founds|founded|founding)\b|\b(to|may|must|can|will|do not|does not) found\b": "create",
     r"\b(lays?|laid|laying) (an?|the|its|new) ((tier|class|root) )?(vault|key)\b": "create",
@@ -42,23 +42,23 @@ WORDS = {
     r"\bmark(s|ed)? (as )?locked\b|\block marks?\b|\bmarks? of (a|the) lock\b": "explicit lock",
     r"\btill\b": "until",
     r"\bservice (that|which) keeps\b": "device key service",
-    # A question may be a heading.
+    # A heading may be a question.
     rf"{START}(Who|What|[Ww]hoever|[Ww]hatever)(?! else\b)\b(?![^.?]*\?)[^.]*": "a noun as the subject",
     r"(?<=; )(who|what|that which) (?![^.?]*\?)[^.]*": "a noun as the subject",
     rf"{START}That (no|an?|the|it|they|he|there|nothing|nobody|somebody)\b[^.]*": "a noun as the subject",
 }
-# The columns of tables that describe bytes, field after field, or that quote what programs print.
+# The columns of tables that describe bytes field by field, or that quote the output of programs.
 LAYOUTS = {"size", "request", "head", "further inputs", "class-wrap", "line"}
 
 
 def cells(rows):
-    """What stands in a table, cell by cell, where that is prose."""
+    """The cells of a table that have prose."""
     rows = [[cell.strip() for cell in re.split(r"(?<!\\)\|", row)[1:-1]] for row in rows]
     return [] if LAYOUTS & set(rows[0]) else [cell for row in rows[2:] for cell in row]
 
 
 def paragraphs(text):
-    """Paragraphs, items of lists and cells of tables, each in one line. Headings, pictures and code are none of these."""
+    """Paragraphs, list items and table cells, each as one line, without headings, pictures and code."""
     left_out = r"\A---\n(.|\n)*?^---$|^ *```(.|\n)*?^ *```.*$|<!--(.|\n)*?-->|^!\[(.|\n)*?\]\([^)]*\)$"
     text = re.sub(left_out, "\n", text, flags=re.M)
     found, table, inside, blank = [[]], [], 0, True
@@ -73,7 +73,7 @@ def paragraphs(text):
         if not line.strip():
             found.append([])
         elif blank and indent >= inside + 4 and not (item and inside):
-            continue  # code, and so is what stands below it without a gap
+            continue  # a code block, together with the adjacent lines below it
         elif item:
             inside = item.end()
             found.append([line[inside:]])
@@ -88,11 +88,11 @@ def paragraphs(text):
 
 
 def prose(path):
-    """What is read as sentences, a paragraph a line: without headings, examples, code and rows of bytes."""
+    """The sentences of a document, one paragraph a line, without headings, examples, code and rows of bytes."""
     text = path.read_text()
     if path in PAGES:
         text = re.sub(r"^\.Bd .*\n((?!\.Ed).*\n)*", "", text, flags=re.M)
-        # A line of marked words goes on the sentence around it.
+        # A line of marked words continues the sentence around it.
         text = re.sub(r"^\.(It|Pp|Sh|Ss|Dd|Dt|Os|Nd|Nm|Bl|El|Ed)\b.*", "\n\n", text, flags=re.M)
         text = re.sub(r"^\.[A-Z][a-z] .*?( \.)?$", r"x\1", text, flags=re.M)
         return "\n".join(" ".join(one.split()) for one in re.split(r"\n\s*\n", text))
@@ -101,12 +101,12 @@ def prose(path):
 
 
 def sentences(path):
-    """Their words. A list of names in a cell, or a label, is no sentence."""
+    """The sentences of a document as lists of words. Lists of names in a cell and labels are not sentences."""
     return [words for one in re.split(r"[.!?]\**\)?\s|\n", prose(path)) if len(words := one.split()) > 4]
 
 
 def places(path):
-    """The names by which links reach the headings of a document."""
+    """The names by which links reach a document's headings."""
     headings = re.findall(r"^#+ (.*)$", path.read_text(), re.M)
     return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
@@ -123,7 +123,7 @@ def test_every_link_leads_somewhere(path):
 
 
 def installed_documents():
-    """Every document that the packages lay into /usr/share/doc, by its path below that."""
+    """Every document that the packages install into /usr/share/doc, by its path below that folder."""
     command = ["make", "-s", "-C", REPOSITORY, "--eval", "documents: ; @echo $(DOCUMENTS)", "documents"]
     told = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
     found = {pathlib.PurePath("latchkey", name): REPOSITORY / name for name in told}
@@ -147,7 +147,8 @@ def test_every_link_of_an_installed_document_leads_to_an_installed_one():
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=name_of)
 def test_every_file_in_backticks_exists(path):
-    """A name without a folder may be in any; a path begins here, beside the document, or below Sources or Tests."""
+    """A name without a folder may be in any folder. A path begins in the repository, next to the document, or below Sources or
+    Tests."""
     missing = []
     for quoted in re.findall(r"`([^`\n]+)`", re.sub(r"^ *```(.|\n)*?^ *```.*", "", path.read_text(), flags=re.M)):
         for word in quoted.split():
@@ -161,7 +162,7 @@ def test_every_file_in_backticks_exists(path):
 
 @pytest.mark.parametrize("path", [*DOCUMENTS, *PAGES], ids=name_of)
 def test_every_command_of_latchkey_exists(path):
-    """Options are Tests/Programs' matter, which has the program."""
+    """Tests/Programs checks the options, because it has the program."""
     assert len(PATHS) > 30
     lines = Page(path).examples if path in PAGES else examples(path.read_text())
     for words in [words for line in lines for words in calls(line)]:
@@ -169,7 +170,7 @@ def test_every_command_of_latchkey_exists(path):
         for word in words:
             if not re.fullmatch(r"[a-z][a-z-]+", word) or word == "help":
                 break
-            # Behind a command that has none below it stand its arguments.
+            # The words after a command without subcommands are its arguments.
             if known and not any(len(path) > len(known) and path[: len(known)] == known for path in PATHS):
                 break
             known = (*known, word)
@@ -187,7 +188,7 @@ def test_every_make_target_exists(path):
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=name_of)
 def test_root_changes_nothing_in_a_folder_of_a_user(path):
-    """A link there would lead root anywhere: to another user's vault, or to the device key."""
+    """A link in that folder could lead root anywhere, such as to another user's vault or to the device key."""
     for example in examples(path.read_text()):
         for user in re.findall(r"(?<=[\s'])~([a-z]+)/", example):
             assert f"sudo -u {user} " in example, example
@@ -202,7 +203,7 @@ def test_readme_is_of_one_sitting():
 
 
 def test_readme_leads_to_every_page_of_the_handbook():
-    """By itself, or by the map of the code or of the promises."""
+    """A direct link counts, and so does a link from the map of the code or of the promises."""
     maps = (README, REPOSITORY / "ARCHITECTURE.md", REPOSITORY / "SECURITY.md")
     linked = {(REPOSITORY / link).resolve() for path in maps for link in re.findall(r"\]\(([^)#\s]+)", path.read_text())}
     assert set(HANDBOOK) <= linked
@@ -225,7 +226,7 @@ def test_every_page_names_its_reader_first(path):
 
 @pytest.mark.parametrize("path", [*DOCUMENTS, *PAGES], ids=name_of)
 def test_words(path):
-    # Not between quotes, where another's words or a message stands.
+    # Quoted words belong to others or to a message, so the test skips them.
     text = re.sub(r'"[^"\n]*"', "x", prose(path))
     found = {plain: one[0] for pattern, plain in WORDS.items() for one in re.finditer(pattern, text, re.M)}
     assert not found

@@ -1,4 +1,4 @@
-"""The floors of Sources: what a module declares and what its files import lies on its own floor or on one below."""
+"""The floors of Sources: a module declares and imports only modules of its own floor or of a lower one."""
 
 import json
 import os
@@ -10,7 +10,7 @@ import pytest
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 
-# The floors that each one stands on.
+# The lower floors of each floor.
 BELOW = {
     "C": [],
     "System": ["C"],
@@ -28,8 +28,8 @@ IMPORT = re.compile(r"^\s*(?:@\w+(?:\(\w+\))? )*(?:(?:public|internal|package|pr
 
 @pytest.fixture(scope="module")
 def targets():
-    """The targets of the folder Sources: name to floor, folder and the names that it depends on."""
-    # With the window, whose targets only `make window` has.
+    """The targets of the folder Sources by name, each with its floor, its folder and the names that it depends on."""
+    # This includes the window, whose targets exist only in `make window`.
     told = subprocess.run(
         ["swift", "package", "dump-package"], cwd=REPOSITORY, stdout=subprocess.PIPE, text=True, check=True,
         env=os.environ | {"LATCHKEY_WINDOW": "1"})
@@ -58,12 +58,12 @@ def test_what_is_declared_points_down(targets):
 
 
 def test_what_is_imported_is_declared(targets):
-    """All modules of a build see each other, so the compiler need not notice."""
+    """A build sees all modules, so the compiler may not notice a missing declaration."""
     imports = 0
     for name, (_, folder, dependencies) in targets.items():
         for file in folder.rglob("*.swift"):
             for imported in IMPORT.findall(file.read_text()):
-                # A module that is gone can still lie in a folder of builds.
+                # The module of a removed target can still be in a build folder.
                 assert imported in targets or not imported.startswith(("Latchkey", "CLatchkey")), (file, imported)
                 if imported in targets:
                     imports += 1
@@ -72,7 +72,7 @@ def test_what_is_imported_is_declared(targets):
 
 
 def test_only_the_client_library_imports_foundation():
-    """A program that links FoundationEssentials is 6 MB larger, and `make build` has a stand-in of that name."""
+    """A program that links FoundationEssentials is 6 MB larger, and `make build` has a stand-in with that name."""
     found = {}
     for file in (REPOSITORY / "Sources").rglob("*.swift"):
         floor = file.relative_to(REPOSITORY / "Sources").parts[0]
@@ -82,7 +82,8 @@ def test_only_the_client_library_imports_foundation():
 
 
 def test_every_module_opens_with_what_it_is(targets):
-    """20 to 40 lines: what it is, how it is used, what it promises, what it does not. DocC has these pages of the client library."""
+    """The head comment has 20 to 40 lines: the purpose of the module, its use, its promises, and its limits. DocC has these pages
+    for the client library."""
     documented = {folder.parent.name for folder in (REPOSITORY / "Sources").rglob("*.docc")}
     opened = 0
     for name, (floor, folder, _) in targets.items():

@@ -1,4 +1,4 @@
-"""What the Makefile installs on the machine, with all that it depends on, changes no desktop and no login there."""
+"""The packages that the Makefile installs on the machine, with all their dependencies, change no desktop and no login."""
 
 import pathlib
 import re
@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
-# Here a package has itself started, answers for another program, or takes part in a login.
+# By a file in these folders, a package starts by itself, answers for another program, or takes part in a login.
 PLACES = ("/etc/xdg/autostart/", "/usr/share/dbus-1/services/", "/usr/share/pam-configs/", "/etc/pam.d/", "/usr/share/xsessions/",
           "/usr/share/wayland-sessions/", "/usr/share/xdg-desktop-portal/portals/", "/usr/lib/systemd/user/")  # fmt: skip
 FOLDER = pathlib.Path("/var/lib/dpkg/info")
@@ -19,7 +19,7 @@ def listed(name):
 
 
 def installed():
-    """Each package that is installed: its names, whether every Debian has it, and the alternatives for each thing it depends on."""
+    """Each installed package: its names, whether every Debian has it, and the alternatives for each dependency."""
     form = "${Package}\t${Priority}\t${Essential}\t${Pre-Depends}, ${Depends}\t${Provides}\n"
     found = {}
     for line in subprocess.run(["dpkg-query", "-W", "-f", form], capture_output=True, text=True, check=True).stdout.splitlines():
@@ -33,7 +33,7 @@ def installed():
 
 
 def needed(packages, known):
-    """These packages, and all that they depend on."""
+    """These packages and all their dependencies."""
     found, left = set(), list(packages)
     while left:
         name = left.pop()

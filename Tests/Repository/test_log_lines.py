@@ -1,4 +1,4 @@
-"""The manual page of the PAM module has the log lines that the module writes, by level."""
+"""The manual page of the PAM module has all log lines of the module, by level."""
 
 import re
 
@@ -14,7 +14,7 @@ OUTCOMES = (MODULE / "Outcome.swift").read_text()
 
 
 def levels():
-    """The level of each outcome that is worth a line, as `priority` has it."""
+    """The level of each outcome that has a log line, read from `priority`."""
     body = OUTCOMES.partition("var priority")[2].partition("@unknown")[0]
     words = {"NOTICE": "notice", "WARNING": "warning", "ERR": "error"}
     pairs = re.findall(r"case (.+): LOG_(\w+)", body)

@@ -1,4 +1,5 @@
-"""The table of logins in pam/README.md names services that exist, and says "ignored" of just those that the module ignores."""
+"""The table of logins in pam/README.md names existing services, and says "ignored" of exactly the services that the module
+ignores."""
 
 import re
 
@@ -15,7 +16,7 @@ def rows():
 
 
 def kind(name):
-    """The services of one kind, as doctor knows them."""
+    """The services of one kind, as doctor lists them."""
     return re.findall(r'"([^"]+)"', re.search(rf"static let {name}: Set<String> = \[(.*?)\]", DOCTOR, re.S)[1])
 
 

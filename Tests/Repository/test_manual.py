@@ -1,5 +1,5 @@
-"""The manual pages are well-formed, and name what the daemons, the PAM module and the rules take. For `latchkey` itself,
-Tests/Programs/test_command_manual.py asks the program."""
+"""The manual pages are well-formed, and name all arguments of the daemons, the PAM module and the rules.
+Tests/Programs/test_command_manual.py checks `latchkey` itself by the program."""
 
 import os
 import re
@@ -10,7 +10,7 @@ from support.manual import FOLDER, PAGES, REPOSITORY, Page, keywords, listed
 
 
 def source(name):
-    """The only file of that name, wherever it lies."""
+    """The only file with this name in any folder."""
     (path,) = (REPOSITORY / "Sources").rglob(name)
     return path.read_text()
 
@@ -33,7 +33,7 @@ def test_man_shows_a_page_without_a_warning(path):
 
 @pytest.mark.parametrize("path", PAGES, ids=name_of)
 def test_mandoc_finds_nothing(path):
-    # Not what another package's pages are, which is a matter of the machine.
+    # The warnings about references are left out, because they depend on the machine's other packages.
     told = subprocess.run(["mandoc", "-Tlint", "-W", "warning", path], capture_output=True, text=True).stdout
     assert not told
 
@@ -52,7 +52,7 @@ def test_a_page_has_the_parts_that_readers_look_for(path):
 @pytest.mark.parametrize("program", ["latchkeyd", "latchkey-deviced", "latchkey-ssh-agent"])
 def test_every_option_of_a_daemon_stands_in_its_page(program):
     code = source(f"{program}/Options.swift")
-    # ProgramArguments knows --help.
+    # ProgramArguments itself accepts --help.
     parsed = set(re.findall(r'"(--?[a-z][a-z-]*)"', code)) | {"--help", "-h"}
     told = set(re.findall(r"^      (--[a-z-]+)", code, re.M)) | {"--help", "-h"}
     page = Page(FOLDER / f"{program}.8")
@@ -66,7 +66,7 @@ def test_every_argument_of_the_module_stands_in_its_page():
     parsed = set(re.findall(r'strcmp\(argument, \("(\w+)" as Literal\)', code)) | set(re.findall(r'value\(of: "(\w+=)"', code))
     assert {"debug", "passphrase", "home="} < parsed
     page = Page(FOLDER / "pam_latchkey.8")
-    # A former name is honoured, and not shown beside the present one.
+    # The module still accepts this former name, but the manual page shows only the present one.
     parsed.remove("no_found")
     assert set(keywords(page.section("OPTIONS"))) == parsed
     assert set(re.findall(r"^\.Op Cm (\S+)", page.section("SYNOPSIS"), re.M)) == parsed

@@ -1,4 +1,4 @@
-"""The parts of the test run: complete, told in Tests/README.md, and second tries only where they are allowed."""
+"""The parts of the test run are complete, Tests/README.md describes them, and second tries happen only where they are allowed."""
 
 import ast
 import dataclasses
@@ -11,15 +11,15 @@ from support.parts import GATE_PARTS, NIGHT_NAMES, NIGHT_PARTS, parts_for, table
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 TESTS = REPOSITORY / "Tests"
 TEST_FILES = sorted(TESTS.rglob("test_*.py"))
-# The folder of Tests that a file is in, however deep.
+# The topmost folder of a file below Tests.
 folder_of = lambda path: path.relative_to(TESTS).parts[0]
 name_of = lambda path: str(path.relative_to(REPOSITORY))
-# What these words name is never tried a second time: races are faults there.
+# Tests with these words are never tried a second time, because a race in them is a fault.
 PROTECTED = re.compile(r"lock(?!er)|key(?!ring|chain)|memory|damage|crash|faults|peer|healing|power_cuts|kill|persist|lost|rotat")
 
 
 def marks(path):
-    """The markers in a file: (name, arguments, the test that has it or None for the whole file)."""
+    """The markers in a file: name, arguments, and the marked test; None for the whole file."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Call) and ast.unparse(node.func).startswith("pytest.mark."):
             yield ast.unparse(node.func).removeprefix("pytest.mark."), [ast.literal_eval(argument) for argument in node.args
@@ -48,14 +48,14 @@ def test_a_file_with_marked_tests_is_in_the_folders_of_their_part(path):
 
 @pytest.mark.parametrize("part", [part for part in NIGHT_PARTS if part.marked], ids=lambda part: part.name)
 def test_a_run_over_several_folders_imports_no_conftest(part):
-    """Each folder has one, and Python knows one module of that name."""
+    """Each folder has a conftest, and Python can import only one module of that name."""
     for folder in part.tests:
         for path in sorted((TESTS / folder).rglob("test_*.py")):
             assert "from conftest import" not in path.read_text(), path.name
 
 
 def floors():
-    """The folders of Sources down to the single module or program."""
+    """The folders of Sources, down to each module or program."""
     return sorted(folder for folder in REPOSITORY.glob("Sources/*/*") if folder.is_dir())
 
 

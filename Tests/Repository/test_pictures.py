@@ -1,4 +1,4 @@
-"""The pictures of the documents are drawn from what the documents say."""
+"""The pictures in the documents are drawn from the documents' own data."""
 
 import re
 import subprocess
@@ -60,6 +60,6 @@ def test_every_picture_is_shown_by_a_document():
 
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.png")), ids=lambda path: path.name)
 def test_a_photograph_is_small(path):
-    """What `make test-all PARTS=desktops` took, cut to the window."""
+    """`make test-all PARTS=desktops` took the photograph and cut it to the window."""
     content = path.read_bytes()
     assert content.startswith(b"\x89PNG") and len(content) < 150_000

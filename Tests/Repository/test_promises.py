@@ -1,4 +1,4 @@
-"""Each promise of SECURITY.md has a row in the table of promises, and each test that the table names exists."""
+"""Each promise of SECURITY.md has a row in the table of promises, and each test in the table exists."""
 
 import re
 
@@ -11,7 +11,7 @@ ROWS = re.findall(r"^\| (\d+) \| (.*) \|$", (REPOSITORY / "docs/developer/promis
 
 
 def exists(test):
-    """A Python test is a function of its file, a Swift test is known by the text of `@Test`."""
+    """A Python test is a function in its file, and a Swift test has the text of `@Test`."""
     file, function = re.fullmatch(r"([\w/]+\.py)::(\w+)", test).groups() if "::" in test else (test.split(": ")[0], None)
     text = (TESTS / file).read_text() if (TESTS / file).is_file() else ""
     if function:

@@ -1,4 +1,4 @@
-"""Reasons are codes: every code that is written is read, and no program of ours looks at the English of another one."""
+"""Reasons are codes. Every code that is written can be read, and no program compares the English text of another program."""
 
 import re
 
@@ -6,7 +6,7 @@ from support.languages import REPOSITORY
 
 SOURCES = REPOSITORY / "Sources"
 CODING = (SOURCES / "Vault/Reasons/Reason+Coding.swift").read_text()
-# A comparison with words: what an error or a problem says, cut or searched for a sentence.
+# A comparison with words: the text of an error or a problem that is cut or searched for a sentence.
 WORDS = r'"[^"]* [^"]*"'
 COMPARISON = re.compile(
     rf"(?:message|problem|reason|explanation|\.text|told)\w*\??\.(?:hasPrefix|hasSuffix|contains)\((?:text: )?{WORDS}"

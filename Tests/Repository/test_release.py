@@ -1,4 +1,5 @@
-"""What a release consists of: the list of its parts is whole, the same build gives the same files, and the workflow can do no more than it must."""
+"""The contents of a release: the list of its parts is complete, the same build gives the same files, and the workflow has only
+the rights that it needs."""
 
 import hashlib
 import importlib.machinery
@@ -21,7 +22,7 @@ PROGRAMS = ("latchkeyd", "latchkey-derive", "latchkey-prompt", "latchkey-deviced
 
 
 def script(name):
-    """A program of `packaging` as a module: its name has no ending."""
+    """A program of `packaging` as a module, although its name has no ending."""
     loader = importlib.machinery.SourceFileLoader(f"packaging_{name}", str(REPOSITORY / "packaging" / name))
     module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
     loader.exec_module(module)
@@ -36,7 +37,7 @@ def output(*command):
 
 
 def dependencies():
-    """Each package that Package.swift names: its identity, its version, and whether a target that is no test uses it."""
+    """Each package that Package.swift names: its identity, its version, and whether a target other than a test uses it."""
     manifest = (REPOSITORY / "Package.swift").read_text()
     programs, _, tests = manifest.partition("// Tests.\n")
     for url, version in re.findall(r'\.package\(url: "([^"]+)", exact: "([^"]+)"\)', manifest):
@@ -58,7 +59,7 @@ def test_the_sbom_has_the_swift_runtime():
 
 @pytest.fixture(scope="module")
 def sbom(tmp_path_factory):
-    """The list for the programs as they are built here."""
+    """The list for the programs that were built here."""
     if not all(path.exists() for path in [MODULE, *(BUILT / name for name in PROGRAMS)]):
         pytest.skip("the programs are not built: `make build`")
     stage = tmp_path_factory.mktemp("stage")
@@ -71,7 +72,7 @@ def sbom(tmp_path_factory):
 
 
 def related(sbom, kind):
-    """The names of the packages that have a relation of this kind to ours."""
+    """The names of the packages that have this kind of relation to ours."""
     names = {each["SPDXID"]: each["name"] for each in sbom["packages"]}
     ends = [
         {one["spdxElementId"], one["relatedSpdxElement"]} for one in sbom["relationships"] if one["relationshipType"] == kind]
@@ -79,7 +80,7 @@ def related(sbom, kind):
 
 
 def owners(libraries):
-    """The packages that bring libraries, by dpkg's own lists of files."""
+    """The packages that contain the libraries, by dpkg's own lists of files."""
     names = "|".join(map(re.escape, libraries))
     return {
         path.name.removesuffix(".list").partition(":")[0] for path in pathlib.Path("/var/lib/dpkg/info").glob("*.list")
@@ -128,13 +129,13 @@ Environment:
 
 @pytest.fixture(scope="module")
 def packages(tmp_path_factory):
-    """Two packages with hardly anything in them, but the list that the release takes out."""
+    """Two small packages with the list that the release extracts."""
     folder = tmp_path_factory.mktemp("packages")
     for name in ("latchkey", "libpam-latchkey"):
         tree = folder / name
         documents = tree / "usr/share/doc" / name
         (tree / "DEBIAN").mkdir(parents=True)
-        # dpkg-deb takes no other mode, and the mask of the one who runs the tests may give one.
+        # dpkg-deb accepts no other mode, and the mask of the user of the tests may give another one.
         (tree / "DEBIAN").chmod(0o755)
         documents.mkdir(parents=True)
         (tree / "DEBIAN/control").write_text(
@@ -223,7 +224,7 @@ def test_a_tag_releases_what_the_changelog_says(tmp_path, distribution, tag, mes
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
 def test_every_action_is_one_commit(path):
-    """A tag can be moved to other code. The comment says which version it is."""
+    """A tag can be moved to other code, but a commit cannot. A comment names the version."""
     uses = re.findall(r"\buses: *(.*)", path.read_text())
     assert uses
     assert [each for each in uses if not re.fullmatch(r"actions/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", each)] == []
@@ -241,7 +242,7 @@ def jobs():
 
 
 def test_only_the_job_that_publishes_can_write():
-    """The job runs nothing of the repository, and no compiler."""
+    """The publishing job runs nothing from the repository, and no compiler."""
     head = RELEASE.partition("\njobs:\n")[0]
     assert re.search(r"^permissions: \{\}$", head, re.M)
     granted = {name: set(re.findall(r"^      ([\w-]+): (read|write)$", text, re.M)) for name, text in jobs().items()}
@@ -272,7 +273,7 @@ def test_both_are_built_by_the_same_compiler():
 
 
 def test_the_workflow_does_what_make_release_does():
-    """So that what it does can be tried anywhere."""
+    """So anybody can try the workflow's steps elsewhere."""
     assert re.search(r"^ +- run: make release$", jobs()["packages"], re.M)
     [folder] = re.findall(r"\(CURDIR\)/(\S+)", re.search(r"^release:(.*\n(\t.*\n)+)", (REPOSITORY / "Makefile").read_text(), re.M)[1])
     assert f"path: {folder}\n" in jobs()["packages"]

@@ -1,4 +1,4 @@
-"""Whatever happens to a part of the run, its end names what failed and why."""
+"""Whatever happens to a part of the run, its end names the failure and the reason."""
 
 import pytest
 from support import secondtries
@@ -13,7 +13,7 @@ def run(capsys, monkeypatch, tmp_path):
     monkeypatch.setattr(secondtries, "NOTES", tmp_path / "second-tries.txt")
     monkeypatch.setenv("LATCHKEY_STAGE", str(tmp_path))
     monkeypatch.setenv("LATCHKEY_SAMPLE", str(tmp_path / "tried"))
-    # The samples are named in their own order, however this run is ordered.
+    # The report names the samples in their own order, whatever the order of this run.
     monkeypatch.delenv("LATCHKEY_ORDER", raising=False)
     secondtries.NOTES.touch()
 

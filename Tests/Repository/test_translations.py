@@ -1,4 +1,4 @@
-"""The catalogues: complete, of the texts that the sources have now, with the values that those have."""
+"""The catalogues are complete: they have exactly the present texts of the sources, with the same values."""
 
 import pathlib
 import re
@@ -9,12 +9,12 @@ from support.languages import PLACEHOLDER, extract
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 LANGUAGES = (REPOSITORY / "po/LINGUAS").read_text().split()
-# Programs that run as root, or in others' processes, read no catalogue.
+# Programs that run as root or in other users' processes read no catalogue.
 PRIVILEGED = ["Sources/PAM", "Sources/Programs/latchkey-derive", "Sources/Programs/latchkey-deviced"]
 
 
 def entries(path):
-    """msgid, msgid_plural or None, and translations of each entry, as msgcat writes them."""
+    """The msgid, the msgid_plural or None, and the translations of each entry, as msgcat writes them."""
     done = subprocess.run(["msgcat", "--no-wrap", "--force-po", path], capture_output=True, text=True, check=True)
     found = []
     for block in done.stdout.split("\n\n")[1:]:
@@ -66,7 +66,7 @@ def test_translations_have_the_same_values(language):
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_translations_have_the_same_shape(language):
-    """Ends of lines, blanks at the ends, options, and paths: what a person types must stay as it is."""
+    """Line ends, blanks at the ends, options and paths must be unchanged, because a person types or copies them."""
     for msgid, plural, texts, _ in entries(REPOSITORY / f"po/{language}.po"):
         for text, original in zip(texts, [msgid, plural or msgid]):
             assert text.count("\\n") == original.count("\\n"), original
@@ -80,7 +80,7 @@ def test_privileged_programs_read_no_catalogue():
     for folder in PRIVILEGED:
         for path in (REPOSITORY / folder).rglob("*.swift"):
             assert "LatchkeyGettext" not in path.read_text(), path
-    # Nor does anything below it.
+    # Nothing that these programs depend on reads a catalogue either.
     package = (REPOSITORY / "Package.swift").read_text()
     for name in ("latchkey-derive", "latchkey-deviced"):
         start = package.index(f'program(\n      "{name}"')
@@ -119,7 +119,7 @@ def test_what_no_catalogue_can_have_is_refused(source):
 
 
 def test_the_texts_of_the_pam_module_are_translated_as_it_says_them():
-    """The module speaks English only: latchkey replaces its words by a translation, which it finds by the exact text."""
+    """The module speaks only English. latchkey finds the translation of its words by the exact text."""
     sources = REPOSITORY / "Sources"
     module = (sources / "PAM/PAMModule/Call.swift").read_text()
     told = re.findall(r'^    case "(.*)":', (sources / "Programs/latchkey/Keys/PassphraseCommand.swift").read_text(), re.M)

@@ -1,4 +1,4 @@
-"""Collects evidence of each failure as the folders of tests do."""
+"""Collects evidence of each failure, as the test folders do."""
 
 import time
 

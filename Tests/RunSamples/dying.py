@@ -1,4 +1,4 @@
-"""The process ends in the middle."""
+"""The process ends in the middle of a test."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""An error that pytest takes for one of its own."""
+"""An error that pytest reports as an internal error."""
 
 
 def test_of_a_broken_hook(request):

@@ -1,4 +1,4 @@
-"""Fails once, and passes when it is tried again; the file says that it was tried."""
+"""The test fails once, and passes at the second try. A file records the first try."""
 
 import os
 import pathlib

@@ -1,8 +1,8 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// A package of its own, as a program's would be: ways in which public code writes queries, results and constants, a file
-// each. That it builds is the test; and that a program needs no more than one of the products, to run as well.
+// A separate package, like a program's. Each file has one form in which public code writes queries, results or constants. The test
+// is that the package builds, and that a program needs only one of the products to build and run.
 let package = Package(
   name: "SecurityForms",
   products: [
@@ -20,11 +20,11 @@ let package = Package(
       dependencies: [
         .product(name: "Security", package: "latchkey"), .product(name: "LocalAuthentication", package: "latchkey"),
       ]),
-    // Constants of the library kept in static members: Linux's Foundation says that its strings are not Sendable.
+    // This target keeps the library's constants in static members. On Linux, Foundation says that its strings are not Sendable.
     .target(
       name: "SwiftFive", dependencies: [.product(name: "Security", package: "latchkey")],
       swiftSettings: [.swiftLanguageMode(.v5)]),
-    // Apple's Foundation brings Security with it. On Linux an option of the compiler does.
+    // Apple's Foundation includes Security. On Linux, an option of the compiler does the same.
     .target(
       name: "FoundationAlone", dependencies: [.product(name: "Security", package: "latchkey")],
       swiftSettings: [.unsafeFlags(["-Xfrontend", "-import-module", "-Xfrontend", "Security"])]),
@@ -34,5 +34,5 @@ let package = Package(
   ]
 )
 
-// What is warned of is no form that one can use.
+// A form that causes a warning cannot be used.
 for target in package.targets { target.swiftSettings = (target.swiftSettings ?? []) + [.treatAllWarnings(as: .error)] }

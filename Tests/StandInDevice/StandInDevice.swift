@@ -2,24 +2,24 @@ import LatchkeyKeybag
 import LatchkeyPosix
 import LatchkeySodium
 
-/// A device key service that is always the same for the same seed, so that several processes of a test meet the same one.
+/// A device key service whose keys depend only on the seed, so that several processes of a test use the same one.
 public final class StandInDevice: DeviceKey {
-  /// Its name.
+  /// The identity of the service.
   public let identity: [UInt8]
   /// The backend of a service that keeps its secret in a file.
   public let backend = DeviceKeyBackend.host
-  /// Why it cannot be used now.
+  /// The reason why it cannot be used now.
   public var failure: DeviceKeyError?
   /// Whether its erasable secret was erased.
   public var hasErased = false
-  /// What remembers generations beside it.
+  /// The store that remembers the generations.
   public var memory: (any GenerationMemory)?
-  /// Whether it gives back other shares than it got.
+  /// Whether it returns other shares than it got.
   public var isLying = false
   private let seed: UInt8
   private var erasures: UInt8 = 0
 
-  /// The service of that seed.
+  /// The service of this seed.
   public init(seed: UInt8) {
     self.seed = seed
     identity = [UInt8](repeating: seed, count: 16)
@@ -33,7 +33,7 @@ public final class StandInDevice: DeviceKey {
     } catch { throw .unavailable(.verbatim("\(error)")) }
   }
 
-  /// Wraps with a key that the test could know.
+  /// Wraps with a key that the test could compute.
   public func wrap(
     _ share: borrowing Key, _ kind: DeviceShareKind, context: [UInt8]
   ) throws(DeviceKeyError) -> [UInt8] {
@@ -42,13 +42,13 @@ public final class StandInDevice: DeviceKey {
     return AEAD.seal(share.bytes, key: key, associated: context)
   }
 
-  /// From now on what was wrapped as erasable opens no more.
+  /// After this call, shares that were wrapped as erasable no longer open.
   public func eraseErasable(in folder: borrowing Folder) throws(DeviceKeyError) {
     if let failure { throw failure }
     erasures += 1
   }
 
-  /// Unwraps what it wrapped.
+  /// Unwraps a share that it wrapped.
   public func unwrap(_ wrapped: [UInt8], _ kind: DeviceShareKind, context: [UInt8]) throws(DeviceKeyError) -> Key {
     if let failure { throw failure }
     if kind == .erasable && hasErased { throw .otherDevice }

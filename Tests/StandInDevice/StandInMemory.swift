@@ -2,19 +2,19 @@ import LatchkeyKeybag
 
 /// Remembers the generations of vaults as the device key service does.
 public final class StandInMemory: GenerationMemory {
-  /// What is remembered, by the vault's id.
+  /// The remembered generations, by the id of the vault.
   public var known: [[UInt8]: VaultGenerations] = [:]
-  /// Everything that was noted, in order.
+  /// All requests to remember generations, in order.
   public private(set) var notes: [VaultGenerations] = []
-  /// Why it cannot be used now.
+  /// The reason why it cannot be used now.
   public var failure: DeviceKeyError?
-  /// Whether what it notes is not answered, as when the answer takes too long.
+  /// Whether it remembers generations but does not answer, as if the answer took too long.
   public var isMute = false
 
-  /// Knows nothing.
+  /// A memory without any generations.
   public init() {}
 
-  /// Keeps the greater number of each, or begins with these.
+  /// Keeps the higher number of each generation, or begins with these.
   public func note(
     _ generations: VaultGenerations, of vault: [UInt8], isBeginning: Bool, until deadline: Int
   ) throws(DeviceKeyError) -> VaultGenerations? {

@@ -1,5 +1,5 @@
-// A process that is there to be killed: it changes a vault and says on its standard output, line by line, what was
-// acknowledged. The keys come on standard input, tier key A and C, 32 bytes each.
+// Tests kill this process. It changes a vault, and reports each acknowledged change as a line on its standard output. The keys come
+// on standard input: tier key A and tier key C, 32 bytes each.
 //
 //     VaultCrash store HOME COUNT FROM   unlocks, then stores, replaces and deletes items, numbered from FROM
 //     VaultCrash hold HOME               unlocks, stores one and waits
@@ -20,7 +20,7 @@ import LatchkeySodium
 import LatchkeyStandInDevice
 import LatchkeyVault
 
-/// Says that a database was healed.
+/// Reports that a database was healed.
 final class SayingHealed: VaultDelegate {
   func wasHealed(_ healing: Healing) { say("healed") }
   func wasHealed(_ healing: KeybagHealing) {}
@@ -33,7 +33,7 @@ func say(_ line: String) {
   guard write(1, text, text.count) == text.count else { exit(3) }
 }
 
-/// What is on the standard input; nothing in this program is worth keeping secret.
+/// The standard input. Nothing in this program needs to stay secret.
 func input() throws -> [UInt8] { try FileDescriptor(owning: dup(0)).readAll(limit: 4096) }
 
 func tierKeys() throws -> TierKeys {

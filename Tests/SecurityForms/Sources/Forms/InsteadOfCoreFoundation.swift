@@ -2,7 +2,7 @@
 import Foundation
 import Security
 
-// What the article Porting says to write in the place of Core Foundation's functions.
+// The replacements for Core Foundation's functions from the article Porting.
 func insteadOfCoreFoundation(_ result: CFTypeRef, _ error: CFError) -> [Any] {
   let query = NSMutableDictionary()
   query[kSecClass] = kSecClassGenericPassword

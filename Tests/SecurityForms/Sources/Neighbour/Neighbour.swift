@@ -1,6 +1,6 @@
 import Foundation
 
-// No dependency of this target is ours, and yet it can see us. What packages do then that know Apple's Security only:
+// This target does not depend on our modules, but can see them. Packages that know only Apple's Security do this:
 #if canImport(Security)
   import Security
 
