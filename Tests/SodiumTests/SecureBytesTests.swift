@@ -133,7 +133,7 @@ struct SecureBytesTests {
     }
   }
 
-  @Test("A size that cannot be allocated fails", arguments: [-1, Int.min, Int.max, Int.max - 63, Int.max - 64, 1 << 60])
+  @Test("An impossible size fails", arguments: [-1, Int.min, Int.max, Int.max - 63, Int.max - 64, 1 << 60])
   func tooMuch(count: Int) {
     #expect(throws: SodiumError.outOfMemory) { _ = try SecureBytes(count: count) }
   }
