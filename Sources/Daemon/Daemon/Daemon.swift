@@ -121,7 +121,7 @@ package final class Daemon {
     firstNotice = FirstNotice(home: home, owner: owner)
     healingNotice = HealingNotice(vault, home: home, owner: owner)
     vault.delegate = self
-    // These files were healed when the vault was opened, before it had a delegate.
+    // These files were healed at the opening of the vault, before the vault had a delegate.
     if let healing = vault.keybagHealing { wasHealed(healing) }
     if let healing = vault.healing.done { wasHealed(healing) }
     presence.delegate = self
@@ -205,7 +205,7 @@ package final class Daemon {
     session.watch?.lock()
   }
 
-  /// Puts the vault in a folder aside, and returns its new path.
+  /// Sets the vault in a folder aside, and returns its new path.
   private func putAside(folder: String) throws(Refusal) -> String {
     device.refresh()
     guard folder == vault.path else { throw Refusal(.folderIs(vault.path)) }
@@ -267,7 +267,7 @@ extension Daemon: KeyObserver {
     if !session.lacksPasswordKeys { hold.end() }
     upkeep.goOn()
     upkeep.tellDestroyed()
-    // The session's state may be the same: the explicit lock of a collection is not a part of that state.
+    // The session's state may be the same, because a collection's explicit lock is not a part of it.
     stateChanged()
     device.meet()
   }

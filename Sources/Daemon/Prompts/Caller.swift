@@ -3,7 +3,7 @@ import Glibc
 import LatchkeyControl
 import LatchkeyPosix
 
-/// The program that caused a question to the person, as far as the system tells. This is a hint for the person, no proof: a
+/// The program that caused a question to the person, as far as the system tells. This is a hint for the person and not a proof: a
 /// program of the same user can run as any other one, or make another one act for it.
 public struct Caller: Equatable, Sendable {
   /// Its name: the sandboxed application, else the user's unit that it runs in and its executable; empty if unknown.
@@ -37,11 +37,11 @@ public struct Caller: Equatable, Sendable {
 
   /// Reads the caller from `/proc`. If the process is gone and another one has its id, the hint is wrong.
   ///
-  /// - Parameter pidfd: the process itself, if the bus has passed it on. Then the hint is about that process, or there is none.
+  /// - Parameter pidfd: the process itself, if the bus has passed it on. Then the hint is about that process or is missing.
   public init(pid: Int32, pidfd: Int32? = nil) { self.init(pid: pid, pidfd: pidfd, proc: ProcessFolder.proc) }
 
   init(pid: Int32, pidfd: Int32? = nil, proc: String) {
-    // Its folder, once open, cannot become another process's. Whether the process still lived is checked afterwards.
+    // An open folder stays this process's. A later check shows whether the process still lived.
     guard let process = ProcessFolder(pid: pid, in: proc), pidfd.map({ linux_is_alive($0) != 0 }) ?? true else {
       self = .unknown
       return
@@ -87,8 +87,8 @@ public struct Caller: Equatable, Sendable {
 
   /// The name that a process gave itself, the number of its terminal, and when it started, from `/proc/PID/stat`.
   private static func state(_ bytes: [UInt8]?) -> (command: String, terminal: Int32, started: UInt64) {
-    // "pid (name) state ppid pgrp session tty ...": the name may hold anything, also blanks and brackets. By bytes: the
-    // end of a name can make one character with the bracket.
+    // "pid (name) state ppid pgrp session tty ...": the name may hold anything, also blanks and brackets. The search is by bytes,
+    // because the end of a name can form one character with the bracket.
     guard let bytes, let open = bytes.firstIndex(of: UInt8(ascii: "(")),
       let close = bytes.lastIndex(of: UInt8(ascii: ")")), open < close
     else { return ("", 0, 0) }

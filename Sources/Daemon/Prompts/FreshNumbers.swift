@@ -3,7 +3,7 @@
 public struct FreshNumbers {
   private var next: UInt64
 
-  /// A new start. It is as unlikely that two runs share a number as that somebody guesses one of 61 bits.
+  /// A new start. Two runs share a number as rarely as somebody guesses one of 61 bits.
   public init() { next = UInt64.random(in: 1 << 61..<1 << 62) }
 
   /// A number that was not used before.

@@ -39,8 +39,8 @@ final class PendingPrompt {
   /// This never holds on a terminal, because a shell reads there once the client is gone.
   var stays: Bool { question.unlocksForEverybody && !isOwn && !isWaiting && place != .terminal }
 
-  /// Whether it stands on the terminal of a client that is gone, or names a client for which its answer does not count. Then it
-  /// is shown anew for the others.
+  /// Whether it stands on the terminal of a client that is gone, or names a client for which its answer does not count. Then the
+  /// prompt is shown again for the others.
   var isOutdated: Bool {
     guard let named, !stays else { return false }
     return !tickets.contains { !$0.hasLeft && $0.caller == named }

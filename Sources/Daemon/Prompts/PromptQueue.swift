@@ -17,13 +17,13 @@ public protocol PromptQueueDelegate: AnyObject {
   ///
   /// - Parameter then: gets the end of a question that must not be asked; nil if it must be.
   func check(_ question: Question, then: @escaping (PromptEnd?) -> Void)
-  /// A person answered, and PAM accepted it.
+  /// A person answered, and PAM accepted the answer.
   ///
   /// - Parameters:
   ///   - caller: the program that was named to the person.
   ///   - answer: the argument of ``PromptQueue/keep(_:prompt:)`` for this prompt.
   ///   - subject: the subject that the prompt showed.
-  /// - Returns: whether that counted for anything.
+  /// - Returns: whether the answer counted.
   func accepted(_ question: Question, for caller: Caller, showing subject: PromptSubject, answer: AnyObject?) -> Bool
   /// A question begins to wait for the person.
   func asked(_ question: Question)
@@ -73,7 +73,7 @@ public final class PromptQueue {
   private static let quietTime = Duration.seconds(2)
   /// How long the prompt's program may take to connect.
   private static let launchLimit = Duration.seconds(10)
-  /// How long a prompt stays for the person whose client is gone, if its program does not say where it asks: the program hangs
+  /// How long a prompt stays for the person whose client is gone, if its program does not say where it asks. Such a program hangs
   /// before anybody sees a question, and others wait for the screen.
   private let placeLimit: Duration
 
@@ -152,7 +152,7 @@ public final class PromptQueue {
     return joins || prompts.count < PromptQueue.waitingLimit ? nil : .unavailable
   }
 
-  /// Whether too many wrong answers came for the same target, so that nobody is asked now.
+  /// Whether too many wrong answers came for the same target, so that no question is asked now.
   ///
   /// - Parameter isBrought: whether a program has the answer.
   public func isPaused(_ question: Question, isBrought: Bool = false) -> Bool {
@@ -217,7 +217,7 @@ public final class PromptQueue {
       // Each ticket is checked by itself: one may be satisfied while another also needs a locked collection.
       let tickets = prompt.tickets.map { ($0, delegate.isAnswered(prompt.question, lifting: $0.lifting)) }
       prompt.tickets = tickets.filter { !$0.1 }.map(\.0)
-      // A prompt that leaves the screen is not shown again for a client that is gone.
+      // A prompt that has left the screen does not come back for a client that is gone.
       if delegate.isLockerUp { prompt.tickets.removeAll(where: \.hasLeft) }
       // The client is told when the prompt has left the screen. Otherwise a shell could get its terminal without echo once that
       // program has ended.
@@ -226,7 +226,7 @@ public final class PromptQueue {
       if prompt.tickets.isEmpty {
         remove(prompt, tickets.contains(where: \.1) ? .outdated : .withdrawn, for: shown, gone: tell)
       } else if delegate.isLockerUp || prompt.isOutdated {
-        // Nobody sees the prompt, or the wrong person does, or it names a client that is gone. It is shown again afterwards.
+        // The prompt is invisible, or the wrong person sees it, or its client is gone. The queue shows it again later.
         prompt.hide(gone: tell)
       } else {
         tell()
@@ -386,7 +386,7 @@ public final class PromptQueue {
       switch prompt.question {
       case .login: subject.createsVault ? .newVault : .login
       case .loginAdvice: .loginAdvice
-      // The command that asks for a backup's passphrase shows the prompt itself, so nobody else is told.
+      // The command that asks for a backup's passphrase shows the prompt itself, so no other program learns of it.
       case .collection, .backup: .collection
       case .newPassphrase, .newBackup: .newPassphrase
       case .item: .item

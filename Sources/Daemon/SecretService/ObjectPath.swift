@@ -42,7 +42,7 @@ enum ObjectPath: Equatable {
   private static let prefix = root + "/"
   private static let slash = UInt8(ascii: "/")
 
-  /// By bytes: every call reads its paths several times.
+  /// By bytes, because every call reads its paths several times.
   private static func read(_ path: String.UTF8View) -> ObjectPath? {
     guard path.starts(with: prefix.utf8) else { return nil }
     let rest = path.dropFirst(prefix.utf8.count)

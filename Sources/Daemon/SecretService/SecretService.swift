@@ -134,7 +134,7 @@ public final class SecretService {
         return tree.exists(name)
       }
     }
-    // sd-bus asks the nearest one above a path only.
+    // sd-bus asks only the nearest object above a path.
     for prefix in [ObjectPath.root, ObjectPath.collections, ObjectPath.aliases] {
       slots.append(try bus.addNodeEnumerator(below: prefix) { path in present.children(of: path) })
     }
@@ -172,7 +172,7 @@ public final class SecretService {
   /// Removes every prompt: there is no vault that an answer could open.
   public func endPrompts() { prompts.endAll() }
 
-  /// Tells all who wait that nobody is asked any more, as the program ends.
+  /// Dismisses every asked prompt, because the program ends.
   public func dismissPrompts() { prompts.dismissAll() }
 
   /// Call this when the vault's verification has ended.
@@ -194,7 +194,7 @@ public final class SecretService {
 
   // MARK: - names for persons
 
-  /// The name by which a person may call an item, such as `login/5`. It has numbers alone, because it may stand in a log.
+  /// The name by which a person may call an item, such as `login/5`. It has only numbers, because it may stand in a log.
   public static func numberName(ofItem id: Int64, in vault: Vault) -> String {
     guard let collection = try? vault.reader.collection(ofItem: id) else { return "an item" }
     return "\(CollectionName.ofNumber(collection))/\(id)"
@@ -216,7 +216,7 @@ extension SecretService: ClientObserver {
     announcer.forget(client: client)
     waits.forget(client: client)
     wordSearch.forget(client: client)
-    // All are ended at once, so that none of them comes up because another went.
+    // All prompts end at once, so that the end of one does not bring up another.
     queue.leave(prompts.removeAll(of: client) + portal.removeAll(of: client))
   }
 }

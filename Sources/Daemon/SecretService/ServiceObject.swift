@@ -57,7 +57,7 @@ final class ServiceObject {
       ],
       properties: [
         .init(
-          // Sent with its value: if it is only invalidated, libsecret crashes at the next CollectionCreated.
+          // The signal has the value, because libsecret crashes at the next CollectionCreated if it is only invalidated.
           "Collections", "ao", flags: .emitsChange,
           getter: { [tree] in $1.appendObjectPaths(tree.places.map { tree.path(of: $0) }) })
       ],
@@ -76,7 +76,7 @@ final class ServiceObject {
       out.open("a", "{o(oayays)}")
       var answered: Set<String> = []
       for path in paths where answered.insert(path).inserted {
-        // No more secrets are opened for an answer that is not sent.
+        // After a failure the answer is not sent, so no more secrets are opened.
         guard out.failure == nil else { return }
         // Items that are gone or locked are left out. The client still wants the rest.
         guard case .item(let name, let id) = ObjectPath(path), let place = try? tree.place(name) else { continue }

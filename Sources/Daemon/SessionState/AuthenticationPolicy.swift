@@ -33,14 +33,14 @@ public enum AuthenticationPolicy {
   public static func decide(
     _ hello: Hello, from process: PeerProcess, machine: SessionMachine, needs: KeyNeeds = KeyNeeds()
   ) -> Decision {
-    // They authenticate a person who is already in, or nobody at all.
+    // These services authenticate a person who is already in, or nobody at all.
     if helper_excludes_service(hello.service) { return .refused(.never(service: hello.service)) }
     if hello.stage == .closeSession { return .nothing }
     let refusal = refusalToLift(hello, from: process, machine: machine)
     switch machine.state {
     case .unlocked:
       return wantsKeys(for: needs, hello, machine: machine) ? .keys(mayLift: false) : .nothing
-    // Nobody locked it: the program that brings the password is the first one.
+    // The session is not locked. The program that brings the password is the first one.
     case .sealed, .locked(.withoutPassword):
       if hello.service == commandService, let refusal { return .refused(refusal) }
       return .keys(mayLift: refusal == nil)

@@ -35,7 +35,7 @@ public struct Claim: Equatable, Sendable {
     session = machine.number(of: process)
   }
 
-  /// Notes an event that was heard of later, but is older.
+  /// Notes an earlier event that was heard of later.
   mutating func credit(locks: UInt64, endings: UInt64) {
     self.locks &+= locks
     self.endings &+= endings
@@ -46,14 +46,14 @@ public struct Claim: Equatable, Sendable {
 
   /// Counts the events after the password and before this record.
   mutating func heed(_ latest: LatestEvents, of machine: SessionMachine) {
-    // Any number other than the present one will do.
+    // Any number other than the present one is enough.
     if isOlder(than: latest.lock) { locks &-= 1 }
     // If only PAM reports sessions, the last end may have been reported before its beginning.
     let isOver = machine.logind == .absent && machine.pamSessions == 0 && isOlder(than: latest.pamEnd)
     if isOver || isOlder(than: latest.ending) { endings &-= 1 }
   }
 
-  /// Notes it if the session of the process has ended by now.
+  /// Notes the end of the process's session, if it has ended by now.
   mutating func heedEnd(_ latest: LatestEvents, of machine: SessionMachine) {
     guard session == nil, isOlder(than: latest.sessionEnd), process.mayBeInSession(of: machine.uid) else { return }
     session = SessionMachine.noSession

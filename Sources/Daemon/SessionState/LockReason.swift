@@ -10,13 +10,13 @@ public enum LockReason: Equatable, Sendable, CustomStringConvertible {
   case screenSaver
   /// The graphical session is inactive, and a greeter is in front of it.
   case greeter
-  /// The last unlocked graphical session ended, others of the user go on.
+  /// The last unlocked graphical session ended, while other sessions of the user go on.
   case sessionEnded
   /// The machine goes to sleep.
   case sleep
   /// `latchkey lock`.
   case command
-  /// Nobody gave a password at the login: A was never there.
+  /// The login had no password, so A was never in memory.
   case withoutPassword
 
   /// For `latchkey status`.

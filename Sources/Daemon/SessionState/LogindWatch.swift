@@ -113,7 +113,7 @@ public final class LogindWatch {
     for completion in completions { completion(answered) }
   }
 
-  /// Reads all sessions anew, if there is anybody to ask.
+  /// Reads all sessions anew, if logind exists.
   private func reread() {
     if owner != nil { ask() }
   }
@@ -153,10 +153,10 @@ public final class LogindWatch {
   private func addMatches(_ bus: Bus) throws(SystemdError) {
     var missing = 4
     let installed: (BusError?) -> Void = { [weak self, weak bus] error in
-      // The answers to a connection that was given up come late.
+      // Answers for an abandoned connection come late.
       guard let self, let bus, self.bus === bus else { return }
       missing -= 1
-      // Read only when no signal can be missed any more. A refused rule would leave the watch deaf.
+      // Sessions are read only once no signal can be missed. A refused rule would leave the watch deaf.
       if error != nil { self.lostBus() } else if missing == 0 { self.ask() }
     }
     slots = [
@@ -211,7 +211,7 @@ public final class LogindWatch {
     isAbsent = false
     backOff = .seconds(1)
     retry = nil
-    // A lock that another logind gave may mean nothing to this one.
+    // A delay lock from another logind may mean nothing to this one.
     inhibitor.release()
     inhibitor.take(bus)
   }
@@ -277,7 +277,7 @@ public final class LogindWatch {
     // new delay lock.
     guard !isPreparingForSleep else { return releaseWhenFinished() }
     isPreparingForSleep = true
-    // The keys are erased in here; only then may the machine sleep.
+    // The handler erases the keys; only then may the machine sleep.
     handler(.prepareForSleep(true))
     finishing += 1
     finishBeforeSleep { [weak self] in

@@ -3,7 +3,7 @@ import LatchkeySystemd
 /// The place of a process according to logind. The uid says nothing, because a helper that brings keys runs as the user, even
 /// if root started it.
 public enum PeerProcess: Equatable, Sendable {
-  /// There is no logind to tell.
+  /// No logind knows the process.
   case unknown
   /// In no session and under no user's manager: a system service. Examples are display managers, getty and sshd, and the
   /// logins that they handle until the session begins.

@@ -4,15 +4,14 @@ public enum SessionEvent: Equatable, Sendable {
   case sessions([SessionFacts])
   /// There is no logind: sessions are counted by what PAM tells.
   case logindAbsent
-  /// logind asks a session to lock. A request, and no proof that a locker is up.
+  /// logind asks a session to lock. This is a request, and does not prove that a locker is up.
   case lockSignal(session: String)
   /// logind asks a session to unlock. No password is involved, so this opens nothing.
   case unlockSignal(session: String)
   /// The machine goes to sleep (true), or woke up (false).
   ///
-  /// systemd up to 252 tells no more than this: PrepareForSleep does not tell suspend from hibernation, and the unit that would
-  /// (hibernate.target) is started only after the delay inhibitors are gone. So sleep locks, and hibernation leaves C in the
-  /// image on disk.
+  /// systemd up to 252 reports no more: PrepareForSleep does not distinguish suspend from hibernation, and hibernate.target starts
+  /// only after the delay inhibitors are gone. So sleep locks, and hibernation leaves C in the image on disk.
   case prepareForSleep(Bool)
   /// The machine is known to hibernate. No source of this event is connected yet.
   case hibernate

@@ -101,7 +101,7 @@ public struct SessionMachine: Sendable {
   /// The numbers of the sessions that count.
   var sessionNumbers: Set<UInt64> { Set(sessions.values.map(\.number)) }
 
-  /// Whether keys on their way open nothing any more, because the session of their password, or the last session, has ended.
+  /// Whether keys on their way are worthless, because the session of their password, or the last session, has ended.
   func hasEnded(_ claim: Claim) -> Bool { hasEnded(since: claim.endings, in: claim.session) }
 
   /// Why no keys of an authentication would open anything if they came now; nil if they may.
@@ -110,8 +110,8 @@ public struct SessionMachine: Sendable {
   /// Whether tier key A is in memory, or waits for the locker to go: then the daemon's end would lock the vault.
   public var hasUnlockedKeys: Bool { state == .unlocked || hasStagedKeys }
 
-  /// Whether a daemon may end for an authentication that brings its keys to another one, which knows nothing of earlier
-  /// events. It may if no lock and no end of a session is later than the password.
+  /// Whether a daemon may end for an authentication that brings its keys to another daemon, which does not know earlier events. It
+  /// may if no lock and no end of a session is later than the password.
   public func mayBeReplaced(for claim: Claim) -> Bool {
     !hasUnlockedKeys && refusal(of: claim) == nil && claim.locks == locks
   }
@@ -178,7 +178,7 @@ public struct SessionMachine: Sendable {
       effects.append(.firstUnlock)
       awaitSession(&effects)
     case .locked(.withoutPassword) where !lockerUp && !wasLockedMeanwhile:
-      // There is no lock to lift, so any login that unseals the vault does this as well.
+      // There is no lock to lift, so any login that may unseal the vault also unlocks it.
       becomeUnlocked(&effects, with: .install(.live))
     case .locked:
       if !mayLift { return [.install(.refused(.session(.liftsNoLock)))] }
@@ -205,8 +205,8 @@ public struct SessionMachine: Sendable {
   }
 
   /// All keys came again, by a finger at the locked screen. They wait until the locker at this machine is gone. If it has let the
-  /// person in since the touch, they open at once. They change nothing where no locker was up: a finger that was given to another
-  /// program unlocks nothing.
+  /// person in since the touch, they open at once. They change nothing if no locker was up: a finger for another program unlocks
+  /// nothing.
   ///
   /// - Parameter isLetIn: whether keys that had been set aside at the touch would be live now: see ``admissions``.
   public mutating func fingerKeysArrived(
@@ -416,7 +416,7 @@ public struct SessionMachine: Sendable {
     }
     // A screen that exists and is unlocked lets staged keys go live. A screen that ended has let nobody in.
     let lockedEnded = old.values.contains { $0.isBehindLocker && sessions[$0.facts.id] == nil }
-    // Another screen does not let the person in who touched the reader here.
+    // Another screen cannot let in the person who touched the reader here.
     if lockedHereBefore.contains(where: isLost) { rejectFinger(&effects) }
     if hasGraphicalSession || !(hadGraphical || lockedEnded) {
       releaseStaged(&effects)
@@ -452,7 +452,7 @@ public struct SessionMachine: Sendable {
 
   private mutating func lockLiveKeys(_ reason: LockReason, _ effects: inout [SessionEffect]) {
     guard state == .unlocked || state == .locked(.withoutPassword), !isPasswordless else { return }
-    // This is a lock even if there is no A to erase, so not every login lifts it.
+    // This counts as a lock even without an A to erase, so not every login lifts it.
     state = .locked(reason)
     effects.insert(.lock(reason), at: 0)
   }

@@ -5,7 +5,7 @@ import LatchkeySystemd
 final class SessionRound {
   enum Answer {
     case answered
-    /// Nobody has the name, and nobody can be started for it.
+    /// The name has no owner, and no program can be started for it.
     case absent
     /// The answer came too late, or could not be understood.
     case silent

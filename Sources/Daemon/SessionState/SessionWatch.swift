@@ -11,13 +11,12 @@ public protocol SessionWatchDelegate: AnyObject {
   func eraseAllKeys(_ reason: SealReason)
   /// Erase the A that was set aside.
   func eraseStagedKeys()
-  /// Some authentications that have begun must bring no keys. End the helpers that work on them, even if there is nothing to
-  /// erase.
+  /// End the helpers of authentications that must bring no keys any more, even if there is nothing to erase.
   ///
   /// - Parameter gone: to be called once, at once or soon: when they have erased their memory, or take too long.
   func endDerivations(_ which: UnwantedDerivations, gone: @escaping () -> Void)
-  /// It was locked, or a locker came up, with no key left to erase: earlier answers of a person count no more, and requests that
-  /// wait for an answer end. A lock that erases keys is told by that alone.
+  /// A lock or a locker came without a key left to erase. Earlier answers of a person no longer count, and waiting requests end.
+  /// For a lock that erases keys, only the erasing call comes.
   func lockErasedNothing()
   /// The A that was set aside becomes live.
   func stagedKeysGoLive()
@@ -30,7 +29,7 @@ public protocol SessionWatchDelegate: AnyObject {
 /// The authentications whose keys are no longer wanted.
 public enum UnwantedDerivations {
   case all
-  /// The authentications of which this is true.
+  /// The authentications that fulfil this condition.
   case claimed((Claim) -> Bool)
 }
 
@@ -71,7 +70,7 @@ public final class SessionWatch {
   private var lastReport = (locks: UInt64(0), endings: UInt64(0))
   /// When the machine's last events were.
   private var latest = LatestEvents()
-  /// Since when events are known, in microseconds since the machine started.
+  /// The time from which events are known, in microseconds since the machine started.
   private let begun: UInt64
   private var arrivals: [Arrival] = []
   private var hasEnded = false
@@ -150,7 +149,7 @@ public final class SessionWatch {
   public func decide(
     _ hello: Hello, from process: PeerProcess, needs: KeyNeeds
   ) -> AuthenticationPolicy.Decision {
-    // Where no logind tells this daemon of sessions, a process is in none that it could know.
+    // Without a logind that reports sessions, the daemon knows no session of a process.
     let process = machine.logind == .absent ? PeerProcess.unknown : process
     return AuthenticationPolicy.decide(hello, from: process, machine: machine, needs: needs)
   }
@@ -238,7 +237,7 @@ public final class SessionWatch {
     guard !hasEnded else { return completion(SessionWatch.ended) }
     guard let logind else { return completion(.refused(.session(.notStarted))) }
     let arrival = Arrival(locks: machine.locks, decide, completion)
-    // Nothing holds sleep up any more.
+    // Nothing delays the sleep any more.
     guard !machine.isGoingToSleep else { return settle(arrival) }
     arrivals.append(arrival)
     preparation { [weak self, weak arrival] in

@@ -38,7 +38,7 @@ final class Run {
   func perform() -> DeriveResult {
     do {
       do { return try performOnce() } catch ControlError.givesWay {
-        // The daemon is replaced once at most. If the installed daemon is of another version as well, ending it gains nothing.
+        // The daemon is replaced once at most. If the installed daemon has another version too, its end gains nothing.
         if let result = try DaemonReplacement(run: self).perform() { return result }
         return try performOnce()
       }

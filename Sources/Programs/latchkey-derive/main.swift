@@ -17,10 +17,9 @@
 // step, or not at all. A vault is created only after the whole stack accepted the password. Its end
 // comes soon: a few minutes at most, whatever hangs.
 //
-// It does not decide whether the daemon may use the keys. It does not log while somebody waits: the
-// module knows what each byte means. `LateResult` logs for a result that nobody waited for. It reads no
-// vault.db and asks no person. It knows no language but English. Its operations are here and on no
-// floor below, so that no other program can link them.
+// It does not decide whether the daemon may use the keys. It does not log while the caller waits: the module knows the meaning of
+// each byte. `LateResult` logs a result without a waiting caller. It reads no vault.db and asks no person. It knows no language but
+// English. Its operations are here and on no floor below, so that no other program can link them.
 
 import Glibc
 import LatchkeyPosix

@@ -1,8 +1,8 @@
 import Glibc
 import LatchkeyPosix
 
-/// Which user numbers have an account. A look-up may reach a directory service and take long. So the service waits for a
-/// look-up a moment only, keeps answers for a while, negative ones too, and limits the time for look-ups.
+/// Which user numbers have an account. A look-up may reach a directory service and take long. So the service waits only a moment
+/// for a look-up, keeps answers for a while, negative ones too, and limits the time for look-ups.
 final class Accounts {
   private struct Answer {
     /// The login name; empty if there is no account.
@@ -25,16 +25,16 @@ final class Accounts {
   private var share = TimeShare(longestPause: .seconds(30), at: ContinuousClock().now)
   private var slow: [Slow] = []
 
-  /// How long an answer is kept: an administrator who just made an account should not have to wonder.
+  /// How long an answer is kept: an administrator expects a new account to work soon.
   private static let answerTime = Duration.seconds(10)
   /// The most answers that are kept.
   private static let answerLimit = 1024
-  /// How long to wait for one look-up, in milliseconds. Nobody else is served meanwhile.
+  /// How long to wait for one look-up, in milliseconds. No other user is served meanwhile.
   private static let timeout: Int32 = 100
   /// While so many look-ups take longer, no other user is looked up.
   private static let slowLimit = 4
 
-  /// Whether there is time left for a look-up whose answer nobody needs at once.
+  /// Whether there is time left for a look-up without hurry.
   var mayLookUp: Bool { share.pause(at: clock.now) == .zero }
 
   /// Whether a number has an account; nil if that is unknown yet.

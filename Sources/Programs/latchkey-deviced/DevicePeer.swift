@@ -73,7 +73,7 @@ final class DevicePeer {
     ended()
   }
 
-  /// Sends a packet that answers no request, or one of several that answer the same one.
+  /// Sends a packet without a request, or one of several answers to the same request.
   ///
   /// - Returns: whether the peer can still receive it.
   func push(_ packet: borrowing SecureBytes) -> Bool {
@@ -108,11 +108,11 @@ final class DevicePeer {
       guard size > 0, requests <= DevicePeer.requestLimit,
         let reply = try answer(DeviceRequest(decoding: packet.bytes.extracting(first: size)), &cost)
       else {
-        // A finger's words come later.
+        // The answers about a finger come later.
         if work == .verifying, !wasWorking { source?.resume() } else { end() }
         return cost
       }
-      // A peer that does not read is not waited for.
+      // The service does not wait for a peer that does not read.
       try socket.send(reply.bytes)
       if work == .none { limit?.rearm(after: DevicePeer.silenceLimit) } else { limit = nil }
       source?.resume()
@@ -132,7 +132,7 @@ final class DevicePeer {
       case .wrap(let share, let kind, let context):
         return try DeviceReply.wrapped(try store.wrap(share, kind, context: context, of: user))
       case .unwrap(let wrapped, let kind, let context):
-        // Such a share would protect no better than a file of the user's.
+        // Such a share would protect no better than a file of the user.
         guard kind != .session else { return try DeviceReply.refused(.device(.onlyAtLogin)) }
         return try DeviceReply.unwrapped(try store.unwrap(wrapped, kind, context: context, of: user))
       case .eraseErasable(let other):
@@ -184,7 +184,7 @@ final class DevicePeer {
     } catch let error as DeviceKeyError { return try DeviceReply.failed(error) }
   }
 
-  /// The answer to a holder, which may only drop its key. A peer that waits for a finger has nothing to say, and gives up.
+  /// The answer to a holder, which may only drop its key. A packet from a peer that waits for a finger ends its wait.
   private func answerAtWork(_ request: consuming DeviceRequest) throws -> SecureBytes? {
     guard case .drop = consume request, work == .holding else { return nil }
     work = .none

@@ -56,7 +56,7 @@ final class DeviceServer {
       // A user may have put descriptors into each of a thousand connections, and closing those waits in the kernel.
       loop.close(admit(socket))
     }
-    // There may be more. Connections that were let in have their turn first.
+    // More connections may wait. Accepted connections have their turn first.
     source?.pause()
     turns.afterNext { [unowned self] in source?.resume() }
   }

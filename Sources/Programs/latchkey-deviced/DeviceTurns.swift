@@ -5,15 +5,15 @@ import LatchkeySystemd
 enum DeviceUser: Hashable {
   /// A user who has keys here or an account.
   case account(uid_t)
-  /// All others together.
+  /// All other users together.
   case stranger
 }
 
 /// Serves the connections that have sent something: one request of each user in a round. So a user waits for one request of
 /// every other user at most, however many those send.
 ///
-/// Each user has a share of the service's time (``TimeShare``). A user who used it up waits until there is some again, which
-/// limits work that syncs a disk or writes to the journal.
+/// Each user has a share of the service's time (``TimeShare``). A user who has used it up waits for new time, which limits work
+/// that syncs a disk or writes to the journal.
 final class DeviceTurns {
   private let loop: EventLoop
   private let clock = ContinuousClock()
@@ -23,7 +23,7 @@ final class DeviceTurns {
   private var timer: EventSource?
   private var after: (() -> Void)?
 
-  /// With more users than this, shares that are whole again are forgotten.
+  /// With more users than this, unused shares are dropped.
   private static let shareLimit = 256
 
   init(loop: EventLoop) throws(SystemdError) {
@@ -79,7 +79,7 @@ final class DeviceTurns {
   }
 
   private func share(of user: DeviceUser) -> TimeShare {
-    // For a user without an account, the time of a look-up is unknown.
+    // The time of a look-up is unknown for a user without an account.
     shares[user] ?? TimeShare(longestPause: user == .stranger ? .seconds(30) : .seconds(1), at: clock.now)
   }
 }

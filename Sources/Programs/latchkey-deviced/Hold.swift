@@ -5,7 +5,7 @@ import LatchkeyFingerReaders
 
 /// One user's covering key, the connection that gets it after a touch, and the verification that is under way.
 final class Hold {
-  /// A finger that is awaited, and the connection that hears of it.
+  /// An expected finger, and the connection that hears of it.
   struct Awaited {
     let verification: FingerVerification
     unowned let peer: DevicePeer
@@ -27,7 +27,7 @@ final class Hold {
     (self.user, self.name, self.key, self.holder) = (user, name, key, holder)
   }
 
-  /// Whether the machine slept since.
+  /// Whether the machine has slept since then.
   var hasSlept: Bool { Sleep.asleep - asleep > Hold.clockTolerance }
 
   var state: HoldPacket.State { awaited != nil ? .verifying : key.isInMemory ? .inMemory : .inTPM }

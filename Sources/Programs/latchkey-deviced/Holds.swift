@@ -11,7 +11,7 @@ import LatchkeySystemd
 /// The covering keys of all users, and the fingers that release them. docs/developer/finger.md has the states and every end.
 ///
 /// A key goes to the connection that brought it and to no other. The verification of a finger and the release are one act of this
-/// process: no report of another program counts. A touch takes half a minute, and nobody else waits for it.
+/// process: no report of another program counts. A touch takes half a minute, and delays no other user.
 final class Holds {
   /// The end of a request for a verification.
   enum Beginning {
@@ -38,7 +38,7 @@ final class Holds {
   /// How much of a chip's time each user may use with new keys.
   private var shares: [uid_t: TimeShare] = [:]
 
-  /// A sleep, until the reader of each of these verifications is back.
+  /// A sleep that waits until the readers of these verifications are free.
   private struct AwaitedSleep {
     var readers: Set<ObjectIdentifier>
     let ready: () -> Void
@@ -48,13 +48,13 @@ final class Holds {
   private static let endLimit = 1024
   /// How many fingers that do not match one verification takes, as with pam_fprintd.
   private static let tryLimit = 3
-  /// A new key counts as this much of a user's time at least. So does a cheap one, because a stranger's program can send many.
+  /// A new key counts as this much of a user's time at least, even a cheap one, because a program can send many.
   private static let leastCost = Duration.milliseconds(50)
-  /// How long the next key of a user waits at most, after a chip that took its time.
+  /// The longest wait of a user's next key after a slow chip.
   private static let longestPause = Duration.seconds(60)
-  /// With more users than this, shares that are whole again are forgotten.
+  /// With more users than this, unused shares are dropped.
   private static let shareLimit = 256
-  /// How often keys whose time is over are looked for.
+  /// The interval of the search for expired keys.
   private static let checkTime = Duration.seconds(60)
 
   init(loop: EventLoop, accounts: Accounts, chip: (any SecretHolder)?, prints: String, policy: FingerPolicy) {
@@ -69,7 +69,7 @@ final class Holds {
   func hold(
     _ key: borrowing Key, to publicKey: [UInt8], isMemoryAllowed: Bool, for peer: DevicePeer
   ) throws(DeviceKeyError) -> HoldPacket.State {
-    // The former key goes in any case: a password came since.
+    // The former key goes in any case, because a password came after it.
     if let former = holds[peer.user] { end(former, .replaced) }
     guard !policy.isForbidding else {
       note(.forbidden, of: peer.user)
@@ -101,7 +101,7 @@ final class Holds {
     return hold.state
   }
 
-  /// A chip takes long for a key, and a user's programs may send as many as they like.
+  /// A chip is slow, and a user's programs may send any number of keys.
   private func checkShare(of user: uid_t) throws(DeviceKeyError) {
     guard user != 0, let share = shares[user], share.pause(at: clock.now) > .zero else { return }
     throw .unavailable(.device(.manyHolds))
@@ -131,12 +131,12 @@ final class Holds {
     return nil
   }
 
-  /// The same, as far as policy and sleep decide. The prints are read apart, as that takes longest.
+  /// The same, by policy and sleep only. The prints are read separately, because that is slow.
   private func endByMachine(of hold: Hold) -> HoldEnd? {
     policy.isForbidding ? .forbidden : hold.key.isInMemory && hold.hasSlept ? .slept : nil
   }
 
-  /// Has a finger of that user verified. `peer` hears words until the last one.
+  /// Has fprintd verify a finger of that user. `peer` gets every word up to the last one.
   func verify(_ user: uid_t, for peer: DevicePeer) -> Beginning {
     guard let hold = holds[user] else { return .notHeld(ends[user]) }
     guard hold.awaited == nil else { return .isVerifying }
@@ -151,7 +151,7 @@ final class Holds {
       if let self, let hold { tell(step, of: hold) }
     } ended: { [weak self, weak hold, unowned verification] outcome in
       guard let self else { return }
-      // Otherwise nobody waits for this one any more.
+      // A verification that gives its reader back has no waiting peer.
       if ending.removeValue(forKey: ObjectIdentifier(verification)) == nil, let hold, let awaited = hold.awaited,
         awaited.verification === verification
       {
@@ -181,7 +181,7 @@ final class Holds {
       if let lost { end(hold, lost) }
       close(peer, with: lost == nil ? .matched : .notHeld, lost)
     case .refused:
-      // The last touch is told by the outcome alone.
+      // The outcome alone reports the last touch.
       hold.key.countTouch()
       if hold.key.touchesLeft == 0 { end(hold, .manyTouches) }
       close(peer, with: .manyTries)
@@ -212,13 +212,13 @@ final class Holds {
     _ = peer.push(packet)
   }
 
-  /// Says the last word, and ends the connection.
+  /// Sends the last word, and ends the connection.
   private func close(_ peer: DevicePeer, with word: HoldPacket.Word, _ why: HoldEnd? = nil) {
     say(word, why, to: peer)
     peer.finish()
   }
 
-  /// A connection ended: its key is gone, or nobody waits for the finger any more.
+  /// A connection ended: its key is gone, or its wait for a finger is over.
   func ended(_ peer: DevicePeer) {
     for hold in holds.values {
       if hold.holder === peer { end(hold, .dropped, isHolderGone: true) }
@@ -226,7 +226,7 @@ final class Holds {
     }
   }
 
-  /// Gives the reader up. The verification stays until fprintd has it back.
+  /// Gives up the reader. The verification stays until fprintd has the reader back.
   private func cancel(_ hold: Hold) {
     guard let verification = hold.awaited?.verification else { return }
     hold.awaited = nil
@@ -252,7 +252,7 @@ final class Holds {
     }
     if holds.isEmpty {
       timer = nil
-      // A sleep that waits for a reader is listened to until then.
+      // The service listens for the end of a sleep that waits for a reader.
       if awaitedSleep == nil { sleep.stop() }
     }
   }
@@ -272,7 +272,7 @@ final class Holds {
   ///
   /// - Parameter ready: called when fprintd has all readers back. logind waits five seconds at most.
   private func goToSleep(ready: @escaping () -> Void) {
-    // This object is among the readers until all keys ended, because the last reader lets the machine sleep at once.
+    // This object counts as a reader until all keys have ended, because the last reader lets the machine sleep at once.
     let own = ObjectIdentifier(self)
     let waiting = holds.values.compactMap { $0.awaited?.verification } + ending.values
     awaitedSleep = AwaitedSleep(readers: Set(waiting.map(ObjectIdentifier.init) + [own]), ready: ready)

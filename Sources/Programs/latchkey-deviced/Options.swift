@@ -7,7 +7,7 @@ import LatchkeySystemd
 struct Options {
   /// The folder of the service's state.
   var state = "/var/lib/latchkey"
-  /// Where it listens, if no service manager does that for it.
+  /// The path where it listens without a service manager.
   var socket = ServiceDeviceKey.path
   /// How the TPM is reached; nil for none.
   var tcti: String? = access("/dev/tpmrm0", F_OK) == 0 ? "device:/dev/tpmrm0" : nil
@@ -15,7 +15,7 @@ struct Options {
   var timeout: UInt32 = 30
   /// After how many seconds without a peer it ends; 0 for never.
   var idle = 60
-  /// Where fprintd keeps prints.
+  /// The folder of fprintd's prints.
   var prints = EnrolledPrints.folder
   /// The administrator's file that forbids the unlock by finger.
   var fingers = FingerPolicy.path

@@ -35,7 +35,7 @@ final class Sleep {
     LatchkeyPosix.Process.sinceBoot - LatchkeyPosix.Process.now
   }
 
-  /// Begins to listen, unless it listens already. Without a system bus it hears nothing.
+  /// Begins to listen, if it does not yet. Without a system bus it hears nothing.
   func listen() {
     guard bus == nil else { return }
     do {
@@ -50,7 +50,7 @@ final class Sleep {
           isComing = try message.readBool()
           guard isComing else { return meet() }
           begins { [weak self] in
-            // The machine may be awake again.
+            // The machine may be awake by now.
             if let self, isComing { release() }
           }
         })
@@ -64,7 +64,7 @@ final class Sleep {
     (signals, end, owner, bus) = (nil, nil, nil, nil)
   }
 
-  /// Asks logind for the delay lock. Its answer tells its unique name as well.
+  /// Asks logind for the delay lock. The answer also shows logind's unique name.
   private func meet() {
     guard let bus, lock == nil else { return }
     do throws(BusError) {

@@ -1,4 +1,4 @@
-/// How much of the service's time somebody may use: a second at once, and a tenth of all time after that.
+/// A user's share of the service's time: a second at once, and a tenth of all time after that.
 struct TimeShare {
   private static let most = Duration.seconds(1)
   private static let part = 10
@@ -7,7 +7,7 @@ struct TimeShare {
   private var since: ContinuousClock.Instant
   private let least: Duration
 
-  /// - Parameter longestPause: how long anybody is made to wait at most.
+  /// - Parameter longestPause: the longest wait of a user.
   init(longestPause: Duration, at now: ContinuousClock.Instant) {
     least = .zero - longestPause / TimeShare.part
     since = now
@@ -17,7 +17,7 @@ struct TimeShare {
     min(TimeShare.most, left + since.duration(to: now) / TimeShare.part)
   }
 
-  /// How long to wait until there is time again; zero if there is some now.
+  /// How long to wait for new time; zero if some is left.
   func pause(at now: ContinuousClock.Instant) -> Duration {
     let left = left(at: now)
     return left >= .zero ? .zero : (.zero - left) * TimeShare.part

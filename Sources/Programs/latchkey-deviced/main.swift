@@ -6,10 +6,9 @@
 //
 //     latchkey-deviced --state /var/lib/latchkey
 //
-// Every user may connect. The kernel tells the user number of a peer, and each user reaches the keys of
-// that user alone. Root may announce a login of a user who gave no password. `DeviceTurns` and
-// `TimeShare` give each user a fair part of the service's time, and `Accounts` looks user numbers up
-// without waiting.
+// Every user may connect. The kernel names a peer's user, and each user reaches only their own keys. Root may announce a login of a
+// user who gave no password. `DeviceTurns` and `TimeShare` give each user a fair part of the service's time, and `Accounts` looks
+// user numbers up without waiting.
 //
 // The program promises that no user can hold up another one, by connections, by requests, or by keeping
 // a TPM busy. The machine's secret never leaves the process, and no answer has a device key in it. A
@@ -19,10 +18,9 @@
 // `Holds` keeps covering keys, which a finger releases. It has fprintd verify the finger itself, so D-Bus
 // is spoken only while a key is held, and never waited for.
 //
-// It does not know vaults or classes: it wraps and unwraps shares, and remembers the numbers of a
-// vault's files. It has no configuration file but an administrator's word against fingers. It does not
-// protect against root, who can read its state unless a TPM seals the secret, and can ask the chip even
-// then. FORMAT.md has its files, and docs/developer/protocols.md its packets.
+// It does not know vaults or classes: it wraps and unwraps shares, and remembers the numbers of a vault's files. Its only
+// configuration file lets an administrator forbid fingers. It does not protect against root, who can read its state unless a TPM
+// seals the secret, and can ask the chip even then. FORMAT.md has its files, and docs/developer/protocols.md its packets.
 
 import Glibc
 import LatchkeyDeviceStore
@@ -46,7 +44,7 @@ private func deviceSocket(_ options: Options) throws -> LocalSocket {
   return socket
 }
 
-/// Why this service cannot start beside what is there.
+/// Why this service cannot start.
 private enum StartFailure: Error, CustomStringConvertible {
   /// Another service has the socket or the state, or the service manager waits to start one.
   case isServed(path: String)

@@ -17,9 +17,9 @@
 // person waits for the vault's own prompt, and programs that want the same wallet wait for the same
 // prompt.
 //
-// It does not ask a person anything itself. It does not keep programs of one user apart, and neither
-// does KWallet: access lists of KWallet are not kept. It does not read KWallet's files. `latchkey
-// import kwallet` does, and `FormerWalletsNotice` says so once.
+// It does not ask a person anything itself. It does not separate the programs of one user, and neither does KWallet. It keeps none
+// of KWallet's access lists. It does not read KWallet's files. `latchkey import kwallet` does, and `FormerWalletsNotice` says so
+// once.
 
 import Glibc
 import LatchkeyGcrypt
@@ -45,7 +45,7 @@ private final class Presence {
   /// Whether the bus has answered for both names.
   var isKnown: Bool { waiting == 0 }
 
-  /// Asks for both names. If a kwalletd has the name, this program gets it when that kwalletd ends.
+  /// Requests both names. If a kwalletd has the name, this program gets the name at that kwalletd's end.
   func claim(_ names: [String], on bus: Bus) throws {
     try bus.onDisconnect { [unowned self] in isLost = true }
     for name in names {

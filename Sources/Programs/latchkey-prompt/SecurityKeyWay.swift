@@ -17,7 +17,7 @@ final class SecurityKeyWay: OtherWay {
   private let number: UInt64
   private let deadline: PromptDeadline
   private let whenUnlocked: () -> Void
-  /// Whether nobody gave a password in this session, as after a login by a security key. The prompt begins with the security key
+  /// Whether this session began without a password, as after a login by a security key. The prompt begins with the security key
   /// then, if it is connected.
   let comesFirst: Bool
   private var isFirst: Bool
@@ -67,7 +67,7 @@ final class SecurityKeyWay: OtherWay {
     }
     // It may have changed since the question before.
     let keybag = try KeybagFile.load(from: try KeybagFile.folder(home: home, owner: getuid()))
-    // Asked before the PIN, which nobody types in vain then.
+    // This question comes before the PIN, so that no person types it in vain.
     guard let found = try answer(to: try SecurityKeyQuestion(.look, keybag: keybag), prompter) else {
       return .dismissed
     }
@@ -98,7 +98,7 @@ final class SecurityKeyWay: OtherWay {
     return .unlocked
   }
 
-  /// Has the key work, and the person touch it; nil if the person cancelled that, or nobody wants the answer.
+  /// Runs the question while the person touches the key; nil if the person cancelled, or the answer is not needed any more.
   private func answer(
     to question: borrowing SecurityKeyQuestion, _ prompter: any Prompter
   ) throws -> SecurityKeyAnswer? {

@@ -41,7 +41,7 @@ enum SecurityKeyWording {
     }
   }
 
-  /// The sentence about a key that did its work, and a vault that is still locked; the log says more.
+  /// The sentence for a right key and a vault that is still locked; the log says more.
   static var failure: String { translated("The security key did not unlock the vault. The system log says why.") }
 
   /// The sentence about a PIN that no key can have.

@@ -54,7 +54,7 @@ private func authenticate(
     return conversation.advise() ? .granted : conversation.end ?? .unavailable
   }
   let steps = PromptStep.steps(of: request)
-  // If nothing is asked, nobody has agreed to anything.
+  // A prompt without a question has no consent of the person.
   guard !steps.isEmpty else { return .unavailable }
   // A person who gave a passphrase agreed by that, so no further question is needed.
   var wasSeen =

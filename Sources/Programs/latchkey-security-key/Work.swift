@@ -2,7 +2,7 @@ import LatchkeyFIDO
 import LatchkeySecurityKeys
 import LatchkeySodium
 
-/// One question, worked on.
+/// The work on one question.
 struct Work: ~Copyable {
   private let question: SecurityKeyQuestion
 
@@ -39,7 +39,7 @@ struct Work: ~Copyable {
   private borrowing func enroll(
     at device: borrowing FIDODevice, _ found: FIDO.Found
   ) throws(FIDOError) -> SecurityKeyAnswer {
-    // Without a credential of the vault, one that nobody has tries the PIN.
+    // Without a credential of the vault, an unknown one is used to try the PIN.
     let known = question.credentials.isEmpty ? [Sodium.randomBytes(48)] : question.credentials
     if try has(known, device) == true { return try told(.enrolled, found) }
     SecurityKeyProgram.tellTouch()
@@ -62,7 +62,7 @@ struct Work: ~Copyable {
     return answer
   }
 
-  /// Whether the key has one of these; nil for a key that does not say so without a touch.
+  /// Whether the key has one of these; nil for a key that cannot tell without a touch.
   private borrowing func has(_ credentials: [[UInt8]], _ device: borrowing FIDODevice) throws(FIDOError) -> Bool? {
     do throws(FIDOError) {
       return try device.hasCredential(of: question.party, credentials, pin: question.pin)

@@ -2,13 +2,13 @@ import LatchkeySystemd
 
 /// The arguments of latchkey-ssh-agent.
 struct Options {
-  /// Where to listen, if no service manager passes a socket.
+  /// The path to listen at without a socket from a service manager.
   var socket: String?
-  /// The program that asks in the place of this one.
+  /// The program that asks instead of this one.
   var promptProgram: String?
-  /// The libraries that may speak to security keys, beside OpenSSH's own way.
+  /// The libraries that may use security keys, besides OpenSSH's own.
   var providers = ""
-  /// Whether this process asks one question, and is no agent.
+  /// Whether this process only asks one question, and is not an agent.
   var asks = false
   /// The question of OpenSSH's that this process answers, as the program that `SSH_ASKPASS` names.
   var passphraseQuestion: String?

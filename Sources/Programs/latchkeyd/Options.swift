@@ -34,7 +34,7 @@ struct Options {
                      what shows prompts where there is no service manager (default: latchkey-prompt beside latchkeyd)
     """
 
-  /// Reads the arguments. The environment is not asked: module, helper and daemon must agree on the folders.
+  /// Reads the arguments. The environment is ignored, because module, helper and daemon must agree on the folders.
   init(_ arguments: [String]) throws(ProgramArguments.Failure) {
     guard let account = Account(uid: getuid()) else { throw .noAccount }
     self.account = account

@@ -63,7 +63,7 @@ extension ControlSocket.Failure: CustomStringConvertible {
 private func serve(_ options: Options) throws -> Int32 {
   // The first opening of a device key may take a minute.
   let begun = Process.microsecondsSinceBoot
-  // Done before the descriptors are taken, because that removes this variable from the environment as well.
+  // This comes before taking the descriptors, because that removes this variable as well.
   let isManaged = getenv("NOTIFY_SOCKET") != nil || getenv("LISTEN_FDS") != nil
   try Process.forbidInspection()
   Process.overwriteFreedMemory()

@@ -1,4 +1,4 @@
-/// Writes the fields that ``ByteReader`` reads. Not for secrets: its memory is not erased.
+/// Writes the fields that ``ByteReader`` reads. It is not for secrets, because its memory is not erased.
 public struct ByteWriter {
   /// The bytes written so far.
   public var bytes: [UInt8] { contents }

@@ -18,5 +18,5 @@
 // does not find it. `Sodium` notices that the announced mapping never came, and `latchkey status` then
 // says so.
 //
-// Only `latchkey-derive` links it, and the tests of Sodium do. A library that other people's programs
-// link must not take the place of their `mmap`.
+// Only `latchkey-derive` and the tests of Sodium link it. A library that other people's programs link must not take the place of
+// their `mmap`.

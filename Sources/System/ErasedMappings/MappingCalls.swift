@@ -4,7 +4,7 @@ import LatchkeySodium
 /// libc's `mmap`, for all libraries that this program loads. It is the plain system call, except for the memory that Argon2id
 /// works in. That memory is locked if the limit allows, and never part of a dump.
 ///
-/// Libraries find it because the linker exports it: a library that is linked refers to the name. libc's own calls do not.
+/// Linked libraries find it by its exported name. libc's own calls do not.
 @_cdecl("mmap")
 public func mapMemory(
   _ address: UnsafeMutableRawPointer?, _ size: Int, _ protection: Int32, _ flags: Int32, _ file: Int32, _ offset: Int

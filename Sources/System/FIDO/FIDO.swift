@@ -9,16 +9,14 @@
 //     let credential = try device.makeCredential(for: party, pin: pin)
 //     let answer = try device.answer(to: challenge, for: party, [credential], pin: pin)
 //
-// The module promises that every question to a credential carries the PIN, except if it is told to ask
-// without a touch. Without the PIN, a key computes another answer. PIN and answer are in locked memory
-// here. libfido2 erases its own copies, and the PIN crosses the wire
-// encrypted. Errors are an enumeration of what a person can do something about (``FIDOError``).
+// The module promises that every question to a credential carries the PIN, except if it is told to ask without a touch. Without the
+// PIN, a key computes another answer. PIN and answer are in locked memory here. libfido2 erases its own copies, and the PIN crosses
+// the wire encrypted. Errors are an enumeration of problems that a person can solve (``FIDOError``).
 //
-// It does not verify a key's attestation or signature: a keybag's commitment says whether an answer is
-// right. It makes no discoverable credential, so a key keeps nothing of a vault, and needs no space. It
-// does not know vaults or names. It waits as long as the key waits for a touch, so the caller is a
-// process of its own (`latchkey-security-key`). It does not cancel a touch that nobody wants any more:
-// the key gives up after half a minute by itself.
+// It does not verify a key's attestation or signature: a keybag's commitment says whether an answer is right. It makes no
+// discoverable credential, so a key keeps nothing of a vault, and needs no space. It does not know vaults or names. It waits as
+// long as the key waits for a touch, so the caller is a process of its own (`latchkey-security-key`). It does not cancel an
+// unwanted touch: the key gives up by itself after half a minute.
 //
 // No other module calls libfido2.
 
@@ -62,7 +60,7 @@ public enum FIDO {
   }
 }
 
-/// Why a security key did not do its work.
+/// Why a security key failed.
 public enum FIDOError: Error, Equatable, Sendable {
   /// The PIN is wrong.
   case wrongPIN

@@ -56,7 +56,7 @@ public struct FIDODevice: ~Copyable {
     return names.isSuperset(of: ["hmac-secret", "credProtect"])
   }
 
-  /// Makes a credential, which takes a touch. The key uses it only after its PIN was given, and keeps nothing of it.
+  /// Makes a credential, which needs a touch. The key uses the credential only after its PIN was given, and does not store it.
   ///
   /// - Parameters:
   ///   - party: the relying party.
@@ -81,7 +81,7 @@ public struct FIDODevice: ~Copyable {
     return Array(UnsafeBufferPointer(start: id, count: fido_cred_id_len(made)))
   }
 
-  /// Says whether the key has one of these credentials. It takes the PIN and no touch.
+  /// Says whether the key has one of these credentials. It needs the PIN and no touch.
   public func hasCredential(
     of party: String, _ credentials: [[UInt8]], pin: borrowing SecureBytes
   ) throws(FIDOError) -> Bool {
@@ -97,7 +97,7 @@ public struct FIDODevice: ~Copyable {
     }
   }
 
-  /// The key's answer to a challenge of 32 bytes, for the first of these credentials that it has. It takes the PIN and a touch.
+  /// The key's answer to a challenge of 32 bytes, for the first of these credentials that it has. It needs the PIN and a touch.
   public func answer(
     to challenge: [UInt8], for party: String, _ credentials: [[UInt8]], pin: borrowing SecureBytes
   ) throws(FIDOError) -> SecureBytes {
@@ -144,7 +144,7 @@ private struct Assertion: ~Copyable {
 }
 
 extension SecureBytes {
-  /// Lends the bytes as a text of C's. The last byte must be a zero.
+  /// Lends the bytes as a C string. The last byte must be a zero.
   fileprivate borrowing func withText(_ body: (UnsafePointer<CChar>) -> Int32) -> Int32 {
     bytes.withUnsafeBytes { bytes in
       guard let start = bytes.baseAddress, bytes.last == 0 else { return FIDO_ERR_INVALID_PARAM }

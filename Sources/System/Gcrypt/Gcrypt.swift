@@ -1,8 +1,8 @@
 // Gcrypt: a typed layer over libgcrypt, for protocols and files of other programs.
 //
-// Latchkey's own cryptography is libsodium's. libgcrypt has what others prescribe and libsodium lacks.
-// The Secret Service's encrypted sessions and GNOME's prompter take Diffie-Hellman and AES-CBC. Foreign
-// keyrings take PBKDF2, old ciphers, SHA-1 and MD5. Keys of ssh take ECDSA and RSA.
+// Latchkey's own cryptography is libsodium's. libgcrypt has algorithms that others prescribe and libsodium lacks. The Secret
+// Service's encrypted sessions and GNOME's prompter use Diffie-Hellman and AES-CBC. Foreign keyrings use PBKDF2, old ciphers, SHA-1
+// and MD5. Keys of ssh use ECDSA and RSA.
 //
 // A program calls ``Gcrypt/initialize()`` first. It then uses ``KeyAgreement`` and ``SessionCipher``
 // for sessions, ``UnpaddedCipher``, ``PasswordKey`` and ``Digest`` for files, and ``SigningKey`` for
@@ -56,7 +56,7 @@ public enum Gcrypt {
       // The first allocation shows whether secure memory exists at all.
       let probe = gcry_malloc_secure(1), gcry_is_secure(probe) != 0
     else { return .failure(.unusableLibrary) }
-    // Locked before any secret is in it. If it cannot be locked, it is used all the same.
+    // The memory is locked before any secret is in it, or used unlocked if that fails.
     _ = latchkey_gcry_lock_secmem(probe, Int(secureMemorySize))
     gcry_free(probe)
     return .success(())

@@ -53,7 +53,7 @@ struct Integer: ~Copyable {
     let length = Int(gcry_mpi_get_nbits(number) + 7) / 8
     let memory = try SecureMemory(count: byteCount)
     try memory.withMutableBytes { (bytes) throws(GcryptError) in
-      // The memory is zero already. If the number is too long, no room is left, and libgcrypt refuses.
+      // The memory is zero already. If the number is too long, libgcrypt refuses for lack of room.
       let room = UnsafeMutableRawBufferPointer(rebasing: bytes[max(0, byteCount - length)...])
       try Gcrypt.check(gcry_mpi_print(GCRYMPI_FMT_USG, room.baseAddress, room.count, nil, number))
     }

@@ -54,14 +54,13 @@ public struct KeyAgreement: ~Copyable {
   /// The server's side in one step: a key that is used for nothing else, and the cipher that it agrees on with the owner of
   /// `peerPublicKey`.
   ///
-  /// The key is drawn again until the shared secret needs all bytes as well. Clients disagree whether its leading zeros belong
-  /// to the input of HKDF (libgcrypt's do, GnuTLS's do not); if there are none, nobody can disagree. A peer cannot keep this
-  /// loop going: every key that is accepted has an order of at least (p − 1) / 2, so each draw gives it a new secret at random.
+  /// The key is drawn again until the shared secret needs all bytes as well. Clients disagree whether its leading zeros belong to
+  /// the input of HKDF (libgcrypt's do, GnuTLS's do not); without leading zeros, both agree. A peer cannot keep this loop going:
+  /// every key that is accepted has an order of at least (p − 1) / 2, so each draw gives it a new secret at random.
   ///
   /// - Parameters:
   ///   - peerPublicKey: as for `agree(peerPublicKey:)`.
-  ///   - prepared: a key of the same group that was drawn before, to save half of the time now. It is used up also by an
-  ///     error.
+  ///   - prepared: a key of the same group that was drawn before, to save half of the time now. An error uses it up too.
   /// - Returns: the public key to send, as long as the prime, and the session's cipher.
   /// - Throws: as `agree(peerPublicKey:)`.
   public static func respond(

@@ -10,11 +10,10 @@
 // xgettext knows no Swift, and `make translations` merges them into po/. ``Templates`` recognizes a
 // text that was written into a file in English, and translates it when it is shown.
 //
-// The module promises three things. A translation that lacks a value, or has one too many, is not
-// shown: the value may be the name of the program that a person is asked about. Catalogues come only
-// from the prefix that the program is installed in, and a language with a "/" in it is refused. Nothing
-// else changes with the language: numbers, times, system errors and log lines stay the same, because
-// the process stays in the locale "C".
+// The module promises three things. A translation that lacks a value, or has one too many, is not shown: the value may be the name
+// of a program in a question. Catalogues come only from the prefix that the program is installed in, and a language with a "/" in
+// it is refused. Nothing else changes with the language: numbers, times, system errors and log lines stay the same, because the
+// process stays in the locale "C".
 //
 // It does not translate what root's programs say. The PAM module, `latchkey-derive` and
 // `latchkey-deviced` do not link it, since a catalogue would be one more file for them to parse. It

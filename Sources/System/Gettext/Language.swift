@@ -22,7 +22,7 @@ package enum Language {
     guard name != "C", name != "POSIX", !(name + list).utf8.contains(UInt8(ascii: "/")), let folder = catalogues else {
       return
     }
-    // gettext reads the language there.
+    // gettext reads the language from this variable.
     if list.isEmpty { unsetenv("LANGUAGE") } else { setenv("LANGUAGE", list, 1) }
     guard let found = gettext_language(name), gettext_open(folder) == 0 else { return }
     locale = found

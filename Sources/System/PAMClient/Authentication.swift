@@ -6,11 +6,11 @@ import LatchkeyText
 
 /// One run of a PAM service's `auth` stack, as an application (`pam_authenticate(3)`).
 public enum Authentication {
-  /// How it ended.
+  /// The end of the run.
   package enum Outcome: Equatable, Sendable {
     /// The stack accepted the user.
     case accepted
-    /// The stack refused; the text is PAM's. A plain refusal says no more than that an answer was wrong.
+    /// The stack refused; the text is PAM's. A plain refusal only says that an answer was wrong.
     case refused(String, isPlain: Bool)
     /// PAM could not be asked: a service file or a module is missing; the text says which, or is PAM's.
     case unavailable(Phrase)
@@ -56,7 +56,7 @@ public enum Authentication {
       repeat { result = pam_authenticate(handle, 0) } while result == PAM_AUTH_ERR && again()
     }
     let text = String(cString: pam_strerror(handle, result))
-    // The answer of the other modules does not matter: they set up nothing for this process.
+    // The result of the other modules does not matter, because they set up nothing for this process.
     if result == PAM_SUCCESS && createsVault { _ = pam_setcred(handle, Int32(PAM_ESTABLISH_CRED)) }
     pam_end(handle, result)
     box.takeUnretainedValue().conversation.endCheck()
@@ -125,7 +125,7 @@ private let converse: Converse =
     }
     responses.pointee = answers
     if (0..<Int(count)).contains(where: { answers[$0].resp != nil }) {
-      // Noted before the modules check the answer, which may take long. Latchkey's own module hands the moment on.
+      // The moment is noted before the modules check the answer, which may take long. Latchkey's own module passes it on.
       if let handle = box.handle { _ = pam_putenv(handle, "LATCHKEY_GIVEN=\(Process.microsecondsSinceBoot)") }
       conversation.check()
     }

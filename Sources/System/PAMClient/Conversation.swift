@@ -14,8 +14,8 @@ public enum ConversationMessage: Equatable, Sendable {
 
 /// The person's side of an authentication.
 public protocol Conversation: AnyObject {
-  /// Says or asks one thing, and gives the answer, without a NUL at its end, to `body`. Not calling `body` ends the
-  /// authentication; a message that asks nothing needs no answer.
+  /// Shows one message or question, and gives the answer, without a NUL at its end, to `body`. A question without a call of `body`
+  /// ends the authentication; a message needs no answer.
   func answer(_ message: ConversationMessage, _ body: (borrowing SecureBytes) -> Void)
 
   /// Called when every question is answered and the module checks the answer. That may take a minute on a slow machine.
@@ -26,9 +26,9 @@ public protocol Conversation: AnyObject {
 }
 
 extension Conversation {
-  /// Says nothing of it.
+  /// Shows nothing by default.
   public func check() {}
 
-  /// Says nothing of it.
+  /// Shows nothing by default.
   public func endCheck() {}
 }

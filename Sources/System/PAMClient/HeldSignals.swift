@@ -2,7 +2,7 @@ import CLatchkeyLinux
 import Glibc
 import LatchkeyPosix
 
-/// Signals that are kept from this thread for a moment. None is lost: on release each has its usual effect.
+/// Signals that are kept from this thread for a moment. On release, each has its usual effect.
 final class HeldSignals {
   private let waiting: FileDescriptor
   private var mask = sigset_t()
@@ -27,7 +27,7 @@ final class HeldSignals {
     while poll(&items, 2, -1) < 0 {
       guard errno == EINTR else { throw PosixError("poll") }
     }
-    // The signal itself stays pending, for release().
+    // The signal itself stays pending until release().
     return items[0].revents == 0
   }
 

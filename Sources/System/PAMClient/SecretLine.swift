@@ -3,7 +3,7 @@ import LatchkeySodium
 
 /// One typed line, read byte by byte into locked memory.
 public enum SecretLine {
-  /// There is no line: the input ended, Ctrl-C was typed, or the line is too long.
+  /// There is no line, because the input ended, Ctrl-C was typed, or the line is too long.
   public struct Cancelled: Error {
     /// Makes the error.
     public init() {}

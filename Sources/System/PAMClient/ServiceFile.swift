@@ -2,7 +2,7 @@ import Glibc
 import LatchkeyPosix
 import LatchkeyText
 
-/// The file of a PAM service, looked at before libpam is asked.
+/// The file of a PAM service, which is checked before libpam runs.
 ///
 /// If a service has no file, or no line for `auth`, libpam takes the file of the service `other`, which on Debian asks for the
 /// login password. The login password would then pass for a finger, or for a passphrase.
@@ -22,7 +22,7 @@ struct ServiceFile {
     folders = folder.map { [$0] } ?? ServiceFile.usualFolders
   }
 
-  /// Why libpam would run another stack than the service's own; nil if it would not.
+  /// Why libpam would run another stack than the service's own; nil if it would run its own.
   var complaint: Phrase? {
     for folder in folders {
       guard let content = ServiceFile.read(folder + "/" + service) else { continue }

@@ -1,7 +1,7 @@
 import Glibc
 import LatchkeyPosix
 
-/// Turns off, for a moment, that a terminal shows the typed text.
+/// Turns a terminal's echo of typed text off for a moment.
 public final class TerminalEcho {
   private let terminal: Int32
   private var before = termios()

@@ -10,8 +10,8 @@ public struct Account: Sendable {
   public let name: String
   /// The home folder.
   public let home: String
-  /// Whether the password is in the shadow file, as `x` in the password database says. With any other value there, the shadow
-  /// file decides nothing.
+  /// Whether the password is in the shadow file, as `x` in the password database says. With any other value, the shadow file does
+  /// not count.
   public let isShadowed: Bool
 
   /// The account of a login name; nil when there is none.

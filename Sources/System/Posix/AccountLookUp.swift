@@ -1,6 +1,6 @@
 import Glibc
 
-/// Looks an account up by its number without making anybody wait. A directory service may answer, and take minutes.
+/// Looks an account up by its number without blocking. A directory service may answer, and take minutes.
 ///
 /// A thread of its own does it. The thread shares nothing but a pipe with others, and nobody waits for it if it takes too long.
 public struct AccountLookUp: ~Copyable {
@@ -38,13 +38,13 @@ public struct AccountLookUp: ~Copyable {
     guard let pointer else { return nil }
     let order = Unmanaged<Order>.fromOpaque(pointer).takeRetainedValue()
     let pipe = FileDescriptor(owning: order.pipe)
-    // The name behind one byte, so that no account is not the same as no answer. The kernel writes so little at once.
+    // The name after one byte, so that "no account" differs from "no answer". The kernel writes so little in one piece.
     let answer = [1] + (Account(uid: order.uid).map { Array($0.name.utf8.prefix(AccountLookUp.nameLimit)) } ?? [])
     _ = write(pipe.number, answer, answer.count)
     return nil
   }
 
-  /// The longest name, in bytes: Linux has no longer ones.
+  /// The longest name that Linux allows, in bytes.
   private static let nameLimit = 256
 
   /// The login name of that account, empty if there is none; nil if the answer does not come within so many milliseconds.

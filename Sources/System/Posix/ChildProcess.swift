@@ -1,7 +1,7 @@
 import CLatchkeyLinux
 import Glibc
 
-/// A program that was started and is not waited for: an event loop tells when it has ended.
+/// A started program. Instead of a wait, an event loop tells when it has ended.
 public final class ChildProcess {
   /// Its number, until ``reap()``.
   public let pid: Int32
@@ -63,7 +63,7 @@ public final class ChildProcess {
   /// Readable when the program has ended.
   public var descriptor: Int32 { end.number }
 
-  /// Sends it a signal. Does nothing after its end, whoever has its number by then.
+  /// Sends it a signal. Does nothing after its end, even if another process has its number by then.
   public func send(_ signal: Int32) { _ = linux_pidfd_send_signal(end.number, signal) }
 
   /// Waits for its end, and collects it.

@@ -1,7 +1,7 @@
 import Glibc
 
 /// Pipes whose content must be gone once it was read. The kernel frees a page of a pipe as it is. But it keeps the last page of
-/// each pipe for the next write, so zeros that are written overwrite that page.
+/// each pipe for the next write, so a write of zeros overwrites that page.
 extension FileDescriptor {
   // <fcntl.h> defines them only with _GNU_SOURCE.
   private static let (setPipeSize, getPipeSize): (Int32, Int32) = (1031, 1032)
@@ -46,7 +46,7 @@ extension FileDescriptor {
   /// Overwrites the bytes that were read from this pipe, which is empty now. Does nothing if the descriptor is not a pipe.
   public borrowing func overwritePipe() {
     let size = Int(fcntl(number, Self.getPipeSize))
-    // The other end may be another program's, or closed. Two pages, as newer kernels keep two.
+    // The other end may be another program's, or closed. Two pages are written, because newer kernels keep two.
     guard size > 0, let writing = try? FileDescriptor.open("/proc/self/fd/\(number)", flags: O_WRONLY | O_NONBLOCK)
     else { return }
     var zeros = [UInt8](repeating: 0, count: min(size, 2 * Self.pageSize))

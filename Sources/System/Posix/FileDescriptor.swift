@@ -91,7 +91,7 @@ public struct FileDescriptor: ~Copyable {
 
   /// Has the system begin to write the file to the disk, and does not wait for it.
   public borrowing func beginWriting() {
-    // A file system that cannot do so writes the file when it is synchronised.
+    // Other file systems write the file when it is synchronised.
     _ = linux_begin_writing(number)
   }
 

@@ -60,11 +60,11 @@ extension Folder {
         guard error.code == ENOENT else { throw error }
       }
     }
-    // If a file is gone already, a process may have removed it and been killed before it waited.
+    // A missing file may have been removed by a process that was killed before its wait.
     try synchronize()
   }
 
-  /// Overwrites the file `name` if it can, and removes it.
+  /// Overwrites the file `name` if possible, and removes it.
   ///
   /// - Parameter size: how many of its first bytes are overwritten.
   public borrowing func discard(_ name: String, first size: Int = .max) {

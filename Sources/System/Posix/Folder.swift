@@ -3,8 +3,7 @@ import Glibc
 
 /// A folder that belongs to one user, held open so that its path cannot be changed under us.
 ///
-/// Files in it are opened without following links and without waiting, and are believed only when they are regular
-/// files of the same owner.
+/// Files in it are opened without following links and without waiting, and only regular files of the same owner are accepted.
 public struct Folder: ~Copyable {
   private let descriptor: FileDescriptor
   private let owner: uid_t
@@ -19,8 +18,8 @@ public struct Folder: ~Copyable {
     self.owner = owner
   }
 
-  /// Opens the folder `path` below the folder at `top`, without following a link and on the same file system. So nothing waits
-  /// for a disk or a server that somebody mounted there and that is gone.
+  /// Opens the folder `path` below the folder at `top`, without following a link and on the same file system. So no call waits for
+  /// a mounted disk or server that is gone.
   ///
   /// - Throws: ``PosixError``: `ENOENT`, `ELOOP` for a link, `EXDEV` for another file system, `EPERM` for another owner's.
   public static func local(_ path: String, below top: String, owner: uid_t) throws(PosixError) -> Folder {
@@ -32,7 +31,7 @@ public struct Folder: ~Copyable {
     return Folder(descriptor: descriptor, owner: owner)
   }
 
-  /// Which folder is at a path now. A mount over it, or the end of a mount, puts another folder there.
+  /// The folder that is at a path now. A mount over it, or the end of a mount, puts another folder there.
   public struct Identity: Equatable, Sendable {
     private let device: dev_t
     private let number: ino_t

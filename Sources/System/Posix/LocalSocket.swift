@@ -159,8 +159,8 @@ public struct LocalSocket: ~Copyable {
   /// The socket for which ``endProcessOnInput(_:)`` was called.
   nonisolated(unsafe) private static var watched: Int32 = -1
 
-  /// Handles the kernel's signal, which proves nothing. The kernel queues a packet, wakes the reader, and sends the signal
-  /// last. So the signal may belong to a packet that a quick reader took before anybody asked for signals.
+  /// Handles the kernel's signal, which does not prove that a packet waits. The kernel queues a packet, wakes the reader, and sends
+  /// the signal last. So the signal may belong to a packet that a quick reader took before anybody asked for signals.
   private static func endProcessIfAnythingCame() {
     let kept = errno
     let isNothing = recv(watched, nil, 0, Int32(MSG_PEEK | MSG_DONTWAIT)) < 0 && (errno == EAGAIN || errno == EINTR)

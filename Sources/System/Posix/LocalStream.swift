@@ -10,7 +10,7 @@ extension FileDescriptor {
     return (ends[0], ends[1])
   }
 
-  /// Tells the other end of a socket that nothing more comes.
+  /// Ends the sending side of a socket, which the other end notices.
   public borrowing func endSending() { shutdown(number, Int32(SHUT_WR)) }
 
   /// Connects to a local socket that is a stream of bytes, as an agent for ssh has it. Neither reading nor writing waits longer

@@ -1,9 +1,8 @@
 import CLatchkeyLinux
 import Glibc
 
-/// A file that appears whole under its name, or not at all. It has no name while it is written, so that nothing of it stays
-/// when the process is killed. If a file system has no such files, a temporary name beside it is used instead. The file is for
-/// its owner only.
+/// A file that appears whole under its name, or not at all. It has no name while it is written, so that nothing of it stays when
+/// the process is killed. On a file system without such files, it has a temporary name instead. The file is for its owner only.
 public final class NewFile {
   private let folder: FileDescriptor
   private let file: FileDescriptor
@@ -17,8 +16,8 @@ public final class NewFile {
 
   /// Begins the file `name` in the folder at `path`. Leftovers of an earlier process that was killed are removed.
   ///
-  /// - Throws: ``PosixError``: `EISDIR` for a folder of that name; `ENOTSUP` for a device, a pipe or a socket, which is
-  ///   never replaced, nor is a link to one; `EEXIST` if another file has that name and must not be replaced.
+  /// - Throws: ``PosixError``: `EISDIR` for a folder of that name; `ENOTSUP` for a device, a pipe or a socket, which is never
+  ///   replaced (nor a link to one); `EEXIST` if another file has that name and must not be replaced.
   public convenience init(_ name: String, in path: String, replacing: Bool) throws(PosixError) {
     try self.init(name, in: path, replacing: replacing, isNamed: false)
   }

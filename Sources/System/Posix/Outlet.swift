@@ -4,12 +4,12 @@ import Glibc
 /// A pipe or socket that another process passed. Writing never waits, because the other process may read late or never. Closed
 /// when the last reference ends.
 ///
-/// For programs that called ``Process/ignoreBrokenPipes()``.
+/// Only for programs that called ``Process/ignoreBrokenPipes()``.
 public final class Outlet {
   private let descriptor: FileDescriptor
   private let isSocket: Bool
 
-  /// Takes over what was passed.
+  /// Takes over the passed descriptor.
   ///
   /// - Throws: ``PosixError`` with `EINVAL` for anything else than a pipe or a socket of this machine, which could make a
   ///   write or the end wait, and with `EBADF` for the reading end of a pipe.
@@ -41,8 +41,8 @@ public final class Outlet {
     return family == AF_UNIX
   }
 
-  /// Closing a connection of TCP can wait for its peer as long as its maker wishes (SO_LINGER), even if it does not block
-  /// otherwise. Our end may be the last one. Connections of this machine never wait.
+  /// Closing a TCP connection can wait for its peer as long as its creator wishes (SO_LINGER), even without blocking otherwise. Our
+  /// end may be the last one. Connections of this machine never wait.
   private static func dontLinger(_ socket: Int32) {
     var none = linger(l_onoff: 0, l_linger: 0)
     setsockopt(socket, SOL_SOCKET, SO_LINGER, &none, socklen_t(MemoryLayout<linger>.size))

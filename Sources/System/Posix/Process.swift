@@ -3,7 +3,7 @@ import Glibc
 
 /// The measures that a process takes before it touches a secret or a user's files.
 public enum Process {
-  /// No core dump, and no tracing or memory reading by other processes of the same user. ``become(_:)`` keeps it so.
+  /// No core dump, and no tracing or memory reading by other processes of the same user. ``become(_:)`` preserves this.
   public static func forbidInspection() throws(PosixError) {
     var none = rlimit(rlim_cur: 0, rlim_max: 0)
     guard setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &none) == 0 else { throw PosixError("setrlimit") }
@@ -29,7 +29,7 @@ public enum Process {
   /// This is for libraries whose buffers grow. They erase the last buffer, but realloc leaves the former ones as they were. The
   /// daemon's unit sets the same with GLIBC_TUNABLES, for small pieces too. This call works without the unit.
   public static func overwriteFreedMemory() {
-    // A failure changes nothing; glibc's call never fails.
+    // A failure would change nothing, and glibc's call never fails.
     _ = linux_overwrite_freed(0xAA)
   }
 

@@ -19,7 +19,7 @@ public final class SideThread {
 
   /// Starts it; nil if the system has no thread left.
   ///
-  /// - Parameter body: gets a descriptor that becomes readable, and stays so, when the thread is to end.
+  /// - Parameter body: gets a descriptor that becomes and stays readable when the thread must end.
   public init?(_ body: @escaping @Sendable (Int32) -> Void) {
     var ends: [Int32] = [-1, -1]
     guard pipe(&ends) == 0 else { return nil }

@@ -22,7 +22,7 @@ public final class Database {
     case creating
     /// In memory only; gone with the connection.
     case memory
-    /// The file must exist, and nobody changes it. This connection does not either, and makes no log beside the file.
+    /// The file must exist, and no program changes it. This connection makes no log beside it.
     case unchanging
   }
 
@@ -51,7 +51,7 @@ public final class Database {
     handle = opened
     _ = sqlite_defensive(handle)
     _ = sqlite_distrust_schema(handle)
-    // No program of ours makes any, but a file can have some.
+    // Our programs make none, but a file can have some.
     _ = sqlite_run_no_triggers(handle)
     _ = sqlite_ask_no_views(handle)
     leaveAlone()
@@ -80,22 +80,22 @@ public final class Database {
 
   /// How many operations a statement may take in a file of this size. Our largest statements take 0.2 for each byte of a whole file.
   ///
-  /// The size bounds them only in an honest file: a sparse one claims any size, in its head too, and has a few pages on the disk. So
-  /// there is a ceiling, which takes SQLite some ten seconds and a whole database of 2.5 GB does not reach. Blocks on the disk are no
-  /// measure: some file systems count what was just written only later.
+  /// The size bounds them only in an honest file: a sparse file claims any size with few pages. So there is a ceiling of some ten
+  /// seconds of work, which a whole database of 2.5 GB does not reach. Blocks on the disk are not a measure, because some file
+  /// systems count new data late.
   static func workLimit(ofSize bytes: Int64) -> Int64 {
     let (base, ceiling): (Int64, Int64) = (1 << 24, 1 << 29)
     return base + min(max(bytes, 0), ceiling - base)
   }
 
-  /// Whether the present statement takes more than a database of this size can need. In a tree whose pages lead to the same
-  /// page many times, a few pages have more rows than any statement comes to the end of. SQLite then reports an interruption.
+  /// Whether the present statement takes more than a database of this size can need. In a tree whose pages repeat a page many
+  /// times, a statement would never reach the last row. SQLite then reports an interruption.
   private var isEndless: Bool {
     work += 1
     if let budget, !budget.take(Database.workPiece) { return true }
     let done = work * Database.workPiece
     guard done > Database.workLimit(ofSize: 0) else { return false }
-    // A size that cannot be asked for bounds nothing.
+    // An unknown size sets no bound.
     return done > Database.workLimit(ofSize: fileSize ?? .max)
   }
 
@@ -111,14 +111,14 @@ public final class Database {
     return sqlite3_file_control(handle, "main", SQLITE_FCNTL_HAS_MOVED, &moved) == SQLITE_OK && moved != 0
   }
 
-  /// How many bytes the file has, without the log; nil if it cannot be asked, as on a share that does not answer.
+  /// How many bytes the file has, without the log; nil if the size is unknown, as on a share that does not answer.
   public var fileSize: Int64? {
     var size: sqlite3_int64 = 0
     return sqlite_file_size(handle, &size) == SQLITE_OK ? size : nil
   }
 
   /// The same file by the real path of its folder. With SQLITE_OPEN_NOFOLLOW, SQLite refuses a link anywhere in a path, but people
-  /// move their home or data folders and leave links. The file itself must not be one.
+  /// move their home or data folders and leave links. The file itself must not be a link.
   static func resolved(_ path: String) -> String {
     guard let slash = path.lastIndex(of: "/"), let real = realpath(String(path[...slash]), nil) else { return path }
     defer { free(real) }

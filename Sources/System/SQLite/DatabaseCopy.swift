@@ -9,7 +9,7 @@ public final class DatabaseCopy {
   private let target: OpaquePointer
   private var backup: OpaquePointer?
 
-  /// Begins. Between two steps nothing of the source is locked.
+  /// Begins. Between two steps the source is not locked.
   ///
   /// - Parameter path: the copy's file, which must exist and be empty.
   public init(of source: Database, to path: String) throws(SQLiteError) {

@@ -17,6 +17,5 @@
 // zeros. A statement that a hostile file keeps busy ends after a bounded amount of work. Errors say
 // whether the file is damaged, busy or full, because callers act on that.
 //
-// It does not believe a file. SQLite runs no trigger in it, but whether a row is genuine is a question
-// of keys, and belongs to the module Vault. It does not share a connection between threads. It links no
-// extension, and gives nobody SQL of their own.
+// It does not believe a file. SQLite runs no trigger in it, but whether a row is genuine depends on keys, which belong to the
+// module Vault. It does not share a connection between threads. It links no extension, and gives nobody SQL of their own.

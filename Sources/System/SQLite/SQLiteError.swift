@@ -28,8 +28,8 @@ public struct SQLiteError: Error, Equatable, Sendable {
     case SQLITE_IOERR where code == Int32(sqlite_short_read): .damaged
     case SQLITE_BUSY, SQLITE_LOCKED: .busy
     case SQLITE_FULL: .full
-    // A statement of ours is only interrupted if it would not end (``Database``).
-    // Latchkey's own rows keep every constraint of the schema. A broken one means that other rows were written into the file.
+    // Our statements are only interrupted if they would not end (``Database``). Latchkey's own rows keep every constraint of the
+    // schema. A broken one means that other rows were written into the file.
     case SQLITE_CORRUPT, SQLITE_NOTADB, SQLITE_INTERRUPT, SQLITE_CONSTRAINT: .damaged
     case SQLITE_CANTOPEN, SQLITE_IOERR, SQLITE_READONLY, SQLITE_PERM: .inaccessible
     default: .other

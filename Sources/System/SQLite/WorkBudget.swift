@@ -15,9 +15,9 @@ public final class WorkBudget {
 
   init(operations: Int64) { left = operations }
 
-  /// Takes some of it.
+  /// Uses some of the budget.
   ///
-  /// - Returns: whether the budget had as much.
+  /// - Returns: whether the budget had enough.
   func take(_ operations: Int64) -> Bool {
     guard left >= operations else { return false }
     left -= operations

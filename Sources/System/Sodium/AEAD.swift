@@ -2,8 +2,8 @@ import CLatchkeySodium
 
 /// XChaCha20-Poly1305 (`crypto_aead_xchacha20poly1305_ietf`) with a random nonce of 24 bytes in front.
 ///
-/// The nonce is long enough that random ones never meet under one key. The cipher does not commit to its key: a caller to
-/// whom several keys may be presented checks a commitment beside it.
+/// The nonce is long enough that random ones never meet under one key. The cipher does not commit to its key: a caller that tries
+/// several keys also checks a commitment.
 public enum AEAD {
   /// How much longer than its plaintext a sealed value is: 24 bytes of nonce and 16 of tag.
   public static let overhead = 24 + 16

@@ -4,7 +4,7 @@ import CLatchkeySodium
 public enum Base64 {
   /// The bytes as text. Not for secrets.
   public static func encode(_ bytes: [UInt8]) -> String {
-    // With room for the NUL that libsodium puts behind it.
+    // This includes the NUL that libsodium adds.
     var text = [CChar](repeating: 0, count: (bytes.count + 2) / 3 * 4 + 1)
     sodium_bin2base64(&text, text.count, bytes, bytes.count, sodium_base64_VARIANT_ORIGINAL)
     return String(decoding: text.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
@@ -13,7 +13,7 @@ public enum Base64 {
   /// A secret as text, which is a secret as well.
   public static func encode(secret: RawSpan) throws(SodiumError) -> SecureBytes {
     let length = (secret.byteCount + 2) / 3 * 4
-    // With room for the NUL that libsodium puts behind it.
+    // This includes the NUL that libsodium adds.
     var text = try SecureBytes(count: length + 1)
     text.withMutableOctets { out, count in
       out.withMemoryRebound(to: CChar.self, capacity: count) { out in

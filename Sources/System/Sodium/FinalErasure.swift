@@ -3,8 +3,8 @@ import Synchronization
 
 /// Erases secrets before a signal or `exit` ends the process. No `deinit` runs then, and the kernel does not clear freed pages.
 ///
-/// SIGKILL and a power cut leave no time for that. Only the thread that gets the signal stops meanwhile. That is enough,
-/// because programs with this handler use secrets on one thread, except the window.
+/// SIGKILL and a power cut leave no time for that. Only the thread that gets the signal stops meanwhile, which is enough, because
+/// programs with this handler use secrets on one thread, except the window.
 enum FinalErasure {
   private static let signals = [
     SIGHUP, SIGINT, SIGPIPE, SIGTERM, SIGALRM, SIGXCPU, SIGUSR1, SIGUSR2, SIGSYS, SIGXFSZ, SIGIO, SIGPROF, SIGVTALRM,
@@ -36,7 +36,7 @@ enum FinalErasure {
     if function != 0 { unsafeBitCast(function, to: (@convention(c) () -> Void).self)() }
   }
 
-  /// Installs the handler for every signal that would end the process and that nobody handles, and for `exit`.
+  /// Installs the handler for `exit`, and for every unhandled signal that would end the process.
   ///
   /// - Parameters:
   ///   - others: erases the secrets of other libraries. It runs in a signal handler.
@@ -48,7 +48,7 @@ enum FinalErasure {
     if let others { FinalErasure.others.store(unsafeBitCast(others, to: UInt.self), ordering: .relaxed) }
     let isFirst = !isBegun.exchange(true, ordering: .relaxed)
     if isFirst { makeStack() }
-    // The first that is noted runs last, so nothing of this process uses a secret afterwards.
+    // The first registered function runs last, so no secret is used after it.
     if isFirst, atExit { Glibc.atexit { FinalErasure.erase() } }
     for signal in faults { erase(at: signal, evenHandled: isFirst) }
     for signal in signals + Array(__libc_current_sigrtmin()...__libc_current_sigrtmax()) { erase(at: signal) }

@@ -31,8 +31,7 @@ public enum PasswordHash {
             let status = crypto_pwhash(
               buffer, UInt64(size), text, UInt64(count), salt, UInt64(passes), Int(memory),
               crypto_pwhash_ALG_ARGON2ID13)
-            // Erased from the caller's frame down, because functions that are called in between overwrite less, and may end
-            // higher up.
+            // The stack is erased from the caller's frame down, because functions called in between overwrite less of it.
             sodium_stackzero(stackToErase / 2)
             return status
           }

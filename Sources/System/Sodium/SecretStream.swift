@@ -3,7 +3,7 @@ import CLatchkeySodium
 /// XChaCha20-Poly1305 over a sequence of chunks (`crypto_secretstream_xchacha20poly1305`): none can be altered, left out,
 /// doubled or moved, and the last one says that it is the last.
 public enum SecretStream {
-  /// The size of a stream's own header, in bytes. No secret.
+  /// The size of a stream's own header, in bytes. It is not secret.
   public static let headerSize = 24
   /// How much longer than its plaintext a chunk is, in bytes.
   public static let overhead = 17

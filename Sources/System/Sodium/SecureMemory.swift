@@ -6,7 +6,7 @@ import Synchronization
 ///
 /// `sodium_malloc` gives each allocation guard pages and locked pages of its own. That costs four mappings, of which the kernel
 /// allows 65,530, and 4 KiB for a key of 32 bytes. So small secrets share such allocations, cut into slots (``SecureSlabs``); a
-/// larger one gets an allocation of its own. A slot is erased before it is handed back.
+/// larger one gets an allocation of its own. A slot is erased before its return.
 enum SecureMemory {
   /// The slabs, made at first use. Their pointers are used under the lock only.
   ///
@@ -83,7 +83,7 @@ enum SecureMemory {
     }
   }
 
-  /// The first piece. Nothing is ever taken off this list, so that a signal may walk it at any moment.
+  /// The first piece. No piece ever leaves this list, so a signal may walk it at any moment.
   private static let first: PlacesAddress = {
     let pointer = UnsafeMutablePointer<Places>.allocate(capacity: 1)
     pointer.initialize(to: Places())

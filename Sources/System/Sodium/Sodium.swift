@@ -46,8 +46,8 @@ public enum Sodium {
   /// From now on a signal or `exit` that ends this process erases its secrets first. Signals that are ignored or handled stay so.
   /// Only the signals of faults, which Swift's runtime may handle, are taken over by the first call.
   ///
-  /// Every program of ours that has passwords or keys at any moment calls it. Other people's programs decide by themselves what
-  /// their signals do. ``PasswordHash`` calls it.
+  /// Every program of ours that has passwords or keys at any moment calls it. Other people's programs handle their signals
+  /// themselves. ``PasswordHash`` calls it.
   ///
   /// - Parameters:
   ///   - others: erases the secrets of another library. It runs in a signal handler.
@@ -74,7 +74,7 @@ public enum Sodium {
     equal(left.span.bytes, right.span.bytes)
   }
 
-  /// Unkeyed BLAKE2b of `length` (16...64) bytes: finds damage, proves nothing against an attacker.
+  /// Unkeyed BLAKE2b of `length` (16...64) bytes: it finds damage, but does not stop an attacker.
   public static func checksum(_ bytes: RawSpan, length: Int = 32) -> [UInt8] {
     precondition(length >= 16 && length <= 64)
     var out = [UInt8](repeating: 0, count: length)

@@ -4,9 +4,9 @@ import Synchronization
 
 /// The memory that Argon2id works in: in no dump, and erased before it goes back to the kernel.
 ///
-/// libsodium maps this memory, and unmaps it without erasing it. One hash of its last block is the derived key, and most
-/// kernels keep what is in freed pages until they are used again. A program that derives keys therefore links `ErasedMappings`,
-/// whose `mmap` and `munmap` replace libc's for libsodium, and report the mapping to this type.
+/// libsodium maps this memory, and unmaps it without erasing it. One hash of its last block is the derived key, and most kernels
+/// keep the bytes of freed pages until their next use. A program that derives keys therefore links `ErasedMappings`, whose `mmap`
+/// and `munmap` replace libc's for libsodium, and report the mapping to this type.
 public enum WorkingMemory {
   /// The thread that derives a key now, by pthread's number, or 0.
   private static let thread = Atomic<UInt>(0)
@@ -16,7 +16,7 @@ public enum WorkingMemory {
   private static let start = Atomic<UInt>(0)
   private static let size = Atomic<Int>(0)
 
-  /// The signals that the thread usually blocks, while ``willUnmap(_:)`` makes it block all. Only that thread touches it.
+  /// The signals that the thread usually blocks, while ``willUnmap(_:)`` makes it block all. Only that thread uses this value.
   nonisolated(unsafe) private static var usualMask: sigset_t?
 
   /// How many mappings were erased.
@@ -28,11 +28,11 @@ public enum WorkingMemory {
   /// Whether a derivation of this process left its memory as it was.
   public static var wasLeft: Bool { left.load(ordering: .relaxed) > 0 }
 
-  /// One derivation runs at a time: this type knows one mapping, and the process never needs the memory twice.
+  /// One derivation runs at a time: this type knows only one mapping, and a process never needs two.
   private static let turn = Locked(())
 
-  /// Runs `body`, which maps `count` bytes or a little more and unmaps them, if `succeeded` says so of its result. `body`
-  /// leaves no copy of the key when it returns. From the moment in which the memory is unmapped until then, signals wait.
+  /// Runs `body`, which maps and unmaps `count` bytes or a little more, if `succeeded` says so of its result. When `body` returns,
+  /// no copy of the key is left. Signals wait from the unmapping until then.
   static func expect<Result, Failure: Error>(
     _ count: Int, succeeded: (Result) -> Bool = { _ in true }, _ body: () throws(Failure) -> Result
   ) throws(Failure) -> Result {
@@ -56,7 +56,7 @@ public enum WorkingMemory {
       && count >= wanted.load(ordering: .relaxed)
   }
 
-  /// Takes note of the mapping that was expected.
+  /// Notes the expected mapping.
   public static func isMapped(at mapping: UnsafeMutableRawPointer, size count: Int) {
     size.store(count, ordering: .relaxed)
     start.store(UInt(bitPattern: mapping), ordering: .sequentiallyConsistent)
@@ -88,7 +88,7 @@ public enum WorkingMemory {
   /// Call this before a signal may call ``erase()``.
   static func prepareErasure() { _ = (start.load(ordering: .relaxed), size.load(ordering: .relaxed)) }
 
-  /// Erases the mapping if there is one, its last block first: one hash of that is the key. Safe in a signal handler.
+  /// Erases the mapping if there is one, its last block first, because one hash of that block is the key. Safe in a signal handler.
   static func erase() {
     let known = start.load(ordering: .sequentiallyConsistent)
     guard let mapping = UnsafeMutableRawPointer(bitPattern: known) else { return }

@@ -136,8 +136,8 @@ public final class Bus {
 
   // MARK: Calls and signals
 
-  /// Calls a method. `reply` is called exactly once, never before this returns, unless the call could not even be
-  /// queued (then this throws) or the bus is dropped first (then never).
+  /// Calls a method. `reply` is called exactly once, never before this returns, except if the call cannot be queued (then this
+  /// throws), or if the bus is dropped first (then never).
   ///
   /// - Parameters:
   ///   - timeout: 25 seconds when nil.
@@ -201,9 +201,9 @@ public final class Bus {
     case owned
     /// This connection owned it before.
     case alreadyOwned
-    /// Somebody else owns it; nothing is queued.
+    /// Another connection owns it; nothing is queued.
     case exists
-    /// Somebody else owns it, and this connection waits for it.
+    /// Another connection owns it, and this one waits for it.
     case queued
   }
 
@@ -211,7 +211,7 @@ public final class Bus {
   ///
   /// - Parameters:
   ///   - replaceExisting: takes the name from an owner that allows that, and waits before all others.
-  ///   - queueing: whether to wait for the name if somebody else owns it.
+  ///   - queueing: whether to wait for the name if another connection owns it.
   public func requestNameAsync(
     _ name: String, allowReplacement: Bool = false, replaceExisting: Bool = false,
     queueing: Bool = false, completion: @escaping (Result<NameRequest, BusError>) -> Void

@@ -1,6 +1,6 @@
 /// Programs that the bus can start.
 extension Bus {
-  /// Asks the bus which names it would start a program for.
+  /// Asks the bus for the names for which it would start a program.
   public func activatableNames(completion: @escaping (Result<[String], BusError>) -> Void) throws(BusError) {
     try callDriver("ListActivatableNames") { _ in
     } reply: { reply in

@@ -2,14 +2,14 @@ import CLatchkeySystemd
 import Glibc
 
 extension Bus {
-  /// Calls `handler` for each signal that fits; an argument that is nil fits anything. A signal whose content is of another
-  /// shape than the handler reads is dropped by throwing.
+  /// Calls `handler` for each signal that fits; an argument that is nil fits anything. A handler that cannot read a signal's
+  /// content throws, which drops the signal.
   ///
-  /// Signals that come before the bus accepted the rule are lost: ask for a state after `installed`, not before.
+  /// Signals from before the bus accepted the rule are lost, so ask for a state only after `installed`.
   ///
-  /// A peer can send a signal straight to this connection, past all match rules. So `sender` is compared here once more, for
-  /// unique names and for the bus driver. Another well-known name cannot be compared: give the unique name of its owner
-  /// wherever it matters who speaks.
+  /// A peer can send a signal straight to this connection, past all match rules. So `sender` is compared here once more, for unique
+  /// names and for the bus driver. Another well-known name cannot be compared: give the unique name of its owner if the sender
+  /// matters.
   ///
   /// - Parameters:
   ///   - arg0: only signals whose first argument is this string.
@@ -69,7 +69,7 @@ extension Bus {
     }
   }
 
-  /// Asks the bus for the unique names of those who own a well-known one or wait for it; the owner is the first.
+  /// Asks the bus for the unique names of the connections that own a well-known name or wait for it, the owner first.
   public func queuedOwners(
     of name: String, completion: @escaping (Result<[String], BusError>) -> Void
   ) throws(BusError) {
@@ -81,7 +81,7 @@ extension Bus {
     }
   }
 
-  /// Asks the bus for the unique name that owns a well-known one; nil when nobody does.
+  /// Asks the bus for the unique name that owns a well-known one; nil without an owner.
   public func nameOwner(
     of name: String, completion: @escaping (Result<String?, BusError>) -> Void
   ) throws(BusError) {

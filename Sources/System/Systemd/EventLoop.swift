@@ -17,8 +17,8 @@ public final class EventLoop {
 
   deinit { sd_event_unref(pointer) }
 
-  /// Runs until `exit(code:)`, and returns its code. Handlers that wait in the kernel are interrupted (``Alarm``), so nobody
-  /// else may use SIGALRM.
+  /// Runs until `exit(code:)`, and returns its code. Handlers that wait in the kernel are interrupted (``Alarm``), so no other code
+  /// may use SIGALRM.
   public func run() throws(SystemdError) -> Int32 {
     turn = 0
     defer { turn = nil }

@@ -81,7 +81,7 @@ final class ExportedInterface {
 
   private static func flags(_ property: ObjectInterface.Property) -> UInt64 {
     let flags = property.flags
-    // Everybody may read. sd-bus refuses the flag on a property that cannot be written.
+    // Every user may read. sd-bus refuses the flag on a property that cannot be written.
     var result = property.setter == nil ? 0 : UInt64(SD_BUS_VTABLE_UNPRIVILEGED)
     if flags.contains(.emitsChange) { result |= UInt64(SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE) }
     if flags.contains(.invalidates) { result |= UInt64(SD_BUS_VTABLE_PROPERTY_EMITS_INVALIDATION) }

@@ -34,8 +34,8 @@ public enum Journal {
 
   private static let program = CommandLine.arguments.first?.split(separator: "/").last.map { String($0) } ?? "latchkey"
 
-  /// systemd names device and inode of the journal's stream in JOURNAL_STREAM; a program whose standard error was
-  /// redirected since inherits the variable, but not the stream.
+  /// systemd names device and inode of the journal's stream in JOURNAL_STREAM; a program with a redirected standard error inherits
+  /// the variable, but not the stream.
   private static let standardErrorIsJournal: Bool = {
     guard let value = getenv("JOURNAL_STREAM") else { return false }
     var status = stat()

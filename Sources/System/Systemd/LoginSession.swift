@@ -44,7 +44,7 @@ public struct LoginSession: Equatable, Sendable {
     return String(decoding: bytes.prefix(count), as: UTF8.self)
   }
 
-  /// Whether logind runs, by the folder that it keeps.
+  /// Whether logind runs, judged by its folder.
   public static var isLogindRunning: Bool { access("/run/systemd/seats/", F_OK) >= 0 }
 
   /// `user`, `greeter`, `lock-screen`, `background`, `manager` …; nil once the session is gone.

@@ -13,7 +13,7 @@ public final class Message {
 
   deinit { sd_bus_message_unref(pointer) }
 
-  /// The unique name of who sent it. The bus vouches for it.
+  /// The unique name of the sender, which the bus guarantees.
   public var sender: String? { Self.string(sd_bus_message_get_sender(pointer)) }
   /// The object the message goes to, or a signal comes from.
   public var path: String? { Self.string(sd_bus_message_get_path(pointer)) }
@@ -92,8 +92,8 @@ public final class Message {
 
   // MARK: Containers
 
-  /// The most elements of an array that are accepted. Each may cost its reader a look into a database, and nobody else is
-  /// served meanwhile.
+  /// The most elements of an array that are accepted. Each may cost its reader a database query, and no other call is served
+  /// meanwhile.
   private static let elementLimit = 1 << 17
 
   private static func check(count: Int) throws(BusError) {
@@ -196,7 +196,7 @@ public final class Message {
     let entered = sd_bus_message_enter_container(pointer, Self.code(type), contents)
     if entered <= 0 { throw unreadable(entered, "\(name) of \(contents)") }
     let value = try body(self)
-    // Unknown fields do not make the rest unreadable.
+    // Unknown fields leave the rest readable.
     while !isAtEnd { try skip() }
     let left = sd_bus_message_exit_container(pointer)
     if left < 0 { throw unreadable(left, "end of \(name)") }
@@ -219,7 +219,7 @@ public final class Message {
     return value
   }
 
-  /// Never quotes the value that was read instead: it may be a secret.
+  /// Never quotes the wrong value, because it may be a secret.
   private func unreadable(_ result: Int32, _ expected: String) -> BusError {
     switch -result {
     case ENOMEM: .failed("no memory to read a message")

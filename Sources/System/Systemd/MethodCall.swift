@@ -1,9 +1,9 @@
 import CLatchkeySystemd
 
-/// A method call that waits for its answer. It may be kept and answered later, exactly once: later answers are ignored. If it
-/// is dropped without an answer, the call fails with `org.freedesktop.DBus.Error.Failed`, so that no caller waits for nothing.
+/// A method call that waits for its answer. It may be kept and answered later, exactly once: later answers are ignored. If it is
+/// dropped without an answer, the call fails with `org.freedesktop.DBus.Error.Failed`, so that no caller waits in vain.
 public final class MethodCall {
-  /// The call's arguments, and who sent it.
+  /// The call's arguments and sender.
   public let message: Message
 
   /// Whether an answer was given.
@@ -35,8 +35,8 @@ public final class MethodCall {
     if sensitive { sd_bus_message_sensitive(answer) }
     do throws(BusError) {
       try MessageWriter.write(answer, build)
-      // Nobody is left to be told if this fails: the caller or the connection is gone, or (a bug in `build`) the
-      // answer does not fit the declared signature, which sd-bus refuses to send.
+      // A failure is not reported, because the caller or the connection is gone, or (a bug in `build`) the answer does not fit the
+      // declared signature, which sd-bus refuses to send.
       try BusError.check(sd_bus_message_send(answer), writing: "an answer")
       isAnswered = true
     } catch {

@@ -106,7 +106,7 @@ public struct ObjectInterface {
     public let flags: PropertyFlags
     /// Appends the value for the object at a path. Throwing fails Get, and GetAll as a whole.
     public let getter: (String, inout MessageWriter) throws(BusError) -> Void
-    /// Reads the new value for the object at a path; nil when read-only. The message's sender is who sets it.
+    /// Reads the new value for the object at a path; nil when read-only. The message's sender sets it.
     public let setter: ((String, Message) throws(BusError) -> Void)?
 
     /// Declares it; see the members.
@@ -142,11 +142,11 @@ public struct ObjectInterface {
 }
 
 extension Bus {
-  /// Offers an interface at `prefix` and every path below it for which `exists` says yes. Calls for other paths are
-  /// answered with `UnknownObject`, or as ``refuseCalls(below:with:)`` says. A more specific prefix is asked first.
+  /// Offers an interface at `prefix` and every path below it for which `exists` says yes. Calls for other paths are answered with
+  /// `UnknownObject`, or as ``refuseCalls(below:with:)`` says. The most specific prefix is asked first.
   ///
-  /// `exists` is asked several times a call; it should be a look into a dictionary. Throws EINVAL when the
-  /// declaration is wrong: an invalid name or type, an argument of several types, flags that exclude each other.
+  /// `exists` is called several times a call, so it should be as fast as a dictionary. Throws EINVAL when the declaration is wrong:
+  /// an invalid name or type, an argument of several types, flags that exclude each other.
   public func export(
     _ interface: ObjectInterface, below prefix: String, where exists: @escaping (String) -> Bool
   ) throws(SystemdError) -> BusSlot {

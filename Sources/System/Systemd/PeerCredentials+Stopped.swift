@@ -1,8 +1,8 @@
 import Glibc
 
 extension PeerCredentials {
-  /// Whether the kernel holds the process stopped, by a signal or a debugger: it answers nobody until it goes on. False if that
-  /// cannot be seen, as inside a sandbox.
+  /// Whether the kernel holds the process stopped, by a signal or a debugger: it answers no call until it goes on. False if that is
+  /// unknown, as inside a sandbox.
   public var isStopped: Bool {
     guard let pid, let file = fopen("/proc/\(pid)/stat", "re") else { return false }
     defer { fclose(file) }

@@ -1,6 +1,6 @@
 import Glibc
 
-/// The start of a program: its arguments are read, it runs, and its end is an exit status. Why it cannot start is in the log.
+/// The start of a program: its arguments are read, it runs, and its end is an exit status. The log names a failed start.
 public enum ProgramStart {
   /// - Parameters:
   ///   - name: the program's, for the log.

@@ -17,6 +17,5 @@
 // kernel cannot hold up a lock. Messages with secrets can be marked, and sd-bus then erases them when
 // they are freed. A message of another type than expected is an error and never a trap.
 //
-// It does not decide who may call. sd-bus trusts the connection, so every handler looks at its caller.
-// It believes nothing of a bus name but its owner. It does not hide that logind's files can be older
-// than its signals.
+// It does not decide which callers are allowed. sd-bus trusts the connection, so every handler looks at its caller. It believes
+// nothing of a bus name but its owner. It does not hide that logind's files can be older than its signals.

@@ -3,8 +3,8 @@ import LatchkeySodium
 
 /// A secret that the chip keeps until the machine starts again.
 ///
-/// The object has the null hierarchy as its parent, and stClear. Nothing that can be loaded again leaves the chip but its *saved
-/// context*. The chip takes that back after a suspension (Shutdown(STATE), Startup(STATE)), and no longer after any start
+/// The object has the null hierarchy as its parent, and stClear. Only its *saved context* leaves the chip in a loadable form. The
+/// chip takes that context back after a suspension (Shutdown(STATE), Startup(STATE)), and no longer after any start
 /// (Startup(CLEAR)), which follows hibernation as well.
 extension TPM {
   /// Gives the secret to the chip.

@@ -35,7 +35,7 @@ final class TPMSession {
     if tcti != nil { tss.functions.tcti_finalize(&tcti) }
   }
 
-  /// Which way the next command is encrypted.
+  /// The direction in which the next command is encrypted.
   func encrypt(command: Bool, answer: Bool) throws(TPMError) {
     try TPMError.check(
       .encrypting, latchkey_tss_encrypt(tss.pointer, connection, handle, command ? 1 : 0, answer ? 1 : 0))

@@ -15,7 +15,7 @@
 // The module promises that the secret crosses the wires to the chip encrypted, in a session that is salted with the chip's
 // storage key. The module distinguishes a value that another chip sealed from a damaged value. Errors carry no secret.
 //
-// It does not bind the secret to the state of the boot (PCRs). A kernel or firmware update would then
-// lock everybody out, and the attacker it would keep away has root already. It does not ask for a
-// password of the chip. It does not link tpm2-tss: ``TSSLibrary`` opens the library while the program
-// runs, so a machine without a chip needs none of it. Keys that belong to users never reach the chip.
+// It does not bind the secret to the state of the boot (PCRs). A kernel or firmware update would then lock everybody out, and an
+// attacker who could exploit the lack has root already. It does not ask for a password of the chip. It does not link tpm2-tss:
+// ``TSSLibrary`` opens the library while the program runs, so a machine without a chip needs none of it. Keys that belong to users
+// never reach the chip.

@@ -1,4 +1,4 @@
-// Doctor: what is wrong around the vault.
+// Doctor: finds problems around the vault.
 //
 // `latchkey doctor` checks whatever the vault depends on and does not see by itself: PAM stacks, the
 // owner of the bus name, units, screen lockers, limits of memory, prompters, portals, files of the
@@ -12,10 +12,9 @@
 // `memory.freed`, and a fix if there is one. ``Provider`` knows other programs that keep secrets, and ProviderSwitch uses that
 // too.
 //
-// The module promises that it changes nothing, starts nothing and needs no privilege. A fix for PAM is
-// printed only after it was tried on the text of the files: ``PAMTrial`` goes through the stack as
-// libpam would, and a test compares it with the real libpam. Every value in a command is quoted, so
-// that a line can be pasted. No command leads root through a folder of a user.
+// The module promises that it changes nothing, starts nothing and needs no privilege. A fix for PAM is printed only after it was
+// tried on the text of the files: ``PAMTrial`` goes through the stack as libpam does, and a test compares it with the real libpam.
+// Every value in a command is quoted, so that a line can be pasted. No command leads root through a folder of a user.
 //
 // It does not repair anything: the person runs the commands. It reads no secret. It cannot see facts
 // that need privileges, and says "unknown" for them. It does not know every distribution. On an unknown
@@ -40,14 +39,14 @@ public struct Doctor: Sendable {
   /// The units of the machine's manager that are checked.
   public static var systemUnits: [String] { UnitExamination.systemUnits }
 
-  /// The finding about the owner of the secrets' name alone.
+  /// Only the finding about the owner of the secrets' name.
   public func nameFinding() -> Finding { NameExamination(root: root, facts: facts).owner() }
 
-  /// The finding about the vault's files alone.
+  /// Only the finding about the vault's files.
   public func vaultFilesFinding() -> Finding { VaultFilesExamination(root: root, facts: facts).finding() }
 
   /// The first finding about a login that opens no vault, because the PAM module is missing or in the wrong place; nil if all
-  /// logins do.
+  /// logins open it.
   public func loginFinding() -> Finding? {
     PAMExamination(root: root).findings().first {
       $0.condition == .broken && [.login, .likeLogin].contains(PAMService(String($0.id.dropFirst(4)), in: root))

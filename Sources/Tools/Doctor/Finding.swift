@@ -3,11 +3,11 @@ import LatchkeyText
 
 /// The result of one check.
 public struct Finding: Equatable, Sendable {
-  /// How it is.
+  /// The condition.
   public enum Condition: String, Equatable, Sendable, Comparable {
     /// All is well.
     case ok
-    /// Doctor could not look.
+    /// Doctor could not check this.
     case unknown
     /// Everything works, but not as well as it could.
     case warning
@@ -38,7 +38,7 @@ public struct Finding: Equatable, Sendable {
 
   /// The name of the check, the same in every version, such as `pam.login`.
   public let id: String
-  /// How it is.
+  /// The condition.
   public let condition: Condition
   /// The finding in words.
   public let found: String
@@ -80,7 +80,7 @@ public enum Known<Value: Sendable>: Sendable {
   case known(Value)
   case unknown(String)
 
-  /// Another fact that follows from it.
+  /// Another fact that follows from this one.
   package func map<Other>(_ other: (Value) -> Other) -> Known<Other> {
     switch self {
     case .known(let value): .known(other(value))

@@ -58,7 +58,7 @@ extension ForeignItem {
   private static let portalSize = 64
 }
 
-/// The items that another program keeps together.
+/// A group of items in another program.
 public struct ForeignCollection {
   /// Its name in the other program: a file's name without its ending, or the last part of a path.
   public let name: String

@@ -15,7 +15,6 @@
 // reader keeps places in locked memory instead of copying secrets into text. Nothing is left out
 // silently: an entry that cannot become an item is reported with its reason.
 //
-// It writes nothing, and nobody's original is touched. It does not start programs: for pass and KeePass
-// the command runs `gpg` and `keepassxc-cli`, and hands over their output. It does not decide what is a
-// duplicate or which version wins. `Importer` does. Old ciphers and hashes here (AES-CBC, Blowfish,
-// MD5, SHA-1) are the files' own, and Latchkey depends on none of them.
+// It writes nothing, and changes no original. It does not start programs: for pass and KeePass the command runs `gpg` and
+// `keepassxc-cli`, and hands over their output. It does not decide what is a duplicate or which version wins. `Importer` does. Old
+// ciphers and hashes here (AES-CBC, Blowfish, MD5, SHA-1) are the files' own, and Latchkey depends on none of them.

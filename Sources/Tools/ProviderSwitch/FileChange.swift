@@ -15,7 +15,7 @@ public struct FileChange: Codable, Equatable, Sendable {
     let section: String
     let key: String
     let value: String
-    /// The value that it had; nil if there was none.
+    /// Its former value; nil if the line was missing.
     let former: String?
   }
 
@@ -30,7 +30,7 @@ public struct FileChange: Codable, Equatable, Sendable {
   /// The file's state after the change.
   public internal(set) var after: FileState
   var settings: [Setting] = []
-  /// The line that was added, if that is all; nil for other changes, and in records of versions that added none.
+  /// The added line, if the change adds only a line; nil for other changes, and in records of earlier versions.
   var line: String?
 
   /// Its purpose, in the person's language.

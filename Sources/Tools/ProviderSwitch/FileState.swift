@@ -11,7 +11,7 @@ public enum FileState: Equatable, Sendable {
   /// A symbolic link.
   case link(String)
 
-  /// A file of text that everybody may read, as programs make theirs.
+  /// A file of text that everybody may read, like the files of other programs.
   static func text(_ text: String, mode: UInt32 = 0o644) -> FileState { .file(bytes: Array(text.utf8), mode: mode) }
 
   /// The text of a file; nil for anything else, and for bytes that are not UTF-8.

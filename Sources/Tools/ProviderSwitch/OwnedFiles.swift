@@ -68,7 +68,7 @@ struct OwnedFiles {
     return nil
   }
 
-  /// Brings a path into a state. Its folder must exist, unless the path must not.
+  /// Brings a path into a state. Its folder must exist, except for the state of a missing path.
   func put(_ state: FileState, at path: String) throws(PosixError) {
     let temporary = Self.temporary(path)
     if case .absent = state {
@@ -107,7 +107,7 @@ struct OwnedFiles {
     guard errno == EPERM, ofGroup & ~mode == 0 else { throw PosixError("chown") }
   }
 
-  /// Removes the file that a killed change of this path left beside it.
+  /// Removes the leftover of a killed change of this path.
   func removeLeftover(of path: String) throws(PosixError) { try remove(Self.temporary(path)) }
 
   private func remove(_ path: String) throws(PosixError) {

@@ -33,7 +33,7 @@ struct PortalRouting {
 
   /// For each desktop whose file leads elsewhere, a file that leads to Latchkey and comes before the desktop's own.
   func addChanges(to wanted: inout WantedChanges) {
-    // Without our file, a release from before portals.conf uses UseIn, or Latchkey is not installed as a backend.
+    // Our file is missing: a release from before portals.conf uses UseIn, or Latchkey is not installed as a backend.
     guard root.contains("/usr/share/xdg-desktop-portal/portals/latchkey.portal") else { return }
     for desktop in desktops {
       guard let (path, writer) = file(of: desktop) else { continue }
@@ -117,8 +117,8 @@ struct PortalRouting {
 
   private static let portals = "/usr/share/xdg-desktop-portal/portals"
 
-  /// The backend that is asked: the first installed one that the file names for secrets; else, the first one named for
-  /// everything that has secrets; else, one that says it is for the desktop. Nil if there is none.
+  /// The backend in use: the first installed one that the file names for secrets; else the first one with secrets named for
+  /// everything; else one that claims the desktop. Nil without one.
   private func backend(_ text: SettingsText, of desktop: String) -> String? {
     if let named = names(text.value(Self.interface, in: "preferred")) {
       return named.first { root.contains("\(Self.portals)/\($0).portal") }

@@ -16,8 +16,8 @@
 // A file that somebody else changed meanwhile is left alone. As root, every folder above a file must be
 // root's own and closed to others, so nobody can turn a path elsewhere.
 //
-// The scope `lockers` is about something else, and uses the same record and way back: the PAM line by which
-// a finger at the lock screen opens the vault. See `WantedChanges+Finger.swift`.
+// The scope `lockers` has another purpose, with the same record and way back: the PAM line by which a finger at the lock screen
+// opens the vault. See `WantedChanges+Finger.swift`.
 //
 // It does not touch secrets, keyrings or wallets of other programs. It does not end a running provider: the command asks for that
 // afterwards, and never by SIGKILL. It does not remove packages. A user's own settings stay in force if they are stronger than
@@ -42,10 +42,10 @@ public struct ProviderSwitch {
     public var configHome: String?
     /// Whether the person chose another backend of the Secret portal, and it stays.
     public var keepsPortal = false
-    /// Whether Latchkey's ssh agent is to be the session's.
+    /// Whether Latchkey's ssh agent should be the session's.
     public var takesAgent = false
 
-    /// A person of whom nothing else is known.
+    /// A person without any other known fact.
     public init(uid: UInt32, scope: SwitchScope) { (self.uid, self.scope) = (uid, scope) }
   }
 
@@ -117,7 +117,7 @@ public struct SwitchPlan: Sendable {
   public let puttingBack: [FileChange]
   /// The files that somebody changed since. They are not overwritten.
   public let left: [FileChange]
-  /// Why it must not be done.
+  /// The obstacles to the switch.
   public let obstacles: [String]
   /// Notices for the person.
   public let notes: [String]

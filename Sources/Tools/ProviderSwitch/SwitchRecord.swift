@@ -57,7 +57,7 @@ struct SwitchRecord: Codable, Equatable {
   }
 }
 
-/// Why a switch ended before its end. Its changes are in the record, so it can be run again, in either direction.
+/// Why a switch did not finish. Its changes are in the record, so it can be run again, in either direction.
 public enum SwitchError: Error, Equatable {
   /// A file could not be changed.
   case file(String, PosixError)

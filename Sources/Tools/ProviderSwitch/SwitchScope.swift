@@ -6,7 +6,7 @@ public enum SwitchScope: Equatable, Sendable {
   case person(home: String)
   /// All users of the machine, by files of root's. Nothing in a home folder is touched.
   case allUsers
-  /// The screen lockers of the machine: not who keeps secrets, but what a finger at the lock screen opens.
+  /// The screen lockers of the machine: a finger at the lock screen opens the vault. Providers stay.
   case lockers
 
   /// The home folder; nil for all users.

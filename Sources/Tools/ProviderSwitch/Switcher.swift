@@ -88,11 +88,11 @@ struct Switcher {
     do throws(PosixError) {
       let now: FileState
       do throws(PosixError) { now = try files.state(change.path) } catch {
-        // The path has a state that this program would not have written.
+        // The path has a state that this program did not write.
         if [EPERM, ENOTSUP, EFBIG].contains(error.code) { return false }
         throw error
       }
-      // Only now: a folder on the way may have become another user's, and root removes nothing there.
+      // This check comes late, because a folder on the way may have become another user's, where root removes nothing.
       try files.removeLeftover(of: change.path)
       // A package's upgrade may have put its own file in place of the changed one.
       if now == change.before || change.lacksLine(now) { return true }
@@ -119,7 +119,7 @@ struct Switcher {
 }
 
 extension FileChange {
-  /// Whether it added a line that is gone, and so is nothing left to put back.
+  /// Whether the change added a line that is gone, so that nothing is left to put back.
   fileprivate func lacksLine(_ now: FileState) -> Bool {
     guard let line else { return false }
     return now == .absent || now.text.map { !$0.split(separator: "\n").contains(line[...]) } ?? false

@@ -32,7 +32,7 @@ extension WantedChanges {
         """))
   }
 
-  /// The line by which KDE's programs keep passwords at all, if a settings file forbids it and latchkey-kwallet is to have them.
+  /// The line that lets KDE's programs keep passwords, if a settings file forbids it and latchkey-kwallet is installed.
   func enablingLine(_ path: String) -> (section: String, key: String, value: String)? {
     guard KWalletFront(root: root) != nil,
       SettingsText(root.lines(path).joined(separator: "\n")).value("Enabled", in: "Wallet") == "false"

@@ -289,7 +289,7 @@ struct WantedChanges {
       }
       addLink(path, to: "/dev/null", Purpose.latchkeyOff.filled())
     }
-    // Both files are in one folder, where the bus takes either.
+    // Both files are in one folder, and the bus may use either.
     let path = "\(scope.busServices)/\(Self.name).service"
     if root.contains(other), state(path) == .absent {
       addLink(path, to: other, Purpose.formerProvider.filled())
@@ -298,7 +298,7 @@ struct WantedChanges {
 
   // MARK: One change
 
-  /// Adds an obstacle from the portal, unless the person wants its backend to stay.
+  /// Adds an obstacle from the portal, except if the person keeps its backend.
   mutating func refusePortal(_ text: String) {
     if person.keepsPortal {
       notes.append(text)

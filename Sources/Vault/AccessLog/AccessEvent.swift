@@ -53,7 +53,7 @@ public struct AccessEvent: Hashable, Sendable {
   public var action: Action
   /// The outcome.
   public var outcome: Outcome
-  /// How many entries this stands for, with ``Outcome/lost`` and ``Outcome/cleared``; else 0.
+  /// The number of entries with ``Outcome/lost`` and ``Outcome/cleared``; else 0.
   public var count: UInt32
   /// The number of the collection; 0 for none.
   public var collection: UInt64
@@ -61,7 +61,7 @@ public struct AccessEvent: Hashable, Sendable {
   public var item: UInt64
   /// The item's label at that time. Empty if more than the login protects the label.
   public var label: String
-  /// The program, as far as the system can tell. A hint, no proof.
+  /// The program, as far as the system can tell. This is a hint, not a proof.
   public var caller: String
 
   /// Puts them together.

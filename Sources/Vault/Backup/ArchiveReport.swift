@@ -11,7 +11,7 @@ public struct ArchiveReport: Equatable, Sendable {
     case replaced = 2
     /// The vault has an item with the same attributes and another secret, which stays.
     case conflict = 3
-    /// The item stays behind; the reason says why.
+    /// The item is left out; the reason says why.
     case left = 4
     /// The item's class is in no backup.
     case excluded = 5
@@ -63,7 +63,7 @@ public struct ArchiveReport: Equatable, Sendable {
   public var replaced: UInt64 = 0
   /// Items that were not restored, because another one stays.
   public var conflicts: UInt64 = 0
-  /// Items that stay behind.
+  /// Items that were left out.
   public var left: UInt64 = 0
   /// Items of the class that no backup has.
   public var excluded: UInt64 = 0

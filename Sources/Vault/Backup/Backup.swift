@@ -12,9 +12,9 @@
 // larger than the memory. ``BackupSeal`` seals the parts of items that are bound to a device once more,
 // under a key that only their device unwraps. ``ArchiveReport`` has the outcome for each item.
 //
-// The module promises to find a changed byte and to name its place. No chunk can be left out, doubled, moved or put behind the
-// end. A wrong passphrase is told from damage, by a commitment in the header. A cut file is told from a whole one: only a reader
-// that reached the end ``isWhole``. A header that asks for too much memory or time is refused before any of it is spent.
+// The module promises to find a changed byte and to name its place. No chunk can be left out, doubled, moved or put behind the end.
+// A commitment in the header distinguishes a wrong passphrase from damage. A reader ``isWhole`` only if it reached the end, so a
+// cut file is noticed. A header that asks for too much memory or time is refused before any of it is spent.
 //
 // It does not ask for the passphrase or derive the key. It does not read or write a vault: `Export` and
 // `Restore` in the module Vault do, and they decide what an item becomes. It knows no file, because the

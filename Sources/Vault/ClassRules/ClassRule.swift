@@ -14,7 +14,7 @@ public struct ClassRule: Equatable, Sendable {
   /// Names with this prefix are Latchkey's own, and not attributes of the item.
   public static let reservedPrefix = "latchkey:"
 
-  /// Names with such a character are refused: wildcards stand in values only.
+  /// Names with such a character are refused: only values may have wildcards.
   public var literalNames: [String] { patterns.keys.filter { $0.contains { "*?".contains($0) } }.sorted() }
 
   /// Whether the attributes have every name of the rule, each with a value that fits.

@@ -45,7 +45,7 @@ public final class CoveringKey {
     at now: ContinuousClock.Instant
   ) throws(DeviceKeyError) {
     do throws(SodiumError) {
-      // A public key that nothing can be sealed to is told now, and not at the first touch.
+      // An unusable public key is reported now, and not at the first touch.
       _ = try SealedBox.seal(key.bytes, to: publicKey)
     } catch { throw .unavailable(.device(.invalidReply)) }
     if let chip {
@@ -58,7 +58,7 @@ public final class CoveringKey {
     deadline = now + CoveringKey.timeLimit
   }
 
-  /// Whether it may be released, as far as that can be told before the finger.
+  /// Whether the key may be released, as far as that is known before the touch.
   public func check(prints: [UInt8]?, at now: ContinuousClock.Instant) throws(HoldEnd) {
     guard now < deadline else { throw .expired }
     guard touches < CoveringKey.touchLimit else { throw .manyTouches }

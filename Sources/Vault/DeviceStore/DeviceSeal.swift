@@ -6,7 +6,7 @@ import LatchkeyTSS
 
 /// Protects the device secret on the disk.
 public protocol DeviceSeal: AnyObject {
-  /// Which one it is.
+  /// The seal's kind.
   var backend: DeviceKeyBackend { get }
   /// The secret as it may be written to the state file.
   func seal(_ secret: borrowing Key) throws(DeviceKeyError) -> SecureBytes
@@ -43,8 +43,8 @@ public final class TPMSeal: DeviceSeal {
 
   /// - Parameters:
   ///   - tcti: how tpm2-tss reaches the chip: "device:/dev/tpmrm0".
-  ///   - timeout: how many seconds to wait. A chip that does not answer would hold up everybody. So the process then ends
-  ///     (SIGALRM), and the next request starts another one.
+  ///   - timeout: the wait in seconds. A chip that does not answer would hold up everybody. So the process then ends (SIGALRM), and
+  ///     the next request starts another one.
   public init(tcti: String, timeout: UInt32) {
     self.tcti = tcti
     self.timeout = timeout

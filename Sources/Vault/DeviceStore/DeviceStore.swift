@@ -326,7 +326,7 @@ public final class DeviceStore {
     return hasAny
   }
 
-  /// Remembers how far a vault of a user's is: on the disk when this returns.
+  /// Remembers the generations of a user's vault, on the disk when this returns.
   ///
   /// - Parameter isBeginning: whether that replaces the remembered generations; otherwise the greater number of each stays.
   /// - Returns: the generations that were remembered before; nil for an unknown vault.

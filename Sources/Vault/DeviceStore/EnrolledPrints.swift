@@ -24,7 +24,7 @@ public enum EnrolledPrints {
     guard !user.isEmpty, !user.contains("/"), user != ".", user != "..", let hash = try? KeyedHash() else { return nil }
     var walk = Walk(hash: hash, owner: owner)
     do throws(PosixError) {
-      // The folder itself first: a link in the place of a user's would lead elsewhere.
+      // The user's folder comes first, because a link in its place would lead elsewhere.
       let all = try FileDescriptor.open(folder, flags: O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
       guard try all.status().st_uid == owner else { return nil }
       try walk.enter(user, at: all.number, depth: 1)

@@ -19,7 +19,7 @@ struct StateFile {
   /// A user's erasable secret.
   static func erasable(_ user: UInt32) -> StateFile { StateFile(name: "\(user).erasable", magic: "LATCHERS") }
 
-  /// How far a user's vaults are.
+  /// The generations of a user's vaults.
   static func vaults(_ user: UInt32) -> StateFile { StateFile(name: "\(user).vaults", magic: "LATCHGEN") }
 
   private static let version: UInt32 = 1

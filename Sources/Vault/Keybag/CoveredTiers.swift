@@ -31,8 +31,7 @@ public struct CoveredTiers: ~Copyable {
 
   /// Covers tier keys with a new random key.
   ///
-  /// - Parameter handOver: takes the covering key, which is erased afterwards, and the public key to which it is to be sealed
-  ///   when it comes back.
+  /// - Parameter handOver: takes the covering key, which is erased afterwards, and the public key that seals it when it comes back.
   public init(
     _ tiers: borrowing TierKeys, epoch: UInt32, former: [FormerTiers], vault: [UInt8],
     handOver: (borrowing Key, [UInt8]) throws(SodiumError) -> Void
@@ -51,7 +50,7 @@ public struct CoveredTiers: ~Copyable {
     self.secret = secret
   }
 
-  /// Opens them with the covering key, sealed to the public key.
+  /// Opens the tier keys with the covering key, sealed to the public key.
   ///
   /// - Throws: ``SodiumError/decryptionFailed`` for anything else.
   public borrowing func open(_ sealedKey: RawSpan) throws(SodiumError) -> Opened {

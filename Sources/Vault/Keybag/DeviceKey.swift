@@ -5,7 +5,7 @@ import LatchkeySodium
 /// Binds keys to one device. It wraps and unwraps small secrets, so that its own key can stay in a file, with a system
 /// service, or in a chip.
 public protocol DeviceKey: AnyObject {
-  /// 16 bytes by which a vault recognises its device; no secret.
+  /// 16 bytes by which a vault recognises its device; not secret.
   var identity: [UInt8] { get }
   /// Where the key is kept.
   var backend: DeviceKeyBackend { get }
@@ -18,7 +18,7 @@ public protocol DeviceKey: AnyObject {
   ///
   /// - Parameter folder: the vault's folder, for a key that is kept there.
   func eraseErasable(in folder: borrowing Folder) throws(DeviceKeyError)
-  /// The memory of the vault's generations beside the key; nil if there is none.
+  /// The memory of the vault's generations beside the key; nil if nothing remembers them.
   var memory: (any GenerationMemory)? { get }
 }
 

@@ -41,7 +41,7 @@ public final class FileDeviceKey: DeviceKey {
       guard Sodium.equal(sum.span.bytes, bytes.extracting((FileDeviceKey.size - 32)..<FileDeviceKey.size)),
         Sodium.equal(bytes.extracting(first: 8), FileDeviceKey.magic.span.bytes)
       else { throw DeviceKeyError.unavailable(.device(.fileDamaged)) }
-      // This is not called damage: a person might then put away the only copy of a good key.
+      // The error does not say damage, because a person might then put away the only copy of a good key.
       let flag = bytes.unsafeLoad(fromByteOffset: 12, as: UInt8.self)
       guard
         UInt32(littleEndian: bytes.unsafeLoadUnaligned(fromByteOffset: 8, as: UInt32.self)) == FileDeviceKey.version,

@@ -1,8 +1,8 @@
 import LatchkeyPosix
 import LatchkeySodium
 
-// A login password that becomes another one. At the moment of the change nobody knows which of the two the system accepts in
-// the end: a later PAM module may refuse, or the process may be killed. So both open the vault until a login shows it.
+// A change of the login password. At the moment of the change nobody knows which of the two the system accepts in the end: a later
+// PAM module may refuse, or the process may be killed. So both open the vault until a login shows the right one.
 extension Keybag {
   /// The most passwords that open a keybag at one time.
   public static let passwordLimit = 4
@@ -12,7 +12,7 @@ extension Keybag {
   /// How many passwords open the keybag.
   public var passwordCount: Int { protectors.count { $0.kind == .password } }
 
-  /// Whether an unlock with the password changes nothing in the file: no password waits to be proven, no keys to be dropped.
+  /// Whether an unlock with the password changes nothing in the file: no password waits for a proof, and no keys can be dropped.
   public var isSettled: Bool {
     !isPasswordless && !awaitsDatabase && epochs.count == 1 && passwordCount == 1
       && protectors.allSatisfy { $0.kind != .password || $0.state != .unproven }

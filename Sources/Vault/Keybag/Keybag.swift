@@ -173,7 +173,7 @@ public struct Keybag: Equatable, Sendable {
       var next = keybag
       next.generation = nextGeneration(isAwaitingDatabase: isAwaitingDatabase)
       next.protectors = [mine]
-      // The setting stays with new keys. The first password of a login ends it, as it ends the others.
+      // The setting for fingers stays with new keys. The first password of a login ends it, as it ends the others.
       if mine.kind == .password, !keybag.isPasswordless {
         next.protectors += [keybag.fingerProtector].compactMap { $0 }
       }
@@ -443,7 +443,7 @@ public struct Keybag: Equatable, Sendable {
       guard version == Keybag.version else { throw KeybagError.unreasonable }
       vault = try input.take(16)
       generation = try input.number()
-      // There must be a next generation: no file may stop the program that counts on from it.
+      // The highest generation is refused, because the next write needs a higher one.
       guard (1..<UInt64.max).contains(generation) else { throw KeybagError.unreasonable }
       created = try input.number()
       let protectorCount: UInt8 = try input.number()

@@ -66,8 +66,8 @@ extension KeybagFile {
 
   /// Replaces a damaged or missing keybag by the copy. The former file stays, under another name.
   ///
-  /// Whenever this is interrupted, the copy is whole and the next call does the rest. A healing proves nothing. A copy is
-  /// believed as any keybag, by its tag, and its generation shows whether it is an older one.
+  /// After an interruption the copy is still whole, and the next call does the rest. The copy's tag proves it, as for any keybag,
+  /// and its generation shows whether it is older.
   ///
   /// - Parameters:
   ///   - deadline: how long another process that writes is waited for, in milliseconds.

@@ -22,7 +22,7 @@ public enum KeybagError: Error, Equatable, Sendable {
   case unreasonable
   /// No protector opens with this password.
   case wrongPassword
-  /// Something in the vault depends on each of as many key epochs as a keybag can have.
+  /// The keybag has the most key epochs that are possible, and the vault needs each.
   case tooManyEpochs
   /// There was not enough memory for Argon2id. Nobody tries again with less memory.
   case noMemory

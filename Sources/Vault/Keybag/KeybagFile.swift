@@ -20,8 +20,8 @@ public enum KeybagFile {
     return folder.freeSpace < leastRoom
   }
 
-  /// The folder of a vault below a home folder. `XDG_DATA_HOME` is not asked: module, helper and daemon must agree, and
-  /// two of them have no environment to believe.
+  /// The folder of a vault below a home folder. `XDG_DATA_HOME` is ignored: module, helper and daemon must agree, and two of them
+  /// cannot trust their environment.
   public static let folderNames = [".local", "share", "latchkey"]
 
   /// The path of the vault's folder.

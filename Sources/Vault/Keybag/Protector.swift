@@ -109,7 +109,7 @@ public struct Protector: Equatable, Sendable {
 
   // MARK: - device key
 
-  /// 128 random bits or more cannot be tried one after the other, however cheap a try is: no Argon2id.
+  /// Nobody can try 128 random bits one after the other, so no Argon2id makes a try slow.
   static let keyCost = PasswordCost(passes: 0, memory: 0)
   static let deviceSealedSize = DeviceSecret.Wrapping.wrappedSize + Key.size + AEAD.overhead
 

@@ -11,7 +11,7 @@ extension Protector {
     case session = 3
     /// The device key alone, for a login without a password.
     case device = 4
-    /// A finger at the locked screen: no key at all, but the leave to cover the tier keys behind the lock.
+    /// A finger at the locked screen: it has no key, but allows covering the tier keys behind the lock.
     case finger = 5
     /// A FIDO2 security key with its PIN: the root key is sealed to a public key, as for a recovery code.
     case securityKey = 6
@@ -87,7 +87,7 @@ extension Protector.Kind {
     }
   }
 
-  /// Whether that ends every protector of this kind.
+  /// Whether the event ends every protector of this kind.
   ///
   /// With the first password, the recovery code that opened the keybag stays: a person whom the device key alone let in could
   /// have made the others.

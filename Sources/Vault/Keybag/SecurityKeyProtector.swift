@@ -34,7 +34,7 @@ public struct SecurityKey: Equatable, Sendable {
     Sodium.checksum((Array("latchkey/1/security-key-salt".utf8) + vault).span.bytes)
   }
 
-  /// The name under which each security key of a vault keeps it: the relying party, in the words of FIDO.
+  /// The name by which a security key stores the vault: FIDO's relying party.
   public static func party(vault: [UInt8]) -> String {
     let digits = Array("0123456789abcdef")
     return "latchkey:" + String(vault.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] })

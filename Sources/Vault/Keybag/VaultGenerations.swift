@@ -19,7 +19,7 @@ public protocol GenerationMemory: AnyObject {
   /// - Parameters:
   ///   - vault: the vault's id.
   ///   - isBeginning: whether these replace the remembered generations; otherwise the greater number of each stays.
-  ///   - deadline: until when an answer is waited for, as `Process.now` tells the time.
+  ///   - deadline: the end of the wait for an answer, by `Process.now`.
   /// - Returns: the generations that were remembered before; nil for an unknown vault.
   /// - Throws: ``DeviceKeyError/otherDevice`` if nothing is remembered for this user.
   func note(

@@ -15,10 +15,10 @@ package struct CodedReason: Hashable, Sendable {
   /// Its values.
   package let values: [Value]
 
-  /// A reason within a reason within a reason, and so on: no more than this.
+  /// The most reasons within each other.
   private static let depthLimit = 12
   private static let codeLimit = 64
-  /// No reason has more.
+  /// The most values of a reason.
   private static let valueLimit = 4
 
   init(_ code: String, _ values: any ReasonValue...) {
@@ -160,8 +160,8 @@ extension Reason {
   /// The size of the longest reason on the wire, in bytes, unless a message has its own limit.
   package static let sizeLimit = 1024
 
-  /// Writes it in at most `limit` bytes. Where it is longer, its texts are cut first and then its last parts are left out, so that
-  /// what it is about arrives in any case.
+  /// Writes the reason in at most `limit` bytes. A longer reason first loses the ends of its texts, and then its last parts, so
+  /// that its subject always arrives.
   package func encode(into out: inout ByteWriter, limit: Int = Reason.sizeLimit) {
     var told = self
     while true {
@@ -176,10 +176,10 @@ extension Reason {
     out.put(short ?? Self.more.coded.bytes(textLimit: 16, limit: .max) ?? [])
   }
 
-  /// The mark in the place of what is left out.
+  /// The mark for parts that are left out.
   fileprivate static let more = Reason.verbatim("…")
 
-  /// The same with the mark in the place of its last part; nil if there is only one.
+  /// The same with the mark instead of its last part; nil if it has only one part.
   private var withoutLastPart: Reason? {
     guard case .both(let first, let last) = self else { return nil }
     if last != Self.more { return .both(first, Self.more) }
@@ -213,14 +213,14 @@ extension Reason {
     }
   }
 
-  /// Its bytes alone, at most `limit`.
+  /// The bytes of the reason alone, at most `limit`.
   package func encoded(limit: Int = Reason.sizeLimit) -> [UInt8] {
     var out = ByteWriter()
     encode(into: &out, limit: limit)
     return out.bytes
   }
 
-  /// Reads them; nil for others, and for a reason that this version does not know in all its parts.
+  /// Reads these bytes; nil for malformed ones, and for a reason that this version does not know in all its parts.
   package init?(encoded bytes: [UInt8]) {
     var input = ByteReader(bytes)
     guard let coded = CodedReason(decoding: &input), let reason = Reason(coded), reason.coded == coded else {

@@ -1,6 +1,6 @@
 import LatchkeyText
 
-/// Why an item or a collection is not kept, restored or exported, and what else a report says of it.
+/// Why an item or a collection is not kept, restored or exported, and other notes in a report.
 public enum ItemReason: String, ReasonGroup {
   case collectionDeletedProtected, collectionDeletedWaiting, collectionDeletedGone, collectionLocked
   case passphraseNotGiven, labelDamaged, collectionLockedMeanwhile, requirements, noDeviceKey, unlockToBringBack

@@ -22,7 +22,7 @@ public indirect enum Reason: Hashable, Sendable {
   case because(Reason, Reason)
   /// Two reasons, one sentence behind the other.
   case both(Reason, Reason)
-  /// How many numbers, and some of them.
+  /// The count of numbers, and some of the numbers.
   case numbers(_ count: Int, _ shown: String)
   /// The database was made again from a generation; the number is 0 if it is not known.
   case healed(Loss, from: UInt32)

@@ -1,6 +1,6 @@
 import LatchkeyText
 
-/// Why the daemon does not do what a client asks for now.
+/// Why the daemon refuses a client's request now.
 public enum RefusalReason: String, ReasonGroup {
   case backupIncomplete, otherArchive, screenLocked, screenIsLocked, vaultLockedBefore, noVaultUnlocked
   case noArchiveWaits, connectionEnded, noArchiveBegun, passphraseNotGiven, noMemory, noMemoryForKey

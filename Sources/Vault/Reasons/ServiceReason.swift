@@ -1,6 +1,6 @@
 import LatchkeyText
 
-/// Why the Secret Service does not do what a client asks for.
+/// Why the Secret Service refuses a client's request.
 public enum ServiceReason: String, ReasonGroup {
   case noSession, noSuchObject, locked, diskFull, seeStatus, portalAlias, sessionCollectionStays, sessionItems
   case portalItems, sessionNeverLocked, portalNeverLocked, takesNoPassword, sessionHasNoPassword, manyWaitForCheck

@@ -1,6 +1,6 @@
 import LatchkeyText
 
-/// Why the vault does not do what it is asked, and what is wrong with its database.
+/// Why the vault refuses a request, and the damage of its database.
 public enum VaultReason: String, ReasonGroup {
   case locked, lockedByItself, noSuchItem, noSuchCollection, unknownControlAttribute, tooLarge, notCreated
   case systemAccount, diskFull, otherDevice, needsGrant, keepsItsAccess, duplicate, noPasscode, deviceMissing

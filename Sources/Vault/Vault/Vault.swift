@@ -169,7 +169,7 @@ public final class Vault {
   /// Whether the database is open, so that the vault's content is known.
   public var hasDatabase: Bool { database.store != nil }
 
-  /// Looks at the files again, if they were missing or damaged. An open database stays as it is.
+  /// Reads the files again, if they were missing or damaged. An open database stays as it is.
   public func refresh() { refresh(waiting: 0) }
 
   /// - Parameter time: how long to wait for another process that writes the vault's files if healing must be finished, in

@@ -31,7 +31,7 @@ final class BusPresence {
   private var object: VaultObject?
   private let secretsName: BusName
   private let secretsPlace: NamePlace
-  /// This name is ours in any state of the vault, even beside another provider of secrets: the portals' frontend asks for it
+  /// This name is ours in any state of the vault, even beside another provider of secrets: the portals' frontend looks for the name
   /// when it starts.
   private let portalName = BusName(
     SecretService.portalBusName, consequence: "sandboxed applications get their secrets there")

@@ -30,7 +30,7 @@ final class NamePlace {
   /// The prefix of the descriptors' names.
   private static let prefix = "name-place-"
   private static let keptName = "\(prefix)\(getpid())"
-  /// How long to wait after a program has taken a name of its own: it asks for this name a moment later.
+  /// How long to wait after a program has taken another name, because it may request this name a moment later.
   private static let pause = Duration.seconds(1)
 
   /// - Parameter passed: the descriptors that the service manager passed to this program.
@@ -42,7 +42,7 @@ final class NamePlace {
   /// Whether a descriptor is one that a daemon had the service manager keep.
   static func isOne(_ descriptor: ServiceManager.ListenDescriptor) -> Bool { descriptor.name.hasPrefix(prefix) }
 
-  /// Whether a former daemon left such a connection, from which the name may be taken.
+  /// Whether a former daemon left such a connection, from which this one may take the name.
   var hasFormer: Bool { !former.isEmpty }
 
   /// Notes that the daemon owns the name on this connection, and watches the queue from now on.
@@ -91,7 +91,7 @@ final class NamePlace {
   }
 
   /// dbus-daemon puts a new connection first, and leaves a connection that waits in its place. dbus-broker puts each connection
-  /// last. So a new connection replaces one that is not next in the queue, but only once until a connection is next.
+  /// last. So a new connection replaces one that is not next in the queue, but only once before one is next.
   private func waitAgainIfNeeded(isNext: Bool) {
     guard connection != nil else { return wait() }
     guard !isNext else {
@@ -113,7 +113,7 @@ final class NamePlace {
         connection = new
       }
     } catch { return }
-    // A connection that asks to replace the owner waits as the first, even if the owner cannot be replaced.
+    // A connection that asks to replace the owner is first in the queue, even if it cannot replace the owner.
     try? connection?.requestNameAsync(name, allowReplacement: true, replaceExisting: true, queueing: true) {
       [weak self] result in
       guard let self, let connection, case .success(.queued) = result else {

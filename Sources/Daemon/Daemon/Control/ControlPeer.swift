@@ -15,7 +15,7 @@ protocol ControlPeerDelegate: AnyObject {
   func willDerive(_ peer: ControlPeer)
   /// The connection of a prompt has ended. The end is nil if the program reported none.
   func promptEnded(_ peer: ControlPeer, _ end: PromptEnd?)
-  /// A packet of another version came, which is to be answered.
+  /// A packet of another version came, which needs an answer.
   func met(_ message: OtherVersionMessage, from peer: ControlPeer)
 }
 
@@ -159,7 +159,7 @@ final class ControlPeer: PromptConnection {
 
   private func receive() {
     guard !isOver else {
-      // Packets of a leaving connection count for nothing.
+      // Packets of a leaving connection do not count.
       if case .ended = connection.receive() { leave() }
       return
     }

@@ -63,7 +63,7 @@ final class ControlServer {
       left -= 1
       if left == 0 { gone() }
     }
-    // A helper that is leaving already is waited for as well.
+    // A helper that is already leaving counts as well.
     for peer in peers.values where peer.hasDerived && peer.isAmong(which) {
       left += 1
       if peer.isDeriving { peer.withdraw(gone: hasLeft) } else { peer.awaitEnd(hasLeft) }

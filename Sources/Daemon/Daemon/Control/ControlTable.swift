@@ -7,7 +7,7 @@ import LatchkeySessionState
 struct ControlTable {
   /// The handler of one message.
   struct Row {
-    /// Whether a helper that works on a password goes on with that while it asks this.
+    /// Whether a helper goes on with its work on a password while it sends this message.
     let keepsDeriving: Bool
     let serve: (consuming ArrivedPacket, ControlPeer) -> Void
   }
@@ -72,7 +72,7 @@ struct ControlTable {
   ) {
     add(Message.operation) { [mayDerive] packet, peer in
       guard let message = packet.message(Message.self) else { return peer.end() }
-      // A former greeting ends here: keys of an authentication would need a new hello.
+      // This ends a former greeting, so keys of an authentication need a new hello.
       (peer.greeting, peer.claim) = (nil, nil)
       mayDerive(peer.credentials) { [weak peer] result in
         guard let peer else { return }

@@ -2,7 +2,7 @@ import Glibc
 import LatchkeyReasons
 import LatchkeyVault
 
-/// Why the daemon does not do what a peer asks.
+/// Why the daemon refuses a peer's request.
 struct Refusal: Error {
   let reason: Reason
 

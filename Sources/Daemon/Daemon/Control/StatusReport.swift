@@ -53,7 +53,7 @@ final class StatusReport {
     status.state = session.state
     status.firstUnlocked = status.state != .sealed
     switch machine.state {
-    // An unusable keybag gives no keys, so the machine never hears that keys failed.
+    // An unusable keybag gives no keys, so no failure of keys reaches the machine.
     case .sealed:
       status.lockReasons = [.session((vault.hasUnusableKeybag ? .keysFailed : machine.sealReason).reason)]
     case .locked(let reason): status.lockReasons = [.session(reason.reason)]

@@ -46,7 +46,7 @@ final class HistoryKeeper {
   ///
   /// - Returns: whether there is more.
   func work() -> Bool {
-    // Goes on with the work that was begun. New work waits until the vault is quiet.
+    // Goes on with begun work. New work waits until the vault is quiet.
     let hasMore = vault.hasHistoryWork && vault.keepHistory()
     tell(vault.history.problem.map { .because(.vault(.noGenerationMade), $0) })
     worked?(hasMore)

@@ -13,7 +13,7 @@ final class HealingNotice {
   private let vault: Vault
   private let home: String
   private let owner: uid_t
-  /// Whether a file without anything in its place was made again since the last notification.
+  /// Whether a missing file was made again since the last notification.
   private var hasNews = false
   /// The files that this process reported, even if the record could not be written.
   private var shown: Set<String> = []

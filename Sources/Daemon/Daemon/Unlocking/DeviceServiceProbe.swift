@@ -29,16 +29,16 @@ final class DeviceServiceProbe {
   /// Whether the service did not answer when it was asked last.
   var isSilent: Bool { limit.isSilent }
 
-  /// Whether the last request was broken off for other work, and is to be made again.
+  /// Whether other work interrupted the last request, which must be made again.
   var wasBrokenOff: Bool { limit.wasBrokenOff }
 
-  /// Call this before the requests that ``wasBrokenOff`` is about.
+  /// Call this before the requests that ``wasBrokenOff`` reports on.
   func forgetBreakingOff() { limit.wasBrokenOff = false }
 
   /// Calls `then` when the service has answered or will not answer, or at once if it is not installed.
   func ask(_ then: @escaping () -> Void) {
     guard access(path, F_OK) == 0 else {
-      // The service may have been removed while it hung. It is not waited for any more.
+      // The service may have been removed while it hung, so nobody waits for it any more.
       limit.isSilent = false
       return then()
     }

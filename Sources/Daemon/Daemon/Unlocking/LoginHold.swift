@@ -5,8 +5,8 @@ import LatchkeySystemd
 /// program of its session must not hear that the vault is locked.
 ///
 /// Nothing is read from the session bus meanwhile, so all messages keep their order: a question that came before a screen saver's
-/// word is answered before the daemon hears that word. No key stays in memory for longer by this. A hold begins only while the
-/// keys that a lock erases are not in memory. logind's words come by another connection.
+/// word is answered before the daemon hears that word. A hold keeps no key in memory longer. A hold begins only while the keys that
+/// a lock erases are not in memory. logind's words come by another connection.
 ///
 /// Any process of the user can say that it is a helper, and so bring a hold about. A hold has its limit, and requests that came
 /// during a hold are answered before the next one begins.

@@ -18,7 +18,7 @@ final class LoginPassword {
   /// How long the last unlock took to check the password, in milliseconds; nil if the machine is fast enough for its cost.
   private var time: UInt32?
   /// Whether the sender of the last keys left Argon2id's memory as it was. latchkey-derive replaces two functions of libc for
-  /// libsodium. If another libsodium does not call these functions, everything works but the erasing. This value shows that.
+  /// libsodium. If another libsodium does not call these functions, only the erasing fails, and this value shows it.
   private var leavesMemory = false
 
   init(_ vault: Vault, session: SessionReference, device: DeviceOpening, observer: any KeyObserver) {

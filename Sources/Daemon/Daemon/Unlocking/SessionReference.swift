@@ -9,7 +9,7 @@ final class SessionReference {
 
   var machine: SessionMachine { watch?.machine ?? unknown }
 
-  /// Whether no key that needs a password is in memory, and nobody locked the session.
+  /// Whether no key that needs a password is in memory, without a lock of the session.
   var lacksPasswordKeys: Bool { state == .sealed || machine.isOpenedWithoutPassword }
 
   var state: Status.State {

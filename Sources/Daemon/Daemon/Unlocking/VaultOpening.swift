@@ -99,7 +99,7 @@ final class VaultOpening {
     serveRotation(in: &table)
   }
 
-  /// Whether a helper in the process `peer` may work on a password that is to bring no keys for an authentication.
+  /// Whether a helper in the process `peer` may work on a password that brings no keys for an authentication.
   func mayDerive(from peer: LocalSocket.Peer, answer: @escaping (Result<Claim, Refusal>) -> Void) {
     guard let watch = session.watch, !isEnding else {
       return answer(.failure(Refusal(.session(isEnding ? .daemonEnds : .daemonStarts))))
@@ -241,7 +241,7 @@ final class VaultOpening {
       liftingLocks: keys.liftsLocks && vault.collections.latestOwnLock < keys.given, of: keys.lockedExplicitly,
       mayCreate: keys.created)
     failure = nil
-    // A finger says nothing of the password.
+    // A finger says nothing about the password.
     if !keys.isOfFinger {
       password.forget()
       if opening == .everything { finger.cover(keys.tiers, keys.former) }
@@ -249,8 +249,8 @@ final class VaultOpening {
     observer.keysCame()
   }
 
-  /// Takes the keys that a finger at the locked screen opened again. They are checked as a password's are: the files may have been
-  /// replaced behind the lock.
+  /// Takes the keys that a finger at the locked screen opened again. They need the same checks as a password's keys, because the
+  /// files may have been replaced behind the lock.
   ///
   /// - Parameter moment: when the device key service released them, in microseconds since the machine started. The locker may go
   ///   before this program hears of either.

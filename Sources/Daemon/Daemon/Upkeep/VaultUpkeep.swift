@@ -14,7 +14,7 @@ final class VaultUpkeep {
   private var settling: EventSource?
   /// The vault's problems that are in the journal already.
   private var toldProblems: Set<Reason> = []
-  /// Whether the end of the last verification was told.
+  /// Whether the end of the last verification was reported.
   private var isVerificationTold = false
 
   /// How long the vault must be quiet before its log is emptied.
@@ -53,7 +53,7 @@ final class VaultUpkeep {
       isVerificationTold = false
       if vault.verifyStep() { return true }
     }
-    // A restore or a comparison may have made the last step. Calls that wait for it are answered in any case.
+    // A restore or a comparison may have made the last step, and calls that wait for it need their answers.
     presence.service?.verificationEnded()
     if !isVerificationTold {
       isVerificationTold = true

@@ -32,7 +32,7 @@ final class CollectionCalls {
       }
     }
     let alias = try call.message.readString()
-    // Before it waits for anything: a prompt would keep them for as long as the person thinks.
+    // This check comes before any wait, because a prompt would keep the texts as long as the person thinks.
     guard label?.utf8.count ?? 0 <= VaultCollections.labelLimit, alias.utf8.count <= VaultCollections.labelLimit else {
       throw BusError(.tooLarge)
     }
@@ -63,7 +63,7 @@ final class CollectionCalls {
       let (vault, id) = tree.holder(present)
       if let label {
         try BusError.vault { () throws(VaultError) in
-          // A client that only looks for its collection names the label that this has.
+          // A client that only looks for its collection names the present label.
           if try vault.collections.info(of: id).label == label { return }
           try vault.collections.checkMayChange(id)
           try vault.collections.setLabel(of: id, label)
@@ -100,7 +100,7 @@ final class CollectionCalls {
     let name = try call.message.readString()
     let path = try path(alias: name)
     if path == ObjectPath.none && !gate.isVerified {
-      // Waits like a search that finds nothing, because clients then make a collection.
+      // Waits like a search without a result, because clients then make a collection.
       return gate.whenVerified { [weak self] in
         guard let self else { return }
         do throws(BusError) {
@@ -119,7 +119,7 @@ final class CollectionCalls {
       if vault.hasNoDatabaseYet {
         return Vault.firstAliases.contains(alias) ? tree.path(of: CollectionTree.firstPlace) : ObjectPath.none
       }
-      // A collection that cannot be read cannot be asked.
+      // A vault that cannot be read cannot be asked.
       if vault.collections.ids.isEmpty { return ObjectPath.none }
     }
     return try collection(alias: alias).map { tree.path(of: $0) } ?? ObjectPath.none
@@ -140,7 +140,7 @@ final class CollectionCalls {
       target = id
     }
     try BusError.vault { () throws(VaultError) in
-      // Clients would write elsewhere what belongs into a collection that is locked.
+      // Otherwise clients would write the items of a locked collection elsewhere.
       if let present = try vault.collections.alias(name), present != target {
         try vault.collections.checkMayChange(present)
       }

@@ -7,7 +7,7 @@ import LatchkeyVault
 final class CollectionTree {
   /// The vault on the disk.
   let vault: Vault
-  /// The collection in memory: a vault of its own, whose keys nobody keeps.
+  /// The collection in memory, in a vault of its own whose keys are kept nowhere.
   private(set) var sessionVault: Vault
 
   init(_ vault: Vault) throws(VaultError) {
@@ -79,7 +79,7 @@ final class CollectionTree {
     return try place(name)
   }
 
-  /// The item at a path. It is certain to be in that collection.
+  /// The item at a path. The item is in that collection.
   func item(at path: String) throws(BusError) -> ItemPlace {
     guard case .item(let name, let id) = ObjectPath(path) else { throw .noSuchObject(path) }
     let place = try place(name)

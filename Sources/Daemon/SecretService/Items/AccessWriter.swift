@@ -2,7 +2,7 @@ import LatchkeyKeybag
 import LatchkeySystemd
 import LatchkeyVault
 
-/// Writes what an item requires from now on.
+/// Writes the new requirements of an item.
 final class AccessWriter {
   private let tree: CollectionTree
   private let signals: Signals

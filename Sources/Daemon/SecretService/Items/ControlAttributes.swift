@@ -45,9 +45,7 @@ struct ControlAttributes: Equatable {
   }
 
   /// Whether the search is for a class or access control alone. The answer to such a search lists every item as locked. Clients
-  /// that act on
-  /// all results of a search at once, as `secret-tool clear`, act on unlocked ones only, so a class name cannot empty the
-  /// vault by mistake.
+  /// such as `secret-tool clear` act on all unlocked results at once, so a class name cannot empty the vault by mistake.
   var isForControlAlone: Bool { attributes.isEmpty && (accessibility != nil || access != nil) }
 
   /// The search that these attributes mean. Control attributes count only if they stand alone, so that a client which

@@ -100,7 +100,7 @@ final class ItemCreation {
   /// Stores the item of a call and replies, at once or later: after the database was verified, if the item replaces another or
   /// must be the only one, because a damaged index could hide the other item.
   func create(_ new: ItemToCreate, _ call: MethodCall) throws(BusError) {
-    // The client must have the collection unlocked first, so that nobody chooses a passphrase in vain.
+    // The client must have the collection unlocked first, so that no person chooses a passphrase in vain.
     if new.collection == CollectionTree.firstPlace && tree.vault.hasNoDatabaseYet { throw .isLocked(tree.vault.lack) }
     // Checked before any wait: an item that no vault keeps must not be kept in memory either.
     try BusError.vault { () throws(VaultError) in try new.metadata.checkSize() }

@@ -34,7 +34,7 @@ final class ItemObject {
     ObjectInterface(
       Self.name,
       methods: [
-        // With a capital letter, as in the specification; the collection's method has none.
+        // The name has a capital letter, as in the specification; the collection's method has none.
         .init("Delete", output: [.init("o", "Prompt")], handler: delete),
         .init(
           "GetSecret", input: [.init("o", "session")], output: [.init("(oayays)", "secret")], flags: .sensitive,
@@ -42,7 +42,7 @@ final class ItemObject {
         .init("SetSecret", input: [.init("(oayays)", "secret")], flags: .sensitive, handler: setSecret),
       ],
       properties: [
-        // Announced to those who have read it: see StateAnnouncer.
+        // StateAnnouncer announces it to the clients that have read it.
         .init("Locked", "b", flags: .emitsChange, getter: locked),
         .init("Attributes", "a{ss}", flags: .emitsChange, getter: attributes, setter: setAttributes),
         .init("Label", "s", flags: .emitsChange, getter: label, setter: setLabel),
@@ -123,7 +123,7 @@ final class ItemObject {
     }
     signals.itemDeleted(item)
     call.reply { $0.appendObjectPath(ObjectPath.none) }
-    // A person who is asked for this item would answer in vain.
+    // A prompt for this item would be in vain now.
     queue.stateChanged()
   }
 

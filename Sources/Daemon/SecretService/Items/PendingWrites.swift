@@ -88,7 +88,7 @@ final class PendingWrites {
       waiting.reduce(held.reduce(written) { $0 + $1.bytes }) { $0 + ($1.item?.new.size ?? 0) }
     }
     while waiting.count + held.count >= Self.waitingLimit.all || bytes() > Self.waitingLimit.bytes {
-      // Names on the bus cost nothing. So the client with the most waiting items loses one, which nobody was asked about yet.
+      // Names on the bus cost nothing. So the client with the most waiting items loses one for which no prompt was shown yet.
       let owners = Dictionary(grouping: waiting, by: \.owner)
       guard let most = owners.values.max(by: { $0.count < $1.count }), most.count > own,
         let oldest = most.filter(\.isNew).min(by: { $0.number < $1.number })
@@ -114,7 +114,7 @@ final class PendingWrites {
     verificationWaits.removeAll { $0.call.sender == client }
   }
 
-  /// The bus is lost: nobody waits any more.
+  /// The bus is lost, and with it every waiting client.
   func disconnect() { (fingerWaits, verificationWaits) = ([], []) }
 }
 

@@ -23,6 +23,6 @@ final class VerificationGate {
     for action in actions { action() }
   }
 
-  /// The bus is lost: nobody waits any more.
+  /// The bus is lost, and with it every waiting client.
   func disconnect() { waiting = [] }
 }

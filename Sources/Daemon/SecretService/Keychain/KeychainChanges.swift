@@ -121,7 +121,7 @@ final class KeychainChanges {
     let deleted = try BusError.vault { () throws(VaultError) in try tree.vault.writer.deleteItems(wanted) }
     for item in deleted.compactMap({ named[$0]?.place }) { signals.itemDeleted(item) }
     call.reply { $0.appendUInt32(UInt32(deleted.count)) }
-    // A person who is asked for one of these items would answer in vain.
+    // A prompt for one of these items would be in vain now.
     queue.stateChanged()
   }
 

@@ -3,7 +3,7 @@ import LatchkeyVault
 
 /// `Find` and `Read` of `org.latchkey.Keychain`.
 final class KeychainSearch {
-  /// Path, identifier, attributes, label, created, modified, class, requirements, state, and whether these are known.
+  /// Path, identifier, attributes, label, created, modified, class, requirements, state, whether the label is known.
   static let itemType = "oaya{ss}sttssyb"
   /// How many sets of attributes one search may have.
   private static let alternativeLimit = 64
@@ -16,7 +16,7 @@ final class KeychainSearch {
   private enum State: UInt8 {
     case readable = 0
     case locked = 1
-    /// The item requires something that nobody gave for this client.
+    /// The item has requirements, and this client has no grant.
     case asks = 2
   }
 
@@ -109,7 +109,7 @@ final class KeychainSearch {
       out.open("a", "{o(oayays)}")
       if let session {
         for item in items where item.state == .readable {
-          // No more secrets are opened for an answer that is not sent.
+          // After a failure the answer is not sent, so no more secrets are opened.
           guard out.failure == nil else { return }
           try writeSecret(of: item, session, for: client, to: &out)
         }

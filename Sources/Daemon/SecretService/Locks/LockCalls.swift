@@ -27,7 +27,7 @@ final class LockCalls {
     var failure: VaultError?
     let portal = PortalCollection.id(in: vault)
     for id in vault.collections.ids where id != portal {
-      // Also if the call fails: keys are erased before anything is written.
+      // Even after a failed call, because keys are erased before anything is written.
       do throws(VaultError) { try vault.collections.lock(id) } catch { failure = error }
       effects.locked(collection: id)
     }
@@ -51,7 +51,7 @@ final class LockCalls {
         switch try lockable(path, but: portal) {
         case .collection(let id):
           let state = try? vault.collections.state(of: id)
-          // Also if the call fails: keys are erased before anything is written.
+          // Even after a failed call, because keys are erased before anything is written.
           do throws(VaultError) { try vault.collections.lock(id) } catch { failure = error }
           // A collection that was locked before has no grants or prompts to end.
           if state != .lockedExplicitly && state != .needsPassphrase {
@@ -65,10 +65,10 @@ final class LockCalls {
         locked.append(path)
       } catch { obstacle = obstacle ?? error }
     }
-    // Before the reply, because clients hear of a call's changes first.
+    // This comes before the reply, because clients hear of a call's changes first.
     if isChanged { observer.stateChanged() }
     if let failure { throw BusError(failure) }
-    // "Lock everything" also names collections that cannot be locked. A client that named nothing else is told why.
+    // "Lock everything" also names collections that cannot be locked. A client that named only those gets the reason.
     if locked.isEmpty, let obstacle { throw obstacle }
     announcer.tell(locked, to: call.sender)
     call.reply { out in

@@ -20,7 +20,7 @@ final class LockEffects {
   /// - Parameter collection: the one with a new explicit lock; nil for all.
   func locked(collection: Int64? = nil) {
     waits.drop()
-    // Before prompts end: passphrases that clients gave are worthless behind the locked screen.
+    // Before prompts end, because clients' passphrases are worthless behind the locked screen.
     prompts.forgetGiven(of: collection)
     let isLocked = { [vault] (item: Int64) in
       collection == nil || (try? vault.reader.collection(ofItem: item)) == collection

@@ -27,7 +27,7 @@ final class LockStates {
   /// Looks at the vault's files again, if it has no database.
   func lookAgain() { delegate.lookAgain() }
 
-  /// Whether there is no vault, as the files are now. Then nothing is stored, and nothing can be missed.
+  /// Whether there is no vault, as the files are now. Then the vault has no items, and a search misses none.
   var isVaultMissing: Bool {
     guard !vault.hasDatabase else { return false }
     delegate.lookAgain()

@@ -15,7 +15,7 @@ final class PortalObject {
   private let queue: PromptQueue
   private let loop: EventLoop
   private var requests: [PortalRequest.Key: PortalRequest] = [:]
-  /// The applications for which a person was asked in vain since keys last came or went, and when.
+  /// The applications with a prompt in vain since keys last came or went, and its time.
   private var refusals: [String: ContinuousClock.Instant] = [:]
   /// The keys that were in memory when applications were last served.
   private var keys = (session: false, unlocked: false)
@@ -71,7 +71,7 @@ final class PortalObject {
   private func retrieveSecret(_ call: MethodCall) throws(BusError) {
     let key = PortalRequest.Key(owner: call.sender, handle: try call.message.readObjectPath())
     let application = try call.message.readString()
-    // This comes first: a descriptor that is not accepted must not be closed before this looked at it.
+    // This comes first, because even a refused descriptor must be checked before it is closed.
     let outlet: Outlet
     let passed = try call.message.readUnixFD()
     do throws(PosixError) { outlet = try Outlet(FileDescriptor(owning: passed)) } catch {
@@ -98,7 +98,7 @@ final class PortalObject {
     end(key, .cancelled)
   }
 
-  /// - Parameter isLate: whether only its time is up, so that a prompt stays for the person.
+  /// - Parameter isLate: whether only its time limit is over, so that a prompt stays for the person.
   private func end(_ key: PortalRequest.Key, _ response: PortalRequest.Response, isLate: Bool = false) {
     guard let request = requests.removeValue(forKey: key) else { return }
     request.end(response)
@@ -106,7 +106,7 @@ final class PortalObject {
     request.ticket = nil
   }
 
-  /// Nobody needs to be asked for the request any more.
+  /// The request needs no answer any more.
   private func drop(_ request: PortalRequest) {
     if let ticket = request.ticket { queue.cancel(ticket) }
     request.ticket = nil
@@ -165,7 +165,7 @@ final class PortalObject {
     ) { [weak self, weak request] in
       guard let self, let request else { return }
       request.ticket = nil
-      // Keys may have come already, unnoticed so far.
+      // Keys may have come already without a notice.
       if vault.hasKey(.afterFirstUnlock) { return serve(request) }
       noteRefusal(request.application)
       end(request.key, .cancelled)

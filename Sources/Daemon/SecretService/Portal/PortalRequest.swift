@@ -10,7 +10,7 @@ final class PortalRequest {
   /// The object that the frontend calls.
   static let portal = "/org/freedesktop/portal/desktop"
 
-  /// Whether the path can name a request: any path does, unless it is an object of this service.
+  /// Whether the path can name a request. Any path can, except the objects of this service.
   static func isHandle(_ path: String) -> Bool {
     path != ObjectPath.none && path != portal && path != VaultObject.path && path != ObjectPath.root
       && !path.hasPrefix(ObjectPath.root + "/")
@@ -54,14 +54,14 @@ final class PortalRequest {
 
   deinit { release() }
 
-  /// The loop drops the descriptor before that is closed. Its file belongs to the application too, so otherwise the kernel
-  /// would go on reporting it.
+  /// The loop drops the descriptor before it is closed. Otherwise the kernel would go on reporting its file, which the application
+  /// has too.
   private func release() {
     (deadline, room) = (nil, nil)
     (outlet, secret) = (nil, nil)
   }
 
-  /// Calls `expired` when that time is over and the request is not. An existing limit stays as it is.
+  /// Calls `expired` if the request outlasts that time. An existing limit stays as it is.
   func limit(to time: Duration, on loop: EventLoop, expired: @escaping () -> Void) throws(SystemdError) {
     if deadline == nil { deadline = try loop.addTimer(after: time, handler: expired) }
   }

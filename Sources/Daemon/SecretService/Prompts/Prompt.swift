@@ -75,7 +75,7 @@ final class Prompt {
   var given: GivenPassphrase?
   /// Whether its client is told how it ended.
   var tellsOutcome = false
-  /// How the last question ended, or why the prompt was taken away.
+  /// The end of the last question, or the reason why the prompt was withdrawn.
   var lastEnd: PromptEnd?
   /// Whether its last question ended because too many answers were wrong, so that nobody is asked for a while.
   var isPaused = false
@@ -87,8 +87,8 @@ final class Prompt {
     self.purpose = purpose
   }
 
-  /// The passphrase that the client gave for a question of its prompt: the passphrase of the item to read, or of a new item. If
-  /// both would be asked, it is the former.
+  /// The passphrase that the client gave for a question of its prompt: the passphrase of the item to read, or of a new item. If the
+  /// prompt asks for both, it is the former.
   func passphrase(for question: Question) -> GivenPassphrase? {
     switch (purpose, question) {
     case (.unlock, .item), (.store, .newItemPassphrase): given

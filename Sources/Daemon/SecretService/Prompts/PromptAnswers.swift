@@ -50,7 +50,7 @@ public final class PromptAnswers {
 
   // MARK: - items and changes that wait
 
-  /// The label of the item that a question about a new passphrase, or about another access control, is for; nil if nobody waits
+  /// The label of the item that a question about a new passphrase, or about another access control, is for; nil if no client waits
   /// for it any more.
   public func subject(ofWaiting question: Question) -> String? {
     guard let prompt = waiting(question) else { return nil }
@@ -77,7 +77,7 @@ public final class PromptAnswers {
     if case .change(let change)? = waiting(question)?.purpose { change.item.id } else { nil }
   }
 
-  /// The change behind a question, in words; empty if nobody waits for it any more.
+  /// The change behind a question, in words; empty if no client waits for it any more.
   public func change(for question: Question) -> String {
     if case .change(let change)? = waiting(question)?.purpose { change.words } else { "" }
   }
@@ -104,7 +104,7 @@ public final class PromptAnswers {
   /// Takes a grant for an item's present requirements, so that they may change.
   ///
   /// - Parameter shown: the requirements that the prompt showed.
-  /// - Returns: false if nobody waits for it any more, or if the prompt showed other requirements than the present ones.
+  /// - Returns: false if no client waits for it any more, or if the prompt showed other requirements than the present ones.
   public func give(_ grant: AccessGrant, to question: Question, showing shown: AccessControl) -> Bool {
     guard case .change(let change)? = waiting(question)?.purpose, change.present == shown else { return false }
     change.granted = grant

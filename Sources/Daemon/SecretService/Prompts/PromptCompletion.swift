@@ -20,7 +20,7 @@ final class PromptCompletion {
   ///
   /// - Parameter dismissed: whether the person, or a lock, ended it.
   func tell(_ prompt: Prompt, dismissed: Bool) {
-    // The result has its type also when the prompt was dismissed: clients read it all the same.
+    // The result has its type even after a dismissal, because clients read it all the same.
     switch prompt.purpose {
     case .unlock(let wanted):
       // Objects that were unlocked by other means count as well.
@@ -64,7 +64,7 @@ final class PromptCompletion {
     return switch prompt.lastEnd {
     case .refused: prompt.isPaused ? .paused : .refused
     case .dismissed: .dismissed
-    // No question was left, or the answers were not enough.
+    // No question is left, or the answers were not enough.
     case nil, .granted: locks.lacksRoom ? .full : .unavailable
     case .unavailable, .broken: .unavailable
     case .expired: .expired

@@ -40,7 +40,7 @@ final class PromptObject {
       signals: [.init("Completed", [.init("b", "dismissed"), .init("v", "result")])])
   }
 
-  /// Takes `Prompt` with a boolean as well. Emacs before 29 sends one in the place of an empty text.
+  /// Takes `Prompt` with a boolean as well. Emacs before 29 sends a boolean instead of an empty text.
   func takeBoolean(on bus: Bus, where exists: @escaping (String) -> Bool) throws(SystemdError) -> BusSlot {
     try bus.takeOtherForm(
       of: "Prompt", in: Self.name, signature: "b", where: exists

@@ -89,8 +89,7 @@ final class PromptTable {
     for prompt in Array(prompts.values) { end(prompt) }
   }
 
-  /// Tells all who wait that nobody is asked any more, as the program ends: libsecret waits for ever for a prompt whose
-  /// service only vanishes.
+  /// Dismisses every asked prompt, because the program ends: libsecret waits for ever for a prompt whose service vanishes.
   func dismissAll() {
     for prompt in prompts.values where !prompt.isNew {
       prompt.lastEnd = .withdrawn

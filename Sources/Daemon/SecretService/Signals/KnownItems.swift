@@ -1,7 +1,7 @@
 /// The properties of items that clients have read, so that each client hears of changes.
 ///
-/// Programs with libsecret read an item's properties once and keep them for as long as they run: an item that was locked then
-/// would stay locked for them. If a client read very many items, only the latest ones are remembered.
+/// Programs with libsecret read an item's properties once and keep them as long as they run, so an item that was locked then would
+/// stay locked. If a client read very many items, only the latest ones are remembered.
 struct KnownItems {
   /// The properties that a client was told last.
   struct Knowledge: Equatable {
@@ -27,7 +27,7 @@ struct KnownItems {
 
   /// How many items of one client are remembered at least; up to twice as many are.
   private let half: Int
-  /// How many of all clients; beyond that, the client with the most loses its older half.
+  /// The limit over all clients. Beyond it, the client with the most items loses its older half.
   private let limit: Int
 
   init(half: Int = 2048, limit: Int = 65_536) {

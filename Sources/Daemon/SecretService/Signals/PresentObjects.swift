@@ -30,7 +30,7 @@ final class PresentObjects {
         Self.isIntrospection(call) && call.path == "/" ? nil : absence(call)
       }
     ]
-    // Here sd-bus answers these two calls by itself: the interfaces of an item are there for every number, see SecretService.
+    // sd-bus answers these two calls by itself, because it has an item's interfaces for every number: see SecretService.
     for prefix in [ObjectPath.collections, ObjectPath.aliases] {
       slots.append(
         try bus.refuseCalls(below: prefix) { [self] call in

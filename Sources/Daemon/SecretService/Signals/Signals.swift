@@ -43,7 +43,7 @@ final class Signals {
 
   /// Followed by ``collectionsChanged()``, after the reply.
   func collectionDeleted(_ place: CollectionPlace) {
-    // Its name is gone with it.
+    // The collection's name is gone with it.
     let path = toldPaths.removeValue(forKey: place) ?? tree.path(of: place)
     emit(ObjectPath.root, ServiceObject.name, "CollectionDeleted", path)
   }
@@ -74,7 +74,7 @@ final class Signals {
 
   func itemDeleted(_ item: ItemPlace) { contentsChanged(item, "ItemDeleted") }
 
-  /// Tells that an item came or went. The list of all items is never sent. Clients that keep a list are told to ask again.
+  /// Reports that an item came or went. The list of all items is never sent. A signal tells clients that keep a list to ask again.
   ///
   /// libsecret 0.20 adds nothing to its list at ItemCreated, but reads the collection anew at CollectionChanged. Told that
   /// `Items` is invalid, it would crash at the next ItemCreated. Many changes in a row are reported once.

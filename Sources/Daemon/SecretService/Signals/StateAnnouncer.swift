@@ -104,7 +104,7 @@ final class StateAnnouncer {
     }
   }
 
-  /// The same for the items that a search found.
+  /// The same for the items of a search's result.
   func tell(found: [ItemSearch.Found], to client: String) {
     // Very many items are told in idle turns instead.
     guard known.hasDoubts(client), found.count <= Self.toldTwice else { return }
@@ -124,7 +124,7 @@ final class StateAnnouncer {
     known.note(.init(isLocked: isLocked, hasMetadata: before.hasMetadata || appeared != nil), of: item, by: client)
     let home = vault.path(ofCollection: collection)
     let path = "\(home)/\(item)"
-    // Sent to this client alone, because its grants are no other client's.
+    // Sent to this client alone, because other clients do not have its grants.
     try? bus.emitSignal(
       path: path, interface: Bus.properties, member: "PropertiesChanged",
       to: client

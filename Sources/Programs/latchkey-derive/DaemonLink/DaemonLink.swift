@@ -13,9 +13,9 @@ final class DaemonLink {
   private let remoteHost: String
   private let prompt: UInt64
   private let mayCreate: Bool
-  /// The deadline of every answer.
+  /// The deadline for all answers.
   let end: Int
-  /// The last moment that is known to be free of locks and logouts since the password was given, on the clock of
+  /// The end of the time without locks and logouts after the password, as far as known, on the clock of
   /// `Process.microsecondsSinceBoot`. At first it is the moment at which the password was given.
   private var given: UInt64
 
@@ -53,7 +53,7 @@ final class DaemonLink {
 
   // MARK: - who comes
 
-  /// Tells the daemon who authenticates.
+  /// Tells the daemon which user and service authenticate.
   ///
   /// - Parameter limit: how long the daemon may take, in place of the usual time.
   /// - Returns: the answer if no keys are wanted; nil if they are.
@@ -87,7 +87,7 @@ final class DaemonLink {
 
   // MARK: - work and keys
 
-  /// Does slow work that brings no keys to the daemon. The daemon is told all the same, so that it ends this process before the
+  /// Does slow work that brings no keys to the daemon. The daemon still hears of it, so that it ends this process before the
   /// machine sleeps. If no daemon runs, the work is done without one. If the daemon does not answer, no work is done, because the
   /// daemon could not end this process before sleep.
   func derive<Result: ~Copyable>(_ body: () throws(KeybagError) -> Result) throws -> Result {

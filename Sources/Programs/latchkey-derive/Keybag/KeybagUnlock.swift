@@ -7,7 +7,7 @@ struct KeybagUnlock {
 
   /// Opens the keybag with the password, and hands the keys over.
   ///
-  /// - Parameter proving: whether the unlock proves the password in the keybag, so that other passwords are left out.
+  /// - Parameter proving: whether the unlock proves the password in the keybag, so that other passwords end.
   func unlock(_ keybag: Keybag, at daemon: borrowing ControlClient, proving: Bool) throws -> DeriveResult {
     let opened: Keybag.Opened
     do throws(KeybagError) {

@@ -14,7 +14,7 @@ enum LoginPassword {
   static let shadow = "/etc/shadow"
   private static let chunk = 4096
 
-  /// Looks in the shadow file (shadow(5)) for the first line of the account.
+  /// Searches the shadow file (shadow(5)) for the first line of the account.
   ///
   /// No library reads the file: such readers keep the lines that they read, even other users', in memory that is not erased. The
   /// name service would also ask other sources of accounts.
@@ -53,7 +53,7 @@ enum LoginPassword {
 
   /// The reader's place in a line.
   private enum Place {
-    /// In the name, of which so many bytes fitted.
+    /// In the name, of which this many bytes matched.
     case name(Int)
     /// At the first byte of the password field of the right line.
     case field

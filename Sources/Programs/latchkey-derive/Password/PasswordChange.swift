@@ -1,6 +1,6 @@
 import LatchkeyKeybag
 
-/// The change of the login password. Nobody knows yet whether the system takes the new password, so both open the vault until a
+/// The change of the login password. It is unknown whether the system accepts the new password, so both open the vault until a
 /// login proves one. The daemon has no part in that.
 struct PasswordChange {
   let run: Run

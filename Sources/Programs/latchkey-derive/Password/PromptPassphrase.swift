@@ -14,7 +14,7 @@ struct PromptPassphrase {
     return switch try daemon.deliver(key, until: run.daemon.deadline()) {
     case .live: .unlocked
     case .wrongKeys: .wrongPassword
-    // Staged keys have opened nothing yet.
+    // Staged keys have not opened anything yet.
     case .refused, .staged: .refused
     case .unusable: .damaged
     }

@@ -11,7 +11,7 @@ struct ProtectorChange {
     try change { opened in try opened.settingFinger(mayBeInMemory: mayBeInMemory) }
   }
 
-  /// Lets no finger unlock anything any more.
+  /// Ends the unlock by a finger.
   func removeFinger() throws -> DeriveResult { try change { opened in try opened.removingFinger() } }
 
   /// Lets logins without a password unlock the items that are readable behind the locked screen. Replaces an existing protector of
@@ -23,7 +23,7 @@ struct ProtectorChange {
     }
   }
 
-  /// Lets no login without a password unlock anything any more.
+  /// Ends the unlock at logins without a password.
   func removeSession() throws -> DeriveResult { try change { opened in try opened.removingSession() } }
 
   // MARK: - security keys
@@ -35,7 +35,7 @@ struct ProtectorChange {
     return try change { opened in try opened.addingSecurityKey(key, answer: answer) }
   }
 
-  /// Lets a security key open the vault no more. It need not be there: it may be lost.
+  /// Removes a security key from the vault. The key need not be connected, because it may be lost.
   func removeSecurityKey() throws -> DeriveResult {
     let (name, _) = try SecurityKeyRequest.names(of: run.request)
     return try change { opened in try opened.removingSecurityKey(named: name) }
@@ -50,7 +50,7 @@ struct ProtectorChange {
 
   // MARK: - the recovery code
 
-  /// Lets no recovery code open the vault any more. A vault without a password can have a code, too.
+  /// Removes the recovery code. A vault without a password can have a code, too.
   func removeRecoveryCode() throws -> DeriveResult {
     let opened = try KeybagUnlock(run: run).openForCommand(try run.keybags.load())
     return try replace(opened) { opened in try opened.removingRecoveryCode() }

@@ -1,6 +1,6 @@
 import LatchkeyKeybag
 
-/// Says whether a code is this vault's. Changes nothing.
+/// Says whether a code opens this vault. Changes nothing.
 struct RecoveryCodeCheck {
   let run: Run
 

@@ -114,8 +114,8 @@ struct DeriveRequest: ~Copyable {
 }
 
 extension HelperOperation {
-  /// Whether the operation needs a token. Nobody authenticates with an empty password here. For a vault without a password, a
-  /// change of keys has no token.
+  /// Whether the operation needs a token. An empty password is not accepted here. For a vault without a password, a change of keys
+  /// has no token.
   var needsToken: Bool {
     switch self {
     case .authenticate, .passphrase, .checkRecoveryCode, .recover, .changePassword, .rewrap, .createVault,

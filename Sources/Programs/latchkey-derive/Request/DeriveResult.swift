@@ -2,7 +2,7 @@ import CLatchkeyHelper
 import LatchkeyControl
 import LatchkeyKeybag
 
-/// The one byte that the helper answers; the module logs what it means.
+/// The one byte that the helper answers; the module logs its meaning.
 typealias DeriveResult = HelperResult
 
 extension DeriveResult {

@@ -9,7 +9,7 @@ struct Authentication {
     let daemon = try run.daemon.client()
     if let result = try run.daemon.greet(daemon, .authenticate) { return result }
     let keybag = try run.keybags.load()
-    // A single password is proven at a second login only. If the daemon does not answer, the unlock goes on and proves nothing.
+    // A single password is proven only at a second login. If the daemon does not answer, the unlock goes on and proves nothing.
     let proves = run.request.mayCreate && keybag.passwordCount > 1 && (try? isLastStep()) ?? false
     return try KeybagUnlock(run: run).unlock(keybag, at: daemon, proving: proves)
   }

@@ -2,8 +2,8 @@ import LatchkeyControl
 import LatchkeyKeybag
 import LatchkeySodium
 
-/// The first password of a login that had none. The vault gets new keys, because everybody who had the machine could reach the
-/// former ones.
+/// The first password of a login that had none. The vault gets new keys, because everybody with the machine could reach the former
+/// ones.
 struct FirstPassword {
   let run: Run
 

@@ -33,7 +33,7 @@ struct SessionOpening {
 
   private func openVault(at daemon: borrowing ControlClient) throws -> DeriveResult {
     let keybag = try run.keybags.load()
-    // A token that may not be the login password proves nothing about it.
+    // A token that may be another password proves nothing about the login password.
     guard keybag.isPasswordless else {
       if run.request.isBeside, keybag.isSettled { run.letCallerGo() }
       return try KeybagUnlock(run: run).unlock(keybag, at: daemon, proving: run.request.mayCreate)

@@ -3,15 +3,15 @@ import LatchkeyGettext
 import LatchkeyPosix
 import LatchkeySystemd
 
-/// Tells the person once, and never again, that wallets of before are still in KWallet's files, and how to bring them over. Only names
-/// of files are looked at.
+/// Tells the person once, and never again, that former wallets are still in KWallet's files, and how to import them. It reads only
+/// the names of files.
 final class FormerWalletsNotice {
   private let bus: Bus
-  /// Whether there is nothing to tell any more, or an answer is still to come.
+  /// Whether the notice is done, or waits for an answer.
   private var isDone = false
 
   private static let folder = [".local", "state", "latchkey"]
-  /// Says that it was shown.
+  /// Records that the notice was shown.
   private static let marker = "kwallet-notice"
   /// The record of imports. A person who made one knows the command.
   private static let imports = "imported.json"
@@ -31,7 +31,7 @@ final class FormerWalletsNotice {
       (try? folder.names())?.contains(where: { $0.hasSuffix(".kwl") }) == true
     else { return }
     show { [weak self] isShown in
-      // Where nobody shows notifications yet, the next wallet that is opened tries again.
+      // If no program shows notifications yet, the next opened wallet tries again.
       if isShown { Self.note(home) } else { self?.isDone = false }
     }
   }

@@ -15,7 +15,7 @@ struct WalletSettings {
   private static let usualWallet = "kdewallet"
   private static let section = "Wallet"
 
-  /// Reads the files anew.
+  /// Reads the files again.
   init() {
     let root = SystemRoot()
     let environment = LatchkeyPosix.Process.environment
@@ -29,7 +29,7 @@ struct WalletSettings {
     }
     func value(_ key: String) -> String? {
       for text in texts {
-        // A line that the administrator fixed has a mark.
+        // A line that the administrator locked has a mark.
         for section in [Self.section, "\(Self.section)][$i]"] {
           for key in [key, "\(key)[$i]"] {
             if let value = text.value(key, in: section), !value.isEmpty { return value }

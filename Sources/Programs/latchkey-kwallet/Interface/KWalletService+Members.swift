@@ -22,7 +22,7 @@ extension KWalletService {
       Member("open", "s wallet,x wId,s appid", "i") { [unowned self] call throws(BusError) in
         let wallet = try Self.name(call)
         let window = try call.message.readInt64()
-        // As with kwalletd, this outlives the connection: scripts make a new one for each call.
+        // As with kwalletd, the wallet stays open after the connection, because scripts connect anew for each call.
         open(wallet, window, try Self.name(call), call, endsWithConnection: false) { handle in
           call.reply { $0.appendInt32(handle) }
         }
@@ -34,13 +34,13 @@ extension KWalletService {
         let handlesSession = try call.message.readBool()
         guard settings.isEnabled else { return call.reply { $0.appendInt32(-1) } }
         let transaction = nextTransaction()
-        // The number first: by it the program knows the signal.
+        // The number comes first, because the program recognises the signal by it.
         call.reply { $0.appendInt32(transaction) }
         open(wallet, window, program, call, endsWithConnection: handlesSession) { [unowned self] handle in
           signals.emit("walletAsyncOpened", numbers: [transaction, handle])
         }
       },
-      // Files of wallets: `latchkey import kwallet FILE` reads them.
+      // There are no files of wallets here: `latchkey import kwallet FILE` reads them.
       Member("openPath", "s path,x wId,s appid", "i") { call in call.reply { $0.appendInt32(-1) } },
       Member("openPathAsync", "s path,x wId,s appid,b handleSession", "i") { call in call.reply { $0.appendInt32(-1) }
       },
@@ -105,7 +105,7 @@ extension KWalletService {
         reconfigure()
         call.reply()
       },
-      // Both are asked before a wallet is opened. An entry that cannot be looked for does not count as missing.
+      // Programs ask both before they open a wallet. If the search fails, the entry does not count as missing.
       Member("folderDoesNotExist", "s wallet,s folder", "b") { [unowned self] call throws(BusError) in
         let wallet = try Self.name(call)
         let folder = try Self.name(call)

@@ -3,7 +3,7 @@ import LatchkeySecretClient
 import LatchkeySodium
 import LatchkeySystemd
 
-/// KWallet's interface on the session bus: the wallets that programs have open, and what they do with them. Entries are in the vault
+/// KWallet's interface on the session bus: the wallets that programs have open, and the calls for them. Entries are in the vault
 /// (``WalletStore``).
 ///
 /// A program that may read nothing now, because the vault is locked, gets the empty answer that kwalletd gives, and a write that would
@@ -11,7 +11,7 @@ import LatchkeySystemd
 final class KWalletService {
   static let names = ["org.kde.kwalletd6", "org.kde.kwalletd5"]
   static let paths = ["/modules/kwalletd6", "/modules/kwalletd5"]
-  /// The name of a program that gives itself none, as kwalletd calls it.
+  /// kwalletd's name for a program without a name.
   private static let namelessProgram = "KDE System"
   /// The longest name of a wallet or a program, which is kept while the wallet is open, and the longest pattern, in bytes.
   static let nameLimit = 4096
@@ -49,7 +49,7 @@ final class KWalletService {
     try export()
   }
 
-  /// Offers the interface at both paths. A method has one signature there, and its other forms are taken beside it.
+  /// Offers the interface at both paths. A method has one signature there, and other handlers accept its other forms.
   private func export() throws {
     let all = members
     var seen: Set<String> = []
@@ -237,7 +237,7 @@ final class KWalletService {
   ) -> Int32 {
     do throws(ForeignFileError) {
       let item = try WalletContent.item(value, 0..<value.count, kind, folder: folder.text, entry: entry.text)
-      // Nothing could read a malformed map or text again.
+      // No program could read a malformed map or text again.
       guard kind == .stream || item.attributes["type"] != WalletStore.Form.base64.rawValue else { return -1 }
       return write(item, entry, in: folder, of: wallet)
     } catch {
@@ -267,7 +267,7 @@ final class KWalletService {
     return 0
   }
 
-  /// - Returns: 0, or -3 if there is no such entry in a folder that is there.
+  /// - Returns: 0, or -3 if an existing folder lacks the entry.
   func remove(_ name: ExactName, from folder: ExactName, of wallet: ExactName) throws(BusError) -> Int32 {
     let entries = try store.entries(of: wallet, folder: folder, name: name)
     guard !entries.isEmpty else { return try has(folder, in: wallet) ? -3 : 0 }
@@ -283,13 +283,13 @@ final class KWalletService {
   private func erase(_ entries: [WalletStore.Entry], of wallet: ExactName) throws(BusError) {
     try store.checkAreReadable(entries)
     do throws(BusError) { try store.delete(entries) } catch {
-      // The vault's program ended. Entries may be gone, and programs look again.
+      // The vault's program ended. Entries may be gone, so programs must read again.
       for folder in Set(entries.map(\.folder)) { signals.emit("folderUpdated", wallet, folder) }
       throw error
     }
   }
 
-  /// Tells programs what another client of the vault did to entries of wallets that are open.
+  /// Tells programs about another client's changes to entries of open wallets.
   private func announce(_ items: [String]) {
     guard !wallets.isEmpty else { return }
     let changes = quietly([]) { () throws(BusError) in try store.changes(of: items, in: wallets.names) }
@@ -312,7 +312,7 @@ final class KWalletService {
     }
   }
 
-  /// Does something with the vault. Where that fails, the caller gets `otherwise`, and only what a lock does not explain is logged.
+  /// Runs work with the vault. After a failure the caller gets `otherwise`, and failures other than a lock are logged.
   func quietly<Value>(_ otherwise: Value, _ body: () throws(BusError) -> Value) -> Value {
     do throws(BusError) { return try body() } catch {
       if !error.isLocked { Journal.log(.warning, "the vault refused a call: \(error)") }

@@ -1,6 +1,6 @@
 import LatchkeySystemd
 
-/// The signals of `org.kde.KWallet`, which go to everybody, from both objects.
+/// The signals of `org.kde.KWallet`, which both objects send to all programs.
 struct WalletSignals {
   static let interface = "org.kde.KWallet"
 

@@ -13,7 +13,7 @@ final class VaultLink {
   private var isGone = false
   private var prompts: [UInt64: AwaitedPrompt] = [:]
   private var lastPrompt: UInt64 = 0
-  /// The number of connections that were made: what was learned by an earlier one may have changed.
+  /// The number of connections so far. Facts from an earlier connection may have changed.
   private(set) var generation = 0
   /// Called when collections came, went or got another label.
   var collectionsChanged: () -> Void = {}
@@ -39,8 +39,8 @@ final class VaultLink {
 
   // MARK: - calls
 
-  /// Does something with the connection, which is made if there is none. If the vault's program ended meanwhile, as by a crash, the
-  /// next one is asked again.
+  /// Runs work with the connection, which is created if it is missing. If the vault's program ended meanwhile, as by a crash, the
+  /// work runs again with the next one.
   func with<Value>(
     _ body: (ServiceConnection) throws(BusError) -> Value
   ) throws(BusError) -> Value {
@@ -57,12 +57,12 @@ final class VaultLink {
     }
   }
 
-  /// Whether the vault's program is gone, now that a call failed.
+  /// Whether the vault's program is gone, after a failed call.
   private func hasEnded(after error: BusError) -> Bool {
     if error.isStandard("ServiceUnknown") || error.isStandard("NameHasNoOwner") || error.isStandard("Disconnected") {
       isGone = true
     } else if error.isStandard("NoReply") {
-      // The bus announces the end and the missing answer in any order.
+      // The bus reports the end and the missing answer in either order.
       try? connection?.serve(for: Self.endTime) { isGone }
     }
     drain()
@@ -167,14 +167,14 @@ final class VaultLink {
     if !changedItems.contains(item) { changedItems.append(item) }
   }
 
-  /// This program has just changed items itself, and announces that. The vault's signals have come before its answer.
+  /// This program has just changed items itself, and announces the change itself. The vault's signals came before its answer.
   func passOver(_ items: [String]) {
     try? connection?.catchUp()
     let own = Set(items)
     changedItems.removeAll { own.contains($0) }
   }
 
-  /// Takes what has come from the vault, and lets go of a connection whose other end is gone. Not within a handler of that connection.
+  /// Reads the vault's messages, and drops a connection whose other end is gone. Not for use in a handler of that connection.
   func drain() {
     guard let connection else { return }
     do throws(BusError) { try connection.catchUp() } catch { isGone = true }
@@ -186,7 +186,7 @@ final class VaultLink {
 
   // MARK: - prompts
 
-  /// Has the vault ask the person, and tells how that ended.
+  /// Makes the vault ask the person, and reports the end.
   ///
   /// - Parameters:
   ///   - reason: its purpose, in words for the person.
@@ -231,7 +231,7 @@ final class VaultLink {
 
   private func end(_ number: UInt64, _ ending: Ending) { prompts.removeValue(forKey: number)?.ended(ending) }
 
-  /// Nobody wants the answer any more.
+  /// The answer is not needed any more.
   func withdraw(_ number: UInt64) {
     guard let prompt = prompts.removeValue(forKey: number), let connection else { return }
     _ = try? connection.call(prompt.path, ServiceConnection.prompt, "Dismiss") { _ in

@@ -1,5 +1,5 @@
-/// A name that is equal to another one only byte for byte. To Swift, names are equal that differ in how their accents are composed; to
-/// the vault and to KDE's programs they are two.
+/// A name that equals another one only byte for byte. Swift ignores how accents are composed, but the vault and KDE's programs do
+/// not.
 struct ExactName: Hashable, Comparable {
   let text: String
 

@@ -1,5 +1,5 @@
-/// The entries that programs have seen, by the paths of their items: of an item that another program deletes or renames, the vault tells
-/// the path alone. Only names are kept.
+/// The entries that programs have seen, by the paths of their items: the vault reports only the path of an item that another
+/// program deletes or renames. Only names are kept.
 struct KnownEntries {
   struct EntryName: Equatable {
     let wallet: ExactName

@@ -2,7 +2,7 @@
 struct OpenWallets {
   /// A program's use of a wallet, by the name that the program gave itself.
   private struct Use {
-    /// How often it opened the wallet on each connection to the bus; under the empty name on any.
+    /// How often it opened the wallet, by bus connection; the empty name stands for any connection.
     var counts: [String: Int] = [:]
   }
 
@@ -13,13 +13,13 @@ struct OpenWallets {
 
   private var wallets: [Int32: Wallet] = [:]
 
-  /// How many programs may have a wallet open for one connection, and how many for any.
+  /// The most programs that may have a wallet open for one connection, and for any.
   private static let programLimit = 256
 
   /// How a wallet was closed.
   enum Closing {
     case closed
-    /// Programs still use it, or the settings keep it.
+    /// Programs still use the wallet, or the settings keep it open.
     case stays
     case notOpen
   }
@@ -44,15 +44,15 @@ struct OpenWallets {
   /// The programs that use a wallet.
   func programs(of handle: Int32) -> [ExactName] { (wallets[handle]?.uses.keys).map { $0.sorted() } ?? [] }
 
-  /// Whether anything was opened for a connection that ends with it.
+  /// Whether a connection has a use that ends with it.
   func isUsed(by connection: String) -> Bool {
     wallets.values.contains { $0.uses.values.contains { $0.counts[connection] != nil } }
   }
 
   /// Opens a wallet for a program.
   ///
-  /// - Parameter connection: the connection with which that ends; empty if it stays.
-  /// - Returns: nil if too many programs have it open. A program names itself, and may do so anew for each call.
+  /// - Parameter connection: the connection that ends this use; empty if the use stays.
+  /// - Returns: nil if too many programs have it open. A program chooses its name, and may change it at each call.
   mutating func open(
     _ name: ExactName, for program: ExactName, on connection: String
   ) -> (handle: Int32, isNew: Bool)? {
@@ -67,7 +67,7 @@ struct OpenWallets {
     return (handle, known == nil)
   }
 
-  /// A number that no program guesses, so that one of a former run opens nothing.
+  /// The number cannot be guessed, so a number of a former run opens nothing.
   private func newHandle() -> Int32 {
     while true {
       let handle = Int32.random(in: 1...Int32.max)
@@ -75,7 +75,7 @@ struct OpenWallets {
     }
   }
 
-  /// Ends one use of a wallet by a program. A use that belongs to the connection goes first, then one without a connection.
+  /// Ends one use of a wallet by a program. A use of the connection goes first, then a use without a connection.
   ///
   /// - Returns: nil if the program does not use it.
   mutating func endUse(of handle: Int32, by program: ExactName, on connection: String) -> Bool {
@@ -94,7 +94,7 @@ struct OpenWallets {
     wallets[handle]?.uses.removeValue(forKey: program) != nil
   }
 
-  /// A connection is gone: ends what was opened for it.
+  /// A connection is gone, and its uses end.
   ///
   /// - Returns: the wallets that it used.
   mutating func endUses(on connection: String) -> [Int32] {

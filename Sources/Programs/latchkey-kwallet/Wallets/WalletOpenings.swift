@@ -13,15 +13,15 @@ final class WalletOpenings {
     let endsWithConnection: Bool
     /// Its window; empty for none.
     let window: String
-    /// Gets whether the wallet is open, and whether it was made for this.
+    /// Gets whether the wallet is open, and whether it was created for this request.
     let answer: (_ isOpen: Bool, _ isNew: Bool) -> Void
   }
 
   private struct Opening {
     var requests: [Request]
-    /// The prompt that the person has to answer.
+    /// The prompt for the person.
     var prompt: UInt64?
-    /// Whether the wallet is made.
+    /// Whether the wallet is being created.
     var isNew = false
     /// How often the person, or a new process of the vault, was asked.
     var rounds = 0
@@ -61,7 +61,7 @@ final class WalletOpenings {
     advance(wallet)
   }
 
-  /// A connection is gone. If nobody else waits for a wallet, the person is not asked any more.
+  /// A connection is gone. If no other one waits for a wallet, its prompt ends.
   func leave(_ connection: String) {
     for wallet in openings.keys {
       openings[wallet]?.requests.removeAll { $0.connection == connection }

@@ -7,11 +7,11 @@ import LatchkeySystemd
 /// entry is an item with the schema `org.qt.keychain` and no other attributes than `server`, `user` and `type`: the folder, the entry and
 /// its form.
 final class WalletStore {
-  /// Where a wallet is.
+  /// The place of a wallet.
   enum FoundWallet {
-    /// Its collection, which is open.
+    /// Its collection, which is unlocked.
     case open(String)
-    /// The object to be unlocked first.
+    /// The object that must be unlocked first.
     case locked(String)
     case missing
   }
@@ -33,7 +33,7 @@ final class WalletStore {
     }
   }
 
-  /// An entry, and its secret if it was opened and can be read.
+  /// An entry, and its secret if the vault returned it.
   struct Entry {
     let path: String
     let identifier: [UInt8]
@@ -125,7 +125,7 @@ final class WalletStore {
       {
         names[place] = standard
       }
-      // Where two collections have a label, the first one is the wallet.
+      // If two collections have the same label, the first one is the wallet.
       var seen: Set<ExactName> = []
       return names.filter { seen.insert($0).inserted }
     }
@@ -142,7 +142,7 @@ final class WalletStore {
         return found.isLocked ? .locked(found.path) : .open(found.path)
       }
       let home = try defaultCollection(vault)
-      // A collection whose label is sealed may be the one.
+      // A collection with a sealed label may be the wallet.
       if Self.hidesLabel(all) { return .locked(home) }
       guard wallet == standard, let first = all.first(where: { $0.path == home }),
         first.label == ExactName(Self.firstLabel)
@@ -165,7 +165,7 @@ final class WalletStore {
     places[wallet] = path
   }
 
-  /// The collection of a wallet that is open here; nil if there is none any more.
+  /// The collection of a wallet that is open here; nil if it is gone.
   private func home(of wallet: ExactName, _ vault: ServiceConnection) throws(BusError) -> String? {
     if placesGeneration == link.generation, let path = places[wallet] { return path }
     let all = try collections(vault)
@@ -173,7 +173,7 @@ final class WalletStore {
       note(found.path, of: wallet)
       return found.path
     }
-    // A collection whose label is sealed may be the one.
+    // A collection with a sealed label may be the wallet.
     guard !Self.hidesLabel(all) else { throw BusError(name: BusError.lockedName, message: "no label can be read") }
     return nil
   }
@@ -181,7 +181,7 @@ final class WalletStore {
   /// The answer of `Unlock` and `CreateCollection`.
   enum Step {
     case done
-    /// A person has to answer this first.
+    /// The prompt that a person must answer first.
     case prompt(String)
   }
 
@@ -214,7 +214,7 @@ final class WalletStore {
     }
   }
 
-  /// Deletes a wallet's collection if nothing but entries is in it, else its entries. The default collection stays.
+  /// Deletes a wallet's collection if it has only entries, else its entries. The default collection stays.
   ///
   /// - Parameter erase: deletes the entries of a collection that stays.
   /// - Returns: false if there is no such wallet.
@@ -308,7 +308,7 @@ final class WalletStore {
       isReadable: isReadable)
   }
 
-  /// Folder, name and form of an item with these attributes; nil if it is not an entry.
+  /// Folder, name and form of an item with these attributes; nil for another item.
   private static func names(_ attributes: [String: String]) -> (folder: ExactName, name: ExactName, form: Form)? {
     guard attributes.count == 4, attributes[schemaName] == schema, let folder = attributes["server"],
       let name = attributes["user"], let form = attributes["type"].flatMap({ Form(rawValue: $0) })
@@ -369,7 +369,7 @@ final class WalletStore {
     [schemaName: schema, "server": folder.text, "user": name.text, "type": form]
   }
 
-  /// Stores an entry, in the place of the one that has its name.
+  /// Stores an entry, and replaces one with the same name.
   ///
   /// The vault refuses to replace a secret that cannot be read now, so that nothing is lost behind a lock.
   func write(_ item: ForeignItem, _ name: ExactName, in folder: ExactName, of wallet: ExactName) throws(BusError) {
@@ -378,7 +378,7 @@ final class WalletStore {
     let same = try entries(of: wallet, folder: folder, name: name)
     if let newest = same.first {
       try update(newest.path, attributes: newest.form.rawValue == form ? nil : attributes, secret: item.secret)
-      // The value is stored. If the former ones stay, the entry has that value all the same.
+      // The value is stored. Even if former items stay, the entry has that value.
       try? delete(same.dropFirst().filter(\.isReadable))
       return
     }
@@ -406,7 +406,7 @@ final class WalletStore {
   func rename(_ same: [Entry], to name: ExactName, in wallet: ExactName) throws(BusError) {
     guard let entry = same.first else { return }
     try checkAreReadable(same)
-    // These go first: after a failure, none of them may show up under the old name.
+    // These go first, because after a failure none of them may appear under the old name.
     try delete(same.dropFirst())
     try update(
       entry.path, label: "\(entry.folder.text)/\(name.text)",

@@ -1,15 +1,15 @@
 /// The patterns of KWallet's old lists: `*` for any text, `?` for one character, `[…]` for one of a set.
 enum Wildcard {
-  /// Whether a name has a pattern somewhere in it, from its beginning to its end.
+  /// Whether the whole name fits the pattern.
   static func matches(_ name: ExactName, _ pattern: ExactName) -> Bool {
     matches(Array(name.text.unicodeScalars)[...], Array(pattern.text.unicodeScalars)[...])
   }
 
   private static func matches(_ name: ArraySlice<Unicode.Scalar>, _ pattern: ArraySlice<Unicode.Scalar>) -> Bool {
     var (name, pattern) = (name, pattern)
-    // Without it, each `[` that nothing closes would be a walk to the pattern's end.
+    // Without this, each unclosed `[` would cost a walk to the pattern's end.
     let lastClose = pattern.lastIndex(of: "]") ?? -1
-    // Where the last star is, and how much of the name it has taken so far.
+    // The place of the last star, and the end of the text that it matches for now.
     var retry: (name: ArraySlice<Unicode.Scalar>, pattern: ArraySlice<Unicode.Scalar>)?
     while true {
       if pattern.first == "*" {

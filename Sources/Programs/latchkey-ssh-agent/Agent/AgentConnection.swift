@@ -31,7 +31,7 @@ final class AgentConnection {
   /// When the client sent something last, in milliseconds of the monotonic clock.
   private(set) var lastUse = Process.now
 
-  /// Nil if nobody is at the other end, or another user.
+  /// Nil if the other end is gone, or is another user.
   init?(
     _ socket: consuming FileDescriptor, loop: EventLoop,
     handle: @escaping (AgentConnection, borrowing SecureBytes) -> Void, ended: @escaping (AgentConnection) -> Void
@@ -50,17 +50,17 @@ final class AgentConnection {
     watched = events
     source = nil
     source = try? loop.addIO(fd: socket.number, events: events) { [unowned self] events in
-      if isWaiting { return end() }  // only its end is watched for
+      if isWaiting { return end() }  // only its end matters
       if !output.isEmpty { return write() }
       read()
     }
     if source == nil { end() }
   }
 
-  /// The host from which the program at the other end forwards; nil if it does not, or is not believed.
+  /// The host from which the program at the other end forwards; nil if it does not forward, or is not trusted.
   func forwardingHost(by asker: Asker) -> PublicKey? { asker.bindsForwarded ? bindings.forwardingHost : nil }
 
-  /// Hangs up.
+  /// Closes the connection.
   func end() {
     guard !hasEnded else { return }
     hasEnded = true

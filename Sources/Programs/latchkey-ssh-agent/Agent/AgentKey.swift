@@ -14,7 +14,7 @@ struct AgentKey {
   let require: String
   let destinations: [DestinationConstraint]
 
-  /// Nil if the attributes are no key's.
+  /// Nil if the attributes belong to no key.
   init?(
     path: String, isOfSession: Bool, attributes: [String: String], label: String, created: UInt64, require: String = ""
   ) {

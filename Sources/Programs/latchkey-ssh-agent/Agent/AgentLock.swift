@@ -4,7 +4,7 @@ import LatchkeySodium
 struct AgentLock: ~Copyable {
   private let key: Key
   private var tag: [UInt8]?
-  /// How often a wrong passphrase was given since the last right one.
+  /// The number of wrong passphrases since the last right one.
   private(set) var failures = 0
 
   init() throws(SodiumError) { key = try Key.random() }

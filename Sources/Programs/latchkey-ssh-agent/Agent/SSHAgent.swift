@@ -37,14 +37,14 @@ final class SSHAgent {
   /// Keys of the vault that a client removed: they are left out until the next lock.
   private var hidden: Set<[UInt8]> = []
   private var timers: [EventSource] = []
-  /// Enabled while the answer to a wrong passphrase waits.
+  /// Enabled while the answer to a wrong passphrase is delayed.
   private var unlockPause: EventSource?
 
   /// - Parameters:
   ///   - listener: a local socket of streams that listens.
   ///   - program: the program that asks the person.
   ///   - arguments: its arguments.
-  ///   - providers: the libraries that may speak to security keys, beside OpenSSH's own way.
+  ///   - providers: the libraries that may use security keys, besides OpenSSH's own.
   init(
     listener: consuming FileDescriptor, loop: EventLoop, program: String, arguments: [String], providers: ProviderList
   ) throws {
@@ -56,13 +56,13 @@ final class SSHAgent {
     lock = try AgentLock()
     vault.onLock = { [unowned self] in locked() }
     turns = try SigningTurns(loop: loop) { [unowned self] in begin($0) }
-    // Made now: the first timer of a clock takes a descriptor.
+    // Created now, because the first timer of a clock needs a descriptor.
     acceptTimer = try loop.addTimer(after: Self.acceptPause) { [unowned self] in source?.resume() }
     acceptTimer?.pause()
     source = try loop.addIO(fd: self.listener.number, events: .readable) { [unowned self] _ in accept() }
   }
 
-  /// The vault erased keys. No answer of the person's outlives that.
+  /// The vault erased keys. No answer of the person outlives the keys.
   private func locked() {
     allowed = []
     hosts = HostAllowances()
@@ -90,7 +90,7 @@ final class SSHAgent {
         guard let next = try listener.acceptStream() else { return }
         socket = next
       } catch {
-        // No descriptor is left, not even for the vault's bus, and the client that waits would call this again at once.
+        // No descriptor is left, even for the vault's bus, and the waiting client would call this again at once.
         makeRoom(connections.count / 2)
         return pauseAccepting()
       }
@@ -133,9 +133,9 @@ final class SSHAgent {
     var reader = SSHReader(0..<body.count)
     let number = try? reader.byte(body.bytes)
     guard let message = number.flatMap({ AgentMessage(rawValue: $0) }) else { return connection.answer(.failure) }
-    // A binding counts while the agent is locked, too: ssh goes on without one, and the connection would pass for a local one.
+    // A binding also counts while the agent is locked. Otherwise ssh would go on without it, and the connection would look local.
     if lock.isLocked, message != .unlock, message != .extensionRequest {
-      // A locked agent has no keys, as OpenSSH's.
+      // A locked agent shows no keys, like OpenSSH's.
       return message == .requestIdentities ? connection.answer(Self.identities([])) : connection.answer(.failure)
     }
     do {
@@ -146,7 +146,7 @@ final class SSHAgent {
       case .addConstrained: try add(body.bytes, &reader, isConstrained: true, connection)
       case .removeIdentity: try remove(try reader.octets(body.bytes), connection)
       case .removeAllIdentities: try removeAll(connection)
-      // Another machine does not take the agent from the person, nor bring it back.
+      // Another machine can neither lock the agent nor unlock it.
       case .lock where connection.bindings.isForwarded, .unlock where connection.bindings.isForwarded:
         connection.answer(.failure)
       case .lock:
@@ -182,7 +182,7 @@ final class SSHAgent {
     return AgentVault.View(isScreenLocked: view.isScreenLocked, keys: keys)
   }
 
-  /// All keys but those whose time is over, and those that were removed.
+  /// All keys, except expired and removed ones.
   ///
   /// - Parameter known: keys that the vault told before.
   private func present(_ known: AgentVault.View? = nil) throws(BusError) -> AgentVault.View {
@@ -216,7 +216,7 @@ final class SSHAgent {
   }
 
   private func unlock(_ passphrase: RawSpan, _ connection: AgentConnection) {
-    // While a wrong passphrase costs its time, no other is tried: not even one of another client.
+    // During the delay of a wrong passphrase no other one is tried, even from another client.
     guard !(unlockPause?.isEnabled ?? false) else { return connection.answer(.failure) }
     guard !lock.unlock(passphrase) else { return connection.answer(.success) }
     // Each wrong passphrase costs more time than the one before.
@@ -251,8 +251,7 @@ final class SSHAgent {
       destinations: constraints.destinations,
       provider: provider == SecurityKey.internalProvider ? nil : provider)
     let known = try vault.look().keys
-    // `ssh-add` does not prove that the client has the device. Another machine must not put a key without a device before a working
-    // one.
+    // `ssh-add` does not prove that the client has the device, and a remote key without one must not hide a working key.
     if key.securityKey != nil, RequestOrigin(connection.bindings, Asker(pid: connection.peer.pid)) != .here,
       known.contains(where: { $0.item.publicKey.plainBlob == key.publicKey.plainBlob })
     {
@@ -306,7 +305,7 @@ final class SSHAgent {
     refuse { signing in keys.contains { $0.path == signing.key.path } }
   }
 
-  /// A key that is gone needs a person again, if it comes back.
+  /// A removed key that comes back needs a person again.
   private func forgetAnswers(about key: AgentKey) {
     allowed.remove(key.item.publicKey.blob)
     hosts.forget(key)
@@ -343,7 +342,7 @@ final class SSHAgent {
     // The vault asks by itself before it gives such a key, and shows our reason.
     let isAsked = key.require.isEmpty && mustAsk(about: key, connection, asker)
     guard known == nil || !isAsked && signing.turn == nil else { return try sign(request, connection, by: nil) }
-    // Nobody sees a question behind a locker.
+    // A question behind a locker is invisible.
     if view.isScreenLocked, isAsked { return connection.answer(.failure) }
     signing.isScreenLocked = view.isScreenLocked
     guard isAsked else { return begin(signing) }
@@ -382,7 +381,7 @@ final class SSHAgent {
     case .later: return
     case .never, nil: return fail(signing)
     }
-    // A person may have answered just when the last client left.
+    // The person may have answered just as the last client left.
     do throws(BusError) { try vault.takeBack(signing.key) } catch { return fail(signing) }
     signing.isOutdated ? fail(signing) : finish(signing)
   }
@@ -403,7 +402,7 @@ final class SSHAgent {
   private func end(_ signing: Signing) {
     let place = ObjectIdentifier(signing.connection)
     if signings[place] === signing { signings[place] = nil }
-    // Before the next one has its turn.
+    // This comes before the next signature's turn.
     if let turn = signing.turn, !signing.wasMade, turns?.has(turn, signing) ?? false {
       try? vault.takeBack(signing.key)
     }
@@ -417,7 +416,7 @@ final class SSHAgent {
       if key.securityKey != nil { return touch(key, signing) }
       if signing.isByKnown, vault.lastView == nil { return repeated(signing) }
       let data = signing.request.data
-      // A lock that came in between took back what the person allowed.
+      // A lock in between revoked the person's answer.
       guard !signing.isOutdated, let signature = key.sign(data.span.bytes, signing.request.flags) else {
         return fail(signing)
       }
@@ -449,9 +448,9 @@ final class SSHAgent {
       asker: Asker(pid: signing.connection.peer.pid))
   }
 
-  /// Has a security key sign, which may take as long as a person does.
+  /// Signs with a security key, which may take as long as the person needs.
   private func touch(_ key: consuming PrivateKey, _ signing: Signing) {
-    // The item's attributes are any program's to write.
+    // Any program can write the item's attributes.
     guard !signing.isOutdated, signing.key.item.provider.map({ allowed(provider: $0) == $0 }) ?? true else {
       return fail(signing)
     }
@@ -475,7 +474,7 @@ final class SSHAgent {
     touch.begin()
   }
 
-  /// Has the vault ask for what it needs, as its own programs do.
+  /// Makes the vault ask for the item's requirements, as its own programs do.
   private func unlock(for signing: Signing) {
     signings[ObjectIdentifier(signing.connection)] = signing
     let wording = wording(of: signing)

@@ -17,7 +17,7 @@ struct HostAllowances {
     key.item.asking != .always && allowed.contains(Pair(key, host))
   }
 
-  /// - Returns: whether the person is to be asked about the host: not twice, and not about a key that asks always.
+  /// - Returns: whether to ask the person about the host: only once, and not for a key that always asks.
   mutating func offer(_ key: AgentKey, from host: PublicKey) -> Bool {
     key.item.asking != .always && offered.insert(Pair(key, host)).inserted
   }

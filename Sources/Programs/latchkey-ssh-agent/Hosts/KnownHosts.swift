@@ -13,7 +13,7 @@ struct KnownHosts {
   private let lines: [Substring]
 
   init(pid: pid_t) {
-    // The environment counts, as this is for words only: a session can have a home of its own.
+    // The environment counts, because this only affects words: a session can have a home of its own.
     let home = getenv("HOME").map { String(cString: $0) } ?? Account(uid: getuid())?.home ?? ""
     lines = Self.text("\(home)/.ssh/known_hosts").split(separator: "\n")
     let words = Self.text("/proc/\(pid)/cmdline").split(separator: "\0").dropFirst()
@@ -31,7 +31,7 @@ struct KnownHosts {
   private static let nameLimit = 1000
   private static let portLimit = 16
 
-  /// The names and ports that ssh's configuration has, whichever hosts they are for.
+  /// All names and ports in ssh's configuration.
   private struct Configuration {
     private(set) var names: [Substring] = []
     private(set) var ports: [Substring] = []
@@ -55,7 +55,7 @@ struct KnownHosts {
     return String(decoding: bytes, as: UTF8.self)
   }
 
-  /// The name of the host with that key; nil if it cannot be told.
+  /// The name of the host with that key; nil if it is unknown.
   func name(of key: PublicKey) -> String? {
     let wanted = Base64.encode(key.blob)
     for line in lines {

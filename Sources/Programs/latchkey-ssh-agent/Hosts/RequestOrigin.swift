@@ -9,8 +9,8 @@ enum RequestOrigin {
   /// The program does not say where the request comes from.
   case unknown
 
-  /// A binding proves nothing by itself: a remote machine whose ssh here did not bind the connection can bind it as a local one.
-  /// So only a program that always binds what it forwards is believed.
+  /// A binding proves nothing by itself: a remote machine can bind an unbound connection as a local one. So only a program that
+  /// always binds forwarded connections is trusted.
   init(_ bindings: SessionBindings, _ asker: Asker) {
     if bindings.isForwarded {
       self = .elsewhere

@@ -5,7 +5,7 @@ import LatchkeySystemd
 
 /// The passphrase of a key file, which `ssh-keygen` checks.
 struct FilePassphrase {
-  /// Says that this process is the one that hands a passphrase to `ssh-keygen`.
+  /// The variable that makes this process pass a passphrase to `ssh-keygen`.
   private static let variable = "LATCHKEY_PASSPHRASE_INPUT"
   /// The longest one, in bytes, as OpenSSH has it.
   static let limit = 1024
@@ -34,7 +34,7 @@ struct FilePassphrase {
     guard access(path, R_OK) == 0 else { return nil }
   }
 
-  /// Whether it is the file's passphrase. It goes to `ssh-keygen` by a pipe, and this program hands it on there.
+  /// Whether it is the file's passphrase. The passphrase goes to `ssh-keygen` through a pipe and through this program.
   ///
   /// - Parameter program: this program, as `SSH_ASKPASS` names it.
   func isRight(_ passphrase: RawSpan, program: String) -> Bool {
@@ -58,9 +58,9 @@ struct FilePassphrase {
     } catch { return false }
   }
 
-  /// Hands on what standard input has, where `ssh-keygen` started this process for ``isRight(_:program:)``.
+  /// Passes standard input on, if `ssh-keygen` started this process for ``isRight(_:program:)``.
   ///
-  /// - Returns: the exit status; nil if the person is to be asked.
+  /// - Returns: the exit status; nil if the person must be asked.
   static func handOver() -> Int32? {
     guard getenv(variable) != nil else { return nil }
     guard var bytes = try? SecureBytes(count: limit) else { return 1 }
@@ -74,7 +74,7 @@ struct FilePassphrase {
 
   /// Writes an answer as OpenSSH reads it, and overwrites it in the pipe once OpenSSH has read it.
   static func put(_ answer: RawSpan) -> Bool {
-    // A reading end of our own: with OpenSSH's the kernel would free the page.
+    // The reading end is our own, because the kernel would free the page with OpenSSH's.
     let kept = try? FileDescriptor.open("/proc/self/fd/\(STDOUT_FILENO)", flags: O_RDONLY | O_NONBLOCK)
     guard write(answer) else { return false }
     var status = stat()
@@ -92,7 +92,7 @@ struct FilePassphrase {
     return true
   }
 
-  /// Writes a line to standard output, and ends that.
+  /// Writes a line to standard output, and closes it.
   private static func write(_ answer: RawSpan) -> Bool {
     let output = FileDescriptor(owning: STDOUT_FILENO)
     return (try? output.writeAll(answer)) != nil && (try? output.writeAll(([0x0a] as [UInt8]).span.bytes)) != nil

@@ -7,12 +7,12 @@ import LatchkeySSHProtocol
 import LatchkeySodium
 import LatchkeySystemd
 
-/// The program that `SSH_ASKPASS` names. It gives OpenSSH the passphrase of a key file from the vault. A passphrase that the vault
-/// does not have, and every other question of OpenSSH's, it asks the person.
+/// The program that `SSH_ASKPASS` names. It gives OpenSSH the passphrase of a key file from the vault. For a passphrase that the
+/// vault lacks, and for OpenSSH's other questions, it asks the person.
 public enum PassphraseProgram {
-  /// The name by which this program is it.
+  /// The name under which this program answers OpenSSH.
   public static let name = "latchkey-ssh-askpass"
-  /// How often a wrong passphrase can be given.
+  /// The number of allowed wrong passphrases.
   private static let tries = 3
 
   /// Answers one question.

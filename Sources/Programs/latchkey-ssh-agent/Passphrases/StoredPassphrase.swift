@@ -61,7 +61,7 @@ struct StoredPassphrase {
         try connection.bus.matchSignal(
           sender: connection.owner, path: prompt, interface: ServiceConnection.prompt, member: "Completed"
         ) { (message: Message) throws(BusError) in outcome = try !message.readBool() },
-        // Its prompt ended with it.
+        // The prompt ended with the connection.
         try connection.bus.watchPeer(connection.owner) { outcome = outcome ?? false },
       ]
     } catch { throw .failed("\(error)") }
@@ -73,7 +73,7 @@ struct StoredPassphrase {
     return withExtendedLifetime(slots) { outcome ?? false }
   }
 
-  /// Stores it, in the place of a former one. A locked vault takes it, too.
+  /// Stores it, and replaces a former one. A locked vault accepts it, too.
   func store(_ passphrase: RawSpan) -> Bool {
     do {
       let secret = Secret(try SecureBytes(copying: passphrase), contentType: "text/plain")

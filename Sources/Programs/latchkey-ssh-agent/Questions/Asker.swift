@@ -2,7 +2,7 @@ import Glibc
 import LatchkeyPosix
 import LatchkeyPrompts
 
-/// The program that wants a signature. All of it is a hint: a program of the same user can run as any other.
+/// The program that wants a signature. All facts are hints, because a program of the same user can run as any other.
 struct Asker {
   private static let localTools = ["/usr/bin/ssh-keygen", "/usr/bin/ssh-add"]
   private static let ssh = "/usr/bin/ssh"
@@ -20,13 +20,13 @@ struct Asker {
   /// Its terminal; empty for none.
   var terminal: String { Caller(pid: pid).terminal }
 
-  /// Whether it is one of OpenSSH's programs that use the agent of this machine only and bind it to no session of ssh.
+  /// Whether it is one of OpenSSH's programs that use only this machine's agent and bind it to no ssh session.
   var isLocalTool: Bool { Self.localTools.contains(where: runs) }
 
   /// Whether it is the system's ssh, which binds each connection that it forwards.
   var bindsForwarded: Bool { runs(Self.ssh) }
 
-  /// Whether the program runs the file at this path. A program of a container may have the same path, and is another file.
+  /// Whether the program runs the file at this path. A program in a container may have the same path, but is another file.
   private func runs(_ path: String) -> Bool {
     var (own, other) = (stat(), stat())
     guard stat("/proc/\(pid)/exe", &own) == 0, stat(path, &other) == 0 else { return false }

@@ -13,7 +13,7 @@ final class Question {
     case host
     /// The PIN of a security key, which the program writes to its standard output.
     case pin
-    /// No question: the person reads it until the program is told to end.
+    /// A notice: the person reads it until the program must end.
     case notice
   }
 
@@ -40,7 +40,7 @@ final class Question {
       self.init(message: String(parts[0]), detail: String(parts[1]), terminal: String(parts[2]), kind: kind)
     }
 
-    /// A pipe that the program reads it from.
+    /// The pipe from which the program reads the question.
     func pipe() throws(PosixError) -> FileDescriptor {
       try FileDescriptor.pipeOfOnePage { end throws(PosixError) in
         let bytes = bytes
@@ -111,7 +111,7 @@ final class QuestionQueue {
     self.arguments = arguments
   }
 
-  /// Asks, after those that wait.
+  /// Asks after the waiting questions.
   func ask(_ question: Question) {
     guard waiting.count < Self.limit else { return question.end(false) }
     waiting.append(question)

@@ -26,7 +26,7 @@ struct SignatureWording {
     }
   }
 
-  /// A name only for a host that proved its key in this login's session.
+  /// A host is named only if it proved its key in this login's session.
   private func host(of login: SigningSubject.Login) -> String? {
     guard let key = bindings.host(of: login) else { return login.hostFingerprint }
     return host(key)
@@ -78,7 +78,7 @@ struct SignatureWording {
 
   private var detail: String { [purpose, way].compactMap { $0 }.joined(separator: " ") }
 
-  /// The same with the program, below a message that names the key only.
+  /// The same with the program, below a message that only names the key.
   private var detailOfProgram: String {
     let program = PlainText.name(asker.name)
     let wish =
@@ -87,22 +87,22 @@ struct SignatureWording {
     return "\(wish) \(detail)"
   }
 
-  /// While a security key waits for a touch.
+  /// The words while a security key waits for a touch.
   var touch: Question.Text {
     Question.Text(
       message: translated("Touch your security key for the ssh key '\(name)'."), detail: detailOfProgram,
       terminal: asker.terminal, kind: .notice)
   }
 
-  /// Where a security key wants its PIN.
+  /// The words when a security key needs its PIN.
   var pin: Question.Text {
     Question.Text(
       message: translated("Enter the PIN of your security key for the ssh key '\(name)'."), detail: detailOfProgram,
       terminal: asker.terminal, kind: .pin)
   }
 
-  /// After a request that a host forwarded was allowed. Never on a terminal: the host writes to the same one, so it could draw over the
-  /// question, and any line that the person types would be a yes.
+  /// The question after an allowed request from a forwarding host. Never on a terminal: the host writes there too, so it could
+  /// cover the question, and any typed line would be a yes.
   func offer(of host: PublicKey) -> Question.Text {
     Question.Text(
       message: translated(

@@ -2,7 +2,7 @@ import Glibc
 import LatchkeyPosix
 import LatchkeySystemd
 
-/// A program whose end is awaited by the loop, also after nobody holds this object any more.
+/// A program whose end the loop awaits, even after the last reference to this object.
 final class StartedProgram {
   private let child: ChildProcess
   private let loop: EventLoop

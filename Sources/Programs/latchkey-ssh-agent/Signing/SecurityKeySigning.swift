@@ -4,13 +4,13 @@ import LatchkeySSHProtocol
 import LatchkeySodium
 import LatchkeySystemd
 
-/// One signature by a security key. OpenSSH's `ssh-sk-helper` makes it, in a process of its own, as the library that speaks to the
-/// device may be anything. Nothing waits for that process: the loop tells when it has ended.
+/// One signature by a security key. OpenSSH's `ssh-sk-helper` makes it, in a process of its own, because any library may speak to
+/// the device. The loop reports the end of that process.
 ///
 /// The helper gets the key's handle and a PIN by a socket, and answers once. If the device wants a PIN, the person is asked, and the
 /// helper is started once more.
 final class SecurityKeySigning {
-  /// The places of distributions.
+  /// The paths on different distributions.
   private static let programs = [
     "/usr/lib/openssh/ssh-sk-helper", "/usr/libexec/openssh/ssh-sk-helper", "/usr/lib/ssh/ssh-sk-helper",
     "/usr/libexec/ssh-sk-helper",
@@ -38,7 +38,7 @@ final class SecurityKeySigning {
   private var question: Question?
   private var wasAskedForPIN = false
 
-  /// Starts nothing yet.
+  /// This does not start the helper yet.
   ///
   /// - Parameter completion: called once, with the signature; nil for none.
   init(
@@ -120,7 +120,7 @@ final class SecurityKeySigning {
         Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))
     }
     if count > 0 { sent += count }
-    // A helper that is gone says so by its end.
+    // The end of the helper shows that it is gone.
     guard count >= 0 || errno == EAGAIN || errno == EINTR, sent < size else { return source = nil }
     request = consume bytes
   }
@@ -133,7 +133,7 @@ final class SecurityKeySigning {
     guard key != nil else { return end(nil) }
     switch answer {
     case .signature(let signature):
-      // A library may return anything.
+      // A library may return any bytes.
       guard isRight(signature) else {
         Journal.log(.warning, "a security key gave a signature of another key")
         return end(nil)

@@ -22,12 +22,12 @@ final class Signing {
   var isOutdated = false
   /// Whether the key was read and has signed.
   var wasMade = false
-  /// Whether a security key was asked for it that wants a touch.
+  /// Whether a security key was asked to sign that needs a touch.
   var wasTouchAsked = false
   /// Takes the question off the screen.
   var cancel: () -> Void = {}
 
-  /// Something that makes one signature at a time.
+  /// A signer that makes one signature at a time.
   enum Turn: Hashable {
     case key(String)
     case securityKeys

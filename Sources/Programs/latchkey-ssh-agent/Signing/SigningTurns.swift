@@ -2,11 +2,11 @@ import LatchkeySystemd
 
 /// Signatures that wait for each other, in the order of their requests.
 ///
-/// A key with requirements makes one signature at a time: to the vault all clients of the agent are one, so each of them could use
-/// what a person allowed for another. Security keys wait for each other, as the person must know for which signature a touch is. For
-/// the same reason some time is quiet after each touch that was asked for: see ``QuietTime``.
+/// A key with requirements makes one signature at a time: to the vault all clients of the agent are one, so each could use
+/// another's grant. Security keys wait for each other, because the person must know the signature of a touch. For the same reason
+/// each requested touch is followed by a quiet time (``QuietTime``).
 final class SigningTurns {
-  /// The answer to a signature that asks for its turn.
+  /// The answer to a signature that wants its turn.
   enum Entry {
     case now
     case later
@@ -14,7 +14,7 @@ final class SigningTurns {
     case never
   }
 
-  /// The most signatures that wait for one turn. Their clients are not disconnected for others, so they must not be many.
+  /// The most signatures that wait for one turn. Their clients are never disconnected for others, so their number is limited.
   private static let limit = 32
 
   /// For each key with requirements, and for the security keys: the signature that is being made.

@@ -26,7 +26,7 @@ final class AgentVault {
   private let loop: EventLoop
   private var prompts: [String: VaultPrompt] = [:]
   private var afterwards: [() -> Void] = []
-  /// The keys as the vault told them last; nil if anything may have changed since. A signal comes before any answer that the vault
+  /// The keys of the vault's last answer; nil if anything may have changed since. A signal comes before any answer that the vault
   /// gives after the change.
   private var known: View?
   /// The item of the session's seal, likewise.
@@ -59,7 +59,7 @@ final class AgentVault {
         try new.bus.watchPeer(new.owner) { [unowned self] in
           afterwards.append { [unowned self] in disconnect() }
         },
-        // Before anything else, as the vault's next answer may come after an unlock.
+        // This comes first, because the vault's next answer may come after an unlock.
         try new.watchState { [unowned self] state in if state != "unlocked" { onLock() } },
         try new.bus.matchSignal(
           sender: new.owner, installed: { [unowned self] error in if error != nil { hearsChanges = false } }
@@ -87,7 +87,7 @@ final class AgentVault {
 
   private func forget() { (known, knownSeal) = (nil, nil) }
 
-  /// Handles what came.
+  /// Handles the messages that have come.
   func serve() {
     later?.pause()
     if let connection {
@@ -106,7 +106,7 @@ final class AgentVault {
     read: (Message) throws(BusError) -> Value
   ) throws(BusError) -> Value {
     let connection = try connected()
-    // Signals may have come with the answer, and their descriptor says nothing more of them.
+    // Signals may have come with the answer, and the descriptor does not report those.
     defer { later?.resume() }
     do throws(BusError) {
       return try connection.call(path, interface, member, timeout: Self.limit, build: build, read: read)
@@ -128,14 +128,14 @@ final class AgentVault {
 
   // MARK: Keys
 
-  /// The keys of the last ``look()``, if nothing has changed since. Whether a locker is on the screen may have.
+  /// The keys of the last ``look()``, if nothing has changed since. A locker may have appeared since.
   var lastView: View? { hearsChanges && connection?.isLost == false ? known : nil }
 
-  /// The keys that there are: those of the session first, each in the order in which it was stored.
+  /// All keys: the session's first, each in the order in which it was stored.
   func look() throws(BusError) -> View {
     known = nil
     let connection = try connected()
-    // Marks the beginning: a signal that comes while it looks takes the mark away.
+    // Marks the beginning; a signal during the look removes the mark.
     known = View(isScreenLocked: true, keys: [])
     do throws(BusError) {
       let view = try lookAnew()
@@ -186,7 +186,7 @@ final class AgentVault {
       do throws(BusError) {
         if let key = try sessionKey(path) { keys.append(key) }
       } catch {
-        // Deleted meanwhile.
+        // The item was deleted meanwhile.
         guard error.isNoSuchObject else { throw error }
       }
     }
@@ -209,7 +209,7 @@ final class AgentVault {
 
   /// The private key of an item.
   ///
-  /// - Throws: an error with ``BusError/isLocked`` where the vault does not give it now.
+  /// - Throws: an error with ``BusError/isLocked`` if the vault does not return it now.
   func privateKey(of key: AgentKey) throws(BusError) -> PrivateKey {
     let opened: PrivateKey?
     if key.isOfSession {
@@ -310,10 +310,10 @@ final class AgentVault {
     } catch { guard error.isNoSuchObject else { throw error } }
   }
 
-  /// Takes back what a person allowed for an item with requirements and nobody used. To the vault all clients of the agent are one,
-  /// so the next of them could use it.
+  /// Revokes an unused grant for an item with requirements. To the vault all clients of the agent are one, so the next client could
+  /// use the grant.
   func takeBack(_ key: AgentKey) throws(BusError) {
-    // A new connection would be another client, to whom nothing was allowed.
+    // A new connection would be another client, without any grant.
     guard !key.require.isEmpty, let connection, !connection.isLost else { return }
     guard try !connection.get("Locked", .flag, of: key.path) else { return }
     try call(ServiceConnection.root, ServiceConnection.service, "Lock") {
@@ -324,12 +324,12 @@ final class AgentVault {
 
   // MARK: Prompts
 
-  /// Has the vault ask the person for what an item needs to be read.
+  /// Makes the vault ask the person for an item's requirements.
   ///
   /// - Parameters:
   ///   - reason: the reason that the vault shows.
   ///   - completion: called later, with whether the person answered; or never, if this throws.
-  /// - Returns: the prompt; nil if nobody has to be asked, and then `completion` is not called.
+  /// - Returns: the prompt; nil if no question is needed, and then `completion` is not called.
   func unlock(
     _ path: String, reason: String, completion: @escaping (Bool) -> Void
   ) throws(BusError) -> VaultPrompt? {

@@ -3,8 +3,8 @@ import LatchkeySecretClient
 import LatchkeySodium
 import LatchkeySystemd
 
-/// Keys of the session's collection, which has its own keys as long as the session lasts: so what lies there is sealed once more,
-/// under a key that is an item of the vault. The lock erases the class key of that item, and with it every way to the keys.
+/// Seals the keys in the session's collection once more, because that collection stays unlocked for the whole session. The sealing
+/// key is an item of the vault. A lock erases that item's class key, and with it the only way to the keys.
 struct SessionSeal {
   private static let schema = "org.latchkey.SSHAgent"
   private static let attributes = [KeyItem.schemaName: schema]
@@ -12,8 +12,8 @@ struct SessionSeal {
 
   let vault: AgentVault
 
-  /// - Parameter isFirst: whether the session has no such key yet, so that the seal begins anew. Nobody can open
-  ///   an earlier one then.
+  /// - Parameter isFirst: whether the session has no such key yet, so that the seal begins anew. An earlier seal cannot be opened
+  ///   then.
   func seal(_ key: borrowing PrivateKey, isFirst: Bool) throws(BusError) -> Secret {
     do {
       let wrapping = if isFirst { try renew() } else { try read() }
@@ -26,7 +26,7 @@ struct SessionSeal {
   /// Nil if it is damaged.
   func open(_ key: AgentKey) throws(BusError) -> PrivateKey? {
     if let path = try path {
-      // Both at once, if both can be read.
+      // Reads both at once, if both can be read.
       let found = try vault.secrets(of: [key.path, path])
       if let sealed = found[key.path], let wrapping = found[path].flatMap(Self.key) {
         return Self.open(sealed, of: key.item.publicKey, with: wrapping)
@@ -66,7 +66,7 @@ struct SessionSeal {
   private func read() throws(BusError) -> Key {
     guard let path = try path else { throw .failed("the seal of this session is gone") }
     guard let key = try? vault.secret(of: path).withBytes({ try Key(copying: $0) }) else {
-      // This also happens if the item is locked, which the caller finds out by trying once more.
+      // This also happens if the item is locked, which the caller's next try shows.
       throw BusError(name: BusError.lockedName, message: "the session's seal cannot be read now")
     }
     return key

@@ -76,7 +76,7 @@ extension BackupCommand {
 
 /// How long the daemon may take.
 enum ArchiveLimits {
-  /// For one answer.
+  /// The limit for one answer.
   static var answer: Int { LatchkeyPosix.Process.now + 30_000 }
   /// How long the step may take that writes a whole restore.
   static var writing: Int { LatchkeyPosix.Process.now + 600_000 }

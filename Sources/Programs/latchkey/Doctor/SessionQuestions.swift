@@ -8,7 +8,7 @@ import LatchkeyReasons
 import LatchkeySodium
 import LatchkeySystemd
 
-/// Asks the session's bus, the machine's bus and the vault what `latchkey doctor` has to know. The questions start no program.
+/// Asks the session's bus, the machine's bus and the vault for doctor's facts. The questions start no program.
 struct SessionQuestions {
   let place: DaemonPlace
   let home: String
@@ -55,7 +55,7 @@ struct SessionQuestions {
     return ControllingTerminal.openForQuestions(path) == nil ? .unusable(path) : .usable(path)
   }
 
-  /// Whether this account gets no vault, whatever its password: nobody logs in to such a one with a password that should last.
+  /// Whether this account gets no vault, whatever its password: nobody logs in to such an account with a lasting password.
   static var isSystemAccount: Bool { getuid() < Account.firstPersonUID }
 
   /// The message for a person whose command needs a vault, and who has none.

@@ -23,7 +23,7 @@ struct ExportChoice: ParsableArguments {
     false
   @Flag(help: .translated("Report as JSON, with the same keys in every version.")) var json = false
 
-  /// Whether the person may be asked for something.
+  /// Whether the person may be asked.
   var isAsking: Bool { !prompts.isForbidden }
 
   /// Prepares the process for secrets, which are in it for a moment.
@@ -35,8 +35,8 @@ struct ExportChoice: ParsableArguments {
   /// Asks whether the person is there, so that nobody takes all secrets at a screen that was left unlocked. This keeps no
   /// program of the person's out, because each can read the same items one by one.
   ///
-  /// A locked vault has to be unlocked before, which asks as well. That answer does not count here: the screen may have been
-  /// unlocked meanwhile, and other programs share the prompt.
+  /// A locked vault must be unlocked first, which asks as well. That answer does not count here: the screen may have been unlocked
+  /// meanwhile, and other programs share the prompt.
   ///
   /// - Returns: the terminal for further questions; nil if nobody was asked.
   @discardableResult
@@ -61,7 +61,7 @@ struct ExportChoice: ParsableArguments {
     return terminal
   }
 
-  /// Whether a collection was asked for.
+  /// Whether the collection was chosen.
   func takes(_ collection: ListedCollection) -> Bool {
     self.collection.isEmpty || self.collection.contains { $0 == collection.label || $0 == collection.name }
   }

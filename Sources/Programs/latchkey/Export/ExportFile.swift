@@ -96,7 +96,7 @@ struct ExportFile: ParsableArguments {
     return source.report
   }
 
-  /// Begins it.
+  /// Begins the output.
   private func open() throws -> ExportOutput {
     if isOutput { return ExportOutput(nil, path: file) }
     let new = try Failure.writing(file) { () throws(PosixError) in

@@ -121,7 +121,7 @@ struct ListedHistory: Encodable {
 
 /// How long the daemon may take, in milliseconds.
 enum HistoryLimits {
-  /// For one answer.
+  /// The limit for one answer.
   static let answer = 30_000
   /// How long a new generation, or writing the restored items, may take.
   static let writing = 600_000

@@ -47,7 +47,7 @@ struct ImportChoice: ParsableArguments {
     }
   }
 
-  /// Whether the person may be asked for something.
+  /// Whether the person may be asked.
   var isAsking: Bool { !prompts.isForbidden }
 
   /// Prepares the process for secrets, which are in it for a moment.

@@ -55,7 +55,7 @@ struct ImportRecord: Codable {
   /// Notes an item that is equal at both places now. An item whose time is this second is skipped: somebody else may change it
   /// in the same second.
   ///
-  /// - Parameter there: 0 if the old place does not tell it.
+  /// - Parameter there: 0 if the old place does not reveal it.
   mutating func note(_ path: String, here: UInt64, there: UInt64) {
     guard here < UInt64(time(nil)) else { return }
     items[Self.key(path)] = Times(here: here, there: there == 0 ? here : there, source: source)

@@ -287,7 +287,7 @@ struct Importer {
     }
     for (item, mine) in relabelled { try relabel(item, mine, home) }
     if let mine = present.first, others.count > 1 || present.count > 1 && !others.isEmpty {
-      // Nobody knows which item replaces which.
+      // It is unknown which item replaces which.
       let reason =
         translated(
           """
@@ -321,7 +321,7 @@ struct Importer {
       var stored: String?
       let refusal = try refusal { stored = try send(item, to: path) }
       if let refusal { return add(.left, item, home, reason: refusal) }
-      // Without a time, nothing is ever newer there.
+      // Without a time, no item there counts as newer.
       if let stored, item.modified > 0 { record.note(stored, here: item.modified, there: item.modified) }
     }
     let reason = protection.accessible.isEmpty ? rule ?? translated("default class") : translated("its class there")

@@ -5,7 +5,7 @@ import LatchkeyPosix
 
 /// The files of a password store of pass. Links to folders are followed, as pass follows them.
 struct PasswordStore {
-  /// Something that is not imported.
+  /// A file or folder that is not imported.
   struct Unread {
     let name: String
     let reason: String

@@ -1,8 +1,8 @@
 import Glibc
 import LatchkeyGettext
 
-/// Standard output and standard error. For bytes that never become a `String`, and for text that must be visible at once:
-/// `print` waits until its buffer is full.
+/// Standard output and standard error. It serves bytes that never become a `String`, and text that must be visible at once, while
+/// `print` buffers.
 enum StandardStream: Int32 {
   case output = 1
   case error = 2
@@ -30,7 +30,7 @@ enum StandardStream: Int32 {
   /// Writes text. It is dropped if nobody can read it any more.
   func show(_ text: String) { try? write(text) }
 
-  /// Handles a failed call: waits if the pipe was only full. Another program that shares the pipe may have made it
+  /// Handles a failed call, and waits if the pipe was only full. Another program that shares the pipe may have made it
   /// non-blocking.
   ///
   /// - Returns: whether to try again.

@@ -101,7 +101,7 @@ struct PassphraseAsking: ParsableArguments {
     try LatchkeyPosix.Process.forbidInspection()
     try Sodium.initialize()
     guard let account = Account(uid: getuid()) else { throw Failure.unavailable(translated("you have no account")) }
-    // Its end would be the prompt's.
+    // The end of this connection would end the prompt.
     let client = try place.connect()
     do {
       let prompt = try client.ask(
@@ -141,7 +141,7 @@ struct PassphraseAsking: ParsableArguments {
   }
 }
 
-/// A conversation in which what is new is given twice.
+/// A conversation in which the person gives a new secret twice.
 final class RepeatedConversation: Conversation {
   private let terminal: TerminalConversation
   private let question: String
@@ -168,7 +168,7 @@ final class RepeatedConversation: Conversation {
   }
 }
 
-/// A conversation that says in the person's language what Latchkey's PAM module says in English, as it knows no language.
+/// A conversation that translates the English words of Latchkey's PAM module into the person's language.
 final class TranslatedConversation: Conversation {
   private let terminal: TerminalConversation
   private let passphraseQuestion: String?
@@ -214,8 +214,8 @@ extension TerminalConversation {
     do { return try TerminalConversation() } catch { throw Failure.noTerminal }
   }
 
-  /// Whether the person may answer once more: `count` times in all, and not after a refusal for which nothing was asked, nor
-  /// once it `isDone`. If so, the person is told `text`.
+  /// Whether the person may answer once more: `count` times in all, but not after a refusal without a question, or once it
+  /// `isDone`. If so, the person reads `text`.
   func tries(_ count: Int, saying text: String, isDone: @escaping () -> Bool = { false }) -> () -> Bool {
     var left = count
     var answered = 0

@@ -75,7 +75,7 @@ struct RootKeyAsking: ParsableArguments {
     guard answer == .done else { throw answer.failure(wrong: Self.oldPassword) }
   }
 
-  /// Has the person confirm what was shown. Without a terminal, only an option confirms it.
+  /// Makes the person confirm the shown text. Without a terminal, only an option confirms it.
   func confirm(_ isConfirmed: Bool) throws {
     guard !isConfirmed else { return }
     guard !stdin, isatty(STDIN_FILENO) == 1 else {

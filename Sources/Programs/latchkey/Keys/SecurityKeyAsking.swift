@@ -43,14 +43,14 @@ final class SecurityKeyAsking {
     } catch { throw HelperResult?.some(error == .missing ? .noVault : .damaged).failure(wrong: "") }
   }
 
-  /// Looks which key is connected, before anybody is asked for anything.
+  /// Finds the connected key, before any question to the person.
   func look() throws -> SecurityKeyAnswer {
     let answer = try ask(try SecurityKeyQuestion(.look, keybag: keybag))
     guard answer.outcome == .done else { throw failure(of: answer) }
     return answer
   }
 
-  /// Asks for the PIN, and has the key work. A person at a terminal may correct a wrong PIN.
+  /// Asks for the PIN, and runs the key's work. A person at a terminal may correct a wrong PIN.
   func work(_ work: SecurityKeyQuestion.Work, _ terminal: TerminalConversation) throws -> SecurityKeyAnswer {
     var triesLeft = asking.stdin ? 1 : UnlockCommand.tryCount
     while true {

@@ -18,7 +18,7 @@ struct SessionProtectorChange {
     machine's disk, unless the device key is in a TPM.
     """)
 
-  /// Adds it, after the person confirmed what becomes weaker.
+  /// Adds it, after the person confirmed the weaker protection.
   func add(isConfirmed: Bool) throws {
     try Failure.telling {
       let status = try RootKeyAsking.statusToAdd(at: place)

@@ -79,7 +79,7 @@ struct ChildProgram {
     let complained = FileDescriptor(owning: errors[1])
     let child = try spawn(
       given.number, written, complained.number, document: document.count > 0 ? handing.number : nil)
-    // Our ends of the pipes close only when the child's do.
+    // Our ends of the pipes close only with the child's.
     close(&written)
     Glibc.close(complained.release())
     var reader = Reader()

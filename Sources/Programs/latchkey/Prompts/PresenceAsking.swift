@@ -16,7 +16,7 @@ struct PresenceAsking: ParsableArguments {
 
   func conversation() throws -> TerminalConversation { try TerminalConversation.asking(standardInput: stdin) }
 
-  /// Has PAM find out by its own questions.
+  /// PAM asks its own questions.
   func check(_ terminal: TerminalConversation) throws {
     guard let account = Account(uid: getuid()) else { throw Failure.unavailable(translated("you have no account")) }
     let outcome = Authentication.run(

@@ -22,7 +22,7 @@ struct CommandEnvironment: ~Copyable {
     private var text: SecureBytes
     init(_ text: consuming SecureBytes) { self.text = text }
 
-    /// Where it is. It stays there as long as this value does.
+    /// The file's path. The file exists as long as this value.
     var place: UnsafeMutablePointer<CChar>? {
       text.withUnsafeMutableBytes { $0.baseAddress?.assumingMemoryBound(to: CChar.self) }
     }
@@ -158,11 +158,11 @@ struct CommandEnvironment: ~Copyable {
         kill(child, SIGCONT)
         continue
       }
-      // How it ended is lost.
+      // The outcome of the command is lost.
       if found < 0, errno == ECHILD { return 1 << 8 }
       var information = siginfo_t()
       let number = sigwaitinfo(&waited, &information)
-      // The terminal sends its signals to the command as well; only a process that names this one means it alone.
+      // The terminal sends its signals to the command as well; only a signal from a process is for this program alone.
       if number > 0, number != SIGCHLD, information.si_code <= 0 { kill(child, number) }
     }
   }

@@ -7,14 +7,14 @@ import LatchkeySodium
 import LatchkeyText
 import LatchkeyYAML
 
-/// `.latchkey.yaml`: which secrets the commands of a project get. It came with the project, so it may be a stranger's: each is used
-/// only after the person agreed to just this text at just this place.
+/// `.latchkey.yaml`: the secrets for the commands of a project. A stranger may have written the file, so it is used only after the
+/// person agreed to exactly this text at this place.
 struct ProjectFile {
   private static let name = ".latchkey.yaml"
   private static let folder = [".local", "state", "latchkey"]
   private static let record = "approved.json"
   private static let lock = "approved.lock"
-  /// How many secrets a file may want. A person sees all of them at once, or the first ones are not agreed to.
+  /// The most secrets of a file. A person must see all of them at once before agreeing.
   private static let requestLimit = 16
   /// How many characters (Unicode scalars) are shown of a name, and of all attributes of a request.
   private static let (nameLimit, lineLimit) = (80, 200)
@@ -134,7 +134,7 @@ struct ProjectFile {
     guard readLine()?.split(whereSeparator: \.isWhitespace).map({ $0.lowercased() }) == ["yes"] else {
       throw Failure.declined(translated("the answer was not 'yes', so nothing was changed."))
     }
-    // Another run may have noted its file while this one waited for the person.
+    // Another run may have recorded its file while this one waited for the person.
     let folder = try Folder.create(Self.folder, below: home, owner: getuid())
     let held = try folder.lock(Self.lock, deadline: Self.lockLimit)
     var known = Self.approved(folder)

@@ -54,7 +54,7 @@ struct RunCommand: ParsableCommand {
 
   func run() throws {
     try Failure.telling {
-      // No core dump and no other process reads this one; the command may have core dumps again.
+      // No core dump has this process's memory, and no other process reads it. The command may have core dumps again.
       _ = linux_set_dumpable(0)
       try Sodium.initialize()
       var requests = try wanted()

@@ -17,7 +17,7 @@ struct ListedKey: Encodable {
 
   let item: ListedItem
   let key: KeyItem
-  /// Known of ``described(_:from:)`` only.
+  /// Known only after ``described(_:from:)``.
   var state = State.ready
 
   /// All keys, in the order in which they were stored. Keys that ssh-add gave to the agent are left out.

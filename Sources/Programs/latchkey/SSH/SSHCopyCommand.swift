@@ -36,7 +36,7 @@ struct SSHCopyCommand: ParsableCommand {
       defer { Interruption.release() }
       let publicFile = try PrivateFolder(in: place.folder, for: "ssh", file: "key.pub")
       try publicFile.write(line.span.bytes)
-      // ssh-copy-id wants a private file beside it. ssh takes a public one there, and asks the agent for the key.
+      // ssh-copy-id requires a private file beside it. ssh accepts a public one there, and uses the agent's key.
       let name = String(publicFile.file.dropLast(".pub".utf8.count))
       try FileDescriptor.open(name, flags: O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o600).writeAll(
         line.span.bytes)

@@ -10,7 +10,7 @@ struct SwitchSession {
   let runtime: String
   let home: String
   let bus: BusQuestions
-  /// Shows a person what the command waits for.
+  /// Shows a person the reason of a wait.
   let progress: Progress
 
   static let name = "org.freedesktop.secrets"
@@ -110,7 +110,7 @@ struct SwitchSession {
     // While nobody owns the name, the bus may start another program for it.
     startLatchkey()
     exchangeKWallet()
-    // Done after the last one has ended. Otherwise this would wait until the agent of a new one ends.
+    // This comes after the last one has ended. Otherwise it would wait for the end of a new one's agent.
     if !ended.isEmpty { startOtherParts(of: ended, hadAgent: hadAgent, hadModules: hadModules) }
     guard left.isEmpty else { return left }
     let isDone = waitUntil(translated("Waiting until latchkeyd has the name...")) {

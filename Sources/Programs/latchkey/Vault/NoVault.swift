@@ -7,8 +7,8 @@ import LatchkeyPosix
 enum NoVault {
   /// How to start it.
   ///
-  /// A user manager that ran before the installation does not start the socket. It stays while one process of a former session
-  /// stays, so another login may not help.
+  /// A user manager that ran before the installation does not start the socket. The old manager stays with any process of a former
+  /// session, so another login may not help.
   static var start: String {
     translated(
       """
@@ -38,7 +38,7 @@ enum NoVault {
       """)
   }
 
-  /// The same, if the administrator has turned Latchkey off for everybody.
+  /// The same, after an administrator turned Latchkey off for everybody.
   static var maskedForAll: String? {
     let machine = MachineSwitch(root: SystemRoot())
     return machine.mask.map { path in

@@ -468,6 +468,6 @@ extension Status {
     hasUnusableKeybag || hasLostDatabase ? SessionQuestions.waysToRepair(vaultPath) : []
   }
 
-  /// Whether nothing can be unlocked for the vault's files.
+  /// Whether the state of the vault's files prevents every unlock.
   var hasUnusableFiles: Bool { hasUnusableKeybag || lockReasons.contains(.session(.filesUnusable)) }
 }

@@ -143,7 +143,7 @@ struct UnlockCommand: ParsableCommand {
     translated(
       "your login password was changed without Latchkey, and neither the former one nor the recovery code was given.")
 
-  /// - Parameter formerCount: how many times the person gave something as the former password or the recovery code.
+  /// - Parameter formerCount: how often the person answered the question for the former password or the recovery code.
   private static func reason(_ status: Status, formerCount: Int = 0) -> String {
     // Each answer was wrong, and the problem's text would advise the step that the person just took.
     if status.needsFormerPassword, formerCount > 0 {

@@ -4,7 +4,7 @@ import LatchkeySecretClient
 import LatchkeySodium
 import LatchkeySystemd
 
-/// Items and collections that are made.
+/// New items and collections.
 extension VaultConnection {
   /// The items of a collection that have these attributes and no others, but for the implied schema.
   func items(with attributes: [String: String], in collection: String, asking: Bool) throws -> [ListedItem] {
@@ -24,7 +24,7 @@ extension VaultConnection {
     }.filter { GenericSchema.areSame($0.attributes ?? [:], attributes) }
   }
 
-  /// Runs work on an item that was found by its attributes. An error names the item, as the person named none.
+  /// Runs work on an item that was found by its attributes. An error names the item, because the person did not.
   func naming<Value>(_ item: ListedItem, _ body: () throws -> Value) throws -> Value {
     do { return try body() } catch let error as BusError where !error.isLocked {
       let reason = error.told

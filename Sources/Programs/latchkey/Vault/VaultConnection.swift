@@ -7,7 +7,7 @@ import LatchkeySecretClient
 import LatchkeySodium
 import LatchkeySystemd
 
-/// The command line's connection to the vault: as every client has it, with messages and questions to the person.
+/// The command line's connection to the vault: the same as any client's, with messages and questions to the person.
 final class VaultConnection {
   static let root = ServiceConnection.root
   static let service = ServiceConnection.service
@@ -19,9 +19,9 @@ final class VaultConnection {
 
   let connection: ServiceConnection
   private let place: DaemonPlace
-  /// How the last prompt ended; nil if the vault's program does not tell.
+  /// How the last prompt ended; nil if the vault's program does not report it.
   private(set) var lastOutcome: PromptOutcome?
-  /// The channel on which it is tried whether a secret can be read.
+  /// The channel for trying whether a secret can be read.
   private var trial: SecretChannel?
 
   /// Connects, and has the session bus start the vault if it does not run.
@@ -43,7 +43,7 @@ final class VaultConnection {
     connection = try ServiceConnection(provider: name, on: address)
   }
 
-  /// The program that is connected to.
+  /// The program at the other end.
   var ownerProcess: pid_t? { connection.ownerProcess }
 
   /// "sealed", "unlocked" or "locked", when the connection was made.
@@ -75,7 +75,7 @@ final class VaultConnection {
     try connection.get("Number", .number, of: path, on: ServiceConnection.ownCollection)
   }
 
-  /// The properties of an item that any program has which keeps secrets.
+  /// The properties of an item that every provider of secrets has.
   func facts(ofItem path: String) throws(BusError) -> ItemFacts {
     try connection.facts(ofItem: path)
   }
@@ -105,10 +105,10 @@ final class VaultConnection {
       guard asking else { throw error.lacksVault ? error : locked(path) }
       let wasAsked = try unlock(path)
       do { return try body() } catch let error as BusError where error.isLocked {
-        // No prompt helped, and the vault says what does.
+        // No prompt helped, and the vault has advice.
         if error.lacksVault, [nil, .unavailable].contains(lastOutcome) { throw error }
         guard wasAsked else { throw locked(path) }
-        // Nobody was asked then, because no answer would unlock the item.
+        // There was no question, because no answer would unlock the item.
         if let reason = error.reason, case .noFingerOpensIt = reason {
           throw Failure.stillLocked(translated("it is locked: \(reason.told)."))
         }
@@ -197,8 +197,8 @@ final class VaultConnection {
     return StatusCommand.lockReasons(status).joined(separator: ", ")
   }
 
-  /// Why the secret of an item cannot be read, in the vault's words, also while nothing is locked. Only trying tells. Should it
-  /// be readable by now, its secret comes encrypted, and is not looked at.
+  /// Why the secret of an item cannot be read, in the vault's words, also while nothing is locked. Only a try shows that. If it is
+  /// readable by now, its secret comes encrypted and stays unread.
   func obstacle(to path: String) -> BusError {
     do {
       try Sodium.initialize()
@@ -219,7 +219,7 @@ final class VaultConnection {
   @discardableResult
   func unlock(_ path: String) throws -> Bool { try unlock([path]) }
 
-  /// The same for several, with one prompt. `reason` is what it shows as the reason.
+  /// The same for several, with one prompt. `reason` is the reason in the prompt.
   @discardableResult
   func unlock(_ paths: [String], reason: String? = nil) throws -> Bool {
     let prompt = try call(Self.root, Self.service, "Unlock") {
@@ -234,7 +234,7 @@ final class VaultConnection {
 
   /// Waits for a person. A signal that would end this program withdraws the question first.
   ///
-  /// - Returns: the path of the new object, if the prompt was for that; nil for everything else, and if the person declined.
+  /// - Returns: the path of the new object, if the prompt created one; nil for everything else, and if the person declined.
   @discardableResult
   func perform(_ prompt: String, reason: String? = nil) throws -> String? {
     var isCompleted = false
@@ -262,7 +262,7 @@ final class VaultConnection {
       made = try? message.readMadeObject()
     }
     return try withExtendedLifetime((sources, watch, told, slot)) {
-      // No window: the vault finds the terminal by itself. Only Latchkey has a state, and says how a prompt ended.
+      // There is no window, because the vault finds the terminal by itself. Only Latchkey has a state, and says how a prompt ended.
       if state.isEmpty {
         try call(prompt, ServiceConnection.prompt, "Prompt") {
           $0.appendString("")
@@ -309,7 +309,7 @@ private struct InterruptingSignals {
     }
   }
 
-  /// Lets them come again, as the event loop has them held.
+  /// Unblocks the signals that the event loop holds.
   func release() {
     var set = sigset_t()
     sigemptyset(&set)

@@ -1,4 +1,4 @@
-/// Facts about the session that no file has.
+/// Facts about the session that are in no file.
 public struct DesktopFacts: Sendable {
   /// A unit of a service manager.
   public struct Unit: Equatable, Sendable {
@@ -20,9 +20,9 @@ public struct DesktopFacts: Sendable {
     public let deviceKey: String
     /// Whether memory that holds secrets is locked.
     public let isMemoryLocked: Bool
-    /// Whether it was opened since the session began.
+    /// Whether the vault was opened since the session began.
     public let isFirstUnlocked: Bool
-    /// Whether there is one.
+    /// Whether there is a vault.
     public let isCreated: Bool
     /// Its folder.
     public let path: String
@@ -73,9 +73,9 @@ public struct DesktopFacts: Sendable {
 
   /// The owner of a name on the bus.
   public enum Owner: Equatable, Sendable {
-    /// Nobody.
+    /// The name has no owner.
     case nobody
-    /// A process; 0 if the bus cannot tell.
+    /// A process owns the name; 0 if the bus cannot tell.
     case process(Int32)
   }
 
@@ -93,7 +93,7 @@ public struct DesktopFacts: Sendable {
     case none
     /// The terminal's device could be opened for questions.
     case usable(String)
-    /// Nobody can be asked there. The text is its device or number.
+    /// The terminal cannot be used for questions. The text is its device or number.
     case unusable(String)
   }
 
@@ -120,7 +120,7 @@ public struct DesktopFacts: Sendable {
   /// Units of the machine's.
   public var systemUnits: Known<[String: Unit]> = .unknown("")
 
-  /// A session of which nothing else is known.
+  /// A session without any other known fact.
   public init(uid: UInt32, home: String, runtime: String) {
     self.uid = uid
     self.home = home

@@ -1,7 +1,7 @@
 import LatchkeyGettext
 import LatchkeyText
 
-/// Checks what can ask the person.
+/// Checks the programs that can ask the person.
 struct PromptExamination {
   let root: SystemRoot
   let facts: DesktopFacts
@@ -82,7 +82,7 @@ extension SystemRoot {
     return command.line
   }
 
-  /// Whether the administrator has something else than fprintd ask for a finger.
+  /// Whether another program than fprintd asks for a finger.
   public var hasOwnFingerService: Bool {
     let lines = lines("/etc/pam.d/latchkey-biometry")
     return !lines.isEmpty && !lines.contains { $0.contains(text: "pam_fprintd.so") }

@@ -35,7 +35,7 @@ package struct SettingsText {
     return false
   }
 
-  /// Gives a key a value. Adds the key's section if the section is missing.
+  /// Sets a key's value. Adds a missing section.
   package mutating func set(_ key: String, in section: String, to value: String) {
     let places = places(of: key, in: section)
     guard places.isEmpty else {

@@ -23,7 +23,7 @@ struct ModuleExamination {
       return .unknown(id, translated("\(program) cannot be read"))
     }
     let name = "pam_latchkey.so"
-    // The folder with libpam's own modules is the right one.
+    // The right folder is the one with libpam's own modules.
     let folders = root.moduleFolders
     let homes = folders.filter { kind(of: "\($0)/pam_unix.so", in: root) == ours }
     let found = folders.map { "\($0)/\(name)" }.filter { root.contains($0) }
@@ -54,7 +54,7 @@ struct ModuleExamination {
 
   private func programs() -> Finding {
     let id = "programs"
-    // The units name the folder. The same folder is compiled into the module.
+    // The units and the compiled module name the same folder.
     let units = UnitFiles(root: root, home: nil)
     guard let unit = units.installed("latchkeyd.service"),
       let line = root.lines(unit).first(where: { $0.hasPrefix("ExecStart=/") }),

@@ -59,7 +59,7 @@ struct OwnServices {
   /// Modules of directories that take the password that pam_unix.so asked for.
   private static let directories: Set<String> = ["pam_sss.so", "pam_ldap.so", "pam_krb5.so", "pam_winbind.so"]
 
-  /// pam_unix.so alone verifies passwords in files, and a directory's accounts have theirs elsewhere.
+  /// pam_unix.so verifies only passwords in files, and accounts of a directory have no password there.
   private func localAccountsOnly(
     _ id: String, _ name: String, _ path: String, _ entries: [PAMStack.Entry]
   ) -> Finding? {
@@ -85,7 +85,7 @@ struct OwnServices {
     return fields.count > 2 && fields[2] == String(uid)
   }
 
-  /// The directory that logins ask.
+  /// The directory that logins use.
   private func directoryModule() -> String? {
     for service in PAMStack.services(in: root) where PAMService(service, in: root) == .login {
       let modules = (try? PAMStack(service, .auth, in: root))?.entries.map(\.module) ?? []

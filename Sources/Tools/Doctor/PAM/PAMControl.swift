@@ -46,13 +46,13 @@ struct PAMControl: Equatable {
     }
   }
 
-  /// For an answer that is not named and has no default, libpam's is `bad`.
+  /// For an answer without a name or a default, libpam uses `bad`.
   func action(for answer: PAMAnswer) -> Action { actions[answer.rawValue] ?? actions["default"] ?? .bad }
 
   /// Whether any answer has such an action.
   func has(_ isWanted: (Action) -> Bool) -> Bool { actions.values.contains(where: isWanted) }
 
-  /// Whether a module that succeeds cuts the stack short: it stands for another way in.
+  /// Whether the success of a module ends the stack early, so that the module is another way in.
   var isShortcut: Bool {
     switch action(for: .success) {
     case .done, .jump: true

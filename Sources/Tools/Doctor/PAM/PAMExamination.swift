@@ -131,7 +131,7 @@ struct PAMExamination {
       return problem(missed.count == asked ? .broken : .warning, missed.joined(separator: "; "))
     }
     if PAMTrial(stack, accepting: .none).called.contains(where: { entries[$0].isOurs }) {
-      // If the asking module is in a substack, as on Fedora, no line can stop the stack behind it.
+      // If the asking module is in a substack, as on Fedora, no line in there can stop the outer stack.
       let isBounded = askers.allSatisfy { entries[$0].depth > entries[ours].depth }
       return problem(
         isBounded ? .ok : .warning,
@@ -179,7 +179,7 @@ struct PAMExamination {
     }
     let entries = stack.entries
     let askers = entries.indices.filter { entries[$0].isAsker }
-    // Without such a line no password is changed there.
+    // Without such a line the service changes no password.
     if askers.isEmpty { return [] }
     guard entries.contains(where: \.isOurs) else {
       return problem(translated("not in password, so a password that is changed there does not unlock the vault"))

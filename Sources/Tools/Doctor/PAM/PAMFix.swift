@@ -1,7 +1,7 @@
 import LatchkeyGettext
 import LatchkeyText
 
-/// Finds the command that puts the module where it belongs, by trying each on the files as they would be.
+/// Finds the command that puts the module into its place, and tries each command on a copy of the files' text.
 struct PAMFix {
   let root: SystemRoot
 
@@ -15,7 +15,7 @@ struct PAMFix {
     let kinds = Set(problems.filter { $0.condition != .ok }.map(\.kind))
     let worst = problems.map(\.condition).max() ?? .ok
     let worstKinds = Set(problems.filter { $0.condition == worst }.map(\.kind))
-    // A shared file fixes more services than this one. The service's own file has to fix the rest.
+    // A shared file fixes other services as well. The service's own file fixes the rest.
     if let first = shared().first(where: { isFixed($0, name, service, worstKinds) })
       ?? own(name, kinds).first(where: { isFixed($0, name, service, kinds) })
     {

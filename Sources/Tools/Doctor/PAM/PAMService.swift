@@ -12,7 +12,7 @@ enum PAMService: Equatable {
   case change
   /// The service looks like a login, and is not known.
   case likeLogin
-  /// Nobody logs in by it, and the module has no business there.
+  /// It is not a login, so it must not have the module.
   case nobody
   /// The service does not matter.
   case other

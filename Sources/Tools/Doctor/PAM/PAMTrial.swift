@@ -1,8 +1,8 @@
 /// A simulation of a stack as libpam runs it, with modules that answer as for an ordinary person who types a password.
 struct PAMTrial {
-  /// Which entries' modules were called, in order.
+  /// The entries whose modules were called, in order.
   private(set) var called: [Int] = []
-  /// Whether the service would be content.
+  /// Whether the service would accept the person.
   private(set) var isSuccess = false
   /// The entry that ended the stack before the rest, or the innermost substack with that entry.
   private(set) var lastWord: Int?
@@ -18,7 +18,7 @@ struct PAMTrial {
 
   /// The module that accepts the password.
   enum Acceptance: Equatable {
-    /// The module of one entry; the others know no such person.
+    /// The module of one entry; the others do not know the person.
     case entry(Int)
     /// No module accepts the password: it is wrong.
     case none
@@ -98,12 +98,12 @@ struct PAMTrial {
     case "pam_latchkey.so", "pam_selinux_permit.so": return .ignore
     case "pam_deny.so", "pam_rootok.so": return .refused
     case "pam_faillock.so" where entry.options.contains("authfail"): return .refused
-    // No shortcut, whatever its control says: it is reached after the right password.
+    // The entry comes after the right password, so it is not a shortcut, whatever its control says.
     case "pam_faillock.so" where entry.options.contains("authsucc"): return .success
     case "pam_usertype.so" where entry.options.contains("isregular"): return .success
     case let module where askers.contains(module) && accepting != .every:
       return accepting == .none ? .refused : .stranger
-    // Another way in, or a test that is true of some services or users only: for most it is not.
+    // This is another way in, or a test that fails for most services or users.
     default: return entry.control.isShortcut ? .unavailable : .success
     }
   }

@@ -27,7 +27,7 @@ struct KWalletExamination {
         fix: Provider.fix(root))
     }
     let running = RunningProcess.all(of: facts.uid, in: root).map(\.name)
-    // One without a name on the bus was prepared by the login, and waits for ever.
+    // A KWallet without a name on the bus was prepared by the login, and waits for ever.
     if let name = KWalletFront.names.first(where: facts.ownedNames.contains), !running.contains(KWalletFront.process),
       running.contains(where: { $0.hasPrefix("kwalletd") })
     {
@@ -50,7 +50,7 @@ struct KWalletExamination {
       fix: Provider.fix(root))
   }
 
-  /// Names of files only.
+  /// The files are known by name only.
   private func files() -> Finding? {
     let wallets = root.names(in: "\(facts.home)/.local/share/kwalletd").filter { $0.hasSuffix(".kwl") }
     guard !wallets.isEmpty, !root.contains("\(facts.home)/.local/state/latchkey/imported.json") else { return nil }

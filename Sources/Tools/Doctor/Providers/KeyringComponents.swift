@@ -1,6 +1,6 @@
 import LatchkeyText
 
-/// The parts of gnome-keyring that a command line names.
+/// The parts of gnome-keyring on a command line.
 package struct KeyringComponents {
   private static let ofSecrets = ["secrets", "keyring"]
 
@@ -11,7 +11,7 @@ package struct KeyringComponents {
   /// nil if the line names none, and so starts the usual ones.
   package init?(_ command: String) {
     let options = ["--components=", "--components ", "-c "]
-    // A shell may stand in front of it, with a -c of its own.
+    // A shell with a -c of its own may stand before the program.
     let program = command.firstRange(ofText: "gnome-keyring-daemon")?.upperBound ?? command.startIndex
     let starts = options.compactMap { command[program...].firstRange(ofText: $0)?.upperBound }
     guard let start = starts.first else { return nil }

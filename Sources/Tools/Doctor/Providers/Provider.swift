@@ -13,12 +13,12 @@ package struct Provider: Sendable {
     package let key: String
     /// The value with which it offers none.
     package let off: String
-    /// Whether it offers secrets if the line is missing.
+    /// Whether the program offers secrets if the line is missing.
     package let isOnByDefault: Bool
     /// The program that reads the line, if older versions lack the setting.
     package let reader: String?
 
-    /// Its effective value, and the file with it: the person's file, else the file of all users; nil if neither has the line.
+    /// The effective value, and its file: the person's file, else the file of all users; nil if neither has the line.
     func source(_ root: SystemRoot, home: String?) -> (path: String, value: String)? {
       let files = [home.map { "\($0)/\(file)" }, machineFile].compactMap { $0 }
       return files.lazy.compactMap { path in

@@ -62,7 +62,7 @@ enum BinaryKeyring {
     return items
   }
 
-  /// Reads the clear part: one type for each item. An item's attributes are hashed there, and are of no use.
+  /// Reads the clear part: one type for each item. An item's attributes are hashed there, and so useless.
   private static func itemTypes(
     _ bytes: borrowing SecureBytes, _ reader: inout SecretReader
   ) throws(ForeignFileError) -> [UInt32] {

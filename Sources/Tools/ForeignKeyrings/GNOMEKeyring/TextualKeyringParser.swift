@@ -118,7 +118,7 @@ struct TextualKeyringParser {
     let value = String(text[text.index(after: equals)...]).trimmed
     return switch name {
     case "mtime", "ctime", "item-type": Substring(value).isNumber
-    // A person moved it: gnome-keyring writes it first.
+    // A person moved this group: gnome-keyring writes it first.
     case "display-name": true
     default: false
     }

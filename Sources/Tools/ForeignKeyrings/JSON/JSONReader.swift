@@ -13,7 +13,7 @@ struct JSONReader {
   }
 
   private var at = 0
-  /// Whether nothing was read yet of each object and array around this place, the innermost last.
+  /// For each object and array around this place, whether it is still unread; the innermost is last.
   private var isFresh: [Bool] = []
 
   /// The first byte of what comes next; nil at the end.

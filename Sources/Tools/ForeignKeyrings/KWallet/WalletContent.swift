@@ -156,7 +156,7 @@ public enum WalletContent {
       found.append((key, value))
     }
     guard reader.remaining == 0 else { throw .damaged }
-    // Where they are: a key can be a secret, too. With the high byte first, bytes have the order of the text's units.
+    // The sort uses places, because a key can be a secret. With the high byte first, bytes have the order of the text's units.
     bytes.bytes.withUnsafeBytes { all in
       found.sort { all[$0.keyRange].lexicographicallyPrecedes(all[$1.keyRange]) }
     }

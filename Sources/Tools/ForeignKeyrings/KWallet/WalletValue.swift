@@ -10,8 +10,8 @@ public enum WalletValue {
     return try writer.finish()
   }
 
-  /// An object of JSON as Qt writes a map of texts; a value that is not text is empty, as KDE's programs read it. Nil if it is no
-  /// such object.
+  /// An object of JSON as Qt writes a map of texts; a value that is not text is empty, as KDE's programs read it. Nil for any other
+  /// text.
   public static func map(_ json: borrowing SecureBytes) throws(ForeignFileError) -> SecureBytes? {
     // A quoted text has two quotes, for whose four bytes its length stands; any other value has a comma or a colon beside it.
     var writer = try SecretWriter(capacity: 2 * json.count + 16)

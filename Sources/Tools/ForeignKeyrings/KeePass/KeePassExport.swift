@@ -31,7 +31,7 @@ public struct KeePassExport {
 
   /// Why a value stays behind.
   public enum Reason: Equatable, Sendable {
-    /// The value refers to an entry or a field that does not exist.
+    /// The value refers to a missing entry or field.
     case noTarget
     /// The value refers to itself, or over too many entries.
     case endless
@@ -202,7 +202,7 @@ public struct KeePassExport {
         return isKept ? try entry.text(field, bytes) : ""
       }
     }
-    // A person knows the entry by its title, whatever the title contains.
+    // People know an entry by its title, whatever the title contains.
     let title = try text(.title, orAsWritten: true)
     let (url, user) = (try text(.url), try text(.user))
     // The host may be known even if a part of the address is not.
@@ -253,7 +253,7 @@ public struct KeePassExport {
       do throws(KeePassReferences.Refusal) {
         let use: KeePassReferences.Use = field.key == KeePassEntry.Standard.notes.rawValue ? .notes : .secret
         let value = try references.value(field, of: number, as: use, bytes)
-        // A reference to an empty field leaves nothing.
+        // A reference to an empty field becomes empty.
         if value.count > 0 { values[field.key] = Secret(value) }
       } catch {
         left.append(LeftValue(label: label, field: field.key, reason: try Reason(error)))
@@ -296,7 +296,7 @@ public struct KeePassExport {
   /// Adds the attached files whose content is not in the XML. A file of several entries is fetched once.
   ///
   /// - Parameter fetch: gets the path of an entry and the name of a file, and returns the content, or nil.
-  /// - Returns: the labels of files that could not be read. Entries with the same path cannot be told apart.
+  /// - Returns: the labels of files that could not be read. Entries with the same path cannot be distinguished.
   public mutating func addFiles(_ fetch: (String, String) throws -> SecureBytes?) throws -> [String] {
     var fetched: [String: Secret] = [:]
     for file in missing where fetched[file.reference] == nil && paths[file.path] == 1 {

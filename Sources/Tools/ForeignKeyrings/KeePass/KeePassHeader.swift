@@ -1,15 +1,15 @@
 import LatchkeySodium
 
-/// The clear part of a .kdbx file, for one question: the cost of one guess of the password. KeePassXC believes any cost that it
-/// finds there. So a file from elsewhere could take all memory, or never come to an end.
+/// The clear part of a .kdbx file, for one question: the cost of one guess of the password. KeePassXC accepts any cost there, so a
+/// foreign file could use all memory, or take for ever.
 public enum KeePassHeader {
-  /// How much memory may be asked for. KeePassXC itself proposes 64 MiB.
+  /// The most memory that a header may request. KeePassXC itself proposes 64 MiB.
   static let memoryLimit: UInt64 = 1 << 30
   /// How much memory all passes may cover together, about a minute's work.
   static let workLimit: UInt64 = 64 << 30
-  /// How many threads may be asked for.
+  /// The most threads that a header may request.
   static let laneLimit: UInt64 = 256
-  /// How many rounds of AES may be asked for, about a minute's work.
+  /// The most rounds of AES that a header may request, about a minute's work.
   static let roundLimit: UInt64 = 1_000_000_000
 
   /// The key derivation, with the parameters of every kind that KeePassXC knows.
@@ -29,7 +29,7 @@ public enum KeePassHeader {
     // The minor version.
     _ = try reader.littleEndian(2, bytes)
     let version = try reader.littleEndian(2, bytes)
-    // KeePassXC knows no later one.
+    // KeePassXC knows no later version.
     guard version <= 4 else { return }
     while true {
       let field = try reader.littleEndian(1, bytes)

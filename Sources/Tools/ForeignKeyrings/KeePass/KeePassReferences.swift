@@ -6,7 +6,7 @@ import LatchkeySodium
 struct KeePassReferences {
   /// Why a value stays behind.
   enum Refusal: Error, Equatable {
-    /// The value refers to no entry or field that exists.
+    /// The value refers to a missing entry or field.
     case noTarget
     /// The value leads back to itself, or over more entries than KeePassXC follows.
     case endless
@@ -16,7 +16,7 @@ struct KeePassReferences {
     case placeholder(String)
     /// The value would bring a secret into an attribute, and attributes are less protected.
     case secretInAttribute
-    /// The value has an encryption of its own.
+    /// The value is encrypted by itself.
     case encrypted
     case file(ForeignFileError)
   }
@@ -109,7 +109,7 @@ struct KeePassReferences {
     var (written, checked, at) = (0, 0, 0)
     while let place = Self.placeholder(text, from: at) {
       at = place.upperBound + 1
-      // An earlier brace has no end of its own, and would not be understood as a reference.
+      // An earlier brace has no end, and cannot begin a reference.
       try Self.checkRest(text, checked..<(place.lowerBound - 1), use)
       checked = at
       guard let target = try target(text, place, of: entry, as: use, bytes) else { continue }

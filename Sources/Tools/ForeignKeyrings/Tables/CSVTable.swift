@@ -29,9 +29,9 @@ struct CSVTable {
     var fields: [Field] = []
     /// How many fields it has.
     fileprivate(set) var count = 0
-    /// How many it has up to the last one with a value.
+    /// The number of fields up to the last one with a value.
     fileprivate(set) var filled = 0
-    /// The line of the file that it begins on.
+    /// The line of the file on which it begins.
     let line: Int
     /// Whether a line end follows it.
     fileprivate(set) var isEnded = false

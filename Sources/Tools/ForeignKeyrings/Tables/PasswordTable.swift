@@ -47,7 +47,7 @@ public enum PasswordTable {
   public struct Contents {
     /// An item for each secret.
     public fileprivate(set) var items: [ForeignItem] = []
-    /// Rows that are not among the items.
+    /// Rows without an item.
     public fileprivate(set) var left: [LeftRow] = []
     /// Columns whose values stay behind, by their names.
     public fileprivate(set) var unread: [String] = []
@@ -61,17 +61,17 @@ public enum PasswordTable {
     public fileprivate(set) var several = 0
   }
 
-  /// A row that stays behind.
+  /// A row that was left out.
   public struct LeftRow: Equatable, Sendable {
     /// Counted from the first row, without empty lines.
     public let number: Int
     /// Its label, which has nothing of a secret.
     public let label: String
-    /// Why it stays behind.
+    /// Why it was left out.
     public let reason: Reason
   }
 
-  /// Why a row stays behind.
+  /// Why a row was left out.
   public enum Reason: Equatable, Sendable {
     /// The row has no secret.
     case noSecret
@@ -109,8 +109,8 @@ public enum PasswordTable {
     if let first = table.rows.first { contents.dialect = TableDialect(try names(first, bytes)) }
     if contents.dialect == .keePass1 {
       let other = try CSVTable(bytes, quoting: .backslash)
-      // A backslash before something else, or a doubled quote, shows that another program only uses the same names. A file that
-      // is cut off does not show that.
+      // A backslash before something else, or a doubled quote, shows that another program only uses the same names. A truncated
+      // file does not show that.
       if other.fault?.isAtEnd ?? true || table.fault != nil {
         (contents.hasBackslashes, table) = (other.hasEscapes, other)
       }
@@ -234,7 +234,7 @@ public enum PasswordTable {
       for (name, value) in [
         ("url", url), ("server", server), ("user", user), ("realm", texts[.realm] ?? ""),
         ("group", texts[.group] ?? ""),
-        // Otherwise two entries without an address would become one.
+        // Otherwise two entries without an address would merge.
         ("name", url.isEmpty ? label : ""),
       ] where !value.isEmpty { attributes[name] = value }
       (self.label, self.attributes) = (label, attributes)

@@ -49,7 +49,7 @@ enum WebAddress {
     let port = host[name.endIndex...].dropFirst()
     guard isHost(name), port.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
     guard scheme == nil else { return name }
-    // "n/a" and "mailto:" are no hosts.
+    // "n/a" and "mailto:" are not hosts.
     let isWhole = isAlone && authority.endIndex == address.endIndex && host.endIndex == name.endIndex
     return name.contains(".") || !port.isEmpty || isWhole || name.lowercased() == "localhost" ? name : nil
   }

@@ -6,9 +6,9 @@ struct UnwrittenAccessLog {
   /// How many entries may wait for a key, or for room on the disk.
   static let limit = 64
 
-  /// The entries, and when each happened.
+  /// The entries, each with its time.
   private var entries: [(created: UInt64, event: AccessEvent)] = []
-  /// How many entries found no place, and since when.
+  /// The number of entries without a place, and the time of the first.
   private var lost: (since: UInt64, count: UInt32)?
 
   /// Everything that must be written, oldest first.

@@ -347,7 +347,7 @@ public final class Restore {
   public func finish() throws(VaultError) -> Changes {
     guard !isDry else { return Changes() }
     guard vault.isUnlocked else { throw .isLocked }
-    // An index that nobody has looked at may not lead to items that are there.
+    // An unchecked index may not lead to every item that exists.
     while !vault.isVerified, vault.verifyStep() {}
     _ = try vault.database.writable()
     guard vault.rotation.epoch == epoch else {
@@ -374,7 +374,7 @@ public final class Restore {
     }
     let isStale = { (draft: RestoreDraft) in draft.group.map { stale.contains(ObjectIdentifier($0)) } ?? false }
     for target in targets where target.isNew { _ = try draft(target) }
-    // Before they are written, as with any other item that is better protected from now on.
+    // Generations lose these items before the write, as any item with better protection.
     for draft in drafts where draft.isStricter && !isStale(draft) { vault.history.tighten(draft.row.uuid) }
     var changes = Changes()
     let made = try vault.database.writing { store throws(VaultError) in

@@ -14,7 +14,7 @@ public struct CollectionInfo: Equatable, Sendable {
 public enum CollectionState: Sendable {
   /// No login yet, or the session has ended.
   case sealed
-  /// Somebody locked this collection alone. It stays locked until the login password is given for it.
+  /// The collection has an explicit lock. It stays locked until the login password is given for it.
   case lockedExplicitly
   /// Its own passphrase was not given.
   case needsPassphrase

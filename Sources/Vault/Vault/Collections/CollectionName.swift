@@ -19,7 +19,7 @@ public enum CollectionName {
   /// The number in such a name; nil for another kind of name. Each number has one spelling.
   public static func number(of name: String) -> Int64? {
     if name == first { return Vault.firstCollection }
-    // Not cut by characters: a combining mark would go with its letter.
+    // Cut by bytes, because a combining mark would be one character with its letter.
     guard name.utf8.first == UInt8(ascii: "c"), let number = Int64(Substring(name.utf8.dropFirst())), number > 0,
       ofNumber(number).utf8.elementsEqual(name.utf8)
     else { return nil }

@@ -3,7 +3,7 @@ import LatchkeyKeybag
 import LatchkeyPosix
 import LatchkeyReasons
 
-/// A vault that is put aside, so that the next login creates another one.
+/// A vault that is set aside, so that the next login creates another one.
 extension Vault {
   /// Whether any file of a vault exists, even a damaged one.
   public var isThere: Bool {
@@ -32,7 +32,7 @@ extension Vault {
     return false
   }
 
-  /// Whether nobody gave a password yet: there is no vault, or a keybag that still waits for its database.
+  /// Whether no password was given yet: there is no vault, or a keybag that still waits for its database.
   public var hasNoDatabaseYet: Bool { database.isNotCreated }
 
   /// Whether the login password, once it is given, creates the missing files. System accounts get no vault.
@@ -66,7 +66,7 @@ extension Vault {
     seal()
     settle()
     lastItemAside = lastItemBefore()
-    // The database is closed before its path is another one.
+    // The database must be closed before its path changes.
     forgetFiles()
     defer { refresh() }
     var free = name
@@ -89,7 +89,7 @@ extension Vault {
   private func lastItemBefore() -> Int64 {
     // If somebody set the counter to the highest number, no number would be left for the next items.
     if !database.isDamaged, let last = try? reader.lastItem(), last < 1 << 62 { return max(lastItemAside, last) }
-    // Nobody can say which numbers a damaged vault had.
+    // The numbers of a damaged vault are unknown.
     let start = Int64.random(in: 1 << 51..<1 << 52)
     return lastItemAside < 1 << 61 ? lastItemAside + start : start
   }

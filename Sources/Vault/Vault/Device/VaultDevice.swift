@@ -6,7 +6,7 @@ import LatchkeyReasons
 import LatchkeySodium
 
 /// The device key that the vault depends on: the system service's if there is a service, else a file beside the vault. A key in a
-/// file moves to the service. No key moves back, and no key is made in the place of one that is only absent.
+/// file moves to the service. No key moves back, and no new key replaces one that is only absent.
 public final class VaultDevice {
   private struct State {
     var key: (any DeviceKey)?
@@ -176,7 +176,7 @@ public final class VaultDevice {
     keys.share = share
   }
 
-  /// Runs work that the next unlock can also do. A full or read-only disk is not a reason not to open what is there.
+  /// Runs work that the next unlock can also do. The vault still opens with a full or read-only disk.
   func whereThereIsRoom(_ body: () throws(VaultError) -> Void) throws(VaultError) {
     do throws(VaultError) { try body() } catch {
       switch error {

@@ -114,7 +114,7 @@ struct DatabaseExchange {
     var hasLink = true
     do throws(PosixError) { try folder.link(name, to: other) } catch { hasLink = false }
     if hasLink {
-      // Another file of that name is not the one to keep.
+      // Another file has that name, and must stay.
       guard folder.haveSameContent(name, other) else { throw PosixError("link", code: EEXIST) }
     } else {
       try folder.move(name, to: other)

@@ -221,7 +221,7 @@ struct HealingMerge {
     // A page that was put back to a former state shows versions from before the generation.
     guard ours.uuid == row.uuid, ours.modified <= row.modified else {
       outcome.older.append(row.id)
-      // If two items have one number, an older copy of the database was used for a while.
+      // Two items have one number only if an older copy of the database was used for a while.
       if ours.uuid != row.uuid { outcome.lost.append(row.id) }
       return
     }

@@ -13,7 +13,7 @@ public final class OlderFilesWatch {
     var compared: OlderFiles = []
     /// Why it is not known whether the files are older copies.
     var problem: Reason?
-    /// How often the note was broken off for other work since keys came.
+    /// How often other work interrupted the note since keys came.
     var brokenOff = 0
     /// The key that seals the database's generation, while the note waits; nil if none waits.
     var waiting: HeldKey?
@@ -36,7 +36,7 @@ public final class OlderFilesWatch {
     (self.keybag, self.device, self.rotation) = (keybag, device, rotation)
   }
 
-  /// In the place of which files an older copy was found; until the session is over.
+  /// The files that an older copy had replaced; until the session is over.
   public var found: OlderFiles { state.found }
 
   /// Why it is not known whether the files are older copies.
@@ -48,24 +48,24 @@ public final class OlderFilesWatch {
   /// Erases the key that a waiting note needs: the vault is sealed.
   func seal() { state.waiting = nil }
 
-  /// Ends what is said of older copies: the session is over.
+  /// Forgets the report of older copies, because the session is over.
   func endSession() { (state.found, state.compared) = ([], []) }
 
-  /// Forgets what is known of the files, as an object does that has just been made.
+  /// Forgets everything about the files, like a new object.
   func forget() { state = State() }
 
   // MARK: - notes
 
-  /// How long that may take together, in milliseconds.
+  /// The limit for all requests together, in milliseconds.
   private static let noteTimeout = 2000
-  /// How often the request may be broken off for other work before a person hears of that. At a first login that is usual: the
-  /// daemon starts, and everything there tells it something.
+  /// How often other work may interrupt the request before a person hears of it. At a first login that is usual, because many
+  /// programs call the starting daemon.
   private static let noteTries = 5
 
-  /// Asks what is remembered of the vault, and notes how far it is now. Never stands in the way of an unlock.
+  /// Asks for the remembered generations of the vault, and notes the present ones. Never delays an unlock.
   ///
-  /// The database's generation grows only after an answer. If it did before, an older copy that was opened while nobody
-  /// answered would catch up with what is remembered of the newer one, unseen.
+  /// The database's generation grows only after an answer. Otherwise an older copy, opened while the service is silent, would catch
+  /// up unseen with the remembered generation.
   func noteGenerations(_ tier: borrowing Key) {
     state.brokenOff = 0
     do throws(VaultError) { note(under: HeldKey(try rotation.wrapOfIndex(tier))) } catch { state.problem = nil }
@@ -89,7 +89,7 @@ public final class OlderFilesWatch {
       try folder.synchronize()
       let remembered = try memory.note(present, of: store.vault, isBeginning: false, until: deadline)
       let older = remembered.map { OlderFiles(present, remembered: $0) } ?? []
-      // Said before it is forgotten; but for what was, as the session began without a password.
+      // Reported before the note, except for copies that a login without a password has reported.
       tell(older, besides: state.compared)
       state.compared = []
       try? raiseGeneration(wrap)
@@ -101,8 +101,8 @@ public final class OlderFilesWatch {
     }
   }
 
-  /// Asks what is remembered of the vault, and has nothing noted: for keys of which nobody has seen that the keybag around them
-  /// is genuine. The keybag's generation is only the keybag's word; the database's generation is sealed under those keys.
+  /// Asks for the remembered generations of the vault, and notes nothing, because these keys do not prove the keybag genuine. The
+  /// keybag's generation is only a claim; the database's is sealed under those keys.
   func compareGenerations() {
     state.problem = nil
     guard !database.isDamaged, keys.share != nil, let memory = device.key?.memory, let keybag = keybag.keybag,
@@ -125,7 +125,7 @@ public final class OlderFilesWatch {
     if !new.isEmpty { delegate?.foundOlder(new) }
   }
 
-  /// - Returns: whether the request is to be tried again.
+  /// - Returns: whether to try the request again.
   @discardableResult private func noteFailed(_ error: any Error) -> Bool {
     guard let error = error as? DeviceKeyError, case .unavailable(let reason) = error else { return false }
     if error == .brokenOff {
@@ -149,7 +149,7 @@ public final class OlderFilesWatch {
   }
 
   private func raiseGeneration(_ wrap: HeldKey) throws(VaultError) {
-    // While a change of keys is not through, the row depends on former ones.
+    // Until a change of keys is complete, the row depends on the former keys.
     guard rotation.isThrough, keys.generation < .max, let index = keys.index else { return }
     let next = SealedIndex(index, generation: keys.generation + 1)
     try database.writing { store throws(VaultError) in

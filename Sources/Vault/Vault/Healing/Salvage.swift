@@ -13,7 +13,7 @@ struct Salvage {
   let hasAllItems: Bool
   /// Whether the table of items can be walked whole, and every index of it names the same items.
   let agrees: Bool
-  /// Whether each change that the log has can be read: a log that is damaged or cut shows a moment before the last one.
+  /// Whether each change in the log can be read. A damaged or cut log shows an earlier moment.
   let hasWholeLog: Bool
 
   /// Looks at the database `name` in the folder, with its log.
@@ -95,7 +95,7 @@ struct Salvage {
   }
 
   /// Whether SQLite reads as many pages of the log as there are with the numbers of its beginning
-  /// (https://sqlite.org/fileformat.html, "The Write-Ahead Log"). Others are of before the log was last begun again.
+  /// (https://sqlite.org/fileformat.html, "The Write-Ahead Log"). Other pages are from before the log began again.
   ///
   /// - Parameter database: the database that the log was copied with.
   private static func hasWholeLog(_ path: String, _ database: Database) -> Bool {

@@ -82,7 +82,7 @@ public final class VaultHealing {
 
   // MARK: - whether it is needed
 
-  /// The damage of the database; nil if there is none that a generation could heal.
+  /// The damage of the database; nil if there is no damage that a generation could heal.
   private var loss: Healing.Loss? {
     guard !place.isMemory, place.hasOwnDatabase, keybag.keybag != nil, !database.isUnfinished else { return nil }
     guard database.store == nil else { return database.isDamaged ? .damaged : nil }
@@ -311,7 +311,7 @@ public final class VaultHealing {
       do throws(PosixError) { lock = try KeybagFile.lock(folder, deadline: deadline) } catch {
         // Another process has the lock, and works on these files.
         if error.code == EWOULDBLOCK { return Self.unfinished(.vault(.otherWriter)) }
-        // A draft alone changes nothing.
+        // A draft alone does not change the vault.
         return candidates.isEmpty ? nil : Self.unfinished(.of(.keybagLock, .verbatim(error.description)))
       }
       defer { extendLifetime(lock) }

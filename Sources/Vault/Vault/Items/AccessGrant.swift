@@ -4,8 +4,7 @@ import LatchkeySodium
 /// The result of a person's answers for one item: its conditions are met, and the key of its passphrase is known. The holder
 /// decides how long it lives. It is erased with the last reference.
 ///
-/// The grant is for the item as it was. A later write of the secret, the passphrase or the requirements makes the grant
-/// worthless.
+/// The grant holds for the present item: a later write of the secret, the passphrase or the requirements makes the grant worthless.
 public final class AccessGrant {
   /// The item.
   public let item: Int64

@@ -76,7 +76,7 @@ public final class ItemWriter {
     removing twins: [Int64], in store: Store
   ) throws(VaultError) {
     var item = try reader.locate(id)
-    // Asked for last, as asking may use it up.
+    // This comes last, because asking may use up the grant.
     let grant = new.granted(id)
     let (present, old) = try reader.readable(item, grant)
     let control = named.requiresAnything ? named : old
@@ -85,7 +85,7 @@ public final class ItemWriter {
     else { throw .keepsItsAccess }
     var next = new.metadata
     next.flags = control.rawValue
-    // A replacement takes no other fingers either, because that would be a change, too.
+    // A replacement keeps the remembered fingers, because other fingers would be a change too.
     next.fingers = present.fingers ?? next.fingers
     let key = try bind(&item, to: control, passphrase: new.passphrase.take(), kept: grant?.passphraseKey)
     try write(
@@ -186,7 +186,7 @@ public final class ItemWriter {
   private func write(
     _ row: ItemRow, isTightening: Bool = false, removing twins: [Int64] = [], in store: Store
   ) throws(VaultError) {
-    // Before it is written: a former version that is not kept is the smaller loss.
+    // This comes before the write, because a lost former version is the smaller harm.
     let requiresMore = try self.isTightening(row)
     if isTightening || requiresMore { observer.tighten(row.uuid) }
     try database.writing(to: store) { store throws(VaultError) in

@@ -1,12 +1,12 @@
 import LatchkeyKeybag
 
-/// An item that is to be stored, but for its secret.
+/// A new item without its secret.
 public struct NewItem: ~Copyable {
   /// The collection for the new item.
   public let collection: Int64
   /// Its label, attributes and flags.
   public let metadata: ItemMetadata
-  /// Its class; nil for what a replaced item had, else ``defaultClass``.
+  /// Its class; nil for the class of a replaced item, else ``defaultClass``.
   public var accessibility: AccessibilityClass?
   /// The class of a new item for which none is named.
   public var defaultClass = AccessibilityClass.whenUnlocked
@@ -23,7 +23,7 @@ public struct NewItem: ~Copyable {
   /// The person's grant for an item that is replaced. Asking for it may use it up.
   public var granted: (Int64) -> AccessGrant? = { _ in nil }
 
-  /// A new item; the rest is as most items have it.
+  /// A new item, with the usual values for the rest.
   public init(_ metadata: ItemMetadata, in collection: Int64, accessibility: AccessibilityClass? = nil) {
     (self.metadata, self.collection, self.accessibility) = (metadata, collection, accessibility)
   }

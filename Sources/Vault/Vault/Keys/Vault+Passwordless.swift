@@ -27,7 +27,7 @@ extension Vault {
         confirm(opened, in: folder)
       }
     } catch {
-      // A failure leaves the keys in memory in most cases.
+      // After most failures the keys stay in memory.
       if !isUnlocked { passwordlessProblem = error.reason }
       throw error
     }

@@ -178,8 +178,8 @@ extension Vault {
   /// Whether work is left for the moment when the device key service answers: ``meetDevice()``.
   public var waitsForDevice: Bool { device.isLacking || olderFiles.isWaiting }
 
-  /// Opens everything that needs the device key, if the key was not available when keys came, or at the start, and is now. Does the
-  /// work that an unlock left out, and notes the files' generations if the unlock could not.
+  /// Opens everything that needs the device key, if the key is available only now. Does the work that an unlock left out, and notes
+  /// the files' generations if the unlock could not.
   public func meetDevice() throws(VaultError) {
     if keybag == nil, keybagFile.problem == nil, database.store == nil, !isDamaged {
       device.forgetProblemBeforeCreation()

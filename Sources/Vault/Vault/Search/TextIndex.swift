@@ -1,4 +1,4 @@
-/// The letters in text that a search looks through, 256 bits for one item: which bytes are there, and which stand side by side.
+/// The letters in text that a search looks through, 256 bits for one item: the bytes that occur, and the pairs of neighbours.
 ///
 /// Only bits of many texts are kept, and never the texts: an item without a word's bits need not be opened.
 struct TextLetters: Equatable {
@@ -14,7 +14,7 @@ struct TextLetters: Equatable {
     bits = .zero
     var last: UInt8?
     for byte in text {
-      // 32 bits say which bytes there are, the others which pairs.
+      // 32 bits stand for bytes, the others for pairs.
       set(Int(byte & 31))
       if let last {
         let pair = UInt32(last) << 8 | UInt32(byte)
@@ -26,7 +26,7 @@ struct TextLetters: Equatable {
 
   private mutating func set(_ number: Int) { bits[number >> 6] |= 1 << UInt64(number & 63) }
 
-  /// Whether the text may have all that the other one has.
+  /// Whether the text may have all letters of the other one.
   func mayHave(_ word: TextLetters) -> Bool { bits & word.bits == word.bits }
 }
 
@@ -36,7 +36,7 @@ struct TextIndex {
   /// How many numbers a block has.
   static let blockSize: Int64 = 256
 
-  /// The items of a block that there are, from the highest number down.
+  /// The existing items of a block, from the highest number down.
   typealias Block = [(item: Int64, letters: TextLetters)]
 
   private var collections: [Int64: [Int64: Block]] = [:]

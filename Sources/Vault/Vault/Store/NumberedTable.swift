@@ -10,7 +10,7 @@ enum NumberedTable: CaseIterable {
     }
   }
 
-  /// Asks for the counter of its numbers, and for the highest number that a row has.
+  /// Reads the counter of its numbers, and the highest number of a row.
   var query: StaticString {
     switch self {
     case .collection:

@@ -14,9 +14,9 @@ struct RowSequence {
     case bytes
   }
 
-  /// Where a row is.
+  /// The place of a row.
   enum Place {
-    /// Behind all rows before it.
+    /// The row comes after all rows before it.
     case next
     /// The row belongs among the earlier rows, but is not one of them.
     case earlier

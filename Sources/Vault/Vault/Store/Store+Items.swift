@@ -43,7 +43,7 @@ extension Store {
     }
   }
 
-  /// Writes what can change of an item, with its tokens.
+  /// Writes the columns of an item that can change, with its tokens.
   func update(_ row: ItemRow) throws(VaultError) {
     texts.forget(item: row.id)
     try VaultError.store { () throws(SQLiteError) in
@@ -82,12 +82,12 @@ extension Store {
     return true
   }
 
-  /// The end of a query's rows. A tree whose pages all lead to one page has that page's rows a hundred million times, and all of
-  /// them would go into memory.
+  /// The end of a query's rows. A tree whose pages all lead to one page repeats that page's rows a hundred million times, which
+  /// would fill the memory.
   enum RowEnd {
     /// The number in the first column rises from row to row.
     case rising
-    /// There are so many rows at most.
+    /// There is this number of rows at most.
     case count(Int)
   }
 
@@ -306,8 +306,8 @@ extension Store {
     return found
   }
 
-  /// The token that the fewest items have; nil if one of the tokens has no item. Looks at few entries of each first, so that the
-  /// common ones are not counted if there is a rare one.
+  /// The token that the fewest items have; nil if one of the tokens has no item. Looks at few entries of each token first, so that
+  /// a rare token spares counting the common ones.
   private func rarest(of tokens: [[UInt8]]) throws(VaultError) -> [UInt8]? {
     guard tokens.count > 1 else { return tokens.first }
     var limit: Int64 = 4
@@ -354,12 +354,12 @@ extension Store {
     return AttributeIndex.split(column)
   }
 
-  /// Looks whether the index has the tokens that the row lists, and no others, found by the token and by the item.
+  /// Checks that the index has exactly the tokens of the row, by the token and by the item.
   ///
   /// - Throws: ``VaultError/damaged(_:)``.
   func checkTokens(of row: ItemRow) throws(VaultError) {
     let tokens = Set(AttributeIndex.split(row.tokens))
-    // One more than there may be, which is this item's damage.
+    // A token too many is damage of this item.
     let found = try entries(
       .count(tokens.count + 1), "SELECT item, token FROM token INDEXED BY token_item WHERE item = ?"
     ) { s throws(SQLiteError) in try s.bind(1, row.id) }
@@ -399,7 +399,7 @@ extension Store {
 
   /// How many items there are.
   func itemCount() throws(VaultError) -> Int64 {
-    // Without a condition SQLite counts in one operation, which nothing ends in a damaged tree.
+    // Without a condition SQLite counts in one operation, which has no end in a damaged tree.
     try numbers("SELECT count(*) FROM item INDEXED BY item_class_key WHERE class_key > ?") { s throws(SQLiteError) in
       try s.bind(1, .min)
     }.first ?? 0

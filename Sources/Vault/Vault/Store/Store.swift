@@ -5,7 +5,7 @@ import LatchkeyPosix
 import LatchkeySQLite
 import LatchkeySodium
 
-/// The rows of `vault.db`: reading with every check sum looked at, writing in transactions. Knows no key.
+/// The rows of `vault.db`: every read compares the check sums, and every write is in a transaction. It knows no key.
 final class Store {
   let database: Database
   /// How many bytes the file had when it was opened, or when its log was last emptied.
@@ -22,13 +22,13 @@ final class Store {
     let format = try VaultError.store { () throws(SQLiteError) in
       (try database.pragma("PRAGMA application_id"), try database.pragma("PRAGMA user_version"))
     }
-    // The header once more: the log may have another one.
+    // The header is read again, because the log may have another one.
     if format.0 == Schema.applicationID, format.1 > Schema.version { throw StoreFile.isNewer(format.1) }
     guard format == (Schema.applicationID, Schema.version) else {
       throw .damaged(.of(.database, .unknownFormat(format.1)))
     }
     let schema = try VaultError.store { () throws(SQLiteError) in try StoreFile.schema(of: database) }
-    // A trigger that somebody added would run with every change; a name that a flipped bit changed would fail later.
+    // An added trigger would run with every change, and a name with a flipped bit would fail later.
     guard schema == StoreFile.expectedSchema else { throw .damaged(.of(.database, .vault(.tablesDiffer))) }
     self.database = database
     self.vault = vault
@@ -40,14 +40,14 @@ final class Store {
   /// The database is another vault's.
   static let foreign = VaultError.unavailable(.of(.database, .vault(.otherKeybag)))
 
-  /// The same, with no more work than a budget has. A database that is whole needs none any more: its statements come to their ends.
+  /// The same within a budget of work. Once the database is known to be whole, it needs none: its statements end.
   func isWhole(within budget: WorkBudget) -> Bool {
     database.budget = budget
     defer { database.budget = nil }
     return isWhole
   }
 
-  /// Whether all of it is right: its structure, and every row.
+  /// Whether the structure and every row are right.
   var isWhole: Bool {
     var walk = Verification(self)
     do throws(VaultError) { while try walk.step() {} } catch { return false }
@@ -69,8 +69,8 @@ final class Store {
     }
   }
 
-  /// Reads a database that may be damaged: of its small tables it gives the rows that can be read, and ``skipped`` says whether
-  /// there are others.
+  /// Reads a database that may be damaged: it gives the readable rows of the small tables, and ``skipped`` says whether there are
+  /// others.
   init(salvaging database: Database, vault: [UInt8]) {
     (self.database, self.vault, skipsDamage) = (database, vault, true)
   }
@@ -106,9 +106,8 @@ final class Store {
     size = database.fileSize ?? 0
   }
 
-  /// Whether somebody cut the file off. SQLite would not say so: pages in its memory stay readable, it reads others as zeros, and
-  /// the next checkpoint fills the hole with them. No commit makes the file smaller: there is no VACUUM here. A file that cannot be
-  /// asked was not cut.
+  /// Whether somebody cut the file off. SQLite does not notice: it reads some pages from memory and others as zeros, and its next
+  /// checkpoint fills the hole. No commit makes the file smaller, as nothing runs VACUUM. A file of unknown size counts as not cut.
   var isCut: Bool { database.fileSize.map { $0 < size } ?? false }
 
   private func checked<Row: CheckedRow>(_ row: Row, _ stored: [UInt8], _ name: String) throws(VaultError) -> Row {
@@ -183,7 +182,7 @@ final class Store {
     }
   }
 
-  /// Writes the wrapped shares and index key of a device, and by what it is recognised.
+  /// Writes a device's wrapped shares and index key, and its identity.
   func update(_ row: DeviceRow) throws(VaultError) {
     try VaultError.store { () throws(SQLiteError) in
       try database.statement(
@@ -255,8 +254,8 @@ final class Store {
   /// The number for the next new row of a table with AUTOINCREMENT: never one that was used before, so that an object
   /// path never comes back for another object.
   ///
-  /// - Throws: ``VaultError/damaged(_:)`` when the counter, which has no check sum, is behind the rows that are there, or so far on
-  ///   that counting on from there could come to the end of all numbers.
+  /// - Throws: ``VaultError/damaged(_:)`` when the counter, which has no check sum, is behind the rows that are there, or so high
+  ///   that the numbers could run out.
   func nextID(_ table: NumberedTable) throws(VaultError) -> Int64 {
     let found = try rows(.single, table.query) { s throws(VaultError) in
       (counter: s.integer(0), highest: s.integer(1))

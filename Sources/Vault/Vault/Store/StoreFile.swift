@@ -6,7 +6,7 @@ import LatchkeySQLite
 
 /// The file of a vault's database: its header before anything is opened, and the tables that it must have.
 enum StoreFile {
-  /// A newer program made it: that is not damage, and nothing is to be healed.
+  /// A newer program made the file, which is not damage and needs no healing.
   static func isNewer(_ version: Int64) -> VaultError {
     .unavailable(.of(.database, .newerFormat(version)))
   }
@@ -28,12 +28,12 @@ enum StoreFile {
     return found
   }
 
-  /// Looks at the first bytes of a database file (https://sqlite.org/fileformat.html, "The Database Header") before
-  /// SQLite does, which would make an empty file into a database, and convert a foreign one to its write-ahead mode.
+  /// Checks the first bytes of a database file (https://sqlite.org/fileformat.html, "The Database Header") before SQLite does.
+  /// SQLite would make an empty file into a database, and convert a foreign one to write-ahead mode.
   ///
   /// Reading them ends this process's locks on the file, so it must not happen while the same process has the database open.
   ///
-  /// - Throws: ``VaultError/damaged(_:)`` for anything but a vault's database of a format that is known.
+  /// - Throws: ``VaultError/damaged(_:)`` for anything but a vault's database of a known format.
   static func checkHeader(_ header: [UInt8]) throws(VaultError) {
     var input = ByteReader(header)
     do {

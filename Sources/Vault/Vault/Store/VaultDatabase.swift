@@ -3,7 +3,7 @@ import LatchkeyReasons
 /// The vault's open database, and its problems. After damage was found, nothing is written any more.
 final class VaultDatabase {
   private enum State {
-    /// There is no usable database, for this reason; nil before anybody looked.
+    /// There is no usable database, for this reason; nil before the first look.
     case closed(VaultError?)
     /// A healed database waits to replace `vault.db`, which must not be opened until then. The reason says why it waits.
     case unfinished(VaultError)

@@ -45,17 +45,17 @@ struct Verification {
       if size > Verification.stepSize { return true }
     }
     guard batch.isEmpty else { return true }
-    // Once more: an item that changed while the walk went on may have left an entry of another item in its place.
+    // Again, because an item that changed during the walk may have left an entry of another item.
     guard try indexesHaveNothingElse() else { throw .damaged(.of(.database, .vault(.indexDamaged))) }
     return false
   }
 
   // MARK: - questions to SQLite
 
-  /// Whether every index of the table leads to this item and tells its number right, and its class key is there.
+  /// Whether every index of the table leads to this item's number, and its class key exists.
   ///
-  /// Each entry is compared with the row (``Store/require(_:)``). An index that leads to every row in this way, and to no more, is in
-  /// its order: a search that ends at an entry has compared the entries beside it.
+  /// Each entry is compared with the row (``Store/require(_:)``). An index that leads to exactly these rows is in order, because
+  /// each search compares the neighbouring entries.
   private func isIndexed(_ row: ItemRow) throws(VaultError) -> Bool {
     guard try store.item(uuid: row.uuid) == row.id else { return false }
     let key = try pair("SELECT id, collection FROM class_key WHERE id = ?", row.classKey)
@@ -87,7 +87,7 @@ struct Verification {
     }
   }
 
-  /// Whether no index of items leads to more than the table has, and the index of attributes has no more than the items list.
+  /// Whether the indexes lead only to items of the table, and the index of attributes only to listed tokens.
   private func indexesHaveNothingElse() throws(VaultError) -> Bool {
     let rows = try counts(
       """

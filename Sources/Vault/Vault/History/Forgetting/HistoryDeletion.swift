@@ -3,11 +3,11 @@ import LatchkeySQLite
 
 /// The deletion of some items from a copy of a generation, a moment at a time. At its end the file has everything in its place.
 ///
-/// Nothing of it waits for the disk: that happens when the copy gets its name.
+/// No step waits for the disk. The wait comes when the copy gets its name.
 final class HistoryDeletion {
   private enum Stage {
     case deleting([Int64])
-    /// Makes these indexes again, as one lacks an entry of a row that is to be deleted.
+    /// Makes these indexes again, because one lacks an entry of a row to delete.
     case indexing([String], items: [Int64])
   }
 
@@ -69,7 +69,7 @@ final class HistoryDeletion {
 
   /// The names of all indexes.
   private static func indexNames(of store: Store) throws(VaultError) -> [String] {
-    // The schema was held against the one that is known.
+    // The schema was compared with the known one.
     try store.all(.count(StoreFile.expectedSchema?.count ?? 0), "SELECT name FROM sqlite_schema WHERE type = 'index'") {
       $0.text(0)
     }
@@ -77,7 +77,7 @@ final class HistoryDeletion {
 
   /// Makes an index again from the rows of its table.
   ///
-  /// - Parameter name: one of the schema, which was held against the one that is known.
+  /// - Parameter name: an index of the schema, which was compared with the known one.
   private static func makeAgain(index name: String, of store: Store) throws(VaultError) {
     try store.transaction { () throws(VaultError) in
       try VaultError.store { () throws(SQLiteError) in try store.database.execute("REINDEX \"\(name)\"") }

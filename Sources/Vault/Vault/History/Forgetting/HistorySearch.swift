@@ -74,7 +74,7 @@ public final class HistorySearch {
   }
 
   private func take(_ item: PastItem, of past: OpenedGeneration) throws(VaultError) {
-    // An item that the vault has was asked for by its number, or has other attributes by now.
+    // An item that the vault has was requested by its number, or has other attributes by now.
     guard !seen.contains(item.row.uuid), selected.includes(item, of: past), try !vault.reader.hasItems([item.row.uuid])
     else { return }
     seen.insert(item.row.uuid)

@@ -50,9 +50,9 @@ public final class History: TighteningObserver {
   /// Items that are better protected now than in the generations. The generations must lose them, and no such item comes back
   /// before.
   private var tightened: Set<[UInt8]> = []
-  /// Takes such items out: those that were known when it began.
+  /// Removes the items of ``tightened`` that were known when it began.
   private var loosening: HistoryForgetting?
-  /// When that last failed, by ``Process.sinceBoot``.
+  /// When that removal last failed, by ``Process.sinceBoot``.
   private var failedToLoosenAt: Int?
   /// The removal that a user asked for and that is under way. Two removals at once would undo each other, so this one waits for
   /// the other.
@@ -111,7 +111,7 @@ public final class History: TighteningObserver {
   /// Removes a generation. The generation's name is removed at once, its content when ``step(epoch:mayMake:)`` has overwritten
   /// the file.
   ///
-  /// Does not wait until that is on the disk.
+  /// Does not wait for the disk.
   private func remove(_ generation: PastGeneration, in folder: borrowing Folder) throws(PosixError) {
     try folder.move(generation.name, to: HistoryErasure.freeName(for: generation.name, in: folder))
   }
@@ -421,7 +421,7 @@ public final class History: TighteningObserver {
     try draft.finish(as: made.name, in: folder, replacing: false)
     (stage, problem, isWanted) = (.resting, nil, false)
     try removeGenerations(before: epoch)
-    // Somebody else gave them such numbers, after which a new generation would never be the newest.
+    // Another program made these high numbers. A new generation would never be the newest after them.
     try remove(present.filter { $0.number >= History.numberLimit })
   }
 

@@ -12,7 +12,7 @@ public struct HistoryEntry: Equatable, Sendable {
 }
 
 extension History {
-  /// The generations below a number, the newest first. As each is opened, they are so many at most, and end when a moment is over.
+  /// The generations below a number, the newest first. Each is opened, so their number is limited, and so is the time.
   ///
   /// - Parameter time: how long a moment is, in milliseconds; nil for as long as it takes.
   /// - Returns: these, and whether there are older ones.

@@ -9,7 +9,7 @@ public enum HistorySelection: Sendable {
   case collection(String, id: Int64? = nil)
   /// The items that have all these attributes in the generation.
   case attributes([String: String])
-  /// The items with these numbers, in the generation or in the vault. No two items ever have the same one.
+  /// The items with these numbers, in the generation or in the vault. No two items ever have the same number.
   case numbers(Set<Int64>)
 }
 

@@ -37,7 +37,7 @@ struct HistoryThinning {
     return newestFirst.filter { !kept.contains($0.number) }
   }
 
-  /// A generation from the future is not old: the clock was wrong then, or is wrong now.
+  /// A generation from the future is not old: the clock was wrong then or is wrong now.
   private func isOld(_ generation: PastGeneration) -> Bool {
     now > generation.time && now - generation.time > UInt64(max(policy.days, 0)) * Self.day
   }

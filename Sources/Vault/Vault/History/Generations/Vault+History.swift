@@ -14,7 +14,7 @@ extension Vault {
   /// Does a small piece of the work on generations. It makes a generation if the last one is an hour old and something changed
   /// since. It removes generations that are too many or too old, and those from before the last rotation.
   ///
-  /// A failure costs a generation and nothing else.
+  /// A failure costs only a generation.
   ///
   /// - Returns: whether there is more to do.
   public func keepHistory() -> Bool { history.step(epoch: rotation.epoch, mayMake: mayKeepGeneration) }

@@ -93,7 +93,7 @@ public final class HistoryRestore {
   /// - Returns: whether there are more. If not, ``finish()`` writes.
   public func step() throws(VaultError) -> Bool {
     guard vault.isUnlocked else { throw .isLocked }
-    // An index that nobody has looked at may not lead to items that are there.
+    // An unchecked index may not lead to every item that exists.
     if !vault.isVerified, vault.verifyStep() { return true }
     _ = try vault.database.writable()
     let end = Process.now + History.stepTime
@@ -117,7 +117,7 @@ public final class HistoryRestore {
     let item: PastItem
     do throws(VaultError) { item = try past.item(id) } catch {
       guard case .damaged(let reason) = error else { throw error }
-      // Nobody knows which item this row was.
+      // It is unknown which item this row was.
       guard case .everything = selected.selection else { return }
       report.items += 1
       return report.add(.init(.left, collection: "", label: "item \(id) of the generation", reason: reason))
